@@ -1,0 +1,70 @@
+package nf
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+var (
+	idPattern        = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$`)
+	namespacePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	labelKeyPattern  = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	labelPattern     = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
+)
+
+// Limits on what a request may say.
+const (
+	MaxText    = 1024           // bytes of a description
+	MaxTimeout = 24 * time.Hour // of an operation
+)
+
+// CheckID returns a violation unless id can name a cloud region, a package or
+// an instance: 1 to 128 letters, digits, '.', '_' and '-', a letter or digit at
+// both ends, so that it is a path segment as it stands.
+func CheckID(field, id string) Violations {
+	switch {
+	case id == "":
+		return Violations{{Field: field, Message: "is missing"}}
+	case !idPattern.MatchString(id):
+		return Violations{{Field: field, Message: fmt.Sprintf("%q is not 1 to 128 letters, digits, '.', '_' or '-' with a letter or digit at both ends", id)}}
+	}
+	return nil
+}
+
+// CheckNamespace returns a violation unless name can name a Kubernetes
+// namespace: an RFC 1123 label.
+func CheckNamespace(field, name string) Violations {
+	if namespacePattern.MatchString(name) {
+		return nil
+	}
+	return Violations{{Field: field, Message: fmt.Sprintf("%q is not a namespace name: 1 to 63 lower-case letters, digits or '-', a letter or digit at both ends", name)}}
+}
+
+// CheckLabels returns a violation for each label that Kubernetes would refuse.
+func CheckLabels(field string, labels map[string]string) Violations {
+	var out Violations
+	for key, value := range labels {
+		if !labelKeyPattern.MatchString(key) {
+			out = append(out, Violation{Field: field + "." + key, Message: "is not a label name"})
+		}
+		if !labelPattern.MatchString(value) {
+			out = append(out, Violation{Field: field + "." + key, Message: fmt.Sprintf("%q is not a label value", value)})
+		}
+	}
+	return out
+}
+
+// CheckText returns a violation when a text is too long or holds control
+// characters.
+func CheckText(field, text string) Violations {
+	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }
+	switch {
+	case len(text) > MaxText:
+		return Violations{{Field: field, Message: fmt.Sprintf("is longer than %d bytes", MaxText)}}
+	case strings.ContainsFunc(text, control):
+		return Violations{{Field: field, Message: "holds control characters"}}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package nf
+
+import (
+	"fmt"
+	"time"
+)
+
+// Operation is one change to an instance, from its acceptance to its end. The
+// record is written ahead of every step, so that whoever reads it knows what
+// has been done and what may have been.
+type Operation struct {
+	ID        string         `json:"id"`
+	Instance  string         `json:"instance"`
+	Region    string         `json:"region"`
+	Namespace string         `json:"namespace"`
+	Verb      Verb           `json:"verb"`
+	State     OperationState `json:"state"`
+	Revision  int            `json:"revision,omitempty"` // the revision it brings into force; 0 for terminate
+	Target    Revision       `json:"target,omitzero"`    // what it brings into force; zero for terminate
+	OnFailure OnFailure      `json:"on_failure,omitempty"`
+	Undoing   bool           `json:"undoing,omitempty"` // the change failed and is being taken back
+	Cancel    bool           `json:"cancel,omitempty"`  // somebody asked to stop
+	Steps     []Step         `json:"steps"`             // in the order they run; the last is the current one
+	Failure   *Failure       `json:"failure,omitempty"`
+	Warnings  []string       `json:"warnings,omitempty"`
+	Accepted  time.Time      `json:"accepted"`
+	Started   time.Time      `json:"started,omitzero"`
+	Applied   time.Time      `json:"applied,omitzero"` // every object has been applied (or deleted)
+	Finished  time.Time      `json:"finished,omitzero"`
+	Deadline  time.Time      `json:"deadline"`
+}
+
+// Verb is what an operation does.
+type Verb string
+
+// The verbs.
+const (
+	Instantiate Verb = "instantiate"
+	Upgrade     Verb = "upgrade"
+	Terminate   Verb = "terminate"
+)
+
+// OperationState says how far an operation is.
+type OperationState string
+
+// The states of an operation. The last three are final.
+const (
+	Queued             OperationState = "queued"
+	Running            OperationState = "running"
+	Succeeded          OperationState = "succeeded"
+	OperationFailed    OperationState = "failed"
+	OperationCancelled OperationState = "cancelled"
+)
+
+// Final reports whether the state is never left.
+func (s OperationState) Final() bool {
+	return s == Succeeded || s == OperationFailed || s == OperationCancelled
+}
+
+// Move changes the operation's state, or refuses a transition that no operation
+// may make.
+func (o *Operation) Move(to OperationState) error {
+	ok := false
+	switch o.State {
+	case Queued:
+		ok = to == Running || to == OperationCancelled || to == OperationFailed
+	case Running:
+		ok = to.Final() || to == Running
+	case Succeeded, OperationFailed, OperationCancelled:
+	}
+	if !ok {
+		return E(Conflict, "move", "operation "+o.ID, fmt.Errorf("from %s to %s", o.State, to))
+	}
+	o.State = to
+	return nil
+}
+
+// OnFailure says what happens to a change that failed.
+type OnFailure string
+
+// The choices on failure.
+const (
+	Undo OnFailure = "undo" // take back what was done
+	Keep OnFailure = "keep" // leave it for inspection
+)
+
+// Step is one named, idempotent part of an operation.
+type Step struct {
+	Name     string    `json:"name"`
+	Started  time.Time `json:"started"`
+	Finished time.Time `json:"finished,omitzero"`
+	Message  string    `json:"message,omitempty"`
+	Changes  int       `json:"changes,omitempty"` // how many objects the step changed; they are kept beside the record
+	Objects  int       `json:"objects,omitempty"` // how many objects the step is about
+	Current  int       `json:"current,omitempty"` // how many of them are as they should be
+}
+
+// Failure is why an operation ended badly, kept so that every later reader gets
+// the same error.
+type Failure struct {
+	Kind       Kind       `json:"kind"`
+	Reason     string     `json:"reason,omitempty"`
+	Step       string     `json:"step,omitempty"`
+	Message    string     `json:"message"`
+	Violations Violations `json:"violations,omitempty"`
+}
+
+// FailureOf keeps an error that happened in a step.
+func FailureOf(step string, err error) *Failure {
+	return &Failure{Kind: KindOf(err), Reason: ReasonOf(err), Step: step, Message: err.Error(), Violations: ViolationsOf(err)}
+}

@@ -1,0 +1,32 @@
+package nf
+
+import "time"
+
+// Package is something deployable: a CSAR of ordered artifacts. Its content is
+// a blob, addressed by the digest.
+type Package struct {
+	ID          string     `json:"id"` // the csar_id
+	Name        string     `json:"name,omitempty"`
+	Version     string     `json:"version,omitempty"`
+	Description string     `json:"description,omitempty"`
+	Kind        string     `json:"kind"`   // the renderer that understands it: "manifest"
+	Digest      string     `json:"digest"` // "sha256:<hex>" of the archive's bytes
+	Size        int64      `json:"size"`   // bytes of the archive
+	MediaType   string     `json:"media_type"`
+	Files       []string   `json:"files"` // what the archive holds, sorted
+	Variables   []Variable `json:"variables,omitempty"`
+	Warnings    []string   `json:"warnings,omitempty"`
+	Users       []string   `json:"users,omitempty"` // ids of the instances that hold the package, sorted
+	Created     time.Time  `json:"created"`
+	Updated     time.Time  `json:"updated"`
+}
+
+// Variable is a variable that a package declares in its metadata.
+type Variable struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"` // one of string, integer, number, boolean, object, array
+	Default     any    `json:"default,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+	Sensitive   bool   `json:"sensitive,omitempty"` // masked wherever parameters are shown
+	Description string `json:"description,omitempty"`
+}
