@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// chunkSize is well below MaxValue, so that an upload does not stand in the way
+// of the small records that are written beside it.
+const chunkSize = 256 << 10
+
+// discardTime is how long a chunk's removal may take when nobody waits for it
+// any more.
+const discardTime = 5 * time.Second
+
+func chunkKey(upload string, n int) string {
+	return fmt.Sprintf("%s%s/%08d", chunkPrefix, upload, n)
+}
+
+// upload is content on its way into the database, under keys of its own.
+type upload struct {
+	kv     KV
+	id     string
+	chunks int // how many may have been written
+	size   int64
+}
+
+// write stores what r yields and returns its digest. Empty content is one empty
+// chunk.
+func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest string, err error) {
+	sum, buf := sha256.New(), make([]byte, chunkSize)
+	for end := false; !end; {
+		n, err := io.ReadFull(r, buf)
+		end = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !end {
+			return "", fmt.Errorf("cannot read the content of a blob: %w", err)
+		}
+		if u.size += int64(n); u.size > limit {
+			return "", nf.E(nf.TooLarge, "store", "a blob", fmt.Errorf("it has more than %d bytes", limit))
+		}
+		if n == 0 && u.chunks > 0 {
+			break
+		}
+		sum.Write(buf[:n])
+		u.chunks++
+		if _, err := u.kv.Put(ctx, chunkKey(u.id, u.chunks-1), buf[:n], Absent); err != nil {
+			return "", nf.E(nf.KindOf(err), "store", "a blob", err)
+		}
+	}
+	return digestOf(sum), nil
+}
+
+// discard removes the chunks. It does so even if the context has ended, because
+// nobody else will before the next Sweep; and for the same reason a failure is
+// not worth failing for.
+func (u *upload) discard(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
+	for n := range u.chunks {
+		if err := u.discardChunk(ctx, n); err != nil && nf.KindOf(err) != nf.NotFound {
+			return
+		}
+	}
+}
+
+func (u *upload) discardChunk(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, discardTime)
+	defer cancel()
+	return u.kv.Delete(ctx, chunkKey(u.id, n), Any)
+}
+
+// reader yields a blob's chunks one after the other.
+type reader struct {
+	digest string
+	chunks int
+	fetch  func(n int) ([]byte, error)
+	sum    hash.Hash
+
+	next int    // the chunk to fetch
+	rest []byte // what is left of the chunk before it
+	err  error  // what ended the content
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 && r.err == nil && len(p) > 0 {
+		r.rest, r.err = r.advance()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	if n == 0 && len(p) > 0 {
+		return 0, r.err
+	}
+	return n, nil
+}
+
+// advance returns the next chunk, and no last one unless the whole is sound.
+func (r *reader) advance() ([]byte, error) {
+	if r.next > 0 && r.next >= r.chunks {
+		return nil, io.EOF
+	}
+	chunk, err := r.fetch(r.next)
+	if err != nil {
+		return nil, err
+	}
+	r.next++
+	r.sum.Write(chunk)
+	if r.next < r.chunks {
+		return chunk, nil
+	}
+	if got := digestOf(r.sum); got != r.digest {
+		return nil, nf.E(nf.Internal, "read", "blob "+strconv.Quote(r.digest), fmt.Errorf("what is stored has the digest %s", got))
+	}
+	return chunk, nil
+}
+
+func digestOf(sum hash.Hash) string {
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}

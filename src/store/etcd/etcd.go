@@ -1,0 +1,213 @@
+// Package etcd keeps the store in etcd: in a server that runs inside this
+// process and keeps its files in one folder, or in a cluster that runs outside.
+// Everything but Open is the same code for both.
+//
+// A write that returned without an error is on disk. The server inside the
+// process opens no port and no socket; a second process that asks for its
+// folder is refused. The package does not back up, and it does not set up an
+// outside cluster, its quota or its compaction.
+package etcd
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strconv"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Store is a database in etcd. A revision is the etcd revision that wrote the
+// key last. Create it with Open.
+type Store struct {
+	client    *clientv3.Client
+	endpoints []string // whom Healthy asks; the server of this process has one, ""
+	server    *server  // nil when the cluster is outside
+}
+
+var _ store.KV = (*Store)(nil)
+
+// Get implements store.KV. It sees every write that has returned.
+func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := check(ctx, "read", key); err != nil {
+		return store.Entry{}, err
+	}
+	got, err := s.client.Get(ctx, key)
+	if err != nil {
+		return store.Entry{}, translate(ctx, "read", quoted(key), err)
+	}
+	if len(got.Kvs) == 0 {
+		return store.Entry{}, fail(nf.NotFound, "read", key)
+	}
+	kv := got.Kvs[0]
+	return store.Entry{Key: key, Value: kv.Value, Revision: store.Revision(kv.ModRevision)}, nil
+}
+
+// Put implements store.KV, in one transaction.
+func (s *Store) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	if err := check(ctx, "write", key); err != nil {
+		return 0, err
+	}
+	if err := store.CheckValue(key, value); err != nil {
+		return 0, err
+	}
+	put := s.client.Txn(ctx)
+	if expected != store.Any {
+		put = put.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
+	}
+	done, err := put.Then(clientv3.OpPut(key, string(value))).Commit()
+	if err != nil {
+		return 0, translate(ctx, "write", quoted(key), err)
+	}
+	switch {
+	case done.Succeeded:
+		return store.Revision(done.Header.Revision), nil
+	case expected == store.Absent:
+		return 0, fail(nf.Exists, "write", key)
+	default:
+		return 0, fail(nf.Conflict, "write", key)
+	}
+}
+
+// Delete implements store.KV, in one transaction.
+func (s *Store) Delete(ctx context.Context, key string, expected store.Revision) error {
+	if err := check(ctx, "delete", key); err != nil {
+		return err
+	}
+	del := s.client.Txn(ctx)
+	if expected != store.Any {
+		del = del.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
+	}
+	done, err := del.Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key, clientv3.WithCountOnly())).Commit()
+	if err != nil {
+		return translate(ctx, "delete", quoted(key), err)
+	}
+	answer := done.Responses[0]
+	switch {
+	case done.Succeeded && answer.GetResponseDeleteRange().Deleted > 0:
+		return nil
+	case !done.Succeeded && answer.GetResponseRange().Count > 0:
+		return fail(nf.Conflict, "delete", key)
+	default:
+		return fail(nf.NotFound, "delete", key)
+	}
+}
+
+// The sizes of the pages that List asks for. They follow the sizes of the
+// entries, so that a page of small ones is one request and a page of big ones
+// does not fill the memory.
+const (
+	firstPage = 64      // entries
+	maxPage   = 512     // entries
+	fullPage  = 4 << 20 // bytes
+)
+
+// List implements store.KV. It yields the entries as they are when it begins,
+// unless reading them takes longer than the history is kept: then it fails with
+// nf.Unreachable and the reason "compacted".
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		if err := store.CheckPrefix(prefix); err != nil {
+			yield(store.Entry{}, err)
+			return
+		}
+		p := page{from: prefix, end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
+		if prefix == "" {
+			p.from, p.end = "\x00", "\x00" // etcd's way to say all keys
+		}
+		for more := true; more; {
+			var entries []store.Entry
+			var err error
+			entries, more, err = s.page(ctx, &p)
+			if err != nil {
+				yield(store.Entry{}, translate(ctx, "list", quoted(prefix), err))
+				return
+			}
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// page is what List asks for next.
+type page struct {
+	from, end string
+	limit     int64
+	revision  int64 // of the whole database; 0 for the present one
+}
+
+// page reads a page and moves on to the next.
+func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more bool, err error) {
+	got, err := s.client.Get(ctx, p.from, clientv3.WithRange(p.end), clientv3.WithLimit(p.limit), clientv3.WithRev(p.revision))
+	if err != nil {
+		return nil, false, err
+	}
+	size := 0
+	for _, kv := range got.Kvs {
+		size += len(kv.Value)
+		entries = append(entries, store.Entry{Key: string(kv.Key), Value: kv.Value, Revision: store.Revision(kv.ModRevision)})
+	}
+	p.revision = got.Header.Revision
+	if got.More {
+		p.from = entries[len(entries)-1].Key + "\x00"
+	}
+	if size < fullPage {
+		p.limit = min(p.limit*2, maxPage)
+	} else {
+		p.limit = max(p.limit/2, 1)
+	}
+	return entries, got.More, nil
+}
+
+// Healthy returns nf.Unreachable unless the database answers, has a leader and
+// has raised no alarm; the cause says which.
+func (s *Store) Healthy(ctx context.Context) error {
+	if _, err := s.client.Get(ctx, "health", clientv3.WithCountOnly()); err != nil {
+		return translate(ctx, "use", "etcd", err)
+	}
+	var err error
+	for _, endpoint := range s.endpoints {
+		status, e := s.client.Status(ctx, endpoint)
+		if e != nil {
+			err = translate(ctx, "use", "etcd", e)
+			continue
+		}
+		if len(status.Errors) > 0 {
+			return nf.E(nf.Unreachable, "use", "etcd", errors.New(status.Errors[0]))
+		}
+		return nil // an alarm is raised on all members
+	}
+	return err
+}
+
+// Close implements store.KV. With a server of its own it ends that and waits
+// for it.
+func (s *Store) Close() error {
+	err := s.client.Close()
+	if errors.Is(err, context.Canceled) {
+		err = nil // how the client of an inside server says that it is closed
+	}
+	if s.server == nil {
+		return err
+	}
+	return errors.Join(err, s.server.close())
+}
+
+func check(ctx context.Context, op, key string) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	return translate(ctx, op, quoted(key), ctx.Err())
+}
+
+func fail(kind nf.Kind, op, key string) error {
+	return nf.E(kind, op, quoted(key), nil)
+}
+
+func quoted(key string) string { return "key " + strconv.Quote(key) }

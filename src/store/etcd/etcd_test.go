@@ -1,0 +1,302 @@
+package etcd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
+)
+
+// childDir makes the test binary write a key into the folder and wait to be
+// killed, instead of testing.
+const childDir = "K8SPLUGIN_TEST_ETCD_CHILD"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	if err := child(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func child(dir string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Put(ctx, "written/by/child", []byte("value"), store.Absent); err != nil {
+		return err
+	}
+	if _, err := os.Stdout.WriteString("ready\n"); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func TestInside(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.KV { return open(t, Config{Dir: t.TempDir()}) })
+}
+
+func TestOutside(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.KV { return open(t, Config{Endpoints: outside(t)}) })
+}
+
+func TestHealthyOutside(t *testing.T) {
+	s := open(t, Config{Endpoints: outside(t)})
+	if err := s.Healthy(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		gone   bool // the context has ended
+		config Config
+		want   nf.Kind
+	}{
+		"Nothing":   {"somewhere it must be", false, Config{}, nf.Invalid},
+		"Both":      {"in one place only", false, Config{Dir: t.TempDir(), Endpoints: []string{"http://127.0.0.1:1"}}, nf.Invalid},
+		"File":      {"a file is no folder", false, Config{Dir: file}, nf.Invalid},
+		"Cancelled": {"nobody waits for the server", true, Config{Dir: t.TempDir()}, nf.Unreachable},
+		"Silence":   {"the cluster does not answer", true, Config{Endpoints: []string{"http://127.0.0.1:1"}}, nf.Unreachable},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.gone {
+				cancel()
+			}
+			s, err := Open(ctx, c.config)
+			if err == nil {
+				t.Fatalf("%s: it was opened (close: %v)", c.reason, s.Close())
+			}
+			if got := nf.KindOf(err); got != c.want {
+				t.Errorf("%s: the error is %v (%s), want one of kind %s", c.reason, err, got, c.want)
+			}
+		})
+	}
+}
+
+func TestOpenAfterCancelledOpen(t *testing.T) {
+	dir := t.TempDir()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(gone, Config{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v, want one that says the context was cancelled", err)
+	}
+	if err := open(t, Config{Dir: dir}).Healthy(t.Context()); err != nil {
+		t.Errorf("the folder is of no use after an opening that was cancelled: %v", err)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	dir := t.TempDir()
+	var last store.Revision
+	for i := range 3 {
+		s, err := Open(t.Context(), Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range i {
+			if e, err := s.Get(t.Context(), fmt.Sprintf("key/%d", n)); err != nil || string(e.Value) != "value" {
+				t.Errorf("start %d: what start %d wrote is %q, error %v", i, n, e.Value, err)
+			}
+		}
+		rev, err := s.Put(t.Context(), fmt.Sprintf("key/%d", i), []byte("value"), store.Absent)
+		if err != nil || rev <= last {
+			t.Errorf("start %d: revision %d after %d, error %v", i, rev, last, err)
+		}
+		last = rev
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFolderIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	open(t, Config{Dir: dir})
+	loose := t.TempDir()
+	if err := os.Chmod(loose, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	open(t, Config{Dir: loose})
+	for _, dir := range []string{dir, loose, filepath.Join(dir, "member"), filepath.Join(loose, "member")} {
+		stat, err := os.Stat(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stat.Mode().Perm(); got != 0o700 {
+			t.Errorf("%s has mode %o, want 700", dir, got)
+		}
+	}
+}
+
+// TestSecondProcess has another process use the folder and die without closing
+// it: it holds the folder until then, and what it wrote is there afterwards.
+func TestSecondProcess(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // never closed: it waits
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		t.Fatalf("the other process says %q, error %v", line, err)
+	}
+
+	_, err = Open(t.Context(), Config{Dir: dir})
+	if err == nil || nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), fmt.Sprintf("process %d", cmd.Process.Pid)) {
+		t.Errorf("the error is %v, want a conflict with process %d", err, cmd.Process.Pid)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed, and says so
+
+	e, err := open(t, Config{Dir: dir}).Get(t.Context(), "written/by/child")
+	if err != nil || string(e.Value) != "value" {
+		t.Errorf("what a killed process wrote is %q, error %v", e.Value, err)
+	}
+}
+
+func TestFull(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openInside(t.Context(), Config{Dir: dir}, 4<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Healthy(t.Context()); err != nil {
+		t.Errorf("an empty database is not healthy: %v", err)
+	}
+	written := 0
+	for ; err == nil && written < 100; written++ {
+		_, err = s.Put(t.Context(), fmt.Sprintf("fill/%d", written), make([]byte, store.MaxValue), store.Absent)
+	}
+	if nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "no-space" {
+		t.Errorf("the error after %d writes is %v (%s), want one with the reason no-space", written, err, nf.KindOf(err))
+	}
+	if err := s.Healthy(t.Context()); err == nil || nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("the health of a full database is %v, want an error", err)
+	}
+	if err := s.Delete(t.Context(), "fill/0", store.Any); err != nil {
+		t.Errorf("nothing can be removed from a full database: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = open(t, Config{Dir: dir})
+	if err := s.Healthy(t.Context()); err != nil {
+		t.Errorf("it has space again and is not healthy: %v", err)
+	}
+	if _, err := s.Put(t.Context(), "more", nil, store.Absent); err != nil {
+		t.Errorf("it has space again and does not take writes: %v", err)
+	}
+}
+
+func TestListOutlivesHistory(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	var last store.Revision
+	for i := range firstPage + 1 {
+		rev, err := s.Put(t.Context(), fmt.Sprintf("key/%d", i), nil, store.Absent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = rev
+	}
+	var err error
+	for e, e2 := range s.List(t.Context(), "key/") {
+		if err = e2; err != nil {
+			break
+		}
+		if e.Key == "key/0" {
+			if _, err := s.Put(t.Context(), "other", nil, store.Any); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.client.Compact(t.Context(), int64(last)+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "compacted" {
+		t.Errorf("the list ends with %v, want the reason compacted", err)
+	}
+}
+
+func TestCloseLeavesNothing(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	goleak.VerifyNone(t, before)
+}
+
+func open(t *testing.T, config Config) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// outside starts a server that takes its requests from a port, and returns its
+// URL.
+func outside(t *testing.T) []string {
+	t.Helper()
+	c := serverConfig(t.TempDir(), quota, zap.NewNop())
+	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	c.AdvertiseClientUrls = c.ListenClientUrls
+	e, err := embed.StartEtcd(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	<-e.Server.ReadyNotify()
+	return []string{"http://" + e.Clients[0].Addr().String()}
+}

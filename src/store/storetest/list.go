@@ -1,0 +1,133 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+func listPrefix(t *testing.T, kv store.KV) {
+	all := []string{"A", "a", "a.", "a/", "a/1", "a/1/2", "a0", "a~", "a~~", "b", "~"}
+	for _, key := range all {
+		mustPut(t, kv, key, "value of "+key)
+	}
+	for _, prefix := range []string{"", "a", "a/", "a/1", "a/1/", "a0", "a~", "b", "b/", "~", "~~", "0"} {
+		want := []string{}
+		for _, key := range all {
+			if strings.HasPrefix(key, prefix) {
+				want = append(want, key+"=value of "+key)
+			}
+		}
+		got := []string{}
+		for _, e := range list(t, kv, prefix) {
+			got = append(got, e.Key+"="+string(e.Value))
+			if now := get(t, kv, e.Key).Revision; e.Revision != now {
+				t.Errorf("prefix %q: %q is listed with revision %d, want %d", prefix, e.Key, e.Revision, now)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("prefix %q (-want +got):\n%s", prefix, diff)
+		}
+	}
+}
+
+// many is more than the pages that drivers read at a time.
+const many = 1300
+
+func listOrder(t *testing.T, kv store.KV) {
+	want := make([]string, many)
+	for i := range want {
+		want[i] = fmt.Sprintf("order/%c%d", " /0Aa~"[i%6], i)
+	}
+	for _, i := range rand.Perm(many) {
+		mustPut(t, kv, want[i], "v")
+	}
+	slices.Sort(want)
+	got := []string{}
+	for _, e := range list(t, kv, "order/") {
+		got = append(got, e.Key)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the list is not in order (-want +got):\n%s", diff)
+	}
+}
+
+func listStops(t *testing.T, kv store.KV) {
+	for i := range 10 {
+		mustPut(t, kv, fmt.Sprintf("k%d", i), "v")
+	}
+	seen := 0
+	for e, err := range kv.List(t.Context(), "k") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kv.Delete(t.Context(), e.Key, e.Revision); err != nil {
+			t.Fatalf("cannot remove %q while it is listed: %v", e.Key, err)
+		}
+		if seen++; seen == 3 {
+			break
+		}
+	}
+	if left := len(list(t, kv, "k")); left != 7 {
+		t.Errorf("%d keys are left after a loop that removed 3 of 10", left)
+	}
+}
+
+func listBig(t *testing.T, kv store.KV) {
+	const n = 20
+	for i := range n {
+		mustPut(t, kv, fmt.Sprintf("big/%02d", i), strings.Repeat(string(rune('a'+i)), store.MaxValue))
+	}
+	got := list(t, kv, "big/")
+	if len(got) != n {
+		t.Fatalf("%d big values are listed, want %d", len(got), n)
+	}
+	for i, e := range got {
+		if want := bytes.Repeat([]byte{byte('a' + i)}, store.MaxValue); !bytes.Equal(e.Value, want) {
+			t.Errorf("the value of %q, of %d bytes, is not what was put", e.Key, len(e.Value))
+		}
+	}
+}
+
+func listRace(t *testing.T, kv store.KV) {
+	for i := range many {
+		mustPut(t, kv, fmt.Sprintf("old/%04d", i), "v")
+	}
+	var writers errgroup.Group
+	writers.Go(func() error {
+		for i := range 100 {
+			if _, err := kv.Put(t.Context(), fmt.Sprintf("old/%04d/new", i*13), nil, store.Absent); err != nil {
+				return err
+			}
+			if _, err := kv.Put(t.Context(), fmt.Sprintf("old/%04d", i*13), nil, store.Any); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for range 3 {
+		last, old := "", 0
+		for _, e := range list(t, kv, "old/") {
+			if e.Key <= last {
+				t.Errorf("%q is listed after %q", e.Key, last)
+			}
+			if last = e.Key; !strings.HasSuffix(e.Key, "/new") {
+				old++
+			}
+		}
+		if old != many {
+			t.Errorf("%d of %d keys that were there all the time are listed", old, many)
+		}
+	}
+	if err := writers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
