@@ -1,0 +1,312 @@
+package render_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
+)
+
+// smallLimits are limits that a test can exceed with a few bytes.
+func smallLimits() render.Limits {
+	return render.Limits{Archive: 1 << 20, Unpacked: 4 << 20, File: 2 << 20, Entries: 20, Ratio: 100}
+}
+
+func TestArchive(t *testing.T) {
+	files := map[string]string{"metadata.yaml": "a", "x/b.yaml": "b", "x/y/empty": ""}
+	want := render.Files{"metadata.yaml": []byte("a"), "x/b.yaml": []byte("b"), "x/y/empty": {}}
+	under := func(folder string) map[string]string {
+		moved := map[string]string{}
+		for name, content := range files {
+			moved[folder+"/"+name] = content
+		}
+		return moved
+	}
+	litter := map[string]string{"__MACOSX/pkg/._metadata.yaml": "?", "pkg/.DS_Store": "?", "pkg/._b.yaml": "?"}
+	for name, content := range under("pkg") {
+		litter[name] = content
+	}
+	cases := map[string]struct {
+		reason    string
+		archive   []byte
+		want      render.Files
+		mediaType string
+	}{
+		"zip":   {"a zip is read", rendertest.Zip(files), want, "application/zip"},
+		"targz": {"a gzipped tar is read", rendertest.TarGz(files), want, "application/gzip"},
+		"pax": {
+			"pax headers, global ones too, and folders are no files",
+			rendertest.Tar([]tar.Header{
+				{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "a commit"}},
+				{Typeflag: tar.TypeDir, Name: "./"},
+				{Typeflag: tar.TypeDir, Name: "./x/"},
+				{Typeflag: tar.TypeDir, Name: "./x/"},
+				{Typeflag: tar.TypeReg, Name: "./metadata.yaml", Size: 1, Format: tar.FormatPAX, PAXRecords: map[string]string{"K8SPLUGIN.x": "y"}},
+				{Typeflag: tar.TypeReg, Name: "x//b.yaml", Size: 1},
+				{Typeflag: tar.TypeReg, Name: "x/y/empty"},
+			}, map[string]string{"./metadata.yaml": "a", "x//b.yaml": "b"}),
+			want, "application/gzip",
+		},
+		"folder": {"one folder around everything is taken off", rendertest.Zip(under("pkg")), want, "application/zip"},
+		"litter": {"what macOS adds is not content", rendertest.Zip(litter), want, "application/zip"},
+		"other folder": {
+			"a folder without metadata stays",
+			rendertest.TarGz(map[string]string{"chart/Chart.yaml": "c"}), render.Files{"chart/Chart.yaml": []byte("c")}, "application/gzip",
+		},
+		"two folders": {
+			"two folders stay",
+			rendertest.Zip(map[string]string{"a/metadata.yaml": "c", "b/x": ""}),
+			render.Files{"a/metadata.yaml": []byte("c"), "b/x": {}}, "application/zip",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, mediaType, err := render.Archive(tc.archive, smallLimits())
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || mediaType != tc.mediaType {
+				t.Errorf("%s: media type %q, files (-want +got):\n%s", tc.reason, mediaType, diff)
+			}
+		})
+	}
+}
+
+// tarOf returns an archive of regular files with these names.
+func tarOf(names ...string) []byte {
+	headers := make([]tar.Header, len(names))
+	for i, name := range names {
+		headers[i] = tar.Header{Name: name}
+	}
+	return rendertest.Tar(headers, nil)
+}
+
+// zipOf returns an archive of one entry with exactly this header.
+func zipOf(t *testing.T, h zip.FileHeader) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	if _, err := w.CreateRaw(&h); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestArchiveRefuses(t *testing.T) {
+	special := func(kind byte) []byte {
+		return rendertest.Tar([]tar.Header{{Typeflag: kind, Name: "x", Linkname: "metadata.yaml"}}, nil)
+	}
+	symlink := zip.FileHeader{Name: "x"}
+	symlink.SetMode(fs.ModeSymlink | 0o777)
+	noise := make([]byte, 1<<16)
+	source := rand.NewPCG(1, 2)
+	for i := range noise {
+		noise[i] = byte(source.Uint64())
+	}
+	whole := rendertest.TarGz(map[string]string{"x": string(noise)})
+	wholeZip := rendertest.Zip(map[string]string{"x": string(noise)})
+	flipped := bytes.Clone(wholeZip)
+	flipped[1<<15] ^= 0xff
+	cases := map[string]struct {
+		reason  string
+		archive []byte
+		file    string // of the violation
+		message string
+	}{
+		"text":              {"text is no archive", []byte("hello"), "", "is neither a zip nor a gzipped tar archive"},
+		"nothing":           {"nothing is no archive", nil, "", "is neither a zip nor a gzipped tar archive"},
+		"empty zip":         {"an archive holds something", rendertest.Zip(nil), "", "holds no files"},
+		"empty tar":         {"an archive holds something", rendertest.TarGz(nil), "", "holds no files"},
+		"absolute":          {"no absolute paths", tarOf("/etc/passwd"), "/etc/passwd", "is an absolute path"},
+		"absolute zip":      {"no absolute paths", rendertest.Zip(map[string]string{"/x": ""}), "/x", "is an absolute path"},
+		"parent":            {"no way out", tarOf("a/../../x"), "a/../../x", "is a path through a parent folder"},
+		"parent inside":     {"no way back either", tarOf("a/../x"), "a/../x", "is a path through a parent folder"},
+		"parent zip":        {"no way out", rendertest.Zip(map[string]string{"../x": ""}), "../x", "is a path through a parent folder"},
+		"backslash":         {"no other system's paths", tarOf(`..\x`), `..\x`, "has a backslash in its name"},
+		"nul":               {"no unprintable names", rendertest.Zip(map[string]string{"a\x00b": ""}), `"a\x00b"`, "has a name with unprintable characters"},
+		"utf-8":             {"no broken names", rendertest.Zip(map[string]string{"a\xff": ""}), `"a\xff"`, "has a name with unprintable characters"},
+		"no name":           {"every file has a name", zipOf(t, zip.FileHeader{}), "", "has no name"},
+		"dot":               {"the folder itself is no file", tarOf("./."), "./.", "has no name"},
+		"long name":         {"names are bounded", tarOf(strings.Repeat("x", 1025)), strings.Repeat("x", 1024), "has a name of more than 1024 bytes"},
+		"symlink":           {"no links", special(tar.TypeSymlink), "x", "is a link or a device; only files and folders are accepted"},
+		"hard link":         {"no links", special(tar.TypeLink), "x", "is a link or a device; only files and folders are accepted"},
+		"device":            {"no devices", special(tar.TypeChar), "x", "is a link or a device; only files and folders are accepted"},
+		"fifo":              {"no pipes", special(tar.TypeFifo), "x", "is a link or a device; only files and folders are accepted"},
+		"symlink zip":       {"no links", zipOf(t, symlink), "x", "is a link or a device; only files and folders are accepted"},
+		"encrypted":         {"no passwords", zipOf(t, zip.FileHeader{Name: "x", Flags: 1}), "x", "is encrypted"},
+		"twice":             {"one file for a path", tarOf("x", "x"), "x", "is in the archive twice"},
+		"twice unclean":     {"one file for a path", tarOf("a/x", "./a//x"), "a/x", "is in the archive twice"},
+		"file as folder":    {"a path is one thing", tarOf("a", "a-b", "a/b"), "a", "is both a file and a folder"},
+		"folder as file":    {"a path is one thing", rendertest.Zip(map[string]string{"a/": "", "a": ""}), "a", "is both a file and a folder"},
+		"truncated gzip":    {"the end is needed", whole[:len(whole)-1], "", "is truncated or broken: unexpected EOF"},
+		"truncated tar":     {"the middle is needed", whole[:len(whole)/2], "x", "is truncated or broken: unexpected EOF"},
+		"gzip of text":      {"gzip alone is no tar", gzipOf(t, []byte("hello")), "", "is truncated or broken: unexpected EOF"},
+		"truncated zip":     {"a zip's end is its index", wholeZip[:len(wholeZip)-1], "", "is truncated or broken: zip: not a valid zip file"},
+		"broken zip":        {"content is verified", flipped, "x", "is truncated or broken: " + flateError(t, flipped)},
+		"half a zip header": {"a zip's beginning alone is none", []byte("PK\x03\x04"), "", "is truncated or broken: zip: not a valid zip file"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files, _, err := render.Archive(tc.archive, smallLimits())
+			want := nf.Violations{{File: tc.file, Message: tc.message}}
+			if diff := cmp.Diff(want, nf.ViolationsOf(err)); diff != "" || nf.KindOf(err) != nf.Invalid || files != nil {
+				t.Errorf("%s: %v error, %d files (-want +got):\n%s", tc.reason, nf.KindOf(err), len(files), diff)
+			}
+		})
+	}
+}
+
+// flateError returns what the zip reader itself says of the first entry.
+func flateError(t *testing.T, content []byte) string {
+	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.File[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b bytes.Buffer
+	if _, err = b.ReadFrom(f); err == nil {
+		t.Fatal("the archive is not broken")
+	}
+	return err.Error()
+}
+
+func gzipOf(t *testing.T, content []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestArchiveLimits(t *testing.T) {
+	many := map[string]string{}
+	for i := range 21 {
+		many[fmt.Sprint("f", i)] = ""
+	}
+	zeros := strings.Repeat("\x00", 2<<20)
+	folders := make([]tar.Header, 21)
+	for i := range folders {
+		folders[i] = tar.Header{Typeflag: tar.TypeDir, Name: fmt.Sprint("d", i)}
+	}
+	three := rendertest.TarGz(map[string]string{"x": "a", "y": zeros[:1<<20], "z": zeros[:1<<20]})
+	cases := map[string]struct {
+		reason  string
+		archive []byte
+		limits  func(*render.Limits)
+		file    string
+		message string
+	}{
+		"archive": {"the archive itself", tarOf("x"), func(l *render.Limits) { l.Archive = 10 }, "", "has more than 10 bytes"},
+		"entries": {"files", rendertest.Zip(many), nil, "", "has more than 20 entries"},
+		"folders": {"folders too", rendertest.Tar(folders, nil), nil, "", "has more than 20 entries"},
+		"directory": {
+			"a directory of many records is not even read", append(rendertest.Zip(nil), bytes.Repeat([]byte("PK\x01\x02"), 321)...),
+			nil, "", "has more than 20 entries",
+		},
+		"file":      {"one file", rendertest.TarGz(map[string]string{"x": zeros + "x"}), func(l *render.Limits) { l.Ratio = 1e6 }, "x", "has more than 2097152 bytes"},
+		"unpacked":  {"all files", three, func(l *render.Limits) { l.Unpacked = 1<<20 + 1; l.Ratio = 1e6 }, "z", "the archive unpacks to more than 1048577 bytes"},
+		"ratio":     {"a bomb", rendertest.Zip(map[string]string{"x": zeros}), nil, "x", "the archive unpacks to more than 100 times its size"},
+		"ratio tar": {"a bomb", rendertest.TarGz(map[string]string{"x": zeros}), nil, "x", "the archive unpacks to more than 100 times its size"},
+		"litter": {
+			"a bomb in what is ignored", rendertest.TarGz(map[string]string{"__MACOSX/x": zeros + zeros}),
+			nil, "", "unpacks to more than 100 times its size",
+		},
+		"tail": {"a bomb behind the end", gzipOf(t, append(tarBytes(t), zeros+zeros...)), nil, "", "unpacks to more than 100 times its size"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			limits := smallLimits()
+			if tc.limits != nil {
+				tc.limits(&limits)
+			}
+			_, _, err := render.Archive(tc.archive, limits)
+			want := nf.Violations{{File: tc.file, Message: tc.message}}
+			if diff := cmp.Diff(want, nf.ViolationsOf(err)); diff != "" || nf.KindOf(err) != nf.TooLarge {
+				t.Errorf("%s: %v error (-want +got):\n%s", tc.reason, nf.KindOf(err), diff)
+			}
+		})
+	}
+	t.Run("declared size", func(t *testing.T) {
+		limits := smallLimits()
+		limits.Ratio = 1e6
+		honest := rendertest.Zip(map[string]string{"x": zeros})
+		if _, _, err := render.Archive(honest, limits); err != nil {
+			t.Fatalf("the honest archive is refused: %v", err)
+		}
+		declared, lie := []byte{0, 0, 0x20, 0}, []byte{1, 0, 0, 0} // 2 MiB, 1 byte
+		_, _, err := render.Archive(bytes.ReplaceAll(honest, declared, lie), limits)
+		if nf.KindOf(err) != nf.Invalid {
+			t.Errorf("an archive that lies about a size is broken, but the error is %v", err)
+		}
+	})
+	t.Run("floor", func(t *testing.T) {
+		archive := rendertest.Zip(map[string]string{"x": zeros[:1<<20]})
+		if len(archive)*100 > 1<<20 {
+			t.Fatalf("the archive of %d bytes is too large to show anything", len(archive))
+		}
+		if _, _, err := render.Archive(archive, smallLimits()); err != nil {
+			t.Errorf("the ratio counts from the first MiB: %v", err)
+		}
+	})
+}
+
+// tarBytes returns an uncompressed archive of one file.
+func tarBytes(t *testing.T) []byte {
+	var b bytes.Buffer
+	r, err := gzip.NewReader(bytes.NewReader(tarOf("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.ReadFrom(r); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func FuzzArchive(f *testing.F) {
+	f.Add(rendertest.Zip(map[string]string{"p/metadata.yaml": "a", "p/b/c": "d"}))
+	f.Add(rendertest.TarGz(map[string]string{"metadata.yaml": "a", "b/c": "d"}))
+	f.Add(tarOf("a/../b", "/c"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		limits := smallLimits()
+		files, mediaType, err := render.Archive(content, limits)
+		if err != nil {
+			if kind := nf.KindOf(err); kind != nf.Invalid && kind != nf.TooLarge || nf.ViolationsOf(err) == nil {
+				t.Fatalf("error of kind %v: %v", kind, err)
+			}
+			return
+		}
+		size := 0
+		for name, file := range files {
+			size += len(file)
+			if name != path.Clean(name) || path.IsAbs(name) || strings.HasPrefix(name, "../") || name == ".." || name == "." {
+				t.Errorf("unclean name %q", name)
+			}
+		}
+		if len(files) == 0 || len(files) > limits.Entries || int64(size) > limits.Unpacked || mediaType == "" {
+			t.Errorf("%d files of %d bytes, media type %q", len(files), size, mediaType)
+		}
+	})
+}

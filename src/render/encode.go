@@ -1,0 +1,99 @@
+package render
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// Encode writes a plan in its stored form: gzipped JSON, the same bytes for the
+// same plan. An object that JSON cannot express is an error.
+func Encode(p Plan) ([]byte, error) {
+	content, err := json.Marshal(exact(p))
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode plan: %w", err)
+	}
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot compress plan: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Decode reads what Encode wrote. It trusts its input's size.
+func Decode(content []byte) (Plan, error) {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot decode plan: %w", err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return Plan{}, fmt.Errorf("cannot decode plan: %w", err)
+	}
+	var p Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return Plan{}, fmt.Errorf("cannot decode plan: %w", err)
+	}
+	return p, nil
+}
+
+// exact returns a copy of the plan whose floats stay floats when they are
+// written as JSON and read again.
+func exact(p Plan) Plan {
+	p.Stages = slices.Clone(p.Stages)
+	for i, stage := range p.Stages {
+		objects := slices.Clone(stage.Objects)
+		for j, o := range objects {
+			content, _ := exactValue(o.Object.Object).(map[string]any)
+			objects[j].Object = &unstructured.Unstructured{Object: content}
+		}
+		p.Stages[i].Objects = objects
+	}
+	return p
+}
+
+func exactValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, e := range v {
+			m[k] = exactValue(e)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, e := range v {
+			l[i] = exactValue(e)
+		}
+		return l
+	case float64:
+		return float(v)
+	}
+	return v
+}
+
+// float is a float64 that JSON shows to be one: 1.0, where encoding/json writes
+// 1, which would be read as an int64.
+type float float64
+
+func (f float) MarshalJSON() ([]byte, error) {
+	v := float64(f)
+	if v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
+		return json.Marshal(v)
+	}
+	return append(strconv.AppendFloat(nil, v, 'f', -1, 64), ".0"...), nil
+}

@@ -1,0 +1,113 @@
+package render_test
+
+import (
+	"bytes"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// value generates anything that an unstructured object may hold.
+func value(depth int) *rapid.Generator[any] {
+	kinds := []*rapid.Generator[any]{
+		rapid.Just[any](nil),
+		rapid.Bool().AsAny(),
+		rapid.String().AsAny(),
+		rapid.Int64().AsAny(),
+		rapid.Float64().AsAny(),
+		rapid.SampledFrom([]any{0.0, 1.0, -3.0, 1e18, 1e19, 1e21, math.MaxFloat64, math.SmallestNonzeroFloat64, int64(math.MinInt64)}),
+	}
+	if depth > 0 {
+		kinds = append(kinds, rapid.SliceOfN(value(depth-1), 0, 3).AsAny(), rapid.MapOfN(rapid.String(), value(depth-1), 0, 3).AsAny())
+	}
+	return rapid.OneOf(kinds...)
+}
+
+func planGenerator() *rapid.Generator[render.Plan] {
+	planned := rapid.Custom(func(t *rapid.T) render.Planned {
+		content := rapid.MapOfN(rapid.String(), value(3), 0, 4).Draw(t, "content")
+		content["kind"] = "K"
+		return render.Planned{
+			Object: &unstructured.Unstructured{Object: content},
+			Wait:   rapid.SampledFrom([]render.Wait{render.WaitReady, render.WaitApplied}).Draw(t, "wait"),
+			File:   rapid.String().Draw(t, "file"), Line: rapid.Int().Draw(t, "line"),
+		}
+	})
+	stage := rapid.Custom(func(t *rapid.T) render.Stage {
+		return render.Stage{
+			Name:    rapid.String().Draw(t, "name"),
+			Timeout: time.Duration(rapid.Int64().Draw(t, "timeout")),
+			Objects: rapid.SliceOfN(planned, 0, 3).Draw(t, "objects"),
+		}
+	})
+	return rapid.Custom(func(t *rapid.T) render.Plan {
+		return render.Plan{
+			Namespace: rapid.String().Draw(t, "namespace"),
+			Stages:    rapid.SliceOfN(stage, 0, 3).Draw(t, "stages"),
+			Warnings:  rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "warnings"),
+		}
+	})
+}
+
+func TestEncodeRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plan := planGenerator().Draw(t, "plan")
+		first, err := render.Encode(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := render.Decode(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(plan, decoded, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("a plan comes back as it was, numbers with their type (-want +got):\n%s", diff)
+		}
+		second, err := render.Encode(decoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first, second) {
+			t.Fatal("the same plan has two encodings")
+		}
+	})
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	plan := render.Plan{Stages: []render.Stage{{Objects: []render.Planned{{
+		Object: &unstructured.Unstructured{Object: map[string]any{"x": math.NaN()}},
+	}}}}}
+	if _, err := render.Encode(plan); err == nil {
+		t.Error("NaN is not JSON, but no error")
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	whole, err := render.Encode(render.Plan{Namespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason  string
+		content []byte
+	}{
+		"nothing":   {"nothing is no plan", nil},
+		"text":      {"text is no plan", []byte("{}")},
+		"truncated": {"half a plan is none", whole[:len(whole)-4]},
+		"no JSON":   {"gzip alone is no plan", gzipOf(t, []byte("x"))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := render.Decode(tc.content); err == nil {
+				t.Errorf("%s, but no error", tc.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,290 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// metadata is what a metadata.yaml says.
+type metadata struct {
+	name, version, description string
+
+	at        place // of the resources
+	declares  bool  // whether it has variables, be they none
+	variables []nf.Variable
+	groups    []group
+}
+
+// group is one entry of the resources.
+type group struct {
+	name    string
+	at      place
+	after   []string
+	wait    render.Wait
+	timeout time.Duration
+	files   []listedFile
+}
+
+// listedFile is a file that the metadata names.
+type listedFile struct {
+	kind string // lower-case; "" for any
+	path string
+	at   place
+}
+
+// with returns the group with its objects.
+func (g group) with(objects []render.Object) render.Group {
+	return render.Group{Name: g.name, After: g.after, Objects: objects, Wait: g.wait, Timeout: g.timeout}
+}
+
+// readMetadata reads the metadata of a package.
+func readMetadata(files render.Files, rd *reader) metadata {
+	name := "metadata.yaml"
+	content, found := files[name]
+	if !found {
+		if content, found = files["metadata.yml"]; found {
+			name = "metadata.yml"
+		}
+	}
+	m := metadataReader{report: rd.report}
+	m.at = place{file: name}
+	if !found {
+		rd.report.add(m.at, "", "is missing at the top of the package")
+		return m.metadata
+	}
+	documents := rd.read(name, content)
+	switch {
+	case !rd.report.ok():
+	case len(documents) != 1 || documents[0].kind != mapping:
+		rd.report.add(m.at, "", "must be one mapping")
+	default:
+		m.read(documents[0])
+	}
+	return m.metadata
+}
+
+type metadataReader struct {
+	metadata
+
+	report *report
+}
+
+func (m *metadataReader) read(root *node) {
+	for _, f := range root.fields {
+		switch f.key.text {
+		case "name":
+			m.name = m.text(f)
+		case "version":
+			m.version = m.text(f)
+		case "description":
+			m.description = m.text(f)
+		case "variables":
+			m.readVariables(f.value)
+		case "resources":
+			m.at = f.key.at
+			m.readResources(f.value)
+		default:
+			m.report.add(f.key.at, f.key.text, "is no key of the metadata: name, version, description, variables or resources")
+		}
+	}
+	if m.at.line == 0 {
+		m.report.add(place{m.at.file, 1}, "resources", "is missing")
+	}
+}
+
+// text returns a scalar as it is written: a version may look like a number.
+func (m *metadataReader) text(f field) string {
+	if f.value.kind != scalar {
+		m.report.add(f.value.at, f.key.text, "must be a text")
+		return ""
+	}
+	if f.value.value == nil {
+		return ""
+	}
+	return f.value.text
+}
+
+func (m *metadataReader) readResources(resources *node) {
+	switch resources.kind {
+	case list:
+		for _, entry := range resources.items {
+			m.readEntry(entry)
+		}
+		m.nameGroups()
+		m.checkAfter()
+	case mapping:
+		m.readMap(resources)
+	case scalar:
+	}
+	hasFiles := func(g group) bool { return len(g.files) > 0 }
+	if !slices.ContainsFunc(m.groups, hasFiles) && m.report.ok() {
+		m.report.add(resources.at, "resources", "must be a list or a mapping of kinds to files, and name at least one file")
+	}
+}
+
+// readMap reads the unordered form: one group for each kind, in the order in
+// which kinds are installed.
+func (m *metadataReader) readMap(resources *node) {
+	fields := slices.SortedStableFunc(slices.Values(resources.fields), func(a, b field) int {
+		return render.KindOrder(kindOf(a.key.text), kindOf(b.key.text))
+	})
+	for _, f := range fields {
+		g := group{name: f.key.text, at: f.key.at, files: m.files(f)}
+		if n := len(m.groups); n > 0 {
+			g.after = []string{m.groups[n-1].name}
+		}
+		m.groups = append(m.groups, g)
+	}
+}
+
+// readEntry reads one entry of the ordered form.
+func (m *metadataReader) readEntry(entry *node) {
+	if entry.kind != mapping {
+		m.report.add(entry.at, "resources", "an entry must be a mapping of a kind to files")
+		return
+	}
+	g := group{at: entry.at}
+	kinds := 0
+	for _, f := range entry.fields {
+		switch f.key.text {
+		case "name":
+			if g.name = m.text(f); g.name == "" {
+				m.report.add(f.value.at, "name", "must not be empty")
+			}
+		case "dependsOn":
+			g.after = append([]string{}, texts(m.list(f))...)
+		case "timeout":
+			g.timeout = m.duration(f)
+		case "wait":
+			g.wait = m.wait(f)
+		default:
+			kinds++
+			g.files = append(g.files, m.files(f)...)
+		}
+	}
+	if kinds == 0 {
+		m.report.add(entry.at, "resources", "the entry names no kind")
+	}
+	m.groups = append(m.groups, g)
+}
+
+// nameGroups names each group that has no name after its first file's kind, and
+// lets each that does not say otherwise wait for the one before it.
+func (m *metadataReader) nameGroups() {
+	taken := map[string]place{}
+	for _, g := range m.groups {
+		if first, twice := taken[g.name]; twice && g.name != "" {
+			m.report.add(g.at, "name", "%q is the name of the entry at line %d too", g.name, first.line)
+		}
+		taken[g.name] = g.at
+	}
+	for i := range m.groups {
+		g := &m.groups[i]
+		if g.name == "" {
+			g.name = freeName(g.kindName(), taken)
+			taken[g.name] = g.at
+		}
+		if g.after == nil && i > 0 {
+			g.after = []string{m.groups[i-1].name}
+		}
+	}
+}
+
+func (g group) kindName() string {
+	if len(g.files) == 0 || g.files[0].kind == "" {
+		return "resources"
+	}
+	return g.files[0].kind
+}
+
+// freeName returns the name, or the first of name-2, name-3, … that is free.
+func freeName(name string, taken map[string]place) string {
+	free := name
+	for i := 2; ; i++ {
+		if _, is := taken[free]; !is {
+			return free
+		}
+		free = fmt.Sprintf("%s-%d", name, i)
+	}
+}
+
+func (m *metadataReader) checkAfter() {
+	known := map[string]bool{}
+	for _, g := range m.groups {
+		known[g.name] = true
+	}
+	for _, g := range m.groups {
+		for _, name := range g.after {
+			if !known[name] {
+				m.report.add(g.at, "dependsOn", "no entry is named %q", name)
+			}
+		}
+	}
+}
+
+// files reads the files of a kind.
+func (m *metadataReader) files(f field) []listedFile {
+	items := m.list(f)
+	files := make([]listedFile, len(items))
+	for i, item := range items {
+		files[i] = listedFile{kind: kindOf(f.key.text), path: item.text, at: item.at}
+	}
+	return files
+}
+
+// list returns the texts of a field that holds one or a list of them.
+func (m *metadataReader) list(f field) []*node {
+	items := []*node{f.value}
+	if f.value.kind == list {
+		items = f.value.items
+	}
+	for _, item := range items {
+		if text, ok := item.value.(string); !ok || text == "" {
+			m.report.add(item.at, f.key.text, "must be a text or a list of texts")
+			return nil
+		}
+	}
+	return items
+}
+
+func texts(items []*node) []string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = item.text
+	}
+	return texts
+}
+
+func (m *metadataReader) duration(f field) time.Duration {
+	d, err := time.ParseDuration(f.value.text)
+	if err != nil || d <= 0 {
+		m.report.add(f.value.at, f.key.text, "must be a duration above zero, such as 90s or 5m")
+	}
+	return d
+}
+
+func (m *metadataReader) wait(f field) render.Wait {
+	w := render.Wait(f.value.text)
+	if w != render.WaitReady && w != render.WaitApplied {
+		m.report.add(f.value.at, f.key.text, "must be %s or %s", render.WaitReady, render.WaitApplied)
+	}
+	return w
+}
+
+// kindOf returns the lower-case kind that a key of the resources stands for, or
+// "" if it stands for any.
+func kindOf(key string) string {
+	kind := strings.ToLower(key)
+	if long, found := shortKinds[kind]; found {
+		return long
+	}
+	if slices.Contains(anyKind, kind) {
+		return ""
+	}
+	return kind
+}

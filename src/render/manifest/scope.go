@@ -1,0 +1,226 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// unknown is a value that is not known yet, or that has been reported.
+type unknown struct{}
+
+// scope knows the value of every variable.
+type scope struct {
+	declared map[string]nf.Variable // nil when the package declares none
+	sources  []source               // the first that has a name wins
+	failed   map[string]bool        // reported; their values are unknown
+	blank    bool                   // no values yet: all are unknown
+	secret   []string
+	warnings []string
+}
+
+// source is one place where values come from.
+type source struct {
+	name   string // as clients know it
+	values map[string]any
+}
+
+const (
+	builtIn    = "built-in"
+	parameters = "parameters"
+	network    = "network_parameters"
+)
+
+// builtins are the names that the service sets.
+var builtins = []string{"namespace", "vnf_id", "vnf_name", "cloud_region_id", "cloud_owner"}
+
+func blankScope(p *pack) *scope { return &scope{declared: p.declared(), blank: true} }
+
+// newScope checks the inputs against the declarations.
+func newScope(p *pack, in render.Input, r *report) *scope {
+	s := &scope{declared: p.declared(), failed: map[string]bool{}}
+	inputs, err := plainJSON(in.Inputs)
+	if err != nil {
+		r.add(place{}, parameters, "are not JSON")
+	}
+	set := map[string]any{}
+	for name, value := range in.Builtins {
+		set[name] = value
+	}
+	s.sources = []source{{builtIn, set}, {parameters, inputs.Parameters}}
+	for _, values := range inputs.OOF {
+		s.sources = append(s.sources, source{"oof_parameters", values})
+	}
+	s.sources = append(s.sources, source{network, inputs.Network})
+	for _, name := range slices.Sorted(maps.Keys(inputs.Parameters)) {
+		_, declared := s.declared[name]
+		switch {
+		case set[name] != nil || slices.Contains(builtins, name):
+			r.add(place{}, parameters+"."+name, "is set by the service")
+		case s.declared != nil && !declared:
+			s.warnings = append(s.warnings, parameters+"."+name+": the package declares no such variable")
+		}
+	}
+	for _, v := range p.meta.variables {
+		s.checkDeclared(v, p.uses[v.Name], r)
+	}
+	return s
+}
+
+// plainJSON returns a copy of inputs in the types of unstructured objects.
+func plainJSON(in nf.Inputs) (nf.Inputs, error) {
+	text, err := json.Marshal(in)
+	if err != nil {
+		return nf.Inputs{}, fmt.Errorf("cannot read inputs: %w", err)
+	}
+	var out nf.Inputs
+	err = json.Unmarshal(text, &out)
+	return out, err
+}
+
+func (p *pack) declared() map[string]nf.Variable {
+	if !p.meta.declares {
+		return nil
+	}
+	declared := make(map[string]nf.Variable, len(p.meta.variables))
+	for _, v := range p.meta.variables {
+		declared[v.Name] = v
+	}
+	return declared
+}
+
+// checkDeclared reports a declared variable without a value that it needs, or
+// with one of the wrong type.
+func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
+	found := s.find(v.Name)
+	message := ""
+	switch {
+	case !found.found && v.Required && v.Default == nil:
+		message = "is required"
+	case found.found && !hasType(found.declaredValue(v.Type), v.Type):
+		message = fmt.Sprintf("must be %s, is %s", withArticle(v.Type), withArticle(typeOf(found.value)))
+	default:
+		return
+	}
+	s.failed[v.Name] = true
+	r.add(use, found.from()+"."+v.Name, "%s", message)
+}
+
+// sensitive returns the names of inputs that are secret.
+func (s *scope) sensitive() []string {
+	secret := map[string]bool{}
+	for name, v := range s.declared {
+		secret[name] = v.Sensitive
+	}
+	for _, src := range s.sources {
+		for name := range src.values {
+			if _, declared := s.declared[name]; !declared && src.name == parameters {
+				secret[name] = soundsSecret(name)
+			}
+		}
+	}
+	maps.DeleteFunc(secret, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(secret))
+}
+
+func soundsSecret(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
+}
+
+var secretWords = []string{"password", "passwd", "secret", "token", "private_key", "credential"}
+
+// lookup is the answer to a question for a variable.
+type lookup struct {
+	value   any
+	found   bool
+	foreign bool   // the package declares variables, and this is none of them
+	source  string // where it was found
+}
+
+func (l lookup) from() string {
+	if l.found {
+		return l.source
+	}
+	return parameters
+}
+
+// asText returns what the value is where a text is wanted: a connection point
+// of the network is its address.
+func (l lookup) asText() any {
+	if point, ok := l.value.(map[string]any); ok && l.source == network && point["ip_address"] != nil {
+		return point["ip_address"]
+	}
+	return l.value
+}
+
+// declaredValue returns what the value is for a variable declared of the type.
+func (l lookup) declaredValue(want string) any {
+	if want == "string" {
+		return l.asText()
+	}
+	return l.value
+}
+
+// lookup returns the value of a reference, in a copy.
+func (s *scope) lookup(path []string) lookup {
+	name := path[0]
+	v, declared := s.declared[name]
+	foreign := s.declared != nil && !declared && !slices.Contains(builtins, name)
+	switch {
+	case foreign:
+		return lookup{foreign: true}
+	case s.blank || s.failed[name]:
+		return lookup{value: unknown{}, found: true}
+	}
+	l := s.find(name)
+	if !l.found && v.Default != nil {
+		l = lookup{value: v.Default, found: true}
+	}
+	if len(path) == 1 {
+		l.value = l.declaredValue(v.Type)
+	}
+	for _, step := range path[1:] {
+		l.value = child(l.value, step)
+	}
+	l.found = l.value != nil
+	l.value = runtime.DeepCopyJSONValue(l.value)
+	return l
+}
+
+// find returns the value that is given for a name; null is none.
+func (s *scope) find(name string) lookup {
+	for _, src := range s.sources {
+		if value := src.values[name]; value != nil {
+			return lookup{value: value, found: true, source: src.name}
+		}
+	}
+	return lookup{}
+}
+
+// child returns a field of a mapping or an item of a list, or nil.
+func child(value any, step string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return v[step]
+	case []any:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(v) {
+			return v[i]
+		}
+	}
+	return nil
+}
+
+// keepsType reports whether a scalar of the style that is nothing but the
+// variable takes the type of the variable or its default.
+func (s *scope) keepsType(st style, name string) bool {
+	return (st == plain || st == inJSON) && s.declared[name].Type != "string"
+}

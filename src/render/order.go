@@ -1,0 +1,239 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Order arranges groups into the stages of a plan. Groups that wait for nothing
+// but what is settled by then share a stage, in the order given. A stage that
+// would hold both definitions (namespaces, custom resource definitions) and
+// other objects is preceded by one of the definitions alone, and one with both
+// workloads and what their pods need to be admitted (service accounts, quotas,
+// classes) by one of the latter.
+//
+// A group without a Wait is ready when its objects are Current, save
+// PersistentVolumeClaims, which may rightly stay pending until a pod of a later
+// stage uses them. The limit of a stage is the longest of its groups', and none
+// if one of them has none.
+//
+// The error is nf.Invalid: groups of the same name, groups that wait for an
+// unknown group or in a circle, and objects that are there twice; an object
+// without a namespace counts as being in the plan's.
+func Order(groups []Group, namespace string) (Plan, error) {
+	wrong := append(checkNames(groups), checkObjects(groups, namespace)...)
+	if len(wrong) > 0 {
+		return Plan{}, nf.E(nf.Invalid, "order", "package", wrong)
+	}
+	levels, cycle := levelsOf(groups)
+	if cycle != "" {
+		return Plan{}, nf.E(nf.Invalid, "order", "package", nf.Violations{{Message: "groups wait for each other: " + cycle}})
+	}
+	plan := Plan{Namespace: namespace}
+	for _, level := range levels {
+		plan.Stages = append(plan.Stages, stagesOf(level)...)
+	}
+	return plan, nil
+}
+
+// Objects returns every object of the plan with the index of its stage, in
+// order.
+func (p Plan) Objects() iter.Seq2[int, *unstructured.Unstructured] {
+	return func(yield func(int, *unstructured.Unstructured) bool) {
+		for i, stage := range p.Stages {
+			for _, o := range stage.Objects {
+				if !yield(i, o.Object) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func checkNames(groups []Group) (wrong nf.Violations) {
+	known := make(map[string]bool, len(groups))
+	for _, g := range groups {
+		if known[g.Name] {
+			wrong = append(wrong, nf.Violation{Message: fmt.Sprintf("two groups are named %q", g.Name)})
+		}
+		known[g.Name] = true
+	}
+	for _, g := range groups {
+		for _, name := range g.After {
+			if !known[name] {
+				message := fmt.Sprintf("group %q waits for %q, which does not exist", g.Name, name)
+				wrong = append(wrong, nf.Violation{Message: message})
+			}
+		}
+	}
+	return wrong
+}
+
+func checkObjects(groups []Group, namespace string) (wrong nf.Violations) {
+	type key struct{ group, kind, namespace, name string }
+	seen := map[key]Object{}
+	for _, g := range groups {
+		for _, o := range g.Objects {
+			gvk := o.GroupVersionKind()
+			k := key{gvk.Group, gvk.Kind, cmp.Or(o.GetNamespace(), namespace), o.GetName()}
+			first, twice := seen[k]
+			if !twice {
+				seen[k] = o
+				continue
+			}
+			message := fmt.Sprintf("%s %q is there already, at %s:%d", k.kind, k.name, first.File, first.Line)
+			wrong = append(wrong, nf.Violation{File: o.File, Line: o.Line, Message: message})
+		}
+	}
+	return wrong
+}
+
+// levelsOf puts each group on the lowest level above all groups that it waits
+// for. If there is none, it returns a cycle instead: "a → b → a".
+func levelsOf(groups []Group) (levels [][]Group, cycle string) {
+	l := leveler{groups: groups, index: make(map[string]int, len(groups)), level: make([]int, len(groups))}
+	for i, g := range groups {
+		l.index[g.Name] = i
+	}
+	for i := range groups {
+		if !l.visit(i) {
+			return nil, strings.Join(l.path, " → ")
+		}
+	}
+	for i, g := range groups {
+		for len(levels) < l.level[i] {
+			levels = append(levels, nil)
+		}
+		levels[l.level[i]-1] = append(levels[l.level[i]-1], g)
+	}
+	return levels, ""
+}
+
+// leveler walks the groups depth first.
+type leveler struct {
+	groups []Group
+	index  map[string]int
+	level  []int    // from 1; 0: not visited, onPath: being visited
+	path   []string // names being visited; the cycle once one is found
+}
+
+const onPath = -1
+
+func (l *leveler) visit(i int) bool {
+	name := l.groups[i].Name
+	switch {
+	case l.level[i] == onPath:
+		l.path = append(l.path[slices.Index(l.path, name):], name)
+		return false
+	case l.level[i] > 0:
+		return true
+	}
+	l.level[i] = onPath
+	l.path = append(l.path, name)
+	level := 1
+	for _, before := range l.groups[i].After {
+		j := l.index[before]
+		if !l.visit(j) {
+			return false
+		}
+		level = max(level, l.level[j]+1)
+	}
+	l.path = l.path[:len(l.path)-1]
+	l.level[i] = level
+	return true
+}
+
+// stagesOf makes the stages of one level: none if it has no objects.
+func stagesOf(level []Group) []Stage {
+	definitions := pick(level, isDefinition)
+	rest := pick(level, func(o Object) bool { return !isDefinition(o) })
+	if len(definitions) == 0 || len(rest) == 0 {
+		return admissible(level)
+	}
+	first := stageOf(definitions, " (definitions)", WaitReady)
+	return append([]Stage{first}, admissible(rest)...)
+}
+
+// admissible splits off what pods need to be admitted, if there are workloads.
+func admissible(level []Group) []Stage {
+	prerequisites := pick(level, isPrerequisite)
+	switch {
+	case len(pick(level, func(Object) bool { return true })) == 0:
+		return nil
+	case len(prerequisites) == 0 || len(pick(level, isWorkload)) == 0:
+		return []Stage{stageOf(level, "", "")}
+	}
+	rest := pick(level, func(o Object) bool { return !isPrerequisite(o) })
+	return []Stage{stageOf(prerequisites, " (prerequisites)", WaitApplied), stageOf(rest, "", "")}
+}
+
+// pick returns the groups with only those objects that belong, without the
+// groups that have none.
+func pick(groups []Group, belongs func(Object) bool) []Group {
+	var picked []Group
+	for _, g := range groups {
+		var objects []Object
+		for _, o := range g.Objects {
+			if belongs(o) {
+				objects = append(objects, o)
+			}
+		}
+		if g.Objects = objects; len(objects) > 0 {
+			picked = append(picked, g)
+		}
+	}
+	return picked
+}
+
+// stageOf merges groups into one stage. A wait that is given goes before the
+// groups' own.
+func stageOf(groups []Group, suffix string, wait Wait) Stage {
+	stage := Stage{Name: joinNames(groups) + suffix, Timeout: longest(groups)}
+	for _, g := range groups {
+		for _, o := range g.Objects {
+			w := cmp.Or(wait, g.Wait, defaultWait(o))
+			stage.Objects = append(stage.Objects, Planned{Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line})
+		}
+	}
+	return stage
+}
+
+func defaultWait(o Object) Wait {
+	if groupKind(o) == "PersistentVolumeClaim" {
+		return WaitApplied
+	}
+	return WaitReady
+}
+
+func joinNames(groups []Group) string {
+	const shown = 4
+	names := make([]string, 0, shown)
+	for _, g := range groups[:min(shown, len(groups))] {
+		names = append(names, g.Name)
+	}
+	joined := strings.Join(names, ", ")
+	if more := len(groups) - shown; more > 0 {
+		joined += fmt.Sprintf(" and %d more", more)
+	}
+	return joined
+}
+
+// longest returns the longest timeout; 0, no limit, is longer than any.
+func longest(groups []Group) time.Duration {
+	var timeout time.Duration
+	for _, g := range groups {
+		if g.Timeout == 0 {
+			return 0
+		}
+		timeout = max(timeout, g.Timeout)
+	}
+	return timeout
+}

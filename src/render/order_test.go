@@ -1,0 +1,230 @@
+package render_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// object makes one of "apiVersion Kind name" or "apiVersion Kind namespace/name".
+func object(t *testing.T, text string) render.Object {
+	t.Helper()
+	words := strings.Fields(text)
+	if len(words) != 3 {
+		t.Fatalf("not an object: %q", text)
+	}
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(words[0])
+	u.SetKind(words[1])
+	namespace, name, found := strings.Cut(words[2], "/")
+	if !found {
+		namespace, name = "", namespace
+	}
+	u.SetName(name)
+	if namespace != "" {
+		u.SetNamespace(namespace)
+	}
+	return render.Object{Unstructured: u, File: name + ".yaml", Line: len(text)}
+}
+
+// group makes one of "name: object; object".
+func group(t *testing.T, text string, after ...string) render.Group {
+	t.Helper()
+	name, list, _ := strings.Cut(text, ":")
+	g := render.Group{Name: name, After: after}
+	for o := range strings.SplitSeq(list, ";") {
+		if strings.TrimSpace(o) != "" {
+			g.Objects = append(g.Objects, object(t, o))
+		}
+	}
+	return g
+}
+
+// describe writes a plan as one line for a stage.
+func describe(p render.Plan) []string {
+	var lines []string
+	for _, s := range p.Stages {
+		line := s.Name + ":"
+		for _, o := range s.Objects {
+			line += " " + o.Object.GetName() + "=" + string(o.Wait)
+		}
+		if s.Timeout > 0 {
+			line += " within " + s.Timeout.String()
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestOrder(t *testing.T) {
+	with := func(g render.Group, w render.Wait, timeout time.Duration) render.Group {
+		g.Wait, g.Timeout = w, timeout
+		return g
+	}
+	const crd = "apiextensions.k8s.io/v1 CustomResourceDefinition "
+	cases := map[string]struct {
+		reason string
+		groups []render.Group
+		want   []string
+	}{
+		"nothing": {"no groups, no stages", nil, nil},
+		"chain": {
+			"one after the other",
+			[]render.Group{group(t, "a: v1 Secret s"), group(t, "b: apps/v1 Deployment d", "a")},
+			[]string{"a: s=ready", "b: d=ready"},
+		},
+		"forward": {
+			"the order of the list does not bind",
+			[]render.Group{group(t, "a: v1 Secret s", "b"), group(t, "b: apps/v1 Deployment d")},
+			[]string{"b: d=ready", "a: s=ready"},
+		},
+		"merged": {
+			"what can go together goes together, each with its own wait; no timeout is the longest",
+			[]render.Group{
+				with(group(t, "a: v1 Secret s"), render.WaitApplied, time.Minute),
+				with(group(t, "b: v1 Secret t; v1 Secret u"), "", 0),
+				with(group(t, "c: v1 Secret v", "b"), render.WaitReady, time.Minute),
+				with(group(t, "d: v1 Secret w", "a"), "", time.Second),
+			},
+			[]string{"a, b: s=applied t=ready u=ready", "c, d: v=ready w=ready within 1m0s"},
+		},
+		"diamond": {
+			"a group is above all that it waits for",
+			[]render.Group{
+				group(t, "a: v1 Secret a"), group(t, "b: v1 Secret b", "a"), group(t, "c: v1 Secret c", "b"),
+				group(t, "d: v1 Secret d", "a", "c"), group(t, "e: v1 Secret e", "a"),
+			},
+			[]string{"a: a=ready", "b, e: b=ready e=ready", "c: c=ready", "d: d=ready"},
+		},
+		"empty": {
+			"a group without objects orders, but is no stage",
+			[]render.Group{group(t, "a: v1 Secret a"), group(t, "b:", "a"), group(t, "c: v1 Secret c", "b")},
+			[]string{"a: a=ready", "c: c=ready"},
+		},
+		"definitions": {
+			"definitions go first, and are waited for whatever the group says",
+			[]render.Group{
+				with(group(t, "a: x/v1 Y y; "+crd+"ys.x; v1 Namespace n"), render.WaitApplied, time.Minute), group(t, "b: v1 Secret s"),
+			},
+			[]string{"a (definitions): ys.x=ready n=ready within 1m0s", "a, b: y=applied s=ready"},
+		},
+		"definitions alone": {
+			"definitions alone are a stage like others",
+			[]render.Group{with(group(t, "a: "+crd+"ys.x"), render.WaitApplied, 0), group(t, "b: v1 Namespace n")},
+			[]string{"a, b: ys.x=applied n=ready"},
+		},
+		"prerequisites": {
+			"pods are refused without them",
+			[]render.Group{
+				group(t, "a: apps/v1 Deployment d; v1 ServiceAccount s; v1 ResourceQuota q; v1 LimitRange l"),
+				group(t, "b: storage.k8s.io/v1 StorageClass c; v1 Namespace n"),
+				group(t, "c: scheduling.k8s.io/v1 PriorityClass p; node.k8s.io/v1 RuntimeClass r; v1 Secret t"),
+			},
+			[]string{"b (definitions): n=ready", "a, b, c (prerequisites): s=applied q=applied l=applied c=applied p=applied r=applied", "a, c: d=ready t=ready"},
+		},
+		"prerequisites alone": {
+			"without workloads there is nothing to be in time for",
+			[]render.Group{group(t, "a: v1 ServiceAccount s; v1 Secret t; example.com/v1 Deployment d")},
+			[]string{"a: s=ready t=ready d=ready"},
+		},
+		"claims": {
+			"a claim may stay pending until a later pod uses it, unless the author knows better",
+			[]render.Group{
+				group(t, "a: v1 PersistentVolumeClaim p; v1 Secret s"),
+				with(group(t, "b: v1 PersistentVolumeClaim q"), render.WaitReady, 0),
+			},
+			[]string{"a, b: p=applied s=ready q=ready"},
+		},
+		"many": {
+			"a stage's name stays readable",
+			[]render.Group{
+				group(t, "a: v1 Secret a"), group(t, "b: v1 Secret b"), group(t, "c: v1 Secret c"),
+				group(t, "d: v1 Secret d"), group(t, "e: v1 Secret e"), group(t, "f: v1 Secret f"),
+			},
+			[]string{"a, b, c, d and 2 more: a=ready b=ready c=ready d=ready e=ready f=ready"},
+		},
+		"same name": {
+			"other kinds, groups and namespaces are other objects",
+			[]render.Group{group(t, "a: v1 Secret x; v1 ConfigMap x; a/v1 Secret x; v1 Secret other/x")},
+			[]string{"a: x=ready x=ready x=ready x=ready"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plan, err := render.Order(tc.groups, "default")
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, describe(plan)); diff != "" || plan.Namespace != "default" {
+				t.Errorf("%s: namespace %q (-want +got):\n%s", tc.reason, plan.Namespace, diff)
+			}
+		})
+	}
+}
+
+func TestOrderRefuses(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		groups []render.Group
+		want   nf.Violations
+	}{
+		"cycle": {
+			"a circle is shown, without what leads to it",
+			[]render.Group{group(t, "x:", "a"), group(t, "a:", "b"), group(t, "b:", "c"), group(t, "c:", "a")},
+			nf.Violations{{Message: "groups wait for each other: a → b → c → a"}},
+		},
+		"itself":    {"so is the smallest", []render.Group{group(t, "a:", "a")}, nf.Violations{{Message: "groups wait for each other: a → a"}}},
+		"unknown":   {"names must exist", []render.Group{group(t, "a:", "b")}, nf.Violations{{Message: `group "a" waits for "b", which does not exist`}}},
+		"same name": {"names are unique", []render.Group{group(t, "a:"), group(t, "a:")}, nf.Violations{{Message: `two groups are named "a"`}}},
+		"twice": {
+			"an object is there once; the plan's namespace is the default, the version is no difference",
+			[]render.Group{group(t, "a: v1 Secret x; apps/v1 Deployment d"), group(t, "b: apps/v1beta1 Deployment d; v1 Secret default/x")},
+			nf.Violations{
+				{File: "d.yaml", Line: 26, Message: `Deployment "d" is there already, at d.yaml:21`},
+				{File: "x.yaml", Line: 20, Message: `Secret "x" is there already, at x.yaml:12`},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := render.Order(tc.groups, "default")
+			if diff := cmp.Diff(tc.want, nf.ViolationsOf(err)); diff != "" || nf.KindOf(err) != nf.Invalid {
+				t.Errorf("%s: %v error (-want +got):\n%s", tc.reason, nf.KindOf(err), diff)
+			}
+		})
+	}
+}
+
+func TestObjects(t *testing.T) {
+	plan, err := render.Order([]render.Group{group(t, "a: v1 Secret s; v1 Secret t"), group(t, "b: v1 Secret u", "a")}, "ns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, o := range plan.Objects() {
+		got = append(got, fmt.Sprint(i, o.GetName()))
+	}
+	if diff := cmp.Diff([]string{"0s", "0t", "1u"}, got); diff != "" {
+		t.Errorf("all objects, with their stage (-want +got):\n%s", diff)
+	}
+	for range plan.Objects() {
+		break // must not panic
+	}
+}
+
+func TestKindOrder(t *testing.T) {
+	got := []string{"Zebra", "validatingwebhookconfiguration", "Deployment", "apiservice", "antelope", "CustomResourceDefinition", "Service", "namespace", "ConfigMap"}
+	slices.SortFunc(got, render.KindOrder)
+	want := []string{"namespace", "CustomResourceDefinition", "ConfigMap", "Service", "Deployment", "antelope", "Zebra", "apiservice", "validatingwebhookconfiguration"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("definitions, what is referred to, workloads, custom resources, interceptors (-want +got):\n%s", diff)
+	}
+}

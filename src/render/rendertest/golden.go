@@ -1,0 +1,151 @@
+// Package rendertest tests renderers by example, and builds archives for the
+// tests of other packages.
+//
+// An example is a .txtar file: the files of a package, the inputs, and what
+// must come out. The package holds nothing that the service itself needs.
+package rendertest
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// The sections of an example that are not files of the package.
+const (
+	inputsFile = "inputs.json"
+	wantYAML   = "want.yaml" // objects, groups, warnings and sensitive names
+	wantError  = "want.err"  // the violations, one on a line
+)
+
+// inputs is what an example is rendered with.
+type inputs struct {
+	Builtins   map[string]string `json:"builtins"`
+	Parameters map[string]any    `json:"parameters"`
+	OOF        []map[string]any  `json:"oof_parameters"`
+	Network    map[string]any    `json:"network_parameters"`
+}
+
+// Run checks and renders every example in a folder, and compares what comes out
+// with its want.yaml or want.err. The comment that an example begins with is
+// its reason. If the test binary has a boolean flag -update and it is set, the
+// examples are rewritten instead.
+func Run(t *testing.T, r render.Renderer, dir string) {
+	t.Helper()
+	examples, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("no examples in %s: %v", dir, err)
+	}
+	for _, example := range examples {
+		t.Run(strings.TrimSuffix(filepath.Base(example), ".txtar"), func(t *testing.T) { run(t, r, example) })
+	}
+}
+
+func run(t *testing.T, r render.Renderer, example string) {
+	archive, err := txtar.ParseFile(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, want, rest := split(t, archive)
+	name, got := wantYAML, ""
+	summary, err := r.Check(in.Files)
+	var out render.Output
+	if err == nil {
+		out, err = r.Render(t.Context(), in)
+	}
+	if err != nil {
+		name, got = wantError, errorText(err)
+	} else {
+		got = outputText(t, summary, out)
+	}
+	if update() {
+		archive.Files = append(rest, txtar.File{Name: name, Data: []byte(got)})
+		if err := os.WriteFile(example, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want[name], got); diff != "" || len(want) != 1 {
+		t.Errorf("%s%s wants %d sections; in %s (-want +got):\n%s", archive.Comment, example, len(want), name, diff)
+	}
+}
+
+// split takes an example apart; rest is everything but what is wanted.
+func split(t *testing.T, archive *txtar.Archive) (in render.Input, want map[string]string, rest []txtar.File) {
+	in.Files, want = render.Files{}, map[string]string{}
+	for _, f := range archive.Files {
+		if f.Name == wantYAML || f.Name == wantError {
+			want[f.Name] = string(f.Data)
+			continue
+		}
+		rest = append(rest, f)
+		if f.Name != inputsFile {
+			in.Files[f.Name] = f.Data
+			continue
+		}
+		var i inputs
+		if err := json.Unmarshal(f.Data, &i); err != nil {
+			t.Fatalf("%s: %v", inputsFile, err)
+		}
+		in.Builtins = i.Builtins
+		in.Inputs = nf.Inputs{Parameters: i.Parameters, OOF: i.OOF, Network: i.Network}
+	}
+	return in, want, rest
+}
+
+func update() bool {
+	f := flag.Lookup("update")
+	return f != nil && f.Value.String() == "true"
+}
+
+func errorText(err error) string {
+	var b strings.Builder
+	for _, v := range nf.ViolationsOf(err) {
+		fmt.Fprintln(&b, v)
+	}
+	if b.Len() == 0 || nf.KindOf(err) != nf.Invalid {
+		fmt.Fprintf(&b, "%s: %v\n", nf.KindOf(err), err)
+	}
+	return b.String()
+}
+
+// outputText shows all of a rendering: what YAML has no place for is comments.
+func outputText(t *testing.T, summary render.Summary, out render.Output) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# package %q version %q: %s\n", summary.Name, summary.Version, summary.Description)
+	for _, v := range summary.Variables {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "# variable %s\n", text)
+	}
+	for _, name := range out.Sensitive {
+		fmt.Fprintf(&b, "# sensitive %s\n", name)
+	}
+	for _, warning := range out.Warnings {
+		fmt.Fprintf(&b, "# warning %s\n", warning)
+	}
+	for _, g := range out.Groups {
+		fmt.Fprintf(&b, "# group %q after %q wait %q timeout %s\n", g.Name, g.After, g.Wait, g.Timeout)
+		for _, o := range g.Objects {
+			text, err := yaml.Marshal(o.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "---\n# %s:%d\n%s", o.File, o.Line, text)
+		}
+	}
+	return b.String()
+}
