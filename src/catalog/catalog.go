@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Config is what a catalog is made of. Every field but Clock is required.
+type Config struct {
+	KV        store.KV
+	Renderers map[string]render.Renderer // by package kind
+	Limits    render.Limits              // of an uploaded archive
+	Probe     Probe
+	NewID     func() string    // ids for packages that come without one
+	Clock     func() time.Time // nil: time.Now
+}
+
+// Probe connects to the API server of a kubeconfig, authenticates, and reads
+// its version and API list. It fails with nf.Invalid when the kubeconfig itself
+// is refused, and with nf.Unreachable and a reason otherwise.
+type Probe func(ctx context.Context, kubeconfig []byte) (nf.Probe, error)
+
+// Catalog is the regions and packages of one store. It is safe for concurrent
+// use.
+type Catalog struct {
+	cfg      Config
+	regions  store.Table[nf.Region]
+	packages store.Table[nf.Package]
+	blobs    store.Blobs
+}
+
+// New returns the catalog of a store.
+func New(cfg Config) (*Catalog, error) {
+	if cfg.KV == nil || cfg.Probe == nil || cfg.NewID == nil || len(cfg.Renderers) == 0 {
+		return nil, fmt.Errorf("cannot make a catalog: KV, Probe, NewID and Renderers are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	return &Catalog{
+		cfg:      cfg,
+		regions:  store.NewTable[nf.Region](cfg.KV, "regions/", "cloud region"),
+		packages: store.NewTable[nf.Package](cfg.KV, "packages/", "package"),
+		blobs:    store.NewBlobs(cfg.KV),
+	}, nil
+}
+
+// Hold marks a region and a package as used by an instance; nf.NotFound when
+// one of them is gone. Holding again changes nothing.
+func (c *Catalog) Hold(ctx context.Context, instance, region, pkg string) error {
+	if _, err := c.regions.Update(ctx, region, func(r *nf.Region) error {
+		r.Users = nf.Hold(r.Users, instance)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("cannot hold the region: %w", err)
+	}
+	if _, err := c.packages.Update(ctx, pkg, func(p *nf.Package) error {
+		p.Users = nf.Hold(p.Users, instance)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("cannot hold the package: %w", err)
+	}
+	return nil
+}
+
+// ReleaseRegion takes the instance's hold off a region. A region that is gone
+// is no error: there is nothing to release.
+func (c *Catalog) ReleaseRegion(ctx context.Context, instance, region string) error {
+	_, err := c.regions.Update(ctx, region, func(r *nf.Region) error {
+		r.Users = nf.Release(r.Users, instance)
+		return nil
+	})
+	return unlessGone(err)
+}
+
+// ReleasePackage takes the instance's hold off a package, likewise.
+func (c *Catalog) ReleasePackage(ctx context.Context, instance, pkg string) error {
+	_, err := c.packages.Update(ctx, pkg, func(p *nf.Package) error {
+		p.Users = nf.Release(p.Users, instance)
+		return nil
+	})
+	return unlessGone(err)
+}
+
+func unlessGone(err error) error {
+	if err != nil && nf.KindOf(err) != nf.NotFound {
+		return err
+	}
+	return nil
+}
+
+// unused refuses a removal while instances hold the thing, naming each.
+func unused(op, subject string, users []string) error {
+	if len(users) == 0 {
+		return nil
+	}
+	v := make(nf.Violations, len(users))
+	for i, id := range users {
+		v[i] = nf.Violation{Message: "is used by VNF instance " + id}
+	}
+	return nf.E(nf.Conflict, op, subject, v)
+}

@@ -1,0 +1,250 @@
+package catalog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/catalog"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
+	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+// fixture is a catalog whose clusters answer as their kubeconfig says: "up", or
+// anything else for a cluster that cannot be reached.
+type fixture struct {
+	*catalog.Catalog
+
+	kv     store.KV
+	probes int
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{kv: memory.New()}
+	ids := 0
+	limits := render.DefaultLimits()
+	limits.Archive = 4096
+	c, err := catalog.New(catalog.Config{
+		KV: f.kv, Limits: limits, Renderers: map[string]render.Renderer{"manifest": manifest.Renderer{}},
+		Probe: func(_ context.Context, kubeconfig []byte) (nf.Probe, error) {
+			f.probes++
+			if string(kubeconfig) != "up" {
+				return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "the API server", Reason: "tcp", Err: errors.New("refused")}
+			}
+			return nf.Probe{Server: "https://up", Version: "v1.37.1"}, nil
+		},
+		NewID: func() string { ids++; return fmt.Sprintf("new-%d", ids) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Catalog = c
+	return f
+}
+
+func (f *fixture) keys(t *testing.T) []string {
+	t.Helper()
+	out := []string{}
+	for e, err := range f.kv.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e.Key)
+	}
+	return out
+}
+
+func archive(data string) []byte {
+	return rendertest.Zip(map[string]string{
+		"metadata.yaml": "resources:\n- configmap: [a.yaml]\n",
+		"a.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: " + data + "}\n",
+	})
+}
+
+func TestRegisterKeepsNothingThatDoesNotAnswer(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		region nf.Region
+		kind   nf.Kind
+		probes int
+	}{
+		"Unreachable":  {reason: "the probe decides", region: nf.Region{ID: "east", Kubeconfig: nf.Secret("down")}, kind: nf.Unreachable, probes: 1},
+		"NoKubeconfig": {reason: "a region is its kubeconfig", region: nf.Region{ID: "east"}, kind: nf.Invalid},
+		"BadID":        {reason: "an id is a path segment, and nobody is called for a bad one", region: nf.Region{ID: "a/b", Kubeconfig: nf.Secret("up")}, kind: nf.Invalid},
+		"BadLabel":     {reason: "labels are Kubernetes labels", region: nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Labels: map[string]string{"": "x"}}, kind: nf.Invalid},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			if _, err := f.Register(t.Context(), tc.region); nf.KindOf(err) != tc.kind {
+				t.Errorf("%s: %v, want %s", tc.reason, err, tc.kind)
+			}
+			if left := f.keys(t); len(left) > 0 || f.probes != tc.probes {
+				t.Errorf("%s: %d probes, store holds %v", tc.reason, f.probes, left)
+			}
+		})
+	}
+}
+
+func TestRegionLife(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	r, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Users: []string{"forged"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Owner != catalog.DefaultOwner || r.Probe.Version != "v1.37.1" || r.Users != nil {
+		t.Errorf("registered: %+v", r)
+	}
+	if _, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up")}); nf.KindOf(err) != nf.Exists {
+		t.Errorf("registered twice: %v", err)
+	}
+	if _, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Kubeconfig = nf.Secret("down"); return nil }); nf.ReasonOf(err) != "tcp" {
+		t.Errorf("update to a kubeconfig that does not answer: %v", err)
+	}
+	probes := f.probes
+	updated, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error {
+		r.Labels, r.ID, r.Users = map[string]string{"site": "edge"}, "west", []string{"forged"}
+		return nil
+	})
+	if err != nil || updated.ID != "east" || updated.Users != nil || updated.Labels["site"] != "edge" || string(updated.Kubeconfig) != "up" {
+		t.Errorf("update of labels: %+v, %v", updated, err)
+	}
+	if f.probes != probes {
+		t.Error("a change of labels probed the cluster")
+	}
+	if err := f.RemoveRegion(ctx, "east"); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := f.Region(ctx, "east"); nf.KindOf(err) != nf.NotFound {
+		t.Errorf("after removal: %v", err)
+	}
+}
+
+func TestHoldsForbidRemoval(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	if _, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up")}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Upload(ctx, "p", bytes.NewReader(archive("v"))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time changes nothing
+		if err := f.Hold(ctx, "vnf1", "east", "p"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, remove := range map[string]func() error{
+		"region": func() error { return f.RemoveRegion(ctx, "east") }, "package": func() error { return f.RemovePackage(ctx, "p") },
+	} {
+		if err := remove(); nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "vnf1") {
+			t.Errorf("removal of a held %s: %v", what, err)
+		}
+	}
+	for range 2 {
+		if err := errors.Join(f.ReleaseRegion(ctx, "vnf1", "east"), f.ReleasePackage(ctx, "vnf1", "p")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(f.RemoveRegion(ctx, "east"), f.RemovePackage(ctx, "p")); err != nil {
+		t.Errorf("removal after release: %v", err)
+	}
+	if left := f.keys(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := f.Hold(ctx, "vnf1", "east", "p"); nf.KindOf(err) != nf.NotFound {
+		t.Errorf("hold of what is gone: %v", err)
+	}
+	if err := errors.Join(f.ReleaseRegion(ctx, "vnf1", "east"), f.ReleasePackage(ctx, "vnf1", "p")); err != nil {
+		t.Errorf("release of what is gone: %v", err)
+	}
+}
+
+func TestPackageLife(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	first := archive("one")
+	p, created, err := f.Upload(ctx, "", bytes.NewReader(first))
+	if err != nil || !created || p.ID != "new-1" || p.Kind != "manifest" || p.MediaType != "application/zip" {
+		t.Fatalf("upload: %+v, %t, %v", p, created, err)
+	}
+	_, content, err := f.Content(ctx, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, _ := io.ReadAll(content); !bytes.Equal(back, first) {
+		t.Error("the content is not what was uploaded")
+	}
+	same, created, err := f.Upload(ctx, p.ID, bytes.NewReader(first))
+	if err != nil || created || same.Digest != p.Digest {
+		t.Errorf("the same again: %+v, %t, %v", same, created, err)
+	}
+	before := len(f.keys(t))
+	other, created, err := f.Upload(ctx, p.ID, bytes.NewReader(archive("two")))
+	if err != nil || created || other.Digest == p.Digest || !other.Created.Equal(p.Created) {
+		t.Errorf("other content: %+v, %t, %v", other, created, err)
+	}
+	if after := f.keys(t); len(after) != before {
+		t.Errorf("the replaced content was not let go of: %v", after)
+	}
+	if _, files, err := f.Files(ctx, p.ID); err != nil || !strings.Contains(string(files["a.yaml"]), "two") {
+		t.Errorf("files: %v, %v", files, err)
+	}
+	if err := f.RemovePackage(ctx, p.ID); err != nil {
+		t.Error(err)
+	}
+	if left := f.keys(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestPackagesOfOneContentShareIt(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	for _, id := range []string{"a", "b"} {
+		if _, _, err := f.Upload(ctx, id, bytes.NewReader(archive("same"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.RemovePackage(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Content(ctx, "b"); err != nil {
+		t.Errorf("the other package lost its content: %v", err)
+	}
+}
+
+func TestBadUploadsAreNotKept(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		content []byte
+		kind    nf.Kind
+		text    string
+	}{
+		"Empty":    {reason: "no bytes are no package", kind: nf.Invalid, text: "empty"},
+		"Garbage":  {reason: "it must be an archive", content: []byte("hello"), kind: nf.Invalid, text: "archive"},
+		"TooLarge": {reason: "the limit is on the archive's bytes", content: make([]byte, 4097), kind: nf.TooLarge, text: "4096"},
+		"BadYAML": {
+			reason: "an error names file and line", kind: nf.Invalid, text: "a.yaml:2",
+			content: rendertest.Zip(map[string]string{"metadata.yaml": "resources:\n- configmap: [a.yaml]\n", "a.yaml": "kind: ConfigMap\n\tx: y\n"}),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			_, _, err := f.Upload(t.Context(), "p", bytes.NewReader(tc.content))
+			if nf.KindOf(err) != tc.kind || !strings.Contains(fmt.Sprint(err), tc.text) {
+				t.Errorf("%s: %v, want %s and %q", tc.reason, err, tc.kind, tc.text)
+			}
+			if left := f.keys(t); len(left) > 0 {
+				t.Errorf("%s: left behind: %v", tc.reason, left)
+			}
+		})
+	}
+}

@@ -1,0 +1,103 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// DefaultOwner is the cloud owner of a region that was registered without one.
+const DefaultOwner = "k8splugin"
+
+// Register probes a region and keeps it. Nothing is kept when the probe fails,
+// or when the id is taken (nf.Exists).
+func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
+	if r.Owner == "" {
+		r.Owner = DefaultOwner
+	}
+	subject := "cloud region " + r.ID
+	if err := checkRegion("register", r); err != nil {
+		return nf.Region{}, err
+	}
+	if _, err := c.regions.Get(ctx, r.ID); err == nil {
+		return nf.Region{}, nf.E(nf.Exists, "register", subject, nf.Violations{{Field: "cloud_region_id", Message: "is registered already"}})
+	}
+	probe, err := c.cfg.Probe(ctx, r.Kubeconfig)
+	if err != nil {
+		return nf.Region{}, nf.E(nf.KindOf(err), "register", subject, err)
+	}
+	now := c.cfg.Clock().UTC()
+	r.Probe, r.Users, r.Created, r.Updated = probe, nil, now, now
+	if err := c.regions.Insert(ctx, r.ID, r); err != nil {
+		return nf.Region{}, err
+	}
+	return r, nil
+}
+
+// Region returns one region.
+func (c *Catalog) Region(ctx context.Context, id string) (nf.Region, error) {
+	return c.regions.Get(ctx, id)
+}
+
+// Regions returns every region, ordered by id.
+func (c *Catalog) Regions(ctx context.Context) ([]nf.Region, error) {
+	return c.regions.List(ctx, "")
+}
+
+// UpdateRegion edits a region. Its id, holds and times are not the caller's to
+// change. A new kubeconfig is probed first; when the probe fails, the region
+// stays as it was. The edit may be called more than once.
+func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
+	before, err := c.regions.Get(ctx, id)
+	if err != nil {
+		return nf.Region{}, err
+	}
+	wanted := before
+	if err := edit(&wanted); err != nil {
+		return nf.Region{}, err
+	}
+	if err := checkRegion("update", wanted); err != nil {
+		return nf.Region{}, err
+	}
+	probe := before.Probe
+	if !bytes.Equal(before.Kubeconfig, wanted.Kubeconfig) {
+		if probe, err = c.cfg.Probe(ctx, wanted.Kubeconfig); err != nil {
+			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
+		}
+	}
+	return c.regions.Update(ctx, id, func(r *nf.Region) error {
+		fixed := *r
+		if err := edit(r); err != nil {
+			return err
+		}
+		if !bytes.Equal(r.Kubeconfig, wanted.Kubeconfig) {
+			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by somebody else meanwhile"}})
+		}
+		r.ID, r.Users, r.Created = fixed.ID, fixed.Users, fixed.Created
+		r.Probe, r.Updated = probe, c.cfg.Clock().UTC()
+		return nil
+	})
+}
+
+// RemoveRegion forgets a region; nf.Conflict while instances use it. Nothing
+// happens in the cluster.
+func (c *Catalog) RemoveRegion(ctx context.Context, id string) error {
+	return c.regions.DeleteIf(ctx, id, func(r nf.Region) error {
+		return unused("remove", "cloud region "+id, r.Users)
+	})
+}
+
+func checkRegion(op string, r nf.Region) error {
+	v := nf.CheckID("cloud_region_id", r.ID)
+	v = append(v, nf.CheckID("cloud_owner", r.Owner)...)
+	v = append(v, nf.CheckText("description", r.Description)...)
+	v = append(v, nf.CheckLabels("labels", r.Labels)...)
+	if len(r.Kubeconfig) == 0 {
+		v = append(v, nf.Violation{Field: "kubeconfig", Message: "is missing"})
+	}
+	if len(v) > 0 {
+		return nf.E(nf.Invalid, op, "cloud region "+r.ID, v)
+	}
+	return nil
+}
