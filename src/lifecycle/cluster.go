@@ -1,0 +1,75 @@
+package lifecycle
+
+import (
+	"context"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Cluster is what the engine asks of one cloud region. Owner is the id of the
+// instance that the call is made for.
+type Cluster interface {
+	Observer
+	Changer
+}
+
+// OpenCluster returns the cluster of a region: nf.NotFound when the region is
+// not registered. It does not dial.
+type OpenCluster func(ctx context.Context, region string) (Cluster, error)
+
+// Observer is the part of a Cluster that changes nothing.
+type Observer interface {
+	// Preflight checks that the objects could be applied for the owner into the
+	// namespace: every kind is served by the region or defined by a
+	// CustomResourceDefinition among the objects (nf.Unsupported, with one
+	// violation for each that is not), and no object exists already that is not
+	// the owner's (nf.Conflict, with one violation for each and who it belongs
+	// to). It sets metadata.namespace of namespaced objects that lack one,
+	// clears it on cluster-scoped ones, and fails with nf.Invalid on an object
+	// that names another namespace.
+	Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error
+
+	// Diff tells what Apply would change, by a server-side dry run.
+	Diff(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error)
+
+	// Health returns the present status of each ref, in their order.
+	Health(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Health, error)
+
+	// Watch yields the status of each target, at once and whenever it changes,
+	// until the loop stops or the context ends; an error ends the sequence. A
+	// status that speaks of an older generation than the target's, or of
+	// another uid, is not yielded. A workload whose pods cannot start (image
+	// pull, crash loop, quota) is StatusFailed with the pod's own message.
+	Watch(ctx context.Context, owner string, targets []nf.Change) iter.Seq2[nf.Health, error]
+}
+
+// Changer is the part of a Cluster that changes it.
+type Changer interface {
+	// Apply makes the objects be as given, in parallel with a bound, by
+	// server-side apply under the owner's field manager. It returns what it did
+	// to each object that it reached, in the given order, and the first error:
+	// nf.Conflict when an object or a field belongs to somebody else, nf.Invalid
+	// when the API server refuses the object. Repeating it changes nothing.
+	Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error)
+
+	// Delete asks for the removal of those refs that exist and are the
+	// owner's, dependents first in the foreground, and returns a change for
+	// each ref: nf.Deleted, nf.Unchanged when it did not exist, or nf.Kept
+	// when it belongs to somebody else. It does not wait: Watch tells when
+	// they are gone.
+	Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error)
+
+	// EnsureNamespace creates the namespace with nf.MadeByLabel when it is
+	// missing. A namespace that is being deleted is nf.Busy.
+	EnsureNamespace(ctx context.Context, namespace string) (made bool, err error)
+
+	// RemoveNamespace deletes a namespace that bears nf.MadeByLabel, unless it
+	// holds objects that are neither the cluster's own (the default service
+	// account, the root CA, events, leases) nor dependents of such; those are
+	// returned, and the namespace stays. One without the label, or none, is
+	// left alone without an error.
+	RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error)
+}

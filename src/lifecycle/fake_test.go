@@ -1,0 +1,304 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// fakeCluster is an in-memory lifecycle.Cluster: objects become Current as soon
+// as they are applied, unless a script says otherwise. What the real one does
+// is tested against a real API server.
+type fakeCluster struct {
+	mu         sync.Mutex
+	changed    chan struct{} // closed at every change
+	objects    map[string]*fakeObject
+	namespaces map[string]bool // name → made by the service
+	calls      []string        // what was asked for, in order
+
+	applyErr    map[string]error  // by object name
+	status      map[string]health // by object name, instead of Current
+	finalizer   map[string]bool   // by object name: deletion never completes
+	preflight   error
+	unreachable error             // returned by everything
+	before      func(call string) // runs before each call is served
+}
+
+type health struct {
+	status  nf.Status
+	message string
+}
+
+type fakeObject struct {
+	owner    string
+	object   *unstructured.Unstructured
+	deleting bool
+}
+
+var _ lifecycle.Cluster = (*fakeCluster)(nil)
+
+func newFakeCluster() *fakeCluster {
+	return &fakeCluster{
+		changed: make(chan struct{}), objects: map[string]*fakeObject{}, namespaces: map[string]bool{},
+		applyErr: map[string]error{}, status: map[string]health{}, finalizer: map[string]bool{},
+	}
+}
+
+func refOf(obj *unstructured.Unstructured) nf.Ref {
+	gvk := obj.GroupVersionKind()
+	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// enter serves one call under the lock.
+func (c *fakeCluster) enter(ctx context.Context, call string) (leave func(), err error) {
+	if c.before != nil {
+		c.before(call)
+	}
+	c.mu.Lock()
+	c.calls = append(c.calls, call)
+	if err := errors.Join(c.unreachable, ctx.Err()); err != nil {
+		c.mu.Unlock()
+		return nil, nf.E(nf.Unreachable, "reach", "the region", err)
+	}
+	return c.mu.Unlock, nil
+}
+
+func (c *fakeCluster) touch() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *fakeCluster) Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error {
+	leave, err := c.enter(ctx, "preflight")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if c.preflight != nil {
+		return c.preflight
+	}
+	var v nf.Violations
+	for _, obj := range objects {
+		obj.SetNamespace(namespace)
+		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner {
+			v = append(v, nf.Violation{Field: refOf(obj).String(), Message: "belongs to VNF instance " + live.owner})
+		}
+	}
+	if len(v) > 0 {
+		return nf.E(nf.Conflict, "apply", "objects", v)
+	}
+	return nil
+}
+
+func (c *fakeCluster) Diff(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, "diff")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []nf.Change
+	for _, obj := range objects {
+		out = append(out, nf.Change{Ref: refOf(obj), Action: c.action(obj)})
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) action(obj *unstructured.Unstructured) nf.Action {
+	live, ok := c.objects[refOf(obj).Key()]
+	switch {
+	case !ok:
+		return nf.Created
+	case fmt.Sprint(live.object.Object) == fmt.Sprint(obj.Object):
+		return nf.Unchanged
+	}
+	return nf.Configured
+}
+
+func (c *fakeCluster) Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, "apply "+names(objects))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	defer c.touch()
+	var out []nf.Change
+	for _, obj := range objects {
+		if err := c.applyErr[obj.GetName()]; err != nil {
+			return out, err
+		}
+		ref := refOf(obj)
+		out = append(out, nf.Change{Ref: ref, Action: c.action(obj)})
+		c.objects[ref.Key()] = &fakeObject{owner: owner, object: obj.DeepCopy()}
+	}
+	return out, nil
+}
+
+func names(objects []*unstructured.Unstructured) string {
+	var out []string
+	for _, obj := range objects {
+		out = append(out, obj.GetName())
+	}
+	return fmt.Sprint(out)
+}
+
+func (c *fakeCluster) Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
+	var asked []string
+	for _, ref := range refs {
+		asked = append(asked, ref.Name)
+	}
+	leave, err := c.enter(ctx, "delete "+fmt.Sprint(asked))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	defer c.touch()
+	var out []nf.Change
+	for _, ref := range refs {
+		live, ok := c.objects[ref.Key()]
+		change := nf.Change{Ref: ref, Action: nf.Deleted}
+		switch {
+		case !ok:
+			change.Action = nf.Unchanged
+		case live.owner != owner:
+			change.Action = nf.Kept
+		case c.finalizer[ref.Name]:
+			live.deleting = true
+		default:
+			delete(c.objects, ref.Key())
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) EnsureNamespace(ctx context.Context, namespace string) (bool, error) {
+	leave, err := c.enter(ctx, "ensure namespace "+namespace)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	if _, ok := c.namespaces[namespace]; ok {
+		return false, nil
+	}
+	c.namespaces[namespace] = true
+	return true, nil
+}
+
+func (c *fakeCluster) RemoveNamespace(ctx context.Context, namespace string) ([]nf.Ref, error) {
+	leave, err := c.enter(ctx, "remove namespace "+namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var kept []nf.Ref
+	for _, live := range c.objects {
+		if live.object.GetNamespace() == namespace {
+			kept = append(kept, refOf(live.object))
+		}
+	}
+	if len(kept) == 0 && c.namespaces[namespace] {
+		delete(c.namespaces, namespace)
+	}
+	return kept, nil
+}
+
+func (c *fakeCluster) Health(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Health, error) {
+	leave, err := c.enter(ctx, "health")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	out := make([]nf.Health, len(refs))
+	for i, ref := range refs {
+		out[i] = c.health(ref)
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) health(ref nf.Ref) nf.Health {
+	live, ok := c.objects[ref.Key()]
+	switch script, scripted := c.status[ref.Name]; {
+	case !ok:
+		return nf.Health{Ref: ref, Status: nf.Absent}
+	case live.deleting:
+		return nf.Health{Ref: ref, Status: nf.StatusDeleting, Message: "a finalizer holds it"}
+	case scripted:
+		return nf.Health{Ref: ref, Status: script.status, Message: script.message}
+	}
+	return nf.Health{Ref: ref, Status: nf.Current}
+}
+
+func (c *fakeCluster) Watch(ctx context.Context, owner string, targets []nf.Change) iter.Seq2[nf.Health, error] {
+	return func(yield func(nf.Health, error) bool) {
+		for {
+			c.mu.Lock()
+			seen := make([]nf.Health, len(targets))
+			for i, target := range targets {
+				seen[i] = c.health(target.Ref)
+			}
+			changed := c.changed
+			c.mu.Unlock()
+			for _, h := range seen {
+				if !yield(h, nil) {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+		}
+	}
+}
+
+// script says what an object's status shall be from now on.
+func (c *fakeCluster) script(name string, status nf.Status, message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status[name] = health{status, message}
+	c.touch()
+}
+
+// live returns the names of the objects that exist, sorted.
+func (c *fakeCluster) live() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := []string{}
+	for _, o := range c.objects {
+		out = append(out, o.object.GetName())
+	}
+	slices.Sort(out)
+	return out
+}
+
+// madeNamespaces returns the namespaces that the service made, sorted.
+func (c *fakeCluster) madeNamespaces() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.namespaces))
+}
+
+// asked returns the calls that change the cluster, in order.
+func (c *fakeCluster) asked(prefixes ...string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := []string{}
+	for _, call := range c.calls {
+		for _, p := range prefixes {
+			if len(call) >= len(p) && call[:len(p)] == p {
+				out = append(out, call)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// merge adds items to an inventory; one that is there already moves to its new
+// stage.
+func merge(inventory, items []nf.Item) []nf.Item {
+	out := slices.Clone(inventory)
+	at := make(map[string]int, len(out))
+	for i, it := range out {
+		at[it.Key()] = i
+	}
+	for _, it := range items {
+		if i, ok := at[it.Key()]; ok {
+			out[i] = it
+			continue
+		}
+		at[it.Key()] = len(out)
+		out = append(out, it)
+	}
+	return out
+}
+
+// outside returns the inventory's objects that a plan does not have, last stage
+// first.
+func outside(inventory []nf.Item, plan render.Plan) []nf.Ref {
+	planned := map[string]bool{}
+	for _, obj := range plan.Objects() {
+		planned[refOf(obj).Key()] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] })
+	slices.SortStableFunc(rest, func(a, b nf.Item) int { return b.Stage - a.Stage })
+	out := make([]nf.Ref, len(rest))
+	for i, it := range rest {
+		out[i] = it.Ref
+	}
+	return out
+}
+
+// itemsOf returns the inventory that a plan in force has.
+func itemsOf(plan render.Plan) []nf.Item {
+	var out []nf.Item
+	for stage, obj := range plan.Objects() {
+		out = append(out, nf.Item{Ref: refOf(obj), Stage: stage})
+	}
+	return out
+}
+
+// stagesOf returns the numbers of the stages that an inventory has, ascending.
+func stagesOf(inventory []nf.Item) []int {
+	var out []int
+	for _, it := range inventory {
+		out = append(out, it.Stage)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func refsOf(inventory []nf.Item, stage int) []nf.Ref {
+	var out []nf.Ref
+	for _, it := range inventory {
+		if it.Stage == stage {
+			out = append(out, it.Ref)
+		}
+	}
+	return out
+}
+
+// withTimeout is context.WithTimeout where no timeout means none.
+func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, timeout)
+}

@@ -1,0 +1,156 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// target is what an instance shall become.
+type target struct {
+	id, name          string
+	region, namespace string
+	spec              nf.Spec
+}
+
+// prepared is a target that could be brought about: rendered, ordered, and
+// accepted by the region's preflight. Preparing changes nothing anywhere.
+type prepared struct {
+	target
+	pkg       nf.Package
+	plan      render.Plan
+	encoded   []byte
+	sensitive []string
+	cluster   Cluster
+}
+
+func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
+	region, err := e.cfg.Catalog.Region(ctx, t.region)
+	if err != nil {
+		return nil, missing("cloud_region_id", t.region, err)
+	}
+	pkg, files, err := e.cfg.Catalog.Files(ctx, t.spec.Package)
+	if err != nil {
+		return nil, missing("csar_id", t.spec.Package, err)
+	}
+	p := &prepared{target: t, pkg: pkg}
+	if err := e.render(ctx, p, files, region); err != nil {
+		return nil, err
+	}
+	if p.cluster, err = e.cfg.Open(ctx, t.region); err != nil {
+		return nil, err
+	}
+	if err := p.cluster.Preflight(ctx, t.id, t.namespace, p.objects()); err != nil {
+		return nil, located(err, p.plan)
+	}
+	if p.encoded, err = render.Encode(p.plan); err != nil {
+		return nil, fmt.Errorf("cannot encode the plan: %w", err)
+	}
+	return p, nil
+}
+
+func (e *Engine) render(ctx context.Context, p *prepared, files render.Files, region nf.Region) error {
+	renderer, ok := e.cfg.Renderers[p.pkg.Kind]
+	if !ok {
+		return nf.E(nf.Unsupported, "render", "package "+p.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", p.pkg.Kind))
+	}
+	out, err := renderer.Render(ctx, render.Input{
+		Files: files,
+		Builtins: map[string]string{
+			"namespace": p.namespace, "vnf_id": p.id, "vnf_name": cmp.Or(p.name, p.id),
+			"cloud_region_id": region.ID, "cloud_owner": region.Owner,
+		},
+		Inputs: p.spec.Inputs,
+	})
+	if err != nil {
+		return nf.E(nf.KindOf(err), "render", "package "+p.pkg.ID, err)
+	}
+	for _, g := range out.Groups {
+		for _, obj := range g.Objects {
+			render.Own(obj.Unstructured, p.id)
+		}
+	}
+	if p.plan, err = render.Order(out.Groups, p.namespace); err != nil {
+		return nf.E(nf.KindOf(err), "order", "package "+p.pkg.ID, err)
+	}
+	p.plan.Warnings = append(p.plan.Warnings, out.Warnings...)
+	p.sensitive = out.Sensitive
+	if len(p.objects()) == 0 {
+		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
+	}
+	return nil
+}
+
+func (p *prepared) objects() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, obj := range p.plan.Objects() {
+		out = append(out, obj)
+	}
+	return out
+}
+
+// missing says which field of the request named a thing that does not exist.
+func missing(field, id string, err error) error {
+	if nf.KindOf(err) != nf.NotFound {
+		return err
+	}
+	return nf.E(nf.NotFound, "use", field+" "+id, nf.Violations{{Field: field, Message: fmt.Sprintf("%q does not exist", id)}})
+}
+
+// located adds, to violations that name an object, the place in the package
+// where the object was written. Their field is "Kind name" or "Kind
+// namespace/name", and may go on with ": " and a path in the object.
+func located(err error, plan render.Plan) error {
+	violations := slices.Clone(nf.ViolationsOf(err))
+	if violations == nil {
+		return err
+	}
+	places := map[string]render.Planned{}
+	for _, stage := range plan.Stages {
+		for _, obj := range stage.Objects {
+			ref := refOf(obj.Object)
+			places[ref.String()], places[ref.Kind+" "+ref.Name] = obj, obj
+		}
+	}
+	for i, v := range violations {
+		object, _, _ := strings.Cut(v.Field, ": ")
+		if at, ok := places[object]; ok && v.File == "" {
+			violations[i].File, violations[i].Line = at.File, at.Line
+		}
+	}
+	return &nf.Error{Kind: nf.KindOf(err), Op: "apply", Subject: "the package", Reason: nf.ReasonOf(err), Err: violations}
+}
+
+func refOf(obj *unstructured.Unstructured) nf.Ref {
+	gvk := obj.GroupVersionKind()
+	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// loadPlan reads a stored plan.
+func (e *Engine) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
+	encoded, err := e.blobs.ReadAll(ctx, digest)
+	if err != nil {
+		return render.Plan{}, fmt.Errorf("cannot read the plan: %w", err)
+	}
+	plan, err := render.Decode(encoded)
+	if err != nil {
+		return render.Plan{}, fmt.Errorf("cannot decode the plan: %w", err)
+	}
+	return plan, nil
+}
+
+// planUser holds the plan's blob for as long as a revision, or the operation
+// that was to bring it into force, may need it.
+func planUser(operation string) string { return "plan/" + operation }
+
+// revisionKey sorts as the numbers do.
+func revisionKey(instance string, revision int) string {
+	return fmt.Sprintf("%s/%08d", instance, revision)
+}

@@ -1,0 +1,163 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// apply writes the objects of a stage into the inventory, and then into the
+// region: a crash in between leaves nothing that nobody knows of.
+func (r *run) apply(ctx context.Context, index int, last bool) error {
+	objects := r.plan.Stages[index].Objects
+	wanted := make([]*unstructured.Unstructured, len(objects))
+	items := make([]nf.Item, len(objects))
+	for i, obj := range objects {
+		wanted[i], items[i] = obj.Object, nf.Item{Ref: refOf(obj.Object), Stage: index}
+	}
+	if _, err := r.instances.Update(ctx, r.op.Instance, func(in *nf.Instance) error {
+		in.Inventory = merge(in.Inventory, items)
+		return nil
+	}); err != nil {
+		return recordError(err)
+	}
+	changes, err := r.cluster.Apply(ctx, r.op.Instance, wanted)
+	if kept := r.keepChanges(ctx, changes); err == nil {
+		err = kept
+	}
+	if err != nil {
+		return located(err, r.plan)
+	}
+	r.note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(objects), len(objects), len(changes)
+		if last && !op.Undoing {
+			op.Applied = r.now()
+		}
+	})
+	return nil
+}
+
+// keepChanges records what the current step did to objects.
+func (r *run) keepChanges(ctx context.Context, changes []nf.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	// The step has acted: what it did is recorded even when its time is up.
+	return recordError(r.changes.Put(context.WithoutCancel(ctx), r.changesKey(r.current()), changes))
+}
+
+func (r *run) changesKey(step string) string {
+	at := slices.IndexFunc(r.op.Steps, func(s nf.Step) bool { return s.Name == step })
+	return fmt.Sprintf("%s/%04d", r.op.ID, at)
+}
+
+// settle waits until the objects of a stage are as its wait policy demands, and
+// fails as soon as one of them cannot become so.
+func (r *run) settle(ctx context.Context, stage render.Stage, apply string) error {
+	applied, err := r.changes.Get(ctx, r.changesKey(apply))
+	if err != nil {
+		return recordError(err)
+	}
+	awaited := map[string]nf.Health{}
+	var targets []nf.Change
+	for i, obj := range stage.Objects {
+		if obj.Wait != render.WaitApplied {
+			targets = append(targets, applied[i])
+			awaited[applied[i].Key()] = nf.Health{Ref: applied[i].Ref, Status: nf.Unknown}
+		}
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	ctx, cancel := withTimeout(ctx, stage.Timeout)
+	defer cancel()
+	if err := r.await(ctx, targets, awaited, nf.Current); err != nil {
+		return located(err, r.plan)
+	}
+	return nil
+}
+
+// await follows the targets until each has the wanted status.
+func (r *run) await(ctx context.Context, targets []nf.Change, awaited map[string]nf.Health, wanted nf.Status) error {
+	total := len(awaited)
+	for health, err := range r.cluster.Watch(ctx, r.op.Instance, targets) {
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			return err
+		}
+		key := health.Key()
+		switch _, known := awaited[key]; {
+		case health.Status == wanted:
+			delete(awaited, key)
+		case health.Status == nf.StatusFailed && wanted == nf.Current:
+			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: health.Message}})
+		case known || wanted == nf.Current:
+			awaited[key] = health // also one that was Current and is no longer
+		}
+		if len(awaited) == 0 {
+			r.note(func(op *nf.Operation) { op.Steps[len(op.Steps)-1].Current = total })
+			return nil
+		}
+		r.progress(total-len(awaited), total, health.Ref.String()+": "+string(health.Status))
+	}
+	return overdue(awaited)
+}
+
+// overdue says what was still being waited for.
+func overdue(awaited map[string]nf.Health) error {
+	var v nf.Violations
+	for _, h := range awaited {
+		v = append(v, nf.Violation{Field: h.Ref.String(), Message: strings.TrimSuffix(fmt.Sprintf("is %s: %s", h.Status, h.Message), ": ")})
+	}
+	slices.SortFunc(v, func(a, b nf.Violation) int { return strings.Compare(a.Field, b.Field) })
+	return nf.E(nf.Timeout, "wait for", "the objects", v)
+}
+
+// prune deletes what is in the inventory and not in the run's plan.
+func (r *run) prune(ctx context.Context) error {
+	in, err := r.instances.Get(ctx, r.op.Instance)
+	if err != nil {
+		return recordError(err)
+	}
+	return r.remove(ctx, outside(in.Inventory, r.plan))
+}
+
+// remove deletes objects and waits until they are gone. Objects that have
+// become somebody else's are let go of.
+func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	changes, err := r.cluster.Delete(ctx, r.op.Instance, refs)
+	if kept := r.keepChanges(ctx, changes); err == nil {
+		err = kept
+	}
+	if err != nil {
+		return err
+	}
+	awaited := map[string]nf.Health{}
+	var targets []nf.Change
+	for _, c := range changes {
+		if c.Action == nf.Deleted {
+			targets = append(targets, nf.Change{Ref: c.Ref})
+			awaited[c.Key()] = nf.Health{Ref: c.Ref, Status: nf.StatusDeleting}
+		}
+	}
+	r.note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Changes = len(refs), len(changes)
+	})
+	if len(targets) == 0 {
+		return nil
+	}
+	return r.await(ctx, targets, awaited, nf.Absent)
+}

@@ -1,0 +1,350 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// run is one operation being carried out by one worker.
+type run struct {
+	*Engine
+
+	op      nf.Operation // as last written
+	cluster Cluster
+	plan    render.Plan // what the operation brings about; zero for terminate
+	log     *slog.Logger
+	pending []func(*nf.Operation) // edits that go into the next write
+}
+
+// step is one part of an operation. It may be begun again after a crash at any
+// point, so doing it twice must be doing it once.
+type step struct {
+	name string
+	do   func(context.Context) error
+}
+
+var (
+	errCancelled = errors.New("it was cancelled")
+	errDeadline  = errors.New("its deadline has passed")
+	errUnheeded  = errors.New("its request was never accepted")
+)
+
+// unrecorded is a failure to write the operation's own record. Such an
+// operation has not failed: it must be tried again.
+type unrecorded struct{ error }
+
+func (u unrecorded) Unwrap() error { return u.error }
+
+// retryPause is how long an operation rests whose record could not be written.
+const retryPause = 5 * time.Second
+
+// carry runs an operation to its end, or until the context ends.
+func (e *Engine) carry(ctx context.Context, id string) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	e.mu.Lock()
+	e.running[id] = stop // before the record is read, so that no cancellation is missed
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		delete(e.running, id)
+		e.mu.Unlock()
+	}()
+	r := &run{Engine: e, log: e.cfg.Logger.With("operation", id)}
+	err := r.begin(ctx, id)
+	if err == nil {
+		err = r.proceed(ctx)
+	}
+	switch u := (unrecorded{}); {
+	case errors.Is(err, errOver):
+	case errors.Is(context.Cause(ctx), errShutdown):
+		r.log.InfoContext(ctx, "operation interrupted, to be resumed")
+	case errors.As(err, &u):
+		r.log.ErrorContext(ctx, "operation cannot be recorded, to be tried again", "error", err)
+		time.AfterFunc(retryPause, func() { e.queue.push(id) })
+	case err != nil:
+		r.log.ErrorContext(ctx, "operation left unfinished", "error", err)
+	}
+}
+
+// errOver says that an operation has ended already.
+var errOver = errors.New("the operation is over")
+
+// begin reads the operation and marks it running.
+func (r *run) begin(ctx context.Context, id string) error {
+	op, err := r.operations.Update(ctx, id, func(op *nf.Operation) error {
+		if op.State.Final() {
+			return errOver
+		}
+		if op.Started.IsZero() {
+			op.Started = r.now()
+		}
+		return op.Move(nf.Running)
+	})
+	if nf.KindOf(err) == nf.NotFound {
+		return errOver // its request was not accepted, and said so
+	}
+	if err != nil {
+		return recordError(err)
+	}
+	r.op = op
+	r.log = r.log.With("verb", op.Verb, "instance", op.Instance)
+	r.feed.publish(op)
+	if len(op.Steps) > 0 {
+		return nil
+	}
+	in, err := r.instances.Get(ctx, op.Instance)
+	if nf.KindOf(err) == nf.NotFound || err == nil && in.Operation != op.ID {
+		// The process died between recording the operation and accepting it.
+		return errors.Join(r.dropPlan(ctx, op.Target), r.conclude(ctx, errUnheeded), errOver)
+	}
+	return recordError(err)
+}
+
+// proceed does the operation's steps and, when one fails, what the request
+// asked for in that case.
+func (r *run) proceed(ctx context.Context) error {
+	if !r.op.Undoing {
+		err := r.forward(ctx)
+		if r.unfinished(ctx, err) {
+			return err
+		}
+		if err == nil {
+			return r.conclude(ctx, nil)
+		}
+		if err := r.fail(ctx, err); err != nil {
+			return err
+		}
+	}
+	var err error
+	if r.op.Undoing {
+		err = r.backward(ctx)
+		if r.unfinished(ctx, err) {
+			return err
+		}
+	}
+	return r.concludeFailure(ctx, err)
+}
+
+// unfinished reports whether the operation must be left as it is, to be resumed.
+func (r *run) unfinished(ctx context.Context, err error) bool {
+	u := unrecorded{}
+	return errors.As(err, &u) || err != nil && errors.Is(context.Cause(ctx), errShutdown)
+}
+
+// forward does the verb's steps before the deadline.
+func (r *run) forward(ctx context.Context) error {
+	if r.op.Cancel {
+		return nf.E(nf.Cancelled, string(r.op.Verb), "VNF instance "+r.op.Instance, errCancelled)
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, r.op.Deadline, errDeadline)
+	defer cancel()
+	steps, err := r.steps(ctx)
+	if err == nil {
+		err = r.execute(ctx, steps)
+	}
+	return r.explain(ctx, err)
+}
+
+// backward undoes, within as much time as the operation had, whether or not it
+// was cancelled.
+func (r *run) backward(ctx context.Context) error {
+	ctx, stop := detachCancel(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, r.op.Deadline.Sub(r.op.Accepted), errDeadline)
+	defer cancel()
+	steps, err := r.undoSteps(ctx)
+	if err == nil {
+		err = r.execute(ctx, steps)
+	}
+	return r.explain(ctx, err)
+}
+
+// detachCancel returns a context that ends when the service shuts down, but not
+// when the operation is cancelled.
+func detachCancel(ctx context.Context) (context.Context, func()) {
+	out, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); errors.Is(cause, errShutdown) {
+			stop(cause)
+		}
+	})
+	return out, func() { forget(); stop(nil) }
+}
+
+// explain gives an error that comes from the end of the context the reason why
+// the context ended.
+func (r *run) explain(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	subject := "VNF instance " + r.op.Instance
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errCancelled):
+		return nf.E(nf.Cancelled, string(r.op.Verb), subject, errCancelled)
+	case errors.Is(cause, errDeadline) && nf.KindOf(err) != nf.Timeout:
+		// The text alone: as a cause, a store that did not answer any more
+		// would make this an operation to be tried again.
+		return nf.E(nf.Timeout, string(r.op.Verb), subject, fmt.Errorf("%w: %s", errDeadline, err.Error()))
+	}
+	return err
+}
+
+func (r *run) execute(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if r.done(s.name) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.enter(ctx, s.name); err != nil {
+			return err
+		}
+		if err := s.do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) done(name string) bool {
+	for _, s := range r.op.Steps {
+		if s.Name == name && !s.Finished.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// enter records, in one write, that the last step is finished and the named
+// one begins.
+func (r *run) enter(ctx context.Context, name string) error {
+	r.log.DebugContext(ctx, "step begins", "step", name)
+	return r.save(ctx, func(op *nf.Operation) {
+		now := r.now()
+		if n := len(op.Steps); n > 0 {
+			if op.Steps[n-1].Name == name {
+				return // resumed
+			}
+			op.Steps[n-1].Finished = now
+		}
+		op.Steps = append(op.Steps, nf.Step{Name: name, Started: now})
+	})
+}
+
+// current returns the step that runs; only save may change it.
+func (r *run) current() string {
+	if n := len(r.op.Steps); n > 0 {
+		return r.op.Steps[n-1].Name
+	}
+	return "begin"
+}
+
+// note changes the operation's record with the next write.
+func (r *run) note(edit func(*nf.Operation)) { r.pending = append(r.pending, edit) }
+
+// save writes the operation, whatever was noted included.
+func (r *run) save(ctx context.Context, edit func(*nf.Operation)) error {
+	op, err := r.operations.Update(ctx, r.op.ID, func(op *nf.Operation) error {
+		for _, noted := range r.pending {
+			noted(op)
+		}
+		edit(op)
+		return nil
+	})
+	if err != nil {
+		return recordError(err)
+	}
+	r.pending, r.op = nil, op
+	r.feed.publish(op)
+	return nil
+}
+
+// progress tells followers how far the current step is, without writing it.
+func (r *run) progress(current, objects int, message string) {
+	edit := func(op *nf.Operation) {
+		if n := len(op.Steps); n > 0 {
+			op.Steps[n-1].Current, op.Steps[n-1].Objects, op.Steps[n-1].Message = current, objects, message
+		}
+	}
+	r.op.Steps = append([]nf.Step(nil), r.op.Steps...) // followers hold the old slice
+	edit(&r.op)
+	r.feed.publish(r.op)
+}
+
+// fail records why the operation did not succeed, and whether it is undone.
+func (r *run) fail(ctx context.Context, cause error) error {
+	ctx = context.WithoutCancel(ctx) // the deadline may be what failed
+	failure := nf.FailureOf(r.current(), cause)
+	r.log.WarnContext(ctx, "operation failed", "step", failure.Step, "kind", failure.Kind, "error", failure.Message, "on_failure", r.op.OnFailure)
+	undo, err := r.undoable(ctx)
+	if err != nil {
+		return err
+	}
+	return r.save(ctx, func(op *nf.Operation) {
+		op.Failure, op.Undoing = failure, undo
+	})
+}
+
+// conclude writes the operation's end.
+func (r *run) conclude(ctx context.Context, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	err := r.save(ctx, func(op *nf.Operation) {
+		now := r.now()
+		if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
+			op.Steps[n-1].Finished = now
+		}
+		op.Finished = now
+		if cause != nil && op.Failure == nil {
+			op.Failure = nf.FailureOf(r.current(), cause)
+		}
+		op.State = endOf(*op)
+	})
+	if err != nil {
+		return err
+	}
+	r.cfg.Finished(r.op)
+	r.log.InfoContext(ctx, "operation ended", "state", r.op.State, "seconds", r.op.Finished.Sub(r.op.Accepted).Seconds())
+	return nil
+}
+
+func endOf(op nf.Operation) nf.OperationState {
+	switch {
+	case op.Failure == nil:
+		return nf.Succeeded
+	case op.Failure.Kind == nf.Cancelled:
+		return nf.OperationCancelled
+	}
+	return nf.OperationFailed
+}
+
+// concludeFailure unlocks the instance of a failed operation, in a state that
+// says what is left of it, and writes the operation's end.
+func (r *run) concludeFailure(ctx context.Context, undoing error) error {
+	ctx = context.WithoutCancel(ctx) // the operation's last word
+	message := r.op.Failure.Message
+	if undoing != nil {
+		r.log.ErrorContext(ctx, "operation could not be undone", "step", r.current(), "error", undoing)
+		message = fmt.Sprintf("%s; undoing it failed in step %q: %s", message, r.current(), undoing)
+		r.note(func(op *nf.Operation) { op.Failure.Message = message })
+	}
+	err := r.unlock(ctx, func(in *nf.Instance) { in.State, in.Message = nf.Broken, message })
+	if err := unlessGone(err); err != nil {
+		return err
+	}
+	return r.conclude(ctx, nil)
+}
+
+func recordError(err error) error {
+	if err == nil || errors.Is(err, errOver) {
+		return err
+	}
+	return unrecorded{err}
+}

@@ -1,0 +1,184 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+// site is a store, a region and a catalog that outlive the engines that tests
+// start on them.
+type site struct {
+	t       *testing.T
+	kv      store.KV
+	cluster *fakeCluster
+	catalog *fakeCatalog
+	ids     atomic.Int64
+}
+
+func newSite(t *testing.T) *site {
+	return &site{t: t, kv: memory.New(), cluster: newFakeCluster(), catalog: &fakeCatalog{held: map[string]bool{}}}
+}
+
+// engine is a running engine; stop ends it as a signal would.
+type engine struct {
+	*lifecycle.Engine
+	stop func()
+}
+
+func (s *site) start(edit ...func(*lifecycle.Config)) *engine {
+	s.t.Helper()
+	cfg := lifecycle.Config{
+		KV: s.kv, Catalog: s.catalog, Renderers: map[string]render.Renderer{"list": listRenderer{}},
+		Open:    func(context.Context, string) (lifecycle.Cluster, error) { return s.cluster, nil },
+		NewID:   func() string { return fmt.Sprintf("id%04d", s.ids.Add(1)) },
+		Workers: 4,
+		Logger:  slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	e, err := lifecycle.New(cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := e.Recover(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.t.Cleanup(stop)
+	return &engine{Engine: e, stop: stop}
+}
+
+// end follows an operation to its end.
+func (e *engine) end(t *testing.T, op nf.Operation) nf.Operation {
+	t.Helper()
+	for now, err := range e.Follow(t.Context(), op.ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		op = now
+	}
+	if !op.State.Final() {
+		t.Fatalf("operation %s was left %s", op.ID, op.State)
+	}
+	return op
+}
+
+// up instantiates a package and waits for the end of the operation.
+func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateRequest)) nf.Operation {
+	t.Helper()
+	req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: pkg}}
+	for _, o := range opts {
+		o(&req)
+	}
+	op, err := e.Instantiate(t.Context(), req)
+	if err != nil {
+		t.Fatalf("cannot instantiate %s: %v", pkg, err)
+	}
+	return e.end(t, op)
+}
+
+// listRenderer renders the packages of these tests, whose id is their content:
+// stages separated by "/", object names by ",": "db/web,svc".
+type listRenderer struct{}
+
+func (listRenderer) Check(render.Files) (render.Summary, error) { return render.Summary{}, nil }
+
+func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, error) {
+	var out render.Output
+	previous := []string{}
+	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
+		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}
+		for n, name := range strings.Split(stage, ",") {
+			size, _ := in.Inputs.Parameters["size"].(string)
+			g.Objects = append(g.Objects, render.Object{File: "list", Line: n + 1, Unstructured: &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"size": size},
+			}}})
+		}
+		out.Groups = append(out.Groups, g)
+		previous = []string{g.Name}
+	}
+	return out, nil
+}
+
+// fakeCatalog knows the region east and every package.
+type fakeCatalog struct {
+	mu   sync.Mutex
+	held map[string]bool
+}
+
+func (*fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
+	if id != "east" {
+		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
+	}
+	return nf.Region{ID: id, Owner: "owner"}, nil
+}
+
+func (*fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, error) {
+	list := strings.NewReplacer("_", "/", "-", ",").Replace(id) // ids are path segments
+	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id}, render.Files{"list": []byte(list)}, nil
+}
+
+func (c *fakeCatalog) Hold(_ context.Context, instance, region, pkg string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[instance+" "+region], c.held[instance+" "+pkg] = true, true
+	return nil
+}
+
+func (c *fakeCatalog) ReleaseRegion(_ context.Context, instance, region string) error {
+	return c.release(instance + " " + region)
+}
+
+func (c *fakeCatalog) ReleasePackage(_ context.Context, instance, pkg string) error {
+	return c.release(instance + " " + pkg)
+}
+
+func (c *fakeCatalog) release(hold string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.held, hold)
+	return nil
+}
+
+// records returns the keys that the store holds besides the operations' own.
+func (s *site) records() []string {
+	s.t.Helper()
+	out := []string{}
+	for entry, err := range s.kv.List(s.t.Context(), "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !strings.HasPrefix(entry.Key, "operations/") && !strings.HasPrefix(entry.Key, "changes/") {
+			out = append(out, entry.Key)
+		}
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// steps returns what the operation does, in order.
+func (r *run) steps(ctx context.Context) ([]step, error) {
+	var err error
+	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
+		return nil, err
+	}
+	if r.op.Verb == nf.Terminate {
+		return r.removal(ctx, "")
+	}
+	if r.plan, err = r.loadPlan(ctx, r.op.Target.Plan); err != nil {
+		return nil, err
+	}
+	steps := append([]step{{"hold", r.hold}}, r.rollout("")...)
+	if r.op.Verb == nf.Upgrade {
+		steps = append(steps, step{"prune", r.prune})
+	}
+	return append(steps, step{"finish", r.finish}), nil
+}
+
+// undoable reports whether the failed operation is to be undone: when its
+// request said so, and there is something to go back to.
+func (r *run) undoable(ctx context.Context) (bool, error) {
+	if r.op.OnFailure != nf.Undo || r.op.Verb == nf.Terminate {
+		return false, nil
+	}
+	if r.op.Verb == nf.Instantiate {
+		return true, nil
+	}
+	in, err := r.instances.Get(ctx, r.op.Instance)
+	return in.Revision > 0, recordError(err)
+}
+
+// undoSteps returns what takes the operation back: the removal of a new
+// instance, or the former revision of a changed one.
+func (r *run) undoSteps(ctx context.Context) ([]step, error) {
+	var err error
+	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
+		return nil, err
+	}
+	if r.op.Verb == nf.Instantiate {
+		return r.removal(ctx, "undo: ")
+	}
+	in, err := r.instances.Get(ctx, r.op.Instance)
+	if err != nil {
+		return nil, err
+	}
+	former, err := r.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
+	if err != nil {
+		return nil, err
+	}
+	if r.plan, err = r.loadPlan(ctx, former.Plan); err != nil {
+		return nil, err
+	}
+	steps := append(r.rollout("undo: "), step{"undo: prune", r.prune})
+	return append(steps, step{"undo: finish", r.finishUndo}), nil
+}
+
+// rollout applies and settles each stage of the run's plan.
+func (r *run) rollout(prefix string) []step {
+	var out []step
+	stages := r.plan.Stages
+	for i, stage := range stages {
+		title := fmt.Sprintf("%d/%d %s", i+1, len(stages), stage.Name)
+		apply := prefix + "apply " + title
+		last := i == len(stages)-1
+		out = append(out,
+			step{apply, func(ctx context.Context) error { return r.apply(ctx, i, last) }},
+			step{prefix + "settle " + title, func(ctx context.Context) error { return r.settle(ctx, stage, apply) }},
+		)
+	}
+	return out
+}
+
+// removal deletes the instance's objects from the last stage to the first, and
+// then every trace of the instance.
+func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
+	in, err := r.instances.Get(ctx, r.op.Instance)
+	if nf.KindOf(err) == nf.NotFound {
+		return nil, nil // the process died after the last step and before the operation's end
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []step
+	stages := stagesOf(in.Inventory)
+	for i := len(stages) - 1; i >= 0; i-- {
+		name := fmt.Sprintf("%sdelete stage %d", prefix, stages[i]+1)
+		out = append(out, step{name, func(ctx context.Context) error { return r.remove(ctx, refsOf(in.Inventory, stages[i])) }})
+	}
+	return append(out, step{prefix + "leave namespace", r.leaveNamespace}, step{prefix + "forget", r.forget}), nil
+}
+
+// loadPlan reads a stored plan.
+func (r *run) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
+	encoded, err := r.blobs.ReadAll(ctx, digest)
+	if err != nil {
+		return render.Plan{}, fmt.Errorf("cannot read the plan: %w", err)
+	}
+	plan, err := render.Decode(encoded)
+	if err != nil {
+		return render.Plan{}, fmt.Errorf("cannot decode the plan: %w", err)
+	}
+	return plan, nil
+}
