@@ -1,0 +1,207 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// sandbox opens the sandbox and makes a namespace in it.
+func sandbox(t *testing.T) (c *Cluster, namespace string) {
+	t.Helper()
+	return openAt(t, clustertest.Kubeconfig(t)), newNamespace(t)
+}
+
+// recorded is sandbox behind a recorder.
+func recorded(t *testing.T) (*Cluster, *clustertest.Recorder, string) {
+	t.Helper()
+	namespace := newNamespace(t)
+	r := clustertest.NewRecorder(t)
+	return openAt(t, r.Kubeconfig()), r, namespace
+}
+
+func openAt(t *testing.T, kubeconfig []byte) *Cluster {
+	t.Helper()
+	c, err := New(PoolConfig{}).Open("test", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.http.CloseIdleConnections)
+	return c
+}
+
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := clustertest.Namespace(t)
+	c := openAt(t, clustertest.Kubeconfig(t))
+	if made, err := c.EnsureNamespace(t.Context(), namespace); err != nil || !made {
+		t.Fatalf("EnsureNamespace: made %v, %v", made, err)
+	}
+	return namespace
+}
+
+// objects reads YAML documents, puts the objects into the namespace unless it
+// is empty, and gives them, and their pod templates, the owner's label.
+func objects(t *testing.T, owner, namespace, text string) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(u)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if namespace != "" {
+			u.SetNamespace(namespace)
+		}
+		label(u, owner)
+		out = append(out, u)
+	}
+}
+
+func label(u *unstructured.Unstructured, owner string) {
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[nf.OwnerLabel] = owner
+	u.SetLabels(labels)
+	if _, found, _ := unstructured.NestedMap(u.Object, "spec", "template", "metadata"); found {
+		_ = unstructured.SetNestedField(u.Object, owner, "spec", "template", "metadata", "labels", nf.OwnerLabel)
+	}
+}
+
+func configMap(t *testing.T, owner, namespace, name, value string) *unstructured.Unstructured {
+	t.Helper()
+	return objects(t, owner, namespace, `{apiVersion: v1, kind: ConfigMap, metadata: {name: `+name+`}, data: {key: "`+value+`"}}`)[0]
+}
+
+// foreignApply writes an object as somebody who is not the service.
+func foreignApply(t *testing.T, c *Cluster, manager string, u *unstructured.Unstructured) {
+	t.Helper()
+	body, err := u.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ks, err := c.lookup(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, _ := ks.exact(u.GroupVersionKind())
+	err = applyRequest(c.rest, target{refOf(u), k, true}, manager, body).Param("force", "true").Do(t.Context()).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get reads an object, or returns nil when it is not there.
+func get(t *testing.T, c *Cluster, ref nf.Ref) *unstructured.Unstructured {
+	t.Helper()
+	ks, err := c.lookup(t.Context(), gvksOf([]nf.Ref{ref}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, _ := ks.exact(gvkOf(ref))
+	got, err := c.send(t.Context(), func() *rest.Request {
+		return c.rest.Get().AbsPath(k.path(ref.Namespace, ref.Name)...)
+	})
+	if nf.KindOf(failObject(t.Context(), "get", ref, err)) == nf.NotFound {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	if err == nil {
+		err = got.into(u)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// patchStatus writes an object's status as its controller would.
+func patchStatus(t *testing.T, c *Cluster, path, status string) {
+	t.Helper()
+	err := c.rest.Patch(types.MergePatchType).AbsPath(path + "/status").Body([]byte(`{"status":` + status + `}`)).Do(t.Context()).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// actions is what was done to which name.
+func actions(changes []nf.Change) map[string]nf.Action {
+	out := map[string]nf.Action{}
+	for _, c := range changes {
+		out[c.Name] = c.Action
+	}
+	return out
+}
+
+func wantKind(t *testing.T, err error, kind nf.Kind) {
+	t.Helper()
+	if err == nil || nf.KindOf(err) != kind {
+		t.Fatalf("error is %v (%v), want one of kind %v", err, nf.KindOf(err), kind)
+	}
+}
+
+func diff(t *testing.T, reason string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s: -want +got:\n%s", reason, d)
+	}
+}
+
+func mustApply(t *testing.T, c *Cluster, owner string, us ...*unstructured.Unstructured) []nf.Change {
+	t.Helper()
+	changes, err := c.Apply(t.Context(), owner, us)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+func refs(us ...*unstructured.Unstructured) []nf.Ref {
+	out := make([]nf.Ref, len(us))
+	for i, u := range us {
+		out[i] = refOf(u)
+	}
+	return out
+}
+
+// await watches until every target has the status, and returns the last health
+// of each by name.
+func await(ctx context.Context, t *testing.T, c *Cluster, owner string, targets []nf.Change, want nf.Status) map[string]nf.Health {
+	t.Helper()
+	last := map[string]nf.Health{}
+	for h, err := range c.Watch(ctx, owner, targets) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last[h.Name] = h
+		done := 0
+		for _, l := range last {
+			if l.Status == want {
+				done++
+			}
+		}
+		if done == len(targets) {
+			return last
+		}
+	}
+	t.Fatalf("the watch ended before all were %s: %v", want, last)
+	return nil
+}

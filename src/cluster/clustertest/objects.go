@@ -1,0 +1,119 @@
+package clustertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+)
+
+// Objects returns every object of the given namespaces, the namespaces
+// themselves, and every cluster-scoped object of the sandbox that is no test's,
+// as sorted "resource.group/namespace/name". Events and leases come and go by
+// themselves and are left out.
+func Objects(t testing.TB, namespaces ...string) []string {
+	t.Helper()
+	cfg := config(t)
+	client, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := []string{}
+	for _, r := range resources(t) {
+		list, err := client.Resource(r.GroupVersionResource).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatalf("cannot list %s: %v", r.GroupResource(), err)
+		}
+		for _, obj := range list.Items {
+			if mine(obj.ObjectMeta, namespaces) {
+				out = append(out, r.GroupResource().String()+"/"+obj.Namespace+"/"+obj.Name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func mine(obj metav1.ObjectMeta, namespaces []string) bool {
+	if obj.Namespace != "" {
+		return slices.Contains(namespaces, obj.Namespace)
+	}
+	return slices.Contains(namespaces, obj.Name) || !strings.Contains(obj.Name, "test-")
+}
+
+// resource is a kind of object that the sandbox serves.
+type resource struct{ schema.GroupVersionResource }
+
+func resources(t testing.TB) []resource {
+	t.Helper()
+	client, err := discovery.NewDiscoveryClientForConfig(config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists, err := client.ServerPreferredResources()
+	if err != nil {
+		t.Fatalf("cannot list the sandbox's kinds: %v", err)
+	}
+	var out []resource
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			passing := r.Name == "events" || r.Name == "leases"
+			// A definition that another test has just removed takes its kind with it.
+			foreign := strings.Contains(gv.Group, "test")
+			if slices.Contains(r.Verbs, "list") && !passing && !foreign {
+				out = append(out, resource{gv.WithResource(r.Name)})
+			}
+		}
+	}
+	return out
+}
+
+// Deployments of the sandbox, for the tests that play their controller.
+func deployments(t testing.TB, namespace string) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace(namespace)
+}
+
+// WaitForDeployment returns once the Deployment exists.
+func WaitForDeployment(t testing.TB, namespace, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	api := deployments(t, namespace)
+	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	// A watch without a version begins with what is there.
+	if _, ok := <-watch.ResultChan(); !ok {
+		t.Fatalf("Deployment %s/%s does not come", namespace, name)
+	}
+}
+
+// Unblock changes the image of a Deployment's first container, as a person
+// would who mends it by hand.
+func Unblock(t testing.TB, namespace, name, image string) {
+	t.Helper()
+	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, image)
+	if _, err := deployments(t, namespace).Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,187 @@
+package clustertest
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// Recorder is a proxy in front of the sandbox's API server. It writes down the
+// requests that come to it, and spoils those that a test asks it to. It acts as
+// the sandbox's admin, whoever asks, unless the request names its own user.
+type Recorder struct {
+	server *httptest.Server
+
+	mu       sync.Mutex
+	requests []Request
+	faults   []*fault
+}
+
+// Request is what was asked of the API server.
+type Request struct {
+	Method string
+	Path   string     // "/apis/apps/v1/namespaces/a/deployments/web"
+	Query  url.Values // "fieldManager", "watch", ...
+}
+
+// String says "PATCH /apis/apps/v1/namespaces/a/deployments/web".
+func (r Request) String() string { return r.Method + " " + r.Path }
+
+// Fault spoils a request that would go on to the API server, next.
+type Fault func(w http.ResponseWriter, r *http.Request, next http.Handler)
+
+type fault struct {
+	match func(Request) bool
+	spoil Fault
+}
+
+// NewRecorder returns a recorder that runs until the test ends.
+func NewRecorder(t testing.TB) *Recorder {
+	t.Helper()
+	cfg := config(t)
+	target, err := url.Parse(cfg.Host)
+	if err != nil {
+		t.Fatalf("cannot use the sandbox's address: %v", err)
+	}
+	transport, err := rest.TransportFor(cfg)
+	if err != nil {
+		t.Fatalf("cannot use the sandbox's kubeconfig: %v", err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // a watch is read as it comes
+		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	r := &Recorder{}
+	r.server = httptest.NewUnstartedServer(r.handler(proxy))
+	r.server.EnableHTTP2 = true
+	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	r.server.StartTLS()
+	t.Cleanup(r.server.Close)
+	t.Cleanup(r.server.CloseClientConnections) // first: Close waits for open watches
+	return r
+}
+
+func (r *Recorder) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		spoil := r.record(Request{Method: req.Method, Path: req.URL.Path, Query: req.URL.Query()})
+		if spoil == nil {
+			next.ServeHTTP(w, req)
+			return
+		}
+		spoil(w, req, next)
+	})
+}
+
+// record writes a request down and returns the fault that is meant for it.
+func (r *Recorder) record(req Request) Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = append(r.requests, req)
+	for _, f := range r.faults {
+		if f.match(req) {
+			return f.spoil
+		}
+	}
+	return nil
+}
+
+// Kubeconfig returns a kubeconfig that leads to the recorder.
+func (r *Recorder) Kubeconfig() []byte {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters:
+- name: recorder
+  cluster:
+    server: %s
+    certificate-authority-data: %s
+users:
+- name: recorder
+  user: {}
+contexts:
+- name: recorder
+  context: {cluster: recorder, user: recorder}
+current-context: recorder
+`, r.server.URL, base64.StdEncoding.EncodeToString(ca))
+}
+
+// Requests returns the requests so far, in the order in which they came.
+func (r *Recorder) Requests() []Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.requests)
+}
+
+// Reset forgets the requests so far.
+func (r *Recorder) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests = nil
+}
+
+// Fail spoils every request that matches, until heal is called. Of several
+// faults that match, the oldest counts. match is called for one request at a
+// time, so that it may count them.
+func (r *Recorder) Fail(match func(Request) bool, spoil Fault) (heal func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f := &fault{match: match, spoil: spoil}
+	r.faults = append(r.faults, f)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.faults = slices.DeleteFunc(r.faults, func(g *fault) bool { return g == f })
+	}
+}
+
+// Times matches the first n requests that match does.
+func Times(n int, match func(Request) bool) func(Request) bool {
+	return func(r Request) bool {
+		if n == 0 || !match(r) {
+			return false
+		}
+		n--
+		return true
+	}
+}
+
+// Drop breaks the connection; the API server never hears of the request.
+func Drop(http.ResponseWriter, *http.Request, http.Handler) {
+	panic(http.ErrAbortHandler)
+}
+
+// Lose lets the API server carry the request out, and breaks the connection
+// before the answer.
+func Lose(_ http.ResponseWriter, r *http.Request, next http.Handler) {
+	next.ServeHTTP(httptest.NewRecorder(), r)
+	panic(http.ErrAbortHandler)
+}
+
+// Hang never answers: it holds the request until the client gives up.
+func Hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler)
+}
+
+// Status answers with an HTTP status and no Kubernetes object; the API server
+// never hears of the request. Headers are pairs of name and value.
+func Status(code int, headers ...string) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(code)
+	}
+}

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestDelete(t *testing.T) {
+	c, ns := sandbox(t)
+	mine, theirs := configMap(t, "vnf-1", ns, "mine", "1"), configMap(t, "vnf-2", ns, "theirs", "1")
+	nobodys := unlabelled(configMap(t, "x", ns, "nobodys", "1"))
+	made := mustApply(t, c, "vnf-1", mine)
+	mustApply(t, c, "vnf-2", theirs)
+	foreignApply(t, c, "kubectl", nobodys)
+	gizmo := nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo", Namespace: ns, Name: "gizmo"}
+	missing := refOf(configMap(t, "vnf-1", ns, "missing", "1"))
+
+	all := append(refs(theirs, mine, nobodys), missing, gizmo)
+	changes, err := c.Delete(t.Context(), "vnf-1", all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "only what exists and is the owner's is deleted", map[string]nf.Action{
+		"theirs": nf.Kept, "mine": nf.Deleted, "nobodys": nf.Kept, "missing": nf.Unchanged, "gizmo": nf.Unchanged,
+	}, actions(changes))
+	for i := range all {
+		if changes[i].Ref != all[i] {
+			t.Errorf("change %d is of %v, want %v: the order is that of the refs", i, changes[i].Ref, all[i])
+		}
+	}
+	diff(t, "what is kept says why", []string{"belongs to VNF instance vnf-2", "was made by kubectl"}, []string{changes[0].Message, changes[2].Message})
+	if changes[1].UID != made[0].UID {
+		t.Errorf("the deleted object's uid is %q, want %q", changes[1].UID, made[0].UID)
+	}
+	await(t.Context(), t, c, "vnf-1", changes[1:2], nf.Absent)
+	for _, u := range refs(theirs, nobodys) {
+		if get(t, c, u) == nil {
+			t.Errorf("%v was removed, and is not the owner's", u)
+		}
+	}
+	again, err := c.Delete(t.Context(), "vnf-1", refs(mine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "repeating it changes nothing", map[string]nf.Action{"mine": nf.Unchanged}, actions(again))
+}
+
+// TestDeleteOfReplacedObject lets somebody delete and remake the object between
+// our looking and our deleting.
+func TestDeleteOfReplacedObject(t *testing.T) {
+	c, r, ns := recorded(t)
+	mine := configMap(t, "vnf-1", ns, "a", "1")
+	mustApply(t, c, "vnf-1", mine)
+	direct := openAt(t, clustertest.Kubeconfig(t))
+	r.Fail(clustertest.Times(1, func(q clustertest.Request) bool { return q.Method == "DELETE" }), func(w http.ResponseWriter, q *http.Request, next http.Handler) {
+		deleteForeign(t, direct, mine)
+		foreignApply(t, direct, "kubectl", unlabelled(mine.DeepCopy()))
+		next.ServeHTTP(w, q)
+	})
+	changes, err := c.Delete(t.Context(), "vnf-1", refs(mine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "the object that took its place is somebody else's", map[string]nf.Action{"a": nf.Kept}, actions(changes))
+}

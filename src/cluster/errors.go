@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// failObject is fail for what was done to one object; violations name its
+// fields.
+func failObject(ctx context.Context, op string, ref nf.Ref, err error) error {
+	err = fail(ctx, op, ref.String(), err)
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && nf.KindOf(err) == nf.Invalid {
+		return nf.E(nf.Invalid, op, ref.String(), violations(ref, status.Status()))
+	}
+	return err
+}
+
+// fail translates an error of a request into an nf.Error. It is the only place
+// where Kubernetes' and the network's errors become kinds.
+func fail(ctx context.Context, op, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*nf.Error](err); ok {
+		return err
+	}
+	e := &nf.Error{Op: op, Subject: subject, Err: err}
+	status, refused := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		e.Kind, e.Err = nf.Timeout, context.Cause(ctx)
+	case ctx.Err() != nil:
+		e.Kind, e.Err = nf.Cancelled, context.Cause(ctx)
+	case refused:
+		e.Kind, e.Reason = refusalKind(status.Status())
+	default:
+		e.Kind, e.Reason = nf.Unreachable, unreachable(err)
+	}
+	return e
+}
+
+// refusalKind says what sort of failure an API server's refusal is.
+func refusalKind(s metav1.Status) (nf.Kind, string) {
+	switch s.Reason {
+	case metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest:
+		return nf.Invalid, ""
+	case metav1.StatusReasonUnauthorized:
+		return nf.Unreachable, "unauthorized"
+	case metav1.StatusReasonForbidden:
+		return forbidden(s)
+	case metav1.StatusReasonNotFound:
+		return nf.NotFound, ""
+	case metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists:
+		return nf.Conflict, ""
+	case metav1.StatusReasonRequestEntityTooLarge:
+		return nf.TooLarge, ""
+	case metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable, metav1.StatusReasonUnsupportedMediaType:
+		return nf.Unsupported, ""
+	case metav1.StatusReasonUnknown:
+		// An object that does not fit its schema (an unknown field, a wrong
+		// type) makes server-side apply fail with 500 and no reason at all;
+		// real faults of the API server bear InternalError.
+		if s.Code == http.StatusInternalServerError || s.Code == http.StatusUnprocessableEntity {
+			return nf.Invalid, ""
+		}
+	}
+	return nf.Unreachable, "unavailable"
+}
+
+func forbidden(s metav1.Status) (nf.Kind, string) {
+	if s.Details != nil {
+		for _, cause := range s.Details.Causes {
+			if cause.Type == "NamespaceTerminating" {
+				return nf.Busy, "terminating"
+			}
+		}
+	}
+	if noRoom(s.Message) {
+		return nf.Failed, "quota"
+	}
+	return nf.Failed, "forbidden"
+}
+
+// noRoom reports whether a message says that a pod or object was refused for a
+// reason that trying again does not change: a quota, or a namespace's security
+// level. Kubernetes has no code for either: its controllers pass the API
+// server's words on in conditions and events, so the words are all there is.
+func noRoom(message string) bool {
+	for _, words := range [...]string{"exceeded quota: ", "failed quota: ", "violates PodSecurity "} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// violations lists what an API server does not like about an object.
+func violations(ref nf.Ref, s metav1.Status) nf.Violations {
+	var v nf.Violations
+	if s.Details != nil {
+		for _, cause := range s.Details.Causes {
+			v = append(v, nf.Violation{Field: fieldOf(ref, cause.Field), Message: cause.Message})
+		}
+	}
+	if len(v) == 0 {
+		v = append(v, nf.Violation{Field: subject(ref), Message: s.Message})
+	}
+	return v
+}
+
+// subject is how violations name an object: "Deployment web".
+func subject(r nf.Ref) string { return r.Kind + " " + r.Name }
+
+// fieldOf is how violations name a field: "Deployment web: spec.replicas".
+func fieldOf(r nf.Ref, field string) string {
+	field = strings.TrimPrefix(field, ".")
+	if field == "" || field == "<nil>" {
+		return subject(r)
+	}
+	return subject(r) + ": " + field
+}
+
+// transient reports whether a request may succeed if it is sent again.
+func transient(err error) bool {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		kind, reason := refusalKind(status.Status())
+		return kind == nf.Unreachable && reason == "unavailable"
+	}
+	switch unreachable(err) {
+	case "tls", "dns":
+		return false
+	}
+	return true
+}
+
+// unreachable narrows the reason why a request had no answer.
+func unreachable(err error) string {
+	var (
+		dns       *net.DNSError
+		verify    *tls.CertificateVerificationError
+		record    tls.RecordHeaderError
+		alert     tls.AlertError
+		authority x509.UnknownAuthorityError
+		timeout   net.Error
+	)
+	switch {
+	case errors.As(err, &dns):
+		return "dns"
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority):
+		return "tls"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	}
+	return "tcp"
+}

@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestEnsureNamespace(t *testing.T) {
+	c, ns := sandbox(t)
+	if made, err := c.EnsureNamespace(t.Context(), ns); made || err != nil {
+		t.Errorf("a namespace that is there is not made: %v, %v", made, err)
+	}
+	live := get(t, c, nf.Ref{Version: "v1", Kind: "Namespace", Name: ns})
+	if live.GetLabels()[nf.MadeByLabel] != nf.MadeBy {
+		t.Errorf("a namespace that was made bears the label: %v", live.GetLabels())
+	}
+	stuck := configMap(t, "vnf-1", ns, "stuck", "1")
+	stuck.SetFinalizers([]string{"example.org/wait"})
+	mustApply(t, c, "vnf-1", stuck)
+	deleteForeign(t, c, live)
+	_, err := c.EnsureNamespace(t.Context(), ns)
+	wantKind(t, err, nf.Busy)
+	_, err = c.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}`))
+	wantKind(t, err, nf.Busy)
+	stuck.SetFinalizers([]string{})
+	_, _ = c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{stuck}) // let it go
+}
+
+func TestEnsureNamespaceRace(t *testing.T) {
+	r := clustertest.NewRecorder(t)
+	c, ns := openAt(t, r.Kubeconfig()), clustertest.Namespace(t)
+	r.Fail(clustertest.Times(1, func(q clustertest.Request) bool { return q.Method == "POST" }), clustertest.Lose)
+	if _, err := c.EnsureNamespace(t.Context(), ns); err != nil {
+		t.Errorf("who finds the namespace made in the meantime is content: %v", err)
+	}
+}
+
+func TestRemoveNamespace(t *testing.T) {
+	c, ns := sandbox(t)
+	// A pod set that outlives nothing, and an object of somebody else.
+	replicaSet := objects(t, "vnf-1", ns, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 1,
+		selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`)
+	made := mustApply(t, c, "vnf-1", replicaSet...)
+	foreign := unlabelled(configMap(t, "x", ns, "foreign", "1"))
+	foreignApply(t, c, "kubectl", foreign)
+	await(t.Context(), t, c, "vnf-1", made, nf.Current)
+
+	kept, err := c.RemoveNamespace(t.Context(), ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "what somebody made is in the way; its dependents and the cluster's own are not", append(refs(foreign), refs(replicaSet...)...), kept)
+
+	if _, err := c.Delete(t.Context(), "vnf-1", refs(replicaSet...)); err != nil {
+		t.Fatal(err)
+	}
+	await(t.Context(), t, c, "vnf-1", made, nf.Absent)
+	deleteForeign(t, c, foreign)
+	kept, err = c.RemoveNamespace(t.Context(), ns)
+	if err != nil || len(kept) > 0 {
+		t.Fatalf("an empty namespace is removed: kept %v, %v", kept, err)
+	}
+	if live := get(t, c, nf.Ref{Version: "v1", Kind: "Namespace", Name: ns}); live != nil {
+		t.Errorf("the namespace is still there: %v", live.Object["status"])
+	}
+	if kept, err = c.RemoveNamespace(t.Context(), ns); err != nil || kept != nil {
+		t.Errorf("repeating it is harmless: %v, %v", kept, err)
+	}
+}
+
+func TestRemoveNamespaceKeeps(t *testing.T) {
+	c, r, ns := recorded(t)
+	heal := r.Fail(func(q clustertest.Request) bool {
+		return q.Method == "GET" && q.Path == "/api/v1/namespaces/"+ns+"/secrets"
+	}, clustertest.Status(403))
+	_, err := c.RemoveNamespace(t.Context(), ns)
+	wantKind(t, err, nf.Failed)
+	heal()
+	for _, name := range []string{"default", "not-there-" + ns} {
+		if kept, err := c.RemoveNamespace(t.Context(), name); kept != nil || err != nil {
+			t.Errorf("namespace %s is not ours and is left alone: %v, %v", name, kept, err)
+		}
+	}
+	for _, q := range r.Requests() {
+		if q.Method == "DELETE" {
+			t.Errorf("%v was sent", q)
+		}
+	}
+}

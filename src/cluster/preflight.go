@@ -1,0 +1,175 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Preflight checks that the objects could be applied for the owner into the
+// namespace: every kind is served by the region or defined by a
+// CustomResourceDefinition among the objects (nf.Unsupported, with a violation
+// for each that is not), and no object exists already that is not the owner's
+// (nf.Conflict, with a violation for each that says who has it). It sets
+// metadata.namespace of namespaced objects that lack one, clears it on
+// cluster-scoped ones, and fails with nf.Invalid on an object that names
+// another namespace. It changes nothing in the region.
+func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error {
+	defined := definitions(objects)
+	var gvks []schema.GroupVersionKind
+	for _, u := range objects {
+		if _, ok := defined[u.GroupVersionKind()]; !ok {
+			gvks = append(gvks, u.GroupVersionKind())
+		}
+	}
+	ks, err := c.lookup(ctx, gvks)
+	if err != nil {
+		return err
+	}
+	var unknown, wrong nf.Violations
+	var targets []target
+	for _, u := range objects {
+		k, served := ks.exact(u.GroupVersionKind())
+		if !served {
+			var ok bool
+			if k, ok = defined[u.GroupVersionKind()]; !ok {
+				unknown = append(unknown, notServed(u))
+				continue
+			}
+		}
+		if !k.can("patch", "list", "watch") {
+			unknown = append(unknown, nf.Violation{Field: subject(refOf(u)), Message: "is of a kind that a cloud region does not keep"})
+			continue
+		}
+		wrong = append(wrong, setNamespace(u, k.namespaced, namespace)...)
+		wrong = append(wrong, k.check(u)...)
+		if served {
+			targets = append(targets, target{refOf(u), k, true})
+		}
+	}
+	if err := refused("apply", unknown, wrong); err != nil {
+		return err
+	}
+	return c.unclaimed(ctx, owner, targets)
+}
+
+// refused returns the error for kinds that are unknown and objects that are
+// wrong, or nil when there are none.
+func refused(op string, unknown, wrong nf.Violations) error {
+	switch {
+	case len(unknown) > 0:
+		return nf.E(nf.Unsupported, op, "objects", unknown)
+	case len(wrong) > 0:
+		return nf.E(nf.Invalid, op, "objects", wrong)
+	}
+	return nil
+}
+
+// definitions returns the kinds that the CustomResourceDefinitions among the
+// objects will bring.
+func definitions(objects []*unstructured.Unstructured) map[schema.GroupVersionKind]kind {
+	out := map[schema.GroupVersionKind]kind{}
+	for _, u := range objects {
+		if u.GetKind() != "CustomResourceDefinition" || u.GroupVersionKind().Group != "apiextensions.k8s.io" {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+		name, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+		plural, _, _ := unstructured.NestedString(u.Object, "spec", "names", "plural")
+		scope, _, _ := unstructured.NestedString(u.Object, "spec", "scope")
+		versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+		for _, v := range versions {
+			fields, _ := v.(map[string]any)
+			version, _ := fields["name"].(string)
+			gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
+			if served, _ := fields["served"].(bool); served {
+				out[gvk] = kind{gvk, plural, scope == "Namespaced", []string{"patch", "list", "watch"}}
+			}
+		}
+	}
+	return out
+}
+
+// setNamespace gives the object the namespace that its kind's scope asks for.
+func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace string) nf.Violations {
+	switch has := u.GetNamespace(); {
+	case !namespaced:
+		u.SetNamespace("")
+	case has == "":
+		u.SetNamespace(namespace)
+	case has != namespace:
+		return nf.Violations{{
+			Field:   fieldOf(refOf(u), "metadata.namespace"),
+			Message: fmt.Sprintf("is %q, but the instance's namespace is %q", has, namespace),
+		}}
+	}
+	return nil
+}
+
+// unclaimed returns nf.Conflict when objects exist that are not the owner's.
+func (c *Cluster) unclaimed(ctx context.Context, owner string, targets []target) error {
+	live, err := c.live(ctx, targets)
+	if err != nil {
+		return err
+	}
+	var v nf.Violations
+	for _, t := range targets {
+		if m, exists := live[t.ref.Key()]; exists {
+			if who, yes := foreign(owner, t.ref, m); yes {
+				v = append(v, nf.Violation{Field: subject(t.ref), Message: who})
+			}
+		}
+	}
+	if len(v) > 0 {
+		return notOurs("apply", v)
+	}
+	return nil
+}
+
+// live returns the metadata of those targets that exist, whoever they belong
+// to, by Ref.Key. A place that is asked for one object only is not listed: it
+// may be full of others.
+func (c *Cluster) live(ctx context.Context, targets []target) (map[string]*metav1.ObjectMeta, error) {
+	asked := map[string][]target{}
+	for _, t := range targets {
+		key := t.kind.in(t.ref.Namespace).key()
+		asked[key] = append(asked[key], t)
+	}
+	places := placesOf(targets)
+	found := make([]map[string]*metav1.ObjectMeta, len(places))
+	err := each(c.parallel, len(places), func(i int) error {
+		var err error
+		found[i], err = c.liveIn(ctx, places[i], asked[places[i].key()])
+		return fail(ctx, "look for", places[i].kind.Kind+" objects", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*metav1.ObjectMeta{}
+	for _, f := range found {
+		maps.Copy(out, f)
+	}
+	return out, nil
+}
+
+func (c *Cluster) liveIn(ctx context.Context, p place, asked []target) (map[string]*metav1.ObjectMeta, error) {
+	out := map[string]*metav1.ObjectMeta{}
+	if len(asked) == 1 {
+		m, found, err := c.meta(ctx, p.kind, p.namespace, asked[0].ref.Name)
+		if found {
+			out[asked[0].ref.Key()] = m
+		}
+		return out, err
+	}
+	metas, err := c.metas(ctx, p, "")
+	for i := range metas {
+		out[p.ref(&metas[i]).Key()] = &metas[i]
+	}
+	return out, err
+}

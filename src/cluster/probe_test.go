@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestProbe(t *testing.T) {
+	got, err := Probe(t.Context(), clustertest.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(got.Version, "v1.") || !strings.HasPrefix(got.Server, "https://") || got.Time.IsZero() {
+		t.Errorf("a probe tells version, server and time: %+v", got)
+	}
+	for _, gv := range []string{"v1", "apps/v1"} {
+		if !slices.Contains(got.APIs, gv) {
+			t.Errorf("%s is not among the APIs %v", gv, got.APIs)
+		}
+	}
+	if !slices.IsSorted(got.APIs) {
+		t.Errorf("APIs are not sorted: %v", got.APIs)
+	}
+}
+
+func TestProbeFails(t *testing.T) {
+	sandbox, err := Parse(clustertest.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusting := `server: "` + sandbox.Host + `", certificate-authority-data: ` + base64.StdEncoding.EncodeToString(sandbox.CAData)
+	text := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>hello")) }))
+	defer text.Close()
+	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
+	stranger.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	stranger.StartTLS()
+	defer stranger.Close()
+	cases := map[string]struct {
+		reason string
+		server string
+		user   string
+		want   string
+	}{
+		"dns":            {"a name that cannot exist", `server: "https://cluster.invalid"`, "", "dns"},
+		"closed port":    {"nobody listens", `server: "https://` + closedPort(t) + `"`, "", "tcp"},
+		"black hole":     {"a server that says nothing", `server: "http://` + blackHole(t) + `"`, "", "timeout"},
+		"black hole TLS": {"a server that says nothing, to TLS", `server: "https://` + blackHole(t) + `"`, "", "timeout"},
+		"another CA":     {"a certificate that the kubeconfig does not trust", `server: "` + stranger.URL + `"`, "", "tls"},
+		"plain HTTP":     {"https to a server that speaks http", `server: "` + strings.Replace(text.URL, "http:", "https:", 1) + `"`, "", "tls"},
+		"a web page":     {"a server of something else", `server: "` + text.URL + `"`, "", "not-kubernetes"},
+		"not found":      {"a server of something else", trusted(stranger), "", "not-kubernetes"},
+		"bad token":      {"the API server does not know us", trusting, "token: wrong", "unauthorized"},
+		"nobody":         {"an anonymous user may do nothing", trusting, "", "forbidden"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			if tc.want == "timeout" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+				defer cancel()
+			}
+			_, err := Probe(ctx, []byte(testConfig(tc.server, tc.user)))
+			wantKind(t, err, nf.Unreachable)
+			if got := nf.ReasonOf(err); got != tc.want {
+				t.Errorf("%s: reason is %q, want %q: %v", tc.reason, got, tc.want, err)
+			}
+		})
+	}
+}
+
+// closedPort is an address that nobody listens at.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// blackHole is an address that takes connections and never answers.
+func blackHole(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+func trusted(s *httptest.Server) string {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	return `server: "` + s.URL + `", certificate-authority-data: ` + base64.StdEncoding.EncodeToString(ca)
+}
+
+func TestProbeOfUserWithoutRights(t *testing.T) {
+	c, ns := sandbox(t)
+	mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}`)...)
+	var answer struct{ Status struct{ Token string } }
+	body, err := c.rest.Post().AbsPath("/api/v1/namespaces", ns, "serviceaccounts/nobody/token").
+		Body([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`)).Do(t.Context()).Raw()
+	if err == nil {
+		err = reply{body: body}.into(&answer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Parse(clustertest.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := testConfig(`server: "`+cfg.Host+`", certificate-authority-data: `+base64.StdEncoding.EncodeToString(cfg.CAData), "token: "+answer.Status.Token)
+	if _, err := Probe(t.Context(), []byte(kubeconfig)); err != nil {
+		t.Errorf("who is known may read what is served, whatever else he may not: %v", err)
+	}
+	poor := openAt(t, []byte(kubeconfig))
+	_, err = poor.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`))
+	wantKind(t, err, nf.Failed)
+	if nf.ReasonOf(err) != "forbidden" {
+		t.Errorf("reason is %q, want forbidden: %v", nf.ReasonOf(err), err)
+	}
+}
