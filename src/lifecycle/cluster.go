@@ -70,6 +70,6 @@ type Changer interface {
 	// holds objects that are neither the cluster's own (the default service
 	// account, the root CA, events, leases) nor dependents of such; those are
 	// returned, and the namespace stays. One without the label, or none, is
-	// left alone without an error.
+	// left alone without an error. It returns when the namespace is gone.
 	RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error)
 }

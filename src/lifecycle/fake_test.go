@@ -99,7 +99,7 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner, namespace string, ob
 	return nil
 }
 
-func (c *fakeCluster) Diff(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c *fakeCluster) Diff(ctx context.Context, _ string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "diff")
 	if err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (c *fakeCluster) RemoveNamespace(ctx context.Context, namespace string) ([]
 	return kept, nil
 }
 
-func (c *fakeCluster) Health(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Health, error) {
+func (c *fakeCluster) Health(ctx context.Context, _ string, refs []nf.Ref) ([]nf.Health, error) {
 	leave, err := c.enter(ctx, "health")
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (c *fakeCluster) health(ref nf.Ref) nf.Health {
 	return nf.Health{Ref: ref, Status: nf.Current}
 }
 
-func (c *fakeCluster) Watch(ctx context.Context, owner string, targets []nf.Change) iter.Seq2[nf.Health, error] {
+func (c *fakeCluster) Watch(ctx context.Context, _ string, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
 		for {
 			c.mu.Lock()

@@ -55,10 +55,10 @@ func (r *run) join(ctx context.Context) error {
 		t.Users = nf.Hold(t.Users, instance)
 		return nil
 	})
-	switch nf.KindOf(err) {
-	case nf.NotFound:
+	if nf.KindOf(err) == nf.NotFound {
 		return nf.E(nf.Busy, "use", "namespace "+r.op.Namespace, err) // removed since: come again
-	case nf.Busy:
+	}
+	if nf.KindOf(err) == nf.Busy {
 		return err
 	}
 	return recordError(err)

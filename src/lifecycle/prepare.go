@@ -133,19 +133,6 @@ func refOf(obj *unstructured.Unstructured) nf.Ref {
 	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// loadPlan reads a stored plan.
-func (e *Engine) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
-	encoded, err := e.blobs.ReadAll(ctx, digest)
-	if err != nil {
-		return render.Plan{}, fmt.Errorf("cannot read the plan: %w", err)
-	}
-	plan, err := render.Decode(encoded)
-	if err != nil {
-		return render.Plan{}, fmt.Errorf("cannot decode the plan: %w", err)
-	}
-	return plan, nil
-}
-
 // planUser holds the plan's blob for as long as a revision, or the operation
 // that was to bring it into force, may need it.
 func planUser(operation string) string { return "plan/" + operation }

@@ -148,7 +148,7 @@ func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
 	var targets []nf.Change
 	for _, c := range changes {
 		if c.Action == nf.Deleted {
-			targets = append(targets, nf.Change{Ref: c.Ref})
+			targets = append(targets, c)
 			awaited[c.Key()] = nf.Health{Ref: c.Ref, Status: nf.StatusDeleting}
 		}
 	}

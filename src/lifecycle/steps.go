@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -92,10 +93,9 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 		return nil, err
 	}
 	var out []step
-	stages := stagesOf(in.Inventory)
-	for i := len(stages) - 1; i >= 0; i-- {
-		name := fmt.Sprintf("%sdelete stage %d", prefix, stages[i]+1)
-		out = append(out, step{name, func(ctx context.Context) error { return r.remove(ctx, refsOf(in.Inventory, stages[i])) }})
+	for _, stage := range slices.Backward(stagesOf(in.Inventory)) {
+		name := fmt.Sprintf("%sdelete stage %d", prefix, stage+1)
+		out = append(out, step{name, func(ctx context.Context) error { return r.remove(ctx, refsOf(in.Inventory, stage)) }})
 	}
 	return append(out, step{prefix + "leave namespace", r.leaveNamespace}, step{prefix + "forget", r.forget}), nil
 }

@@ -89,12 +89,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // KindOf returns the kind of the outermost Error in the chain; a nil error and
 // one without a kind are Internal.
 func KindOf(err error) Kind {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
 	}
-	var v Violations
-	if errors.As(err, &v) {
+	if _, ok := errors.AsType[Violations](err); ok {
 		return Invalid
 	}
 	return Internal
@@ -163,7 +161,6 @@ func (v Violations) Error() string {
 
 // ViolationsOf returns the violations in the chain, or nil.
 func ViolationsOf(err error) Violations {
-	var v Violations
-	errors.As(err, &v)
+	v, _ := errors.AsType[Violations](err)
 	return v
 }
