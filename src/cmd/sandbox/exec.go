@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+// What a command that runs beside a sandbox finds in its environment.
+const (
+	envKubeconfig = "K8SPLUGIN_SANDBOX"     // path of the administrator's kubeconfig
+	envPrograms   = "K8SPLUGIN_SANDBOX_BIN" // folder of etcd, kube-apiserver, kubectl, ...
+)
+
+// execVerb runs a command beside a sandbox of its own and returns its exit
+// code. The sandbox is gone when it returns, however it returns; if this
+// program is killed, the kernel kills the sandbox with it.
+func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, err error) {
+	o, argv, err := parse("exec", args, func(flags *flag.FlagSet, o *options) { o.nodesFlag(flags) })
+	if err != nil {
+		return 0, err
+	}
+	if len(argv) == 0 {
+		return 0, usageError("exec needs a command")
+	}
+	signals := make(chan os.Signal, 8) // from here on none is lost: those before the command end the start
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	built, err := ensureBuilt(ctx, stderr)
+	if err != nil {
+		return 0, err
+	}
+	o.dir, err = os.MkdirTemp("", "k8splugin-sandbox-")
+	if err != nil {
+		return 0, fmt.Errorf("cannot make a folder for the sandbox: %w", err)
+	}
+	p := &plane{options: o, built: built, tied: true, log: newProgress(stderr)}
+	defer func() {
+		err = errors.Join(err, p.stop(ctx), os.RemoveAll(o.dir))
+	}()
+	if err := p.start(ctx); err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	code, err = command(argv, []string{envKubeconfig + "=" + adminKubeconfig(o.dir), envPrograms + "=" + built.bin()}, signals)
+	return code, errors.Join(err, p.casualties())
+}
+
+// casualties reports the components that died while nobody looked.
+func (p *plane) casualties() error {
+	var dead []error
+	for _, proc := range p.processes {
+		if !proc.alive() {
+			dead = append(dead, fmt.Errorf("%s ended before the command: %w", proc.name, p.death(proc)))
+		}
+	}
+	return errors.Join(dead...)
+}
+
+// command runs a command with our input and output, hands signals on to it,
+// and returns its exit code, as a shell would tell it.
+func command(argv, env []string, signals <-chan os.Signal) (int, error) {
+	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is ended by the signals it gets, and told no other way
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// With a terminal the command stays in our process group, which gets the
+	// terminal's interrupts itself. Without one it leads a group of its own, so
+	// that who signals our whole group does not signal it twice.
+	terminal := hasTerminal()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
+	dieWithParent(cmd.SysProcAttr, syscall.SIGTERM)
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("cannot run %s: %w", argv[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			return outcome(cmd.ProcessState, err)
+		case s := <-signals:
+			forward(cmd.Process.Pid, s, terminal)
+		}
+	}
+}
+
+// forward hands a signal on: to the command's group, or to the command alone
+// where the terminal has told the group.
+func forward(pid int, s os.Signal, terminal bool) {
+	number, ok := s.(syscall.Signal)
+	if !ok || terminal && number == syscall.SIGINT {
+		return
+	}
+	if !terminal {
+		pid = -pid
+	}
+	_ = syscall.Kill(pid, number) // it may have ended meanwhile, which Wait tells
+}
+
+// outcome is the exit code of a command that ended: 128 and the signal's number
+// for one that was killed.
+func outcome(state *os.ProcessState, err error) (int, error) {
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		return 0, fmt.Errorf("cannot wait for the command: %w", err)
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal()), nil
+	}
+	return state.ExitCode(), nil
+}
+
+// hasTerminal tells whether the process has a controlling terminal.
+func hasTerminal() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	_ = tty.Close()
+	return true
+}

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	loopback = "127.0.0.1"
+
+	// startDeadline bounds a whole start. A process that dies is noticed at
+	// once; the deadline is for one that hangs, on the slowest machine.
+	startDeadline = 5 * time.Minute
+
+	// attempts to start on other ports when somebody takes one between our
+	// choosing and using it.
+	attempts = 5
+)
+
+var errPortTaken = errors.New("the port was taken meanwhile")
+
+// plane is a control plane being started or stopped.
+type plane struct {
+	options
+
+	built     installation
+	tied      bool // the processes die with this one
+	log       *progress
+	ports     ports
+	processes []process
+}
+
+// ports on loopback that the plane listens on.
+type ports struct{ etcd, peer, api, controller, scheduler, kwok string }
+
+// freePorts chooses ports that nobody listens on.
+func freePorts() (ports, error) {
+	var p ports
+	for _, port := range []*string{&p.etcd, &p.peer, &p.api, &p.controller, &p.scheduler, &p.kwok} {
+		l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+		if err != nil {
+			return p, fmt.Errorf("cannot find a free port: %w", err)
+		}
+		defer l.Close() // all at the end, so that no port is given twice
+		_, *port, err = net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			return p, fmt.Errorf("cannot tell the port of %s: %w", l.Addr(), err)
+		}
+	}
+	return p, nil
+}
+
+// start starts the plane and returns when it works, nodes included. On an error
+// nothing is left running.
+func (p *plane) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startDeadline, fmt.Errorf("the sandbox did not come up within %s", startDeadline))
+	defer cancel()
+	if err := p.clear(); err != nil {
+		return err
+	}
+	if err := pkiIn(p.dir).ensure(); err != nil {
+		return err
+	}
+	for range attempts {
+		err := p.attempt(ctx)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errPortTaken) {
+			return errors.Join(err, p.stop(ctx))
+		}
+		p.log.say("%v: trying others", err)
+		if err := p.stop(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("after %d attempts: %w", attempts, errPortTaken)
+}
+
+// clear makes the folder ready for a fresh start.
+func (p *plane) clear() error {
+	stale := []string{"log"}
+	if !p.keep {
+		// A service that manages this cluster may keep its own records in data:
+		// they speak of objects that go now.
+		stale = append(stale, "etcd", "pki", "data")
+	}
+	for _, name := range stale {
+		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
+			return fmt.Errorf("cannot remove what the last sandbox left: %w", err)
+		}
+	}
+	for _, name := range []string{"log", "etcd"} {
+		if err := os.MkdirAll(filepath.Join(p.dir, name), 0o700); err != nil {
+			return fmt.Errorf("cannot make the sandbox's folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// attempt starts everything on one choice of ports.
+func (p *plane) attempt(ctx context.Context) (err error) {
+	if p.ports, err = freePorts(); err != nil {
+		return err
+	}
+	if err := writeAccess(p.dir, p.url("https", p.ports.api)); err != nil {
+		return err
+	}
+	if err := p.writeConfigs(); err != nil {
+		return err
+	}
+	api, err := dial(adminKubeconfig(p.dir))
+	if err != nil {
+		return err
+	}
+	for _, wave := range p.waves() {
+		for _, c := range wave {
+			if err := p.launch(c); err != nil {
+				return err
+			}
+		}
+		for i, c := range wave {
+			if err := p.await(ctx, api, c, p.processes[len(p.processes)-len(wave)+i]); err != nil {
+				return err
+			}
+		}
+	}
+	return p.populate(ctx, api)
+}
+
+// launch starts a component and records it before anything else can fail.
+func (p *plane) launch(c component) error {
+	started, err := spawn(c.name, p.logDir(), p.tied, p.built.program(c.name), c.args...)
+	if err != nil {
+		return err
+	}
+	p.processes = append(p.processes, started)
+	return writeProcesses(processesPath(p.dir), p.processes)
+}
+
+// await returns when a component says that it works.
+func (p *plane) await(ctx context.Context, api *api, c component, proc process) error {
+	err := until(ctx, func() (bool, error) {
+		if !proc.alive() {
+			return false, p.death(proc)
+		}
+		return api.get(ctx, c.healthy, nil) == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot start %s: %w", c.name, err)
+	}
+	p.log.say("%s is ready", c.name)
+	return nil
+}
+
+// death tells why a component ended, by the end of its log.
+func (p *plane) death(proc process) error {
+	const enough = 2000
+	content, err := os.ReadFile(filepath.Join(p.logDir(), proc.name+".log"))
+	if err != nil {
+		return fmt.Errorf("it died, and its log cannot be read: %w", err)
+	}
+	tail := content[max(0, len(content)-enough):]
+	if bytes.Contains(tail, []byte("address already in use")) {
+		return errPortTaken
+	}
+	return fmt.Errorf("it died; the end of its log:\n%s", tail)
+}
+
+// stop stops what was started.
+func (p *plane) stop(ctx context.Context) error {
+	err := stopAll(context.WithoutCancel(ctx), p.processes) // also when the context is why we stop
+	if err != nil {
+		return err
+	}
+	p.processes = nil
+	if err := os.Remove(processesPath(p.dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove the record of the processes: %w", err)
+	}
+	return nil
+}
+
+// writeConfigs writes what components read from files.
+func (p *plane) writeConfigs() error {
+	own, err := readAll(filepath.Join(p.built.sources, "stages", "*.yaml"))
+	if err != nil {
+		return err
+	}
+	kwoks, err := os.ReadFile(p.built.kwokStages())
+	if err != nil {
+		return fmt.Errorf("cannot read KWOK's stages: %w", err)
+	}
+	config, err := os.ReadFile(filepath.Join(p.built.sources, "kwok.yaml"))
+	if err != nil {
+		return fmt.Errorf("cannot read KWOK's configuration: %w", err)
+	}
+	stages := joinDocuments(append([][]byte{config, kwoks}, own...))
+	if err := writeFile(p.file("kwok.yaml"), stages, 0o600); err != nil {
+		return err
+	}
+	for name, content := range map[string]any{
+		"scheduler.yaml": schedulerConfig(kubeconfigPath(p.dir, "scheduler")),
+		"audit.yaml":     auditPolicy(),
+	} {
+		encoded, err := json.Marshal(content) // JSON is YAML that needs no quoting
+		if err != nil {
+			return fmt.Errorf("cannot encode %s: %w", name, err)
+		}
+		if err := writeFile(p.file(name), encoded, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *plane) file(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *plane) logDir() string { return p.file("log") }
+
+func (p *plane) url(scheme, port string) string {
+	return scheme + "://" + net.JoinHostPort(loopback, port)
+}
+
+func processesPath(dir string) string { return filepath.Join(dir, "pids") }
+
+// up starts a sandbox in its folder, unless one is up there.
+func up(ctx context.Context, built installation, o options, w io.Writer) error {
+	unlock, err := lockSandbox(ctx, o.dir, w)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	processes, err := readProcesses(processesPath(o.dir))
+	if err != nil {
+		return err
+	}
+	if works(ctx, o.dir, processes) {
+		fmt.Fprintln(w, "The sandbox is up already.")
+		return nil
+	}
+	p := &plane{options: o, built: built, log: newProgress(w), processes: processes}
+	if err := p.stop(ctx); err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// works tells whether all processes of a sandbox run and its API server answers.
+func works(ctx context.Context, dir string, processes []process) bool {
+	if len(processes) < len(programs())-1 { // all but kubectl
+		return false
+	}
+	for _, p := range processes {
+		if !p.alive() {
+			return false
+		}
+	}
+	api, err := dial(adminKubeconfig(dir))
+	return err == nil && api.get(ctx, "/readyz", nil) == nil
+}
+
+// down stops the sandbox of a folder. One that is not up is no error.
+func down(ctx context.Context, dir string, w io.Writer) error {
+	if _, err := os.Stat(processesPath(dir)); errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintln(w, "No sandbox is up.")
+		return nil
+	}
+	unlock, err := lockSandbox(ctx, dir, w)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	processes, err := readProcesses(processesPath(dir))
+	if err != nil {
+		return err
+	}
+	p := &plane{options: options{dir: dir}, processes: processes}
+	if err := p.stop(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "The sandbox is stopped.")
+	return nil
+}
+
+// lockSandbox keeps a second up or down out of a sandbox's folder.
+func lockSandbox(ctx context.Context, dir string, w io.Writer) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the sandbox's folder: %w", err)
+	}
+	return lock(ctx, filepath.Join(dir, "lock"), func() {
+		fmt.Fprintln(w, "Waiting for another process that starts or stops the sandbox.")
+	})
+}
+
+// progress reports what happened how long after the beginning.
+type progress struct {
+	w     io.Writer
+	begin time.Time
+}
+
+func newProgress(w io.Writer) *progress { return &progress{w: w, begin: time.Now()} }
+
+func (p *progress) say(format string, args ...any) {
+	fmt.Fprintf(p.w, "[%5.1f s] %s\n", time.Since(p.begin).Seconds(), fmt.Sprintf(format, args...))
+}

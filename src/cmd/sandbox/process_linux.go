@@ -1,0 +1,21 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// procStat returns when a process started, and whether it is dead and only not
+// yet collected by its parent.
+func procStat(pid int) (started uint64, zombie bool, err error) {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false, err
+	}
+	return parseStat(string(line))
+}
+
+// dieWithParent makes the kernel signal the process when the thread that
+// started it ends.
+func dieWithParent(attr *syscall.SysProcAttr, signal syscall.Signal) { attr.Pdeathsig = signal }
