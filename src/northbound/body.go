@@ -1,0 +1,49 @@
+package northbound
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// limitBody makes the request's body end with nf.TooLarge after limit bytes. A
+// body that says that it is larger is refused unread.
+func limitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if r.ContentLength > limit {
+		w.Header().Set("Connection", "close") // rather than read what nobody wants
+		return tooLarge(limit)
+	}
+	// http.MaxBytesReader looks for the server's own writer behind the recorder.
+	for {
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			break
+		}
+		w = u.Unwrap()
+	}
+	r.Body = &body{http.MaxBytesReader(w, r.Body, limit)}
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its body is larger than %d bytes", limit))
+}
+
+// body gives the errors of reading a request's body their kinds: a body that is
+// cut off is the client's fault, not ours.
+type body struct{ io.ReadCloser }
+
+// Read reads, and fails with nf.TooLarge or nf.Invalid.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err // io.EOF must be itself
+	}
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return n, tooLarge(e.Limit)
+	}
+	return n, nf.E(nf.Invalid, "read", "the request", fmt.Errorf("its body is cut off: %w", err))
+}

@@ -1,0 +1,50 @@
+package northbound
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"regexp"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// call is what the shell knows of the request it is answering. The outermost
+// layer makes it and the inner ones fill it in.
+type call struct {
+	id        string
+	log       *slog.Logger
+	route     string              // the path's template; empty until the router has matched one
+	operation *openapi3.Operation // nil when the contract does not describe the route
+}
+
+type callKey struct{}
+
+func withCall(r *http.Request, c *call) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+}
+
+// callOf returns the request's call. Outside the shell, as in a handler that is
+// served bare, it is an empty one.
+func callOf(ctx context.Context) *call {
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		return c
+	}
+	return &call{log: slog.New(slog.DiscardHandler)}
+}
+
+// RequestID returns the id of the request that the context belongs to, or "".
+func RequestID(ctx context.Context) string { return callOf(ctx).id }
+
+const requestIDHeader = "X-Request-Id"
+
+// plainID is what a client may call its request: text that cannot upset a log.
+var plainID = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,128}$`)
+
+func requestID(r *http.Request) string {
+	if id := r.Header.Get(requestIDHeader); plainID.MatchString(id) {
+		return id
+	}
+	return rand.Text()
+}

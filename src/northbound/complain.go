@@ -1,0 +1,172 @@
+package northbound
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// maxComplaints is how many violations an answer lists: nobody reads more.
+const maxComplaints = 50
+
+// complaints turns what the OpenAPI library finds wrong into violations that a
+// person can read, each once.
+func complaints(err error) nf.Violations {
+	var wrong nf.Violations
+	seen := map[nf.Violation]bool{}
+	walk("", err, func(v nf.Violation) bool {
+		if !seen[v] {
+			seen[v] = true
+			wrong = append(wrong, v)
+		}
+		return len(wrong) < maxComplaints
+	})
+	return wrong
+}
+
+// walk yields a violation for each leaf of the tree of errors, until yield says
+// stop. Field is the name of the parameter that the error is about, or "".
+func walk(field string, err error, yield func(nf.Violation) bool) bool {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked node by node; errors.As would jump
+	case nil:
+		return true
+	case openapi3.MultiError:
+		for _, sub := range e {
+			if !walk(field, sub, yield) {
+				return false
+			}
+		}
+		return true
+	case *openapi3filter.RequestError:
+		return walkParameter(e, yield)
+	case *openapi3.SchemaError:
+		return walkSchema(field, e, yield)
+	}
+	return yield(nf.Violation{Field: field, Message: err.Error()})
+}
+
+func walkParameter(e *openapi3filter.RequestError, yield func(nf.Violation) bool) bool {
+	var field string
+	var schema *openapi3.Schema
+	if p := e.Parameter; p != nil {
+		field = p.Name
+		if p.Schema != nil {
+			schema = p.Schema.Value
+		}
+	}
+	switch cause := e.Err.(type) { //nolint:errorlint // as in walk
+	case nil:
+		return yield(nf.Violation{Field: field, Message: e.Reason})
+	case *openapi3filter.ParseError:
+		return yield(nf.Violation{Field: field, Message: "must be " + typeName(schema)})
+	default:
+		return walk(field, cause, yield)
+	}
+}
+
+func walkSchema(field string, e *openapi3.SchemaError, yield func(nf.Violation) bool) bool {
+	path := e.JSONPointer()
+	if field != "" {
+		path = append([]string{field}, path...)
+	}
+	// The library says "properties" for the object, once for each unknown field.
+	if given, ok := e.Value.(map[string]any); ok && e.SchemaField == "properties" {
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if _, known := e.Schema.Properties[name]; known {
+				continue
+			}
+			if !yield(nf.Violation{Field: join(append(slices.Clone(path), name)), Message: "is not a known field"}) {
+				return false
+			}
+		}
+		return true
+	}
+	return yield(nf.Violation{Field: join(path), Message: complaint(e)})
+}
+
+// complaint says what is wrong without saying the value, which may be a secret.
+func complaint(e *openapi3.SchemaError) string {
+	switch e.SchemaField {
+	case "required":
+		return "is missing"
+	case "nullable":
+		return "must not be null"
+	case "type":
+		return "must be " + typeName(e.Schema) + ", not " + jsonType(e.Value)
+	case "enum":
+		return "must be one of " + enumeration(e.Schema.Enum)
+	case "minLength":
+		return "must not be empty"
+	case "maxLength":
+		return fmt.Sprintf("must not be longer than %d characters", *e.Schema.MaxLength)
+	case "minimum":
+		return fmt.Sprintf("must be at least %v", *e.Schema.Min)
+	case "maximum":
+		return fmt.Sprintf("must be at most %v", *e.Schema.Max)
+	}
+	if must, ok := e.Schema.Extensions["x-must"].(string); ok {
+		return "must " + must
+	}
+	return e.Reason
+}
+
+// typeName says the type that a schema asks for, with its article.
+func typeName(schema *openapi3.Schema) string {
+	switch {
+	case schema == nil || schema.Type == nil:
+		return "of another type"
+	case schema.Type.Includes(openapi3.TypeInteger):
+		return "an integer"
+	case schema.Type.Includes(openapi3.TypeObject):
+		return "an object"
+	case schema.Type.Includes(openapi3.TypeArray):
+		return "an array"
+	}
+	return "a " + strings.Join(schema.Type.Slice(), " or a ")
+}
+
+func jsonType(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case string:
+		return "a string"
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "an array"
+	}
+	return "a number"
+}
+
+func enumeration(values []any) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.Join(words, ", ")
+}
+
+// join writes a path as people do: oof_parameters[0].site.
+func join(path []string) string {
+	var b strings.Builder
+	for i, segment := range path {
+		switch {
+		case segment != "" && strings.Trim(segment, "0123456789") == "":
+			b.WriteString("[" + segment + "]")
+		case i > 0:
+			b.WriteString("." + segment)
+		default:
+			b.WriteString(segment)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,163 @@
+package northbound
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/gorilla/mux"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// contract is swagger.yaml, read.
+type contract struct {
+	yaml, json []byte
+	doc        *openapi3.T
+}
+
+func readContract(swagger []byte) (*contract, error) {
+	loader := openapi3.NewLoader()
+	doc, err := loader.LoadFromData(swagger)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the OpenAPI document: %w", err)
+	}
+	if err := doc.Validate(loader.Context); err != nil {
+		return nil, fmt.Errorf("cannot use the OpenAPI document: %w", err)
+	}
+	asJSON, err := doc.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("cannot convert the OpenAPI document: %w", err)
+	}
+	return &contract{yaml: swagger, json: asJSON, doc: doc}, nil
+}
+
+// route returns what the contract says of a path template and method, or nil.
+func (c *contract) route(template, method string) *routers.Route {
+	item := c.doc.Paths.Value(template)
+	if item == nil || item.GetOperation(method) == nil {
+		return nil
+	}
+	return &routers.Route{Spec: c.doc, Path: template, PathItem: item, Method: method, Operation: item.GetOperation(method)}
+}
+
+// checker holds each routed request against the contract. Documents are
+// checked when they are decoded, because only then are they read.
+type checker struct {
+	rules       *contract
+	uploadLimit int64
+}
+
+func (c checker) middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		call := callOf(r.Context())
+		if route := mux.CurrentRoute(r); route != nil {
+			call.route, _ = route.GetPathTemplate() // a route without a template has none
+		}
+		limit := int64(MaxDocument)
+		if route := c.rules.route(call.route, r.Method); route != nil {
+			call.operation = route.Operation
+			if takesUploads(route.Operation) {
+				limit = c.uploadLimit
+			}
+			if err := check(r, route); err != nil {
+				Refuse(w, r, err)
+				return
+			}
+		}
+		if err := limitBody(w, r, limit); err != nil {
+			Refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// takesUploads reports whether the body is an archive, which may be larger than
+// a document.
+func takesUploads(op *openapi3.Operation) bool {
+	return op.RequestBody != nil && op.RequestBody.Value.Content["application/octet-stream"] != nil
+}
+
+func check(r *http.Request, route *routers.Route) error {
+	if err := checkMedia(r, route.Operation); err != nil {
+		return err
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return unreadable(nf.Violations{{Field: "query", Message: "is not a query string"}})
+	}
+	wrong := unknownParameters(query, route)
+	err = openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
+		Request: r, PathParams: mux.Vars(r), QueryParams: query, Route: route,
+		Options: &openapi3filter.Options{ExcludeRequestBody: true, MultiError: true, SkipSettingDefaults: true},
+	})
+	wrong = append(wrong, complaints(err)...)
+	if len(wrong) > 0 {
+		return unreadable(wrong)
+	}
+	return nil
+}
+
+// unknownParameters refuses what would otherwise be ignored: a filter that is
+// misspelt would select everything.
+func unknownParameters(query url.Values, route *routers.Route) nf.Violations {
+	known := func(name string) bool {
+		return slices.ContainsFunc(slices.Concat(route.PathItem.Parameters, route.Operation.Parameters), func(p *openapi3.ParameterRef) bool {
+			return p.Value.In == openapi3.ParameterInQuery && p.Value.Name == name
+		})
+	}
+	var wrong nf.Violations
+	for name := range query {
+		if !known(name) {
+			wrong = append(wrong, nf.Violation{Field: name, Message: "is not a known query parameter"})
+		}
+	}
+	slices.SortFunc(wrong, func(a, b nf.Violation) int { return strings.Compare(a.Field, b.Field) })
+	return wrong
+}
+
+// checkMedia refuses a body of a type that the operation does not take. A body
+// that does not say what it is counts as the operation's own kind.
+func checkMedia(r *http.Request, op *openapi3.Operation) error {
+	given := r.Header.Get("Content-Type")
+	if given == "" || op.RequestBody == nil {
+		return nil
+	}
+	taken := op.RequestBody.Value.Content
+	media, _, err := mime.ParseMediaType(given)
+	if err != nil || taken[media] == nil {
+		names := make([]string, 0, len(taken))
+		for name := range taken {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return refusal(http.StatusUnsupportedMediaType,
+			fmt.Sprintf("the body is %q, not %s", given, strings.Join(names, " or ")))
+	}
+	return nil
+}
+
+// allowedMethods returns the methods that the request's path has.
+func allowedMethods(router *mux.Router, r *http.Request) string {
+	var allowed []string
+	for _, method := range methods() {
+		probe := r.Clone(r.Context())
+		probe.Method = method
+		var match mux.RouteMatch
+		if router.Match(probe, &match) && match.MatchErr == nil {
+			allowed = append(allowed, method)
+		}
+	}
+	return strings.Join(allowed, ", ")
+}
+
+func unreadable(wrong nf.Violations) error {
+	return nf.E(nf.Invalid, "read", "the request", wrong)
+}

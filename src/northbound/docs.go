@@ -1,0 +1,48 @@
+package northbound
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+)
+
+//go:embed docs/index.html docs/docs.css docs/docs.js
+var docs embed.FS
+
+// page is the page under /docs. It is one document that asks for nothing but
+// /swagger.json, and its policy lets no other script run.
+type page struct {
+	content []byte
+	policy  string
+}
+
+func newPage() (page, error) {
+	var parts [3][]byte
+	for i, name := range []string{"index.html", "docs.css", "docs.js"} {
+		content, err := docs.ReadFile("docs/" + name)
+		if err != nil {
+			return page{}, fmt.Errorf("cannot read the page under /docs: %w", err)
+		}
+		parts[i] = content
+	}
+	html, style, script := parts[0], parts[1], parts[2]
+	html = bytes.Replace(html, []byte("/*docs.css*/"), style, 1)
+	html = bytes.Replace(html, []byte("/*docs.js*/"), script, 1)
+	return page{content: html, policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
+		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}, nil
+}
+
+// hash names a text in a content security policy.
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// ServeHTTP answers with the page.
+func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", p.policy)
+	static("text/html; charset=utf-8", p.content).ServeHTTP(w, r)
+}

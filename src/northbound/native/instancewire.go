@@ -1,0 +1,201 @@
+package native
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+)
+
+// summary is an instance as lists show it.
+type summary struct {
+	ID               string            `json:"vnf_id"`
+	Region           string            `json:"cloud_region_id"`
+	Namespace        string            `json:"namespace"`
+	Package          string            `json:"csar_id"`
+	Name             string            `json:"vnf_instance_name,omitempty"`
+	Description      string            `json:"vnf_instance_description,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
+	State            nf.InstanceState  `json:"state"`
+	Message          string            `json:"message,omitempty"`
+	Revision         int               `json:"revision"`
+	Operation        string            `json:"operation_id"`
+	RunningOperation string            `json:"running_operation_id,omitempty"`
+	Links            map[string]string `json:"links"`
+	CreatedAt        time.Time         `json:"created_at"`
+	UpdatedAt        time.Time         `json:"updated_at"`
+}
+
+func summarize(in nf.Instance) summary {
+	return summary{
+		ID: in.ID, Region: in.Region, Namespace: in.Namespace, Package: in.Package, Name: in.Name,
+		Description: in.Description, Labels: in.Labels, State: in.State, Message: in.Message, Revision: in.Revision,
+		Operation: in.LastOperation, RunningOperation: in.Operation,
+		Links: map[string]string{
+			"self": instancePath(in.ID), "cloud_region": regionPath(in.Region), "package": packagePath(in.Package),
+			"operation": northbound.OperationPath(in.LastOperation),
+		},
+		CreatedAt: in.Created, UpdatedAt: in.Updated,
+	}
+}
+
+// instance is an instance as clients see it.
+type instance struct {
+	summary
+
+	Components        map[string][]string `json:"vnf_components"`
+	Parameters        map[string]any      `json:"parameters,omitempty"`
+	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
+	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
+	Warnings          []string            `json:"warnings,omitempty"` // of the request that this answers
+	Healthy           *bool               `json:"healthy,omitempty"`  // nil: not asked
+	Objects           []object            `json:"objects,omitzero"`   // nil: not asked
+}
+
+// object is one object of an instance with its health.
+type object struct {
+	objectName
+
+	Status  nf.Status `json:"status"`
+	Message string    `json:"message,omitempty"`
+}
+
+// objectName names an object of a cluster.
+type objectName struct {
+	APIVersion string `json:"api_version"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+}
+
+func nameOf(r nf.Ref) objectName {
+	return objectName{APIVersion: r.APIVersion(), Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
+
+func fromInstance(in nf.Instance) instance {
+	shown := mask(in.Inputs, in.Sensitive)
+	return instance{
+		summary:    summarize(in),
+		Components: nf.Components(in.Inventory),
+		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network,
+	}
+}
+
+// with adds the health of the objects.
+func (in instance) with(health []nf.Health) instance {
+	ill := func(h nf.Health) bool { return h.Status != nf.Current }
+	healthy := len(health) > 0 && !slices.ContainsFunc(health, ill)
+	in.Healthy = &healthy
+	in.Objects = each(health, func(h nf.Health) object { return object{nameOf(h.Ref), h.Status, h.Message} })
+	return in
+}
+
+// unknown is the health of objects that cannot be asked for.
+func unknown(inventory []nf.Item, why string) []nf.Health {
+	return each(inventory, func(it nf.Item) nf.Health {
+		return nf.Health{Ref: it.Ref, Status: nf.Unknown, Message: why}
+	})
+}
+
+// instanceCreate is the body of a request for a new instance.
+type instanceCreate struct {
+	instanceEdit
+
+	Region    string       `json:"cloud_region_id"`
+	Namespace string       `json:"namespace"`
+	Name      string       `json:"vnf_instance_name"`
+	OnFailure nf.OnFailure `json:"onFailure"`
+	Timeout   any          `json:"timeout"` // a text or a number of seconds
+}
+
+// instanceEdit is what a merge patch of an instance is applied to.
+type instanceEdit struct {
+	Package           string            `json:"csar_id,omitempty"`
+	Parameters        map[string]any    `json:"parameters,omitempty"`
+	OOFParameters     []map[string]any  `json:"oof_parameters,omitempty"`
+	NetworkParameters map[string]any    `json:"network_parameters,omitempty"`
+	Labels            map[string]string `json:"labels,omitempty"`
+	Description       string            `json:"vnf_instance_description,omitempty"`
+}
+
+func (e instanceEdit) spec() nf.Spec {
+	return nf.Spec{
+		Package: e.Package, Labels: e.Labels, Description: e.Description,
+		Inputs: nf.Inputs{Parameters: e.Parameters, OOF: e.OOFParameters, Network: e.NetworkParameters},
+	}
+}
+
+func editOf(s nf.Spec) instanceEdit {
+	return instanceEdit{
+		Package: s.Package, Labels: s.Labels, Description: s.Description,
+		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network,
+	}
+}
+
+func (c instanceCreate) request() (nf.InstantiateRequest, error) {
+	timeout, err := duration(c.Timeout)
+	if err != nil {
+		return nf.InstantiateRequest{}, err
+	}
+	spec := c.spec()
+	for field, values := range map[string]any{
+		"parameters": spec.Inputs.Parameters, "oof_parameters": spec.Inputs.OOF, "network_parameters": spec.Inputs.Network,
+	} {
+		if err := refuseMask(field, values); err != nil {
+			return nf.InstantiateRequest{}, err
+		}
+	}
+	return nf.InstantiateRequest{
+		Spec: spec, Region: c.Region, Namespace: c.Namespace, Name: c.Name,
+		Options: nf.Options{OnFailure: c.OnFailure, Timeout: timeout},
+	}, nil
+}
+
+// upgradeRequest returns the request that a merge patch of an instance makes.
+func upgradeRequest(change patch) (nf.UpgradeRequest, error) {
+	timeout, err := duration(change["timeout"])
+	if err != nil {
+		return nf.UpgradeRequest{}, err
+	}
+	if err := refuseMask("", map[string]any(change)); err != nil {
+		return nf.UpgradeRequest{}, err
+	}
+	options := nf.Options{OnFailure: nf.OnFailure(change.text("onFailure")), Timeout: timeout}
+	change = change.without("onFailure", "timeout")
+	return nf.UpgradeRequest{Options: options, Edit: func(s *nf.Spec) error {
+		edit, err := apply(change, editOf(*s))
+		if err != nil {
+			return err
+		}
+		*s = edit.spec()
+		return nil
+	}}, nil
+}
+
+// duration reads a timeout: nothing, a text such as 10m or 600, or a number of
+// seconds.
+func duration(v any) (time.Duration, error) {
+	const must = "must be a duration such as 10m, or a number of seconds, of at most 24h"
+	var d time.Duration
+	switch v := v.(type) {
+	case nil:
+		return 0, nil
+	case float64:
+		d = time.Duration(v) * time.Second
+	case string:
+		var err error
+		if d, err = time.ParseDuration(v); err != nil {
+			seconds, err := strconv.ParseUint(v, 10, 32)
+			if err != nil {
+				return 0, invalid("timeout", must)
+			}
+			d = time.Duration(seconds) * time.Second
+		}
+	}
+	if d <= 0 || d > nf.MaxTimeout {
+		return 0, invalid("timeout", must)
+	}
+	return d, nil
+}

@@ -1,0 +1,98 @@
+// Package native is the API of this product: /v1/cloud_regions, /v1/packages,
+// /v1/vnf_instances and /v1/operations, with the nested 2018 paths of the
+// founding API.
+//
+// It owns the wire forms, and turns requests into calls of the five interfaces
+// that it declares and their results into answers. It promises that what
+// swagger.yaml describes is what it answers, that no kubeconfig and no sensitive
+// input is ever part of an answer, and that the end of a request ends nothing
+// but the wait for an operation.
+//
+// It does not know how regions, packages, instances and operations are kept or
+// carried out.
+package native
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+)
+
+// Config is what the API is made of. The five interfaces are required.
+type Config struct {
+	Regions    Regions
+	Packages   Packages
+	Instances  Instances
+	Inspector  Inspector
+	Operations Operations
+
+	Wait      time.Duration // longest wait for an operation in one request; default 10 min
+	Heartbeat time.Duration // between signs of life in a stream of events; default 15 s
+	Logger    *slog.Logger  // default: discard
+}
+
+// API answers the requests of the native API.
+type API struct{ cfg Config }
+
+var _ northbound.API = (*API)(nil)
+
+// New returns the API.
+func New(cfg Config) (*API, error) {
+	if cfg.Regions == nil || cfg.Packages == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.Operations == nil {
+		return nil, errors.New("cannot make the native API: Regions, Packages, Instances, Inspector and Operations are required")
+	}
+	if cfg.Wait == 0 {
+		cfg.Wait = 10 * time.Minute
+	}
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = 15 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &API{cfg: cfg}, nil
+}
+
+// Routes adds the API's paths.
+func (a *API) Routes(r *mux.Router) {
+	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
+
+	on(http.MethodPost, "/cloud_regions", a.createRegion)
+	on(http.MethodGet, "/cloud_regions", a.listRegions)
+	on(http.MethodGet, "/cloud_regions/{cloud_region_id}", a.getRegion)
+	on(http.MethodPatch, "/cloud_regions/{cloud_region_id}", a.updateRegion)
+	on(http.MethodDelete, "/cloud_regions/{cloud_region_id}", a.deleteRegion)
+
+	on(http.MethodPost, "/packages", a.createPackage)
+	on(http.MethodGet, "/packages", a.listPackages)
+	on(http.MethodPut, "/packages/{csar_id}", a.putPackage)
+	on(http.MethodGet, "/packages/{csar_id}", a.getPackage)
+	on(http.MethodDelete, "/packages/{csar_id}", a.deletePackage)
+	on(http.MethodGet, "/packages/{csar_id}/content", a.getContent)
+
+	on(http.MethodPost, "/vnf_instances", a.createInstance)
+	on(http.MethodGet, "/vnf_instances", a.listInstances)
+	on(http.MethodGet, "/vnf_instances/{vnf_id}", a.getInstance)
+	on(http.MethodPatch, "/vnf_instances/{vnf_id}", a.updateInstance)
+	on(http.MethodDelete, "/vnf_instances/{vnf_id}", a.deleteInstance)
+
+	on(http.MethodPost, "/vnf_instances/", a.createInstance)
+	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}", a.listNested)
+	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}", a.getNested)
+	on(http.MethodDelete, "/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}", a.deleteNested)
+
+	on(http.MethodGet, "/operations", a.listOperations)
+	on(http.MethodGet, "/operations/{operation_id}", a.getOperation)
+	on(http.MethodGet, "/operations/{operation_id}/events", a.followOperation)
+	on(http.MethodPost, "/operations/{operation_id}/cancel", a.cancelOperation)
+}
+
+// The paths of the things that answers speak of.
+func regionPath(id string) string   { return "/v1/cloud_regions/" + id }
+func packagePath(id string) string  { return "/v1/packages/" + id }
+func instancePath(id string) string { return "/v1/vnf_instances/" + id }

@@ -1,0 +1,71 @@
+package native
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// patch is a JSON merge patch (RFC 7396) of an object.
+type patch map[string]any
+
+// apply returns what the patch makes of a document. Nothing of the document is
+// changed in place.
+func apply[T any](p patch, document T) (T, error) {
+	var out T
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return out, fmt.Errorf("cannot write what is to be patched: %w", err)
+	}
+	var present map[string]any
+	if err := json.Unmarshal(raw, &present); err != nil {
+		return out, fmt.Errorf("cannot read what is to be patched: %w", err)
+	}
+	if raw, err = json.Marshal(merge(present, map[string]any(p))); err != nil {
+		return out, fmt.Errorf("cannot write what was patched: %w", err)
+	}
+	err = json.Unmarshal(raw, &out)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return out, invalid(e.Field, "has the wrong type")
+	}
+	if err != nil {
+		return out, fmt.Errorf("cannot read what was patched: %w", err)
+	}
+	return out, nil
+}
+
+// merge is MergePatch of RFC 7396, section 2.
+func merge(target, change any) any {
+	fields, ok := change.(map[string]any)
+	if !ok {
+		return change
+	}
+	out := map[string]any{}
+	if present, ok := target.(map[string]any); ok {
+		maps.Copy(out, present)
+	}
+	for name, value := range fields {
+		if value == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = merge(out[name], value)
+	}
+	return out
+}
+
+// without returns the patch without the named fields.
+func (p patch) without(names ...string) patch {
+	out := maps.Clone(p)
+	for _, name := range names {
+		delete(out, name)
+	}
+	return out
+}
+
+// text returns a field that the contract says is a string, or "".
+func (p patch) text(name string) string {
+	s, _ := p[name].(string)
+	return s
+}

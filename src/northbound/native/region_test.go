@@ -1,0 +1,142 @@
+package native_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+var kubeconfig = base64.StdEncoding.EncodeToString([]byte("kind: Config"))
+
+func TestRegions(t *testing.T) {
+	t.Parallel()
+	const region = `{"cloud_region_id": "east", "cloud_owner": "acme", "description": "first", "labels": {"site": "east"},
+		"server": "https://10.0.0.1:6443", "kubernetes_version": "v1.37.1", "apis": ["apps/v1", "v1"],
+		"probed_at": "2026-11-20T12:00:00Z", "vnf_instances": ["vnf-1"],
+		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"}`
+	form := "Content-Type: multipart/form-data; boundary=x"
+	create := `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `"}`
+	refused := &nf.Error{Kind: nf.Unreachable, Op: "register", Subject: "cloud region east", Reason: "tls", Err: errors.New("the certificate is not valid")}
+	used := nf.E(nf.Conflict, "remove", "cloud region east", nf.Violations{{Message: "is used by VNF instance vnf-1"}})
+	runAll(t, map[string]exchange{
+		"Create": {
+			reason: "a region is registered", request: "POST /v1/cloud_regions", header: []string{asJSON}, body: create,
+			status: 201, want: region, headers: []string{"Location: /v1/cloud_regions/east", "Content-Type: application/json"},
+		},
+		"CreateForm": {
+			reason: "a form stands for the document", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"metadata\"\n\n{\"cloud_region_id\": \"east\"}\n--x\nContent-Disposition: form-data; name=\"kubeconfig\"; filename=\"k\"\n\nkind: Config\n--x--\n",
+			status: 201, want: region,
+		},
+		"CreateFormUnknownPart": {
+			reason: "a part is a field, and unknown fields are refused", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"colour\"\n\nred\n--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\nkind: Config\n--x--\n",
+			status: 400, want: problem("invalid", `"errors": [{"field": "colour", "message": "is not a known field"}, {"field": "cloud_region_id", "message": "is missing"}]`),
+		},
+		"CreateFormTwice": {
+			reason: "which of two parts counts is nobody's guess", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\na\n--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\nb\n--x--\n",
+			status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "is given twice"}]`),
+		},
+		"CreateFormBadLabels": {
+			reason: "labels in a form are JSON", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"labels\"\n\nsite=east\n--x--\n",
+			status: 400, want: problem("invalid", `"errors": [{"field": "labels", "message": "is not a JSON object"}]`),
+		},
+		"CreateFormBadMetadata": {
+			reason: "metadata is JSON", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"metadata\"\n\n[]\n--x--\n",
+			status: 400, want: problem("invalid", `"errors": [{"field": "metadata", "message": "is not a JSON object"}]`),
+		},
+		"CreateFormCutOff": {
+			reason: "half a form is the client's fault", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\nki",
+			status: 400, want: problem("invalid"),
+		},
+		"CreateFormNoBoundary": {
+			reason: "a form without a boundary has no parts", request: "POST /v1/cloud_regions", header: []string{"Content-Type: multipart/form-data"}, body: "x",
+			status: 400, want: problem("invalid"),
+		},
+		"CreateBadBase64": {
+			reason: "the field is named, the value is not", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "kubeconfig": "s3cret!"}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "is not base64"}]`),
+		},
+		"CreateEmpty": {
+			reason: "an empty kubeconfig is none", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "kubeconfig": ""}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "must not be empty"}]`),
+		},
+		"CreateUnreachable": {
+			reason: "a failed probe says what failed", arrange: failing("Register", refused),
+			request: "POST /v1/cloud_regions", header: []string{asJSON}, body: create,
+			status: 502, want: problem("unreachable", `"reason": "tls"`),
+		},
+		"CreateTaken": {
+			reason: "an id is given once", arrange: failing("Register", nf.E(nf.Exists, "register", "cloud region east", nil)),
+			request: "POST /v1/cloud_regions", header: []string{asJSON}, body: create, status: 409, want: problem("exists"),
+		},
+		"List": {
+			reason: "all regions are listed", request: "GET /v1/cloud_regions",
+			status: 200, want: `{"cloud_regions": [` + region + `]}`,
+		},
+		"ListNone": {
+			reason: "an empty list is []", request: "GET /v1/cloud_regions?label=site=west", status: 200, want: `{"cloud_regions": []}`,
+		},
+		"ListPages": {
+			reason: "the next page is named twice", arrange: func(s *standIn) { s.more = []string{"north", "south"} },
+			request: "GET /v1/cloud_regions?limit=2&label=site%3Deast",
+			status:  200, want: `{"cloud_regions": [{"cloud_region_id": "east", "...": ""}, {"cloud_region_id": "north", "...": ""}], "next": "north"}`,
+			headers: []string{`Link: </v1/cloud_regions?label=site%3Deast&limit=2&marker=north>; rel="next"`},
+		},
+		"ListLastPage": {
+			reason: "the last page names no next", arrange: func(s *standIn) { s.more = []string{"north", "south"} },
+			request: "GET /v1/cloud_regions?limit=2&marker=north",
+			status:  200, want: `{"cloud_regions": [{"cloud_region_id": "south", "...": ""}]}`, headers: []string{"Link: "},
+		},
+		"ListSmallLimit": {
+			reason: "a page has an item at least", request: "GET /v1/cloud_regions?limit=0",
+			status: 400, want: problem("invalid", `"errors": [{"field": "limit", "message": "must be at least 1"}]`),
+		},
+		"ListBadLabel": {
+			reason: "a filter that is no label is refused", request: "GET /v1/cloud_regions?label=site",
+			status: 400, want: problem("invalid", `"errors": [{"field": "label[0]", "message": "must be name=value"}]`),
+		},
+		"ListFails": {
+			reason: "the cause of a defect is not told", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
+			status: 500, want: problem("internal", `"detail": "an unexpected failure; the log has its cause under the request's id"`),
+		},
+		"Get":        {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: region},
+		"GetMissing": {reason: "no region, no answer", request: "GET /v1/cloud_regions/west", status: 404, want: problem("not-found")},
+		"Patch": {
+			reason: "a merge patch changes what it names", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body:   `{"description": null, "labels": {"site": null, "tier": "gold"}, "kubeconfig": "` + kubeconfig + `"}`,
+			status: 200, want: `{"cloud_region_id": "east", "cloud_owner": "acme", "labels": {"tier": "gold"}, "server": "<<>>",
+				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "vnf_instances": ["..."], "created_at": "<<>>", "updated_at": "<<>>"}`,
+		},
+		"PatchJSON": {
+			reason: "plain JSON is taken for a merge patch", request: "PATCH /v1/cloud_regions/east", header: []string{asJSON},
+			body: `{"cloud_owner": "other"}`, status: 200, want: `{"cloud_owner": "other", "description": "first", "...": ""}`,
+		},
+		"PatchBadBase64": {
+			reason: "the edit refuses too", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body: `{"kubeconfig": "!"}`, status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "is not base64"}]`),
+		},
+		"PatchNull": {
+			reason: "a region without a kubeconfig is none", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body: `{"kubeconfig": null}`, status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "must not be null"}]`),
+		},
+		"PatchMissing": {
+			reason: "no region, nothing to change", request: "PATCH /v1/cloud_regions/west", header: []string{asPatch}, body: `{}`,
+			status: 404, want: problem("not-found"),
+		},
+		"Delete":        {reason: "a region is forgotten", request: "DELETE /v1/cloud_regions/east", status: 204},
+		"DeleteMissing": {reason: "no region, nothing to forget", request: "DELETE /v1/cloud_regions/west", status: 404, want: problem("not-found")},
+		"DeleteUsed": {
+			reason: "the instances that use it are named", arrange: failing("RemoveRegion", used), request: "DELETE /v1/cloud_regions/east",
+			status: 409, want: problem("conflict", `"errors": [{"message": "is used by VNF instance vnf-1"}]`),
+		},
+	})
+}

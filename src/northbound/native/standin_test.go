@@ -1,0 +1,326 @@
+package native_test
+
+import (
+	"context"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+)
+
+// standIn stands in for the catalog and the engine: it holds one thing of each
+// kind, fails where it is told to, and remembers what it was asked for.
+type standIn struct {
+	content
+
+	mu    sync.Mutex
+	asked any // the argument of the last call that changes something
+}
+
+// content is what a stand-in holds.
+type content struct {
+	region   nf.Region
+	pkg      nf.Package
+	archive  string
+	created  bool // what Upload says
+	instance nf.Instance
+	health   []nf.Health
+	preview  nf.Preview
+	changes  []nf.Change
+	// operation is what is accepted; versions is what Follow yields. When the
+	// last one is not final, Follow waits for the end of its context.
+	operation nf.Operation
+	versions  []nf.Operation
+	more      []string         // ids of further regions, packages, instances and operations
+	fail      map[string]error // by name of the method
+}
+
+var (
+	_ native.Regions    = (*standIn)(nil)
+	_ native.Packages   = (*standIn)(nil)
+	_ native.Instances  = (*standIn)(nil)
+	_ native.Inspector  = (*standIn)(nil)
+	_ native.Operations = (*standIn)(nil)
+)
+
+func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds, 0, time.UTC) }
+
+// newStandIn returns a stand-in in which everything goes well.
+func newStandIn() *standIn {
+	s := &standIn{}
+	s.reset()
+	return s
+}
+
+// reset makes the stand-in as good as new. Nothing may be using it.
+func (s *standIn) reset() {
+	s.ask(nil)
+	op := nf.Operation{
+		ID: "op-1", Instance: "vnf-1", Region: "east", Namespace: "edge", Verb: nf.Instantiate, State: nf.Running,
+		Revision: 1, OnFailure: nf.Undo, Steps: []nf.Step{{Name: "apply", Started: noon(1), Objects: 2, Current: 1}},
+		Warnings: []string{"odd.yaml is not named"}, Accepted: noon(0), Started: noon(1), Deadline: noon(59),
+	}
+	s.content = content{
+		region: nf.Region{
+			ID: "east", Owner: "acme", Description: "first", Labels: map[string]string{"site": "east"}, Kubeconfig: nf.Secret("s3cret"),
+			Probe: nf.Probe{Server: "https://10.0.0.1:6443", Version: "v1.37.1", APIs: []string{"apps/v1", "v1"}, Time: noon(0)},
+			Users: []string{"vnf-1"}, Created: noon(0), Updated: noon(0),
+		},
+		pkg: nf.Package{
+			ID: "firewall", Name: "firewall", Kind: "manifest", Digest: "sha256:abc", Size: 7, MediaType: "application/zip",
+			Files: []string{"metadata.yaml"}, Created: noon(0), Updated: noon(0),
+			Variables: []nf.Variable{{Name: "password", Type: "string", Default: "s3cret", Sensitive: true}, {Name: "replicas", Type: "integer", Default: 0.0}},
+		},
+		archive: "archive",
+		created: true,
+		instance: nf.Instance{
+			ID: "vnf-1", Name: "fw-1", Region: "east", Namespace: "edge", Package: "firewall", State: nf.Ready, Revision: 1,
+			Inputs: nf.Inputs{
+				Parameters: map[string]any{"password": "s3cret", "replicas": 2.0},
+				OOF:        []map[string]any{{"site": "a", "login": map[string]any{"password": "s3cret"}}},
+				Network:    map[string]any{"oam": map[string]any{"ip_address": "10.0.0.7"}},
+			},
+			Sensitive: []string{"password"}, Labels: map[string]string{"tenant": "blue"}, LastOperation: "op-1",
+			Inventory: []nf.Item{
+				{Ref: nf.Ref{Version: "v1", Kind: "Service", Namespace: "edge", Name: "web"}},
+				{Ref: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "edge", Name: "web"}},
+			},
+			Created: noon(0), Updated: noon(1),
+		},
+		health: []nf.Health{
+			{Ref: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "edge", Name: "web"}, Status: nf.Current, Message: "2 of 2"},
+			{Ref: nf.Ref{Version: "v1", Kind: "Service", Namespace: "edge", Name: "web"}, Status: nf.Current},
+		},
+		preview: nf.Preview{Changes: []nf.Change{{
+			Ref: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "edge", Name: "web"}, Action: nf.Configured,
+			Fields: []nf.Field{{Path: "spec.replicas", Old: 0.0, New: 3.0}, {Path: "spec.paused", New: false}},
+		}}},
+		changes:   []nf.Change{{Ref: nf.Ref{Version: "v1", Kind: "Service", Namespace: "edge", Name: "web"}, Action: nf.Created}},
+		operation: op,
+		versions:  []nf.Operation{op, with(op, func(o *nf.Operation) { o.Applied = noon(2) })},
+		fail:      map[string]error{},
+	}
+}
+
+func with(op nf.Operation, edit func(*nf.Operation)) nf.Operation {
+	edit(&op)
+	return op
+}
+
+func finished(op nf.Operation, state nf.OperationState, f *nf.Failure) nf.Operation {
+	return with(op, func(o *nf.Operation) { o.State, o.Failure, o.Finished = state, f, noon(3) })
+}
+
+func (s *standIn) ask(what any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = what
+}
+
+// several returns the one thing and copies of it with the further ids.
+func several[T any](s *standIn, one T, name func(*T, string)) []T {
+	out := []T{one}
+	for _, id := range s.more {
+		other := one
+		name(&other, id)
+		out = append(out, other)
+	}
+	return out
+}
+
+func missing(noun, id string) error { return nf.E(nf.NotFound, "get", noun+" "+id, nil) }
+
+func (s *standIn) Register(_ context.Context, r nf.Region) (nf.Region, error) {
+	s.ask(r)
+	s.region.ID = r.ID
+	return s.region, s.fail["Register"]
+}
+
+func (s *standIn) Region(_ context.Context, id string) (nf.Region, error) {
+	if id != s.region.ID {
+		return nf.Region{}, missing("cloud region", id)
+	}
+	return s.region, s.fail["Region"]
+}
+
+func (s *standIn) Regions(context.Context) ([]nf.Region, error) {
+	return several(s, s.region, func(r *nf.Region, id string) { r.ID = id }), s.fail["Regions"]
+}
+
+func (s *standIn) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
+	if _, err := s.Region(ctx, id); err != nil {
+		return nf.Region{}, err
+	}
+	changed := s.region
+	for range 2 { // as a store does that was overtaken
+		changed = s.region
+		if err := edit(&changed); err != nil {
+			return nf.Region{}, err
+		}
+	}
+	s.ask(changed)
+	return changed, s.fail["UpdateRegion"]
+}
+
+func (s *standIn) RemoveRegion(ctx context.Context, id string) error {
+	if _, err := s.Region(ctx, id); err != nil {
+		return err
+	}
+	return s.fail["RemoveRegion"]
+}
+
+func (s *standIn) Upload(_ context.Context, id string, content io.Reader) (nf.Package, bool, error) {
+	got, err := io.ReadAll(content)
+	if err != nil {
+		return nf.Package{}, false, nf.E(nf.KindOf(err), "upload", "package "+id, err)
+	}
+	s.ask([]string{id, string(got)})
+	p := s.pkg
+	if id == "" {
+		id = "new-1"
+	}
+	p.ID = id
+	return p, s.created, s.fail["Upload"]
+}
+
+func (s *standIn) Package(_ context.Context, id string) (nf.Package, error) {
+	if id != s.pkg.ID {
+		return nf.Package{}, missing("package", id)
+	}
+	return s.pkg, s.fail["Package"]
+}
+
+func (s *standIn) Packages(context.Context) ([]nf.Package, error) {
+	return several(s, s.pkg, func(p *nf.Package, id string) { p.ID = id }), s.fail["Packages"]
+}
+
+func (s *standIn) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {
+	p, err := s.Package(ctx, id)
+	return p, io.NopCloser(strings.NewReader(s.archive)), err
+}
+
+func (s *standIn) RemovePackage(ctx context.Context, id string) error {
+	if _, err := s.Package(ctx, id); err != nil {
+		return err
+	}
+	return s.fail["RemovePackage"]
+}
+
+func (s *standIn) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	s.ask(req)
+	return s.operation, s.fail["Instantiate"]
+}
+
+// upgrade is what an upgrade was asked for: the spec that the edit makes of the
+// instance's.
+type upgrade struct {
+	spec    nf.Spec
+	options nf.Options
+}
+
+func (s *standIn) edited(req nf.UpgradeRequest) (upgrade, error) {
+	var spec nf.Spec
+	for range 2 {
+		spec = nf.Spec{Package: s.instance.Package, Inputs: s.instance.Inputs, Labels: s.instance.Labels, Description: s.instance.Description}
+		if err := req.Edit(&spec); err != nil {
+			return upgrade{}, err
+		}
+	}
+	return upgrade{spec, req.Options}, spec.Validate()
+}
+
+func (s *standIn) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
+	if _, err := s.Instance(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	up, err := s.edited(req)
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	s.ask(up)
+	return s.operation, s.fail["Upgrade"]
+}
+
+func (s *standIn) Terminate(ctx context.Context, id string, opts nf.Options) (nf.Operation, error) {
+	if _, err := s.Instance(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	s.ask(opts)
+	return s.operation, s.fail["Terminate"]
+}
+
+func (s *standIn) Instance(_ context.Context, id string) (nf.Instance, error) {
+	if id != s.instance.ID {
+		return nf.Instance{}, missing("VNF instance", id)
+	}
+	return s.instance, s.fail["Instance"]
+}
+
+func (s *standIn) Instances(context.Context) ([]nf.Instance, error) {
+	return several(s, s.instance, func(in *nf.Instance, id string) { in.ID = id }), s.fail["Instances"]
+}
+
+func (s *standIn) Health(context.Context, string) ([]nf.Health, error) {
+	return s.health, s.fail["Health"]
+}
+
+func (s *standIn) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
+	s.ask(req)
+	return s.preview, s.fail["PreviewInstantiate"]
+}
+
+func (s *standIn) PreviewUpgrade(_ context.Context, _ string, req nf.UpgradeRequest) (nf.Preview, error) {
+	up, err := s.edited(req)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	s.ask(up)
+	return s.preview, s.fail["PreviewUpgrade"]
+}
+
+func (s *standIn) Operation(_ context.Context, id string) (nf.Operation, error) {
+	if id != s.operation.ID {
+		return nf.Operation{}, missing("operation", id)
+	}
+	return s.operation, s.fail["Operation"]
+}
+
+func (s *standIn) Operations(context.Context) ([]nf.Operation, error) {
+	return several(s, s.operation, func(op *nf.Operation, id string) { op.ID = id }), s.fail["Operations"]
+}
+
+func (s *standIn) Changes(context.Context, string) ([]nf.Change, error) {
+	return s.changes, s.fail["Changes"]
+}
+
+func (s *standIn) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error] {
+	return func(yield func(nf.Operation, error) bool) {
+		if _, err := s.Operation(ctx, id); err != nil {
+			yield(nf.Operation{}, err)
+			return
+		}
+		for _, op := range s.versions {
+			if !yield(op, nil) || op.State.Final() {
+				return
+			}
+		}
+		if err := s.fail["Follow"]; err != nil {
+			yield(nf.Operation{}, err)
+			return
+		}
+		<-ctx.Done()
+	}
+}
+
+func (s *standIn) Cancel(ctx context.Context, id string) (nf.Operation, error) {
+	if _, err := s.Operation(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	op := s.operation
+	op.Cancel = true
+	return op, s.fail["Cancel"]
+}

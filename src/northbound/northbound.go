@@ -1,0 +1,106 @@
+package northbound
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// API is a set of routes. Each route has a path template and methods that
+// swagger.yaml describes.
+type API interface {
+	Routes(r *mux.Router)
+}
+
+// Config is what the shell is made of. Swagger is required.
+type Config struct {
+	Swagger     []byte // the OpenAPI document, in YAML
+	APIs        []API
+	UploadLimit int64                // bytes of an uploaded archive; default 64 MiB
+	Checks      map[string]Check     // what must be well for the service to be ready, by name
+	Logger      *slog.Logger         // default: discard
+	Registry    *prometheus.Registry // what /metrics shows, and where the shell adds its own; default: a new one
+}
+
+// Check tells whether a part that the service depends on is well. It is given
+// a few seconds.
+type Check func(ctx context.Context) error
+
+// MaxDocument is the size that a JSON document, or a form that stands for one,
+// may have.
+const MaxDocument = 1 << 20
+
+const defaultUploadLimit = 64 << 20
+
+func (c *Config) complete() error {
+	if len(c.Swagger) == 0 {
+		return errors.New("cannot make the HTTP shell: Swagger is required")
+	}
+	if c.UploadLimit == 0 {
+		c.UploadLimit = defaultUploadLimit
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	return nil
+}
+
+// New returns the handler of all APIs and of the service's own paths: /healthz,
+// /readyz, /metrics, /swagger.yaml, /swagger.json and /docs.
+func New(cfg Config) (http.Handler, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	rules, err := readContract(cfg.Swagger)
+	if err != nil {
+		return nil, err
+	}
+	meters, err := newMeters(cfg.Registry)
+	if err != nil {
+		return nil, err
+	}
+	router, err := newRouter(cfg, rules)
+	if err != nil {
+		return nil, err
+	}
+	// A page of another site must not act through the browser of somebody who
+	// can reach us: there may be no other guard between them.
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(Handler(func(http.ResponseWriter, *http.Request) error {
+		return refusal(http.StatusForbidden, "the request comes from a page of another site")
+	}))
+	return &shell{next: guard.Handler(router), log: cfg.Logger, meters: meters, now: time.Now}, nil
+}
+
+// newRouter returns a router that knows every path, and checks each request
+// that it routes against the contract.
+func newRouter(cfg Config, rules *contract) (*mux.Router, error) {
+	service, err := newService(cfg, rules)
+	if err != nil {
+		return nil, err
+	}
+	// A path that is not clean is another path, so it is not found; the default
+	// is a redirect.
+	router := mux.NewRouter().SkipClean(true)
+	router.NotFoundHandler = Handler(func(http.ResponseWriter, *http.Request) error {
+		return refusal(http.StatusNotFound, "there is nothing at this path")
+	})
+	router.MethodNotAllowedHandler = Handler(func(w http.ResponseWriter, r *http.Request) error {
+		allowed := allowedMethods(router, r)
+		w.Header().Set("Allow", allowed)
+		return refusal(http.StatusMethodNotAllowed, "only "+allowed+" is possible here")
+	})
+	router.Use(checker{rules: rules, uploadLimit: cfg.UploadLimit}.middleware)
+	for _, api := range append([]API{service}, cfg.APIs...) {
+		api.Routes(router)
+	}
+	return router, nil
+}

@@ -1,0 +1,134 @@
+// Package northboundtest is the test kit of the HTTP APIs: a client that holds
+// every answer against swagger.yaml, and a player of the transcripts under api,
+// which are both documentation and tests.
+//
+// It promises that an answer which the contract does not describe fails the
+// test, whatever else the test looks at. The format of transcripts is described
+// in api/README.md.
+//
+// It does not check requests, since tests send wrong ones on purpose, and it
+// does not look into archives and streams of events.
+package northboundtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// Client returns a client that fails the test on every answer that the OpenAPI
+// document does not describe: an unknown status or media type, or a body that
+// does not fit its schema. A path or method that the document lacks must be
+// answered with a problem.
+func Client(t testing.TB, swagger []byte) *http.Client {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(swagger)
+	if err != nil {
+		t.Fatalf("cannot read the OpenAPI document: %v", err)
+	}
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		t.Fatalf("cannot use the OpenAPI document: %v", err)
+	}
+	// A redirect is an answer like any other, and not one that we give.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: &checked{t: t, doc: doc, router: router}, CheckRedirect: stay}
+}
+
+// checked is a transport that checks what it receives.
+type checked struct {
+	t      testing.TB
+	doc    *openapi3.T
+	router routers.Router
+}
+
+// RoundTrip sends the request and checks the answer.
+func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(r, res); err != nil {
+		c.t.Errorf("%s %s: the answer %s is not what swagger.yaml says: %v", r.Method, r.URL.Path, res.Status, err)
+	}
+	return res, nil
+}
+
+func (c *checked) check(r *http.Request, res *http.Response) error {
+	route, params, err := c.router.FindRoute(r)
+	if err != nil {
+		return c.checkProblem(res)
+	}
+	described := route.Operation.Responses.Status(res.StatusCode)
+	if described == nil {
+		described = route.Operation.Responses.Default()
+	}
+	content := described.Value.Content
+	media := mediaOf(res)
+	if len(content) > 0 && content.Get(media) == nil {
+		return fmt.Errorf("its media type is %q", media)
+	}
+	if len(content) > 0 && !strings.HasSuffix(media, "json") {
+		return nil
+	}
+	body, err := buffer(res)
+	if err != nil {
+		return err
+	}
+	if len(content) == 0 && len(body) > 0 {
+		return fmt.Errorf("it has a body: %s", body)
+	}
+	return openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route},
+		Status:                 res.StatusCode,
+		Header:                 res.Header,
+		Body:                   io.NopCloser(bytes.NewReader(body)),
+		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	})
+}
+
+// checkProblem checks an answer to a request that the document does not know.
+func (c *checked) checkProblem(res *http.Response) error {
+	if media := mediaOf(res); media != "application/problem+json" {
+		return fmt.Errorf("its media type is %q", media)
+	}
+	body, err := buffer(res)
+	if err != nil {
+		return err
+	}
+	problem := c.doc.Components.Schemas["Problem"]
+	if problem == nil {
+		return errors.New("the document has no schema Problem")
+	}
+	value, err := parse(body)
+	if err != nil {
+		return err
+	}
+	return problem.Value.VisitJSON(value)
+}
+
+func mediaOf(res *http.Response) string {
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return media
+}
+
+// buffer reads the body and leaves it to be read again.
+func buffer(res *http.Response) ([]byte, error) {
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("cannot read its body: %w", err)
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return body, nil
+}

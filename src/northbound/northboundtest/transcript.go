@@ -1,0 +1,228 @@
+package northboundtest
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Player replays transcripts against a server.
+type Player struct {
+	Client *http.Client      // as Client returns it
+	Server string            // URL, without a slash at the end
+	Vars   map[string]string // what ${NAME} stands for; not changed
+}
+
+// Play replays one transcript. Each exchange is a subtest; the first one that
+// fails ends the transcript, because the others build on it.
+func (p Player) Play(t *testing.T, file string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatalf("cannot read the transcript: %v", err)
+	}
+	run := &playing{Player: p, files: map[string][]byte{}, vars: maps.Clone(p.Vars)}
+	if run.vars == nil {
+		run.vars = map[string]string{}
+	}
+	for _, section := range archive.Files {
+		if isFile(section.Name) {
+			run.files[section.Name] = section.Data
+		}
+	}
+	for _, section := range archive.Files {
+		if isFile(section.Name) {
+			continue
+		}
+		ok := t.Run(section.Name, func(t *testing.T) {
+			if err := run.exchange(t, string(section.Data)); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+		})
+		if !ok {
+			return
+		}
+	}
+}
+
+// isFile reports whether a section is a file that exchanges send; the names of
+// exchanges are sentences.
+func isFile(section string) bool { return !strings.Contains(section, " ") }
+
+// playing is one transcript while it is played.
+type playing struct {
+	Player
+
+	files map[string][]byte
+	vars  map[string]string
+}
+
+// message is a request or an answer as a transcript has it.
+type message struct {
+	first  string
+	header [][2]string
+	body   string
+}
+
+// exchange sends the request of a section and compares the answer.
+func (p *playing) exchange(t *testing.T, section string) error {
+	request, answer, ok := strings.Cut(section, "\n=> ")
+	if !ok {
+		return errors.New(`the exchange has no answer: a line that begins with "=> "`)
+	}
+	res, err := p.send(t, request)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		return fmt.Errorf("cannot read the answer: %w", err)
+	}
+	if err := p.compare(answer, res, got); err != nil {
+		return fmt.Errorf("%w\nthe whole answer: %s\n%s", err, res.Status, got)
+	}
+	return nil
+}
+
+func (p *playing) send(t *testing.T, text string) (*http.Response, error) {
+	text, unknown := p.expand(text)
+	if unknown != nil {
+		return nil, fmt.Errorf("there is no variable %s", unknown[0])
+	}
+	want, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	method, path, ok := strings.Cut(want.first, " ")
+	if !ok {
+		return nil, fmt.Errorf("%q is not a method and a path", want.first)
+	}
+	body, err := p.body(want.body)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, p.Server+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the request: %w", err)
+	}
+	for _, line := range want.header {
+		r.Header.Add(line[0], line[1])
+	}
+	res, err := p.Client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("cannot send the request: %w", err)
+	}
+	return res, nil
+}
+
+// read splits a message into its first line, its header and its body.
+func read(text string) (message, error) {
+	head, body, _ := strings.Cut(text, "\n\n")
+	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
+	m := message{first: lines[0], body: strings.TrimRight(body, "\n")}
+	for _, line := range lines[1:] {
+		name, value, ok := strings.Cut(line, ": ")
+		if !ok {
+			return message{}, fmt.Errorf("%q is not a header line", line)
+		}
+		m.header = append(m.header, [2]string{name, value})
+	}
+	return m, nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand puts the values of variables in. Those that have none yet become
+// anything, and are returned.
+func (p *playing) expand(text string) (out string, unknown []string) {
+	out = variable.ReplaceAllStringFunc(text, func(ref string) string {
+		name := ref[2 : len(ref)-1]
+		value, ok := p.vars[name]
+		if !ok {
+			unknown = append(unknown, name)
+			return "<<>>"
+		}
+		return value
+	})
+	return out, unknown
+}
+
+// body returns the bytes to send: the text, or, for "@zip folder", an archive
+// of the files whose names begin with the folder's.
+func (p *playing) body(text string) ([]byte, error) {
+	folder, ok := strings.CutPrefix(text, "@zip ")
+	if !ok {
+		return []byte(text), nil
+	}
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		short, ok := strings.CutPrefix(name, folder+"/")
+		if !ok {
+			continue
+		}
+		w, err := z.Create(short)
+		if err != nil {
+			return nil, fmt.Errorf("cannot pack %s: %w", name, err)
+		}
+		if _, err := w.Write(p.files[name]); err != nil {
+			return nil, fmt.Errorf("cannot pack %s: %w", name, err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("cannot pack %s: %w", folder, err)
+	}
+	return out.Bytes(), nil
+}
+
+// compare compares an answer with what the transcript says, and remembers what
+// the transcript captures. What it captures it may also use: then it is compared
+// again, knowing more.
+func (p *playing) compare(text string, res *http.Response, body []byte) error {
+	for _, capture := range blank.FindAllStringSubmatch(text, -1) {
+		delete(p.vars, capture[1]) // it means the new value, wherever it stands
+	}
+	expanded, unknown := p.expand(text)
+	if err := p.compareOnce(expanded, res, body); err != nil || unknown == nil {
+		return err
+	}
+	if expanded, unknown = p.expand(text); unknown != nil {
+		return fmt.Errorf("there is no variable %s", unknown[0])
+	}
+	return p.compareOnce(expanded, res, body)
+}
+
+func (p *playing) compareOnce(text string, res *http.Response, body []byte) error {
+	want, err := read(text)
+	if err != nil {
+		return err
+	}
+	if want.first != strconv.Itoa(res.StatusCode) {
+		return fmt.Errorf("the status is %d, want %s", res.StatusCode, want.first)
+	}
+	m := matcher{vars: p.vars}
+	for _, line := range want.header {
+		if err := m.text(line[1], res.Header.Get(line[0])); err != nil {
+			return fmt.Errorf("header %s: %w", line[0], err)
+		}
+	}
+	if want.body == "" && len(body) == 0 || want.body == "..." {
+		return nil
+	}
+	if strings.HasSuffix(mediaOf(res), "json") {
+		return m.document(want.body, body)
+	}
+	return m.text(want.body, strings.TrimRight(string(body), "\n"))
+}

@@ -1,0 +1,84 @@
+package northbound
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Problem is the body of every refusal: RFC 9457, with members of our own from
+// RequestID on.
+type Problem struct {
+	Type         string      `json:"type"`
+	Title        string      `json:"title"`
+	Status       int         `json:"status"`
+	Detail       string      `json:"detail"`
+	Instance     string      `json:"instance"`
+	RequestID    string      `json:"request_id"`
+	Kind         nf.Kind     `json:"kind"`
+	Reason       string      `json:"reason,omitempty"`
+	Operation    string      `json:"operation,omitempty"`
+	OperationURL string      `json:"operation_url,omitempty"`
+	VNF          string      `json:"vnf_id,omitempty"`
+	Errors       []Violation `json:"errors,omitempty"`
+}
+
+// Violation is one thing that is wrong, as clients see it.
+type Violation struct {
+	Field   string `json:"field,omitempty"`
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
+}
+
+// Violations returns violations as clients see them.
+func Violations(violations nf.Violations) []Violation {
+	var out []Violation
+	for _, v := range violations {
+		out = append(out, Violation{Field: v.Field, File: v.File, Line: v.Line, Message: v.Message})
+	}
+	return out
+}
+
+// OperationPath returns the path under which an operation is read.
+func OperationPath(id string) string { return "/v1/operations/" + id }
+
+// Refuse answers with the problem that an error is. The cause of an internal
+// error is logged and not told. Amend may change the problem before it is
+// written. Nothing must have been written yet.
+func Refuse(w http.ResponseWriter, r *http.Request, err error, amend ...func(*Problem)) {
+	p := problemOf(r, err)
+	for _, f := range amend {
+		f(&p)
+	}
+	if p.Status == http.StatusInternalServerError {
+		callOf(r.Context()).log.ErrorContext(r.Context(), "a request failed", "request_id", p.RequestID, "error", err)
+	}
+	write(w, p)
+}
+
+func problemOf(r *http.Request, err error) Problem {
+	kind := nf.KindOf(err)
+	p := Problem{
+		Title: outcomes[kind].title, Status: Status(err), Detail: err.Error(),
+		Instance: r.URL.Path, RequestID: RequestID(r.Context()),
+		Kind: kind, Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err),
+		Errors: Violations(nf.ViolationsOf(err)),
+	}
+	if e, ok := errors.AsType[*protocolError](err); ok {
+		p.Kind, p.Title = e.kind(), http.StatusText(e.status)
+	} else if kind == nf.Internal {
+		p.Detail = "an unexpected failure; the log has its cause under the request's id"
+	}
+	p.Type = "/docs#problem-" + p.Kind.String()
+	if p.Operation != "" {
+		p.OperationURL = OperationPath(p.Operation)
+	}
+	return p
+}
+
+func write(w http.ResponseWriter, p Problem) {
+	// A problem has no value that JSON cannot say.
+	_ = respond(w, p.Status, "application/problem+json", p)
+}

@@ -1,0 +1,77 @@
+package northbound
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// checkTime is how long one check of readiness may take.
+const checkTime = 3 * time.Second
+
+// service is the API of the service itself.
+type service struct {
+	checks  map[string]Check
+	metrics http.Handler
+	rules   *contract
+	page    page
+}
+
+func newService(cfg Config, rules *contract) (*service, error) {
+	page, err := newPage()
+	if err != nil {
+		return nil, err
+	}
+	return &service{
+		checks:  cfg.Checks,
+		metrics: promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}),
+		rules:   rules,
+		page:    page,
+	}, nil
+}
+
+// Routes adds the service's own paths.
+func (s *service) Routes(r *mux.Router) {
+	get := func(path string, h http.Handler) { r.Handle(path, h).Methods(http.MethodGet) }
+	get("/healthz", static("text/plain; charset=utf-8", []byte("ok\n")))
+	get("/readyz", Handler(s.ready))
+	get("/metrics", s.metrics)
+	get("/swagger.yaml", static("application/yaml", s.rules.yaml))
+	get("/swagger.json", static("application/json", s.rules.json))
+	get("/docs", s.page)
+}
+
+type readiness struct {
+	Ready  bool              `json:"ready"`
+	Checks map[string]string `json:"checks"`
+}
+
+func (s *service) ready(w http.ResponseWriter, r *http.Request) error {
+	status, out := http.StatusOK, readiness{Ready: true, Checks: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(s.checks)) {
+		out.Checks[name] = "ok"
+		if err := timed(r.Context(), s.checks[name]); err != nil {
+			status, out.Ready, out.Checks[name] = http.StatusServiceUnavailable, false, err.Error()
+		}
+	}
+	return Answer(w, status, out)
+}
+
+func timed(ctx context.Context, check Check) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	return check(ctx)
+}
+
+// static answers with the same bytes every time.
+func static(media string, content []byte) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", media)
+		_, _ = w.Write(content)
+	})
+}

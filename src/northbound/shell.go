@@ -1,0 +1,106 @@
+package northbound
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// shell is the outermost layer: whatever happens within, the request has an id,
+// one line in the access log, its place in the metrics, and an answer.
+type shell struct {
+	next   http.Handler
+	log    *slog.Logger
+	meters *meters
+	now    func() time.Time
+}
+
+// ServeHTTP answers the request.
+func (s *shell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{id: requestID(r), log: s.log}
+	r = withCall(r, c)
+	rec := &recorder{ResponseWriter: w}
+	rec.Header().Set(requestIDHeader, c.id)
+	rec.Header().Set("X-Content-Type-Options", "nosniff")
+	start := s.now()
+	s.meters.inFlight.Inc()
+	defer func() {
+		s.meters.inFlight.Dec()
+		took := s.now().Sub(start)
+		s.meters.observe(c.route, r.Method, rec.code(), took)
+		s.access(r, rec, took)
+	}()
+	defer s.survive(rec, r)
+	s.next.ServeHTTP(rec, r)
+}
+
+// survive makes a panic of a handler an answer. When the answer has begun, it
+// cuts the connection, so that nobody takes the half for the whole.
+func (s *shell) survive(rec *recorder, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(v)
+	}
+	s.log.ErrorContext(r.Context(), "a handler panicked", "request_id", callOf(r.Context()).id,
+		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if rec.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	write(rec, problemOf(r, errors.New("a handler panicked")))
+}
+
+func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
+	c := callOf(r.Context())
+	level := slog.LevelInfo
+	switch c.route {
+	case "/healthz", "/readyz", "/metrics":
+		level = slog.LevelDebug // asked every few seconds by machines
+	}
+	s.log.LogAttrs(r.Context(), level, "request",
+		slog.String("method", r.Method), slog.String("route", c.route), slog.String("path", r.URL.Path),
+		slog.Int("status", rec.code()), slog.Int64("bytes", rec.bytes), slog.Duration("duration", took),
+		slog.String("request_id", c.id))
+}
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int // 0: nothing yet
+	bytes  int64
+}
+
+// WriteHeader remembers the first final status.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= 200 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts.
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// code returns the status that the client sees: a handler that wrote nothing
+// has answered 200.
+func (r *recorder) code() int {
+	if r.status == 0 {
+		return http.StatusOK
+	}
+	return r.status
+}
