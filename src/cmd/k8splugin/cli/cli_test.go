@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// reply is one answer of the test's server.
+type reply struct {
+	status   int // 200 when 0
+	media    string
+	location string
+	body     string
+}
+
+// replies is what a server answers, by "METHOD path?query".
+type replies map[string]reply
+
+// server is a real HTTP server that gives fixed answers and keeps what it was
+// asked.
+type server struct {
+	*httptest.Server
+
+	replies replies
+	check   func(r *http.Request, body []byte)
+	mu      sync.Mutex
+	asked   strings.Builder
+}
+
+func serve(t *testing.T, c contract, r replies) *server {
+	t.Helper()
+	s := &server{replies: r, check: func(r *http.Request, body []byte) { c.check(t, r, body) }}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key := r.Method + " " + r.URL.RequestURI()
+	s.keep(r, key)
+	a, ok := s.replies[key]
+	if !ok {
+		a = problemReply(404, `{"title":"There is no such thing","detail":"cannot get it: not-found","kind":"not-found"}`)
+	}
+	if a.media == "" {
+		a.media = "application/json"
+	}
+	w.Header().Set("Content-Type", a.media)
+	if a.location != "" {
+		w.Header().Set("Location", a.location)
+	}
+	w.WriteHeader(max(a.status, 200))
+	_, _ = io.WriteString(w, a.body)
+}
+
+func (s *server) keep(r *http.Request, key string) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.check(r, body)
+	fmt.Fprint(&s.asked, key)
+	for _, name := range []string{"Content-Type", "Prefer"} {
+		if v := r.Header.Get(name); v != "" {
+			fmt.Fprintf(&s.asked, " [%s: %s]", name, v)
+		}
+	}
+	if bytes.HasPrefix(body, []byte("PK")) {
+		body = []byte("(a zip)")
+	}
+	if len(body) > 0 {
+		fmt.Fprintf(&s.asked, " %s", body)
+	}
+	s.asked.WriteString("\n")
+}
+
+func problemReply(status int, body string) reply {
+	return reply{status: status, media: "application/problem+json", body: body}
+}
+
+// console is the process that a test runs commands in.
+type console struct {
+	stdin    string
+	terminal bool
+	env      map[string]string
+	lint     func([]byte) ([]string, error)
+}
+
+// result is what came of a command line.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+func (c console) run(ctx context.Context, url string, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	s := &session{
+		retries: []time.Duration{0, 0},
+		redraw:  time.Hour,
+		Env: Env{
+			Stdin: strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
+			IsTerminal: c.terminal, ErrIsTerminal: c.terminal,
+			Getenv: func(key string) string {
+				if key == "K8SPLUGIN_SERVER" {
+					return url
+				}
+				return c.env[key]
+			},
+			Lint: c.lint,
+			Now:  func() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) },
+		},
+	}
+	if s.Lint == nil {
+		s.Lint = func([]byte) ([]string, error) { return nil, nil }
+	}
+	root := &cobra.Command{Use: "k8splugin", SilenceErrors: true, SilenceUsage: true}
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.AddCommand(commands(s)...)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	Report(&stderr, err)
+	return result{stdout.String(), stderr.String(), ExitCode(err)}
+}
+
+func stream(operations ...string) reply {
+	var b strings.Builder
+	for i, op := range operations {
+		fmt.Fprintf(&b, "event: operation\nid: %d\ndata: %s\n\n", i+1, op)
+	}
+	return reply{media: "text/event-stream", body: b.String()}
+}
+
+// scene is one command line and the server that it meets. PKG and KUBE in the
+// arguments stand for the folders of a package and of a kubeconfig.
+type scene struct {
+	reason  string
+	args    []string
+	console console
+	replies replies
+}
+
+// play holds each scene's outcome (what is printed, the requests that were
+// made, the exit code) equal to its golden file.
+func play(t *testing.T, scenes map[string]scene) {
+	t.Helper()
+	c := readContract(t)
+	pkg := folder(t, map[string]string{"metadata.yaml": "resources: []\n"})
+	kube := folder(t, map[string]string{"config": twoContexts})
+	for name, sc := range scenes {
+		t.Run(name, func(t *testing.T) {
+			srv := serve(t, c, sc.replies)
+			args := make([]string, len(sc.args))
+			for i, arg := range sc.args {
+				args[i] = strings.NewReplacer("PKG", pkg, "KUBE", kube).Replace(arg)
+			}
+			r := sc.console.run(t.Context(), srv.URL, args...)
+			got := transcript(sc.args, r, srv.asked.String())
+			golden(t, name, sc.reason, strings.NewReplacer(srv.URL, "SERVER", pkg, "PKG", kube, "KUBE").Replace(got))
+		})
+	}
+}
+
+// one is a server that answers one request.
+func one(path, body string) replies { return replies{"GET " + path: {body: body}} }
+
+// transcript is a whole session, to be read.
+func transcript(args []string, r result, asked string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "$ k8splugin %s\n", strings.Join(args, " "))
+	for _, part := range []struct{ name, text string }{{"stdout", r.stdout}, {"stderr", r.stderr}, {"requests", asked}} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "-- %s --\n%s", part.name, part.text)
+		}
+	}
+	fmt.Fprintf(&b, "-- exit code %d --\n", r.code)
+	return strings.NewReplacer("\x1b", "<ESC>", "\r", "<CR>").Replace(b.String())
+}
+
+func golden(t *testing.T, name, reason, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: -want +got:\n%s", reason, diff)
+	}
+}

@@ -1,0 +1,148 @@
+package cli
+
+import "testing"
+
+func TestInstance(t *testing.T) {
+	play(t, map[string]scene{
+		"instance-create": {
+			reason: "by default it returns when all is applied, and shows no progress",
+			args: []string{
+				"instance", "create", "--region", "east", "--package", "firewall", "--namespace", "edge", "--name", "fw-1",
+				"--set", "replicas=2", "--set-string", "version=3.10", "--values", "-", "--label", "tenant=blue", "--on-failure", "keep", "--timeout", "10m",
+			},
+			console: console{stdin: "replicas: 1\npassword: x\n"},
+			replies: replies{create: accepted(), eventsOf: stream(op1, op2, op3), getIt: {body: instanceJSON}},
+		},
+		"instance-create-wait": {
+			reason:  "with --wait each change of the operation is a line",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--wait"},
+			replies: replies{create: accepted(), eventsOf: stream(op1, op1, op2, op3, opSucceeded), getIt: {body: instanceJSON}},
+		},
+		"instance-create-wait-json": {
+			reason:  "with json standard output holds the instance alone",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--wait", "-o", "json"},
+			replies: replies{create: accepted(), eventsOf: stream(opSucceeded), getIt: {body: `{"vnf_id":"k3x9vq2m"}`}},
+		},
+		"instance-create-no-wait": {
+			reason:  "with --no-wait it returns at once",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--no-wait"},
+			replies: replies{create: accepted()},
+		},
+		"instance-create-failed": {
+			reason:  "an operation that failed is the command's failure, by its kind",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--wait"},
+			replies: replies{create: accepted(), eventsOf: stream(op2, opFailed)},
+		},
+		"instance-create-dry-run": {
+			reason:  "a dry run lists what would be done",
+			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--dry-run"},
+			replies: replies{create + "?dry_run=true": {body: previewJSON}},
+		},
+		"instance-create-incomplete": {
+			reason: "region and package are needed", args: []string{"instance", "create", "--region", "east"},
+		},
+		"instance-create-both": {
+			reason: "to wait and not to wait exclude each other",
+			args:   []string{"instance", "create", "--region", "east", "--package", "p", "--wait", "--no-wait"},
+		},
+		"instance-create-bad-policy": {
+			reason: "there are two policies", args: []string{"instance", "create", "--region", "east", "--package", "p", "--on-failure", "retry"},
+		},
+		"instance-list": {
+			reason:  "filters become the query; a page that is not the last says so",
+			args:    []string{"instance", "list", "--region", "east", "--label", "tenant=blue", "--limit", "1"},
+			replies: one("/v1/vnf_instances?cloud_region_id=east&label=tenant%3Dblue&limit=1", `{"vnf_instances":[`+instanceJSON+`],"next":"m1"}`),
+		},
+		"instance-show": {
+			reason: "with parameters and objects", args: []string{"instance", "show", "k3x9vq2m"},
+			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+		},
+		"instance-show-name": {
+			reason: "a name that one instance has will do for its id",
+			args:   []string{"instance", "show", "fw-1", "-o", "json"},
+			replies: replies{
+				"GET /v1/vnf_instances?vnf_instance_name=fw-1": {body: `{"vnf_instances":[{"vnf_id":"k3x9vq2m"}]}`},
+				getIt: {body: `{"vnf_id":"k3x9vq2m","state":"ready"}`},
+			},
+		},
+		"instance-show-ambiguous": {
+			reason: "a name that several have will not",
+			args:   []string{"instance", "show", "fw-1"},
+			replies: one("/v1/vnf_instances?vnf_instance_name=fw-1", `{"vnf_instances":[{"vnf_id":"a","cloud_region_id":"east","namespace":"n1"},`+
+				`{"vnf_id":"b","cloud_region_id":"west","namespace":"n2"}]}`),
+		},
+		"instance-show-missing": {
+			reason: "neither an id nor a name", args: []string{"instance", "show", "fw-1"},
+			replies: one("/v1/vnf_instances?vnf_instance_name=fw-1", `{"vnf_instances":[]}`),
+		},
+		"instance-tree": {
+			reason: "plain signs when not on a terminal", args: []string{"instance", "tree", "k3x9vq2m"},
+			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+		},
+		"instance-tree-terminal": {
+			reason: "symbols and colours on one", args: []string{"instance", "tree", "k3x9vq2m"}, console: console{terminal: true},
+			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+		},
+		"instance-tree-no-color": {
+			reason: "NO_COLOR leaves the symbols", args: []string{"instance", "tree", "k3x9vq2m"},
+			console: console{terminal: true, env: map[string]string{"NO_COLOR": "1"}},
+			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+		},
+		"instance-update": {
+			reason: "a merge patch of what was named",
+			args: []string{
+				"instance", "update", "k3x9vq2m", "--package", "firewall2", "--set", "replicas=3", "--unset", "debug",
+				"--label", "tier=gold", "--label", "old-", "--wait",
+			},
+			replies: replies{getIt: {body: instanceJSON}, patchIt: accepted(), eventsOf: stream(opSucceeded)},
+		},
+		"instance-update-busy": {
+			reason: "another operation is in the way, and is named",
+			args:   []string{"instance", "update", "k3x9vq2m", "--set", "replicas=3"},
+			replies: replies{getIt: {body: instanceJSON}, patchIt: problemReply(409,
+				`{"status":409,"detail":"cannot upgrade VNF instance k3x9vq2m: operation 0192 is running on it","kind":"busy","operation":"0192"}`)},
+		},
+		"instance-update-nothing": {
+			reason: "an update of nothing is a mistake", args: []string{"instance", "update", "k3x9vq2m"},
+			replies: replies{getIt: {body: instanceJSON}},
+		},
+		"instance-diff": {
+			reason: "a difference is exit code 1",
+			args:   []string{"instance", "diff", "k3x9vq2m", "--set", "replicas=3"},
+			replies: replies{
+				getIt: {body: instanceJSON}, patchIt + "?dry_run=true": {body: previewJSON},
+			},
+		},
+		"instance-diff-terminal": {
+			reason: "coloured on a terminal", console: console{terminal: true},
+			args: []string{"instance", "diff", "k3x9vq2m", "--set", "replicas=3"},
+			replies: replies{
+				getIt: {body: instanceJSON}, patchIt + "?dry_run=true": {body: previewJSON},
+			},
+		},
+		"instance-diff-none": {
+			reason: "no difference is exit code 0",
+			args:   []string{"instance", "diff", "k3x9vq2m"},
+			replies: replies{getIt: {body: instanceJSON}, patchIt + "?dry_run=true": {
+				body: `{"changes":[{"api_version":"v1","kind":"Service","name":"s","action":"unchanged"}],"warnings":[]}`,
+			}},
+		},
+		"instance-delete": {
+			reason: "each is begun; one that is not there does not stop the others",
+			args:   []string{"instance", "delete", "nowhere", "k3x9vq2m", "--timeout", "90s"},
+			replies: replies{
+				"GET /v1/vnf_instances?vnf_instance_name=nowhere": {body: `{"vnf_instances":[]}`},
+				getIt:                       {body: instanceJSON},
+				deleteIt + "?timeout=1m30s": {status: 202, location: operation1, body: op1},
+			},
+		},
+		"instance-delete-wait": {
+			reason: "with --wait it returns when all is gone",
+			args:   []string{"instance", "delete", "k3x9vq2m", "--wait"},
+			replies: replies{
+				getIt: {body: instanceJSON}, eventsOf: stream(opSucceeded),
+				deleteIt: {status: 202, location: operation1, body: op1},
+			},
+		},
+	})
+}

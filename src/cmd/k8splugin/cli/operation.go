@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+func operationCommand(s *session) *cobra.Command {
+	return s.noun("operation", "See and stop what is being done to instances",
+		operationList(s), operationShow(s), operationWatch(s), operationCancel(s))
+}
+
+func operationList(s *session) *cobra.Command {
+	var q filters
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the operations",
+		Args:  noArgs,
+		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
+			p, err := c.list(ctx, at("operations"), "operations", q.values())
+			if err != nil {
+				return err
+			}
+			return printAll(s, p, operationColumns(s))
+		}),
+	}
+	q.add(cmd, "instance", "vnf_id", "of this instance only")
+	q.add(cmd, "state", "state", "in this state only: queued, running, succeeded, failed or cancelled")
+	q.pages(cmd)
+	completeFlag(cmd, "state", fixed("queued", "running", "succeeded", "failed", "cancelled"))
+	return cmd
+}
+
+func operationColumns(s *session) []column[operation] {
+	return []column[operation]{
+		{"ID", false, func(op operation) string { return op.ID }},
+		{"VERB", false, func(op operation) string { return string(op.Verb) }},
+		{"INSTANCE", false, func(op operation) string { return op.Instance }},
+		{"STATE", false, func(op operation) string { return string(op.State) }},
+		{"STEP", false, func(op operation) string {
+			if len(op.Steps) == 0 {
+				return ""
+			}
+			return op.Steps[len(op.Steps)-1].Name
+		}},
+		{"TOOK", false, func(op operation) string { return op.elapsed(s.Now()) }},
+		{"AGE", false, func(op operation) string { return s.age(op.Accepted) }},
+		{"REGION", true, func(op operation) string { return op.Region }},
+		{"NAMESPACE", true, func(op operation) string { return op.Namespace }},
+		{"REVISION", true, func(op operation) string { return strconv.Itoa(op.Revision) }},
+		{"MESSAGE", true, func(op operation) string {
+			if op.Failure == nil {
+				return ""
+			}
+			return op.Failure.Message
+		}},
+	}
+}
+
+func operationShow(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show ID",
+		Short:             "Show an operation, its steps and what it changed",
+		Args:              oneName,
+		ValidArgsFunction: s.ids(operations(), false),
+		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
+			a, err := c.get(ctx, at("operations", args[0]), nil)
+			if err != nil {
+				return err
+			}
+			return s.print(a, func(w io.Writer) error { return s.describeOperation(w, a) })
+		}),
+	}
+}
+
+func (s *session) describeOperation(w io.Writer, a answer) error {
+	var op operation
+	if err := a.decode(&op); err != nil {
+		return err
+	}
+	list := []field{
+		{"ID", op.ID}, {"Verb", string(op.Verb)}, {"Instance", op.Instance},
+		{"Region", op.Region}, {"Namespace", op.Namespace}, {"State", string(op.State)},
+		{"On failure", string(op.OnFailure)}, {"Accepted", s.stamp(op.Accepted)},
+		{"Applied", s.stamp(op.Applied)}, {"Finished", s.stamp(op.Finished)},
+	}
+	if op.Failure != nil {
+		list = append(list, field{"Failed in", op.Failure.Step}, field{"Because", op.Failure.Message})
+		for _, v := range op.Failure.Errors {
+			list = append(list, field{"Error", v.String()})
+		}
+	}
+	for _, warning := range op.Warnings {
+		list = append(list, field{"Warning", warning})
+	}
+	if err := printFields(w, list); err != nil {
+		return err
+	}
+	if len(op.Steps) > 0 {
+		fmt.Fprintln(w)
+		if err := table(w, false, stepColumns(s), op.Steps); err != nil {
+			return err
+		}
+	}
+	return printChanges(w, op.Changes)
+}
+
+func stepColumns(s *session) []column[step] {
+	return []column[step]{
+		{"STEP", false, func(st step) string { return st.Name }},
+		{"OBJECTS", false, func(st step) string { return st.count() }},
+		{"TOOK", false, func(st step) string { return took(span(st.Started, st.Finished, s.Now())) }},
+		{"MESSAGE", false, func(st step) string { return st.Message }},
+	}
+}
+
+// printChanges prints what was done to each object; nothing when there is none.
+func printChanges(w io.Writer, list []object) error {
+	if len(list) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return table(w, false, changeColumns(), list)
+}
+
+func changeColumns() []column[object] {
+	return []column[object]{
+		{"ACTION", false, func(o object) string { return string(o.Action) }},
+		{"KIND", false, func(o object) string { return o.Kind }},
+		{"NAMESPACE", false, func(o object) string { return o.Namespace }},
+		{"NAME", false, func(o object) string { return o.Name }},
+		{"MESSAGE", false, func(o object) string { return o.Message }},
+	}
+}
+
+func operationWatch(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch ID",
+		Short: "Follow an operation to its end; its outcome is the exit code",
+		Long: `Follow an operation to its end; its outcome is the exit code.
+
+An interrupt ends the watching only: the operation goes on.`,
+		Args:              oneName,
+		ValidArgsFunction: s.ids(operations(), false),
+		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
+			_, err := s.follow(ctx, c, args[0], ended, s.progress())
+			return err
+		}),
+	}
+}
+
+func operationCancel(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:               "cancel ID",
+		Short:             "Ask an operation to stop",
+		Long:              "Ask an operation to stop. What happens to what it did already is decided by the operation's on-failure choice.",
+		Args:              oneName,
+		ValidArgsFunction: s.ids(operations(), false),
+		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
+			a, err := c.call(ctx, request{method: http.MethodPost, path: at("operations", args[0], "cancel")})
+			if err != nil {
+				return err
+			}
+			return printOne(s, a, operationColumns(s))
+		}),
+	}
+}

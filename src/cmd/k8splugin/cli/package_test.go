@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestPackage(t *testing.T) {
+	play(t, map[string]scene{
+		"package-push-folder": {
+			reason:  "a folder is packed; the answer is the id, warnings go to standard error",
+			args:    []string{"package", "push", "PKG"},
+			replies: replies{"POST /v1/packages": {status: 201, body: packageJSON}},
+		},
+		"package-push-id": {
+			reason:  "with an id it is put there",
+			args:    []string{"package", "push", "PKG", "--id", "fire-wall"},
+			replies: replies{"PUT /v1/packages/fire-wall": {status: 200, body: packageJSON}},
+		},
+		"package-push-unfit": {
+			reason: "a folder that is wrong is never sent",
+			args:   []string{"package", "push", "PKG"},
+			console: console{lint: func([]byte) ([]string, error) {
+				return nil, nf.E(nf.Invalid, "read", "package", nf.Violations{{File: "service.yaml", Line: 7, Message: "mapping values are not allowed here"}})
+			}},
+		},
+		"package-push-refused": {
+			reason: "the server's violations get a line each, and are not said twice",
+			args:   []string{"package", "push", "PKG/metadata.yaml"},
+			replies: replies{"POST /v1/packages": problemReply(400, `{"status":400,"detail":"cannot upload package: metadata.yaml:1: not an archive; size: too small","kind":"invalid",`+
+				`"errors":[{"file":"metadata.yaml","line":1,"message":"not an archive"},{"field":"size","message":"too small"}]}`)},
+		},
+		"package-list": {
+			reason: "a row for each", args: []string{"package", "list", "-o", "wide"},
+			replies: one("/v1/packages", `{"packages":[`+packageJSON+`]}`),
+		},
+		"package-show": {
+			reason: "with variables and files", args: []string{"package", "show", "firewall"},
+			replies: one("/v1/packages/firewall", packageJSON),
+		},
+		"package-pull-stdout": {
+			reason: "-o - writes the archive to standard output", args: []string{"package", "pull", "firewall", "-o", "-"},
+			replies: one("/v1/packages/firewall/content", "the bytes"),
+		},
+		"package-lint": {
+			reason: "lint prints file:line: message and fails without another word",
+			args:   []string{"package", "lint", "PKG"},
+			console: console{lint: func([]byte) ([]string, error) {
+				return []string{"notes.txt is named by nothing"}, nf.E(nf.Invalid, "read", "package",
+					nf.Violations{{File: "service.yaml", Line: 7, Message: "bad\x1b[2J"}, {File: "metadata.yaml", Field: "resources", Message: "is missing"}})
+			}},
+		},
+		"package-lint-json": {
+			reason: "programs get the same as JSON",
+			args:   []string{"package", "lint", "PKG/metadata.yaml", "-o", "json"},
+			console: console{lint: func([]byte) ([]string, error) {
+				return nil, nf.Violations{{File: "service.yaml", Line: 7, Message: "bad"}}
+			}},
+		},
+		"package-lint-here": {reason: "the folder may be this one", args: []string{"package", "lint", "."}},
+		"package-lint-good": {
+			reason: "nothing wrong, nothing said", args: []string{"package", "lint", "PKG"},
+		},
+	})
+}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// progress shows how an operation comes along: on a terminal a block of lines
+// that is drawn over and over, elsewhere a line for each change. A nil progress
+// shows nothing.
+type progress struct {
+	out    io.Writer
+	live   bool
+	colour bool
+	now    func() time.Time
+
+	last  operation
+	drawn int             // lines of the block on the screen
+	said  map[string]bool // lines that were printed: a state that comes back is no news
+}
+
+// progress returns the display on standard error.
+func (s *session) progress() *progress {
+	return &progress{
+		out: s.Stderr, live: s.ErrIsTerminal, now: s.Now, said: map[string]bool{},
+		colour: s.ErrIsTerminal && !s.noColor && s.Getenv("NO_COLOR") == "",
+	}
+}
+
+// show takes the operation's new state.
+func (p *progress) show(op operation) {
+	if p == nil {
+		return
+	}
+	before := p.last
+	p.last = op
+	if p.live {
+		p.redraw()
+		return
+	}
+	for _, line := range changes(before, op) {
+		if !p.said[line] {
+			fmt.Fprintln(p.out, flat(line))
+		}
+		p.said[line] = true
+	}
+}
+
+// redraw draws the block over the one before.
+func (p *progress) redraw() {
+	if p == nil || !p.live || p.last.ID == "" {
+		return
+	}
+	width, height := sizeOf(p.out)
+	lines := p.block()
+	if room := max(height-2, 1); len(lines) > room {
+		lines = append(lines[:1], lines[len(lines)-room+1:]...)
+	}
+	var b strings.Builder
+	if p.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", p.drawn)
+	}
+	for _, line := range lines {
+		b.WriteString("\r\x1b[2K" + p.paint(clip(line, width)) + "\n")
+	}
+	b.WriteString("\x1b[J")
+	p.drawn = len(lines)
+	_, _ = io.WriteString(p.out, b.String())
+}
+
+// sizeOf returns the columns and rows of a terminal.
+func sizeOf(w io.Writer) (width, height int) {
+	if f, ok := w.(*os.File); ok {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
+}
+
+// clip cuts a line that would wrap, which would spoil the next redraw.
+func clip(line string, width int) string {
+	if runes := []rune(line); len(runes) >= width {
+		return string(runes[:max(width-2, 0)]) + "…"
+	}
+	return line
+}
+
+// The marks of steps and objects on a terminal.
+const (
+	markGood    = "✔"
+	markBad     = "✘"
+	markRunning = "•"
+)
+
+// paint colours the mark that a line begins with.
+func (p *progress) paint(line string) string {
+	if !p.colour {
+		return line
+	}
+	for mark, code := range markColours() {
+		if rest, ok := strings.CutPrefix(line, "  "+mark); ok {
+			return "  " + code + mark + noColour + rest
+		}
+	}
+	return line
+}
+
+const (
+	red      = "\x1b[31m"
+	green    = "\x1b[32m"
+	yellow   = "\x1b[33m"
+	noColour = "\x1b[0m"
+)
+
+func markColours() map[string]string {
+	return map[string]string{markGood: green, markBad: red, markRunning: yellow}
+}
+
+// block is the operation as lines: its state, then its steps.
+func (p *progress) block() []string {
+	op := p.last
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n", op.title(), op.elapsed(p.now()))
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for i, st := range op.Steps {
+		fmt.Fprintf(t, "  %s %s\t%s\t%s\t%s\n", op.mark(i), oneLine(st.Name), st.count(),
+			took(span(st.Started, st.Finished, p.now())), flat(st.Message))
+	}
+	_ = t.Flush() // a strings.Builder does not fail
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+// changes are the lines that tell what is new in an operation since before.
+func changes(before, op operation) []string {
+	var lines []string
+	if op.State != before.State && !op.State.Final() {
+		lines = append(lines, op.title())
+	}
+	for i, st := range op.Steps {
+		var old step
+		if i < len(before.Steps) {
+			old = before.Steps[i]
+		}
+		if line := st.line(op.Accepted); line != old.line(op.Accepted) {
+			lines = append(lines, line)
+		}
+	}
+	if op.State.Final() && op.State != before.State {
+		lines = append(lines, op.title()+" after "+op.elapsed(op.Finished))
+	}
+	return lines
+}
+
+// title says "instantiate f00d: running".
+func (op operation) title() string {
+	state := string(op.State)
+	if op.Undoing && !op.State.Final() {
+		state = "undoing"
+	}
+	return fmt.Sprintf("%s %s: %s", op.Verb, op.Instance, state)
+}
+
+func (op operation) elapsed(now time.Time) string { return took(span(op.Accepted, op.Finished, now)) }
+
+// span is the time from started to finished, or to now when it goes on.
+func span(started, finished, now time.Time) time.Duration {
+	if started.IsZero() {
+		return 0
+	}
+	if finished.IsZero() {
+		finished = now
+	}
+	return finished.Sub(started)
+}
+
+// mark tells how the i-th step went. A step that was under way when the
+// operation failed is the one that failed.
+func (op operation) mark(i int) string {
+	switch st := op.Steps[i]; {
+	case op.Failure != nil && op.Failure.Step == st.Name:
+		return markBad
+	case !st.Finished.IsZero():
+		return markGood
+	case op.State == nf.OperationFailed || op.State == nf.OperationCancelled:
+		return markBad
+	}
+	return markRunning
+}
+
+// count says "3/4", how many of the step's objects are as they should be, and
+// "4" when the step is done.
+func (st step) count() string {
+	switch {
+	case st.Objects == 0:
+		return ""
+	case !st.Finished.IsZero():
+		return strconv.Itoa(st.Objects)
+	}
+	return fmt.Sprintf("%d/%d", st.Current, st.Objects)
+}
+
+// line says "databases: 3/4: message", or "databases: done after 3s".
+func (st step) line(accepted time.Time) string {
+	parts := []string{st.Name}
+	if st.Finished.IsZero() && st.Objects > 0 {
+		parts = append(parts, st.count())
+	}
+	if !st.Finished.IsZero() {
+		parts = append(parts, "done after "+took(st.Finished.Sub(accepted)))
+	}
+	if st.Message != "" {
+		parts = append(parts, st.Message)
+	}
+	return strings.Join(parts, ": ")
+}

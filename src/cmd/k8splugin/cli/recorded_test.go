@@ -1,0 +1,58 @@
+package cli
+
+// The recorded answers. They are the examples of swagger.yaml.
+const (
+	regionJSON = `{"cloud_region_id":"east","cloud_owner":"acme","description":"The machine room in the east","labels":{"site":"east"},` +
+		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["apps/v1","batch/v1","v1"],"probed_at":"2026-11-20T09:00:00Z",` +
+		`"vnf_instances":["k3x9vq2m"],"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	packageJSON = `{"csar_id":"firewall","name":"firewall","version":"1.4","description":"A small firewall","kind":"manifest",` +
+		`"digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size":1482,"media_type":"application/zip",` +
+		`"files":["deployment.yaml","metadata.yaml","service.yaml"],"variables":[{"name":"replicas","type":"integer","default":1,"required":false,"sensitive":false},` +
+		`{"name":"password","type":"string","required":true,"sensitive":true,"description":"Of the management port"}],"warnings":["notes.txt is named by nothing"],` +
+		`"vnf_instances":["k3x9vq2m"],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
+	instanceStart = `{"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","vnf_components":{"deployment":["firewall"],"service":["firewall"]},` +
+		`"csar_id":"firewall","vnf_instance_name":"fw-1","vnf_instance_description":"The firewall of the edge","parameters":{"replicas":2,"password":"********"},` +
+		`"labels":{"tenant":"blue"},"revision":1,"operation_id":"0192f3a5c7d1-a7c1","links":{"self":"/v1/vnf_instances/k3x9vq2m"},` +
+		`"created_at":"2026-11-20T09:02:00Z","updated_at":"2026-11-20T09:02:04Z",`
+	instanceJSON = instanceStart + `"state":"ready","healthy":true,"objects":[` +
+		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Current","message":"Deployment is available. Replicas: 2"},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","status":"Current","message":"Service is ready"}]}`
+	brokenJSON = instanceStart + `"state":"failed","message":"a pod cannot start","healthy":false,"objects":[` +
+		`{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"settings","status":"Current"},` +
+		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"db","status":"InProgress","message":"0 of 1 replicas are ready"},` +
+		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Failed","message":"cannot pull the image\u001b[2J"},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","status":"NotFound"},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"db","status":"Unknown","message":"the region cannot be reached"}]}`
+	acceptedJSON = instanceStart + `"state":"instantiating","running_operation_id":"0192f3a5c7d1-a7c1","warnings":["variable $x stays as it is"]}`
+	previewJSON  = `{"changes":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","action":"configured",` +
+		`"fields":[{"path":"spec.replicas","old":1,"new":3},{"path":"metadata.labels.tier","new":"gold"},{"path":"spec.paused","old":true},{"path":"data.masked","old":"********","new":"********"},` +
+		`{"path":"spec.template.spec.containers[0].args","old":["a","b"],"new":["a","c"]}]},` +
+		`{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"settings","action":"configured","fields":[{"path":"data.rules",` +
+		`"old":"one\ntwo\nthree\nfour\nfive\nsix\nseven\n","new":"one\ntwo\nthree\nfour\nFIVE\nsix\nseven\n"}]},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"extra","action":"created"},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"unchanged"},` +
+		`{"api_version":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"old","action":"deleted"}],"warnings":["variable $x stays as it is"]}`
+	opStart = `{"operation_id":"0192f3a5c7d1-a7c1","vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","verb":"instantiate",` +
+		`"revision":1,"on_failure":"undo","accepted_at":"2026-11-20T09:02:00Z","deadline":"2026-11-20T09:17:00Z",`
+	stepsStart = `"started_at":"2026-11-20T09:02:00Z","steps":[{"name":"namespace","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:00Z"}`
+	op1        = opStart + `"state":"queued","steps":[]}`
+	op2        = opStart + `"state":"running",` + stepsStart + `,{"name":"apply deployment","started_at":"2026-11-20T09:02:01Z","objects":2}]}`
+	op3        = opStart + `"state":"running","applied_at":"2026-11-20T09:02:02Z",` + stepsStart + `,{"name":"apply deployment","started_at":"2026-11-20T09:02:01Z",` +
+		`"objects":2,"current":1,"message":"Deployment edge/firewall: 0 of 2 replicas are ready"}]}`
+	stepsEnd    = stepsStart + `,{"name":"apply deployment","started_at":"2026-11-20T09:02:01Z","finished_at":"2026-11-20T09:02:04Z","objects":2,"current":2}]`
+	opSucceeded = opStart + `"state":"succeeded","applied_at":"2026-11-20T09:02:02Z","finished_at":"2026-11-20T09:02:04Z","warnings":["variable $x stays as it is"],` + stepsEnd +
+		`,"changes":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","action":"created"},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"created"}]}`
+	opFailed = opStart + `"state":"failed","finished_at":"2026-11-20T09:02:04Z",` + stepsEnd +
+		`,"failure":{"kind":"timeout","step":"apply deployment","message":"it took too long: Deployment edge/firewall is not ready","errors":[{"message":"Deployment edge/firewall is not ready"}]}}`
+
+	eventsOf   = "GET /v1/operations/0192f3a5c7d1-a7c1/events"
+	getIt      = "GET /v1/vnf_instances/k3x9vq2m"
+	patchIt    = "PATCH /v1/vnf_instances/k3x9vq2m"
+	deleteIt   = "DELETE /v1/vnf_instances/k3x9vq2m"
+	create     = "POST /v1/vnf_instances"
+	operation1 = "/v1/operations/0192f3a5c7d1-a7c1"
+)
+
+// accepted is the answer to a change with Prefer: respond-async.
+func accepted() reply { return reply{status: 202, location: operation1, body: acceptedJSON} }

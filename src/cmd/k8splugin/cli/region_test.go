@@ -1,0 +1,84 @@
+package cli
+
+import "testing"
+
+func TestRegion(t *testing.T) {
+	play(t, map[string]scene{
+		"region-add": {
+			reason:  "only the chosen context is sent, in base64",
+			args:    []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--context", "west", "--owner", "acme", "--label", "site=east", "--description", "d"},
+			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
+		},
+		"region-add-stdin": {
+			reason:  "- reads the kubeconfig from standard input",
+			args:    []string{"region", "add", "east", "--kubeconfig", "-"},
+			console: console{stdin: twoContexts},
+			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
+		},
+		"region-add-unreachable": {
+			reason: "a region that cannot be reached has its own exit code",
+			args:   []string{"region", "add", "east", "--kubeconfig", "KUBE/config"},
+			replies: replies{"POST /v1/cloud_regions": problemReply(502, `{"title":"The region cannot be reached","status":502,`+
+				`"detail":"cannot register cloud region east: the API server refuses the credentials","kind":"unreachable","reason":"unauthorized","request_id":"R1"}`)},
+		},
+		"region-add-nothing": {
+			reason: "without a kubeconfig there is nothing to register",
+			args:   []string{"region", "add", "east"},
+		},
+		"region-list": {
+			reason: "the pages of a list are read to the end",
+			args:   []string{"region", "list"},
+			replies: replies{
+				"GET /v1/cloud_regions":             {body: `{"cloud_regions":[` + regionJSON + `],"next":"east"}`},
+				"GET /v1/cloud_regions?marker=east": {body: `{"cloud_regions":[{"cloud_region_id":"west","cloud_owner":"acme","created_at":"2026-11-10T09:00:00Z"}]}`},
+			},
+		},
+		"region-list-wide": {
+			reason:  "wide has more columns",
+			args:    []string{"region", "list", "-o", "wide"},
+			replies: one("/v1/cloud_regions", `{"cloud_regions":[`+regionJSON+`]}`),
+		},
+		"region-list-json": {
+			reason:  "json is what the server said, to the byte",
+			args:    []string{"region", "list", "-o", "json"},
+			replies: one("/v1/cloud_regions", `{"cloud_regions": [ {"cloud_region_id":"east", "new_field": 1e2} ] }`),
+		},
+		"region-list-json-pages": {
+			reason: "json of several pages is one list",
+			args:   []string{"region", "list", "-o", "json"},
+			replies: replies{
+				"GET /v1/cloud_regions":             {body: `{"cloud_regions":[{"cloud_region_id":"a"}],"next":"a"}`},
+				"GET /v1/cloud_regions?marker=a":    {body: `{"cloud_regions":[{"cloud_region_id":"b"}]}`},
+				"GET /v1/cloud_regions?marker=east": {body: `{"cloud_regions":[]}`},
+			},
+		},
+		"region-show": {
+			reason: "every field that is known", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", regionJSON),
+		},
+		"region-show-yaml": {
+			reason: "yaml is the server's answer translated", args: []string{"region", "show", "east", "-o", "yaml"},
+			replies: one("/v1/cloud_regions/east", regionJSON),
+		},
+		"region-show-missing": {
+			reason: "what does not exist has its own exit code", args: []string{"region", "show", "north"},
+		},
+		"region-update": {
+			reason:  "a merge patch with what was named; a label that ends with - goes away",
+			args:    []string{"region", "update", "east", "--label", "site=west", "--label", "old-", "--description", ""},
+			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
+		"region-update-nothing": {
+			reason: "an update of nothing is a mistake", args: []string{"region", "update", "east"},
+		},
+		"region-remove": {
+			reason: "every one is tried; what is in use stays, and says by whom it is used",
+			args:   []string{"region", "remove", "east", "west", "north"},
+			replies: replies{
+				"DELETE /v1/cloud_regions/west": {status: 204},
+				"DELETE /v1/cloud_regions/east": problemReply(409, `{"status":409,"detail":"cannot remove cloud region east: is used by VNF instance k3x9vq2m",`+
+					`"kind":"conflict","errors":[{"message":"is used by VNF instance k3x9vq2m"}]}`),
+			},
+		},
+	})
+}

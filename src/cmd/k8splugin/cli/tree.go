@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func instanceTree(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:               "tree ID|NAME",
+		Short:             "Show an instance as a tree of its objects and their health",
+		Args:              oneName,
+		ValidArgsFunction: s.ids(instances(), false),
+		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
+			i, a, err := c.find(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return s.print(a, func(w io.Writer) error {
+				return treeOf(i).write(w, treeStyle{unicode: s.IsTerminal, colour: s.colour()})
+			})
+		}),
+	}
+}
+
+// node is one line of a tree and what hangs on it.
+type node struct {
+	text     string
+	status   nf.Status // "" for what has none
+	children []node
+}
+
+// treeOf groups the objects of an instance by kind, in the order in which the
+// kinds first appear: that of the stages.
+func treeOf(i instance) node {
+	root := node{text: i.title()}
+	for _, o := range i.Objects {
+		at := slices.IndexFunc(root.children, func(n node) bool { return n.text == o.Kind })
+		if at < 0 {
+			at = len(root.children)
+			root.children = append(root.children, node{text: o.Kind})
+		}
+		kind := &root.children[at]
+		kind.children = append(kind.children, node{text: o.title(), status: o.Status})
+	}
+	return root
+}
+
+// title says "east (f00d) ready, revision 2 of edgex in region sandbox, namespace edgex-east".
+func (i instance) title() string {
+	name := i.ID
+	if i.Name != "" {
+		name = i.Name + " (" + i.ID + ")"
+	}
+	text := fmt.Sprintf("%s %s, revision %d of %s in region %s, namespace %s",
+		name, i.State, i.Revision, i.Package, i.Region, i.Namespace)
+	if i.Message != "" {
+		text += ": " + i.Message
+	}
+	return text
+}
+
+// title says "web", with what is wrong when something is.
+func (o object) title() string {
+	if o.Status == nf.Current || o.Status == "" {
+		return o.Name
+	}
+	if o.Message == "" {
+		return o.Name + "  " + string(o.Status)
+	}
+	return o.Name + "  " + string(o.Status) + ": " + o.Message
+}
+
+// treeStyle says with what a tree is drawn.
+type treeStyle struct{ unicode, colour bool }
+
+func (n node) write(w io.Writer, style treeStyle) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintln(out, oneLine(n.text))
+	n.branches(out, style, "")
+	return out.Flush()
+}
+
+func (n node) branches(w io.Writer, style treeStyle, indent string) {
+	fork, last, bar := "├── ", "└── ", "│   "
+	if !style.unicode {
+		fork, last, bar = "|-- ", "`-- ", "|   "
+	}
+	for i, child := range n.children {
+		branch, below := fork, bar
+		if i == len(n.children)-1 {
+			branch, below = last, "    "
+		}
+		fmt.Fprintln(w, indent+branch+style.mark(child.status)+oneLine(child.text))
+		child.branches(w, style, indent+below)
+	}
+}
+
+// mark is the sign of a status, with a space after it.
+func (t treeStyle) mark(status nf.Status) string {
+	sign, plain, code := "", "", ""
+	switch status {
+	case "":
+		return ""
+	case nf.Current:
+		sign, plain, code = markGood, "[ok] ", green
+	case nf.InProgress, nf.StatusDeleting:
+		sign, plain, code = markRunning, "[..] ", yellow
+	case nf.StatusFailed, nf.Absent:
+		sign, plain, code = markBad, "[!!] ", red
+	case nf.Unknown:
+		fallthrough
+	default:
+		sign, plain, code = "?", "[??] ", yellow
+	}
+	switch {
+	case !t.unicode:
+		return plain
+	case t.colour:
+		return code + sign + noColour + " "
+	}
+	return sign + " "
+}

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// The types below are the server's answers, as far as they are shown.
+
+type region struct {
+	ID          string            `json:"cloud_region_id"`
+	Owner       string            `json:"cloud_owner"`
+	Description string            `json:"description"`
+	Labels      map[string]string `json:"labels"`
+	Server      string            `json:"server"`
+	Version     string            `json:"kubernetes_version"`
+	APIs        []string          `json:"apis"`
+	Users       []string          `json:"vnf_instances"`
+	Created     time.Time         `json:"created_at"`
+	Updated     time.Time         `json:"updated_at"`
+}
+
+type pkg struct {
+	ID          string     `json:"csar_id"`
+	Name        string     `json:"name"`
+	Version     string     `json:"version"`
+	Description string     `json:"description"`
+	Kind        string     `json:"kind"`
+	Digest      string     `json:"digest"`
+	Size        int64      `json:"size"`
+	Files       []string   `json:"files"`
+	Variables   []variable `json:"variables"`
+	Warnings    []string   `json:"warnings"`
+	Users       []string   `json:"vnf_instances"`
+	Created     time.Time  `json:"created_at"`
+	Updated     time.Time  `json:"updated_at"`
+}
+
+type variable struct {
+	Name        string          `json:"name"`
+	Type        string          `json:"type"`
+	Default     json.RawMessage `json:"default"`
+	Required    bool            `json:"required"`
+	Sensitive   bool            `json:"sensitive"`
+	Description string          `json:"description"`
+}
+
+type instance struct {
+	ID          string                     `json:"vnf_id"`
+	Name        string                     `json:"vnf_instance_name"`
+	Description string                     `json:"vnf_instance_description"`
+	Region      string                     `json:"cloud_region_id"`
+	Namespace   string                     `json:"namespace"`
+	Package     string                     `json:"csar_id"`
+	State       string                     `json:"state"`
+	Message     string                     `json:"message"`
+	Healthy     *bool                      `json:"healthy"`
+	Revision    int                        `json:"revision"`
+	Parameters  map[string]json.RawMessage `json:"parameters"`
+	Labels      map[string]string          `json:"labels"`
+	Operation   string                     `json:"running_operation_id"`
+	Warnings    []string                   `json:"warnings"`
+	Objects     []object                   `json:"objects"`
+	Created     time.Time                  `json:"created_at"`
+	Updated     time.Time                  `json:"updated_at"`
+}
+
+// object is one object of the cluster: its health, or its change.
+type object struct {
+	APIVersion string      `json:"api_version"`
+	Kind       string      `json:"kind"`
+	Namespace  string      `json:"namespace"`
+	Name       string      `json:"name"`
+	Status     nf.Status   `json:"status"`
+	Action     nf.Action   `json:"action"`
+	Message    string      `json:"message"`
+	Fields     []fieldDiff `json:"fields"`
+}
+
+// fieldDiff is one field of an object that differs; a side that is absent is nil.
+type fieldDiff struct {
+	Path string          `json:"path"`
+	Old  json.RawMessage `json:"old"`
+	New  json.RawMessage `json:"new"`
+}
+
+type preview struct {
+	Changes  []object `json:"changes"`
+	Warnings []string `json:"warnings"`
+}
+
+type operation struct {
+	ID        string            `json:"operation_id"`
+	Instance  string            `json:"vnf_id"`
+	Region    string            `json:"cloud_region_id"`
+	Namespace string            `json:"namespace"`
+	Verb      nf.Verb           `json:"verb"`
+	State     nf.OperationState `json:"state"`
+	Revision  int               `json:"revision"`
+	OnFailure nf.OnFailure      `json:"on_failure"`
+	Undoing   bool              `json:"undoing"`
+	Steps     []step            `json:"steps"`
+	Changes   []object          `json:"changes"`
+	Failure   *failure          `json:"failure"`
+	Warnings  []string          `json:"warnings"`
+	Accepted  time.Time         `json:"accepted_at"`
+	Applied   time.Time         `json:"applied_at"`
+	Finished  time.Time         `json:"finished_at"`
+	Deadline  time.Time         `json:"deadline"`
+}
+
+type step struct {
+	Name     string    `json:"name"`
+	Started  time.Time `json:"started_at"`
+	Finished time.Time `json:"finished_at"`
+	Message  string    `json:"message"`
+	Objects  int       `json:"objects"`
+	Current  int       `json:"current"`
+}
+
+type failure struct {
+	Kind    nf.Kind       `json:"kind"`
+	Step    string        `json:"step"`
+	Message string        `json:"message"`
+	Errors  nf.Violations `json:"errors"`
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+// renderers are the kinds of packages that this program understands.
+func renderers() map[string]render.Renderer {
+	return map[string]render.Renderer{
+		"manifest": manifest.Renderer{},
+	}
+}
+
+// database is an opened store and how to ask after its health.
+type database struct {
+	store.KV
+
+	healthy func(context.Context) error
+}
+
+// opener opens one kind of store. The location is what follows "kind://" in the
+// configuration, and may be empty.
+type opener func(ctx context.Context, cfg Config, location string, log *slog.Logger) (database, error)
+
+// stores are the kinds of databases that this program can use.
+func stores() map[string]opener {
+	return map[string]opener{
+		"etcd": func(ctx context.Context, cfg Config, location string, log *slog.Logger) (database, error) {
+			opts := etcd.Config{Dir: cfg.Data, Logger: log}
+			if location != "" {
+				opts = etcd.Config{Endpoints: strings.Split(location, ","), Logger: log}
+			}
+			kv, err := etcd.Open(ctx, opts)
+			if err != nil {
+				return database{}, err
+			}
+			return database{KV: kv, healthy: kv.Healthy}, nil
+		},
+		"memory": func(context.Context, Config, string, *slog.Logger) (database, error) {
+			return database{KV: memory.New(), healthy: func(context.Context) error { return nil }}, nil
+		},
+	}
+}
+
+// openStore opens the store that the configuration names.
+func openStore(ctx context.Context, cfg Config, log *slog.Logger) (database, error) {
+	kind, location, _ := strings.Cut(cfg.Store, "://")
+	open, ok := stores()[kind]
+	if !ok {
+		return database{}, fmt.Errorf("cannot open store %q: its kind is unknown", masked(cfg.Store))
+	}
+	db, err := open(ctx, cfg, location, log)
+	if err != nil {
+		return database{}, fmt.Errorf("cannot open store %q: %w", masked(cfg.Store), err)
+	}
+	return db, nil
+}
+
+// masked hides the password in a URL.
+func masked(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
+}

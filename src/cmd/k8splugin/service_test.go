@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	k8splugin "github.com/multicloud-k8s/k8splugin"
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
+	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+// testService is the whole service on a port of its own, with an in-memory
+// store that the test can look into, and the sandbox as region "sandbox".
+type testService struct {
+	t      *testing.T
+	url    string
+	client *http.Client // holds every answer against swagger.yaml
+	db     database
+}
+
+func startService(t *testing.T) *testService {
+	t.Helper()
+	s := startBareService(t)
+	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{
+		"cloud_region_id": "sandbox", "kubeconfig": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
+	}))
+	return s
+}
+
+// startBareService starts a service that knows no region.
+func startBareService(t *testing.T) *testService {
+	t.Helper()
+	s := &testService{t: t, client: northboundtest.Client(t, k8splugin.Swagger), db: database{KV: memory.New(), healthy: func(context.Context) error { return nil }}}
+	cfg := Config{Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20}
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	parts, err := assemble(t.Context(), cfg, s.db, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + listener.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- parts.run(ctx, listener, cfg.DrainTimeout) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// answer is what came back.
+type answer struct {
+	request string
+	status  int
+	header  http.Header
+	body    []byte
+}
+
+func (s *testService) do(method, path string, body any) answer {
+	s.t.Helper()
+	return s.send(s.t.Context(), method, path, body)
+}
+
+// send sends one request; a body that is bytes is sent as they are.
+func (s *testService) send(ctx context.Context, method, path string, body any) answer {
+	s.t.Helper()
+	content, raw := body.([]byte)
+	if !raw && body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(content))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	switch {
+	case raw:
+		req.Header.Set("Content-Type", "application/zip")
+	case body != nil && method == http.MethodPatch:
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	case body != nil:
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return answer{request: method + " " + path, body: []byte(err.Error())}
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{request: method + " " + path, status: resp.StatusCode, header: resp.Header, body: got}
+}
+
+// want fails the test unless the status is the wanted one.
+func (s *testService) want(status int, a answer) answer {
+	s.t.Helper()
+	if a.status != status {
+		s.t.Fatalf("%s: status %d, want %d: %s", a.request, a.status, status, a.body)
+	}
+	return a
+}
+
+// field returns a value of the JSON answer by its dotted path.
+func (a answer) field(t *testing.T, path string) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(a.body, &value); err != nil {
+		t.Fatalf("%s: %v in %s", a.request, err, a.body)
+	}
+	for key := range strings.SplitSeq(path, ".") {
+		m, ok := value.(map[string]any)
+		if !ok {
+			t.Fatalf("%s: no %s in %s", a.request, path, a.body)
+		}
+		value = m[key]
+	}
+	return value
+}
+
+func (a answer) text(t *testing.T, path string) string {
+	t.Helper()
+	text, _ := a.field(t, path).(string)
+	return text
+}
+
+// upload puts a package of files under an id.
+func (s *testService) upload(id string, files map[string]string) {
+	s.t.Helper()
+	s.want(http.StatusCreated, s.do("PUT", "/v1/packages/"+id, archive(files)))
+}
+
+func archive(files map[string]string) []byte { return rendertest.Zip(files) }
+
+// operation follows an operation to its end and returns its record.
+func (s *testService) operation(id string) answer {
+	s.t.Helper()
+	s.want(http.StatusOK, s.do("GET", "/v1/operations/"+id+"/events", nil)) // ends with the operation
+	return s.want(http.StatusOK, s.do("GET", "/v1/operations/"+id, nil))
+}
+
+// records returns everything in the store.
+func (s *testService) records() map[string]string {
+	s.t.Helper()
+	out := map[string]string{}
+	for e, err := range s.db.List(s.t.Context(), "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out[e.Key] = string(e.Value)
+	}
+	return out
+}
+
+// keys returns the keys of what the store holds, sorted.
+func (s *testService) keys() []string { return slices.Sorted(maps.Keys(s.records())) }
