@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/yaml"
+)
+
+// apiServer is a bare client of the sandbox's API server: net/http, one HTTP/2
+// connection, no limiter.
+type apiServer struct {
+	http       *http.Client
+	url, token string
+	kubeconfig string
+}
+
+func newAPIServer(kubeconfig string) (*apiServer, error) {
+	content, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string `json:"server"`
+				CA     []byte `json:"certificate-authority-data"`
+			} `json:"cluster"`
+		} `json:"clusters"`
+		Users []struct {
+			User struct {
+				Token string `json:"token"`
+			} `json:"user"`
+		} `json:"users"`
+	}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	if len(config.Clusters) != 1 || len(config.Users) != 1 {
+		return nil, errors.New("cannot use the kubeconfig: it is not the sandbox's")
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(config.Clusters[0].Cluster.CA)
+	return &apiServer{
+		url: config.Clusters[0].Cluster.Server, token: config.Users[0].User.Token, kubeconfig: kubeconfig,
+		http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true, DisableCompression: true}},
+	}, nil
+}
+
+func (a *apiServer) do(ctx context.Context, method, path, contentType string, body []byte) (int, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.url+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.token)
+	req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, answer, err
+}
+
+// bare sends every object as one server-side apply request.
+func (b bench) bare(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
+	const owner = "0123456789abcdef"
+	bodies := make([][]byte, len(set.objects))
+	for i, o := range set.objects {
+		final := maps.Clone(o.body)
+		metadata := maps.Clone(o.body["metadata"].(map[string]any))
+		labels := maps.Clone(metadata["labels"].(map[string]any))
+		labels["k8splugin.io/rb-instance-id"] = owner
+		metadata["labels"], metadata["namespace"] = labels, namespace
+		final["metadata"] = metadata
+		var err error
+		if bodies[i], err = json.Marshal(final); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(b.workers)
+	for i, o := range set.objects {
+		group.Go(func() error {
+			path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?fieldManager=bench&fieldValidation=Strict"
+			status, answer, err := b.api.do(ctx, http.MethodPatch, path, "application/apply-patch+yaml", bodies[i])
+			if err == nil && status != http.StatusCreated {
+				err = fmt.Errorf("cannot apply %s: status %d: %s", o.name, status, answer)
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return time.Since(began), err
+}
+
+// apply runs kubectl on the files.
+func (b bench) apply(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, b.kubectl, "--kubeconfig", b.api.kubeconfig, "--namespace", namespace,
+		"apply", "--server-side", "--filename", set.folder)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("cannot run kubectl: %w: %s", err, output)
+	}
+	return time.Since(began), nil
+}
+
+func (a *apiServer) createNamespace(ctx context.Context, name string) error {
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
+	if err != nil || status != http.StatusCreated {
+		return fmt.Errorf("cannot create namespace %s: status %d: %s: %w", name, status, answer, err)
+	}
+	// The controllers put a service account and the root CA into a new
+	// namespace; no way shall run beside that.
+	return a.until(ctx, "/api/v1/namespaces/"+name+"/serviceaccounts/default", http.StatusOK)
+}
+
+func (a *apiServer) removeNamespace(ctx context.Context, name string) error {
+	path := "/api/v1/namespaces/" + name
+	if _, _, err := a.do(ctx, http.MethodDelete, path, "", nil); err != nil {
+		return fmt.Errorf("cannot delete namespace %s: %w", name, err)
+	}
+	return a.until(ctx, path, http.StatusNotFound)
+}
+
+// until asks for a path until it answers with the status.
+func (a *apiServer) until(ctx context.Context, path string, wanted int) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		status, _, err := a.do(ctx, http.MethodGet, path, "", nil)
+		if err != nil || status == wanted {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (a *apiServer) version(ctx context.Context) (string, error) {
+	_, answer, err := a.do(ctx, http.MethodGet, "/version", "", nil)
+	if err != nil {
+		return "", err
+	}
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	err = json.Unmarshal(answer, &v)
+	return v.GitVersion, err
+}
+
+func goVersion() string { return runtime.Version() }

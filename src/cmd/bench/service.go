@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// service is the program under measurement, as its own process with its own
+// embedded database.
+type service struct {
+	cmd  *exec.Cmd
+	data string
+	url  string
+}
+
+func startService(ctx context.Context, binary, kubeconfig string) (*service, error) {
+	data, err := os.MkdirTemp("", "bench-service-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a data folder: %w", err)
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	logs, err := os.Create(filepath.Join(data, "log"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a log: %w", err)
+	}
+	defer func() { _ = logs.Close() }() // the process has its own
+	s := &service{url: "http://" + address, data: data}
+	s.cmd = exec.CommandContext(ctx, binary, "serve", "--listen", address, "--data", filepath.Join(data, "db"), "--log-level", "warn")
+	s.cmd.Stderr = logs
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start the service: %w", err)
+	}
+	if err := s.ready(ctx); err != nil {
+		s.stop()
+		return nil, err
+	}
+	access, err := os.ReadFile(kubeconfig)
+	if err == nil {
+		err = s.post(ctx, "/v1/cloud_regions", map[string]any{"cloud_region_id": "sandbox", "kubeconfig": access}, nil)
+	}
+	if err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("cannot find a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (s *service) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err := s.send(ctx, http.MethodGet, "/readyz", content{}, nil); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("cannot reach the service: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// stop ends the process and removes its data.
+func (s *service) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = s.cmd.Wait()
+	_ = os.RemoveAll(s.data)
+}
+
+func (s *service) upload(ctx context.Context, set objectSet) error {
+	return s.send(ctx, http.MethodPut, "/v1/packages/"+packageID(set), content{"application/zip", set.archive}, nil)
+}
+
+func packageID(set objectSet) string { return fmt.Sprintf("bench-%d", set.size) }
+
+// instantiate returns the time of the whole request, and the part from the
+// operation's acceptance to its last apply.
+func (s *service) instantiate(ctx context.Context, namespace string, set objectSet) (whole, accepted time.Duration, err error) {
+	var answer struct {
+		OperationID string `json:"operation_id"`
+	}
+	began := time.Now()
+	err = s.post(ctx, "/v1/vnf_instances", map[string]any{
+		"cloud_region_id": "sandbox", "csar_id": packageID(set), "namespace": namespace, "vnf_instance_name": "bench",
+	}, &answer)
+	whole = time.Since(began)
+	if err != nil {
+		return whole, 0, err
+	}
+	var op struct {
+		Accepted time.Time `json:"accepted_at"`
+		Applied  time.Time `json:"applied_at"`
+	}
+	err = s.send(ctx, http.MethodGet, "/v1/operations/"+answer.OperationID, content{}, &op)
+	return whole, op.Applied.Sub(op.Accepted), err
+}
+
+// terminateAll removes the namespace's instance, waiting while its operation is
+// about to end.
+func (s *service) terminateAll(ctx context.Context, namespace string) error {
+	var list struct {
+		Instances []struct {
+			ID        string `json:"vnf_id"`
+			Operation string `json:"operation_id"`
+		} `json:"vnf_instances"`
+	}
+	if err := s.send(ctx, http.MethodGet, "/v1/vnf_instances?namespace="+namespace, content{}, &list); err != nil {
+		return err
+	}
+	for _, in := range list.Instances {
+		if err := s.send(ctx, http.MethodGet, "/v1/operations/"+in.Operation+"/events", content{}, nil); err != nil {
+			return err
+		}
+		if err := s.send(ctx, http.MethodDelete, "/v1/vnf_instances/"+in.ID, content{}, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *service) post(ctx context.Context, path string, body, answer any) error {
+	document, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, http.MethodPost, path, content{"application/json", document}, answer)
+}
+
+// content is the body of a request; the zero value is none.
+type content struct {
+	mediaType string
+	bytes     []byte
+}
+
+func (s *service) send(ctx context.Context, method, path string, body content, answer any) error {
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body.bytes))
+	if err != nil {
+		return err
+	}
+	if body.mediaType != "" {
+		req.Header.Set("Content-Type", body.mediaType)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("cannot %s %s: %w", method, path, err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Errorf("cannot read the answer to %s %s: %w", method, path, err)
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("cannot %s %s: status %d: %s", method, path, resp.StatusCode, got)
+	}
+	if answer == nil || len(got) == 0 {
+		return nil
+	}
+	return json.Unmarshal(got, answer)
+}
