@@ -1,0 +1,54 @@
+# Every habit of this repository. `make` alone lists them.
+
+SANDBOX  := go run ./src/cmd/sandbox
+LINT     := go tool -modfile=tools/go.mod golangci-lint
+FUZZTIME ?= 10s
+
+.DEFAULT_GOAL := help
+.PHONY: help build run sandbox sandbox-stop test bench golden lint fmt tidy fuzz check clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/k8splugin, one static binary
+	CGO_ENABLED=0 go build -trimpath -o bin/k8splugin ./src/cmd/k8splugin
+
+run: build ## bring up a sample VNF twice, on $KUBECONFIG or else on the sandbox, and serve
+	@if [ -n "$$KUBECONFIG" ]; then exec ./bin/k8splugin demo; fi; \
+	kubeconfig=$$($(SANDBOX) up) && exec ./bin/k8splugin demo --kubeconfig "$$kubeconfig" --data "$$(dirname "$$kubeconfig")/data"
+
+sandbox: ## start a real control plane on loopback; print its kubeconfig
+	@$(SANDBOX) up
+
+sandbox-stop: ## stop it
+	@$(SANDBOX) down
+
+test: ## run everything beside a sandbox of its own (builds it the first time: some 10 minutes)
+	go vet ./...
+	@$(SANDBOX) exec -- go test -race ./...
+
+bench: build ## measure the service against bare requests and kubectl
+	$(SANDBOX) exec -- go run ./src/cmd/bench
+
+golden: ## rewrite the golden files of the tests; read the difference
+	go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' src | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
+
+lint: ## run the linters
+	$(LINT) run ./...
+
+fmt: ## format the code
+	$(LINT) fmt ./...
+
+tidy: ## tidy the modules
+	go mod tidy
+	go -C tools mod tidy
+
+fuzz: ## run each fuzzer for FUZZTIME
+	@grep -rno --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' src | while IFS=: read -r file _ name; do \
+		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; done
+
+check: tidy fmt lint test ## what a change must pass; fails if it leaves the tree dirty
+	@test -z "$$(git status --porcelain)" || { git status --short; echo 'the tree is dirty'; exit 1; }
+
+clean: ## remove what was built here; the sandbox stays in the user's cache
+	rm -rf bin

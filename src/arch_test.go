@@ -1,0 +1,278 @@
+package src_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const (
+	repository = "github.com/multicloud-k8s/k8splugin"
+	module     = repository + "/src/"
+)
+
+// floor is a package's place in the house.
+type floor struct {
+	imports []string // packages of ours that it may import; "*" is all
+	reason  string
+}
+
+// floors names every package, by its folder under src. A new package is added
+// here on purpose, and its reason is read in review.
+var floors = map[string]floor{
+	"nf": {nil, "the vocabulary holds whatever the transport or the store"},
+
+	"store":   {[]string{"nf"}, "records are kept without knowing what they are for"},
+	"render":  {[]string{"nf"}, "what a package means depends on no store, no cluster and no request"},
+	"cluster": {[]string{"nf"}, "a cluster is changed as told, whatever for: the engine declares what it needs of it"},
+
+	"store/memory":    {[]string{"nf", "store"}, "a driver knows its contract"},
+	"store/etcd":      {[]string{"nf", "store"}, "a driver knows its contract"},
+	"render/manifest": {[]string{"nf", "render"}, "a driver knows its contract"},
+
+	"lifecycle": {[]string{"nf", "store", "render"}, "the engine is tested without Kubernetes and without HTTP"},
+	"catalog":   {[]string{"nf", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
+
+	"northbound":        {[]string{"nf"}, "HTTP is one way to ask; it declares what it calls"},
+	"northbound/native": {[]string{"nf", "northbound"}, "each API has its own view of the engine, and none sees it whole"},
+
+	"store/storetest":           {[]string{"nf", "store"}, "one suite for every store"},
+	"render/rendertest":         {[]string{"nf", "render"}, "one suite for every renderer"},
+	"cluster/clustertest":       {[]string{"nf"}, "looks at a cluster with eyes of its own, not through what it tests"},
+	"northbound/northboundtest": {[]string{"nf", "northbound"}, "one suite for every API"},
+
+	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
+	"cmd/k8splugin/cli": {[]string{"nf"}, "the command line is a client like any other: it knows the wire, not the service"},
+	"cmd/bench":         {nil, "what is measured is measured from outside"},
+	"cmd/sandbox":       {nil, "the sandbox serves the tests of everything, so it leans on nothing"},
+}
+
+// outside names what lies outside src, and the folders that may import it. Test
+// files are free, but for the test kits, which are packages.
+var outside = map[string]struct {
+	folders []string // with what is below them; "*" is every one
+	reason  string
+}{
+	repository:                        {[]string{"cmd/k8splugin"}, "main hands out the contract, swagger.yaml, that the root package carries"},
+	"k8s.io/client-go":                {[]string{"cluster"}, "a reader knows where Kubernetes is spoken to"},
+	"github.com/fluxcd/cli-utils":     {[]string{"cluster"}, "one place judges whether an object is ready"},
+	"k8s.io/apimachinery":             {[]string{"render", "cluster", "lifecycle"}, "Kubernetes' types stay with those who handle objects"},
+	"github.com/gorilla/mux":          {[]string{"northbound"}, "requests are routed in one place"},
+	"github.com/getkin/kin-openapi":   {[]string{"northbound"}, "requests are held against the contract where they arrive"},
+	"go.etcd.io/etcd":                 {[]string{"store/etcd"}, "a database's SDK is linked from its driver alone"},
+	"go.uber.org/zap":                 {[]string{"store/etcd"}, "etcd logs with it"},
+	"go.yaml.in/yaml/v3":              {[]string{"render", "cmd"}, "YAML with lines and columns, for what people write"},
+	"sigs.k8s.io/yaml":                {[]string{"cmd", "render/rendertest"}, "YAML as Kubernetes reads and prints it"},
+	"github.com/prometheus":           {[]string{"northbound", "cmd"}, "what is measured is told over HTTP"},
+	"github.com/spf13/cobra":          {[]string{"cmd"}, "the command line has one owner"},
+	"github.com/spf13/pflag":          {[]string{"cmd"}, "the command line has one owner"},
+	"github.com/knadh/koanf":          {[]string{"cmd"}, "configuration has one owner"},
+	"golang.org/x/term":               {[]string{"cmd"}, "only a program knows a terminal"},
+	"k8s.io/klog/v2":                  {[]string{"cmd"}, "main decides where logs go"},
+	"github.com/go-logr/logr":         {[]string{"cmd"}, "main decides where logs go"},
+	"golang.org/x/sync":               {[]string{"*"}, "whoever starts goroutines waits for them"},
+	"github.com/google/go-cmp":        {testKits, "tests tell differences"},
+	"github.com/rogpeppe/go-internal": {testKits, "transcripts and scripts are text"},
+}
+
+var (
+	testKits = []string{"store/storetest", "render/rendertest", "cluster/clustertest", "northbound/northboundtest"}
+
+	// bare packages import nothing from outside but the standard library.
+	bare = []string{"nf", "cmd/sandbox"}
+)
+
+func TestArchitecture(t *testing.T) {
+	for _, finding := range check(t, os.DirFS(".")) {
+		t.Error(finding)
+	}
+}
+
+// TestCheck proves the checker on a house that is built wrong in every way.
+func TestCheck(t *testing.T) {
+	const doc = "// Package nf is the vocabulary.\n"
+	cases := map[string]struct {
+		reason string
+		file   string
+		source string
+		want   string // in a finding; empty: nothing is found
+	}{
+		"Clean":        {"what is right is let alone", "nf/a.go", doc + `package nf; import "time"; var _ time.Time`, ""},
+		"Upwards":      {"a floor imports floors below", "nf/a.go", doc + `package nf; import _ "` + module + `store"`, "nf/a.go imports our store"},
+		"Sideways":     {"floors of one height do not meet", "store/a.go", doc + `package store; import _ "` + module + `render"`, "store/a.go imports our render"},
+		"Engine":       {"neither of the two imports the other", "catalog/a.go", doc + `package catalog; import _ "` + module + `lifecycle"`, "catalog/a.go imports our lifecycle"},
+		"Driver":       {"main alone names drivers", "lifecycle/a.go", doc + `package lifecycle; import _ "` + module + `store/etcd"`, "lifecycle/a.go imports our store/etcd"},
+		"Everything":   {"main may name anything", "cmd/k8splugin/a.go", doc + `package main; import _ "` + module + `store/etcd"`, ""},
+		"ThirdParty":   {"client-go has one place", "lifecycle/a.go", doc + `package lifecycle; import _ "k8s.io/client-go/rest"`, "lifecycle/a.go imports k8s.io/client-go/rest"},
+		"Below":        {"what a folder may, the folders in it may", "cluster/clustertest/a.go", doc + `package clustertest; import _ "k8s.io/client-go/rest"`, ""},
+		"Neighbour":    {"a name that begins like another is another", "cluster/a.go", doc + `package cluster; import _ "k8s.io/client-go-tools"`, "k8s.io/client-go-tools"},
+		"Bare":         {"the vocabulary is the standard library's alone", "nf/a.go", doc + `package nf; import _ "golang.org/x/sync/errgroup"`, "golang.org/x/sync/errgroup"},
+		"Unknown":      {"a new module is added on purpose", "store/a.go", doc + `package store; import _ "example.org/x"`, "example.org/x"},
+		"Unlisted":     {"a new package is added on purpose", "utils/a.go", doc + `package utils`, "utils is in no floor"},
+		"Undocumented": {"a package says what it is for", "nf/a.go", `package nf`, "nf has 0 package comments"},
+		"Nested":       {"a package without a comment of its own is found below one that has", "store/etcd/a.go", `package etcd`, "store/etcd has 0 package comments"},
+		"Init":         {"nothing happens by importing", "nf/a.go", doc + `package nf; func init() {}`, "nf/a.go has a func init"},
+		"TestInit":     {"nor in tests", "nf/a_test.go", `package nf; func init() {}`, "nf/a_test.go has a func init"},
+		"Method":       {"a method of that name is called like any other", "nf/a.go", doc + `package nf; type t int; func (t) init() {}`, ""},
+		"Test":         {"tests may lean on what they like", "nf/a_test.go", `package nf; import _ "` + module + `cluster"`, ""},
+		"TestData":     {"what tests read is no package", "nf/testdata/a.go", `package wrong`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			house := sound()
+			house[tc.file] = &fstest.MapFile{Data: []byte(tc.source)}
+			if strings.HasSuffix(tc.file, "/a.go") {
+				delete(house, path.Dir(tc.file)+"/doc.go")
+			}
+			findings := check(t, house)
+			if tc.want == "" && len(findings) > 0 || tc.want != "" && !strings.Contains(strings.Join(findings, "\n"), tc.want) {
+				t.Errorf("%s: found %q, want %q", tc.reason, findings, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckMissesNoPackage(t *testing.T) {
+	house := sound()
+	delete(house, "store/doc.go")
+	if got := check(t, house); len(got) != 1 || !strings.Contains(got[0], "store is not there") {
+		t.Errorf("found %q, want that store is gone: a floor without a package hides a wrong name", got)
+	}
+	house["nf/more.go"] = &fstest.MapFile{Data: []byte("// Package nf is explained twice.\npackage nf")}
+	if got := check(t, house); !slices.Contains(got, "nf has 2 package comments, want one") {
+		t.Errorf("found %q, want the second package comment", got)
+	}
+}
+
+// sound is a house with every package, each with a comment and nothing else.
+func sound() fstest.MapFS {
+	house := make(fstest.MapFS)
+	for dir := range floors {
+		house[dir+"/doc.go"] = &fstest.MapFile{Data: []byte("// Package x is one.\npackage x")}
+	}
+	return house
+}
+
+// check returns what is wrong with a tree of packages. It reads the files
+// itself: `go test` knows when to run again only by what the test opens.
+func check(t *testing.T, tree fs.FS) []string {
+	t.Helper()
+	comments := make(map[string]int) // package comments by folder
+	var findings []string
+	for name, file := range parseAll(t, tree) {
+		dir := path.Dir(name)
+		if dir == "." {
+			continue // these tests
+		}
+		if hasInit(file) {
+			findings = append(findings, name+" has a func init; nothing may happen by importing a package")
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		comments[dir] += min(1, len(file.Doc.Text()))
+		for _, i := range file.Imports {
+			findings = append(findings, checkImport(dir, name, i)...)
+		}
+	}
+	return slices.Sorted(slices.Values(append(findings, checkPackages(comments)...)))
+}
+
+// parseAll returns the Go files of a tree by their paths.
+func parseAll(t *testing.T, tree fs.FS) map[string]*ast.File {
+	t.Helper()
+	files := make(map[string]*ast.File)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "testdata":
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go":
+			return nil
+		}
+		source, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		files[name], err = parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments|parser.SkipObjectResolution)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func hasInit(file *ast.File) bool {
+	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.FuncDecl)
+		return ok && f.Recv == nil && f.Name.Name == "init"
+	})
+}
+
+// checkImport holds one import against the floors.
+func checkImport(dir, name string, spec *ast.ImportSpec) []string {
+	imported, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return []string{fmt.Sprintf("%s: %v", name, err)}
+	}
+	if ours, ok := strings.CutPrefix(imported, module); ok {
+		f := floors[dir]
+		if slices.Contains(f.imports, ours) || slices.Contains(f.imports, "*") {
+			return nil
+		}
+		return []string{fmt.Sprintf("%s imports our %s; %s may import %q: %s", name, ours, dir, f.imports, f.reason)}
+	}
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		return nil // the standard library
+	}
+	if slices.Contains(bare, dir) {
+		return []string{fmt.Sprintf("%s imports %s, but %s needs the standard library only", name, imported, dir)}
+	}
+	for prefix, where := range outside {
+		if !below(imported, prefix) {
+			continue
+		}
+		allowed := func(folder string) bool { return folder == "*" || below(dir, folder) }
+		if slices.ContainsFunc(where.folders, allowed) {
+			return nil
+		}
+		return []string{fmt.Sprintf("%s imports %s, which only %q may: %s", name, imported, where.folders, where.reason)}
+	}
+	return []string{fmt.Sprintf("%s imports %s, which nobody may: a new module is added to arch_test.go on purpose", name, imported)}
+}
+
+// checkPackages holds the packages that are there against those that are meant
+// to be.
+func checkPackages(comments map[string]int) []string {
+	var findings []string
+	for dir, n := range comments {
+		if _, ok := floors[dir]; !ok {
+			findings = append(findings, dir+" is in no floor: add it to arch_test.go, with the reason for what it may import")
+		}
+		if n != 1 {
+			findings = append(findings, fmt.Sprintf("%s has %d package comments, want one", dir, n))
+		}
+	}
+	for dir := range floors {
+		if _, ok := comments[dir]; !ok {
+			findings = append(findings, dir+" is not there, but has a floor in arch_test.go")
+		}
+	}
+	return findings
+}
+
+// below tells whether a slash-separated path is a folder or in it.
+func below(name, folder string) bool {
+	return name == folder || strings.HasPrefix(name, folder+"/")
+}
