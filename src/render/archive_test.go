@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"strings"
@@ -35,9 +36,7 @@ func TestArchive(t *testing.T) {
 		return moved
 	}
 	litter := map[string]string{"__MACOSX/pkg/._metadata.yaml": "?", "pkg/.DS_Store": "?", "pkg/._b.yaml": "?"}
-	for name, content := range under("pkg") {
-		litter[name] = content
-	}
+	maps.Copy(litter, under("pkg"))
 	cases := map[string]struct {
 		reason    string
 		archive   []byte

@@ -229,7 +229,7 @@ func TestBlobsReleasedMeanwhile(t *testing.T) {
 	kv := memory.New()
 	digest := put(t, store.NewBlobs(kv), "first", 10)
 	released := false
-	blobs := store.NewBlobs(storetest.Failing{KV: kv, Fail: func(method, key string) error {
+	blobs := store.NewBlobs(storetest.Failing{KV: kv, Fail: func(method, _ string) error {
 		if method == "Get" && !released {
 			released = true
 			return store.NewBlobs(kv).Release(t.Context(), "first", digest)

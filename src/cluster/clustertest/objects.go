@@ -19,7 +19,8 @@ import (
 // Objects returns every object of the given namespaces, the namespaces
 // themselves, and every cluster-scoped object of the sandbox that is no test's,
 // as sorted "resource.group/namespace/name". Events and leases come and go by
-// themselves and are left out.
+// themselves and are left out, and so are IP addresses: they are cluster-scoped,
+// but those of other tests' Services.
 func Objects(t testing.TB, namespaces ...string) []string {
 	t.Helper()
 	cfg := config(t)
@@ -70,7 +71,7 @@ func resources(t testing.TB) []resource {
 			t.Fatal(err)
 		}
 		for _, r := range list.APIResources {
-			passing := r.Name == "events" || r.Name == "leases"
+			passing := r.Name == "events" || r.Name == "leases" || r.Name == "ipaddresses"
 			// A definition that another test has just removed takes its kind with it.
 			foreign := strings.Contains(gv.Group, "test")
 			if slices.Contains(r.Verbs, "list") && !passing && !foreign {

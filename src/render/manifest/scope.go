@@ -23,7 +23,6 @@ type scope struct {
 	sources  []source               // the first that has a name wins
 	failed   map[string]bool        // reported; their values are unknown
 	blank    bool                   // no values yet: all are unknown
-	secret   []string
 	warnings []string
 }
 
