@@ -43,6 +43,7 @@ type Config struct {
 	Timeout   time.Duration      // of an operation whose request names none; default 15 min
 	Drain     time.Duration      // how long Run lets operations go on after its context ends; default 20 s
 	Revisions int                // revisions kept for each instance; default 10
+	Retention time.Duration      // how long operations are kept after their end; default 30 days
 	Finished  func(nf.Operation) // told of every operation that ends; default: nobody
 }
 
@@ -63,6 +64,7 @@ func (c *Config) complete() error {
 	c.Timeout = defaulted(c.Timeout, 15*time.Minute)
 	c.Drain = defaulted(c.Drain, 20*time.Second)
 	c.Revisions = defaulted(c.Revisions, 10)
+	c.Retention = defaulted(c.Retention, 30*24*time.Hour)
 	return nil
 }
 
@@ -154,6 +156,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			}
 		})
 	}
+	workers.Go(func() error { e.retain(ctx); return nil })
 	<-ctx.Done()
 	timer := time.AfterFunc(e.cfg.Drain, func() { stop(errShutdown) })
 	defer timer.Stop()

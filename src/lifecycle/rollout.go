@@ -55,8 +55,10 @@ func (r *run) keepChanges(ctx context.Context, changes []nf.Change) error {
 
 func (r *run) changesKey(step string) string {
 	at := slices.IndexFunc(r.op.Steps, func(s nf.Step) bool { return s.Name == step })
-	return fmt.Sprintf("%s/%04d", r.op.ID, at)
+	return changesKey(r.op.ID, at)
 }
+
+func changesKey(operation string, step int) string { return fmt.Sprintf("%s/%04d", operation, step) }
 
 // settle waits until the objects of a stage are as its wait policy demands, and
 // fails as soon as one of them cannot become so.

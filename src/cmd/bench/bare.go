@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -80,7 +79,7 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 }
 
 // bare sends every object as one server-side apply request.
-func (b bench) bare(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
+func (b *bench) bare(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
 	const owner = "0123456789abcdef"
 	bodies := make([][]byte, len(set.objects))
 	for i, o := range set.objects {
@@ -113,7 +112,7 @@ func (b bench) bare(ctx context.Context, namespace string, set objectSet) (time.
 }
 
 // apply runs kubectl on the files.
-func (b bench) apply(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
+func (b *bench) apply(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, b.kubectl, "--kubeconfig", b.api.kubeconfig, "--namespace", namespace,
 		"apply", "--server-side", "--filename", set.folder)
@@ -171,5 +170,3 @@ func (a *apiServer) version(ctx context.Context) (string, error) {
 	err = json.Unmarshal(answer, &v)
 	return v.GitVersion, err
 }
-
-func goVersion() string { return runtime.Version() }

@@ -13,11 +13,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -31,10 +35,12 @@ func main() {
 
 // bench is one run of the benchmark.
 type bench struct {
-	api     *apiServer
+	binary, kubectl string
+	workers         int
+
+	api     *apiServer // what the present table is measured against
+	version string     // its version
 	service *service
-	kubectl string
-	workers int
 }
 
 func run(ctx context.Context, args []string) error {
@@ -42,8 +48,9 @@ func run(ctx context.Context, args []string) error {
 	sizes := flags.String("sizes", "10,100,500", "numbers of objects")
 	rounds := flags.Int("rounds", 5, "rounds; each runs every way once, beginning with another one")
 	workers := flags.Int("workers", 16, "requests that the bare client keeps in flight: as many as the service does")
+	roundTrip := flags.Duration("distance", 20*time.Millisecond, "round trip to the far API server of the second table")
 	binary := flags.String("binary", "bin/k8splugin", "the service's program")
-	out := flags.String("out", "docs/benchmarks.md", "file to write the table to")
+	out := flags.String("out", "docs/benchmarks.md", "file to write the tables to")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,30 +58,74 @@ func run(ctx context.Context, args []string) error {
 	if kubeconfig == "" || bin == "" {
 		return errors.New("cannot find the sandbox: run this with make bench")
 	}
-	api, err := newAPIServer(kubeconfig)
-	if err != nil {
-		return err
-	}
-	svc, err := startService(ctx, *binary, kubeconfig)
-	if err != nil {
-		return err
-	}
-	defer svc.stop()
-	b := bench{api: api, service: svc, kubectl: bin + "/kubectl", workers: *workers}
-	var results []result
+	plan := plan{rounds: *rounds}
 	for text := range strings.SplitSeq(*sizes, ",") {
 		size, err := strconv.Atoi(text)
 		if err != nil {
 			return fmt.Errorf("cannot read the size %q: %w", text, err)
 		}
-		r, err := b.measure(ctx, size, *rounds)
+		plan.sizes = append(plan.sizes, size)
+	}
+	b := bench{binary: *binary, kubectl: bin + "/kubectl", workers: *workers}
+	near, err := b.all(ctx, kubeconfig, plan)
+	if err != nil {
+		return err
+	}
+	far, err := b.allFrom(ctx, *roundTrip, kubeconfig, plan)
+	if err != nil {
+		return err
+	}
+	return b.report(*out, tables{near: near, far: far, roundTrip: *roundTrip, rounds: *rounds})
+}
+
+// plan is what one table is made of.
+type plan struct {
+	sizes  []int
+	rounds int
+}
+
+// all measures every size against the API server of a kubeconfig.
+func (b *bench) all(ctx context.Context, kubeconfig string, p plan) ([]result, error) {
+	var err error
+	if b.api, err = newAPIServer(kubeconfig); err != nil {
+		return nil, err
+	}
+	if b.version, err = b.api.version(ctx); err != nil {
+		return nil, err
+	}
+	if b.service, err = startService(ctx, b.binary, kubeconfig); err != nil {
+		return nil, err
+	}
+	defer b.service.stop()
+	var results []result
+	for _, size := range p.sizes {
+		r, err := b.measure(ctx, size, p.rounds)
 		if err != nil {
-			return fmt.Errorf("cannot measure %d objects: %w", size, err)
+			return nil, fmt.Errorf("cannot measure %d objects: %w", size, err)
 		}
 		results = append(results, r)
 		fmt.Println(r.row())
 	}
-	return report(ctx, *out, api, results, *rounds)
+	return results, nil
+}
+
+// allFrom does the same from a distance.
+func (b *bench) allFrom(ctx context.Context, roundTrip time.Duration, kubeconfig string, p plan) ([]result, error) {
+	folder, err := os.MkdirTemp("", "bench-distance-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	d, far, err := newDistance(kubeconfig, folder, roundTrip)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var line errgroup.Group
+	line.Go(func() error { return d.run(ctx) })
+	results, err := b.all(ctx, far, p)
+	cancel()
+	return results, errors.Join(err, line.Wait())
 }
 
 // way is one way to bring objects up. It returns the time that counts.
@@ -98,7 +149,7 @@ const (
 	acceptedWay = "b accepted to applied"
 )
 
-func (b bench) measure(ctx context.Context, size, rounds int) (result, error) {
+func (b *bench) measure(ctx context.Context, size, rounds int) (result, error) {
 	set, err := newObjectSet(size)
 	if err != nil {
 		return result{}, err
@@ -133,7 +184,7 @@ func (b bench) measure(ctx context.Context, size, rounds int) (result, error) {
 
 // once brings the objects up in a fresh namespace, and waits until all is gone
 // again, so that no way pays for the one before it.
-func (b bench) once(ctx context.Context, w way, namespace string, set objectSet) (time.Duration, error) {
+func (b *bench) once(ctx context.Context, w way, namespace string, set objectSet) (time.Duration, error) {
 	if err := b.api.createNamespace(ctx, namespace); err != nil {
 		return 0, err
 	}
@@ -165,7 +216,7 @@ func (r result) row() string {
 
 const preamble = `# Benchmarks
 
-Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d rounds, medians.
+Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds, medians.
 
 The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are brought up in a fresh namespace three
 ways, in turns, each after the traces of the last are gone:
@@ -178,26 +229,37 @@ ways, in turns, each after the traces of the last are gone:
 
 Times are milliseconds and say as much about the machine as about the code; the ratios are what counts. The goals at 100 objects are
 b/a ≤ 1.25 and c/b ≥ 5.
+`
 
+const header = `
 | objects | a | b | b, accepted to applied | c | b/a | c/b |
 |--:|--:|--:|--:|--:|--:|--:|
 `
 
-func report(ctx context.Context, path string, api *apiServer, results []result, rounds int) error {
-	version, err := api.version(ctx)
-	if err != nil {
-		return err
-	}
+// tables is what the report shows.
+type tables struct {
+	near, far []result
+	roundTrip time.Duration
+	rounds    int
+}
+
+func (b *bench) report(path string, t tables) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), version, goVersion(), rounds)
-	for _, r := range results {
+	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds)
+	text.WriteString("\n## On the same machine\n" + header)
+	for _, r := range t.near {
 		text.WriteString(r.row() + "\n")
 	}
-	if notes, err := os.ReadFile(strings.TrimSuffix(path, ".md") + "-notes.md"); err == nil {
+	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll three reach the API server over a line with this round trip, as regions have it.\n%s", t.roundTrip, header)
+	for _, r := range t.far {
+		text.WriteString(r.row() + "\n")
+	}
+	notes, err := os.ReadFile(filepath.Join(filepath.Dir(path), "benchmarks-notes.md"))
+	if err == nil {
 		text.WriteString("\n" + string(notes))
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
-		return fmt.Errorf("cannot write the table: %w", err)
+		return fmt.Errorf("cannot write the tables: %w", err)
 	}
 	return nil
 }

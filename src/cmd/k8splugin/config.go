@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // Config is the configuration of the service. Flags win over the environment,
@@ -32,6 +34,7 @@ type Config struct {
 	SyncWait         time.Duration `koanf:"sync-wait"`
 	DrainTimeout     time.Duration `koanf:"drain-timeout"`
 	MaxPackage       int64         `koanf:"max-package"`
+	Retention        time.Duration `koanf:"retention"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -49,6 +52,7 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.Duration("operation-timeout", 15*time.Minute, "deadline of an operation whose request names none")
 	flags.Duration("sync-wait", 10*time.Minute, "longest time that a request waits for its operation before it is answered 202")
 	flags.Duration("drain-timeout", 20*time.Second, "how long running operations and requests may go on after SIGTERM")
+	flags.Duration("retention", 30*24*time.Hour, "how long operations are kept after their end")
 	flags.Int64("max-package", 64<<20, "largest package, in bytes of its archive")
 }
 
@@ -140,6 +144,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.SyncWait, _ = flags.GetDuration("sync-wait")
 	c.DrainTimeout, _ = flags.GetDuration("drain-timeout")
 	c.MaxPackage, _ = flags.GetInt64("max-package")
+	c.Retention, _ = flags.GetDuration("retention")
 }
 
 func (c *Config) validate() error {
@@ -170,6 +175,9 @@ func (c *Config) validate() error {
 			wrong(name, "%s is not between 0 and 24h", d)
 		}
 	}
+	if c.Retention < time.Minute {
+		wrong("retention", "%s is less than a minute", c.Retention)
+	}
 	if c.MaxPackage < 1 || c.MaxPackage > 1<<30 {
 		wrong("max-package", "%d is not between 1 byte and 1 GiB", c.MaxPackage)
 	}
@@ -189,8 +197,24 @@ func (c Config) LogValue() slog.Value {
 		slog.Duration("sync-wait", c.SyncWait),
 		slog.Duration("drain-timeout", c.DrainTimeout),
 		slog.Int64("max-package", c.MaxPackage),
+		slog.Duration("retention", c.Retention),
 	)
 }
+
+// traced adds the id of the request, where there is one, to what is logged on
+// its behalf.
+type traced struct{ slog.Handler }
+
+func (h traced) Handle(ctx context.Context, rec slog.Record) error {
+	if id := northbound.RequestID(ctx); id != "" {
+		rec.AddAttrs(slog.String("request_id", id))
+	}
+	return h.Handler.Handle(ctx, rec)
+}
+
+func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
+
+func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
 
 // logger returns the service's log.
 func (c Config) logger(p process) *slog.Logger {

@@ -95,8 +95,10 @@ func assemble(ctx context.Context, cfg Config, db database, log *slog.Logger) (*
 	}
 	meter := newMeter()
 	engine, err := lifecycle.New(lifecycle.Config{
-		KV: db, Catalog: cat, Renderers: renderers(), Open: clusters(cat), NewID: newID, Logger: log,
-		Workers: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Finished: meter.finished,
+		KV: db, Catalog: cat, Renderers: renderers(), Open: clusters(cat), NewID: newID,
+		Logger:  slog.New(traced{log.Handler()}),
+		Workers: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Finished: meter.finished,
 	})
 	if err != nil {
 		return nil, err

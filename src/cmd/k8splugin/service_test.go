@@ -44,7 +44,7 @@ func startService(t *testing.T) *testService {
 func startBareService(t *testing.T) *testService {
 	t.Helper()
 	s := &testService{t: t, client: northboundtest.Client(t, k8splugin.Swagger), db: database{KV: memory.New(), healthy: func(context.Context) error { return nil }}}
-	cfg := Config{Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20}
+	cfg := Config{Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	parts, err := assemble(t.Context(), cfg, s.db, log)
 	if err != nil {

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// distance stands between clients and an API server like a line of some length:
+// what one side sends reaches the other a while later, in order and at full
+// speed. It never looks into what it carries.
+type distance struct {
+	listener net.Listener
+	target   string
+	oneWay   time.Duration
+}
+
+// newDistance listens on loopback for the API server of a kubeconfig, and
+// returns the path of a kubeconfig that leads through it.
+func newDistance(kubeconfig, folder string, roundTrip time.Duration) (*distance, string, error) {
+	content, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	api, err := newAPIServer(kubeconfig)
+	if err != nil {
+		return nil, "", err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot listen: %w", err)
+	}
+	d := &distance{listener: l, target: strings.TrimPrefix(api.url, "https://"), oneWay: roundTrip / 2}
+	far := strings.ReplaceAll(string(content), api.url, "https://"+l.Addr().String())
+	path := filepath.Join(folder, "far.kubeconfig")
+	return d, path, os.WriteFile(path, []byte(far), 0o600)
+}
+
+// run carries connections until the context ends.
+func (d *distance) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		<-ctx.Done()
+		return d.listener.Close()
+	})
+	group.Go(func() error {
+		for {
+			near, err := d.listener.Accept()
+			if err != nil {
+				return nil //nolint:nilerr // closed: that is how it ends
+			}
+			group.Go(func() error { return d.carry(ctx, near) })
+		}
+	})
+	return group.Wait()
+}
+
+func (d *distance) carry(ctx context.Context, near net.Conn) error {
+	far, err := new(net.Dialer).DialContext(ctx, "tcp", d.target)
+	if err != nil {
+		return near.Close()
+	}
+	stop := context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })
+	defer stop()
+	var both errgroup.Group
+	both.Go(func() error { return d.line(near, far) })
+	both.Go(func() error { return d.line(far, near) })
+	_ = both.Wait() // a broken connection is its clients' business
+	return nil
+}
+
+// piece is some bytes and when they arrive.
+type piece struct {
+	bytes  []byte
+	arrive time.Time
+}
+
+// line carries one direction, and ends both when it ends.
+func (d *distance) line(from, to net.Conn) error {
+	pieces := make(chan piece, 4096)
+	var reader errgroup.Group
+	reader.Go(func() error {
+		defer close(pieces)
+		for {
+			buffer := make([]byte, 32<<10)
+			n, err := from.Read(buffer)
+			if n > 0 {
+				pieces <- piece{buffer[:n], time.Now().Add(d.oneWay)}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	for p := range pieces {
+		if wait := time.Until(p.arrive); wait > 0 {
+			<-time.After(wait)
+		}
+		if _, err := to.Write(p.bytes); err != nil {
+			break
+		}
+	}
+	err := to.Close()
+	_ = from.Close()
+	for range pieces { // the reader must not block
+	}
+	if failure := reader.Wait(); failure != io.EOF {
+		return failure
+	}
+	return err
+}
