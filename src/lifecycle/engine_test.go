@@ -278,6 +278,36 @@ func TestCancelStopsAndUndoes(t *testing.T) {
 	})
 }
 
+func TestShutdownInterruptsTheUndoOfACancelledOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.cluster.status["web"] = health{nf.InProgress, "pending"}
+		s.cluster.finalizer["web"] = true
+		e := s.start()
+		op, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "web"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := e.Cancel(t.Context(), op.ID); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the undo waits for the finalizer
+		began := time.Now()
+		e.stop()
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("the shutdown waited %s for the undo", took)
+		}
+		if op, _ = e.Operation(t.Context(), op.ID); op.State != nf.Running || !op.Undoing {
+			t.Errorf("the interrupted undo is recorded as %s", op.State)
+		}
+		clear(s.cluster.finalizer)
+		if op = s.start().end(t, op); op.State != nf.OperationCancelled || len(s.cluster.live()) > 0 {
+			t.Errorf("the resumed undo: %s, objects %v", op.State, s.cluster.live())
+		}
+	})
+}
+
 func TestDeadlineEndsAnOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)

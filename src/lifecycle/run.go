@@ -46,7 +46,7 @@ const retryPause = 5 * time.Second
 
 // carry runs an operation to its end, or until the context ends.
 func (e *Engine) carry(ctx context.Context, id string) {
-	ctx, stop := context.WithCancelCause(ctx)
+	cancellable, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	e.mu.Lock()
 	e.running[id] = stop // before the record is read, so that no cancellation is missed
@@ -59,7 +59,7 @@ func (e *Engine) carry(ctx context.Context, id string) {
 	r := &run{Engine: e, log: e.cfg.Logger.With("operation", id)}
 	err := r.begin(ctx, id)
 	if err == nil {
-		err = r.proceed(ctx)
+		err = r.proceed(ctx, cancellable)
 	}
 	switch u := (unrecorded{}); {
 	case errors.Is(err, errOver):
@@ -108,10 +108,11 @@ func (r *run) begin(ctx context.Context, id string) error {
 }
 
 // proceed does the operation's steps and, when one fails, what the request
-// asked for in that case.
-func (r *run) proceed(ctx context.Context) error {
+// asked for in that case. Somebody who cancels the operation ends the second
+// context; the first ends only with the service.
+func (r *run) proceed(ctx, cancellable context.Context) error {
 	if !r.op.Undoing {
-		err := r.forward(ctx)
+		err := r.forward(cancellable)
 		if r.unfinished(ctx, err) {
 			return err
 		}
@@ -155,8 +156,6 @@ func (r *run) forward(ctx context.Context) error {
 // backward undoes, within as much time as the operation had, whether or not it
 // was cancelled.
 func (r *run) backward(ctx context.Context) error {
-	ctx, stop := detachCancel(ctx)
-	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, r.op.Deadline.Sub(r.op.Accepted), errDeadline)
 	defer cancel()
 	steps, err := r.undoSteps(ctx)
@@ -164,18 +163,6 @@ func (r *run) backward(ctx context.Context) error {
 		err = r.execute(ctx, steps)
 	}
 	return r.explain(ctx, err)
-}
-
-// detachCancel returns a context that ends when the service shuts down, but not
-// when the operation is cancelled.
-func detachCancel(ctx context.Context) (context.Context, func()) {
-	out, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	forget := context.AfterFunc(ctx, func() {
-		if cause := context.Cause(ctx); errors.Is(cause, errShutdown) {
-			stop(cause)
-		}
-	})
-	return out, func() { forget(); stop(nil) }
 }
 
 // explain gives an error that comes from the end of the context the reason why
