@@ -126,32 +126,33 @@ func (c *Catalog) Packages(ctx context.Context) ([]nf.Package, error) {
 
 // Content returns a package's archive, byte for byte as it was uploaded.
 func (c *Catalog) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {
-	p, err := c.packages.Get(ctx, id)
-	if err != nil {
-		return p, nil, err
-	}
-	archive, err := c.blobs.ReadAll(ctx, p.Digest)
-	if err != nil {
-		return p, nil, fmt.Errorf("cannot read the content of package %s: %w", id, err)
-	}
-	return p, io.NopCloser(bytes.NewReader(archive)), nil
+	p, archive, err := c.archive(ctx, id)
+	return p, io.NopCloser(bytes.NewReader(archive)), err
 }
 
 // Files returns a package and the files in its archive.
 func (c *Catalog) Files(ctx context.Context, id string) (nf.Package, render.Files, error) {
-	p, err := c.packages.Get(ctx, id)
+	p, archive, err := c.archive(ctx, id)
 	if err != nil {
 		return p, nil, err
-	}
-	archive, err := c.blobs.ReadAll(ctx, p.Digest)
-	if err != nil {
-		return p, nil, fmt.Errorf("cannot read the content of package %s: %w", id, err)
 	}
 	files, _, err := render.Archive(archive, c.cfg.Limits)
 	if err != nil {
 		return p, nil, fmt.Errorf("cannot open the archive of package %s: %w", id, err)
 	}
 	return p, files, nil
+}
+
+func (c *Catalog) archive(ctx context.Context, id string) (nf.Package, []byte, error) {
+	p, err := c.packages.Get(ctx, id)
+	if err != nil {
+		return p, nil, err
+	}
+	archive, err := c.blobs.ReadAll(ctx, p.Digest)
+	if err != nil {
+		return p, nil, fmt.Errorf("cannot read the content of package %s: %w", id, err)
+	}
+	return p, archive, nil
 }
 
 // RemovePackage forgets a package and its content; nf.Conflict while instances
