@@ -65,7 +65,9 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 		return 0, nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
-	req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+	if method == http.MethodPatch { // as the service asks for it: the answer is not looked at
+		req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
+	}
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
@@ -127,28 +129,46 @@ func (a *apiServer) createNamespace(ctx context.Context, name string) error {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
 	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
 	if err != nil || status != http.StatusCreated {
-		return fmt.Errorf("cannot create namespace %s: status %d: %s: %w", name, status, answer, err)
+		return errors.Join(fmt.Errorf("cannot create namespace %s: status %d: %s", name, status, answer), err)
 	}
 	// The controllers put a service account and the root CA into a new
 	// namespace; no way shall run beside that.
-	return a.until(ctx, "/api/v1/namespaces/"+name+"/serviceaccounts/default", http.StatusOK)
+	return a.until(ctx, "/api/v1/namespaces/"+name+"/serviceaccounts/default", found)
 }
 
+// removeNamespace removes what is in a namespace, and waits until the pods are
+// gone too. The namespace itself goes by itself later, at no cost.
 func (a *apiServer) removeNamespace(ctx context.Context, name string) error {
-	path := "/api/v1/namespaces/" + name
-	if _, _, err := a.do(ctx, http.MethodDelete, path, "", nil); err != nil {
-		return fmt.Errorf("cannot delete namespace %s: %w", name, err)
+	for _, path := range []string{"/apis/apps/v1/namespaces/%s/deployments", "/api/v1/namespaces/%s/services", "/api/v1/namespaces/%s/secrets", "/api/v1/namespaces/%s/configmaps"} {
+		path = fmt.Sprintf(path, name) + "?propagationPolicy=Foreground"
+		if status, answer, err := a.do(ctx, http.MethodDelete, path, "", nil); err != nil || status >= http.StatusBadRequest {
+			return errors.Join(fmt.Errorf("cannot delete %s: status %d: %s", path, status, answer), err)
+		}
 	}
-	return a.until(ctx, path, http.StatusNotFound)
+	if err := a.until(ctx, "/apis/apps/v1/namespaces/"+name+"/deployments?limit=1", none); err != nil {
+		return err
+	}
+	if err := a.until(ctx, "/api/v1/namespaces/"+name+"/pods?limit=1", none); err != nil {
+		return err
+	}
+	_, _, err := a.do(ctx, http.MethodDelete, "/api/v1/namespaces/"+name, "", nil)
+	return err
 }
 
-// until asks for a path until it answers with the status.
-func (a *apiServer) until(ctx context.Context, path string, wanted int) error {
+// found and none are what until may wait for.
+func found(status int, _ []byte) bool { return status == http.StatusOK }
+
+func none(status int, list []byte) bool {
+	return status == http.StatusOK && !bytes.Contains(list, []byte(`"uid"`))
+}
+
+// until asks for a path until the answer is as wanted.
+func (a *apiServer) until(ctx context.Context, path string, wanted func(status int, answer []byte) bool) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		status, _, err := a.do(ctx, http.MethodGet, path, "", nil)
-		if err != nil || status == wanted {
+		status, answer, err := a.do(ctx, http.MethodGet, path, "", nil)
+		if err != nil || wanted(status, answer) {
 			return err
 		}
 		select {
