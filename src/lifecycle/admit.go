@@ -22,6 +22,8 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 	if err != nil {
 		return nf.Operation{}, err
 	}
+	ctx, done := detached(ctx)
+	defer done()
 	release, err := e.reserveName(ctx, p.target)
 	if err != nil {
 		return nf.Operation{}, err
@@ -42,6 +44,15 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 		release()
 	}
 	return e.accept(ctx, op, err)
+}
+
+// recordTimeout is how long the writes that accept a request may take.
+const recordTimeout = 15 * time.Second
+
+// detached returns a context for the writes that accept a request: a client
+// that goes away between two of them must not leave the first alone.
+func detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 }
 
 // describe makes an instance's record speak of a revision.
@@ -84,6 +95,8 @@ func (e *Engine) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) 
 	if err != nil {
 		return nf.Operation{}, err
 	}
+	ctx, done := detached(ctx)
+	defer done()
 	op := e.newOperation(nf.Upgrade, p.target, req.Options)
 	if err := e.record(ctx, &op, p, in.Newest+1); err != nil {
 		return nf.Operation{}, err
@@ -136,6 +149,8 @@ func (e *Engine) Terminate(ctx context.Context, id string, opts nf.Options) (nf.
 	if err := free("terminate", in); err != nil {
 		return nf.Operation{}, err
 	}
+	ctx, done := detached(ctx)
+	defer done()
 	opts.OnFailure = nf.Keep // what was deleted cannot be brought back
 	op := e.newOperation(nf.Terminate, target{id: id, region: in.Region, namespace: in.Namespace}, opts)
 	if err := e.operations.Insert(ctx, op.ID, op); err != nil {
@@ -236,7 +251,6 @@ func free(verb string, in nf.Instance) error {
 // discard removes the records of a request that was not accepted after all. It
 // does its best: what it cannot remove now, nothing will ever read.
 func (e *Engine) discard(ctx context.Context, op nf.Operation) {
-	ctx = context.WithoutCancel(ctx) // the end of the request may be why it was not accepted
 	err := errors.Join(unlessGone(e.operations.Delete(ctx, op.ID)), e.dropPlan(ctx, op.Target))
 	if err != nil {
 		e.cfg.Logger.WarnContext(ctx, "a refused request left records behind", "operation", op.ID, "error", err)

@@ -53,10 +53,24 @@ func (e *Engine) reserveName(ctx context.Context, t target) (release func(), err
 		return nil, err
 	}
 	return func() {
-		if err := e.names.Delete(context.WithoutCancel(ctx), key); err != nil {
+		if err := e.names.Delete(ctx, key); err != nil {
 			e.cfg.Logger.WarnContext(ctx, "an instance name stays reserved until the next start", "name", key, "error", err)
 		}
 	}, nil
+}
+
+// releaseNameOf gives back the name of an instance whose request was never
+// accepted.
+func (e *Engine) releaseNameOf(ctx context.Context, op nf.Operation) error {
+	for n, err := range e.names.All(ctx, op.Region+"/"+op.Namespace+"/") {
+		if err != nil {
+			return err
+		}
+		if n.Instance == op.Instance {
+			return unlessGone(e.names.Delete(ctx, n.key()))
+		}
+	}
+	return nil
 }
 
 func (e *Engine) releaseName(ctx context.Context, in nf.Instance) error {

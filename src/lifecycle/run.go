@@ -102,7 +102,10 @@ func (r *run) begin(ctx context.Context, id string) error {
 	in, err := r.instances.Get(ctx, op.Instance)
 	if nf.KindOf(err) == nf.NotFound || err == nil && in.Operation != op.ID {
 		// The process died between recording the operation and accepting it.
-		return errors.Join(r.dropPlan(ctx, op.Target), r.conclude(ctx, errUnheeded), errOver)
+		if op.Verb == nf.Instantiate {
+			err = r.releaseNameOf(ctx, op)
+		}
+		return errors.Join(unlessGone(err), r.dropPlan(ctx, op.Target), r.conclude(ctx, errUnheeded), errOver)
 	}
 	return recordError(err)
 }

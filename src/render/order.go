@@ -18,7 +18,7 @@ import (
 // would hold both definitions (namespaces, custom resource definitions) and
 // other objects is preceded by one of the definitions alone, and one with both
 // workloads and what their pods need to be admitted (service accounts, quotas,
-// classes) by one of the latter.
+// classes) by one of the latter. The objects of a stage are in KindOrder.
 //
 // A group without a Wait is ready when its objects are Current, save
 // PersistentVolumeClaims, which may rightly stay pending until a pod of a later
@@ -203,6 +203,9 @@ func stageOf(groups []Group, suffix string, wait Wait) Stage {
 			stage.Objects = append(stage.Objects, Planned{Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line})
 		}
 	}
+	// They are sent side by side, but begun in this order: a pod that starts
+	// before its ConfigMap is there looks broken.
+	slices.SortStableFunc(stage.Objects, func(a, b Planned) int { return KindOrder(a.Object.GetKind(), b.Object.GetKind()) })
 	return stage
 }
 

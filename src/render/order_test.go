@@ -114,12 +114,12 @@ func TestOrder(t *testing.T) {
 			[]render.Group{
 				with(group(t, "a: x/v1 Y y; "+crd+"ys.x; v1 Namespace n"), render.WaitApplied, time.Minute), group(t, "b: v1 Secret s"),
 			},
-			[]string{"a (definitions): ys.x=ready n=ready within 1m0s", "a, b: y=applied s=ready"},
+			[]string{"a (definitions): n=ready ys.x=ready within 1m0s", "a, b: s=ready y=applied"},
 		},
 		"definitions alone": {
 			"definitions alone are a stage like others",
 			[]render.Group{with(group(t, "a: "+crd+"ys.x"), render.WaitApplied, 0), group(t, "b: v1 Namespace n")},
-			[]string{"a, b: ys.x=applied n=ready"},
+			[]string{"a, b: n=ready ys.x=applied"},
 		},
 		"prerequisites": {
 			"pods are refused without them",
@@ -128,7 +128,7 @@ func TestOrder(t *testing.T) {
 				group(t, "b: storage.k8s.io/v1 StorageClass c; v1 Namespace n"),
 				group(t, "c: scheduling.k8s.io/v1 PriorityClass p; node.k8s.io/v1 RuntimeClass r; v1 Secret t"),
 			},
-			[]string{"b (definitions): n=ready", "a, b, c (prerequisites): s=applied q=applied l=applied c=applied p=applied r=applied", "a, c: d=ready t=ready"},
+			[]string{"b (definitions): n=ready", "a, b, c (prerequisites): p=applied r=applied c=applied q=applied l=applied s=applied", "a, c: t=ready d=ready"},
 		},
 		"prerequisites alone": {
 			"without workloads there is nothing to be in time for",
@@ -141,7 +141,7 @@ func TestOrder(t *testing.T) {
 				group(t, "a: v1 PersistentVolumeClaim p; v1 Secret s"),
 				with(group(t, "b: v1 PersistentVolumeClaim q"), render.WaitReady, 0),
 			},
-			[]string{"a, b: p=applied s=ready q=ready"},
+			[]string{"a, b: s=ready p=applied q=ready"},
 		},
 		"many": {
 			"a stage's name stays readable",

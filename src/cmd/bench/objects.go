@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,9 @@ func newObjectSet(size int) (objectSet, error) {
 	for i := range size {
 		set.objects = append(set.objects, newObject(i))
 	}
+	// Every way begins them in the order that the service does.
+	kinds := []string{"Secret", "ConfigMap", "Service", "Deployment"}
+	slices.SortStableFunc(set.objects, func(a, b object) int { return slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind) })
 	var err error
 	if set.folder, err = os.MkdirTemp("", "bench-objects-"); err != nil {
 		return set, fmt.Errorf("cannot make a folder for the objects: %w", err)
