@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
@@ -44,11 +47,28 @@ func outside(inventory []nf.Item, plan render.Plan) []nf.Ref {
 	return out
 }
 
+// itemOf returns the inventory's entry of an object.
+func itemOf(stage int, obj *unstructured.Unstructured) nf.Item {
+	_, mortal, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
+	return nf.Item{Ref: refOf(obj), Stage: stage, Passing: mortal && obj.GroupVersionKind().GroupKind() == jobKind}
+}
+
+// jobKind is the only kind that goes by itself.
+var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
+
+// passed reads the absence of an object that goes by itself as what it is.
+func passed(h nf.Health) nf.Health {
+	if h.Status == nf.Absent {
+		h.Status, h.Message = nf.Current, "it is done, and gone by itself"
+	}
+	return h
+}
+
 // itemsOf returns the inventory that a plan in force has.
 func itemsOf(plan render.Plan) []nf.Item {
 	var out []nf.Item
 	for stage, obj := range plan.Objects() {
-		out = append(out, nf.Item{Ref: refOf(obj), Stage: stage})
+		out = append(out, itemOf(stage, obj))
 	}
 	return out
 }

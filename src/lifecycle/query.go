@@ -89,5 +89,14 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	for i, it := range in.Inventory {
 		refs[i] = it.Ref
 	}
-	return cluster.Health(ctx, in.ID, refs)
+	health, err := cluster.Health(ctx, in.ID, refs)
+	if err != nil {
+		return nil, err
+	}
+	for i := range health {
+		if in.Inventory[i].Passing {
+			health[i] = passed(health[i])
+		}
+	}
+	return health, nil
 }

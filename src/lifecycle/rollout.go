@@ -19,7 +19,7 @@ func (r *run) apply(ctx context.Context, index int, last bool) error {
 	wanted := make([]*unstructured.Unstructured, len(objects))
 	items := make([]nf.Item, len(objects))
 	for i, obj := range objects {
-		wanted[i], items[i] = obj.Object, nf.Item{Ref: refOf(obj.Object), Stage: index}
+		wanted[i], items[i] = obj.Object, itemOf(index, obj.Object)
 	}
 	if _, err := r.instances.Update(ctx, r.op.Instance, func(in *nf.Instance) error {
 		in.Inventory = merge(in.Inventory, items)
@@ -67,29 +67,39 @@ func (r *run) settle(ctx context.Context, stage render.Stage, apply string) erro
 	if err != nil {
 		return recordError(err)
 	}
-	awaited := map[string]nf.Health{}
-	var targets []nf.Change
+	w := wait{wanted: nf.Current, passing: map[string]bool{}}
 	for i, obj := range stage.Objects {
 		if obj.Wait != render.WaitApplied {
-			targets = append(targets, applied[i])
-			awaited[applied[i].Key()] = nf.Health{Ref: applied[i].Ref, Status: nf.Unknown}
+			w.targets = append(w.targets, applied[i])
+			w.passing[applied[i].Key()] = itemOf(0, obj.Object).Passing
 		}
-	}
-	if len(targets) == 0 {
-		return nil
 	}
 	ctx, cancel := withTimeout(ctx, stage.Timeout)
 	defer cancel()
-	if err := r.await(ctx, targets, awaited, nf.Current); err != nil {
+	if err := r.await(ctx, w); err != nil {
 		return located(err, r.plan)
 	}
 	return nil
 }
 
+// wait is what await waits for: that each target has the wanted status.
+type wait struct {
+	targets []nf.Change
+	wanted  nf.Status
+	passing map[string]bool // by Ref.Key: those whose absence means that they are done
+}
+
 // await follows the targets until each has the wanted status.
-func (r *run) await(ctx context.Context, targets []nf.Change, awaited map[string]nf.Health, wanted nf.Status) error {
-	total := len(awaited)
-	for health, err := range r.cluster.Watch(ctx, r.op.Instance, targets) {
+func (r *run) await(ctx context.Context, w wait) error {
+	if len(w.targets) == 0 {
+		return nil
+	}
+	awaited := map[string]nf.Health{}
+	for _, target := range w.targets {
+		awaited[target.Key()] = nf.Health{Ref: target.Ref, Status: nf.Unknown}
+	}
+	total, wanted := len(awaited), w.wanted
+	for health, err := range r.cluster.Watch(ctx, r.op.Instance, w.targets) {
 		if err != nil {
 			if ctx.Err() != nil {
 				break
@@ -97,6 +107,9 @@ func (r *run) await(ctx context.Context, targets []nf.Change, awaited map[string
 			return err
 		}
 		key := health.Key()
+		if w.passing[key] {
+			health = passed(health)
+		}
 		switch _, known := awaited[key]; {
 		case health.Status == wanted:
 			delete(awaited, key)
@@ -146,20 +159,15 @@ func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
 	if err != nil {
 		return err
 	}
-	awaited := map[string]nf.Health{}
-	var targets []nf.Change
+	w := wait{wanted: nf.Absent}
 	for _, c := range changes {
 		if c.Action == nf.Deleted {
-			targets = append(targets, c)
-			awaited[c.Key()] = nf.Health{Ref: c.Ref, Status: nf.StatusDeleting}
+			w.targets = append(w.targets, c)
 		}
 	}
 	r.note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Changes = len(refs), len(changes)
 	})
-	if len(targets) == 0 {
-		return nil
-	}
-	return r.await(ctx, targets, awaited, nf.Absent)
+	return r.await(ctx, w)
 }

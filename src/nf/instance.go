@@ -85,7 +85,8 @@ type Revision struct {
 // Item is one object in an instance's inventory.
 type Item struct {
 	Ref
-	Stage int `json:"stage"` // the stage of the plan that applies it; deletion goes from high to low
+	Stage   int  `json:"stage"`             // the stage of the plan that applies it; deletion goes from high to low
+	Passing bool `json:"passing,omitempty"` // it goes by itself when it is done: a Job with a time to live
 }
 
 // Ref names one object of a cluster.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
@@ -115,6 +116,22 @@ func Unblock(t testing.TB, namespace, name, image string) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, image)
 	if _, err := deployments(t, namespace).Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Foreign makes a ConfigMap, and the field manager "a-person" its owner.
+func Foreign(t testing.TB, namespace, name string) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"by": "hand"},
+	}}
+	maps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
+	if _, err := maps.Create(t.Context(), object, metav1.CreateOptions{FieldManager: "a-person"}); err != nil {
 		t.Fatal(err)
 	}
 }

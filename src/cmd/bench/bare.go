@@ -81,7 +81,7 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 }
 
 // bare sends every object as one server-side apply request.
-func (b *bench) bare(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
+func (b *bench) bare(ctx context.Context, set objectSet) (time.Duration, error) {
 	const owner = "0123456789abcdef"
 	bodies := make([][]byte, len(set.objects))
 	for i, o := range set.objects {
@@ -114,7 +114,7 @@ func (b *bench) bare(ctx context.Context, namespace string, set objectSet) (time
 }
 
 // apply runs kubectl on the files.
-func (b *bench) apply(ctx context.Context, namespace string, set objectSet) (time.Duration, error) {
+func (b *bench) apply(ctx context.Context, set objectSet) (time.Duration, error) {
 	began := time.Now()
 	cmd := exec.CommandContext(ctx, b.kubectl, "--kubeconfig", b.api.kubeconfig, "--namespace", namespace,
 		"apply", "--server-side", "--filename", set.folder)
@@ -125,34 +125,38 @@ func (b *bench) apply(ctx context.Context, namespace string, set objectSet) (tim
 	return time.Since(began), nil
 }
 
-func (a *apiServer) createNamespace(ctx context.Context, name string) error {
-	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+// createNamespace makes the namespace unless it is there.
+func (a *apiServer) createNamespace(ctx context.Context) error {
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, namespace)
 	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
-	if err != nil || status != http.StatusCreated {
-		return errors.Join(fmt.Errorf("cannot create namespace %s: status %d: %s", name, status, answer), err)
+	if err != nil || status != http.StatusCreated && status != http.StatusConflict {
+		return errors.Join(fmt.Errorf("cannot create the namespace: status %d: %s", status, answer), err)
 	}
-	// The controllers put a service account and the root CA into a new
-	// namespace; no way shall run beside that.
-	return a.until(ctx, "/api/v1/namespaces/"+name+"/serviceaccounts/default", found)
+	return a.until(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", found)
 }
 
-// removeNamespace removes what is in a namespace, and waits until the pods are
-// gone too. The namespace itself goes by itself later, at no cost.
-func (a *apiServer) removeNamespace(ctx context.Context, name string) error {
-	for _, path := range []string{"/apis/apps/v1/namespaces/%s/deployments", "/api/v1/namespaces/%s/services", "/api/v1/namespaces/%s/secrets", "/api/v1/namespaces/%s/configmaps"} {
-		path = fmt.Sprintf(path, name) + "?propagationPolicy=Foreground"
-		if status, answer, err := a.do(ctx, http.MethodDelete, path, "", nil); err != nil || status >= http.StatusBadRequest {
-			return errors.Join(fmt.Errorf("cannot delete %s: status %d: %s", path, status, answer), err)
+// clear removes everything that the ways make, and waits until the controllers
+// have removed what they made of it.
+func (a *apiServer) clear(ctx context.Context) error {
+	const core, apps, discovery = "/api/v1/namespaces/" + namespace, "/apis/apps/v1/namespaces/" + namespace, "/apis/discovery.k8s.io/v1/namespaces/" + namespace
+	for _, path := range []string{apps + "/deployments", core + "/services", core + "/secrets", core + "/configmaps"} {
+		status, answer, err := a.do(ctx, http.MethodDelete, path+"?propagationPolicy=Background&labelSelector=app.kubernetes.io/part-of%3Dbench", "", nil)
+		if err != nil || status >= http.StatusBadRequest {
+			return errors.Join(fmt.Errorf("cannot clear %s: status %d: %s", path, status, answer), err)
 		}
 	}
-	if err := a.until(ctx, "/apis/apps/v1/namespaces/"+name+"/deployments?limit=1", none); err != nil {
-		return err
+	for _, path := range []string{apps + "/deployments", apps + "/replicasets", core + "/pods", core + "/services", discovery + "/endpointslices"} {
+		if err := a.until(ctx, path+"?limit=1", none); err != nil {
+			return err
+		}
 	}
-	if err := a.until(ctx, "/api/v1/namespaces/"+name+"/pods?limit=1", none); err != nil {
-		return err
+	// What is gone is still on its way through the controllers' queues.
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(time.Second):
+		return nil
 	}
-	_, _, err := a.do(ctx, http.MethodDelete, "/api/v1/namespaces/"+name, "", nil)
-	return err
 }
 
 // found and none are what until may wait for.

@@ -37,7 +37,6 @@ func main() {
 type bench struct {
 	binary, kubectl string
 	workers         int
-	runs            int // so far; each has a namespace of its own
 
 	api     *apiServer // what the present table is measured against
 	version string     // its version
@@ -47,7 +46,7 @@ type bench struct {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	sizes := flags.String("sizes", "10,100,500", "numbers of objects")
-	rounds := flags.Int("rounds", 5, "rounds; each runs every way once, beginning with another one")
+	rounds := flags.Int("rounds", 7, "rounds; each runs every way once, beginning with another one")
 	workers := flags.Int("workers", 16, "requests that the bare client keeps in flight: as many as the service does")
 	roundTrip := flags.Duration("distance", 20*time.Millisecond, "round trip to the far API server of the second table")
 	binary := flags.String("binary", "bin/k8splugin", "the service's program")
@@ -94,6 +93,9 @@ func (b *bench) all(ctx context.Context, kubeconfig string, p plan) ([]result, e
 	if b.version, err = b.api.version(ctx); err != nil {
 		return nil, err
 	}
+	if err := b.api.createNamespace(ctx); err != nil {
+		return nil, err
+	}
 	if b.service, err = startService(ctx, b.binary, kubeconfig); err != nil {
 		return nil, err
 	}
@@ -132,7 +134,7 @@ func (b *bench) allFrom(ctx context.Context, roundTrip time.Duration, kubeconfig
 // way is one way to bring objects up. It returns the time that counts.
 type way struct {
 	name string
-	do   func(ctx context.Context, namespace string, set objectSet) (time.Duration, error)
+	do   func(ctx context.Context, set objectSet) (time.Duration, error)
 }
 
 // result is the times of one size, by way.
@@ -162,8 +164,8 @@ func (b *bench) measure(ctx context.Context, size, rounds int) (result, error) {
 	r := result{size: size, times: map[string][]time.Duration{}}
 	ways := []way{
 		{bareWay, b.bare},
-		{serviceWay, func(ctx context.Context, ns string, set objectSet) (time.Duration, error) {
-			whole, accepted, err := b.service.instantiate(ctx, ns, set)
+		{serviceWay, func(ctx context.Context, set objectSet) (time.Duration, error) {
+			whole, accepted, err := b.service.instantiate(ctx, set)
 			r.times[acceptedWay] = append(r.times[acceptedWay], accepted)
 			return whole, err
 		}},
@@ -172,8 +174,7 @@ func (b *bench) measure(ctx context.Context, size, rounds int) (result, error) {
 	for round := range rounds {
 		for i := range ways {
 			w := ways[(round+i)%len(ways)]
-			b.runs++
-			took, err := b.once(ctx, w, fmt.Sprintf("bench-%d", b.runs), set)
+			took, err := b.once(ctx, w, set)
 			if err != nil {
 				return r, fmt.Errorf("way %s: %w", w.name, err)
 			}
@@ -183,17 +184,18 @@ func (b *bench) measure(ctx context.Context, size, rounds int) (result, error) {
 	return r, nil
 }
 
-// once brings the objects up in a fresh namespace, and waits until all is gone
-// again, so that no way pays for the one before it.
-func (b *bench) once(ctx context.Context, w way, namespace string, set objectSet) (time.Duration, error) {
-	if err := b.api.createNamespace(ctx, namespace); err != nil {
-		return 0, err
-	}
-	took, err := w.do(ctx, namespace, set)
+// namespace is where everything happens. It is made once: making and removing
+// one keeps the controllers busy for seconds, beside whatever is measured then.
+const namespace = "bench"
+
+// once brings the objects up, and waits until all is gone again, so that no way
+// pays for the one before it.
+func (b *bench) once(ctx context.Context, w way, set objectSet) (time.Duration, error) {
+	took, err := w.do(ctx, set)
 	if w.name == serviceWay && err == nil {
-		err = b.service.terminateAll(ctx, namespace)
+		err = b.service.terminateAll(ctx)
 	}
-	return took, errors.Join(err, b.api.removeNamespace(ctx, namespace))
+	return took, errors.Join(err, b.api.clear(ctx))
 }
 
 func (r result) median(way string) time.Duration {
@@ -219,8 +221,8 @@ const preamble = `# Benchmarks
 
 Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds, medians.
 
-The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are brought up in a fresh namespace three
-ways, in turns, each after the traces of the last are gone:
+The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are brought up in a namespace three ways,
+in turns, each after the traces of the last are gone:
 
 - **a**, the floor: the final bytes of every object as one server-side apply request, sent in parallel by a bare HTTP client with as many
   requests in flight, on one connection, as the service keeps;

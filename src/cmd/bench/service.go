@@ -99,7 +99,7 @@ func packageID(set objectSet) string { return fmt.Sprintf("bench-%d", set.size) 
 
 // instantiate returns the time of the whole request, and the part from the
 // operation's acceptance to its last apply.
-func (s *service) instantiate(ctx context.Context, namespace string, set objectSet) (whole, accepted time.Duration, err error) {
+func (s *service) instantiate(ctx context.Context, set objectSet) (whole, accepted time.Duration, err error) {
 	var answer struct {
 		OperationID string `json:"operation_id"`
 	}
@@ -119,9 +119,9 @@ func (s *service) instantiate(ctx context.Context, namespace string, set objectS
 	return whole, op.Applied.Sub(op.Accepted), err
 }
 
-// terminateAll removes the namespace's instance, waiting while its operation is
+// terminateAll removes the instance, waiting while its operation is
 // about to end.
-func (s *service) terminateAll(ctx context.Context, namespace string) error {
+func (s *service) terminateAll(ctx context.Context) error {
 	var list struct {
 		Instances []struct {
 			ID        string `json:"vnf_id"`

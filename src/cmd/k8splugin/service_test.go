@@ -80,8 +80,15 @@ func (s *testService) do(method, path string, body any) answer {
 	return s.send(s.t.Context(), method, path, body)
 }
 
-// send sends one request; a body that is bytes is sent as they are.
-func (s *testService) send(ctx context.Context, method, path string, body any) answer {
+// async sends a request that does not wait for its operation.
+func (s *testService) async(method, path string, body any) answer {
+	s.t.Helper()
+	return s.send(s.t.Context(), method, path, body, "Prefer", "respond-async")
+}
+
+// send sends one request; a body that is bytes is sent as they are. Headers are
+// pairs of name and value.
+func (s *testService) send(ctx context.Context, method, path string, body any, headers ...string) answer {
 	s.t.Helper()
 	content, raw := body.([]byte)
 	if !raw && body != nil {
@@ -101,6 +108,9 @@ func (s *testService) send(ctx context.Context, method, path string, body any) a
 		req.Header.Set("Content-Type", "application/merge-patch+json")
 	case body != nil:
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
