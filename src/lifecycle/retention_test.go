@@ -28,12 +28,12 @@ func TestOldOperationsAreForgotten(t *testing.T) {
 		}
 		e.end(t, terminate)
 
-		time.Sleep(23 * time.Hour) // virtual
+		<-time.After(23 * time.Hour) // virtual
 		young := e.up(t, "c")
 		if diff := cmp.Diff([]string{first.ID, upgrade.ID, gone.ID, terminate.ID, young.ID}, ids(t, e)); diff != "" {
 			t.Fatalf("before their time (-want +got):\n%s", diff)
 		}
-		time.Sleep(3 * time.Hour)
+		<-time.After(3 * time.Hour)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{upgrade.ID, young.ID}, ids(t, e)); diff != "" {
 			t.Errorf("the last operation of a living instance, and young ones, stay (-want +got):\n%s", diff)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -111,7 +112,7 @@ func (d *distance) line(from, to net.Conn) error {
 	_ = from.Close()
 	for range pieces { // the reader must not block
 	}
-	if failure := reader.Wait(); failure != io.EOF {
+	if failure := reader.Wait(); !errors.Is(failure, io.EOF) {
 		return failure
 	}
 	return err
