@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,7 +99,7 @@ func (r *run) await(ctx context.Context, w wait) error {
 	for _, target := range w.targets {
 		awaited[target.Key()] = nf.Health{Ref: target.Ref, Status: nf.Unknown}
 	}
-	total, wanted := len(awaited), w.wanted
+	total, wanted, waiting := len(awaited), w.wanted, ""
 	for health, err := range r.cluster.Watch(ctx, r.op.Instance, w.targets) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -122,7 +123,10 @@ func (r *run) await(ctx context.Context, w wait) error {
 			r.note(func(op *nf.Operation) { op.Steps[len(op.Steps)-1].Current = total })
 			return nil
 		}
-		r.progress(total-len(awaited), total, health.Ref.String()+": "+string(health.Status))
+		if health.Status != wanted {
+			waiting = health.Ref.String() + ": " + cmp.Or(health.Message, string(health.Status))
+		}
+		r.progress(total-len(awaited), total, waiting)
 	}
 	return overdue(awaited)
 }

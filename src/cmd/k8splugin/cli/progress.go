@@ -213,17 +213,14 @@ func (st step) count() string {
 	return fmt.Sprintf("%d/%d", st.Current, st.Objects)
 }
 
-// line says "databases: 3/4: message", or "databases: done after 3s".
+// line says "databases: 3/4", or "databases: done after 3s". What is waited for
+// changes too often for a log; the count is what matters there.
 func (st step) line(accepted time.Time) string {
-	parts := []string{st.Name}
-	if st.Finished.IsZero() && st.Objects > 0 {
-		parts = append(parts, st.count())
+	switch {
+	case !st.Finished.IsZero():
+		return st.Name + ": done after " + took(st.Finished.Sub(accepted))
+	case st.Objects > 0:
+		return st.Name + ": " + st.count()
 	}
-	if !st.Finished.IsZero() {
-		parts = append(parts, "done after "+took(st.Finished.Sub(accepted)))
-	}
-	if st.Message != "" {
-		parts = append(parts, st.Message)
-	}
-	return strings.Join(parts, ": ")
+	return st.Name
 }

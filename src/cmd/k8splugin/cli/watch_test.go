@@ -32,7 +32,7 @@ func TestWatchGoesOnAfterABreak(t *testing.T) {
 instantiate k3x9vq2m: running
 namespace: done after 0.0s
 apply deployment: 0/2
-apply deployment: 1/2: Deployment edge/firewall: 0 of 2 replicas are ready
+apply deployment: 1/2
 apply deployment: done after 4.0s
 instantiate k3x9vq2m: succeeded after 4.0s
 warning: variable $x stays as it is
