@@ -249,7 +249,7 @@ func TestChangeInstance(t *testing.T) {
 				s.versions = []nf.Operation{with(s.operation, func(o *nf.Operation) { o.Applied = noon(2) })}
 			},
 			request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asPatch}, body: `{}`, status: 200,
-			want: `{"csar_id": "fw2", "parameters": {"pin": "********"}, "labels": {"x": "y"}, "revision": 1, "...": ""}`,
+			want: `{"csar_id": "fw2", "parameters": {"pin": "********"}, "labels": {"x": "y"}, "revision": 2, "...": ""}`,
 		},
 		"Everything": {
 			reason: "null takes away, arrays are replaced, objects are merged", request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asJSON},

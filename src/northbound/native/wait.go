@@ -161,7 +161,7 @@ func (a *API) answerApplied(w http.ResponseWriter, r *http.Request, op nf.Operat
 	// everything is ready. The answer is about what was asked for.
 	if rev := op.Target; rev.Number > 0 {
 		in.Package, in.Inputs, in.Sensitive = rev.Package, rev.Inputs, rev.Sensitive
-		in.Labels, in.Description = rev.Labels, rev.Description
+		in.Labels, in.Description, in.Revision = rev.Labels, rev.Description, rev.Number
 	}
 	out := fromInstance(in)
 	out.Operation, out.Links["operation"] = op.ID, northbound.OperationPath(op.ID)
