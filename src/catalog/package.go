@@ -36,10 +36,12 @@ func (c *Catalog) Upload(ctx context.Context, id string, content io.Reader) (p n
 	if err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
-	if p.Digest, p.Size, err = c.blobs.Put(ctx, blobUser(id), bytes.NewReader(archive), c.cfg.Limits.Archive); err != nil {
+	// Each upload holds the content for itself: one that is being replaced or
+	// removed beside this one lets go of its own hold only.
+	p.ID, p.Upload = id, c.cfg.NewID()
+	if p.Digest, p.Size, err = c.blobs.Put(ctx, holder(p), bytes.NewReader(archive), c.cfg.Limits.Archive); err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
-	p.ID = id
 	p.Created = c.cfg.Clock().UTC()
 	p.Updated = p.Created
 	return c.keep(ctx, p)
@@ -108,10 +110,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 	if err != nil {
 		return p, false, err
 	}
-	if old.Digest != p.Digest {
-		err = c.blobs.Release(ctx, blobUser(p.ID), old.Digest)
-	}
-	return p, false, unlessGone(err)
+	return p, false, unlessGone(c.blobs.Release(ctx, holder(old), old.Digest))
 }
 
 // Package returns one package.
@@ -168,7 +167,7 @@ func (c *Catalog) RemovePackage(ctx context.Context, id string) error {
 	}); err != nil {
 		return err
 	}
-	return unlessGone(c.blobs.Release(ctx, blobUser(id), p.Digest))
+	return unlessGone(c.blobs.Release(ctx, holder(p), p.Digest))
 }
 
-func blobUser(id string) string { return "package/" + id }
+func holder(p nf.Package) string { return "package/" + p.ID + "/" + p.Upload }

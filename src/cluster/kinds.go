@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -52,6 +53,20 @@ func (k kind) path(namespace, name string) []string {
 type kinds struct {
 	by      map[schema.GroupKind][]kind // the preferred version first
 	partial error                       // some groups could not be read
+}
+
+// hidden reports whether a group could not be read.
+func (ks *kinds) hidden(group string) bool {
+	failed, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](ks.partial)
+	if !ok {
+		return false
+	}
+	for gv := range failed.Groups {
+		if gv.Group == group {
+			return true
+		}
+	}
+	return false
 }
 
 // exact returns a kind in the version that is asked for.

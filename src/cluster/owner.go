@@ -99,7 +99,9 @@ func placesOf(targets []target) []place {
 	return slices.CompactFunc(out, func(a, b place) bool { return a.key() == b.key() })
 }
 
-// targetsOf finds the kinds of refs, in whatever version they are served.
+// targetsOf finds the kinds of refs, in whatever version they are served. A kind
+// of a group that cannot be read just now is nf.Unreachable: its objects may
+// well be there.
 func (c *Cluster) targetsOf(ctx context.Context, refs []nf.Ref) ([]target, error) {
 	ks, err := c.lookup(ctx, gvksOf(refs))
 	if err != nil {
@@ -109,6 +111,9 @@ func (c *Cluster) targetsOf(ctx context.Context, refs []nf.Ref) ([]target, error
 	for i, ref := range refs {
 		out[i].ref = ref
 		out[i].kind, out[i].served = ks.any(gvkOf(ref))
+		if !out[i].served && ks.hidden(ref.Group) {
+			return nil, fail(ctx, "read the API of", "cloud region", ks.partial)
+		}
 	}
 	return out, nil
 }

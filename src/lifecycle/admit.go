@@ -38,8 +38,11 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 		Operation: op.ID, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
 	}
 	describe(&in, op.Target)
-	// The instance comes last: its record is what makes the request accepted.
-	err = e.instances.Insert(ctx, in.ID, in)
+	// The region must not go before the operation begins.
+	if err = e.cfg.Catalog.Hold(ctx, p.id, p.region, p.spec.Package); err == nil {
+		// The instance comes last: its record is what makes the request accepted.
+		err = e.instances.Insert(ctx, in.ID, in)
+	}
 	if definite(err) {
 		release()
 	}
@@ -251,10 +254,19 @@ func free(verb string, in nf.Instance) error {
 // discard removes the records of a request that was not accepted after all. It
 // does its best: what it cannot remove now, nothing will ever read.
 func (e *Engine) discard(ctx context.Context, op nf.Operation) {
-	err := errors.Join(unlessGone(e.operations.Delete(ctx, op.ID)), e.dropPlan(ctx, op.Target))
-	if err != nil {
+	if err := errors.Join(e.withdraw(ctx, op), unlessGone(e.operations.Delete(ctx, op.ID))); err != nil {
 		e.cfg.Logger.WarnContext(ctx, "a refused request left records behind", "operation", op.ID, "error", err)
 	}
+}
+
+// withdraw lets go of what was taken for an operation that was never accepted.
+func (e *Engine) withdraw(ctx context.Context, op nf.Operation) error {
+	err := e.dropPlan(ctx, op.Target)
+	if op.Verb != nf.Instantiate {
+		return err // what else it would need is the instance's already
+	}
+	return errors.Join(err, e.releaseNameOf(ctx, op),
+		e.cfg.Catalog.ReleasePackage(ctx, op.Instance, op.Target.Package), e.cfg.Catalog.ReleaseRegion(ctx, op.Instance, op.Region))
 }
 
 // dropPlan lets go of a revision's plan.
@@ -299,8 +311,8 @@ func (p *prepared) preview(ctx context.Context, inventory []nf.Item) (nf.Preview
 	if err != nil {
 		return nf.Preview{}, located(err, p.plan)
 	}
-	for _, ref := range outside(inventory, p.plan) {
-		changes = append(changes, nf.Change{Ref: ref, Action: nf.Deleted})
+	for _, it := range outside(inventory, p.plan) {
+		changes = append(changes, nf.Change{Ref: it.Ref, Action: nf.Deleted})
 	}
 	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings}, nil
 }

@@ -88,6 +88,7 @@ type Engine struct {
 	blobs      store.Blobs
 	queue      *queue
 	feed       *feed
+	stopped    chan struct{} // closed when Run returns
 
 	mu      sync.Mutex
 	running map[string]context.CancelCauseFunc // by operation id
@@ -109,6 +110,7 @@ func New(cfg Config) (*Engine, error) {
 		blobs:      store.NewBlobs(cfg.KV),
 		queue:      newQueue(),
 		feed:       newFeed(),
+		stopped:    make(chan struct{}),
 		running:    map[string]context.CancelCauseFunc{},
 	}, nil
 }
@@ -123,6 +125,9 @@ func (e *Engine) Recover(ctx context.Context) error {
 			return fmt.Errorf("cannot recover instances: %w", err)
 		}
 		known[in.ID] = true
+		if err := e.unbind(ctx, in); err != nil {
+			return fmt.Errorf("cannot recover VNF instance %s: %w", in.ID, err)
+		}
 	}
 	for op, err := range e.operations.All(ctx, "") {
 		if err != nil {
@@ -137,10 +142,29 @@ func (e *Engine) Recover(ctx context.Context) error {
 	return e.sweepNames(ctx, known)
 }
 
+// unbind frees an instance from an operation that will never finish it: one
+// that was given up while a late write of the store still bound the instance.
+func (e *Engine) unbind(ctx context.Context, in nf.Instance) error {
+	if in.Operation == "" {
+		return nil
+	}
+	op, err := e.operations.Get(ctx, in.Operation)
+	if err == nil && !op.State.Final() || err != nil && nf.KindOf(err) != nf.NotFound {
+		return err
+	}
+	_, err = e.instances.Update(ctx, in.ID, func(now *nf.Instance) error {
+		now.Message = "operation " + now.Operation + " was given up"
+		now.Operation, now.State, now.Updated = "", nf.Broken, e.now()
+		return nil
+	})
+	return err
+}
+
 // Run carries out operations until the context ends. Then it starts no more,
 // gives those that run Config.Drain to finish, stops the rest where they are,
-// and returns; a later process resumes them.
+// and returns; a later process resumes them. It is called once.
 func (e *Engine) Run(ctx context.Context) error {
+	defer close(e.stopped)
 	// Operations outlive ctx by the drain time, and no longer.
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)

@@ -26,8 +26,8 @@ func (f *feed) publish(op nf.Operation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, ok := f.topics[op.ID]
-	if !ok {
-		return
+	if !ok || t.published && t.latest.State.Final() {
+		return // nobody listens, or somebody speaks late: the last word has been said
 	}
 	t.latest, t.published = op, true
 	close(t.changed)

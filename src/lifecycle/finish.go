@@ -12,17 +12,21 @@ import (
 // down, and sees to the namespace.
 func (r *run) hold(ctx context.Context) error {
 	rev := r.op.Target
-	if err := r.cfg.Catalog.Hold(ctx, rev.Instance, r.op.Region, rev.Package); err != nil {
-		return err
-	}
+	// The revision comes first: holds are released by what revisions name.
 	if err := r.revisions.Put(ctx, revisionKey(rev.Instance, rev.Number), rev); err != nil {
+		return recordError(err)
+	}
+	if err := r.cfg.Catalog.Hold(ctx, rev.Instance, r.op.Region, rev.Package); err != nil {
 		return recordError(err)
 	}
 	return r.enterNamespace(ctx)
 }
 
-// finish brings the revision into force and unlocks the instance.
+// finish brings the revision into force and unlocks the instance. From here on
+// there is nothing left to cancel or to be late for: an instance that has been
+// let go of must not be undone.
 func (r *run) finish(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	rev := r.op.Target
 	if err := r.releasePackages(ctx, rev.Package); err != nil {
 		return err
@@ -34,11 +38,15 @@ func (r *run) finish(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return r.trim(ctx, rev.Number)
+	if err := r.trim(ctx, rev.Number); err != nil {
+		r.log.WarnContext(ctx, "old revisions are left for the next change to forget", "error", err)
+	}
+	return nil
 }
 
 // finishUndo leaves the instance as it was before the change.
 func (r *run) finishUndo(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	in, err := r.instances.Get(ctx, r.op.Instance)
 	if err != nil {
 		return recordError(err)

@@ -31,21 +31,16 @@ func merge(inventory, items []nf.Item) []nf.Item {
 	return out
 }
 
-// outside returns the inventory's objects that a plan does not have, last stage
-// first.
-func outside(inventory []nf.Item, plan render.Plan) []nf.Ref {
+// outside returns the inventory's entries that a plan does not have.
+func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 	planned := map[string]bool{}
 	for _, obj := range plan.Objects() {
 		planned[refOf(obj).Key()] = true
 	}
-	rest := slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] })
-	slices.SortStableFunc(rest, func(a, b nf.Item) int { return b.Stage - a.Stage })
-	out := make([]nf.Ref, len(rest))
-	for i, it := range rest {
-		out[i] = it.Ref
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] })
 }
+
+func isNamespace(ref nf.Ref) bool { return ref.Group == "" && ref.Kind == "Namespace" }
 
 // itemOf returns the inventory's entry of an object.
 func itemOf(stage int, obj *unstructured.Unstructured) nf.Item {

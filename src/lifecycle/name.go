@@ -77,7 +77,17 @@ func (e *Engine) releaseName(ctx context.Context, in nf.Instance) error {
 	if in.Name == "" {
 		return nil
 	}
-	return unlessGone(e.names.Delete(ctx, reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()))
+	key := reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
+	err := e.names.DeleteIf(ctx, key, func(n reservation) error {
+		if n.Instance != in.ID {
+			return errOver // this is being repeated, and another has the name by now
+		}
+		return nil
+	})
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return unlessGone(err)
 }
 
 // sweepNames gives back the names of instances that do not exist: their

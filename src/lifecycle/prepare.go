@@ -82,10 +82,29 @@ func (e *Engine) render(ctx context.Context, p *prepared, files render.Files, re
 	}
 	p.plan.Warnings = append(p.plan.Warnings, out.Warnings...)
 	p.sensitive = out.Sensitive
+	if v := p.foreignNamespaces(); v != nil {
+		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, v)
+	}
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
 	}
 	return nil
+}
+
+// foreignNamespaces returns a violation for each namespace among the objects
+// that is not the instance's own: others may live there, and nothing of this
+// instance can.
+func (p *prepared) foreignNamespaces() nf.Violations {
+	var out nf.Violations
+	for _, stage := range p.plan.Stages {
+		for _, obj := range stage.Objects {
+			if ref := refOf(obj.Object); isNamespace(ref) && ref.Name != p.namespace {
+				out = append(out, nf.Violation{Field: ref.String(), File: obj.File, Line: obj.Line,
+					Message: fmt.Sprintf("is not the instance's namespace, %q, which is the only one that a package may bring", p.namespace)})
+			}
+		}
+	}
+	return out
 }
 
 func (p *prepared) objects() []*unstructured.Unstructured {

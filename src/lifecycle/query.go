@@ -42,8 +42,8 @@ func (e *Engine) Changes(ctx context.Context, id string) ([]nf.Change, error) {
 }
 
 // Follow yields the operation as it is, and again whenever it changes, until it
-// is final, the loop stops, or the context ends (which is not an error). The
-// caller's context has no part in the operation itself.
+// is final, the loop stops, the context ends (which is not an error), or Run
+// has returned. The caller's context has no part in the operation itself.
 func (e *Engine) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error] {
 	return func(yield func(nf.Operation, error) bool) {
 		leave := e.feed.follow(id)
@@ -56,7 +56,7 @@ func (e *Engine) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, 
 		}
 		for {
 			latest, published, outdated := e.feed.latest(id)
-			if published {
+			if published && !op.State.Final() {
 				op = latest
 			}
 			if !yield(op, nil) || op.State.Final() {
@@ -64,6 +64,8 @@ func (e *Engine) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, 
 			}
 			select {
 			case <-ctx.Done():
+				return
+			case <-e.stopped:
 				return
 			case <-outdated:
 			}

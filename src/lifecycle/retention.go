@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,5 +63,9 @@ func (e *Engine) forgetOperation(ctx context.Context, op nf.Operation) error {
 			return err
 		}
 	}
-	return unlessGone(e.operations.Delete(ctx, op.ID))
+	rev, err := e.revisions.Get(ctx, revisionKey(op.Instance, op.Revision))
+	if nf.KindOf(err) == nf.NotFound || err == nil && rev.Operation != op.ID {
+		err = e.dropPlan(ctx, op.Target) // no revision needs it
+	}
+	return errors.Join(err, unlessGone(e.operations.Delete(ctx, op.ID)))
 }

@@ -141,18 +141,22 @@ func overdue(awaited map[string]nf.Health) error {
 	return nf.E(nf.Timeout, "wait for", "the objects", v)
 }
 
-// prune deletes what is in the inventory and not in the run's plan.
-func (r *run) prune(ctx context.Context) error {
-	in, err := r.instances.Get(ctx, r.op.Instance)
-	if err != nil {
-		return recordError(err)
+// deletion deletes items, from the last stage to the first: one stage must be
+// gone before the one that it was built on goes.
+func (r *run) deletion(verb string, items []nf.Item) []step {
+	var out []step
+	for _, stage := range slices.Backward(stagesOf(items)) {
+		refs := refsOf(items, stage)
+		out = append(out, step{fmt.Sprintf("%s stage %d", verb, stage+1), func(ctx context.Context) error { return r.remove(ctx, refs) }})
 	}
-	return r.remove(ctx, outside(in.Inventory, r.plan))
+	return out
 }
 
 // remove deletes objects and waits until they are gone. Objects that have
-// become somebody else's are let go of.
+// become somebody else's are let go of. The instance's namespace is not for it
+// to delete, whoever brought it: others may live there.
 func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
+	refs = slices.DeleteFunc(slices.Clone(refs), isNamespace)
 	if len(refs) == 0 {
 		return nil
 	}

@@ -63,7 +63,7 @@ func (e *Engine) carry(ctx context.Context, id string) {
 	}
 	switch u := (unrecorded{}); {
 	case errors.Is(err, errOver):
-	case errors.Is(context.Cause(ctx), errShutdown):
+	case errors.Is(context.Cause(ctx), errShutdown) && err != nil:
 		r.log.InfoContext(ctx, "operation interrupted, to be resumed")
 	case errors.As(err, &u):
 		r.log.ErrorContext(ctx, "operation cannot be recorded, to be tried again", "error", err)
@@ -96,25 +96,31 @@ func (r *run) begin(ctx context.Context, id string) error {
 	r.op = op
 	r.log = r.log.With("verb", op.Verb, "instance", op.Instance)
 	r.feed.publish(op)
-	if len(op.Steps) > 0 {
-		return nil
-	}
 	in, err := r.instances.Get(ctx, op.Instance)
-	if nf.KindOf(err) == nf.NotFound || err == nil && in.Operation != op.ID {
+	switch {
+	case err != nil && nf.KindOf(err) != nf.NotFound:
+		return recordError(err)
+	case err == nil && in.Operation == op.ID:
+		return nil
+	case len(op.Steps) == 0:
 		// The process died between recording the operation and accepting it.
-		if op.Verb == nf.Instantiate {
-			err = r.releaseNameOf(ctx, op)
-		}
-		return errors.Join(unlessGone(err), r.dropPlan(ctx, op.Target), r.conclude(ctx, errUnheeded), errOver)
+		err = errors.Join(r.withdraw(ctx, op), r.conclude(ctx, errUnheeded))
+	default:
+		// It has let go of the instance, which may be another's by now: all
+		// that is left to do is to say so.
+		err = r.conclude(ctx, nil)
 	}
-	return recordError(err)
+	if err != nil {
+		return recordError(err)
+	}
+	return errOver
 }
 
 // proceed does the operation's steps and, when one fails, what the request
 // asked for in that case. Somebody who cancels the operation ends the second
 // context; the first ends only with the service.
 func (r *run) proceed(ctx, cancellable context.Context) error {
-	if !r.op.Undoing {
+	if r.op.Failure == nil {
 		err := r.forward(cancellable)
 		if r.unfinished(ctx, err) {
 			return err
@@ -332,9 +338,11 @@ func (r *run) concludeFailure(ctx context.Context, undoing error) error {
 	return r.conclude(ctx, nil)
 }
 
+// recordError marks an error of the store that will pass as one; others, such
+// as a record that is too large, are failures like any.
 func recordError(err error) error {
-	if err == nil || errors.Is(err, errOver) {
-		return err
+	if kind := nf.KindOf(err); kind == nf.Unreachable || kind == nf.Conflict {
+		return unrecorded{err}
 	}
-	return unrecorded{err}
+	return err
 }

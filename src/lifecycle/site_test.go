@@ -106,7 +106,8 @@ func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateReques
 }
 
 // listRenderer renders the packages of these tests, whose id is their content:
-// stages separated by "/", object names by ",": "db/web,svc".
+// stages separated by "/", object names by ",": "db/web,svc". "Kind.name" is an
+// object of another kind than ConfigMap.
 type listRenderer struct{}
 
 func (listRenderer) Check(render.Files) (render.Summary, error) { return render.Summary{}, nil }
@@ -118,8 +119,12 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}
 		for n, name := range strings.Split(stage, ",") {
 			size, _ := in.Inputs.Parameters["size"].(string)
+			kind, bare, other := strings.Cut(name, ".")
+			if !other {
+				kind, bare = "ConfigMap", name
+			}
 			g.Objects = append(g.Objects, render.Object{File: "list", Line: n + 1, Unstructured: &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"size": size},
+				"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": bare}, "data": map[string]any{"size": size},
 			}}})
 		}
 		out.Groups = append(out.Groups, g)

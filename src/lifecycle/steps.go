@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -13,7 +12,7 @@ import (
 func (r *run) steps(ctx context.Context) ([]step, error) {
 	var err error
 	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
-		return nil, err
+		return nil, recordError(err) // it does not dial: what is unreachable is the store
 	}
 	if r.op.Verb == nf.Terminate {
 		return r.removal(ctx, "")
@@ -23,7 +22,11 @@ func (r *run) steps(ctx context.Context) ([]step, error) {
 	}
 	steps := append([]step{{"hold", r.hold}}, r.rollout("")...)
 	if r.op.Verb == nf.Upgrade {
-		steps = append(steps, step{"prune", r.prune})
+		in, err := r.instances.Get(ctx, r.op.Instance)
+		if err != nil {
+			return nil, recordError(err)
+		}
+		steps = append(steps, r.deletion("prune", outside(in.Inventory, r.plan))...)
 	}
 	return append(steps, step{"finish", r.finish}), nil
 }
@@ -46,23 +49,23 @@ func (r *run) undoable(ctx context.Context) (bool, error) {
 func (r *run) undoSteps(ctx context.Context) ([]step, error) {
 	var err error
 	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
-		return nil, err
+		return nil, recordError(err) // it does not dial: what is unreachable is the store
 	}
 	if r.op.Verb == nf.Instantiate {
 		return r.removal(ctx, "undo: ")
 	}
 	in, err := r.instances.Get(ctx, r.op.Instance)
 	if err != nil {
-		return nil, err
+		return nil, recordError(err)
 	}
 	former, err := r.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
 	if err != nil {
-		return nil, err
+		return nil, recordError(err)
 	}
 	if r.plan, err = r.loadPlan(ctx, former.Plan); err != nil {
 		return nil, err
 	}
-	steps := append(r.rollout("undo: "), step{"undo: prune", r.prune})
+	steps := append(r.rollout("undo: "), r.deletion("undo: prune", outside(in.Inventory, r.plan))...)
 	return append(steps, step{"undo: finish", r.finishUndo}), nil
 }
 
@@ -90,13 +93,9 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 		return nil, nil // the process died after the last step and before the operation's end
 	}
 	if err != nil {
-		return nil, err
+		return nil, recordError(err)
 	}
-	var out []step
-	for _, stage := range slices.Backward(stagesOf(in.Inventory)) {
-		name := fmt.Sprintf("%sdelete stage %d", prefix, stage+1)
-		out = append(out, step{name, func(ctx context.Context) error { return r.remove(ctx, refsOf(in.Inventory, stage)) }})
-	}
+	out := r.deletion(prefix+"delete", in.Inventory)
 	return append(out, step{prefix + "leave namespace", r.leaveNamespace}, step{prefix + "forget", r.forget}), nil
 }
 
@@ -104,7 +103,7 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 func (r *run) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
 	encoded, err := r.blobs.ReadAll(ctx, digest)
 	if err != nil {
-		return render.Plan{}, fmt.Errorf("cannot read the plan: %w", err)
+		return render.Plan{}, recordError(fmt.Errorf("cannot read the plan: %w", err))
 	}
 	plan, err := render.Decode(encoded)
 	if err != nil {

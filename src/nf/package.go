@@ -11,6 +11,7 @@ type Package struct {
 	Description string     `json:"description,omitempty"`
 	Kind        string     `json:"kind"`   // the renderer that understands it: "manifest"
 	Digest      string     `json:"digest"` // "sha256:<hex>" of the archive's bytes
+	Upload      string     `json:"upload"` // names the upload that holds the content in the store
 	Size        int64      `json:"size"`   // bytes of the archive
 	MediaType   string     `json:"media_type"`
 	Files       []string   `json:"files"` // what the archive holds, sorted

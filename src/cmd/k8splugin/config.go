@@ -155,7 +155,7 @@ func (c *Config) validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		wrong("listen", "%q is not host:port", c.Listen)
 	}
-	if kind, _, _ := strings.Cut(c.Store, "://"); stores()[kind] == nil {
+	if kind, location, outside := strings.Cut(c.Store, "://"); stores()[kind] == nil || outside && location == "" {
 		wrong("store", "%q is none of etcd, etcd://host:port,… and memory", masked(c.Store))
 	}
 	if c.Data == "" && c.Store == "etcd" {

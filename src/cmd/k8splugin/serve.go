@@ -163,17 +163,14 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 		}
 		return nil
 	})
-	group.Go(func() error {
-		err := s.engine.Run(ctx)
-		cut() // nothing moves any more: requests that wait for an operation need not go on
-		return err
-	})
+	group.Go(func() error { return s.engine.Run(ctx) })
 	group.Go(func() error {
 		<-ctx.Done()
 		s.log.InfoContext(ctx, "k8splugin drains", "within", drain.String())
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain+time.Second)
 		defer cancel()
 		if err := server.Shutdown(deadline); err != nil {
+			cut()
 			return server.Close()
 		}
 		return nil
