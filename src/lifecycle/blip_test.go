@@ -34,7 +34,7 @@ func TestAnOperationThatLetGoIsOnlyConcluded(t *testing.T) {
 		}}
 		e := s.start()
 		e.up(t, "a_b")
-		s.cluster.script("bad", nf.StatusFailed, "CrashLoopBackOff")
+		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
 		keep := change("a_bad", "")
 		keep.OnFailure = nf.Keep
 		broken, err := e.Upgrade(t.Context(), firstID, keep)
@@ -50,6 +50,7 @@ func TestAnOperationThatLetGoIsOnlyConcluded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.end(t, mended)
+		s.cluster.refuse("bad", nil) // whoever applied it now would succeed
 		if broken = e.end(t, broken); broken.State != nf.OperationFailed {
 			t.Errorf("the repeated operation: %s", broken.State)
 		}

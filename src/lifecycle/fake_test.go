@@ -269,6 +269,13 @@ func (c *fakeCluster) script(name string, status nf.Status, message string) {
 	c.touch()
 }
 
+// refuse says what applying an object fails with from now on.
+func (c *fakeCluster) refuse(name string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.applyErr[name] = err
+}
+
 // live returns the names of the objects that exist, sorted.
 func (c *fakeCluster) live() []string {
 	c.mu.Lock()
