@@ -16,6 +16,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 // fixture is a catalog whose clusters answer as their kubeconfig says: "up", or
@@ -23,13 +24,20 @@ import (
 type fixture struct {
 	*catalog.Catalog
 
-	kv     store.KV
-	probes int
+	kv      store.KV
+	probes  int
+	between func(key string) // runs before each write
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{kv: memory.New()}
+	f := &fixture{between: func(string) {}}
+	f.kv = storetest.Failing{KV: memory.New(), Fail: func(method, key string) error {
+		if method == "Put" {
+			f.between(key)
+		}
+		return nil
+	}}
 	ids := 0
 	limits := render.DefaultLimits()
 	limits.Archive = 4096
@@ -246,5 +254,30 @@ func TestBadUploadsAreNotKept(t *testing.T) {
 				t.Errorf("%s: left behind: %v", tc.reason, left)
 			}
 		})
+	}
+}
+
+// TestUploadBesideARemoval plays the removal of a package into the middle of
+// another upload of the same content: what is kept must have its content.
+func TestUploadBesideARemoval(t *testing.T) {
+	f := newFixture(t)
+	ctx := t.Context()
+	if _, _, err := f.Upload(ctx, "p", bytes.NewReader(archive("same"))); err != nil {
+		t.Fatal(err)
+	}
+	removed := false
+	f.between = func(key string) {
+		if !removed && key == "packages/p" { // the content is there, the record is about to be
+			removed = true
+			if err := f.RemovePackage(ctx, "p"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if _, _, err := f.Upload(ctx, "p", bytes.NewReader(archive("same"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Content(ctx, "p"); err != nil || !removed {
+		t.Errorf("the package has lost its content (removed %t): %v", removed, err)
 	}
 }
