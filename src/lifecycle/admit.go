@@ -58,6 +58,11 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 }
 
+// inForce returns what an instance's record says of its revision.
+func inForce(in nf.Instance) nf.Revision {
+	return nf.Revision{Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description}
+}
+
 // describe makes an instance's record speak of a revision.
 func describe(in *nf.Instance, rev nf.Revision) {
 	in.Package, in.PackageDigest = rev.Package, rev.PackageDigest
@@ -72,7 +77,7 @@ func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateReque
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	return p.preview(ctx, nil)
+	return p.preview(ctx, nf.Instance{})
 }
 
 func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*prepared, error) {
@@ -114,7 +119,7 @@ func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRe
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	return p.preview(ctx, in.Inventory)
+	return p.preview(ctx, in)
 }
 
 func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Instance, *prepared, error) {
@@ -305,13 +310,16 @@ func (e *Engine) accept(ctx context.Context, op nf.Operation, err error) (nf.Ope
 // definite reports whether an error says for certain that nothing was written.
 func definite(err error) bool { return err != nil && nf.KindOf(err) != nf.Unreachable }
 
-// preview compares the plan with the region, and adds what would be pruned.
-func (p *prepared) preview(ctx context.Context, inventory []nf.Item) (nf.Preview, error) {
+// preview compares the plan with the region, and adds what would be pruned from
+// the present instance.
+func (p *prepared) preview(ctx context.Context, in nf.Instance) (nf.Preview, error) {
+	secrets := secretsOf(nf.Revision{Inputs: p.spec.Inputs, Sensitive: p.sensitive}, inForce(in))
 	changes, err := p.cluster.Diff(ctx, p.id, p.objects())
 	if err != nil {
-		return nf.Preview{}, located(err, p.plan)
+		return nf.Preview{}, secrets.error(located(err, p.plan))
 	}
-	for _, it := range outside(inventory, p.plan) {
+	secrets.changes(changes)
+	for _, it := range outside(in.Inventory, p.plan) {
 		changes = append(changes, nf.Change{Ref: it.Ref, Action: nf.Deleted})
 	}
 	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings}, nil

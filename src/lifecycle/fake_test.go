@@ -29,6 +29,7 @@ type fakeCluster struct {
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
 	preflight   error
+	diff        []nf.Field        // of every object
 	unreachable error             // returned by everything
 	before      func(call string) // runs before each call is served
 }
@@ -107,7 +108,7 @@ func (c *fakeCluster) Diff(ctx context.Context, _ string, objects []*unstructure
 	defer leave()
 	var out []nf.Change
 	for _, obj := range objects {
-		out = append(out, nf.Change{Ref: refOf(obj), Action: c.action(obj)})
+		out = append(out, nf.Change{Ref: refOf(obj), Action: c.action(obj), Fields: slices.Clone(c.diff)})
 	}
 	return out, nil
 }
@@ -274,6 +275,14 @@ func (c *fakeCluster) refuse(name string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.applyErr[name] = err
+}
+
+// lose takes an object away, as somebody else would.
+func (c *fakeCluster) lose(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.objects, func(_ string, o *fakeObject) bool { return o.object.GetName() == name })
+	c.touch()
 }
 
 // live returns the names of the objects that exist, sorted.

@@ -48,7 +48,7 @@ func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
 		return nil, err
 	}
 	if err := p.cluster.Preflight(ctx, t.id, t.namespace, p.objects()); err != nil {
-		return nil, located(err, p.plan)
+		return nil, secretsOf(nf.Revision{Inputs: t.spec.Inputs, Sensitive: p.sensitive}).error(located(err, p.plan))
 	}
 	if p.encoded, err = render.Encode(p.plan); err != nil {
 		return nil, fmt.Errorf("cannot encode the plan: %w", err)

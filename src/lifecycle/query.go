@@ -95,7 +95,9 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets := secretsOf(inForce(in))
 	for i := range health {
+		health[i].Message = secrets.text(health[i].Message)
 		if in.Inventory[i].Passing {
 			health[i] = passed(health[i])
 		}

@@ -116,6 +116,8 @@ func (r *run) await(ctx context.Context, w wait) error {
 			delete(awaited, key)
 		case health.Status == nf.StatusFailed && wanted == nf.Current:
 			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: health.Message}})
+		case health.Status == nf.Absent && wanted == nf.Current:
+			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: "has been deleted by somebody else"}})
 		case known || wanted == nf.Current:
 			awaited[key] = health // also one that was Current and is no longer
 		}

@@ -19,6 +19,7 @@ type run struct {
 	cluster Cluster
 	plan    render.Plan // what the operation brings about; zero for terminate
 	log     *slog.Logger
+	secrets secrecy               // of the revision that it brings about, and of the one in force
 	pending []func(*nf.Operation) // edits that go into the next write
 }
 
@@ -101,6 +102,7 @@ func (r *run) begin(ctx context.Context, id string) error {
 	case err != nil && nf.KindOf(err) != nf.NotFound:
 		return recordError(err)
 	case err == nil && in.Operation == op.ID:
+		r.secrets = secretsOf(op.Target, inForce(in))
 		return nil
 	case len(op.Steps) == 0:
 		// The process died between recording the operation and accepting it.
@@ -265,6 +267,7 @@ func (r *run) save(ctx context.Context, edit func(*nf.Operation)) error {
 
 // progress tells followers how far the current step is, without writing it.
 func (r *run) progress(current, objects int, message string) {
+	message = r.secrets.text(message)
 	edit := func(op *nf.Operation) {
 		if n := len(op.Steps); n > 0 {
 			op.Steps[n-1].Current, op.Steps[n-1].Objects, op.Steps[n-1].Message = current, objects, message
@@ -278,7 +281,7 @@ func (r *run) progress(current, objects int, message string) {
 // fail records why the operation did not succeed, and whether it is undone.
 func (r *run) fail(ctx context.Context, cause error) error {
 	ctx = context.WithoutCancel(ctx) // the deadline may be what failed
-	failure := nf.FailureOf(r.current(), cause)
+	failure := nf.FailureOf(r.current(), r.secrets.error(cause))
 	r.log.WarnContext(ctx, "operation failed", "step", failure.Step, "kind", failure.Kind, "error", failure.Message, "on_failure", r.op.OnFailure)
 	undo, err := r.undoable(ctx)
 	if err != nil {
@@ -326,7 +329,7 @@ func endOf(op nf.Operation) nf.OperationState {
 func (r *run) concludeFailure(ctx context.Context, undoing error) error {
 	ctx = context.WithoutCancel(ctx) // the operation's last word
 	message := r.op.Failure.Message
-	if undoing != nil {
+	if undoing = r.secrets.error(undoing); undoing != nil {
 		r.log.ErrorContext(ctx, "operation could not be undone", "step", r.current(), "error", undoing)
 		message = fmt.Sprintf("%s; undoing it failed in step %q: %s", message, r.current(), undoing)
 		r.note(func(op *nf.Operation) { op.Failure.Message = message })

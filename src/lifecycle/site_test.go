@@ -114,6 +114,9 @@ func (listRenderer) Check(render.Files) (render.Summary, error) { return render.
 
 func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, error) {
 	var out render.Output
+	if _, ok := in.Inputs.Parameters["secret"]; ok {
+		out.Sensitive = []string{"secret"}
+	}
 	previous := []string{}
 	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
 		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}

@@ -1,6 +1,10 @@
 package nf
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // Spec is what a caller may decide about an instance, and change later.
 type Spec struct {
@@ -62,7 +66,34 @@ func (o Options) Validate() error { return invalid("use", "options", o.violation
 func (s Spec) violations() Violations {
 	v := CheckID("csar_id", s.Package)
 	v = append(v, CheckLabels("labels", s.Labels)...)
+	v = append(v, checkNumbers("parameters", s.Inputs.Parameters)...)
+	v = append(v, checkNumbers("network_parameters", s.Inputs.Network)...)
+	for i, answers := range s.Inputs.OOF {
+		v = append(v, checkNumbers(fmt.Sprintf("oof_parameters[%d]", i), answers)...)
+	}
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
+}
+
+// checkNumbers returns a violation for each whole number that is too large to
+// have come through JSON with all its digits.
+func checkNumbers(field string, value any) Violations {
+	const exact = 1 << 53
+	var out Violations
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			out = append(out, checkNumbers(field+"."+key, inner)...)
+		}
+	case []any:
+		for i, inner := range v {
+			out = append(out, checkNumbers(fmt.Sprintf("%s[%d]", field, i), inner)...)
+		}
+	case float64:
+		if math.Abs(v) >= exact && v == math.Trunc(v) {
+			out = Violations{{Field: field, Message: "is a whole number of more than 53 bits, whose last digits may be lost; give it as a text"}}
+		}
+	}
+	return out
 }
 
 func (o Options) violations() Violations {
