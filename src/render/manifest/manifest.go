@@ -90,12 +90,12 @@ type document struct {
 
 // load reads a whole package; the metadata alone if that is wrong.
 func load(files render.Files, r *report) *pack {
-	rd := &reader{report: r, uses: map[string]place{}}
+	rd := &reader{report: r, uses: map[string]place{}, verbatim: true}
 	p := &pack{uses: rd.uses, meta: readMetadata(files, rd)}
 	if !r.ok() {
 		return p
 	}
-	rd.templates = true
+	rd.templates, rd.verbatim = true, false
 	named := map[string]place{p.meta.at.file: p.meta.at}
 	for _, g := range p.meta.groups {
 		var documents []document

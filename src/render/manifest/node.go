@@ -73,6 +73,7 @@ func (n *node) measure() {
 type reader struct {
 	report    *report
 	templates bool             // whether strings may have variables
+	verbatim  bool             // whether keys are as they are written
 	uses      map[string]place // variable → where it is used first
 	size      int              // of all that has been read, aliases written out
 	searched  int              // how many bytes have been parsed again to find errors

@@ -168,17 +168,18 @@ func (c converter) merged(y *yaml.Node) []*node {
 }
 
 // key converts a mapping's key. As for kubectl, one that is a number or a
-// boolean is its text.
+// boolean is its text; in metadata, which is not for kubectl, a key is as it is
+// written, so that a variable may be called n or on.
 func (c converter) key(y *yaml.Node) *node {
 	n := c.convert(y)
 	if n.kind != scalar || n.value == nil {
 		return c.wrong(y, "a key must be a text")
 	}
 	key := newScalar(c.at(y), n.text, n.value)
-	if _, isText := n.value.(string); !isText {
+	if _, isText := n.value.(string); !isText && !c.verbatim {
 		key.text = textOf(n.value)
-		key.value = key.text
 	}
+	key.value = key.text
 	key.style, key.parts = quoted, n.parts
 	return key
 }
