@@ -77,6 +77,10 @@ func (e *Error) Error() string {
 	switch {
 	case e.Err != nil:
 		b.WriteString(": " + e.Err.Error())
+	case e.Kind == NotFound:
+		b.WriteString(": it does not exist")
+	case e.Kind == Exists:
+		b.WriteString(": it exists already")
 	case e.Kind != Internal:
 		b.WriteString(": " + e.Kind.String())
 	}

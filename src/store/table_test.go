@@ -92,7 +92,7 @@ func TestTableErrors(t *testing.T) {
 			if op != "insert" && op != "put" {
 				err = call(ctx, table, "x")
 				wantKind(t, "there is no record", err, nf.NotFound)
-				if want := "cannot " + strings.TrimSuffix(op, "if") + ` test record "x": not-found`; err != nil && err.Error() != want {
+				if want := "cannot " + strings.TrimSuffix(op, "if") + ` test record "x": it does not exist`; err != nil && err.Error() != want {
 					t.Errorf("the error says %q, want %q", err, want)
 				}
 			}

@@ -103,7 +103,7 @@ func TestPackages(t *testing.T) {
 		"Get":       {reason: "a package is read", request: "GET /v1/packages/firewall", status: 200, want: pkg},
 		"GetMissing": {
 			reason: "no package, no answer", request: "GET /v1/packages/other",
-			status: 404, want: problem("not-found", `"instance": "/v1/packages/other", "status": 404, "detail": "cannot get package other: not-found"`),
+			status: 404, want: problem("not-found", `"instance": "/v1/packages/other", "status": 404, "detail": "cannot get package other: it does not exist"`),
 		},
 		"ContentMissing": {reason: "no package, no content", request: "GET /v1/packages/other/content", status: 404, want: problem("not-found")},
 		"ContentKnown": {

@@ -56,7 +56,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.keep(r, key)
 	a, ok := s.replies[key]
 	if !ok {
-		a = problemReply(404, `{"title":"There is no such thing","detail":"cannot get it: not-found","kind":"not-found"}`)
+		a = problemReply(404, `{"title":"There is no such thing","detail":"cannot get it: it does not exist","kind":"not-found"}`)
 	}
 	if a.media == "" {
 		a.media = "application/json"
