@@ -44,6 +44,23 @@ func TestUpgradePrunesWhatWentAway(t *testing.T) {
 	})
 }
 
+func TestPruneGoesStageByStage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		first := e.up(t, "a_b_c-d")
+		op, err := e.Upgrade(t.Context(), first.Instance, change("a", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, op)
+		// What a stage was built on goes after it.
+		if diff := cmp.Diff([]string{"delete [c d]", "delete [b]"}, s.cluster.asked("delete")); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestFailedUpgradeGoesBackToTheFormerRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
