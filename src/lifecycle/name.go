@@ -59,6 +59,8 @@ func (e *Engine) reserveName(ctx context.Context, t target) (release func(), err
 	}, nil
 }
 
+var errAnothers = errors.New("another instance has the name by now")
+
 // releaseNameOf gives back the name of an instance whose request was never
 // accepted.
 func (e *Engine) releaseNameOf(ctx context.Context, op nf.Operation) error {
@@ -80,11 +82,11 @@ func (e *Engine) releaseName(ctx context.Context, in nf.Instance) error {
 	key := reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
 	err := e.names.DeleteIf(ctx, key, func(n reservation) error {
 		if n.Instance != in.ID {
-			return errOver // this is being repeated, and another has the name by now
+			return errAnothers // this is being repeated
 		}
 		return nil
 	})
-	if errors.Is(err, errOver) {
+	if errors.Is(err, errAnothers) {
 		return nil
 	}
 	return unlessGone(err)

@@ -93,9 +93,9 @@ func assemble(ctx context.Context, cfg Config, db database, log *slog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
-	meter := newMeter()
+	meter, pool := newMeter(), cluster.New(cluster.PoolConfig{})
 	engine, err := lifecycle.New(lifecycle.Config{
-		KV: db, Catalog: cat, Renderers: renderers(), Open: clusters(cat), NewID: newID,
+		KV: db, Catalog: cat, Renderers: renderers(), Open: clusters(cat, pool), NewID: newID,
 		Logger:  slog.New(traced{log.Handler()}),
 		Workers: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Finished: meter.finished,
@@ -107,7 +107,7 @@ func assemble(ctx context.Context, cfg Config, db database, log *slog.Logger) (*
 		return nil, err
 	}
 	api, err := native.New(native.Config{
-		Regions: cat, Packages: cat, Instances: engine, Inspector: engine, Operations: engine, Wait: cfg.SyncWait,
+		Regions: regions{cat, pool}, Packages: cat, Instances: engine, Inspector: engine, Operations: engine, Wait: cfg.SyncWait,
 	})
 	if err != nil {
 		return nil, err
@@ -126,9 +126,25 @@ func assemble(ctx context.Context, cfg Config, db database, log *slog.Logger) (*
 	return &service{engine: engine, handler: handler, log: log}, nil
 }
 
+// regions are the catalog's, and the connections to them: those of a region that
+// is removed go with it, and its credentials with them.
+type regions struct {
+	*catalog.Catalog
+
+	pool *cluster.Pool
+}
+
+// RemoveRegion implements native.Regions.
+func (r regions) RemoveRegion(ctx context.Context, id string) error {
+	if err := r.Catalog.RemoveRegion(ctx, id); err != nil {
+		return err
+	}
+	r.pool.Forget(id)
+	return nil
+}
+
 // clusters opens the clusters of registered regions.
-func clusters(cat *catalog.Catalog) lifecycle.OpenCluster {
-	pool := cluster.New(cluster.PoolConfig{})
+func clusters(cat *catalog.Catalog, pool *cluster.Pool) lifecycle.OpenCluster {
 	return func(ctx context.Context, id string) (lifecycle.Cluster, error) {
 		region, err := cat.Region(ctx, id)
 		if err != nil {
