@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Kind says what sort of failure an error is. Callers branch on kinds, never on
@@ -12,18 +13,21 @@ type Kind int
 
 // The kinds of failure.
 const (
-	Internal    Kind = iota // a defect or an unexpected failure of our own
-	Invalid                 // the input is wrong; Violations say where
-	NotFound                // the named thing does not exist
-	Exists                  // the name is taken
-	Conflict                // the state of something else forbids it
-	Busy                    // another operation is running on the instance
-	Unreachable             // a region or the store cannot be talked to
-	Unsupported             // the region does not know the kind or version
-	TooLarge                // a limit on size or number is exceeded
-	Failed                  // the region accepted the objects but they did not work
-	Timeout                 // a deadline passed
-	Cancelled               // somebody asked to stop
+	Internal        Kind = iota // a defect or an unexpected failure of our own
+	Invalid                     // the input is wrong; Violations say where
+	NotFound                    // the named thing does not exist
+	Exists                      // the name is taken
+	Conflict                    // the state of something else forbids it
+	Busy                        // another operation is running on the instance
+	Unreachable                 // a region or the store cannot be talked to
+	Unsupported                 // the region does not know the kind or version
+	TooLarge                    // a limit on size or number is exceeded
+	Failed                      // the region accepted the objects but they did not work
+	Timeout                     // a deadline passed
+	Cancelled                   // somebody asked to stop
+	Unauthenticated             // nobody knows who asks
+	Forbidden                   // he who asks may not
+	TooMany                     // he who asks does so too often
 )
 
 // String returns the kind's stable name, as it appears in logs and records.
@@ -52,6 +56,7 @@ var kindNames = [...]string{
 	Internal: "internal", Invalid: "invalid", NotFound: "not-found", Exists: "exists",
 	Conflict: "conflict", Busy: "busy", Unreachable: "unreachable", Unsupported: "unsupported",
 	TooLarge: "too-large", Failed: "failed", Timeout: "timeout", Cancelled: "cancelled",
+	Unauthenticated: "unauthenticated", Forbidden: "forbidden", TooMany: "too-many",
 }
 
 // Error is a failure that a caller may branch on.
@@ -62,7 +67,9 @@ type Error struct {
 	Reason  string // a stable word that narrows the kind: "dns", "tls", "unauthorized"; may be empty
 	Err     error  // the cause; may be nil
 
-	Operation string // the operation that is in the way, of a Busy error
+	Operation string        // the operation that is in the way, of a Busy error
+	Confirm   string        // what a request must bring to be granted after all, of a Conflict with reason "confirm"
+	After     time.Duration // when it is worth trying again, of a Busy, Unreachable or TooMany error; 0: unknown
 }
 
 // E returns an Error of the kind: it cannot op subject, because of cause.
@@ -124,6 +131,30 @@ func OperationOf(err error) string {
 		err = e.Err
 	}
 	return ""
+}
+
+// ConfirmOf returns what would confirm the request that an error refuses, or "".
+func ConfirmOf(err error) string {
+	var e *Error
+	for errors.As(err, &e) {
+		if e.Confirm != "" {
+			return e.Confirm
+		}
+		err = e.Err
+	}
+	return ""
+}
+
+// AfterOf returns when it is worth trying again, or 0.
+func AfterOf(err error) time.Duration {
+	var e *Error
+	for errors.As(err, &e) {
+		if e.After > 0 {
+			return e.After
+		}
+		err = e.Err
+	}
+	return 0
 }
 
 // Violation is one thing that is wrong with an input: where, and what.

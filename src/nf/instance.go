@@ -25,8 +25,9 @@ type Instance struct {
 	Description   string            `json:"description,omitempty"`
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
-	Package       string            `json:"package"`        // the csar_id
-	PackageDigest string            `json:"package_digest"` // content that Revision was made from
+	Project       string            `json:"project,omitempty"` // the tenant; empty: DefaultProject
+	Package       string            `json:"package"`           // the csar_id
+	PackageDigest string            `json:"package_digest"`    // content that Revision was made from
 	Inputs        Inputs            `json:"inputs"`
 	Sensitive     []string          `json:"sensitive,omitempty"` // names of inputs that are masked when shown
 	Labels        map[string]string `json:"labels,omitempty"`
@@ -36,6 +37,7 @@ type Instance struct {
 	Newest        int               `json:"newest"`              // the highest revision that was ever begun
 	Inventory     []Item            `json:"inventory"`           // every object that exists or may exist because of us
 	Operation     string            `json:"operation,omitempty"` // the operation that is changing the instance: the lock
+	Claim         string            `json:"claim,omitempty"`     // that operation's claim: who has another one may not write
 	LastOperation string            `json:"last_operation"`
 	Created       time.Time         `json:"created"`
 	Updated       time.Time         `json:"updated"`
@@ -77,8 +79,9 @@ type Revision struct {
 	Sensitive     []string          `json:"sensitive,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	Description   string            `json:"description,omitempty"`
-	Plan          string            `json:"plan"`      // digest of the stored plan
-	Operation     string            `json:"operation"` // that made it
+	Plan          string            `json:"plan"`               // digest of the stored plan
+	Operation     string            `json:"operation"`          // that made it
+	Restores      int               `json:"restores,omitempty"` // the revision that it is a return to
 	Created       time.Time         `json:"created"`
 }
 
@@ -175,7 +178,9 @@ const (
 	Configured Action = "configured"
 	Unchanged  Action = "unchanged"
 	Deleted    Action = "deleted"
-	Kept       Action = "kept" // left in place on purpose; Message says why
+	Kept       Action = "kept"      // left in place on purpose; Message says why
+	Orphaned   Action = "orphaned"  // left in place, and nobody's from now on
+	Recreated  Action = "recreated" // deleted and made again, because a field cannot be changed
 )
 
 // Change is what an operation did, or would do, to one object.

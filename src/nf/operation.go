@@ -13,14 +13,24 @@ type Operation struct {
 	Instance  string         `json:"instance"`
 	Region    string         `json:"region"`
 	Namespace string         `json:"namespace"`
+	Project   string         `json:"project,omitempty"`
 	Verb      Verb           `json:"verb"`
 	State     OperationState `json:"state"`
 	Revision  int            `json:"revision,omitempty"` // the revision it brings into force; 0 for terminate
 	Target    Revision       `json:"target,omitzero"`    // what it brings into force; zero for terminate
 	OnFailure OnFailure      `json:"on_failure,omitempty"`
-	Undoing   bool           `json:"undoing,omitempty"` // the change failed and is being taken back
-	Cancel    bool           `json:"cancel,omitempty"`  // somebody asked to stop
-	Steps     []Step         `json:"steps"`             // in the order they run; the last is the current one
+	Undoing   bool           `json:"undoing,omitempty"`  // the change failed and is being taken back
+	Cancel    bool           `json:"cancel,omitempty"`   // somebody asked to stop
+	Orphan    bool           `json:"orphan,omitempty"`   // of terminate: the objects stay, and are nobody's
+	Patient   bool           `json:"patient,omitempty"`  // a region that is away is waited for beyond the deadline
+	Repeats   string         `json:"repeats,omitempty"`  // the failed operation that this one tries again
+	Request   RequestKey     `json:"request,omitzero"`   // under which its client asked for it
+	Trace     string         `json:"trace,omitempty"`    // W3C traceparent of the request that began it
+	Claim     string         `json:"claim,omitempty"`    // the token of the replica that runs it: whoever has another one has lost it
+	Attempts  int            `json:"attempts,omitempty"` // how many replicas have begun it
+	Waiting   *Wait          `json:"waiting,omitempty"`  // for the region; nil when it does not
+	UndoBy    time.Time      `json:"undo_by,omitzero"`   // the undo's own deadline
+	Steps     []Step         `json:"steps"`              // in the order they run; the last is the current one
 	Failure   *Failure       `json:"failure,omitempty"`
 	Warnings  []string       `json:"warnings,omitempty"`
 	Accepted  time.Time      `json:"accepted"`
@@ -30,6 +40,13 @@ type Operation struct {
 	Deadline  time.Time      `json:"deadline"`
 }
 
+// Wait is what an operation waits for before it can go on.
+type Wait struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason,omitempty"` // "tcp", "timeout", "unauthorized", "breaker", …
+	For    string    `json:"for"`              // in words
+}
+
 // Verb is what an operation does.
 type Verb string
 
@@ -37,6 +54,7 @@ type Verb string
 const (
 	Instantiate Verb = "instantiate"
 	Upgrade     Verb = "upgrade"
+	Rollback    Verb = "rollback"
 	Terminate   Verb = "terminate"
 )
 

@@ -15,8 +15,9 @@ type Region struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Kubeconfig  Secret            `json:"kubeconfig"`
-	Probe       Probe             `json:"probe"`           // what the last successful probe saw
-	Users       []string          `json:"users,omitempty"` // ids of the instances that hold the region, sorted
+	Probe       Probe             `json:"probe"`            // what the last successful probe saw
+	Users       []string          `json:"users,omitempty"`  // ids of the instances that hold the region, sorted
+	Request     RequestKey        `json:"request,omitzero"` // under which its client registered it
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
 }
@@ -31,6 +32,54 @@ type Probe struct {
 	Version string    `json:"version"` // "v1.37.1"
 	APIs    []string  `json:"apis"`    // group/versions that it serves, sorted: "apps/v1"
 	Time    time.Time `json:"time"`
+}
+
+// RegionState is how a region is doing, as one replica of the service sees it.
+// It is measured, never stored.
+type RegionState struct {
+	Condition  RegionCondition
+	Reason     string // narrows a condition that is not good: "tcp", "dns", "tls", "timeout", "unauthorized", "unavailable"
+	Message    string
+	Since      time.Time // of the condition
+	Checked    time.Time // when the region was last asked; zero: never
+	Breaker    BreakerState
+	Retry      time.Time // when an open breaker lets the next request through
+	Credential Credential
+}
+
+// RegionCondition says whether a region can be worked with.
+type RegionCondition string
+
+// The conditions of a region.
+const (
+	RegionUnknown     RegionCondition = "unknown" // not asked yet
+	RegionAvailable   RegionCondition = "available"
+	RegionExpiring    RegionCondition = "expiring" // available, but its credential will expire soon
+	RegionUnreachable RegionCondition = "unreachable"
+)
+
+// BreakerState says whether requests to a region are let through.
+type BreakerState string
+
+// The states of a region's circuit breaker.
+const (
+	BreakerClosed   BreakerState = "closed"    // they are
+	BreakerHalfOpen BreakerState = "half-open" // one is, to see whether the region is back
+	BreakerOpen     BreakerState = "open"      // none is
+)
+
+// Credential is what a kubeconfig authenticates with, without the secret.
+type Credential struct {
+	Kind    string    // "client-certificate", "token" or "basic"; empty: none
+	Expires time.Time // zero: never, or unknown
+}
+
+// Holding is an instance's hold on a region, on a package, or on both: an empty
+// name is none.
+type Holding struct {
+	Instance string
+	Region   string
+	Package  string
 }
 
 // Hold adds a user to a sorted set of users. Holding twice is holding once.

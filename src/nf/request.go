@@ -19,6 +19,7 @@ type InstantiateRequest struct {
 	Spec
 
 	Region    string
+	Project   string // DefaultProject when empty
 	Namespace string // "default" when empty
 	Name      string // unique in its region and namespace when given
 	Options
@@ -32,16 +33,46 @@ type UpgradeRequest struct {
 	Options
 }
 
+// RollbackRequest asks for the return to a kept revision of an instance.
+type RollbackRequest struct {
+	Revision int // 0: the one before that in force
+	Options
+}
+
+// TerminateRequest asks for the removal of an instance.
+type TerminateRequest struct {
+	Orphan bool // leave the objects in place, as nobody's
+	Options
+}
+
 // Options say how an operation is carried out.
 type Options struct {
 	OnFailure OnFailure     // Undo when empty
 	Timeout   time.Duration // of the whole operation; the engine's default when 0
+	Patient   bool          // wait for a region that is away, beyond the deadline
+	Confirm   string        // what a refusal with reason "confirm" asked for
+	Key       RequestKey    // makes repeating the request harmless
+	Trace     string        // W3C traceparent of the request; empty: none
+}
+
+// RequestKey is what a client names a request by, so that it can be repeated
+// when its answer was lost. The zero value is no key.
+type RequestKey struct {
+	Client string `json:"client,omitempty"` // who chose the key; keys of two clients never meet
+	Key    string `json:"key,omitempty"`    // the Idempotency-Key header
+	Digest string `json:"digest,omitempty"` // of what was asked: another request under the same key is refused
+}
+
+// Same reports whether both are the same key of the same client.
+func (k RequestKey) Same(o RequestKey) bool {
+	return k.Key != "" && k.Key == o.Key && k.Client == o.Client
 }
 
 // Preview is what a request would do.
 type Preview struct {
 	Changes  []Change
 	Warnings []string
+	Confirm  string // what the request will have to bring; empty when it needs no confirmation
 }
 
 // Validate returns nf.Invalid with a violation for every field that is wrong.
@@ -49,6 +80,9 @@ type Preview struct {
 func (r InstantiateRequest) Validate() error {
 	v := CheckID("cloud_region_id", r.Region)
 	v = append(v, CheckNamespace("namespace", r.Namespace)...)
+	if r.Project != "" {
+		v = append(v, CheckID("project", r.Project)...)
+	}
 	if r.Name != "" {
 		v = append(v, CheckID("vnf_instance_name", r.Name)...)
 	}

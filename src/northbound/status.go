@@ -24,6 +24,10 @@ var outcomes = map[nf.Kind]struct {
 	nf.Failed:      {http.StatusFailedDependency, "It was applied but did not work"},
 	nf.Timeout:     {http.StatusGatewayTimeout, "A deadline passed"},
 	nf.Cancelled:   {http.StatusConflict, "Somebody asked to stop it"},
+
+	nf.Unauthenticated: {http.StatusUnauthorized, "Nobody knows who asks"},
+	nf.Forbidden:       {http.StatusForbidden, "It is not allowed"},
+	nf.TooMany:         {http.StatusTooManyRequests, "Too many requests"},
 }
 
 // Status returns the HTTP status of an error.
