@@ -9,8 +9,9 @@ import (
 // transaction over several keys, so that every database can be one.
 //
 // Keys are non-empty, at most 512 bytes, of printable ASCII; values are at most
-// MaxValue bytes. A key or value that is out of bounds is nf.Invalid or
-// nf.TooLarge. Implementations are safe for concurrent use, do not share memory
+// MaxStored bytes in a driver, and less in a KV that adds to them on their way
+// to one. A key or value that is out of bounds is nf.Invalid or nf.TooLarge.
+// Implementations are safe for concurrent use, do not share memory
 // with the caller, and return nf.NotFound, nf.Exists, nf.Conflict,
 // nf.Unreachable (the database does not answer, or the context ended), nf.Invalid
 // and nf.TooLarge, and no other kind.
@@ -38,9 +39,12 @@ type KV interface {
 	Close() error
 }
 
-// MaxValue is the size that every KV accepts for one value: etcd refuses
-// requests above 1.5 MiB by default, and a request carries more than the value.
-const MaxValue = 1 << 20
+// The sizes of one value: etcd refuses requests above 1.5 MiB by default, and a
+// request carries more than the value.
+const (
+	MaxValue  = 1 << 20          // what every KV accepts, and what its users keep to
+	MaxStored = MaxValue + 4<<10 // what a driver accepts: there is room for a seal
+)
 
 // Revision is the version of one key. It changes with each write, and a key
 // that was deleted and made again never gets an old one back.

@@ -33,11 +33,18 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// CheckValue returns nf.TooLarge unless every KV accepts the value.
+// CheckValue returns nf.TooLarge unless every driver accepts the value. It is
+// for drivers.
 func CheckValue(key string, value []byte) error {
-	if len(value) > MaxValue {
+	return CheckSize(key, value, MaxStored)
+}
+
+// CheckSize returns nf.TooLarge when the value has more bytes than the limit. It
+// is for those who let through less than a driver does.
+func CheckSize(key string, value []byte, limit int) error {
+	if len(value) > limit {
 		return nf.E(nf.TooLarge, "write", "key "+strconv.Quote(key),
-			fmt.Errorf("the value has %d bytes, and %d is the limit", len(value), MaxValue))
+			fmt.Errorf("the value has %d bytes, and %d is the limit", len(value), limit))
 	}
 	return nil
 }

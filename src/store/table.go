@@ -139,7 +139,7 @@ func (t Table[T]) change(ctx context.Context, op, id string, decide func(*T) (re
 
 // swap puts the value in the place of the entry, if that changes anything.
 func (t Table[T]) swap(ctx context.Context, e Entry, v T) error {
-	raw, err := json.Marshal(v)
+	raw, err := encode(e.Key, v)
 	if err != nil || bytes.Equal(raw, e.Value) {
 		return err
 	}
@@ -166,12 +166,23 @@ func (t Table[T]) write(ctx context.Context, op, id string, v T, expected Revisi
 	if err != nil {
 		return t.fail(op, id, err)
 	}
-	raw, err := json.Marshal(v)
+	raw, err := encode(key, v)
 	if err != nil {
 		return t.fail(op, id, err)
 	}
 	_, err = t.kv.Put(ctx, key, raw, expected)
 	return t.fail(op, id, err)
+}
+
+// encode returns what is kept of a value. A record that is too large for some
+// KV is too large for every one: a driver alone would accept it, and could not
+// be sealed any more.
+func encode(key string, v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return raw, CheckSize(key, raw, MaxValue)
 }
 
 func (t Table[T]) decode(e Entry) (T, error) {

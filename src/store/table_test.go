@@ -102,6 +102,26 @@ func TestTableErrors(t *testing.T) {
 	wantKind(t, "the database is down", err, nf.Unreachable)
 }
 
+// TestTableLimit has a driver that would accept more: a record keeps to what
+// every store accepts, so that it can be sealed.
+func TestTableLimit(t *testing.T) {
+	onEach(t, func(t *testing.T, kv store.KV) {
+		const frame = len(`""`)
+		ctx, table := t.Context(), store.NewTable[string](kv, "texts/", "text")
+		largest := strings.Repeat("x", store.MaxValue-frame)
+		must(t, table.Insert(ctx, "a", largest))
+		wantKind(t, "one byte above the limit", table.Insert(ctx, "b", largest+"x"), nf.TooLarge)
+		wantKind(t, "one byte above the limit", table.Put(ctx, "a", largest+"x"), nf.TooLarge)
+		_, err := table.Update(ctx, "a", func(s *string) error { *s += "x"; return nil })
+		wantKind(t, "one byte above the limit", err, nf.TooLarge)
+		got, err := table.List(ctx, "")
+		must(t, err)
+		if len(got) != 1 || got[0] != largest {
+			t.Errorf("%d records are there after writes that were refused, want the first, unchanged", len(got))
+		}
+	})
+}
+
 func TestTableSpoiled(t *testing.T) {
 	kv := memory.New()
 	table := records(kv)

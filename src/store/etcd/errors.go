@@ -16,7 +16,10 @@ func translate(ctx context.Context, op, subject string, err error) error {
 		return nil
 	}
 	if ended := ctx.Err(); ended != nil {
-		return nf.E(nf.Unreachable, op, subject, ended)
+		if !errors.Is(err, ended) {
+			err = ended
+		}
+		return nf.E(nf.Unreachable, op, subject, err)
 	}
 	kind, reason := nf.Unreachable, ""
 	switch {
@@ -26,7 +29,8 @@ func translate(ctx context.Context, op, subject string, err error) error {
 		reason = "no-space"
 	case errors.Is(err, rpctypes.ErrCompacted):
 		reason = "compacted"
-	case errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken), errors.Is(err, rpctypes.ErrUserEmpty):
+	case errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken),
+		errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrAuthFailed):
 		reason = "forbidden"
 	}
 	return &nf.Error{Kind: kind, Op: op, Subject: subject, Reason: reason, Err: err}

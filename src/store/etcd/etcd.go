@@ -2,10 +2,15 @@
 // process and keeps its files in one folder, or in a cluster that runs outside.
 // Everything but Open is the same code for both.
 //
-// A write that returned without an error is on disk. The server inside the
-// process opens no port and no socket; a second process that asks for its
-// folder is refused. The package does not back up, and it does not set up an
-// outside cluster, its quota or its compaction.
+// A write that returned without an error is on the disks of a majority. One that
+// failed with nf.Unreachable may have been carried out, and is never repeated
+// here. No call outlasts its context, nor fifteen seconds. An outside cluster of
+// three goes on when one node is lost: reads go to another, writes under way at
+// that moment are nf.Unreachable, and the next find a node that answers.
+//
+// The server inside the process opens no port and no socket; a second process
+// that asks for its folder is refused. The package does not back up, and it does
+// not set up an outside cluster, its quota, its compaction or its users.
 package etcd
 
 import (
@@ -13,7 +18,9 @@ import (
 	"errors"
 	"iter"
 	"strconv"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -23,9 +30,10 @@ import (
 // Store is a database in etcd. A revision is the etcd revision that wrote the
 // key last. Create it with Open.
 type Store struct {
-	client    *clientv3.Client
-	endpoints []string // whom Healthy asks; the server of this process has one, ""
-	server    *server  // nil when the cluster is outside
+	client   *clientv3.Client
+	patience time.Duration // with a call that is not answered
+	status   func(context.Context) (*etcdserverpb.StatusResponse, error)
+	server   *server // nil when the cluster is outside
 }
 
 var _ store.KV = (*Store)(nil)
@@ -35,6 +43,8 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err := check(ctx, "read", key); err != nil {
 		return store.Entry{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	got, err := s.client.Get(ctx, key)
 	if err != nil {
 		return store.Entry{}, translate(ctx, "read", quoted(key), err)
@@ -54,6 +64,8 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 	if err := store.CheckValue(key, value); err != nil {
 		return 0, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	put := s.client.Txn(ctx)
 	if expected != store.Any {
 		put = put.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
@@ -77,6 +89,8 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	if err := check(ctx, "delete", key); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	del := s.client.Txn(ctx)
 	if expected != store.Any {
 		del = del.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
@@ -114,7 +128,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 			yield(store.Entry{}, err)
 			return
 		}
-		p := page{from: prefix, end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
+		p := page{prefix: prefix, from: prefix, end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
 		if prefix == "" {
 			p.from, p.end = "\x00", "\x00" // etcd's way to say all keys
 		}
@@ -123,7 +137,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 			var err error
 			entries, more, err = s.page(ctx, &p)
 			if err != nil {
-				yield(store.Entry{}, translate(ctx, "list", quoted(prefix), err))
+				yield(store.Entry{}, err)
 				return
 			}
 			for _, e := range entries {
@@ -137,6 +151,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 
 // page is what List asks for next.
 type page struct {
+	prefix    string
 	from, end string
 	limit     int64
 	revision  int64 // of the whole database; 0 for the present one
@@ -144,9 +159,11 @@ type page struct {
 
 // page reads a page and moves on to the next.
 func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	got, err := s.client.Get(ctx, p.from, clientv3.WithRange(p.end), clientv3.WithLimit(p.limit), clientv3.WithRev(p.revision))
 	if err != nil {
-		return nil, false, err
+		return nil, false, translate(ctx, "list", quoted(p.prefix), err)
 	}
 	size := 0
 	for _, kv := range got.Kvs {
@@ -166,24 +183,22 @@ func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more 
 }
 
 // Healthy returns nf.Unreachable unless the database answers, has a leader and
-// has raised no alarm; the cause says which.
+// has raised no alarm; the cause says which. A cluster that has lost one node of
+// three is healthy.
 func (s *Store) Healthy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
 	if _, err := s.client.Get(ctx, "health", clientv3.WithCountOnly()); err != nil {
 		return translate(ctx, "use", "etcd", err)
 	}
-	var err error
-	for _, endpoint := range s.endpoints {
-		status, e := s.client.Status(ctx, endpoint)
-		if e != nil {
-			err = translate(ctx, "use", "etcd", e)
-			continue
-		}
-		if len(status.Errors) > 0 {
-			return nf.E(nf.Unreachable, "use", "etcd", errors.New(status.Errors[0]))
-		}
-		return nil // an alarm is raised on all members
+	status, err := s.status(ctx) // whichever node is asked: an alarm is raised on all
+	if err != nil {
+		return translate(ctx, "use", "etcd", err)
 	}
-	return err
+	if len(status.Errors) > 0 {
+		return nf.E(nf.Unreachable, "use", "etcd", errors.New(status.Errors[0]))
+	}
+	return nil
 }
 
 // Close implements store.KV. With a server of its own it ends that and waits

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -57,12 +55,8 @@ func TestInside(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.KV { return open(t, Config{Dir: t.TempDir()}) })
 }
 
-func TestOutside(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.KV { return open(t, Config{Endpoints: outside(t)}) })
-}
-
 func TestHealthyOutside(t *testing.T) {
-	s := open(t, Config{Endpoints: outside(t)})
+	s := open(t, Config{Endpoints: startAlone(t, func(*embed.Config) {})})
 	if err := s.Healthy(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -79,11 +73,19 @@ func TestOpenRefuses(t *testing.T) {
 		config Config
 		want   nf.Kind
 	}{
-		"Nothing":   {"somewhere it must be", false, Config{}, nf.Invalid},
-		"Both":      {"in one place only", false, Config{Dir: t.TempDir(), Endpoints: []string{"http://127.0.0.1:1"}}, nf.Invalid},
-		"File":      {"a file is no folder", false, Config{Dir: file}, nf.Invalid},
-		"Cancelled": {"nobody waits for the server", true, Config{Dir: t.TempDir()}, nf.Unreachable},
-		"Silence":   {"the cluster does not answer", true, Config{Endpoints: []string{"http://127.0.0.1:1"}}, nf.Unreachable},
+		"Nothing":    {"somewhere it must be", false, Config{}, nf.Invalid},
+		"Both":       {"in one place only", false, Config{Dir: t.TempDir(), Endpoints: []string{"http://127.0.0.1:1"}}, nf.Invalid},
+		"File":       {"a file is no folder", false, Config{Dir: file}, nf.Invalid},
+		"Cancelled":  {"nobody waits for the server", true, Config{Dir: t.TempDir()}, nf.Unreachable},
+		"Silence":    {"the cluster does not answer", true, Config{Endpoints: []string{"http://127.0.0.1:1"}}, nf.Unreachable},
+		"NoScheme":   {"encrypted or not?", false, Config{Endpoints: []string{"127.0.0.1:1"}}, nf.Invalid},
+		"Scheme":     {"another protocol", false, Config{Endpoints: []string{"ftp://127.0.0.1:1"}}, nf.Invalid},
+		"UserInURL":  {"a password would be shown", false, Config{Endpoints: []string{"http://u:p@127.0.0.1:1"}}, nf.Invalid},
+		"Mixed":      {"what is secret would be sent in the open", false, Config{Endpoints: []string{"https://127.0.0.1:1", "http://127.0.0.1:1"}}, nf.Invalid},
+		"CAInOpen":   {"it was meant to be encrypted", false, Config{Endpoints: []string{"http://127.0.0.1:1"}, CA: "ca.pem"}, nf.Invalid},
+		"CertAlone":  {"a certificate without a key", false, Config{Endpoints: []string{"https://127.0.0.1:1"}, Cert: "c.pem"}, nf.Invalid},
+		"UserAlone":  {"a user without a password", false, Config{Endpoints: []string{"http://127.0.0.1:1"}, User: "u"}, nf.Invalid},
+		"UserInside": {"there is nobody to check it", false, Config{Dir: t.TempDir(), User: "u", Password: nf.Secret("p")}, nf.Invalid},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -283,20 +285,4 @@ func open(t *testing.T, config Config) *Store {
 		}
 	})
 	return s
-}
-
-// outside starts a server that takes its requests from a port, and returns its
-// URL.
-func outside(t *testing.T) []string {
-	t.Helper()
-	c := serverConfig(t.TempDir(), quota, zap.NewNop())
-	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-	c.AdvertiseClientUrls = c.ListenClientUrls
-	e, err := embed.StartEtcd(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	<-e.Server.ReadyNotify()
-	return []string{"http://" + e.Clients[0].Addr().String()}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -18,44 +18,83 @@ import (
 // Config says where the database is: either Dir or Endpoints.
 type Config struct {
 	Dir       string       // the folder of a server inside this process; made when missing
-	Endpoints []string     // the client URLs of an outside cluster
-	Logger    *slog.Logger // what etcd warns of; nowhere when nil
+	Endpoints []string     // the client URLs of an outside cluster; all of them https:// or none
+	CA        string       // the file with the authorities that vouch for the nodes; the system's when empty
+	Cert, Key string       // the files with the certificate that the client shows and its key; both or none
+	User      string       // who the client is to the cluster, where it has users: one that may read and write all keys
+	Password  nf.Secret    // the user's
+	Logger    *slog.Logger // what etcd complains of; nowhere when nil
 }
 
-// answerTime is how long Open waits for an outside cluster.
+// answerTime is how long Open waits for an outside cluster, and every call for
+// its answer, unless the caller is less patient. An election takes less.
 const answerTime = 15 * time.Second
 
 // Open returns the database when it is ready to be used: nf.Conflict at once
 // when another process uses the folder, nf.Unreachable when the cluster does not
-// answer, nf.Invalid when the configuration is wrong. The context bounds the
-// opening only.
+// answer (with the reason "forbidden" when it does not know the user), nf.Invalid
+// when the configuration is wrong. The context bounds the opening only.
 func Open(ctx context.Context, config Config) (*Store, error) {
-	switch {
-	case (config.Dir == "") == (len(config.Endpoints) == 0):
-		return nil, nf.E(nf.Invalid, "open", "etcd", errors.New("either a folder or endpoints are needed"))
-	case config.Dir != "":
-		return openInside(ctx, config, quota)
-	default:
-		return openOutside(ctx, config)
+	if err := config.check(); err != nil {
+		return nil, err
 	}
+	if config.Dir != "" {
+		return openInside(ctx, config, quota)
+	}
+	return openOutside(ctx, config)
+}
+
+// check returns nf.Invalid when the configuration contradicts itself. It shows
+// no endpoint that is wrong: there may be a password in it.
+func (c Config) check() error {
+	encrypted := 0
+	for _, endpoint := range c.Endpoints {
+		u, err := url.Parse(endpoint)
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+			return nf.E(nf.Invalid, "open", "etcd", errors.New("an endpoint is written as http://host:port or https://host:port"))
+		}
+		if u.Scheme == "https" {
+			encrypted++
+		}
+	}
+	var wrong string
+	switch {
+	case (c.Dir == "") == (len(c.Endpoints) == 0):
+		wrong = "either a folder or endpoints are needed"
+	case encrypted > 0 && encrypted < len(c.Endpoints):
+		wrong = "the endpoints are all encrypted or none of them"
+	case encrypted == 0 && c.CA+c.Cert+c.Key != "":
+		wrong = "certificates are for endpoints that are encrypted"
+	case (c.Cert == "") != (c.Key == ""):
+		wrong = "a certificate and its key come together"
+	case (c.User == "") != (len(c.Password) == 0):
+		wrong = "a user and a password come together"
+	case c.Dir != "" && c.User != "":
+		wrong = "the server inside this process has no users"
+	default:
+		return nil
+	}
+	return nf.E(nf.Invalid, "open", "etcd", errors.New(wrong))
+}
+
+func (c Config) tls() bool {
+	return len(c.Endpoints) > 0 && strings.HasPrefix(c.Endpoints[0], "https:")
 }
 
 func openOutside(ctx context.Context, config Config) (*Store, error) {
-	subject := "etcd at " + strings.Join(config.Endpoints, ",")
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints:            config.Endpoints,
-		DialKeepAliveTime:    10 * time.Second,
-		DialKeepAliveTimeout: 5 * time.Second,
-		Logger:               logger(config.Logger, zapcore.WarnLevel),
-	})
-	if err != nil {
-		return nil, nf.E(nf.Invalid, "open", subject, err)
-	}
-	s := &Store{client: client, endpoints: config.Endpoints}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
+	client, err := dial(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	members := clientv3.RetryMaintenanceClient(client, client.ActiveConnection())
+	s := &Store{client: client, patience: answerTime, status: func(ctx context.Context) (*etcdserverpb.StatusResponse, error) {
+		return members.Status(ctx, &etcdserverpb.StatusRequest{})
+	}}
 	if err := s.Healthy(ctx); err != nil {
-		return nil, nf.E(nf.Unreachable, "open", subject, errors.Join(err, s.Close()))
+		subject := "etcd at " + strings.Join(config.Endpoints, ",")
+		return nil, nf.E(nf.KindOf(err), "open", subject, errors.Join(err, s.Close()))
 	}
 	return s, nil
 }
@@ -65,7 +104,11 @@ func openInside(ctx context.Context, config Config, quota int64) (*Store, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: v3client.New(server.etcd.Server), endpoints: []string{""}, server: server}
+	s := &Store{client: v3client.New(server.etcd.Server), patience: answerTime, server: server}
+	s.status = func(ctx context.Context) (*etcdserverpb.StatusResponse, error) {
+		status, err := s.client.Status(ctx, "")
+		return (*etcdserverpb.StatusResponse)(status), err
+	}
 	if err := s.disarm(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

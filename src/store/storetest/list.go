@@ -39,15 +39,12 @@ func listPrefix(t *testing.T, kv store.KV) {
 	}
 }
 
-// many is more than the pages that drivers read at a time.
-const many = 1300
-
-func listOrder(t *testing.T, kv store.KV) {
-	want := make([]string, many)
+func listOrder(t *testing.T, kv store.KV, keys int) {
+	want := make([]string, keys)
 	for i := range want {
 		want[i] = fmt.Sprintf("order/%c%d", " /0Aa~"[i%6], i)
 	}
-	for _, i := range rand.Perm(many) {
+	for _, i := range rand.Perm(keys) {
 		mustPut(t, kv, want[i], "v")
 	}
 	slices.Sort(want)
@@ -81,17 +78,16 @@ func listStops(t *testing.T, kv store.KV) {
 	}
 }
 
-func listBig(t *testing.T, kv store.KV) {
-	const n = 20
-	for i := range n {
-		mustPut(t, kv, fmt.Sprintf("big/%02d", i), strings.Repeat(string(rune('a'+i)), store.MaxValue))
+func listBig(t *testing.T, kv store.KV, l load) {
+	for i := range l.big {
+		mustPut(t, kv, fmt.Sprintf("big/%02d", i), strings.Repeat(string(rune('a'+i)), l.limit))
 	}
 	got := list(t, kv, "big/")
-	if len(got) != n {
-		t.Fatalf("%d big values are listed, want %d", len(got), n)
+	if len(got) != l.big {
+		t.Fatalf("%d big values are listed, want %d", len(got), l.big)
 	}
 	for i, e := range got {
-		if want := bytes.Repeat([]byte{byte('a' + i)}, store.MaxValue); !bytes.Equal(e.Value, want) {
+		if want := bytes.Repeat([]byte{byte('a' + i)}, l.limit); !bytes.Equal(e.Value, want) {
 			t.Errorf("the value of %q, of %d bytes, is not what was put", e.Key, len(e.Value))
 		}
 	}

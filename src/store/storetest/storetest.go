@@ -5,6 +5,10 @@
 // needed. It demands the errors of the contract, with their kinds. It does not
 // test what a database does when its process ends, which is for the driver's
 // own tests.
+//
+// Failing fails the calls that a test picks. Mortal dies inside a write that a
+// test picks, as the caller's process would, and stays dead. Relay is the network
+// between a driver and its server.
 package storetest
 
 import (
@@ -12,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -21,28 +26,71 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Run holds a database to the contract of store.KV. Open returns an empty one
-// and closes it by t.Cleanup.
+// Run holds a driver to the contract of store.KV: its values have up to
+// store.MaxStored bytes. Open returns an empty database and closes it by
+// t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) store.KV) {
-	cases := map[string]struct {
-		reason string
-		run    func(*testing.T, store.KV)
-	}{
+	RunLimit(t, store.MaxStored, open)
+}
+
+// RunLimit is Run for a KV that stands before a driver, and whose values have up
+// to limit bytes.
+func RunLimit(t *testing.T, limit int, open func(t *testing.T) store.KV) {
+	load := load{limit: limit, keys: many, big: 20}
+	cases := sequential(load)
+	maps.Copy(cases, racing())
+	run(t, cases, open)
+}
+
+// RunSequential is Run without the cases in which several goroutines use the
+// database at once, and with less in the others. It is for a server that stands
+// in for another and is known not to be atomic, nor fast, and it proves nothing
+// of what this suite is for: whoever calls it calls Run for the real server.
+func RunSequential(t *testing.T, open func(t *testing.T) store.KV) {
+	run(t, sequential(load{limit: store.MaxStored, keys: 300, big: 4}), open)
+}
+
+// many is more than the pages that drivers read at a time.
+const many = 1300
+
+// load is how much a database has to bear.
+type load struct {
+	limit int // bytes in a value
+	keys  int // in a long list
+	big   int // values of that size in one list
+}
+
+// aCase is one demand of the contract.
+type aCase struct {
+	reason string
+	run    func(*testing.T, store.KV)
+}
+
+func sequential(l load) map[string]aCase {
+	return map[string]aCase{
 		"Put":            {"a write succeeds exactly when the expected revision is the present one", put},
 		"Delete":         {"a removal succeeds exactly when the expected revision is the present one", remove},
 		"Revisions":      {"no two states of a key have the same revision, even over a removal", revisions},
-		"CreateRace":     {"of many who create a key, exactly one does", createRace},
-		"LostUpdate":     {"of many who edit a key, nobody overwrites what he has not seen", lostUpdate},
 		"ListPrefix":     {"a list has all keys with the prefix and none besides", listPrefix},
-		"ListOrder":      {"a list of any length is in the order of bytes", listOrder},
+		"ListOrder":      {"a list of any length is in the order of bytes", func(t *testing.T, kv store.KV) { listOrder(t, kv, l.keys) }},
 		"ListStops":      {"a loop may stop, and may call the database meanwhile", listStops},
-		"ListBig":        {"big values are listed whole", listBig},
-		"ListRace":       {"a list that is overtaken by writes has no key twice and misses none", listRace},
-		"Sizes":          {"values up to the limit are kept, and none above it", sizes},
+		"ListBig":        {"big values are listed whole", func(t *testing.T, kv store.KV) { listBig(t, kv, l) }},
+		"Sizes":          {"values up to the limit are kept, and none above it", func(t *testing.T, kv store.KV) { sizes(t, kv, l.limit) }},
 		"Keys":           {"keys are kept within their bounds", keys},
 		"Context":        {"after the end of the context nothing is done", ended},
 		"NoSharedMemory": {"the caller's memory is his own", noSharedMemory},
 	}
+}
+
+func racing() map[string]aCase {
+	return map[string]aCase{
+		"CreateRace": {"of many who create a key, exactly one does", createRace},
+		"LostUpdate": {"of many who edit a key, nobody overwrites what he has not seen", lostUpdate},
+		"ListRace":   {"a list that is overtaken by writes has no key twice and misses none", listRace},
+	}
+}
+
+func run(t *testing.T, cases map[string]aCase, open func(t *testing.T) store.KV) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			kv := open(t)
@@ -186,8 +234,8 @@ func revisions(t *testing.T, kv store.KV) {
 	}
 }
 
-func sizes(t *testing.T, kv store.KV) {
-	big := bytes.Repeat([]byte("0123456789abcdef"), store.MaxValue/16)
+func sizes(t *testing.T, kv store.KV, limit int) {
+	big := bytes.Repeat([]byte("0123456789abcdef"), limit/16+1)[:limit]
 	for name, value := range map[string][]byte{"empty": {}, "one": {0}, "limit": big} {
 		mustPut(t, kv, name, string(value))
 		if got := get(t, kv, name).Value; !bytes.Equal(got, value) {

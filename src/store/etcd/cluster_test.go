@@ -1,0 +1,319 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
+)
+
+// cluster is three nodes in this process. They listen on ports of 127.0.0.1 and
+// do not wait for the disk.
+type cluster struct {
+	dir   string
+	calm  time.Duration // how long followers bear with a leader that says nothing
+	peers [3]url.URL
+	nodes [3]*embed.Etcd // nil: it is down
+	urls  []string       // for clients
+}
+
+func startCluster(t *testing.T, calm time.Duration) *cluster {
+	t.Helper()
+	c := &cluster{dir: t.TempDir(), calm: calm}
+	for i := range c.nodes {
+		c.peers[i] = freePort(t)
+		client := freePort(t)
+		c.urls = append(c.urls, client.String())
+	}
+	c.start(t, 0, 1, 2)
+	t.Cleanup(func() { c.stop(t, 0, 1, 2) })
+	return c
+}
+
+// start starts nodes, together, and waits until they take requests.
+func (c *cluster) start(t *testing.T, which ...int) {
+	t.Helper()
+	var all errgroup.Group
+	for _, i := range which {
+		all.Go(func() (err error) {
+			if c.nodes[i], err = embed.StartEtcd(c.config(i)); err != nil {
+				return err
+			}
+			select {
+			case <-c.nodes[i].Server.ReadyNotify():
+				return nil
+			case err := <-c.nodes[i].Err():
+				return err
+			}
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop takes nodes away, together. They do not say good-bye: a leader does not
+// hand over.
+func (c *cluster) stop(t *testing.T, which ...int) {
+	t.Helper()
+	var all errgroup.Group
+	for _, i := range which {
+		all.Go(func() error {
+			if c.nodes[i] != nil {
+				c.nodes[i].Server.HardStop()
+				c.nodes[i].Close()
+				c.nodes[i] = nil
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // returns no error
+}
+
+// leader returns which node leads, and one that follows.
+func (c *cluster) leader(t *testing.T) (leader, follower int) {
+	t.Helper()
+	for i, node := range c.nodes {
+		if node != nil && node.Server.Leader() == node.Server.MemberID() {
+			return i, (i + 1) % len(c.nodes)
+		}
+	}
+	t.Fatal("nobody leads")
+	return 0, 0
+}
+
+func (c *cluster) config(i int) *embed.Config {
+	config := embed.NewConfig()
+	config.Name = fmt.Sprint("node", i)
+	config.Dir = c.dir + "/" + config.Name
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
+	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{c.peers[i]}, []url.URL{c.peers[i]}
+	client, _ := url.Parse(c.urls[i]) // it was made of a URL
+	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
+	members := []string{}
+	for n, peer := range c.peers {
+		members = append(members, fmt.Sprintf("node%d=%s", n, peer.String()))
+	}
+	config.InitialCluster = strings.Join(members, ",")
+	config.EnableGRPCGateway = false
+	config.UnsafeNoFsync = true
+	config.ElectionMs = uint(c.calm.Milliseconds())
+	return config
+}
+
+// freePort returns a URL on which nobody listens. Its port is below those that
+// the system gives to connections: a node that is down is called all the time,
+// and one of the calls would end on the port that it comes from.
+func freePort(t *testing.T) url.URL {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return url.URL{Scheme: "http", Host: address}
+		}
+	}
+	t.Fatal("every port is taken")
+	return url.URL{}
+}
+
+// TestCluster holds three nodes to the whole contract, with one database that is
+// emptied between the cases. Nobody is elected meanwhile, however busy the
+// machine is: that would be a failure, and a right one.
+func TestCluster(t *testing.T) {
+	c := startCluster(t, 5*time.Second)
+	storetest.Run(t, func(t *testing.T) store.KV {
+		s := open(t, Config{Endpoints: c.urls})
+		if _, err := s.client.Delete(t.Context(), "", clientv3.WithPrefix()); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// TestNodeLoss takes away the leader, brings it back, and takes away a follower,
+// while writers append to one value: what was acknowledged is there once, and
+// what is there was written.
+func TestNodeLoss(t *testing.T) {
+	t.Parallel()
+	const writers, rounds = 4, 40
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	c := startCluster(t, time.Second)
+	s := open(t, Config{Endpoints: c.urls})
+	if _, err := s.Put(ctx, "log", nil, store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string)
+	enough, stop := context.WithCancel(ctx)
+	unsure := make([][]string, writers)
+	var all errgroup.Group
+	for w := range writers {
+		all.Go(func() error {
+			for n := 0; enough.Err() == nil; n++ {
+				line := fmt.Sprintf("%d-%d", w, n)
+				err := appendLine(ctx, s, line)
+				switch {
+				case err == nil:
+					select {
+					case told <- line:
+					case <-enough.Done():
+						unsure[w] = append(unsure[w], line)
+					}
+				case nf.KindOf(err) == nf.Unreachable && ctx.Err() == nil:
+					unsure[w] = append(unsure[w], line)
+				default:
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	acknowledged := map[string]bool{}
+	wait := func(what string) {
+		for n := 0; n < rounds && !t.Failed(); {
+			select {
+			case line := <-told:
+				acknowledged[line] = true
+				n++
+			case <-ctx.Done():
+				t.Errorf("writes do not go on after %s", what)
+			}
+		}
+		if err := untilHealthy(ctx, s); err != nil {
+			t.Errorf("the cluster is not healthy after %s: %v", what, err)
+		}
+	}
+	wait("the start")
+	leader, _ := c.leader(t)
+	c.stop(t, leader)
+	wait("the loss of the leader")
+	c.start(t, leader)
+	wait("its return")
+	_, follower := c.leader(t)
+	c.stop(t, follower)
+	wait("the loss of a follower")
+	stop()
+	if err := all.Wait(); err != nil {
+		t.Fatalf("a write fails with %v (%s), want none or unreachable", err, nf.KindOf(err))
+	}
+
+	e, err := s.Get(ctx, "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]int{}
+	for line := range strings.Lines(string(e.Value)) {
+		there[strings.TrimSpace(line)]++
+	}
+	t.Logf("%d lines are there, %d were acknowledged, %v are unsure", len(there), len(acknowledged), unsure)
+	for line := range acknowledged {
+		if there[line] != 1 {
+			t.Errorf("line %s was acknowledged, and is there %d times", line, there[line])
+		}
+	}
+	known := acknowledged
+	for _, line := range slices.Concat(unsure...) {
+		known[line] = true
+	}
+	for line, n := range there {
+		if n > 1 || !known[line] {
+			t.Errorf("line %s is there %d times, and was written: %t", line, n, known[line])
+		}
+	}
+}
+
+// appendLine adds a line by compare-and-swap. It writes again only after a
+// conflict, which says that it has not been written.
+func appendLine(ctx context.Context, kv store.KV, line string) error {
+	for {
+		e, err := kv.Get(ctx, "log")
+		if err != nil {
+			return err
+		}
+		_, err = kv.Put(ctx, "log", append(e.Value, line+"\n"...), e.Revision)
+		if err == nil || nf.KindOf(err) != nf.Conflict {
+			return err
+		}
+	}
+}
+
+// untilHealthy asks after the health until it is good. A node that has just lost
+// its leader knows of none for a moment.
+func untilHealthy(ctx context.Context, s *Store) error {
+	for {
+		err := s.Healthy(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// TestQuorumLoss takes away two of three nodes: nothing works, nothing hangs,
+// and everything is back with them.
+func TestQuorumLoss(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, time.Second)
+	s := open(t, Config{Endpoints: c.urls})
+	rev, err := s.Put(t.Context(), "key", []byte("old"), store.Absent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader, follower := c.leader(t)
+	c.stop(t, leader, follower)
+	calls := map[string]func(context.Context) error{
+		"Get":     func(ctx context.Context) error { _, err := s.Get(ctx, "key"); return err },
+		"Put":     func(ctx context.Context) error { _, err := s.Put(ctx, "key", []byte("new"), rev); return err },
+		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, "other", store.Any) },
+		"Healthy": s.Healthy,
+		"List": func(ctx context.Context) (last error) {
+			for _, last = range s.List(ctx, "") {
+			}
+			return last
+		},
+	}
+	for name, call := range calls {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		if err := call(ctx); nf.KindOf(err) != nf.Unreachable {
+			t.Errorf("%s without a majority: %v (%s), want unreachable", name, err, nf.KindOf(err))
+		}
+		cancel()
+	}
+	s.patience = time.Second
+	for name, call := range calls {
+		if err := call(t.Context()); nf.KindOf(err) != nf.Unreachable {
+			t.Errorf("%s without a majority and without haste: %v (%s), want unreachable", name, err, nf.KindOf(err))
+		}
+	}
+	s.patience = answerTime
+
+	c.start(t, leader, follower)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := untilHealthy(ctx, s); err != nil {
+		t.Fatalf("the nodes are back, and it is not healthy: %v", err)
+	}
+	e, err := s.Get(ctx, "key")
+	if err != nil || string(e.Value) != "old" && string(e.Value) != "new" {
+		t.Fatalf("the value is %q, error %v", e.Value, err)
+	}
+	if _, err := s.Put(ctx, "key", nil, e.Revision); err != nil {
+		t.Errorf("the nodes are back, and do not take a write: %v", err)
+	}
+}
