@@ -1,0 +1,79 @@
+package seal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// The stored form of a value, version 1:
+//
+//	offset    bytes  what
+//	0         7      "\xb5k8seal", which no JSON begins with
+//	7         1      the version of this form: 1
+//	8         1      n, the length of the KEK's id: 1 to 255
+//	9         n      the KEK's id, printable ASCII
+//	9+n       4      w, the length of the wrapped data key, big-endian: 1 to 2048
+//	13+n      w      the data key, wrapped by the KEK
+//	13+n+w    12     nonce
+//	25+n+w    rest   ciphertext and, in its last 16 bytes, the tag: AES-256-GCM
+//
+// From 9+n on it is the envelope of Tink's KMSEnvelopeAEAD. Everything before,
+// followed by the record's key in the store, is the associated data of both the
+// wrapped data key and the ciphertext.
+const (
+	magic      = "\xb5k8seal"
+	version    = 1
+	idAt       = len(magic) + 2 // where the KEK's id begins
+	maxID      = 255
+	maxWrapped = 2048
+	maxSeal    = idAt + maxID + 4 + maxWrapped + 12 + 16 // what sealing adds at most
+)
+
+const _ = uint(store.MaxStored - store.MaxValue - maxSeal) // a driver has room for the seal
+
+var errPlain = errors.New("it is not sealed: it was written by a release that did not seal, or by hand")
+
+// header returns the clear beginning of what the KEK with the id seals.
+func header(id string) ([]byte, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	return append(append([]byte(magic), version, byte(len(id))), id...), nil
+}
+
+// sealed reports whether the value has the mark of a sealed one.
+func sealed(value []byte) bool { return bytes.HasPrefix(value, []byte(magic)) }
+
+// parse takes a stored value apart.
+func parse(value []byte) (id string, head, envelope []byte, err error) {
+	if !sealed(value) {
+		return "", nil, nil, errPlain
+	}
+	if len(value) < idAt {
+		return "", nil, nil, errors.New("it is cut short")
+	}
+	if v := value[len(magic)]; v != version {
+		return "", nil, nil, fmt.Errorf("it is sealed in form %d, and this release knows form %d", v, version)
+	}
+	end := idAt + int(value[idAt-1])
+	if len(value) < end {
+		return "", nil, nil, errors.New("it is cut short")
+	}
+	id = string(value[idAt:end])
+	return id, value[:end], value[end:], checkID(id)
+}
+
+func checkID(id string) error {
+	if len(id) == 0 || len(id) > maxID {
+		return fmt.Errorf("the id of its sealing key has %d bytes, and not 1 to %d", len(id), maxID)
+	}
+	for i := range len(id) {
+		if id[i] < ' ' || id[i] > '~' {
+			return errors.New("the id of its sealing key is not printable ASCII")
+		}
+	}
+	return nil
+}

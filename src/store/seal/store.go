@@ -1,0 +1,138 @@
+package seal
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/schema"
+)
+
+// Store seals the values of another store. Values have up to store.MaxValue
+// bytes before they are sealed.
+//
+// Besides the errors of store.KV its methods return nf.Internal for a value
+// that does not open (it was damaged, moved, or never sealed), and
+// nf.Unreachable with the reason "key" when the value's KEK is not among the
+// keys of this process, or "kms" when the keys do not answer. Keys below
+// schema.Prefix are nf.Invalid, and no list has them.
+type Store struct {
+	kv   store.KV
+	keys Keys
+}
+
+var _ store.KV = (*Store)(nil)
+
+// New returns the store that seals the values of the KV. Close closes the KV.
+func New(kv store.KV, keys Keys) *Store { return &Store{kv: kv, keys: keys} }
+
+// Get implements store.KV.
+func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := checkKey(key); err != nil {
+		return store.Entry{}, err
+	}
+	e, err := s.kv.Get(ctx, key)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	return s.open(ctx, e)
+}
+
+// Put implements store.KV.
+func (s *Store) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	if err := checkKey(key); err != nil {
+		return 0, err
+	}
+	if err := store.CheckSize(key, value, store.MaxValue); err != nil {
+		return 0, err
+	}
+	stored, err := s.seal(ctx, key, value)
+	if err != nil {
+		return 0, err
+	}
+	return s.kv.Put(ctx, key, stored, expected)
+}
+
+// Delete implements store.KV. It needs no KEK.
+func (s *Store) Delete(ctx context.Context, key string, expected store.Revision) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return s.kv.Delete(ctx, key, expected)
+}
+
+// List implements store.KV. A value that does not open ends the sequence.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range s.kv.List(ctx, prefix) {
+			if err == nil && reserved(e.Key) {
+				continue
+			}
+			if err == nil {
+				e, err = s.open(ctx, e)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Close implements store.KV.
+func (s *Store) Close() error { return s.kv.Close() }
+
+func (s *Store) seal(ctx context.Context, key string, value []byte) ([]byte, error) {
+	kek, err := s.keys.Primary(ctx)
+	if err != nil {
+		return nil, fail(ctx, "seal", key, err)
+	}
+	return sealValue(ctx, kek, key, value)
+}
+
+func (s *Store) open(ctx context.Context, e store.Entry) (store.Entry, error) {
+	value, err := openValue(ctx, s.keys, e.Key, e.Value)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	e.Value = value
+	return e, nil
+}
+
+func reserved(key string) bool { return strings.HasPrefix(key, schema.Prefix) }
+
+func checkKey(key string) error {
+	if reserved(key) {
+		return nf.E(nf.Invalid, "use", "key "+strconv.Quote(key), fmt.Errorf("what is below %q is not sealed", schema.Prefix))
+	}
+	return store.CheckKey(key)
+}
+
+const (
+	reasonKey = "key" // the KEK is not here
+	reasonKMS = "kms" // the keys do not answer
+)
+
+// fail returns the error of a record. The end of the context, and keys that do
+// not answer, may pass; everything else is damage.
+func fail(ctx context.Context, op, key string, err error) error {
+	e := &nf.Error{Kind: nf.Internal, Op: op, Subject: record(key), Err: err}
+	switch {
+	case ctx.Err() != nil:
+		e.Kind, e.Err = nf.Unreachable, ctx.Err()
+	case nf.KindOf(err) == nf.Unreachable:
+		e.Kind, e.Reason = nf.Unreachable, reasonKMS
+	}
+	return e
+}
+
+// missing returns the error of a record whose KEK is not here.
+func missing(key string, err error) error {
+	return &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: record(key), Reason: reasonKey,
+		Err: fmt.Errorf("its key is not among those of this process: %w", err)}
+}
+
+func record(key string) string { return "record " + strconv.Quote(key) }
