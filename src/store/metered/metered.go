@@ -1,0 +1,89 @@
+package metered
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Report is told of a request that has ended: "get", "put", "delete" or "list";
+// OK or the name of the error's kind; and how long the store took. It is called
+// by whoever made the request, so it returns at once.
+type Report func(method, outcome string, took time.Duration)
+
+// OK is the outcome of a request without an error.
+const OK = "ok"
+
+// Store is a store.KV that reports. Create it with New.
+type Store struct {
+	kv     store.KV
+	report Report
+}
+
+var _ store.KV = (*Store)(nil)
+
+// New returns a store that reports the requests to another. A request that the
+// caller gave up is nf.Cancelled in the report: the store is not to blame, and
+// says nf.Unreachable as its contract wants it.
+func New(kv store.KV, report Report) *Store { return &Store{kv: kv, report: report} }
+
+// Get implements store.KV.
+func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	start := time.Now()
+	e, err := s.kv.Get(ctx, key)
+	s.report("get", outcome(ctx, err), time.Since(start))
+	return e, err
+}
+
+// Put implements store.KV.
+func (s *Store) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	start := time.Now()
+	rev, err := s.kv.Put(ctx, key, value, expected)
+	s.report("put", outcome(ctx, err), time.Since(start))
+	return rev, err
+}
+
+// Delete implements store.KV.
+func (s *Store) Delete(ctx context.Context, key string, expected store.Revision) error {
+	start := time.Now()
+	err := s.kv.Delete(ctx, key, expected)
+	s.report("delete", outcome(ctx, err), time.Since(start))
+	return err
+}
+
+// List implements store.KV. It is reported when the sequence has ended or the
+// caller has left it; the time that the caller spent on the entries is his own.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		var took time.Duration
+		var failure error
+		start := time.Now()
+		for e, err := range s.kv.List(ctx, prefix) {
+			took += time.Since(start)
+			failure = err
+			more := yield(e, err)
+			start = time.Now()
+			if !more {
+				break
+			}
+		}
+		s.report("list", outcome(ctx, failure), took+time.Since(start))
+	}
+}
+
+// Close implements store.KV. It is not reported.
+func (s *Store) Close() error { return s.kv.Close() }
+
+func outcome(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return OK
+	case nf.KindOf(err) == nf.Unreachable && errors.Is(ctx.Err(), context.Canceled):
+		return nf.Cancelled.String()
+	}
+	return nf.KindOf(err).String()
+}
