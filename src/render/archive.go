@@ -4,12 +4,11 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -48,8 +47,8 @@ const ratioFloor = 1 << 20
 //
 // No size that the archive declares is believed: bytes are counted as they are
 // read. The error is nf.Invalid for a broken archive and for entries that are
-// no plain files with clean, relative, distinct names, and nf.TooLarge beyond
-// a limit; its violation names the entry.
+// no plain files with clean, relative names, distinct on every file system, and
+// nf.TooLarge beyond a limit; its violation names the entry.
 func Archive(content []byte, l Limits) (Files, string, error) {
 	if int64(len(content)) > l.Archive {
 		return nil, "", tooLarge("", fmt.Sprintf("has more than %d bytes", l.Archive))
@@ -80,6 +79,7 @@ type unpacker struct {
 	files   Files
 	folders map[string]bool
 	entries int
+	names   int    // bytes of all names
 	room    int64  // bytes that may still be unpacked
 	excess  string // what to say when room runs out
 }
@@ -102,8 +102,14 @@ func (u *unpacker) zip(content []byte) error {
 		return u.tooMany()
 	}
 	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+	switch {
+	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return broken("", err)
+	case len(r.File) > u.limits.Entries:
+		return u.tooMany()
+	}
+	if err := checkOverlap(r.File); err != nil {
+		return err
 	}
 	for _, f := range r.File {
 		mode := f.Mode()
@@ -127,33 +133,70 @@ func (u *unpacker) tarGz(content []byte) error {
 	// and padding nor the content of what it ignores.
 	stream := &meter{r: unzipped, left: 2*u.room + ratioFloor, excess: u.excess}
 	r := tar.NewReader(stream)
+	headers := int64(u.limits.Entries) * headerSize
 	for {
-		h, err := r.Next()
+		h, used, err := nextHeader(r, stream, headers)
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
 			return broken("", err)
 		}
+		headers -= used
 		if err := u.addTar(h, r); err != nil {
 			return err
 		}
+		if _, err := io.Copy(io.Discard, r); err != nil { // what add has ignored
+			return broken(h.Name, err)
+		}
 	}
 	// Only the end of the gzip stream tells whether it is whole.
-	if _, err := io.Copy(io.Discard, stream); err != nil {
+	if _, err := io.Copy(padding{}, stream); err != nil {
 		return broken("", err)
 	}
 	return nil
 }
 
+// headerSize is what one entry of a tar may need beside its content, on the
+// average. Read, a header takes many times as much.
+const headerSize = 2 << 10
+
+// nextHeader reads a header within limits of its own, since one may be preceded
+// by any number of others that add to it, and returns how large it was.
+func nextHeader(r *tar.Reader, stream *meter, room int64) (h *tar.Header, used int64, err error) {
+	whole := *stream
+	if room < stream.left {
+		stream.left, stream.excess = room, "has headers that are too large"
+	}
+	before := stream.left
+	h, err = r.Next()
+	used = before - stream.left
+	stream.left, stream.excess = whole.left-used, whole.excess
+	return h, used, err
+}
+
 func (u *unpacker) addTar(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
-		return u.count()
+		return u.count(h.Name)
+	}
+	if isSparse(h) {
+		return refused(h.Name, "is a sparse file")
 	}
 	return u.add(entry{
 		name: h.Name, folder: h.Typeflag == tar.TypeDir, regular: h.Typeflag == tar.TypeReg,
 		open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil },
 	})
+}
+
+// isSparse reports whether a file has holes that no byte of the archive stands
+// for.
+func isSparse(h *tar.Header) bool {
+	for record := range h.PAXRecords {
+		if strings.HasPrefix(record, "GNU.sparse.") {
+			return true
+		}
+	}
+	return h.Typeflag == tar.TypeGNUSparse
 }
 
 // entry is one thing that an archive lists.
@@ -165,7 +208,7 @@ type entry struct {
 }
 
 func (u *unpacker) add(e entry) error {
-	if err := u.count(); err != nil {
+	if err := u.count(e.name); err != nil {
 		return err
 	}
 	name, fault := cleanName(e.name)
@@ -180,6 +223,8 @@ func (u *unpacker) add(e entry) error {
 		return nil
 	case !e.regular:
 		return refused(e.name, "is a link or a device; only files and folders are accepted")
+	case strings.HasSuffix(e.name, "/"):
+		return refused(e.name, "is a file with the name of a folder")
 	case isLitter(name):
 		return nil
 	}
@@ -194,9 +239,12 @@ func (u *unpacker) add(e entry) error {
 	return nil
 }
 
-func (u *unpacker) count() error {
+func (u *unpacker) count(name string) error {
 	if u.entries++; u.entries > u.limits.Entries {
 		return u.tooMany()
+	}
+	if u.names += len(name); u.names > maxNames {
+		return tooLarge("", fmt.Sprintf("has names of more than %d bytes together", maxNames))
 	}
 	return nil
 }
@@ -207,6 +255,9 @@ func (u *unpacker) tooMany() error {
 
 func (u *unpacker) read(e entry) ([]byte, error) {
 	r, err := e.open()
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return nil, refused(e.name, "is compressed in another way than by deflate")
+	}
 	if err != nil {
 		return nil, broken(e.name, err)
 	}
@@ -225,23 +276,6 @@ func (u *unpacker) read(e entry) ([]byte, error) {
 	return content, nil
 }
 
-// checkTree refuses an archive that is empty, or in which one path is both a
-// file and a folder.
-func (u *unpacker) checkTree() error {
-	if len(u.files) == 0 {
-		return refused("", "holds no files")
-	}
-	names := slices.Sorted(maps.Keys(u.files))
-	for _, name := range names {
-		inside := name + "/"
-		i, _ := slices.BinarySearch(names, inside)
-		if u.folders[name] || i < len(names) && strings.HasPrefix(names[i], inside) {
-			return refused(name, "is both a file and a folder")
-		}
-	}
-	return nil
-}
-
 // meter reads at most left bytes and then fails with nf.TooLarge.
 type meter struct {
 	r      io.Reader
@@ -257,58 +291,42 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cleanName returns the clean form of an entry's name, or what is wrong with it.
-func cleanName(name string) (clean, fault string) {
-	switch {
-	case name == "":
-		return "", "has no name"
-	case len(name) > maxName:
-		return "", fmt.Sprintf("has a name of more than %d bytes", maxName)
-	case strings.ContainsFunc(name, unprintable):
-		return "", "has a name with unprintable characters"
-	case strings.Contains(name, `\`):
-		return "", "has a backslash in its name"
-	case strings.HasPrefix(name, "/"):
-		return "", "is an absolute path"
-	case slices.Contains(strings.Split(name, "/"), ".."):
-		return "", "is a path through a parent folder"
+// padding takes the zeros behind the last entry of a tar. Anything else there
+// would be another archive for those who read on.
+type padding struct{}
+
+// Write fails with nf.Invalid at the first byte that is not zero.
+func (padding) Write(p []byte) (int, error) {
+	if rest := bytes.TrimLeft(p, "\x00"); len(rest) > 0 {
+		return 0, refused("", "goes on behind its end")
 	}
-	return path.Clean(name), ""
+	return len(p), nil
 }
 
-const maxName = 1024
-
-// unprintable also catches invalid UTF-8, which reads as the replacement
-// character.
-func unprintable(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }
-
-// isLitter reports whether a file is one of those that macOS adds to archives.
-func isLitter(name string) bool {
-	base := path.Base(name)
-	return strings.HasPrefix(base, "._") || base == ".DS_Store" || slices.Contains(strings.Split(name, "/"), "__MACOSX")
-}
-
-// unwrap makes paths relative to the one folder that everything is in, if it
-// holds the metadata.
-func unwrap(files Files) Files {
-	folder := ""
-	for name := range files {
-		top, _, nested := strings.Cut(name, "/")
-		if !nested || folder != "" && top != folder {
-			return files
+// checkOverlap refuses an archive with entries that share bytes: a small one
+// could hold any number of large files, each of which looks plausible.
+func checkOverlap(entries []*zip.File) error {
+	type span struct {
+		name     string
+		from, to uint64
+	}
+	spans := make([]span, 0, len(entries))
+	for _, f := range entries {
+		from, err := f.DataOffset()
+		if err != nil {
+			return broken(f.Name, err)
 		}
-		folder = top
+		if f.CompressedSize64 > 0 {
+			spans = append(spans, span{f.Name, uint64(from), uint64(from) + f.CompressedSize64})
+		}
 	}
-	_, yaml := files[folder+"/metadata.yaml"]
-	_, yml := files[folder+"/metadata.yml"]
-	if !yaml && !yml {
-		return files
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	for i := 1; i < len(spans); i++ {
+		if spans[i].from < spans[i-1].to {
+			return refused(spans[i].name, "shares its bytes with another entry")
+		}
 	}
-	inner := make(Files, len(files))
-	for name, content := range files {
-		inner[strings.TrimPrefix(name, folder+"/")] = content
-	}
-	return inner
+	return nil
 }
 
 func refused(name, message string) error {
@@ -319,10 +337,10 @@ func tooLarge(name, message string) error {
 	return nf.E(nf.TooLarge, "open", "archive", violation(name, message))
 }
 
-// broken reports an archive that cannot be read on, unless it is our own meter
-// that stopped the reading.
+// broken reports an archive that cannot be read on, unless it is we who stopped
+// the reading.
 func broken(name string, err error) error {
-	if nf.KindOf(err) == nf.TooLarge {
+	if nf.KindOf(err) != nf.Internal {
 		return err
 	}
 	return refused(name, "is truncated or broken: "+err.Error())

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"path"
 	"strings"
 	"testing"
 
@@ -187,7 +186,7 @@ func flateError(t *testing.T, content []byte) string {
 	return err.Error()
 }
 
-func gzipOf(t *testing.T, content []byte) []byte {
+func gzipOf(t testing.TB, content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	if _, err := w.Write(content); err != nil {
@@ -282,30 +281,4 @@ func tarBytes(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-func FuzzArchive(f *testing.F) {
-	f.Add(rendertest.Zip(map[string]string{"p/metadata.yaml": "a", "p/b/c": "d"}))
-	f.Add(rendertest.TarGz(map[string]string{"metadata.yaml": "a", "b/c": "d"}))
-	f.Add(tarOf("a/../b", "/c"))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		limits := smallLimits()
-		files, mediaType, err := render.Archive(content, limits)
-		if err != nil {
-			if kind := nf.KindOf(err); kind != nf.Invalid && kind != nf.TooLarge || nf.ViolationsOf(err) == nil {
-				t.Fatalf("error of kind %v: %v", kind, err)
-			}
-			return
-		}
-		size := 0
-		for name, file := range files {
-			size += len(file)
-			if name != path.Clean(name) || path.IsAbs(name) || strings.HasPrefix(name, "../") || name == ".." || name == "." {
-				t.Errorf("unclean name %q", name)
-			}
-		}
-		if len(files) == 0 || len(files) > limits.Entries || int64(size) > limits.Unpacked || mediaType == "" {
-			t.Errorf("%d files of %d bytes, media type %q", len(files), size, mediaType)
-		}
-	})
 }

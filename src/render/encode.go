@@ -34,7 +34,8 @@ func Encode(p Plan) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads what Encode wrote. It trusts its input's size.
+// Decode reads what Encode wrote, and what former versions did. It trusts its
+// input's size.
 func Decode(content []byte) (Plan, error) {
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
@@ -47,6 +48,13 @@ func Decode(content []byte) (Plan, error) {
 	var p Plan
 	if err := json.Unmarshal(text, &p); err != nil {
 		return Plan{}, fmt.Errorf("cannot decode plan: %w", err)
+	}
+	for _, stage := range p.Stages {
+		for _, o := range stage.Objects {
+			if o.Object == nil {
+				return Plan{}, fmt.Errorf("cannot decode plan: an object of stage %q is missing", stage.Name)
+			}
+		}
 	}
 	return p, nil
 }

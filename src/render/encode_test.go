@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"math"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func planGenerator() *rapid.Generator[render.Plan] {
 			Object: &unstructured.Unstructured{Object: content},
 			Wait:   rapid.SampledFrom([]render.Wait{render.WaitReady, render.WaitApplied}).Draw(t, "wait"),
 			File:   rapid.String().Draw(t, "file"), Line: rapid.Int().Draw(t, "line"),
+			Recreate: rapid.Bool().Draw(t, "recreate"),
 		}
 	})
 	stage := rapid.Custom(func(t *rapid.T) render.Stage {
@@ -102,6 +104,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"text":      {"text is no plan", []byte("{}")},
 		"truncated": {"half a plan is none", whole[:len(whole)-4]},
 		"no JSON":   {"gzip alone is no plan", gzipOf(t, []byte("x"))},
+		"no object": {"a plan is made of objects", gzipOf(t, []byte(`{"stages": [{"objects": [{"wait": "ready"}]}]}`))},
+		"no kind":   {"an object has a kind", gzipOf(t, []byte(`{"stages": [{"objects": [{"object": {"a": 1}}]}]}`))},
+		"tail":      {"one blob is one plan", gzipOf(t, []byte(`{"namespace": "a"}{"namespace": "b"}`))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,4 +115,76 @@ func TestDecodeRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDecodeOld reads a plan as the first release wrote it.
+func TestDecodeOld(t *testing.T) {
+	const old = `{"namespace":"ns","stages":[{"name":"a","timeout":90000000000,"objects":[` +
+		`{"object":{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}},"wait":"ready","file":"s.yaml","line":3}]}]}`
+	want := render.Plan{Namespace: "ns", Stages: []render.Stage{{Name: "a", Timeout: 90 * time.Second, Objects: []render.Planned{{
+		Object: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}}},
+		Wait:   render.WaitReady, File: "s.yaml", Line: 3,
+	}}}}}
+	got, err := render.Decode(gzipOf(t, []byte(old)))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Fatalf("a plan that was kept is read for ever: %v (-want +got):\n%s", err, diff)
+	}
+	encoded, err := render.Encode(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(encoded, bestSpeed(t, old)) {
+		t.Error("a plan that says nothing new has another digest than before")
+	}
+}
+
+// bestSpeed compresses as Encode does.
+func bestSpeed(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// FuzzDecode holds what the engine relies on when it takes up a plan that was
+// kept: every object is there and has a kind, and the plan is kept again as it is.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"namespace":"ns","stages":[{"name":"a","objects":[{"object":{"kind":"K","a":[1,1.0,1e30,-0.5,null,"x"]},"wait":"ready","recreate":true}]}]}`))
+	f.Add([]byte(`{"stages":[{"objects":[{"object":null}]}]}`))
+	f.Add([]byte(`{"stages":[null,{"objects":[{"object":{"kind":"List","apiVersion":"v1","items":[{}]}}]}],"warnings":["w"]}`))
+	f.Add([]byte(`{"stages":[{"timeout":9223372036854775808}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := render.Decode(text); err == nil && !bytes.HasPrefix(text, []byte("\x1f\x8b")) {
+			t.Errorf("%q is no blob, but a plan", text)
+		}
+		plan, err := render.Decode(gzipOf(t, text))
+		if err != nil {
+			return
+		}
+		for _, o := range plan.Objects() {
+			if o == nil || o.GetKind() == "" {
+				t.Fatalf("%q has the object %v", text, o)
+			}
+		}
+		first, err := render.Encode(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := render.Decode(first)
+		if diff := cmp.Diff(plan, decoded, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Errorf("%q comes back as another plan: %v (-first +second):\n%s", text, err, diff)
+		}
+		if second, err := render.Encode(decoded); err != nil || !bytes.Equal(first, second) {
+			t.Errorf("%q has two encodings: %v", text, err)
+		}
+	})
 }

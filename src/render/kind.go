@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // KindOrder compares two kinds, in any case of letters, by when they should be
@@ -58,7 +60,17 @@ var (
 		"Pod", "ReplicationController", "Deployment.apps", "StatefulSet.apps",
 		"DaemonSet.apps", "ReplicaSet.apps", "Job.batch", "CronJob.batch",
 	}
+
+	protected = []string{"Namespace", "CustomResourceDefinition.apiextensions.k8s.io", "PersistentVolumeClaim"}
+
+	// permanent are the kinds that cannot be made again as they were.
+	permanent = []string{"Namespace", "CustomResourceDefinition.apiextensions.k8s.io", "PersistentVolumeClaim", "PersistentVolume"}
 )
+
+// Protected reports whether an object of the kind takes with it what nobody can
+// bring back: data, or all that lives in it. No change deletes one unless it is
+// confirmed.
+func Protected(kind schema.GroupKind) bool { return slices.Contains(protected, kind.String()) }
 
 func isDefinition(o Object) bool   { return slices.Contains(definitions, groupKind(o)) }
 func isPrerequisite(o Object) bool { return slices.Contains(prerequisites, groupKind(o)) }

@@ -26,8 +26,9 @@ import (
 // if one of them has none.
 //
 // The error is nf.Invalid: groups of the same name, groups that wait for an
-// unknown group or in a circle, and objects that are there twice; an object
-// without a namespace counts as being in the plan's.
+// unknown group or in a circle, objects that are there twice (one without a
+// namespace counts as being in the plan's), and objects that must not be
+// recreated as they are declared to be.
 func Order(groups []Group, namespace string) (Plan, error) {
 	wrong := append(checkNames(groups), checkObjects(groups, namespace)...)
 	if len(wrong) > 0 {
@@ -84,6 +85,9 @@ func checkObjects(groups []Group, namespace string) (wrong nf.Violations) {
 		for _, o := range g.Objects {
 			gvk := o.GroupVersionKind()
 			k := key{gvk.Group, gvk.Kind, cmp.Or(o.GetNamespace(), namespace), o.GetName()}
+			if _, fault := g.recreate(o); fault != "" {
+				wrong = append(wrong, nf.Violation{File: o.File, Line: o.Line, Field: "recreate", Message: fault})
+			}
 			first, twice := seen[k]
 			if !twice {
 				seen[k] = o
@@ -200,7 +204,10 @@ func stageOf(groups []Group, suffix string, wait Wait) Stage {
 	for _, g := range groups {
 		for _, o := range g.Objects {
 			w := cmp.Or(wait, g.Wait, defaultWait(o))
-			stage.Objects = append(stage.Objects, Planned{Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line})
+			recreate, _ := g.recreate(o)
+			stage.Objects = append(stage.Objects, Planned{
+				Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line, Recreate: recreate == RecreateIfNeeded,
+			})
 		}
 	}
 	// They are sent side by side, but begun in this order: a pod that starts

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -198,6 +199,86 @@ func TestOrderRefuses(t *testing.T) {
 			_, err := render.Order(tc.groups, "default")
 			if diff := cmp.Diff(tc.want, nf.ViolationsOf(err)); diff != "" || nf.KindOf(err) != nf.Invalid {
 				t.Errorf("%s: %v error (-want +got):\n%s", tc.reason, nf.KindOf(err), diff)
+			}
+		})
+	}
+}
+
+func TestRecreate(t *testing.T) {
+	annotated := func(o render.Object, value any) render.Object {
+		metadata := o.Object["metadata"].(map[string]any)
+		metadata["annotations"] = map[string]any{render.RecreateAnnotation: value, "other": 1}
+		return o
+	}
+	set := func(whenDeleted string) render.Object {
+		o := object(t, "apps/v1 StatefulSet s")
+		o.Object["spec"] = map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": whenDeleted}}
+		return o
+	}
+	cases := map[string]struct {
+		reason string
+		group  render.Recreate
+		object render.Object
+		want   bool
+		fault  string
+	}{
+		"default":    {"nothing is recreated unasked", "", object(t, "batch/v1 Job j"), false, ""},
+		"group":      {"a group speaks for its objects", render.RecreateIfNeeded, object(t, "batch/v1 Job j"), true, ""},
+		"object":     {"an object speaks for itself, whatever else is odd about its annotations", "", annotated(object(t, "batch/v1 Job j"), "ifNeeded"), true, ""},
+		"never":      {"the annotation wins", render.RecreateIfNeeded, annotated(object(t, "batch/v1 Job j"), "never"), false, ""},
+		"wins":       {"the annotation wins", render.RecreateNever, annotated(object(t, "batch/v1 Job j"), "ifNeeded"), true, ""},
+		"spared":     {"what holds data can be left out", render.RecreateIfNeeded, annotated(object(t, "v1 PersistentVolumeClaim p"), "never"), false, ""},
+		"stranger":   {"a kind is known by its group too", render.RecreateIfNeeded, object(t, "x/v1 PersistentVolumeClaim p"), true, ""},
+		"word":       {"there are two policies", "always", object(t, "batch/v1 Job j"), false, "must be never or ifNeeded"},
+		"annotation": {"there are two policies", "", annotated(object(t, "batch/v1 Job j"), ""), false, "must be never or ifNeeded"},
+		"no text":    {"a policy is a text", "", annotated(object(t, "batch/v1 Job j"), true), false, "must be never or ifNeeded"},
+		"claim":      {"data would be lost", render.RecreateIfNeeded, object(t, "v1 PersistentVolumeClaim p"), false, "ifNeeded of a PersistentVolumeClaim would destroy data"},
+		"volume":     {"data would be lost", "", annotated(object(t, "v1 PersistentVolume p"), "ifNeeded"), false, "ifNeeded of a PersistentVolume would destroy data"},
+		"set":        {"claims outlive their set", render.RecreateIfNeeded, set("Retain"), true, ""},
+		"greedy set": {"unless it says otherwise", render.RecreateIfNeeded, set("Delete"), false, "ifNeeded of a StatefulSet would destroy data"},
+		"namespace":  {"all that lives in it would be lost", render.RecreateIfNeeded, object(t, "v1 Namespace n"), false, "ifNeeded of a Namespace would destroy data"},
+		"definition": {
+			"all of its resources would be lost", render.RecreateIfNeeded, object(t, "apiextensions.k8s.io/v1 CustomResourceDefinition c"),
+			false, "ifNeeded of a CustomResourceDefinition would destroy data",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plan, err := render.Order([]render.Group{{Name: "a", Objects: []render.Object{tc.object}, Recreate: tc.group}}, "ns")
+			if tc.fault != "" {
+				want := nf.Violations{{Field: "recreate", File: tc.object.File, Line: tc.object.Line, Message: tc.fault}}
+				if diff := cmp.Diff(want, nf.ViolationsOf(err)); diff != "" || nf.KindOf(err) != nf.Invalid {
+					t.Errorf("%s: %v error (-want +got):\n%s", tc.reason, nf.KindOf(err), diff)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if got := plan.Stages[0].Objects[0].Recreate; got != tc.want {
+				t.Errorf("%s: may be recreated is %v, want %v", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestProtected(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		kind   schema.GroupKind
+		want   bool
+	}{
+		"claim":      {"data", schema.GroupKind{Kind: "PersistentVolumeClaim"}, true},
+		"namespace":  {"all that lives in it", schema.GroupKind{Kind: "Namespace"}, true},
+		"definition": {"all of its resources", schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, true},
+		"stranger":   {"a kind is known by its group too", schema.GroupKind{Group: "x", Kind: "Namespace"}, false},
+		"core":       {"and by the want of one", schema.GroupKind{Kind: "CustomResourceDefinition"}, false},
+		"workload":   {"what can be made again is not protected", schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := render.Protected(tc.kind); got != tc.want {
+				t.Errorf("%s: protected is %v", tc.reason, got)
 			}
 		})
 	}

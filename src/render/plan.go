@@ -22,6 +22,8 @@ type Group struct {
 	Objects []Object      // in the order they were written
 	Wait    Wait          // when the group is settled
 	Timeout time.Duration // 0: the operation's deadline alone
+
+	Recreate Recreate // of objects without a RecreateAnnotation; empty: never
 }
 
 // Wait says when a group of objects counts as settled.
@@ -54,4 +56,6 @@ type Planned struct {
 	Wait   Wait                       `json:"wait"`
 	File   string                     `json:"file,omitempty"`
 	Line   int                        `json:"line,omitempty"`
+
+	Recreate bool `json:"recreate,omitempty"` // it may be deleted and made again where a change is otherwise refused
 }

@@ -68,8 +68,10 @@ func (m *metadataReader) addVariable(v nf.Variable, declaration *node) {
 		at = d.at
 	}
 	switch {
-	case !isName(v.Name):
-		m.report.add(declaration.at, "variables", "a name must be letters, digits and underscores, and not begin with a digit")
+	case len(m.variables) == maxVars:
+		m.report.add(declaration.at, "variables", "are more than %d", maxVars)
+	case !isName(v.Name) || len(v.Name) > maxWord:
+		m.report.add(declaration.at, "variables", "a name must be %d letters, digits and underscores at most, and not begin with a digit", maxWord)
 	case slices.Contains(builtins, v.Name):
 		m.report.add(declaration.at, "variables."+v.Name, "is set by the service")
 	case slices.ContainsFunc(m.variables, sameName):

@@ -1,9 +1,15 @@
 package manifest
 
 import (
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Words that stand for any kind in the metadata, and short ones for one kind.
@@ -22,15 +28,23 @@ func (d document) identify(object map[string]any, r *report) bool {
 	}
 	version, hasVersion := d.text(r, object["apiVersion"], "apiVersion")
 	kind, hasKind := d.text(r, object["kind"], "kind")
-	_, hasName := d.text(r, meta["name"], "metadata", "name")
+	name, hasName := d.text(r, meta["name"], "metadata", "name")
 	known := hasVersion && hasKind && hasName
-	if namespace, given := meta["namespace"]; given && namespace != nil {
-		_, ok := d.text(r, namespace, "metadata", "namespace")
+	if given := meta["namespace"]; given != nil {
+		namespace, ok := d.text(r, given, "metadata", "namespace")
+		if ok && nf.CheckNamespace("", namespace) != nil {
+			r.add(d.at("metadata", "namespace"), "metadata.namespace", "is no name of a namespace")
+		}
 		known = known && ok
+	}
+	if hasName && !isObjectName(name) {
+		r.add(d.at("metadata", "name"), "metadata.name", "is no name of an object: 1 to %d printable characters without / and %%, and neither . nor ..", maxObjectName)
 	}
 	if _, given := meta["generateName"]; given {
 		r.add(d.at("metadata", "generateName"), "metadata.generateName", "cannot be repeated; use metadata.name")
 	}
+	d.checkReserved(r, meta)
+	known = d.checkRecreate(r, meta) && known
 	if hasVersion {
 		d.checkVersion(r, version)
 	}
@@ -40,16 +54,37 @@ func (d document) identify(object map[string]any, r *report) bool {
 	return known && len(r.found) == before
 }
 
+const maxObjectName = 253
+
+// isObjectName reports whether a text can name an object of some kind. It will
+// be a segment of a path.
+func isObjectName(name string) bool {
+	return len(name) <= maxObjectName && !strings.ContainsFunc(name, hidden) && len(content.IsPathSegmentName(name)) == 0
+}
+
+var versionPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// isKind reports whether a text can name a kind.
+func isKind(text string) bool {
+	for i, r := range text {
+		letter := 'a' <= r|0x20 && r|0x20 <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxWord
+}
+
 // text returns a field that must be a text, and whether it is known to be one.
-func (d document) text(r *report, value any, path ...string) (string, bool) {
-	name := strings.Join(path, ".")
+func (d document) text(r *report, value any, steps ...string) (string, bool) {
+	name := strings.Join(steps, ".")
 	text, isText := value.(string)
 	switch {
 	case value == (unknown{}):
 	case value == nil || isText && text == "":
-		r.add(d.at(path...), name, "is missing")
+		r.add(d.at(steps...), name, "is missing")
 	case !isText:
-		r.add(d.at(path...), name, "is not a text")
+		r.add(d.at(steps...), name, "is not a text")
 	default:
 		return text, true
 	}
@@ -57,12 +92,16 @@ func (d document) text(r *report, value any, path ...string) (string, bool) {
 }
 
 func (d document) checkVersion(r *report, version string) {
-	if _, err := schema.ParseGroupVersion(version); err != nil {
+	if !versionPattern.MatchString(version) {
 		r.add(d.at("apiVersion"), "apiVersion", "is not of the form version or group/version")
 	}
 }
 
 func (d document) checkKind(r *report, kind string) {
+	if !isKind(kind) {
+		r.add(d.at("kind"), "kind", "is no name of a kind")
+		return
+	}
 	if d.kind == "" || strings.EqualFold(kind, d.kind) {
 		return
 	}
@@ -70,10 +109,42 @@ func (d document) checkKind(r *report, kind string) {
 	r.add(d.at("kind"), "kind", "is %s, but the metadata lists the file as %s", d.root.get("kind").text, d.kind)
 }
 
+// reserved begins the labels and annotations that the service tells its own
+// objects and namespaces by.
+const reserved = "k8splugin.io/"
+
+// checkReserved reports labels and annotations by which an object would pretend
+// to be what it is not. The owner's label is replaced in any case.
+func (d document) checkReserved(r *report, meta map[string]any) {
+	for _, kind := range []string{"labels", "annotations"} {
+		fields, _ := meta[kind].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if strings.HasPrefix(name, reserved) && name != nf.OwnerLabel && name != render.RecreateAnnotation {
+				r.add(d.at("metadata", kind, name), "metadata."+kind+"."+name, "is set by the service")
+			}
+		}
+	}
+}
+
+// checkRecreate reports an annotation that is no recreate policy, and returns
+// whether the object's policy is known.
+func (d document) checkRecreate(r *report, meta map[string]any) bool {
+	annotations, _ := meta["annotations"].(map[string]any)
+	value, given := annotations[render.RecreateAnnotation]
+	if value == (unknown{}) {
+		return false
+	}
+	if text, _ := value.(string); given && !render.Recreate(text).Valid() {
+		r.add(d.at("metadata", "annotations", render.RecreateAnnotation), "metadata.annotations."+render.RecreateAnnotation,
+			"must be %s or %s", render.RecreateNever, render.RecreateIfNeeded)
+	}
+	return true
+}
+
 // at returns the place of a field, or of what is there of its path.
-func (d document) at(path ...string) place {
+func (d document) at(steps ...string) place {
 	n := d.root
-	for _, name := range path {
+	for _, name := range steps {
 		child := n.get(name)
 		if child == nil {
 			break

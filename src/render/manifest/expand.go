@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // expander makes the values of nodes, with variables replaced. Every value is
@@ -85,8 +87,8 @@ func (e *expander) keyText(key *node) (text string, known bool) {
 func (e *expander) typed(n *node, p part) any {
 	v := e.scope.lookup(p.path)
 	switch {
-	case v.found && e.take(n, sizeOf(v.value)):
-		return v.value
+	case v.found && e.room >= 0 && e.take(n, sizeOf(v.value)):
+		return fresh(v.value)
 	case v.found:
 		return unknown{}
 	case p.fallback == nil || v.foreign:
@@ -169,6 +171,14 @@ func (e *expander) warnings() []string {
 		left = append(left[:maxShown:maxShown], fmt.Sprintf("and %d more variables without a value", more))
 	}
 	return left
+}
+
+// fresh returns a copy of a value.
+func fresh(value any) any {
+	if value == (unknown{}) {
+		return value
+	}
+	return runtime.DeepCopyJSONValue(value)
 }
 
 // sizeOf returns about how many bytes a value takes.

@@ -6,18 +6,14 @@ import (
 	"errors"
 	"io"
 	"path"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 func isJSON(file string) bool { return strings.EqualFold(path.Ext(file), ".json") }
 
 // readJSON parses the values of a JSON file, one after the other.
 func (rd *reader) readJSON(content []byte) []*node {
-	if !utf8.Valid(content) {
-		rd.report.add(place{file: rd.file}, "", "is not JSON: invalid UTF-8")
-		return nil
-	}
 	p := jsonParser{reader: rd, content: content, decoder: json.NewDecoder(bytes.NewReader(content)), line: 1}
 	p.decoder.UseNumber()
 	var documents []*node
@@ -28,6 +24,9 @@ func (rd *reader) readJSON(content []byte) []*node {
 		}
 		if err != nil {
 			rd.report.add(p.at(), "", "is not JSON: %v", err)
+			return nil
+		}
+		if !rd.begin(root.at, 1) {
 			return nil
 		}
 		if root.kind == scalar && root.value == nil {
@@ -62,6 +61,7 @@ func (p *jsonParser) at() place {
 // value returns the next value, or nil at the end of a list or mapping. The
 // error is io.EOF only where the file may end.
 func (p *jsonParser) value(depth int) (*node, error) {
+	from := p.decoder.InputOffset()
 	token, err := p.decoder.Token()
 	if err != nil {
 		if depth > 0 && errors.Is(err, io.EOF) {
@@ -83,6 +83,9 @@ func (p *jsonParser) value(depth int) (*node, error) {
 		}
 		return nil, nil
 	case string:
+		if halfPair(p.content[from:p.decoder.InputOffset()]) {
+			return nil, errors.New("a text has half of a surrogate pair, which is no character")
+		}
 		return p.newText(at, inJSON, t, t), nil
 	case json.Number:
 		value, err := jsonNumber(t)
@@ -90,6 +93,29 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	default:
 		return newScalar(at, textOf(t), t), nil
 	}
+}
+
+// halfPair reports whether a JSON text has an escape, such as \ud800, that is
+// half of a character and has no other half beside it. The decoder puts another
+// character in its place.
+func halfPair(text []byte) bool {
+	high := false // whether the escape before this one waits for its other half
+	for i := 0; i < len(text); i++ {
+		code := uint64(0)
+		if text[i] == '\\' {
+			if text[i+1] == 'u' {
+				code, _ = strconv.ParseUint(string(text[i+2:i+6]), 16, 16)
+				i += 4
+			}
+			i++
+		}
+		low := code >= 0xdc00 && code < 0xe000
+		if low != high {
+			return true
+		}
+		high = code >= 0xd800 && code < 0xdc00
+	}
+	return high
 }
 
 func jsonNumber(n json.Number) (any, error) {

@@ -109,6 +109,9 @@ func load(files render.Files, r *report) *pack {
 			p.warnings = append(p.warnings, name+": is named by no entry of "+p.meta.at.file)
 		}
 	}
+	if more := len(p.warnings) - maxShown; more > 0 {
+		p.warnings = append(p.warnings[:maxShown], fmt.Sprintf("and %d more files that no entry names", more))
+	}
 	return p
 }
 
@@ -128,7 +131,11 @@ func (rd *reader) listed(files render.Files, f listedFile, named map[string]plac
 	named[name] = f.at
 	var documents []document
 	for _, root := range rd.read(name, content) {
-		documents = append(documents, flatten(root, f.kind)...)
+		inside := flatten(root, f.kind)
+		if !rd.begin(root.at, len(inside)-1) {
+			return nil
+		}
+		documents = append(documents, inside...)
 	}
 	return documents
 }

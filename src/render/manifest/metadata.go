@@ -28,6 +28,8 @@ type group struct {
 	wait    render.Wait
 	timeout time.Duration
 	files   []listedFile
+
+	recreate render.Recreate
 }
 
 // listedFile is a file that the metadata names.
@@ -39,7 +41,7 @@ type listedFile struct {
 
 // with returns the group with its objects.
 func (g group) with(objects []render.Object) render.Group {
-	return render.Group{Name: g.name, After: g.after, Objects: objects, Wait: g.wait, Timeout: g.timeout}
+	return render.Group{Name: g.name, After: g.after, Objects: objects, Wait: g.wait, Timeout: g.timeout, Recreate: g.recreate}
 }
 
 // readMetadata reads the metadata of a package.
@@ -53,8 +55,12 @@ func readMetadata(files render.Files, rd *reader) metadata {
 	}
 	m := metadataReader{report: rd.report}
 	m.at = place{file: name}
-	if !found {
+	switch {
+	case !found:
 		rd.report.add(m.at, "", "is missing at the top of the package")
+		return m.metadata
+	case len(content) > maxMetadata:
+		rd.report.add(m.at, "", "has more than %d bytes", maxMetadata)
 		return m.metadata
 	}
 	documents := rd.read(name, content)
@@ -67,6 +73,13 @@ func readMetadata(files render.Files, rd *reader) metadata {
 	}
 	return m.metadata
 }
+
+const (
+	maxMetadata = 256 << 10 // bytes of the metadata, which is recorded with the package
+	maxEntries  = 1000      // of the resources
+	maxVars     = 1000      // that are declared
+	maxWord     = 128       // bytes of a name in the metadata
+)
 
 type metadataReader struct {
 	metadata
@@ -106,18 +119,33 @@ func (m *metadataReader) text(f field) string {
 	if f.value.value == nil {
 		return ""
 	}
+	wrong := nf.CheckText("", f.value.text)
+	if wrong == nil && strings.ContainsFunc(f.value.text, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
+		wrong = nf.Violations{{Message: "holds control characters"}}
+	}
+	for _, v := range wrong {
+		m.report.add(f.value.at, f.key.text, "%s", v.Message)
+	}
 	return f.value.text
 }
 
 func (m *metadataReader) readResources(resources *node) {
 	switch resources.kind {
 	case list:
-		for _, entry := range resources.items {
+		for i, entry := range resources.items {
+			if i == maxEntries {
+				m.report.add(entry.at, "resources", "has more than %d entries", maxEntries)
+				break
+			}
 			m.readEntry(entry)
 		}
 		m.nameGroups()
 		m.checkAfter()
 	case mapping:
+		if n := len(resources.fields); n > maxEntries {
+			m.report.add(resources.fields[maxEntries].key.at, "resources", "has more than %d entries", maxEntries)
+			resources.fields = resources.fields[:maxEntries]
+		}
 		m.readMap(resources)
 	case scalar:
 	}
@@ -153,8 +181,8 @@ func (m *metadataReader) readEntry(entry *node) {
 	for _, f := range entry.fields {
 		switch f.key.text {
 		case "name":
-			if g.name = m.text(f); g.name == "" {
-				m.report.add(f.value.at, "name", "must not be empty")
+			if g.name = m.text(f); !isWord(g.name) {
+				m.report.add(f.value.at, "name", "must be 1 to %d printable characters", maxWord)
 			}
 		case "dependsOn":
 			g.after = append([]string{}, texts(m.list(f))...)
@@ -162,6 +190,8 @@ func (m *metadataReader) readEntry(entry *node) {
 			g.timeout = m.duration(f)
 		case "wait":
 			g.wait = m.wait(f)
+		case "recreate":
+			g.recreate = m.recreate(f)
 		default:
 			kinds++
 			g.files = append(g.files, m.files(f)...)
@@ -183,11 +213,15 @@ func (m *metadataReader) nameGroups() {
 		}
 		taken[g.name] = g.at
 	}
+	numbers := map[string]int{}
 	for i := range m.groups {
 		g := &m.groups[i]
-		if g.name == "" {
-			g.name = freeName(g.kindName(), taken)
-			taken[g.name] = g.at
+		for kind := g.kindName(); g.name == ""; {
+			numbers[kind]++
+			name := numberedName(kind, numbers[kind])
+			if _, is := taken[name]; !is {
+				g.name, taken[name] = name, g.at
+			}
 		}
 		if g.after == nil && i > 0 {
 			g.after = []string{m.groups[i-1].name}
@@ -202,15 +236,12 @@ func (g group) kindName() string {
 	return g.files[0].kind
 }
 
-// freeName returns the name, or the first of name-2, name-3, … that is free.
-func freeName(name string, taken map[string]place) string {
-	free := name
-	for i := 2; ; i++ {
-		if _, is := taken[free]; !is {
-			return free
-		}
-		free = fmt.Sprintf("%s-%d", name, i)
+// numberedName returns the first, second, … name that a kind gives.
+func numberedName(kind string, number int) string {
+	if number == 1 {
+		return kind
 	}
+	return fmt.Sprintf("%s-%d", kind, number)
 }
 
 func (m *metadataReader) checkAfter() {
@@ -229,6 +260,9 @@ func (m *metadataReader) checkAfter() {
 
 // files reads the files of a kind.
 func (m *metadataReader) files(f field) []listedFile {
+	if !isKind(f.key.text) {
+		m.report.add(f.key.at, f.key.text, "is neither an option of an entry nor a kind")
+	}
 	items := m.list(f)
 	files := make([]listedFile, len(items))
 	for i, item := range items {
@@ -262,8 +296,8 @@ func texts(items []*node) []string {
 
 func (m *metadataReader) duration(f field) time.Duration {
 	d, err := time.ParseDuration(f.value.text)
-	if err != nil || d <= 0 {
-		m.report.add(f.value.at, f.key.text, "must be a duration above zero, such as 90s or 5m")
+	if err != nil || d <= 0 || d > nf.MaxTimeout {
+		m.report.add(f.value.at, f.key.text, "must be a duration above zero, such as 90s or 5m, and at most %.0fh", nf.MaxTimeout.Hours())
 	}
 	return d
 }
@@ -274,6 +308,19 @@ func (m *metadataReader) wait(f field) render.Wait {
 		m.report.add(f.value.at, f.key.text, "must be %s or %s", render.WaitReady, render.WaitApplied)
 	}
 	return w
+}
+
+func (m *metadataReader) recreate(f field) render.Recreate {
+	r := render.Recreate(f.value.text)
+	if !r.Valid() {
+		m.report.add(f.value.at, f.key.text, "must be %s or %s", render.RecreateNever, render.RecreateIfNeeded)
+	}
+	return r
+}
+
+// isWord reports whether a text can name an entry.
+func isWord(text string) bool {
+	return text != "" && len(text) <= maxWord && !strings.ContainsFunc(text, hidden)
 }
 
 // kindOf returns the lower-case kind that a key of the resources stands for, or

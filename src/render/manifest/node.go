@@ -61,7 +61,7 @@ func newScalar(at place, text string, value any) *node {
 func (n *node) measure() {
 	n.size, n.depth = valueSize+len(n.text), 1
 	for _, f := range n.fields {
-		n.size, n.depth = n.size+len(f.key.text)+f.value.size, max(n.depth, f.value.depth+1)
+		n.size, n.depth = n.size+f.key.size+f.value.size, max(n.depth, f.value.depth+1)
 	}
 	for _, i := range n.items {
 		n.size, n.depth = n.size+i.size, max(n.depth, i.depth+1)
@@ -76,26 +76,31 @@ type reader struct {
 	verbatim  bool             // whether keys are as they are written
 	uses      map[string]place // variable → where it is used first
 	size      int              // of all that has been read, aliases written out
+	marks     int              // in all that has been read
+	documents int              // how many there are, empty ones too
+	full      bool             // whether one of these was too much; no more is read then
 	searched  int              // how many bytes have been parsed again to find errors
 	file      string           // being read
 }
 
 const (
-	maxFile   = 4 << 20  // bytes of a file; parsed, it takes up to a hundred times as many
-	maxSize   = 32 << 20 // of all files of a package, aliases written out
-	maxDepth  = 200
-	valueSize = 64 // what a value takes beside its text
+	maxFile      = 4 << 20   // bytes of a file
+	maxMarks     = 256 << 10 // in all files of a package; see marks
+	maxSize      = 32 << 20  // of all files of a package, aliases written out
+	maxDocuments = 5000      // in all files of a package
+	maxDepth     = 200
+	valueSize    = 64 // what a value takes beside its text
+	partSize     = 64 // what a part of a template takes beside its text
 )
 
 // read returns the documents of a file, without empty ones: none if something
 // is wrong with any.
 func (rd *reader) read(file string, content []byte) []*node {
 	rd.file = file
-	if len(content) > maxFile {
-		rd.report.add(place{file: file}, "", "has more than %d bytes", maxFile)
+	before := len(rd.report.found)
+	if rd.full || !rd.readable(content) {
 		return nil
 	}
-	before := len(rd.report.found)
 	var documents []*node
 	if isJSON(file) {
 		documents = rd.readJSON(content)
@@ -115,11 +120,22 @@ func (rd *reader) accept(root *node) bool {
 	case root.depth > maxDepth:
 		rd.report.add(root.at, "", "is nested more than %d deep", maxDepth)
 	case rd.size > maxSize:
+		rd.full = true
 		rd.report.add(root.at, "", "makes the package too large, its aliases written out")
 	default:
 		return true
 	}
 	return false
+}
+
+// begin counts the documents that begin at a place, and tells whether there may
+// be so many.
+func (rd *reader) begin(at place, documents int) bool {
+	if rd.documents += documents; rd.documents > maxDocuments && !rd.full {
+		rd.full = true
+		rd.report.add(at, "", "brings the package to more than %d documents", maxDocuments)
+	}
+	return !rd.full
 }
 
 // newText returns a scalar, and finds the variables in it.
@@ -133,6 +149,7 @@ func (rd *reader) newText(at place, s style, text string, value any) *node {
 	if err != nil {
 		rd.report.add(at, "", "%v", err)
 	}
+	n.size += partSize * len(parts)
 	for _, p := range parts {
 		if p.path == nil {
 			continue

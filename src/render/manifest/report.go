@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -24,13 +25,47 @@ type report struct {
 const (
 	maxFound = 1000 // violations that are kept at all
 	maxShown = 50   // violations and warnings that a client gets to see
+	maxQuote = 200  // bytes of a text of the package that a violation repeats
 )
 
 func (r *report) add(at place, field, format string, args ...any) {
-	if len(r.found) < maxFound {
-		r.found = append(r.found, nf.Violation{Field: field, File: at.file, Line: at.line, Message: fmt.Sprintf(format, args...)})
+	if len(r.found) >= maxFound {
+		return
 	}
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			args[i] = clip(arg, maxQuote)
+		case error:
+			args[i] = clip(arg.Error(), 2*maxQuote) // it may quote, too
+		}
+	}
+	r.found = append(r.found, nf.Violation{
+		Field: shown(clip(field, maxQuote)), File: at.file, Line: at.line, Message: shown(fmt.Sprintf(format, args...)),
+	})
 }
+
+// clip shortens a text that may be as long as a file.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// shown returns a text without what would command the terminal that it is shown
+// on.
+func shown(text string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// hidden reports whether a character has no shape: it controls something.
+func hidden(r rune) bool { return !unicode.IsGraphic(r) }
 
 func (r *report) ok() bool { return len(r.found) == 0 }
 

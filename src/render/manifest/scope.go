@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -20,16 +19,10 @@ type unknown struct{}
 // scope knows the value of every variable.
 type scope struct {
 	declared map[string]nf.Variable // nil when the package declares none
-	sources  []source               // the first that has a name wins
+	values   map[string]lookup      // all that are given
 	failed   map[string]bool        // reported; their values are unknown
 	blank    bool                   // no values yet: all are unknown
 	warnings []string
-}
-
-// source is one place where values come from.
-type source struct {
-	name   string // as clients know it
-	values map[string]any
 }
 
 const (
@@ -45,7 +38,7 @@ func blankScope(p *pack) *scope { return &scope{declared: p.declared(), blank: t
 
 // newScope checks the inputs against the declarations.
 func newScope(p *pack, in render.Input, r *report) *scope {
-	s := &scope{declared: p.declared(), failed: map[string]bool{}}
+	s := &scope{declared: p.declared(), values: map[string]lookup{}, failed: map[string]bool{}}
 	inputs, err := plainJSON(in.Inputs)
 	if err != nil {
 		r.add(place{}, parameters, "are not JSON")
@@ -54,24 +47,38 @@ func newScope(p *pack, in render.Input, r *report) *scope {
 	for name, value := range in.Builtins {
 		set[name] = value
 	}
-	s.sources = []source{{builtIn, set}, {parameters, inputs.Parameters}}
+	s.give(builtIn, set)
+	s.give(parameters, inputs.Parameters)
 	for _, values := range inputs.OOF {
-		s.sources = append(s.sources, source{"oof_parameters", values})
+		s.give("oof_parameters", values)
 	}
-	s.sources = append(s.sources, source{network, inputs.Network})
+	s.give(network, inputs.Network)
 	for _, name := range slices.Sorted(maps.Keys(inputs.Parameters)) {
 		_, declared := s.declared[name]
 		switch {
 		case set[name] != nil || slices.Contains(builtins, name):
 			r.add(place{}, parameters+"."+name, "is set by the service")
 		case s.declared != nil && !declared:
-			s.warnings = append(s.warnings, parameters+"."+name+": the package declares no such variable")
+			s.warnings = append(s.warnings, parameters+"."+clip(name, maxQuote)+": the package declares no such variable")
 		}
+	}
+	if more := len(s.warnings) - maxShown; more > 0 {
+		s.warnings = append(s.warnings[:maxShown], fmt.Sprintf("and %d more parameters that the package does not declare", more))
 	}
 	for _, v := range p.meta.variables {
 		s.checkDeclared(v, p.uses[v.Name], r)
 	}
 	return s
+}
+
+// give adds the values of a source, as clients know it, but for those of names
+// that have one already. Null is no value.
+func (s *scope) give(source string, values map[string]any) {
+	for name, value := range values {
+		if _, given := s.values[name]; !given && value != nil {
+			s.values[name] = lookup{value: value, found: true, source: source}
+		}
+	}
 }
 
 // plainJSON returns a copy of inputs in the types of unstructured objects.
@@ -99,7 +106,7 @@ func (p *pack) declared() map[string]nf.Variable {
 // checkDeclared reports a declared variable without a value that it needs, or
 // with one of the wrong type.
 func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
-	found := s.find(v.Name)
+	found := s.values[v.Name]
 	message := ""
 	switch {
 	case !found.found && v.Required && v.Default == nil:
@@ -113,29 +120,46 @@ func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
 	r.add(use, found.from()+"."+v.Name, "%s", message)
 }
 
-// sensitive returns the names of inputs that are secret.
+// sensitive returns the names of inputs, and of fields in them, that are secret:
+// the package says so, or it says nothing of them and they sound so.
 func (s *scope) sensitive() []string {
 	secret := map[string]bool{}
 	for name, v := range s.declared {
 		secret[name] = v.Sensitive
 	}
-	for _, src := range s.sources {
-		for name := range src.values {
-			if _, declared := s.declared[name]; !declared && src.name == parameters {
-				secret[name] = soundsSecret(name)
-			}
+	for name, l := range s.values {
+		if l.source != builtIn {
+			addSecrets(secret, name, l.value)
 		}
 	}
 	maps.DeleteFunc(secret, func(_ string, is bool) bool { return !is })
 	return slices.Sorted(maps.Keys(secret))
 }
 
+// addSecrets adds the names of a value and of what is in it that sound secret,
+// but for those that are decided already.
+func addSecrets(secret map[string]bool, name string, value any) {
+	if _, decided := secret[name]; !decided && soundsSecret(name) {
+		secret[name] = true
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			addSecrets(secret, name, inner)
+		}
+	case []any:
+		for _, inner := range v {
+			addSecrets(secret, "", inner)
+		}
+	}
+}
+
 func soundsSecret(name string) bool {
-	name = strings.ToLower(name)
+	name = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
-var secretWords = []string{"password", "passwd", "secret", "token", "private_key", "credential"}
+var secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "privatekey", "apikey", "accesskey", "credential"}
 
 // lookup is the answer to a question for a variable.
 type lookup struct {
@@ -169,7 +193,7 @@ func (l lookup) declaredValue(want string) any {
 	return l.value
 }
 
-// lookup returns the value of a reference, in a copy.
+// lookup returns the value of a reference, which is not to be changed.
 func (s *scope) lookup(path []string) lookup {
 	name := path[0]
 	v, declared := s.declared[name]
@@ -180,7 +204,7 @@ func (s *scope) lookup(path []string) lookup {
 	case s.blank || s.failed[name]:
 		return lookup{value: unknown{}, found: true}
 	}
-	l := s.find(name)
+	l := s.values[name]
 	if !l.found && v.Default != nil {
 		l = lookup{value: v.Default, found: true}
 	}
@@ -191,18 +215,7 @@ func (s *scope) lookup(path []string) lookup {
 		l.value = child(l.value, step)
 	}
 	l.found = l.value != nil
-	l.value = runtime.DeepCopyJSONValue(l.value)
 	return l
-}
-
-// find returns the value that is given for a name; null is none.
-func (s *scope) find(name string) lookup {
-	for _, src := range s.sources {
-		if value := src.values[name]; value != nil {
-			return lookup{value: value, found: true, source: src.name}
-		}
-	}
-	return lookup{}
 }
 
 // child returns a field of a mapping or an item of a list, or nil.

@@ -29,6 +29,9 @@ func (rd *reader) readYAML(content []byte) []*node {
 			rd.syntaxError(content, err)
 			return nil
 		}
+		if !rd.begin(place{rd.file, d.Line}, 1) {
+			return nil
+		}
 		root := c.convert(d.Content[0])
 		if root.kind == scalar && root.value == nil {
 			continue
@@ -46,24 +49,35 @@ func (rd *reader) readYAML(content []byte) []*node {
 func (rd *reader) syntaxError(content []byte, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := place{file: rd.file}
-	// The parser has no lines for what begins in the first one.
-	content = append([]byte("#\n"), content...)
-	lines := slices.Collect(bytes.Lines(content))
-	if rd.searched += len(content) * bits.Len(uint(len(lines))); rd.searched <= maxSearched {
-		whole := parseError(content)
-		at.line = sort.Search(len(lines)-1, func(line int) bool {
-			return parseError(slices.Concat(lines[:line+1]...)) == whole
-		})
-		if before, after, found := strings.Cut(message, ": "); found && strings.HasPrefix(before, "line ") {
+	if before, after, found := strings.Cut(message, ": "); found {
+		if _, err := fmt.Sscanf(before, "line %d", &at.line); err == nil {
 			message = after
 		}
 	}
+	count, _ := marks(content, maxMarks)
+	times := bits.Len(uint(bytes.Count(content, []byte("\n"))))
+	if rd.searched += max(len(content), 16*count) * times; rd.searched <= maxSearched {
+		at.line = brokenLine(content)
+	}
+	rd.size += len(content)
+	rd.full = rd.size > maxSize
 	rd.report.add(at, "", "is not YAML: %s", message)
 }
 
-// maxSearched is how many bytes of a package may be parsed again for the sake
-// of the lines of errors.
-const maxSearched = 64 << 20
+// maxSearched is how many bytes of a package, or what takes as long, may be
+// parsed again for the sake of the lines of errors.
+const maxSearched = 8 << 20
+
+// brokenLine returns the line up to which content is broken as the whole is.
+func brokenLine(content []byte) int {
+	// The parser has no lines for what begins in the first one.
+	content = append([]byte("#\n"), content...)
+	lines := slices.Collect(bytes.Lines(content))
+	whole := parseError(content)
+	return sort.Search(len(lines)-1, func(line int) bool {
+		return parseError(slices.Concat(lines[:line+1]...)) == whole
+	})
+}
 
 // parseError returns the text of the first syntax error, or "".
 func parseError(content []byte) string {
@@ -210,13 +224,13 @@ func scalarValue(y *yaml.Node) (any, error) {
 	case isTruth && (tag == "!!bool" || y.Style == 0):
 		return truth, nil
 	case tag == "!!bool":
-		return nil, fmt.Errorf("%q is neither true nor false", y.Value)
+		return nil, fmt.Errorf("%q is neither true nor false", clip(y.Value, maxQuote))
 	case tag != "!!int" && tag != "!!float":
 		return y.Value, nil
 	}
 	var v any
 	if err := y.Decode(&v); err != nil {
-		return nil, fmt.Errorf("%q is not of the type %s", y.Value, tag)
+		return nil, fmt.Errorf("%q is not of the type %s", clip(y.Value, maxQuote), tag)
 	}
 	return number(v)
 }

@@ -71,6 +71,7 @@ func TestStructuresLikeKubectl(t *testing.T) {
 		"quoted":     "\"a\\tb\": 'it''s'\nc: \"\\x41\\u00e9\\U0001F600\\\n  d\"",
 		"comments":   "# a\na: b # c\n# d\n---\n",
 		"directive":  "%YAML 1.1\n---\na: yes",
+		"mark":       "\ufeffa: b",
 		"windows":    "a: b\r\nc:\r\n- d\r\n",
 		"tabs":       "a: b\t# c\nd: {\te:\tf }",
 	}

@@ -1,5 +1,5 @@
-// Package rendertest tests renderers by example, and builds archives for the
-// tests of other packages.
+// Package rendertest tests renderers by example, builds archives for the tests
+// of other packages, and measures the memory that hostile input takes.
 //
 // An example is a .txtar file: the files of a package, the inputs, and what
 // must come out. The package holds nothing that the service itself needs.
@@ -138,7 +138,7 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 		fmt.Fprintf(&b, "# warning %s\n", warning)
 	}
 	for _, g := range out.Groups {
-		fmt.Fprintf(&b, "# group %q after %q wait %q timeout %s\n", g.Name, g.After, g.Wait, g.Timeout)
+		fmt.Fprintf(&b, "# group %q after %q wait %q timeout %s%s\n", g.Name, g.After, g.Wait, g.Timeout, recreate(g))
 		for _, o := range g.Objects {
 			text, err := yaml.Marshal(o.Object)
 			if err != nil {
@@ -148,4 +148,11 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 		}
 	}
 	return b.String()
+}
+
+func recreate(g render.Group) string {
+	if g.Recreate == "" {
+		return ""
+	}
+	return " recreate " + string(g.Recreate)
 }
