@@ -21,10 +21,12 @@ import (
 // apply under the owner's field manager, with every unknown field refused. It
 // returns what it did to each object that it reached, in the given order, and
 // the first error: nf.Conflict when an object or a field belongs to somebody
-// else, nf.Invalid when the API server refuses the object, nf.Failed when a
-// quota or a right is lacking, nf.Busy when the object or its namespace is being
-// deleted, nf.Unsupported when a kind is not served. What the API server warned
-// of is a change's message. Repeating it changes nothing.
+// else, nf.Conflict with reason "immutable" when the object is fine but for what
+// cannot be changed in the one that is there, nf.Invalid when the API server
+// refuses the object, nf.Failed when a quota or a right is lacking, nf.Busy when
+// the object or its namespace is being deleted, nf.Unsupported when a kind is
+// not served. What the API server warned of is a change's message. Repeating it
+// changes nothing.
 func (c *Cluster) Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	targets, err := c.appliable(ctx, objects)
 	if err != nil {
@@ -54,7 +56,7 @@ func (c *Cluster) appliable(ctx context.Context, objects []*unstructured.Unstruc
 	}
 	ks, err := c.lookup(ctx, gvks)
 	for n := 1; err == nil && n < attempts && !serves(ks.exact, gvks); n++ {
-		if err = pause(ctx, backoff(n)/2); err == nil {
+		if err = c.pause(ctx, backoff(n)/2); err == nil {
 			ks, err = c.discover(ctx)
 		}
 	}
@@ -107,6 +109,9 @@ func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Chang
 			// Somebody changed fields of the owner's object; they are ours.
 			got, err = a.patch(ctx, body, true)
 		}
+	}
+	if err != nil && had != nil {
+		err = a.c.asImmutable(ctx, a.owner, a.target, a.object, err)
 	}
 	if err != nil {
 		return nf.Change{}, a.fail(ctx, err)

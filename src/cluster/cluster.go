@@ -10,34 +10,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Cluster is one API server. Its methods are the contract of lifecycle.Cluster;
-// every error of theirs is an nf.Error. It is safe for concurrent use.
+// every error of theirs is an nf.Error. While the region gives no answer they
+// fail at once with nf.Unreachable, reason "breaker", and After says when the
+// next request will be let through; when the pool has dropped the cluster, with
+// reason "replaced". It is safe for concurrent use.
 type Cluster struct {
-	http      *http.Client
-	rest      rest.Interface    // for all but watches: it knows nothing of types
-	dynamic   dynamic.Interface // for watches
-	discovery *discovery.DiscoveryClient
-	parallel  int
+	http       *http.Client
+	guard      *guard         // every request goes through it
+	rest       rest.Interface // it knows nothing of types
+	discovery  *discovery.DiscoveryClient
+	credential nf.Credential
+	parallel   int
 
 	mu    sync.Mutex
 	kinds *kinds // what the API server serves, as last read; nil before
 }
 
-func newCluster(cfg *rest.Config, parallel int) (*Cluster, error) {
-	client, err := connect(cfg)
+// newCluster makes the cluster of a region.
+func newCluster(cfg *rest.Config, region string, pc PoolConfig) (*Cluster, error) {
+	g := newGuard(region, pc)
+	client, err := g.connect(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{http: client, parallel: parallel}
+	c := &Cluster{http: client, guard: g, credential: credentialOf(cfg), parallel: pc.Parallel}
 	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(cfg, client); err != nil {
 		return nil, fmt.Errorf("cannot make the discovery client: %w", err)
-	}
-	if c.dynamic, err = dynamic.NewForConfigAndClient(cfg, client); err != nil {
-		return nil, fmt.Errorf("cannot make the watching client: %w", err)
 	}
 	plain := rest.CopyConfig(cfg)
 	plain.NegotiatedSerializer = statuses()

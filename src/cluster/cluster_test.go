@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
@@ -107,6 +108,20 @@ func foreignApply(t *testing.T, c *Cluster, manager string, u *unstructured.Unst
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// watcher is a client that does not go through what is tested.
+func watcher(t *testing.T) dynamic.Interface {
+	t.Helper()
+	cfg, err := Parse(clustertest.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 // get reads an object, or returns nil when it is not there.

@@ -21,6 +21,8 @@ import (
 const (
 	userAgent   = "k8splugin"
 	dialTimeout = 10 * time.Second // to connect, and again for the TLS handshake
+	pingAfter   = 20 * time.Second // of silence, an HTTP/2 connection is asked whether it lives
+	pingTimeout = 10 * time.Second
 )
 
 // configure makes the client configuration of one server and user.
@@ -109,7 +111,7 @@ func decoded(field, text string) ([]byte, nf.Violations) {
 
 // connect returns a client with a transport of its own, which no other cluster
 // shares and which goes away with it. client-go would keep transports for ever.
-func connect(cfg *rest.Config) (*http.Client, error) {
+func (g *guard) connect(cfg *rest.Config) (*http.Client, error) {
 	secure, err := rest.TLSConfigFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use kubeconfig: %w", err)
@@ -118,7 +120,7 @@ func connect(cfg *rest.Config) (*http.Client, error) {
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
 	}
-	transport := utilnet.SetTransportDefaults(&http.Transport{
+	g.transport = utilnet.SetTransportDefaults(&http.Transport{
 		DialContext:         cfg.Dial,
 		Proxy:               proxy,
 		TLSClientConfig:     secure,
@@ -126,10 +128,13 @@ func connect(cfg *rest.Config) (*http.Client, error) {
 		MaxIdleConnsPerHost: 64, // for the rare API server without HTTP/2
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
+		// A watch may be silent for long; its connection may not. These times are
+		// ours: SetTransportDefaults' can be switched off by the environment.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	})
-	rt, err := rest.HTTPWrappersForConfig(cfg, transport)
+	g.next, err = rest.HTTPWrappersForConfig(cfg, g.cfg.Wrap(g.region, g.transport))
 	if err != nil {
 		return nil, fmt.Errorf("cannot use kubeconfig: %w", err)
 	}
-	return &http.Client{Transport: rt}, nil
+	return &http.Client{Transport: g}, nil
 }

@@ -18,6 +18,15 @@ import (
 // (or its kind is not served), or nf.Kept when it belongs to somebody else. It
 // does not wait: Watch tells when they are gone.
 func (c *Cluster) Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
+	return c.treat(ctx, owner, refs, "delete", c.remove)
+}
+
+// treatment is what is done to one object of an owner; had is its metadata when
+// it is known to be the owner's.
+type treatment func(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (nf.Change, error)
+
+// treat does something to each ref whose kind is served.
+func (c *Cluster) treat(ctx context.Context, owner string, refs []nf.Ref, op string, do treatment) ([]nf.Change, error) {
 	targets, err := c.targetsOf(ctx, refs)
 	if err != nil {
 		return nil, err
@@ -28,9 +37,13 @@ func (c *Cluster) Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf
 	}
 	changes := make([]nf.Change, len(refs))
 	err = each(c.parallel, len(refs), func(i int) error {
+		if !targets[i].served {
+			changes[i] = nf.Change{Ref: refs[i], Action: nf.Unchanged}
+			return nil
+		}
 		var err error
-		changes[i], err = c.remove(ctx, owner, targets[i], had[refs[i].Key()])
-		return failObject(ctx, "delete", refs[i], err)
+		changes[i], err = do(ctx, owner, targets[i], had[refs[i].Key()])
+		return failObject(ctx, op, refs[i], err)
 	})
 	return reached(changes), err
 }
@@ -46,12 +59,13 @@ func reached(changes []nf.Change) []nf.Change {
 	return out
 }
 
-// remove deletes one object; had is its metadata when it is the owner's.
+// changeOf is what was done to the object that has the metadata.
+func changeOf(t target, m *metav1.ObjectMeta, action nf.Action) nf.Change {
+	return nf.Change{Ref: t.ref, Action: action, UID: string(m.UID), Generation: m.Generation}
+}
+
+// remove deletes one object.
 func (c *Cluster) remove(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (nf.Change, error) {
-	change := nf.Change{Ref: t.ref, Action: nf.Unchanged}
-	if !t.served {
-		return change, nil
-	}
 	for range attempts {
 		if had == nil {
 			live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
@@ -59,20 +73,17 @@ func (c *Cluster) remove(ctx context.Context, owner string, t target, had *metav
 				return nf.Change{}, err
 			}
 			if !found {
-				return change, nil
+				return nf.Change{Ref: t.ref, Action: nf.Unchanged}, nil
 			}
 			if who, yes := foreign(owner, t.ref, live); yes {
-				change.Action, change.Message = nf.Kept, who
-				return change, nil
+				return nf.Change{Ref: t.ref, Action: nf.Kept, Message: who}, nil
 			}
 			had = live
 		}
-		change.UID, change.Generation = string(had.UID), had.Generation
 		err := c.deleteExact(ctx, t, metav1.Preconditions{UID: &had.UID})
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
-			change.Action = nf.Deleted
-			return change, nil
+			return changeOf(t, had, nf.Deleted), nil
 		case !apierrors.IsConflict(err):
 			return nf.Change{}, err
 		}

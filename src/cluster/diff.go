@@ -61,6 +61,9 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 	if apierrors.IsNotFound(err) || err == nil && got.code == http.StatusCreated {
 		return nil // there is no such object, or not even its namespace
 	}
+	if apierrors.IsInvalid(err) {
+		return c.refusedChange(ctx, owner, t, u, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +93,19 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 		change.Action = nf.Configured
 	}
 	return nil
+}
+
+// refusedChange tells whether an object that was refused is wrong, or cannot be
+// changed from what it is.
+func (c *Cluster) refusedChange(ctx context.Context, owner string, t target, u *unstructured.Unstructured, refusal error) error {
+	live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
+	if err != nil || !found {
+		return refusal
+	}
+	if _, yes := foreign(owner, t.ref, live); yes {
+		return refusal
+	}
+	return c.asImmutable(ctx, owner, t, u, refusal)
 }
 
 // differences returns the fields in which two states of an object differ, but

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,15 +38,23 @@ func fail(ctx context.Context, op, subject string, err error) error {
 	}
 	e := &nf.Error{Op: op, Subject: subject, Err: err}
 	status, refused := errors.AsType[*apierrors.StatusError](err)
+	closed, held := errors.AsType[*shut](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.Kind, e.Err = nf.Timeout, context.Cause(ctx)
 	case ctx.Err() != nil:
 		e.Kind, e.Err = nf.Cancelled, context.Cause(ctx)
+	case errors.Is(err, errReplaced):
+		e.Kind, e.Reason, e.Err = nf.Unreachable, "replaced", errReplaced
+	case held:
+		e.Kind, e.Reason, e.Err = nf.Unreachable, "breaker", closed
 	case refused:
 		e.Kind, e.Reason = refusalKind(status.Status())
 	default:
 		e.Kind, e.Reason = nf.Unreachable, unreachable(err)
+	}
+	if e.Kind == nf.Unreachable {
+		e.After = asked(err)
 	}
 	return e
 }
@@ -109,13 +119,30 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 	var v nf.Violations
 	if s.Details != nil {
 		for _, cause := range s.Details.Causes {
-			v = append(v, nf.Violation{Field: fieldOf(ref, cause.Field), Message: cause.Message})
+			v = append(v, nf.Violation{Field: fieldOf(ref, cause.Field), Message: clipped(cause.Message)})
 		}
 	}
 	if len(v) == 0 {
-		v = append(v, nf.Violation{Field: subject(ref), Message: s.Message})
+		v = append(v, nf.Violation{Field: subject(ref), Message: clipped(s.Message)})
 	}
 	return v
+}
+
+// longestMessage is how much of an API server's message is handed on, in bytes.
+// It may repeat a whole object.
+const longestMessage = 2 << 10
+
+// clipped cuts a text to longestMessage and says so.
+func clipped(text string) string {
+	if len(text) <= longestMessage {
+		return text
+	}
+	const note = "… (%d more bytes)"
+	end := longestMessage - len(note) - len("9223372036854775807")
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + fmt.Sprintf(note, len(text)-end)
 }
 
 // subject is how violations name an object: "Deployment web".
@@ -135,6 +162,9 @@ func transient(err error) bool {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		kind, reason := refusalKind(status.Status())
 		return kind == nf.Unreachable && reason == "unavailable"
+	}
+	if _, held := errors.AsType[*shut](err); held || errors.Is(err, errReplaced) {
+		return false
 	}
 	switch unreachable(err) {
 	case "tls", "dns":
@@ -158,7 +188,7 @@ func unreachable(err error) string {
 		return "dns"
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority):
 		return "tls"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent), errors.As(err, &timeout) && timeout.Timeout():
 		return "timeout"
 	}
 	return "tcp"

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
+	exact "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 
@@ -22,6 +25,7 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 	if len(v) == 0 {
 		return cfg, nil
 	}
+	v = v[:min(len(v), maxFaults)]
 	for i := range v {
 		v[i].Field = "kubeconfig: " + v[i].Field
 		if v[i].Field == "kubeconfig: " {
@@ -31,17 +35,24 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 	return nil, nf.E(nf.Invalid, "use", "kubeconfig", v)
 }
 
+// maxFaults is how many violations are told: there may be some for each of many
+// thousand entries.
+const maxFaults = 50
+
 func parse(kubeconfig []byte) (*rest.Config, nf.Violations) {
 	f, v := read(kubeconfig)
 	if len(v) > 0 {
 		return nil, v
 	}
-	if v := f.forbidden(); len(v) > 0 {
+	if v := append(f.forbidden(), f.ambiguous()...); len(v) > 0 {
 		return nil, v
 	}
 	s, u, v := f.current()
 	if len(v) > 0 {
 		return nil, v
+	}
+	if strings.ContainsFunc(u.User.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, one(fmt.Sprintf("users[%s].user.token", u.Name), "holds characters that no token has, such as a line break")
 	}
 	return configure(s, u)
 }
@@ -96,17 +107,39 @@ type contextEntry struct {
 	} `json:"context"`
 }
 
+// maxKubeconfig is more than any kubeconfig needs, and little enough to parse:
+// what is read takes hundreds of times as many bytes.
+const maxKubeconfig = 512 << 10
+
+// Where the signs of an anchor and of an alias can stand. No kubeconfig needs
+// one, and a few of them can say any number of bytes.
+var (
+	anchor = regexp.MustCompile(`(^|[\s,\[{:?\x80-\x{10ffff}-])&\S`)
+	alias  = regexp.MustCompile(`(^|[\s,\[{:?\x80-\x{10ffff}-])\*\S`)
+)
+
 func read(kubeconfig []byte) (file, nf.Violations) {
 	var f file
 	var document any
-	if err := yaml.Unmarshal(kubeconfig, &document); err != nil {
+	switch {
+	case len(kubeconfig) > maxKubeconfig:
+		return f, one("", fmt.Sprintf("has more than %d bytes (kubectl config view --minify --flatten --raw)", maxKubeconfig))
+	case anchor.Match(kubeconfig) && alias.Match(kubeconfig):
+		return f, one("", "has an anchor and an alias, & and *, which are not allowed; put a text with them in quotes")
+	}
+	if err := yaml.UnmarshalStrict(kubeconfig, &document); err != nil {
+		if yaml.Unmarshal(kubeconfig, &document) == nil {
+			return f, one("", "has a key that is written twice")
+		}
 		return f, one("", "is neither YAML nor JSON")
 	}
 	text, err := json.Marshal(document)
 	if err != nil {
 		return f, one("", "is not an object of kind Config")
 	}
-	if err := json.Unmarshal(text, &f); err != nil {
+	// Keys are case-sensitive, as for kubectl: encoding/json would let an entry of
+	// another spelling replace what a reader sees.
+	if err := exact.Unmarshal(text, &f); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return f, one(wrong.Field, "has the wrong type")
 		}
@@ -129,11 +162,11 @@ func (f file) forbidden() nf.Violations {
 	const program, path = "would run a program and is not allowed; use a token or a client certificate",
 		"names a file and is not allowed; embed its content (kubectl config view --minify --flatten --raw)"
 	for _, c := range f.Clusters {
-		at := fmt.Sprintf("clusters[%s].cluster.", c.Name)
+		at := fmt.Sprintf("clusters[%s].cluster.", clip(c.Name))
 		refuse(c.Cluster.CAFile != "", at+"certificate-authority", path)
 	}
 	for _, u := range f.Users {
-		at := fmt.Sprintf("users[%s].user.", u.Name)
+		at := fmt.Sprintf("users[%s].user.", clip(u.Name))
 		refuse(u.User.Exec != nil, at+"exec", program)
 		refuse(u.User.AuthProvider != nil, at+"auth-provider", program)
 		refuse(u.User.CertFile != "", at+"client-certificate", path)
@@ -141,6 +174,36 @@ func (f file) forbidden() nf.Violations {
 		refuse(u.User.TokenFile != "", at+"tokenFile", path)
 	}
 	return v
+}
+
+// ambiguous lists the names that several entries have.
+func (f file) ambiguous() nf.Violations {
+	var v nf.Violations
+	seen := map[string]int{}
+	look := func(list, name string) {
+		if seen[list+name]++; seen[list+name] == 2 {
+			v = append(v, nf.Violation{Field: list + "[" + clip(name) + "]", Message: "is there twice"})
+		}
+	}
+	for _, c := range f.Clusters {
+		look("clusters", c.Name)
+	}
+	for _, u := range f.Users {
+		look("users", u.Name)
+	}
+	for _, c := range f.Contexts {
+		look("contexts", c.Name)
+	}
+	return v
+}
+
+// clip shortens a name that would be repeated with each of its faults.
+func clip(name string) string {
+	const most = 253
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }
 
 // current returns the server and the user of the current context.
@@ -152,7 +215,7 @@ func (f file) current() (server, user, nf.Violations) {
 	if i < 0 {
 		return server{}, user{}, one("current-context", "names a context that is not there")
 	}
-	at, chosen := fmt.Sprintf("contexts[%s].context.", f.Current), f.Contexts[i].Context
+	at, chosen := fmt.Sprintf("contexts[%s].context.", clip(f.Current)), f.Contexts[i].Context
 	s := slices.IndexFunc(f.Clusters, func(c server) bool { return c.Name == chosen.Cluster })
 	if s < 0 {
 		return server{}, user{}, one(at+"cluster", "names a cluster that is not there")
@@ -161,6 +224,7 @@ func (f file) current() (server, user, nf.Violations) {
 	if u < 0 {
 		return server{}, user{}, one(at+"user", "names a user that is not there")
 	}
+	f.Clusters[s].Name, f.Users[u].Name = clip(f.Clusters[s].Name), clip(f.Users[u].Name)
 	return f.Clusters[s], f.Users[u], nil
 }
 

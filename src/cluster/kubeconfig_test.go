@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/base64"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -100,16 +101,28 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(testConfig(`server: "https://127.0.0.1:6443"`, `token: t`)))
 	f.Add([]byte(`{"users": [{"user": {"exec": null, "token": 1}}], "current-context": "x"}`))
 	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte(testConfig(`server: "https://[::1]:6443/k8s", proxy-url: "socks5://u:p@h:1", insecure-skip-tls-verify: true`, `username: u, password: "&p *p", as: root, as-user-extra: {a: [b]}`)))
+	f.Add([]byte(testConfig(`server: "https://h", certificate-authority: /etc/passwd`, `tokenFile: /etc/passwd, exec: {command: sh}`)))
+	f.Add([]byte(`{"kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "", "user": ""}}], "clusters": [{"cluster": {"server": "http://h"}}], "users": [{}]}`))
 	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
 		cfg, err := Parse(kubeconfig)
 		if err == nil {
-			if _, err := newCluster(cfg, 1); err != nil {
+			if _, err := newCluster(cfg, "fuzz", PoolConfig{}.filled()); err != nil {
 				t.Errorf("what Parse accepts must be usable: %v", err)
+			}
+			if cfg.CAFile+cfg.CertFile+cfg.KeyFile+cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil || cfg.AuthConfigPersister != nil {
+				t.Errorf("the kubeconfig makes us read a file or run a program: %+v", cfg)
+			}
+			if u, err := url.Parse(cfg.Host); err != nil || u.User != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				t.Errorf("the kubeconfig leads to %q", cfg.Host)
 			}
 			return
 		}
 		if nf.KindOf(err) != nf.Invalid || len(nf.ViolationsOf(err)) == 0 {
 			t.Errorf("a refusal is Invalid and says where: %v", err)
+		}
+		if size := len(err.Error()); size > 64<<10 {
+			t.Errorf("the refusal is %d bytes long", size)
 		}
 	})
 }

@@ -92,7 +92,7 @@ func (c *Cluster) namespaceGone(ctx context.Context, namespace string, uid types
 	}
 	var err error
 	gone := false
-	v.follow(ctx, []*stream{s}, []nf.Change{target}, func(h nf.Health, failure error) bool {
+	c.follow(ctx, v, []*stream{s}, []nf.Change{target}, func(h nf.Health, failure error) bool {
 		gone, err = h.Status == nf.Absent && failure == nil, failure
 		return !gone && failure == nil
 	})

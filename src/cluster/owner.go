@@ -35,6 +35,9 @@ func foreign(owner string, ref nf.Ref, m metav1.Object) (who string, yes bool) {
 		// A package may hold the namespace that we made for it.
 		return "", false
 	}
+	if former := orphanOf(m); former != "" {
+		return "was left in place by VNF instance " + former, true
+	}
 	var managers []string
 	for _, f := range m.GetManagedFields() {
 		if f.Subresource == "" {

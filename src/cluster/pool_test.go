@@ -1,7 +1,13 @@
 package cluster
 
 import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -37,4 +43,154 @@ func TestPool(t *testing.T) {
 	p.Forget("nowhere")
 	_, err := p.Open("east", []byte("kind: Secret"))
 	wantKind(t, err, nf.Invalid)
+}
+
+// served is a stub of an API server that serves ConfigMaps, has none, and whose
+// watches tell nothing.
+func served(req *http.Request) (*http.Response, error) {
+	switch {
+	case req.URL.Query().Get("watch") != "":
+		resp, err := answer(200, "")
+		resp.Body = io.NopCloser(&drip{ctx: req.Context(), left: 1, pause: watchTime, end: io.EOF})
+		return resp, err
+	case req.URL.Path == "/api":
+		return answer(200, `{"kind":"APIVersions","versions":["v1"]}`)
+	case req.URL.Path == "/apis":
+		return answer(200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+	case req.URL.Path == "/api/v1":
+		return answer(200, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[
+			{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get","list","watch","patch","delete"]}]}`)
+	}
+	return answer(200, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+}
+
+// awaited is a ConfigMap that is not there.
+var awaited = nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}
+
+func TestRetire(t *testing.T) {
+	retirements := map[string]struct {
+		reason string
+		retire func(p *Pool) error
+	}{
+		"forgotten": {"a region that is removed", func(p *Pool) error { p.Forget("east"); return nil }},
+		"replaced": {"a region with another kubeconfig", func(p *Pool) error {
+			_, err := p.Open("east", []byte(kubeconfigOf("east", "another")))
+			return err
+		}},
+	}
+	waits := map[string]struct {
+		region stub
+		wait   func(t *testing.T, c *Cluster) error
+	}{
+		"watch": {served, func(t *testing.T, c *Cluster) (err error) {
+			for _, err = range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: awaited}}) {
+			}
+			return err
+		}},
+		"watch that is taken up again": {
+			func(req *http.Request) (*http.Response, error) {
+				if req.URL.Query().Get("watch") != "" {
+					return answer(429, "", "Retry-After", "30")
+				}
+				return served(req)
+			},
+			func(t *testing.T, c *Cluster) (err error) {
+				for _, err = range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: awaited}}) {
+				}
+				return err
+			},
+		},
+		"pause between attempts": {
+			func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "30") },
+			func(t *testing.T, c *Cluster) error {
+				_, err := c.EnsureNamespace(t.Context(), "ns")
+				return err
+			},
+		},
+	}
+	for name, r := range retirements {
+		for waiting, w := range waits {
+			t.Run(name+" "+waiting, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p, c, _ := alone(t, w.region)
+					done := make(chan error)
+					go func() { done <- w.wait(t, c) }()
+					until(10 * time.Second)
+					start := time.Now()
+					if err := r.retire(p); err != nil {
+						t.Fatal(err)
+					}
+					err := <-done
+					wantKind(t, err, nf.Unreachable)
+					if nf.ReasonOf(err) != "replaced" || time.Since(start) > 0 {
+						t.Errorf("%s ends a %s at once, reason replaced: %q after %v, %v", r.reason, waiting, nf.ReasonOf(err), time.Since(start), err)
+					}
+					err = c.tryOnce(t.Context())
+					if nf.ReasonOf(err) != "replaced" {
+						t.Errorf("%s is asked nothing more: %v", r.reason, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestRetireLetsRequestsFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, c, _ := alone(t, func(*http.Request) (*http.Response, error) {
+			<-time.After(10 * time.Second)
+			return answer(200, `{}`)
+		})
+		done := make(chan error)
+		go func() { done <- c.tryOnce(t.Context()) }()
+		until(time.Second)
+		p.Forget("east")
+		if err := <-done; err != nil {
+			t.Errorf("a request that is under way finishes: %v", err)
+		}
+	})
+}
+
+// TestRetireClosesConnections counts the connections of a server.
+func TestRetireClosesConnections(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{}`)) }))
+	s.EnableHTTP2 = true
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	s.StartTLS()
+	defer s.Close()
+	p := New(PoolConfig{})
+	c, err := p.Open("east", []byte(testConfig(trusted(s), "token: t")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.tryOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.Forget("east")
+	select {
+	case <-closed:
+	case <-time.After(time.Minute):
+		t.Error("the connection of a forgotten region stays open, with its credentials")
+	}
+}
+
+func TestStates(t *testing.T) {
+	p, _ := stubbed(map[string]stub{"east": well, "west": nobody})
+	if got := p.State("east"); got.Condition != nf.RegionUnknown || got.Breaker != nf.BreakerClosed {
+		t.Errorf("nothing is known of a region that was never opened: %+v", got)
+	}
+	if err := opening(t, p, "east").tryOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	opening(t, p, "west")
+	conditions := map[string]nf.RegionCondition{}
+	for id, s := range p.States() {
+		conditions[id] = s.Condition
+	}
+	diff(t, "every region is told of", map[string]nf.RegionCondition{"east": nf.RegionAvailable, "west": nf.RegionUnknown}, conditions)
 }

@@ -28,7 +28,7 @@ func Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	if err != nil {
 		return nf.Probe{}, err
 	}
-	c, err := newCluster(cfg, 1)
+	c, err := newCluster(cfg, "", PoolConfig{Parallel: 1}.filled())
 	if err != nil {
 		return nf.Probe{}, nf.E(nf.Invalid, "use", "kubeconfig", err)
 	}
@@ -140,6 +140,7 @@ var sentences = map[string]string{
 	"tcp":            "nothing answers at its address",
 	"tls":            "its certificate is not the one that the kubeconfig trusts",
 	"timeout":        "it did not answer in time",
+	"unavailable":    "its API server is not available",
 	"not-kubernetes": errNotKubernetes.Error(),
 	"unauthorized":   "it does not accept the kubeconfig's credentials (401)",
 	"forbidden":      "it forbids the kubeconfig's user to use its API (403)",

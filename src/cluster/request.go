@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -23,6 +24,7 @@ const (
 const (
 	attempts   = 6                      // of one request, the first included
 	firstPause = 100 * time.Millisecond // before the second; doubled for each further one
+	longestAsk = 30 * time.Second       // that an API server is granted when it asks for patience
 	pageSize   = 500                    // objects in one answer to a list
 )
 
@@ -68,16 +70,23 @@ func (c *Cluster) sendDespite(ctx context.Context, passing func(error) bool, bui
 			return out, err
 		}
 		out.repeated = out.repeated || transient(err) && !apierrors.IsTooManyRequests(err)
-		if pause(ctx, max(asked(err), backoff(n))) != nil {
-			return out, err
+		switch end := c.pause(ctx, max(asked(err), backoff(n))); {
+		case errors.Is(end, errReplaced):
+			return out, end
+		case end != nil:
+			return out, err // which says more than that the context has ended
 		}
 	}
 }
 
-// asked is how long an API server wants us to wait before we come again.
+// asked is how long an API server, or the breaker before it, wants us to wait
+// before we come again.
 func asked(err error) time.Duration {
+	if s, ok := errors.AsType[*shut](err); ok {
+		return s.after
+	}
 	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return time.Duration(seconds) * time.Second
+	return min(time.Duration(seconds)*time.Second, longestAsk)
 }
 
 // backoff is how long to wait after the nth failure: twice as long each time,
@@ -87,13 +96,16 @@ func backoff(n int) time.Duration {
 	return d/2 + rand.N(d)
 }
 
-// pause waits, or returns the context's error if that ends first.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits. It returns the context's error if that ends first, or
+// errReplaced if the cluster does.
+func (c *Cluster) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-c.guard.gone:
+		return errReplaced
 	case <-timer.C:
 		return nil
 	}

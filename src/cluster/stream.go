@@ -2,6 +2,10 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,15 +48,16 @@ func (s *stream) run(ctx context.Context) {
 			}
 			return
 		}
-		_ = pause(ctx, backoff(min(failures, attempts))) // the loop looks at the context itself
+		_ = s.c.pause(ctx, max(asked(err), backoff(min(failures, attempts)))) // the loop looks at the context itself
 	}
 }
 
 // hopeless reports whether an error ends a watch: one that trying again does
 // not mend, or any before the first success. A kind that is not served any more
-// may come back.
+// may come back, and so may a region from which requests are held back.
 func (s *stream) hopeless(err error) bool {
-	return !s.synced || !transient(err) && !apierrors.IsNotFound(err)
+	_, held := errors.AsType[*shut](err)
+	return !s.synced || !transient(err) && !held && !apierrors.IsNotFound(err)
 }
 
 // list reads the place into the view and returns the version it was read at.
@@ -91,16 +96,8 @@ func (s *stream) list(ctx context.Context) (string, error) {
 // watch follows the place from a version on, until the API server wants it to
 // be listed anew, and returns how many events came.
 func (s *stream) watch(ctx context.Context, version string) (events int, err error) {
-	seconds := int64(watchTime / time.Second)
 	for ctx.Err() == nil {
-		w, err := s.c.dynamic.Resource(s.place.kind.gvr()).Namespace(s.place.namespace).Watch(ctx, metav1.ListOptions{
-			LabelSelector: s.query.labels, FieldSelector: s.query.fields,
-			ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
-		})
-		if err != nil {
-			return events, err
-		}
-		n, last, err := s.follow(w)
+		n, last, err := s.follow(ctx, version)
 		events += n
 		if err != nil || n == 0 {
 			return events, err
@@ -110,31 +107,60 @@ func (s *stream) watch(ctx context.Context, version string) (events int, err err
 	return events, nil
 }
 
-// follow takes what one watch tells. It returns when the watch has ended and
-// its goroutine with it.
-func (s *stream) follow(w watch.Interface) (events int, version string, err error) {
-	defer func() {
-		w.Stop()
-		for range w.ResultChan() { // until it is closed
+// follow takes what one watch tells, until it ends. client-go's own watcher
+// would leave a goroutine behind, and log how the connection broke.
+func (s *stream) follow(ctx context.Context, version string) (events int, last string, err error) {
+	// The API server ends the watch by itself; one that does not may be dead.
+	ctx, cancel := context.WithTimeout(ctx, watchTime+time.Minute)
+	defer cancel()
+	r := s.c.rest.Get().AbsPath(s.place.kind.path(s.place.namespace, "")...).
+		Param("watch", "true").Param("allowWatchBookmarks", "true").
+		Param("timeoutSeconds", strconv.Itoa(int(watchTime/time.Second)))
+	set(r, "resourceVersion", version)
+	set(r, "labelSelector", s.query.labels)
+	set(r, "fieldSelector", s.query.fields)
+	body, err := r.MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return 0, "", err
+	}
+	defer body.Close()
+	for decoder := json.NewDecoder(body); ; events++ {
+		var e event
+		if decoder.Decode(&e) != nil {
+			return events, last, nil // however it ended, what came before holds
 		}
-	}()
-	for e := range w.ResultChan() {
-		if e.Type == watch.Error {
-			return events, version, apierrors.FromObject(e.Object)
-		}
-		u, ok := e.Object.(*unstructured.Unstructured)
-		if !ok {
-			continue
-		}
-		events, version = events+1, u.GetResourceVersion()
-		switch e.Type {
-		case watch.Added, watch.Modified:
-			s.known[s.view.put(u)] = true
-		case watch.Deleted:
-			key := refOf(u).Key()
-			delete(s.known, key)
-			s.view.drop(key)
+		if last, err = s.take(e); err != nil {
+			return events, last, err
 		}
 	}
-	return events, version, nil
+}
+
+// event is what a watch tells at a time.
+type event struct {
+	Type   watch.EventType `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// take hands an event to the view, and returns the version that it speaks of.
+func (s *stream) take(e event) (version string, err error) {
+	if e.Type == watch.Error {
+		var status metav1.Status
+		if err := json.Unmarshal(e.Object, &status); err != nil {
+			return "", fmt.Errorf("cannot read the API server's answer: %w", err)
+		}
+		return "", apierrors.FromObject(&status)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(e.Object); err != nil {
+		return "", fmt.Errorf("cannot read the API server's answer: %w", err)
+	}
+	switch e.Type {
+	case watch.Added, watch.Modified:
+		s.known[s.view.put(u)] = true
+	case watch.Deleted:
+		key := refOf(u).Key()
+		delete(s.known, key)
+		s.view.drop(key)
+	}
+	return u.GetResourceVersion(), nil
 }

@@ -15,8 +15,9 @@ import (
 // view is what is known of an owner's objects, and of the replica sets, pods
 // and events below them. Streams write it; one reader takes what changed.
 type view struct {
-	manager string        // the owner's field manager
-	wake    chan struct{} // holds one token while there is something to take
+	manager string               // the owner's field manager
+	wake    chan struct{}        // holds one token while there is something to take
+	told    map[string]nf.Health // what the reader was last told, by Ref.Key
 
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured // by Ref.Key
@@ -30,6 +31,7 @@ func newView(owner string) *view {
 	return &view{
 		manager: manager(owner),
 		wake:    make(chan struct{}, 1),
+		told:    map[string]nf.Health{},
 		objects: map[string]*unstructured.Unstructured{},
 		below:   map[types.UID]map[string]bool{},
 		names:   map[types.UID]string{},

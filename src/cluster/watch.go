@@ -13,8 +13,9 @@ import (
 // status that speaks of an older generation than the target's, or of another
 // uid, is not yielded. A workload whose pods cannot start (image pull, crash
 // loop, quota) is nf.StatusFailed with the pod's own message. A region that
-// stops answering after it once did is waited for. When the sequence has ended,
-// nothing of it is left running.
+// stops answering after it once did is waited for; one that is forgotten or gets
+// another kubeconfig ends the sequence with nf.Unreachable, reason "replaced".
+// When the sequence has ended, nothing of it is left running.
 func (c *Cluster) Watch(ctx context.Context, owner string, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
 		v := newView(owner)
@@ -23,46 +24,63 @@ func (c *Cluster) Watch(ctx context.Context, owner string, targets []nf.Change) 
 			yield(nf.Health{}, err)
 			return
 		}
-		v.follow(ctx, streams, targets, yield)
+		c.follow(ctx, v, streams, targets, yield)
 	}
 }
 
-// follow runs the view's streams for as long as somebody listens.
-func (v *view) follow(ctx context.Context, streams []*stream, targets []nf.Change, yield func(nf.Health, error) bool) {
+// follow runs a view's streams for as long as somebody listens.
+func (c *Cluster) follow(ctx context.Context, v *view, streams []*stream, targets []nf.Change, yield func(nf.Health, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	defer running.Wait()
-	defer cancel()
+	defer func() {
+		cancel()
+		running.Wait()
+		if c.guard.retired() {
+			c.guard.CloseIdleConnections()
+		}
+	}()
 	for _, s := range streams {
 		running.Go(func() { s.run(ctx) })
 	}
-	v.tell(ctx, targets, yield)
-}
-
-// tell yields what changes in the view until nobody listens.
-func (v *view) tell(ctx context.Context, targets []nf.Change, yield func(nf.Health, error) bool) {
-	last := map[string]nf.Health{}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-v.wake:
-		}
-		changed, err := v.take()
-		for _, t := range targets {
-			if !changed[t.Key()] {
-				continue
-			}
-			if h, ok := v.of(t); ok && h != last[t.Key()] {
-				last[t.Key()] = h
-				if !yield(h, nil) {
-					return
-				}
-			}
-		}
-		if err != nil {
-			yield(nf.Health{}, err)
+	for c.wait(ctx, v) {
+		if !v.tell(targets, yield) {
 			return
 		}
 	}
+	if ctx.Err() == nil {
+		yield(nf.Health{}, fail(ctx, "watch", "objects", errReplaced))
+	}
+}
+
+// wait returns true when there is something to tell, and false when the context
+// or the cluster has ended.
+func (c *Cluster) wait(ctx context.Context, v *view) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-c.guard.gone:
+		return false
+	case <-v.wake:
+		return true
+	}
+}
+
+// tell yields what changed in the view, and reports whether anybody wants more.
+func (v *view) tell(targets []nf.Change, yield func(nf.Health, error) bool) bool {
+	changed, err := v.take()
+	for _, t := range targets {
+		if !changed[t.Key()] {
+			continue
+		}
+		if h, ok := v.of(t); ok && h != v.told[t.Key()] {
+			v.told[t.Key()] = h
+			if !yield(h, nil) {
+				return false
+			}
+		}
+	}
+	if err != nil {
+		yield(nf.Health{}, err)
+	}
+	return err == nil
 }

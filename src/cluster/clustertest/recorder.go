@@ -12,15 +12,18 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
 
 // Recorder is a proxy in front of the sandbox's API server. It writes down the
 // requests that come to it, and spoils those that a test asks it to. It acts as
-// the sandbox's admin, whoever asks, unless the request names its own user.
+// the sandbox's admin, whoever asks, unless the request names its own user. To
+// who asks, each recorder is a region of its own, and can go away like one.
 type Recorder struct {
 	server *httptest.Server
+	gate   *gate
 
 	mu       sync.Mutex
 	requests []Request
@@ -65,6 +68,8 @@ func NewRecorder(t testing.TB) *Recorder {
 	}
 	r := &Recorder{}
 	r.server = httptest.NewUnstartedServer(r.handler(proxy))
+	r.gate = newGate(r.server.Listener)
+	r.server.Listener = r.gate
 	r.server.EnableHTTP2 = true
 	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	r.server.StartTLS()
@@ -146,6 +151,20 @@ func (r *Recorder) Fail(match func(Request) bool, spoil Fault) (heal func()) {
 	}
 }
 
+// BlackHole makes the region lie behind a network that drops every packet, until
+// heal is called or the test ends: connections that are open go silent, and new
+// ones get no further than TCP.
+func (r *Recorder) BlackHole(t testing.TB) (heal func()) {
+	t.Helper()
+	heal = r.gate.hole()
+	t.Cleanup(heal) // before the server is closed, which waits for its connections
+	return heal
+}
+
+// Refuse resets every connection and each new one, until heal is called, as
+// the proxy before an API server that is down does.
+func (r *Recorder) Refuse() (heal func()) { return r.gate.refuse() }
+
 // Times matches the first n requests that match does.
 func Times(n int, match func(Request) bool) func(Request) bool {
 	return func(r Request) bool {
@@ -173,6 +192,20 @@ func Lose(_ http.ResponseWriter, r *http.Request, next http.Handler) {
 func Hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
+}
+
+// Slow lets the API server answer, after a while.
+func Slow(d time.Duration) Fault {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
 }
 
 // Status answers with an HTTP status and no Kubernetes object; the API server

@@ -157,3 +157,71 @@ func TestNamespace(t *testing.T) {
 		t.Error("when the test has ended, its namespace is gone or going")
 	}
 }
+
+// region is a recorder, a request that goes through it at most so long, and an
+// answer that it has given.
+func region(t *testing.T) (r *Recorder, get func(time.Duration) error) {
+	t.Helper()
+	r = NewRecorder(t)
+	c, host := client(t, r)
+	get = func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, err := ask(ctx, c, host+"/version")
+		return err
+	}
+	if err := get(time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	return r, get
+}
+
+func TestRecorderBlackHole(t *testing.T) {
+	r, get := region(t)
+	heal, again := r.BlackHole(t), r.BlackHole(t)
+	if err := get(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an open connection says nothing: %v", err)
+	}
+	other, _ := client(t, r)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := ask(ctx, other, r.server.URL+"/version"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a new connection says nothing: %v", err)
+	}
+	heal()
+	heal()
+	if err := get(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("there is another hole still: %v", err)
+	}
+	again()
+	if err := get(time.Minute); err != nil {
+		t.Errorf("what is healed answers: %v", err)
+	}
+}
+
+func TestRecorderRefuse(t *testing.T) {
+	r, get := region(t)
+	heal := r.Refuse()
+	for range 2 {
+		if err := get(time.Minute); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a connection is broken at once: %v", err)
+		}
+	}
+	heal()
+	if err := get(time.Minute); err != nil {
+		t.Errorf("what is healed answers: %v", err)
+	}
+}
+
+func TestRecorderSlow(t *testing.T) {
+	r, get := region(t)
+	heal := r.Fail(func(Request) bool { return true }, Slow(time.Hour))
+	if err := get(50 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an answer that takes an hour is not there yet: %v", err)
+	}
+	heal()
+	r.Fail(func(Request) bool { return true }, Slow(time.Millisecond))
+	if err := get(time.Minute); err != nil {
+		t.Errorf("a slow answer comes: %v", err)
+	}
+}

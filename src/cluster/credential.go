@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"math"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// credentialNouns are what the kinds of credentials are called in a sentence.
+var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token", "basic": "password"}
+
+// CredentialOf tells what a kubeconfig authenticates with and when that
+// expires: a client certificate, with its chain, says so itself, and so does a
+// token that is a JWT, whose signature is not checked. A kubeconfig that cannot
+// be used is nf.Invalid, as Parse says.
+func CredentialOf(kubeconfig []byte) (nf.Credential, error) {
+	cfg, err := Parse(kubeconfig)
+	if err != nil {
+		return nf.Credential{}, err
+	}
+	return credentialOf(cfg), nil
+}
+
+// credentialOf takes the certificate for what counts when there is a token too,
+// as an API server does.
+func credentialOf(cfg *rest.Config) nf.Credential {
+	switch {
+	case len(cfg.CertData) > 0:
+		return nf.Credential{Kind: "client-certificate", Expires: chainExpiry(cfg.CertData)}
+	case cfg.BearerToken != "":
+		return nf.Credential{Kind: "token", Expires: tokenExpiry(cfg.BearerToken)}
+	case cfg.Username != "":
+		return nf.Credential{Kind: "basic"}
+	}
+	return nf.Credential{}
+}
+
+// chainExpiry is when the first certificate of a chain expires.
+func chainExpiry(chain []byte) time.Time {
+	var first time.Time
+	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && (first.IsZero() || cert.NotAfter.Before(first)) {
+			first = cert.NotAfter
+		}
+	}
+	return first.UTC()
+}
+
+// tokenExpiry is the "exp" claim of a JWT; zero for any other token.
+func tokenExpiry(token string) time.Time {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return time.Time{}
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil {
+		return time.Time{}
+	}
+	var claims struct {
+		Expires float64 `json:"exp"` // seconds, with a fraction if its issuer likes
+	}
+	if json.Unmarshal(payload, &claims) != nil || claims.Expires <= 0 || claims.Expires > math.MaxUint32 {
+		return time.Time{}
+	}
+	return time.Unix(int64(claims.Expires), 0).UTC()
+}

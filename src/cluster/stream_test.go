@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// listed is served, with a ConfigMap that has the version; 0 is none.
+func listed(req *http.Request, version int) (*http.Response, error) {
+	if !strings.HasSuffix(req.URL.Path, "/configmaps") || req.URL.Query().Get("watch") != "" {
+		return served(req)
+	}
+	items := ""
+	if version > 0 {
+		items = aConfigMap(version)
+	}
+	return answer(200, fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, version, items))
+}
+
+func aConfigMap(version int) string {
+	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","uid":"u","resourceVersion":"%d"}}`, version)
+}
+
+// TestWatchThroughBreaker lets a region go away while it is watched, for longer
+// than its breaker stays closed.
+func TestWatchThroughBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		away, version := false, 1
+		be := func(gone bool, v int) {
+			mu.Lock()
+			defer mu.Unlock()
+			away, version = gone, v
+		}
+		p, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if away {
+				return nobody(req)
+			}
+			return listed(req, version)
+		})
+		seen := make(chan nf.Health)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			defer close(seen)
+			for h, err := range c.Watch(ctx, "vnf-1", []nf.Change{{Ref: awaited}}) {
+				if err != nil {
+					done <- err
+					return
+				}
+				seen <- h
+			}
+			done <- nil
+		}()
+		if h := <-seen; h.Status != nf.Current {
+			t.Fatalf("it is there: %+v", h)
+		}
+		be(true, 1)
+		until(watchTime + time.Hour)
+		if s := p.State("east"); s.Breaker == nf.BreakerClosed {
+			t.Errorf("the watch asked in vain for an hour: %+v", s)
+		}
+		be(false, 0)
+		start := time.Now()
+		if h := <-seen; h.Status != nf.Absent || time.Since(start) > longestClosed+time.Second {
+			t.Errorf("a region that is back is noticed, and what changed: %+v after %v", h, time.Since(start))
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("a region that goes away is waited for: %v", err)
+		}
+	})
+}
+
+func TestWatchOfHeldBackRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := alone(t, nobody)
+		var err error
+		for nf.ReasonOf(err) != "breaker" {
+			err = c.tryOnce(t.Context())
+		}
+		start := time.Now()
+		for _, err = range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: awaited}}) {
+		}
+		wantKind(t, err, nf.Unreachable)
+		if nf.ReasonOf(err) != "breaker" || nf.AfterOf(err) <= 0 || time.Since(start) > 0 {
+			t.Errorf("who begins to watch is told at once when to come again: %v after %v: %v", nf.AfterOf(err), time.Since(start), err)
+		}
+	})
+}
+
+// TestBreaksAreNotLogged is about client-go, which would log at ERROR what is
+// every day's.
+func TestBreaksAreNotLogged(t *testing.T) {
+	var log bytes.Buffer
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(&log, nil)))
+	defer klog.ClearLogger()
+	cut := func(req *http.Request) (*http.Response, error) {
+		resp, err := answer(200, "")
+		resp.Body = io.NopCloser(&drip{ctx: req.Context(), left: 3, end: errors.New("http2: client connection lost")})
+		return resp, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+			if req.URL.Query().Get("watch") != "" || strings.HasPrefix(req.URL.Path, "/api/v1/nodes") {
+				return cut(req)
+			}
+			return served(req)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, err := range c.Watch(ctx, "vnf-1", []nf.Change{{Ref: awaited}}) {
+			if err != nil {
+				t.Errorf("a watch that is cut is taken up again: %v", err)
+			}
+		}
+		wantKind(t, c.tryOnce(t.Context()), nf.Unreachable)
+	})
+	klog.Flush()
+	if log.Len() > 0 {
+		t.Errorf("it was logged: %s", &log)
+	}
+}
+
+// TestWatchEndsEvents is about how a watch may end.
+func TestWatchEndsEvents(t *testing.T) {
+	added := `{"type":"ADDED","object":` + aConfigMap(2) + "}\n"
+	cases := map[string]struct {
+		reason string
+		tells  string // by the first watch
+		from   string // the version that the second one is asked from; empty: the place is listed again
+		within time.Duration
+	}{
+		"end":       {"the API server ends it", added, "2", 0},
+		"cut":       {"what came before the break holds", added + `{"type":"MOD`, "2", 0},
+		"bookmark":  {"a version without an object", `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7"}}}`, "7", 0},
+		"nothing":   {"a watch that tells nothing is not trusted", "", "", time.Second},
+		"expired":   {"the API server has forgotten the version", added + `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`, "", time.Second},
+		"not one":   {"what is no event", added + `[]`, "2", 0},
+		"no object": {"an event without an object", added + `{"type":"ADDED","object":{}}`, "", time.Second},
+		"no status": {"an error that says nothing", added + `{"type":"ERROR","object":[]}`, "", time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lists, watches := 0, 0
+				from := make(chan string, 9)
+				_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+					query := req.URL.Query()
+					switch {
+					case query.Get("watch") == "" && strings.HasSuffix(req.URL.Path, "/configmaps"):
+						if lists++; lists > 1 {
+							from <- ""
+						}
+						return listed(req, 1)
+					case query.Get("watch") == "":
+						return served(req)
+					}
+					if watches++; watches == 1 {
+						resp, err := answer(200, "")
+						resp.Body = io.NopCloser(strings.NewReader(tc.tells))
+						return resp, err
+					}
+					from <- query.Get("resourceVersion")
+					return served(req)
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() {
+					var last error
+					for _, err := range c.Watch(ctx, "vnf-1", []nf.Change{{Ref: awaited}}) {
+						last = err
+					}
+					done <- last
+				}()
+				start := time.Now()
+				if got := <-from; got != tc.from || time.Since(start) > tc.within {
+					t.Errorf("%s: it goes on from %q after %v, want %q", tc.reason, got, time.Since(start), tc.from)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Errorf("%s: %v", tc.reason, err)
+				}
+			})
+		})
+	}
+}
