@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -36,7 +37,8 @@ func tooLarge(limit int64) error {
 // cut off is the client's fault, not ours.
 type body struct{ io.ReadCloser }
 
-// Read reads, and fails with nf.TooLarge or nf.Invalid.
+// Read reads, and fails with nf.TooLarge, nf.Invalid, or a refusal when the
+// client is too slow.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == nil || errors.Is(err, io.EOF) {
@@ -44,6 +46,9 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return n, tooLarge(e.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, refusal(http.StatusRequestTimeout, "the body comes too slowly")
 	}
 	return n, nf.E(nf.Invalid, "read", "the request", fmt.Errorf("its body is cut off: %w", err))
 }

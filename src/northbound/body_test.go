@@ -78,7 +78,7 @@ func TestBodyCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(conn, "POST /v1/packages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+	fmt.Fprint(conn, "POST /v1/packages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf")
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}

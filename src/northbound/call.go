@@ -8,6 +8,8 @@ import (
 	"regexp"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // call is what the shell knows of the request it is answering. The outermost
@@ -17,6 +19,22 @@ type call struct {
 	log       *slog.Logger
 	route     string              // the path's template; empty until the router has matched one
 	operation *openapi3.Operation // nil when the contract does not describe the route
+	identity  string              // who asks; empty when nobody knows
+	answer    *recorder           // what has been answered; nil outside the shell
+	failed    bool                // the answer is a problem, of this kind
+	kind      nf.Kind
+	begun     string // the operation that the problem names
+}
+
+// code returns the status of the answer.
+func (c *call) code() int {
+	switch {
+	case c.answer != nil && c.answer.status != 0:
+		return c.answer.status
+	case c.failed: // before anything was answered
+		return outcomes[c.kind].status
+	}
+	return http.StatusOK
 }
 
 type callKey struct{}

@@ -155,10 +155,15 @@ func enumeration(values []any) string {
 	return strings.Join(words, ", ")
 }
 
+// maxSegment is how much of a name an answer repeats: who writes names of many
+// thousand letters gets them back once for each thing that is wrong below them.
+const maxSegment = 128
+
 // join writes a path as people do: oof_parameters[0].site.
 func join(path []string) string {
 	var b strings.Builder
 	for i, segment := range path {
+		segment = clip(segment)
 		switch {
 		case segment != "" && strings.Trim(segment, "0123456789") == "":
 			b.WriteString("[" + segment + "]")
@@ -169,4 +174,11 @@ func join(path []string) string {
 		}
 	}
 	return b.String()
+}
+
+func clip(name string) string {
+	if len(name) <= maxSegment {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxSegment], "") + "…"
 }

@@ -35,6 +35,9 @@ func readContract(swagger []byte) (*contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot convert the OpenAPI document: %w", err)
 	}
+	// Who asks is settled elsewhere. The library would read the whole body,
+	// whatever its size, before it asked who.
+	doc.Security = nil
 	return &contract{yaml: swagger, json: asJSON, doc: doc}, nil
 }
 
@@ -57,9 +60,6 @@ type checker struct {
 func (c checker) middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := callOf(r.Context())
-		if route := mux.CurrentRoute(r); route != nil {
-			call.route, _ = route.GetPathTemplate() // a route without a template has none
-		}
 		limit := int64(MaxDocument)
 		if route := c.rules.route(call.route, r.Method); route != nil {
 			call.operation = route.Operation
@@ -93,7 +93,7 @@ func check(r *http.Request, route *routers.Route) error {
 	if err != nil {
 		return unreadable(nf.Violations{{Field: "query", Message: "is not a query string"}})
 	}
-	wrong := unknownParameters(query, route)
+	wrong := wrongParameters(query, route)
 	err = openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: mux.Vars(r), QueryParams: query, Route: route,
 		Options: &openapi3filter.Options{ExcludeRequestBody: true, MultiError: true, SkipSettingDefaults: true},
@@ -105,22 +105,29 @@ func check(r *http.Request, route *routers.Route) error {
 	return nil
 }
 
-// unknownParameters refuses what would otherwise be ignored: a filter that is
-// misspelt would select everything.
-func unknownParameters(query url.Values, route *routers.Route) nf.Violations {
-	known := func(name string) bool {
-		return slices.ContainsFunc(slices.Concat(route.PathItem.Parameters, route.Operation.Parameters), func(p *openapi3.ParameterRef) bool {
+// wrongParameters refuses what would otherwise be ignored: a filter that is
+// misspelt would select everything, and of one that is given twice the second
+// would have no effect.
+func wrongParameters(query url.Values, route *routers.Route) nf.Violations {
+	described := slices.Concat(route.PathItem.Parameters, route.Operation.Parameters)
+	var wrong nf.Violations
+	for name, values := range query {
+		i := slices.IndexFunc(described, func(p *openapi3.ParameterRef) bool {
 			return p.Value.In == openapi3.ParameterInQuery && p.Value.Name == name
 		})
-	}
-	var wrong nf.Violations
-	for name := range query {
-		if !known(name) {
-			wrong = append(wrong, nf.Violation{Field: name, Message: "is not a known query parameter"})
+		switch {
+		case i < 0:
+			wrong = append(wrong, nf.Violation{Field: clip(name), Message: "is not a known query parameter"})
+		case len(values) > 1 && !takesMany(described[i].Value):
+			wrong = append(wrong, nf.Violation{Field: name, Message: "is given twice"})
 		}
 	}
 	slices.SortFunc(wrong, func(a, b nf.Violation) int { return strings.Compare(a.Field, b.Field) })
-	return wrong
+	return wrong[:min(len(wrong), maxComplaints)]
+}
+
+func takesMany(p *openapi3.Parameter) bool {
+	return p.Schema != nil && p.Schema.Value.Type.Includes(openapi3.TypeArray)
 }
 
 // checkMedia refuses a body of a type that the operation does not take. A body

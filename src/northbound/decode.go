@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -42,7 +43,7 @@ func DecodeDocument[T any](r *http.Request, document []byte) (T, error) {
 	var out T
 	value, err := parse(document)
 	if err != nil {
-		return out, unreadable(nf.Violations{{Message: err.Error()}})
+		return out, faulty(err)
 	}
 	schema := documentSchema(r)
 	if schema == nil {
@@ -65,6 +66,22 @@ func DecodeDocument[T any](r *http.Request, document []byte) (T, error) {
 	return out, nil
 }
 
+// CheckDocument holds a JSON document that is only a part of the body against
+// what Decode asks of every document, whatever its fields: nf.Invalid.
+func CheckDocument(document []byte) error {
+	if _, err := parse(document); err != nil {
+		return faulty(err)
+	}
+	return nil
+}
+
+func faulty(err error) error {
+	if wrong := nf.ViolationsOf(err); wrong != nil {
+		return unreadable(wrong)
+	}
+	return unreadable(nf.Violations{{Message: err.Error()}})
+}
+
 // documentSchema returns what the contract says of the request's JSON document.
 // All JSON types that an operation takes have the same schema.
 func documentSchema(r *http.Request) *openapi3.Schema {
@@ -79,12 +96,17 @@ func documentSchema(r *http.Request) *openapi3.Schema {
 	return media.Schema.Value
 }
 
+// parse reads a document. Its error is nf.Violations where the faults have
+// names.
 func parse(document []byte) (any, error) {
 	if len(bytes.TrimSpace(document)) == 0 {
 		return nil, errors.New("the body is empty")
 	}
 	if deeper(document, maxDepth) {
 		return nil, fmt.Errorf("the document nests deeper than %d levels", maxDepth)
+	}
+	if !utf8.Valid(document) {
+		return nil, errors.New("the body is not UTF-8")
 	}
 	var value any
 	err := json.Unmarshal(document, &value)
@@ -93,6 +115,9 @@ func parse(document []byte) (any, error) {
 		line := bytes.Count(read, []byte("\n")) + 1
 		column := len(read) - bytes.LastIndexByte(read, '\n')
 		return nil, fmt.Errorf("the body is not JSON: line %d, column %d: %w", line, column, e)
+	}
+	if wrong := strict(document); wrong != nil {
+		return nil, wrong
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the body is not JSON that can be used: %w", err)

@@ -2,6 +2,8 @@ package northbound
 
 import (
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,3 +40,27 @@ func Routes(swagger []byte, apis ...API) ([]string, error) {
 
 // Parse is what Decode reads a document with.
 func Parse(document []byte) (any, error) { return parse(document) }
+
+// Limiter is a limiter by itself.
+type Limiter struct{ *limiter }
+
+// NewLimiter returns one.
+func NewLimiter(limit Limit, now func() time.Time) Limiter { return Limiter{newLimiter(limit, now)} }
+
+// Take lets a request in.
+func (l Limiter) Take(name string) error { return l.take(name) }
+
+// Tell reports whether a refusal is to be recorded.
+func (l Limiter) Tell(name string) (missed int, tell bool) { return l.tell(name) }
+
+// Clients returns how many are kept in mind.
+func (l Limiter) Clients() int { return len(l.young) + len(l.old) }
+
+// ClientOf names the client of a request that nobody has made known.
+func ClientOf(r *http.Request) string { return clientOf(r) }
+
+// NewPaced returns the writer of a paced request, and what ends it.
+func NewPaced(pace Pace, w http.ResponseWriter, r *http.Request, now func() time.Time) (writer http.ResponseWriter, leave func()) {
+	p := newPaced(pace, w, r, now)
+	return p, p.leave
+}

@@ -25,6 +25,13 @@ type Config struct {
 	Checks      map[string]Check     // what must be well for the service to be ready, by name
 	Logger      *slog.Logger         // default: discard
 	Registry    *prometheus.Registry // what /metrics shows, and where the shell adds its own; default: a new one
+
+	Access         Access   // who may come in; default: everybody, which is for the own machine
+	Audit          Audit    // default: nothing is recorded
+	Limit          Limit    // how often; default: as often as he likes
+	Pace           Pace     // how slow
+	Hosts          []string // without Access: names that a request to a loopback address may be for, beside loopback names
+	ProtectMetrics bool     // with Access: /metrics takes a proof, too; Prometheus can be given one
 }
 
 // Check tells whether a part that the service depends on is well. It is given
@@ -50,6 +57,7 @@ func (c *Config) complete() error {
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}
+	c.Pace.complete()
 	return nil
 }
 
@@ -71,13 +79,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A page of another site must not act through the browser of somebody who
-	// can reach us: there may be no other guard between them.
-	guard := http.NewCrossOriginProtection()
-	guard.SetDenyHandler(Handler(func(http.ResponseWriter, *http.Request) error {
-		return refusal(http.StatusForbidden, "the request comes from a page of another site")
-	}))
-	return &shell{next: guard.Handler(router), log: cfg.Logger, meters: meters, now: time.Now}, nil
+	return &shell{next: heads(router), log: cfg.Logger, meters: meters, pace: cfg.Pace, now: time.Now}, nil
 }
 
 // newRouter returns a router that knows every path, and checks each request
@@ -89,16 +91,16 @@ func newRouter(cfg Config, rules *contract) (*mux.Router, error) {
 	}
 	// A path that is not clean is another path, so it is not found; the default
 	// is a redirect.
-	router := mux.NewRouter().SkipClean(true)
-	router.NotFoundHandler = Handler(func(http.ResponseWriter, *http.Request) error {
+	router, gate := mux.NewRouter().SkipClean(true), newGate(cfg)
+	router.NotFoundHandler = gate.around(Handler(func(http.ResponseWriter, *http.Request) error {
 		return refusal(http.StatusNotFound, "there is nothing at this path")
-	})
-	router.MethodNotAllowedHandler = Handler(func(w http.ResponseWriter, r *http.Request) error {
+	}))
+	router.MethodNotAllowedHandler = gate.around(Handler(func(w http.ResponseWriter, r *http.Request) error {
 		allowed := allowedMethods(router, r)
 		w.Header().Set("Allow", allowed)
 		return refusal(http.StatusMethodNotAllowed, "only "+allowed+" is possible here")
-	})
-	router.Use(checker{rules: rules, uploadLimit: cfg.UploadLimit}.middleware)
+	}))
+	router.Use(gate.around, checker{rules: rules, uploadLimit: cfg.UploadLimit}.middleware)
 	for _, api := range append([]API{service}, cfg.APIs...) {
 		api.Routes(router)
 	}

@@ -3,6 +3,8 @@ package northbound
 import (
 	"errors"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -18,6 +20,7 @@ type Problem struct {
 	RequestID    string      `json:"request_id"`
 	Kind         nf.Kind     `json:"kind"`
 	Reason       string      `json:"reason,omitempty"`
+	Confirm      string      `json:"confirm,omitempty"`
 	Operation    string      `json:"operation,omitempty"`
 	OperationURL string      `json:"operation_url,omitempty"`
 	VNF          string      `json:"vnf_id,omitempty"`
@@ -52,8 +55,14 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error, amend ...func(*Pr
 	for _, f := range amend {
 		f(&p)
 	}
+	if after := nf.AfterOf(err); after > 0 {
+		whole := (after + time.Second - 1) / time.Second // earlier would be too early
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(whole), 10))
+	}
+	c := callOf(r.Context())
+	c.failed, c.kind, c.begun = true, p.Kind, p.Operation
 	if p.Status == http.StatusInternalServerError {
-		callOf(r.Context()).log.ErrorContext(r.Context(), "a request failed", "request_id", p.RequestID, "error", err)
+		c.log.ErrorContext(r.Context(), "a request failed", "request_id", p.RequestID, "error", err)
 	}
 	write(w, p)
 }
@@ -63,7 +72,7 @@ func problemOf(r *http.Request, err error) Problem {
 	p := Problem{
 		Title: outcomes[kind].title, Status: Status(err), Detail: err.Error(),
 		Instance: r.URL.Path, RequestID: RequestID(r.Context()),
-		Kind: kind, Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err),
+		Kind: kind, Reason: nf.ReasonOf(err), Confirm: nf.ConfirmOf(err), Operation: nf.OperationOf(err),
 		Errors: Violations(nf.ViolationsOf(err)),
 	}
 	if e, ok := errors.AsType[*protocolError](err); ok {

@@ -15,6 +15,7 @@ type shell struct {
 	next   http.Handler
 	log    *slog.Logger
 	meters *meters
+	pace   Pace
 	now    func() time.Time
 }
 
@@ -22,7 +23,9 @@ type shell struct {
 func (s *shell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{id: requestID(r), log: s.log}
 	r = withCall(r, c)
-	rec := &recorder{ResponseWriter: w}
+	paced := newPaced(s.pace, w, r, s.now)
+	rec := &recorder{ResponseWriter: paced}
+	c.answer = rec
 	rec.Header().Set(requestIDHeader, c.id)
 	rec.Header().Set("X-Content-Type-Options", "nosniff")
 	start := s.now()
@@ -33,6 +36,7 @@ func (s *shell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.meters.observe(c.route, r.Method, rec.code(), took)
 		s.access(r, rec, took)
 	}()
+	defer paced.leave()
 	defer s.survive(rec, r)
 	s.next.ServeHTTP(rec, r)
 }
@@ -62,10 +66,15 @@ func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
 	case "/healthz", "/readyz", "/metrics":
 		level = slog.LevelDebug // asked every few seconds by machines
 	}
-	s.log.LogAttrs(r.Context(), level, "request",
+	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", c.route), slog.String("path", r.URL.Path),
 		slog.Int("status", rec.code()), slog.Int64("bytes", rec.bytes), slog.Duration("duration", took),
-		slog.String("request_id", c.id))
+		slog.String("request_id", c.id),
+	}
+	if c.identity != "" {
+		attrs = append(attrs, slog.String("identity", c.identity))
+	}
+	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // recorder remembers what was answered.

@@ -1,0 +1,117 @@
+package accesstest
+
+import (
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Outcome is what must come of a call.
+type Outcome string
+
+// The outcomes, and their statuses over HTTP.
+const (
+	Allowed         Outcome = "allowed"         // whatever the call's own status is
+	Hidden          Outcome = "hidden"          // 404, as if it did not exist
+	Forbidden       Outcome = "forbidden"       // 403
+	Unauthenticated Outcome = "unauthenticated" // 401
+)
+
+// Call is a thing that one asks for.
+type Call struct {
+	Name string        // of the guard's method
+	See  nf.Permission // without it the thing does not exist
+	Need nf.Permission // without it one may not; empty: to see is enough
+	Of   Subject
+}
+
+// Subject is what a call is about, which decides where its permissions are
+// asked for.
+type Subject string
+
+// The subjects.
+const (
+	Region   Subject = "region"   // in its region, in no project
+	Package  Subject = "package"  // in its project, in no region
+	Instance Subject = "instance" // in its project and its region; operations are their instances'
+	Service  Subject = "service"  // in no project and no region
+	New      Subject = "new"      // an instance that is not there yet: its region, its package, then itself
+)
+
+// Calls returns every call. Retry and Undo are those of a failed upgrade.
+func Calls() []Call {
+	region := func(name string, need nf.Permission) Call { return Call{name, nf.ReadRegion, need, Region} }
+	pkg := func(name string, need nf.Permission) Call { return Call{name, nf.ReadPackage, need, Package} }
+	instance := func(name string, need nf.Permission) Call { return Call{name, nf.ReadInstance, need, Instance} }
+	return []Call{
+		region("Region", ""), region("RegionState", ""), region("UpdateRegion", nf.WriteRegion), region("RemoveRegion", nf.WriteRegion),
+		{Name: "Register", Need: nf.WriteRegion, Of: Region},
+		pkg("Package", ""), pkg("Content", ""), pkg("RemovePackage", nf.WritePackage),
+		{Name: "Upload", Need: nf.WritePackage, Of: Package},
+		instance("Instance", ""), instance("Revisions", ""), instance("Revision", ""), instance("Health", ""),
+		instance("PreviewUpgrade", ""), instance("PreviewRollback", ""),
+		instance("Upgrade", nf.ChangeInstance), instance("Rollback", nf.ChangeInstance), instance("Terminate", nf.RemoveInstance),
+		instance("Operation", ""), instance("Changes", ""), instance("Follow", ""),
+		instance("Retry", nf.ChangeInstance), instance("Undo", nf.ChangeInstance), instance("Cancel", nf.ChangeInstance),
+		{Name: "KeyStatus", Need: nf.AdministerStore, Of: Service}, {Name: "Reseal", Need: nf.AdministerStore, Of: Service},
+		{Name: "Backup", Need: nf.AdministerStore, Of: Service},
+		{Name: "Instantiate", Need: nf.CreateInstance, Of: New},
+		{Name: "PreviewInstantiate", Need: nf.ReadInstance, Of: New},
+	}
+}
+
+// Case is one call by somebody on what is in a project and a region.
+type Case struct {
+	Who     string
+	Call    Call
+	Project string
+	Region  string
+	Want    Outcome
+}
+
+// String says the case in one line.
+func (c Case) String() string {
+	return fmt.Sprintf("%s by %q in project %s, region %s: must be %s", c.Call.Name, c.Who, c.Project, c.Region, c.Want)
+}
+
+// Matrix returns every case.
+func Matrix() []Case {
+	var out []Case
+	for _, who := range People() {
+		for _, call := range Calls() {
+			for _, project := range []string{ProjectA, ProjectB} {
+				for _, region := range []string{East, West} {
+					out = append(out, Case{who, call, project, region, want(who, call, project, region)})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func want(who string, call Call, project, region string) Outcome {
+	inRegion, inProject, inBoth := nf.Scope{Region: region}, nf.Scope{Project: project}, nf.Scope{Project: project, Region: region}
+	scope := map[Subject]nf.Scope{Region: inRegion, Package: inProject, Instance: inBoth, New: inBoth, Service: {}}[call.Of]
+	if who == Nobody {
+		return Unauthenticated
+	}
+	may := true
+	if call.Need != "" {
+		may = May(who, call.Need, scope)
+	}
+	sees := call.See == "" || May(who, call.See, scope)
+	if call.Of == New {
+		sees = May(who, nf.ReadRegion, inRegion) && May(who, nf.ReadPackage, inProject)
+	}
+	switch {
+	case call.Of == New && !may:
+		// It is there for nobody yet, so there is nothing to hide: whatever it
+		// would be made of, and whether that exists, the answer is the same.
+		return Forbidden
+	case !sees:
+		return Hidden
+	case !may:
+		return Forbidden
+	}
+	return Allowed
+}

@@ -1,0 +1,287 @@
+package access_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// request is a request with an Authorization header, or without when it is
+// empty.
+func request(t *testing.T, authorization string) *http.Request {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	if authorization != "" {
+		r.Header.Set("Authorization", authorization)
+	}
+	return r
+}
+
+// cheap returns an authenticator that compares passwords quickly, and what
+// counts them.
+func cheap(rules *access.Rules) (*access.Authenticator, func() int64) {
+	a := access.NewAuthenticator(rules)
+	plain := map[string]string{horse: "correct horse", staple: "battery staple", strings.Replace(staple, "$2a$", "$2y$", 1): "battery staple"}
+	return a, access.Cheapen(a, plain)
+}
+
+// TestBcrypt is the one test that compares as the service does.
+func TestBcrypt(t *testing.T) {
+	t.Parallel()
+	a := access.NewAuthenticator(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\n", nil))
+	if id, err := a.Authenticate(request(t, basic("ann", "correct horse"))); err != nil || id.String() != "user:ann" {
+		t.Errorf("the right password is %v, %v", id, err)
+	}
+}
+
+func basic(name, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+password))
+}
+
+func TestAuthenticate(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	long := strings.Repeat("x", 73)
+	rules := rulesOf(t, c, `
+password_file: htpasswd
+users:
+- {name: ann, password_hash: "`+horse+`", groups: [ops, dev, ops]}
+- {name: eve, groups: [dev]}
+tokens:
+- {name: so, sha256: `+tokenSum("viewer-all")+`, groups: [onap]}
+- {name: old, sha256: `+tokenSum("stranger")+`, expires: 2026-11-04T12:00:00Z}
+- {name: new, sha256: `+tokenSum("admin-a")+`, expires: 2026-11-04T12:00:01Z}
+`, map[string]string{"htpasswd": "eve:" + staple + "\nbob:" + strings.Replace(staple, "$2a$", "$2y$", 1) + "\n"})
+	bearer := func(who string) string { return "Bearer " + accesstest.Token(who) }
+	cases := map[string]struct {
+		reason string
+		offer  string
+		want   nf.Identity
+		text   string // of the refusal; empty: it is proved
+	}{
+		"Password":      {"a user by his password", basic("ann", "correct horse"), nf.Identity{Kind: "user", Name: "ann", Groups: []string{"dev", "ops"}}, ""},
+		"Listed":        {"a password from the file, groups from the rules", basic("eve", "battery staple"), nf.Identity{Kind: "user", Name: "eve", Groups: []string{"dev"}}, ""},
+		"FileOnly":      {"a user of the file alone, as htpasswd writes it", basic("bob", "battery staple"), nf.Identity{Kind: "user", Name: "bob"}, ""},
+		"Wrong":         {"a wrong password", basic("ann", "correct horse "), nf.Identity{}, "the user or the password is wrong"},
+		"Others":        {"another's password", basic("ann", "battery staple"), nf.Identity{}, "the user or the password is wrong"},
+		"NoUser":        {"no such user, whoever's password", basic("zoe", "correct horse"), nf.Identity{}, "the user or the password is wrong"},
+		"Long":          {"bcrypt does not look past 72 bytes", basic("ann", long), nf.Identity{}, "the user or the password is wrong"},
+		"NotBase64":     {"a header that cannot be read", "Basic !!!", nf.Identity{}, "the user or the password is wrong"},
+		"Token":         {"a service by its token", bearer("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
+		"Case":          {"schemes have no case", "bearer  " + accesstest.Token("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
+		"Expired":       {"a token ends at its time", bearer("stranger"), nf.Identity{}, "the service token is not known, or has expired"},
+		"LastMoment":    {"and not before", bearer("admin-a"), nf.Identity{Kind: "token", Name: "new"}, ""},
+		"NoToken":       {"a token that nobody has", "Bearer k8spt_nobody", nf.Identity{}, "the service token is not known, or has expired"},
+		"JWT":           {"no issuer is trusted", "Bearer e30.e30.e30", nf.Identity{}, "its Authorization header is of no kind that is taken here"},
+		"Digest":        {"nor is any other scheme", "Digest username=ann", nf.Identity{}, "its Authorization header is of no kind that is taken here"},
+		"Nothing":       {"nothing is offered", "", nf.Identity{}, "it offers no proof of who makes it"},
+		"SchemeOnly":    {"a scheme is no proof", "Bearer", nf.Identity{}, "its Authorization header is of no kind that is taken here"},
+		"TokenAsHeader": {"a token says what it is", accesstest.Token("viewer-all"), nf.Identity{}, "its Authorization header is of no kind that is taken here"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, _ := cheap(rules)
+			got, err := a.Authenticate(request(t, tc.offer))
+			if diff := cmp.Diff(tc.want, got); diff != "" || (tc.text == "") != (err == nil) {
+				t.Fatalf("%s: %v (-want +got)\n%s", tc.reason, err, diff)
+			}
+			if err == nil {
+				return
+			}
+			if want := "cannot authenticate the request: " + tc.text; nf.KindOf(err) != nf.Unauthenticated || err.Error() != want {
+				t.Errorf("%s: %v, want %q", tc.reason, err, want)
+			}
+		})
+	}
+	two := request(t, basic("ann", "correct horse"))
+	two.Header.Add("Authorization", bearer("viewer-all"))
+	if _, err := access.NewAuthenticator(rules).Authenticate(two); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("of two proofs, which one counts? %v", err)
+	}
+	if got := access.NewAuthenticator(rules).Challenges(); len(got) != 2 {
+		t.Errorf("the challenges are %q", got)
+	}
+}
+
+func tokenSum(who string) string {
+	yaml := accesstest.YAML()
+	_, after, _ := strings.Cut(yaml, "{name: "+who+", sha256: ")
+	return after[:64]
+}
+
+// TestFailuresAreCounted plays somebody who guesses.
+func TestFailuresAreCounted(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	a, _ := cheap(rulesOf(t, c, "users: [{name: ann, password_hash: '"+horse+"'}]\ntokens: [{name: so, sha256: "+tokenSum("stranger")+"}]\n", nil))
+	from := func(addr, offer string) error {
+		r := request(t, offer)
+		r.RemoteAddr = addr
+		_, err := a.Authenticate(r)
+		return err
+	}
+	if err := from("192.0.2.1:1", basic("ann", "correct horse")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		if err := from("192.0.2.1:1", "Bearer k8spt_guess"); nf.KindOf(err) != nf.Unauthenticated {
+			t.Fatalf("guess %d: %v", i, err)
+		}
+	}
+	cases := []struct {
+		reason, addr, offer string
+		kind                nf.Kind // Internal: it is proved
+	}{
+		{"the next guess is not answered", "192.0.2.1:2", "Bearer k8spt_guess", nf.TooMany},
+		{"nor is a password, which would be work", "192.0.2.1:3", basic("ann", "wrong"), nf.TooMany},
+		{"what was right a moment ago is no guess", "192.0.2.1:4", basic("ann", "correct horse"), nf.Internal},
+		{"nor is a token, which nobody guesses", "192.0.2.1:5", "Bearer " + accesstest.Token("stranger"), nf.Internal},
+		{"an IPv4 address is one in IPv6, too", "[::ffff:192.0.2.1]:5", "Bearer k8spt_guess", nf.TooMany},
+		{"others are not stopped", "192.0.2.2:1", "Bearer k8spt_guess", nf.Unauthenticated},
+		{"a request that offers nothing guesses nothing", "192.0.2.1:6", "", nf.Unauthenticated},
+	}
+	for _, tc := range cases {
+		err := from(tc.addr, tc.offer)
+		if (tc.kind == nf.Internal) != (err == nil) || err != nil && nf.KindOf(err) != tc.kind {
+			t.Errorf("%s: %v", tc.reason, err)
+		}
+		if tc.kind == nf.TooMany && (nf.AfterOf(err) <= 0 || nf.AfterOf(err) > 6*time.Second) {
+			t.Errorf("%s: to be tried again after %s", tc.reason, nf.AfterOf(err))
+		}
+	}
+	c.pass(nf.AfterOf(from("192.0.2.1:1", "Bearer k8spt_guess")))
+	if err := from("192.0.2.1:1", "Bearer k8spt_guess"); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("after the time that was said: %v", err)
+	}
+	for i := range 10 {
+		if err := from(fmt.Sprintf("[2001:db8::%x]:1", i+1), "Bearer k8spt_guess"); nf.KindOf(err) != nf.Unauthenticated {
+			t.Fatalf("guess %d: %v", i, err)
+		}
+	}
+	if err := from("[2001:db8::ffff]:1", "Bearer k8spt_guess"); nf.KindOf(err) != nf.TooMany {
+		t.Errorf("a network of IPv6 is one client: %v", err)
+	}
+}
+
+// TestAttemptsAtOnce holds that guessing side by side is no more than guessing
+// one after the other.
+func TestAttemptsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	begin, addresses := access.NewThrottle(c.Now)
+	var ends []func(bool)
+	for i := range 10 {
+		end, _ := begin("a")
+		if end == nil {
+			t.Fatalf("attempt %d is refused", i)
+		}
+		ends = append(ends, end)
+	}
+	if end, after := begin("a"); end != nil || after < time.Second {
+		t.Errorf("an eleventh is begun while nobody knows how the ten end, or after %s", after)
+	}
+	ends[0](false)
+	end, _ := begin("a")
+	if end == nil {
+		t.Fatal("one that did not fail still counts")
+	}
+	end(true)
+	if end, _ := begin("a"); end != nil {
+		t.Error("one that failed does not count")
+	}
+	if end, _ := begin("b"); end == nil {
+		t.Error("another address is refused")
+	}
+	for i := range 20_000 { // addresses are many, and memory is not
+		begin(fmt.Sprint(i))
+	}
+	if n := addresses(); n > 10_000 {
+		t.Errorf("%d addresses are kept in mind", n)
+	}
+}
+
+// TestPasswordsAreRemembered counts what it costs to come again.
+func TestPasswordsAreRemembered(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	dir := folder(t, map[string]string{"access.yaml": "users: [{name: ann, password_hash: '" + horse + "'}]\n"})
+	rules, err := access.New(access.Config{File: dir + "/access.yaml", Clock: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, comparisons := cheap(rules)
+	var together sync.WaitGroup
+	for range 50 { // many connections of one client
+		together.Go(func() {
+			if _, err := a.Authenticate(request(t, basic("ann", "correct horse"))); err != nil && nf.KindOf(err) != nf.TooMany {
+				t.Error(err)
+			}
+		})
+	}
+	together.Wait()
+	if n := comparisons(); n == 0 || n > 10 {
+		t.Errorf("50 requests at once cost %d comparisons", n)
+	}
+	again := func(reason, password string, want bool, cost int64) {
+		t.Helper()
+		before := comparisons()
+		if _, err := a.Authenticate(request(t, basic("ann", password))); (err == nil) != want || comparisons()-before != cost {
+			t.Errorf("%s: %v, %d comparisons", reason, err, comparisons()-before)
+		}
+	}
+	again("a right one is remembered", "correct horse", true, 0)
+	again("another is not", "wrong", false, 1)
+	again("and stays wrong", "wrong", false, 1)
+	c.pass(time.Minute)
+	again("after a minute it is compared again", "correct horse", true, 1)
+	write(t, dir+"/access.yaml", "users: [{name: ann, password_hash: '"+staple+"'}]\n")
+	c.pass(time.Second)
+	again("a password that was changed is not remembered", "correct horse", false, 1)
+	again("the new one is right", "battery staple", true, 1)
+}
+
+// TestUnknownUsersCost holds that who asks for nobody waits as long.
+func TestUnknownUsersCost(t *testing.T) {
+	t.Parallel()
+	a, comparisons := cheap(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\n", nil))
+	for _, password := range []string{"x", "correct horse", "correct horse"} { // also when it is somebody's, and remembered
+		before := comparisons()
+		_, err := a.Authenticate(request(t, basic("zoe", password)))
+		if nf.KindOf(err) != nf.Unauthenticated || comparisons()-before != 1 {
+			t.Errorf("%q: %v, %d comparisons", password, err, comparisons()-before)
+		}
+	}
+	if _, err := a.Authenticate(request(t, basic("ann", "correct horse"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Authenticate(request(t, basic("zoe", horse+"correct horse"))); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("what is remembered of ann lets zoe in: %v", err)
+	}
+	none := access.NewAuthenticator(rulesOf(t, newClock(), "users: []\n", nil))
+	if _, err := none.Authenticate(request(t, basic("zoe", "x"))); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("there are no users: %v", err)
+	}
+}
+
+func TestNoSecretInErrors(t *testing.T) {
+	t.Parallel()
+	a, _ := cheap(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\noidc: {issuer: 'http://127.0.0.1:1', audience: x}\n", nil))
+	for _, offer := range []string{basic("ann", "s3cret"), "Bearer k8spt_s3cret", "Bearer s3cret.s3cret.s3cret", "s3cret", "s3cret s3cret"} {
+		_, err := a.Authenticate(request(t, offer))
+		if err == nil || strings.Contains(err.Error(), "s3cret") || errors.Unwrap(err) == nil {
+			t.Errorf("%q: %v", offer, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package access
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// certificate maps client certificates to an identity.
+type certificate struct {
+	names  func(*x509.Certificate) []string // of a certificate, of the kind that the pattern is for
+	match  pattern
+	name   string // of the identity; empty: what matched
+	groups []string
+}
+
+func (l *loader) certificates(f file) {
+	for i, e := range f.certificates {
+		field := fmt.Sprintf("certificates[%d]", i)
+		l.checkGroups(e.at, field, e.groups)
+		if e.name != "" {
+			l.checkName(e.at, field+".name", e.name)
+		}
+		c := certificate{name: e.name, groups: groups(e.groups)}
+		switch {
+		case e.uri != "" && e.commonName == "" && e.dns == "":
+			c.names, c.match = uris, pattern{e.uri, '/'}
+			l.checkURI(e.at, field+".uri", e.uri)
+		case e.dns != "" && e.uri == "" && e.commonName == "":
+			c.names, c.match = dnsNames, pattern{strings.ToLower(e.dns), '.'}
+		case e.commonName != "" && e.uri == "" && e.dns == "":
+			c.names, c.match = commonName, pattern{e.commonName, 0}
+		default:
+			l.refuse(e.at, field, "must have one of uri, dns and common_name")
+			continue
+		}
+		l.v.certificates = append(l.v.certificates, c)
+	}
+}
+
+// checkURI refuses patterns that would let a stranger choose the scheme or the
+// trust domain.
+func (l *loader) checkURI(at *yaml.Node, field, text string) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	domain, _, _ := strings.Cut(rest, "/")
+	if _, err := url.Parse(strings.ReplaceAll(text, "*", "x")); err != nil || scheme == "" || domain == "" || strings.Contains(scheme+domain, "*") {
+		l.refuse(at, field, "is not a URI like spiffe://trust-domain/ns/*/sa/*, with stars after the trust domain only")
+	}
+}
+
+// uris returns the certificate's URI. One with several, or with encoded
+// characters, is nobody's SPIFFE certificate, and has none.
+func uris(c *x509.Certificate) []string {
+	if len(c.URIs) != 1 || strings.Contains(c.URIs[0].String(), "%") {
+		return nil
+	}
+	return []string{c.URIs[0].String()}
+}
+
+func dnsNames(c *x509.Certificate) []string {
+	out := make([]string, len(c.DNSNames))
+	for i, name := range c.DNSNames {
+		out[i] = strings.ToLower(name)
+	}
+	return out
+}
+
+func commonName(c *x509.Certificate) []string { return []string{c.Subject.CommonName} }
+
+// proven returns the identity of the certificate that the listener has
+// verified, if there is one and a pattern maps it. A certificate that no pattern
+// maps proves nothing: a mesh gives one to everybody.
+func (v *version) proven(r *http.Request, now time.Time) (nf.Identity, bool, error) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
+		return nf.Identity{}, false, nil
+	}
+	leaf := r.TLS.VerifiedChains[0][0]
+	for _, c := range v.certificates {
+		for _, name := range c.names(leaf) {
+			if !c.match.matches(name) {
+				continue
+			}
+			// A connection may outlive the certificate that it began with.
+			if now.After(leaf.NotAfter) {
+				return nf.Identity{}, false, unknown(errors.New("the client certificate has expired"))
+			}
+			id := nf.Identity{Kind: kindCertificate, Name: name, Groups: c.groups}
+			if c.name != "" {
+				id.Name = c.name
+			}
+			if err := checkName(id.Name); err != nil {
+				return nf.Identity{}, false, unknown(fmt.Errorf("the name in the client certificate %w", err))
+			}
+			return id, true, nil
+		}
+	}
+	return nf.Identity{}, false, nil
+}

@@ -1,0 +1,546 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// make makes a case's call.
+func (h *house) make(ctx context.Context, c accesstest.Case) error {
+	id, operation := vnf(c.Project, c.Region), op(c.Project, c.Region)
+	edit := nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}
+	instance := nf.InstantiateRequest{Spec: nf.Spec{Package: pkg(c.Project)}, Project: c.Project, Region: c.Region}
+	second := func(_ any, err error) error { return err }
+	calls := map[string]func() error{
+		"Region":       func() error { return second(h.Region(ctx, c.Region)) },
+		"RegionState":  func() error { return second(h.RegionState(ctx, c.Region)) },
+		"UpdateRegion": func() error { return second(h.UpdateRegion(ctx, c.Region, func(*nf.Region) error { return nil })) },
+		"RemoveRegion": func() error { return h.RemoveRegion(ctx, c.Region) },
+		"Register":     func() error { return second(h.Register(ctx, nf.Region{ID: c.Region})) },
+		"Package":      func() error { return second(h.Package(ctx, pkg(c.Project))) },
+		"Content": func() error {
+			_, _, err := h.Content(ctx, pkg(c.Project))
+			return err
+		},
+		"RemovePackage": func() error { return h.RemovePackage(ctx, pkg(c.Project)) },
+		"Upload": func() error {
+			_, _, err := h.Upload(ctx, nf.Package{Project: c.Project}, strings.NewReader(""))
+			return err
+		},
+		"Instance":           func() error { return second(h.Instance(ctx, id)) },
+		"Revisions":          func() error { return second(h.Revisions(ctx, id)) },
+		"Revision":           func() error { return second(h.Revision(ctx, id, 1)) },
+		"Health":             func() error { return second(h.Health(ctx, id)) },
+		"PreviewUpgrade":     func() error { return second(h.PreviewUpgrade(ctx, id, edit)) },
+		"PreviewRollback":    func() error { return second(h.PreviewRollback(ctx, id, nf.RollbackRequest{})) },
+		"Upgrade":            func() error { return second(h.Upgrade(ctx, id, edit)) },
+		"Rollback":           func() error { return second(h.Rollback(ctx, id, nf.RollbackRequest{})) },
+		"Terminate":          func() error { return second(h.Terminate(ctx, id, nf.TerminateRequest{})) },
+		"Operation":          func() error { return second(h.Operation(ctx, operation)) },
+		"Changes":            func() error { return second(h.Changes(ctx, operation)) },
+		"Retry":              func() error { return second(h.Retry(ctx, operation, nf.Options{})) },
+		"Undo":               func() error { return second(h.Undo(ctx, operation, nf.Options{})) },
+		"Cancel":             func() error { return second(h.Cancel(ctx, operation)) },
+		"Instantiate":        func() error { return second(h.Instantiate(ctx, instance)) },
+		"PreviewInstantiate": func() error { return second(h.PreviewInstantiate(ctx, instance)) },
+		"KeyStatus":          func() error { return second(h.KeyStatus(ctx)) },
+		"Reseal":             func() error { return second(h.Reseal(ctx)) },
+		"Backup":             func() error { return h.Backup(ctx, "age1x", io.Discard) },
+		"Follow": func() error {
+			for _, err := range h.Follow(ctx, operation) {
+				return err
+			}
+			return errors.New("nothing followed")
+		},
+	}
+	return calls[c.Call.Name]()
+}
+
+var kinds = map[accesstest.Outcome]nf.Kind{
+	accesstest.Hidden: nf.NotFound, accesstest.Forbidden: nf.Forbidden, accesstest.Unauthenticated: nf.Unauthenticated,
+}
+
+// TestMatrix makes every call as everybody on everything.
+func TestMatrix(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	contexts := map[string]context.Context{}
+	for _, who := range accesstest.People() {
+		contexts[who] = h.as(t, who)
+	}
+	for _, c := range accesstest.Matrix() {
+		h.world.done = nil
+		err := h.make(contexts[c.Who], c)
+		if c.Want == accesstest.Allowed {
+			if err != nil {
+				t.Errorf("%s: %v", c, err)
+			}
+			continue
+		}
+		if err == nil || nf.KindOf(err) != kinds[c.Want] {
+			t.Errorf("%s: %v", c, err)
+		}
+		if len(h.world.done) > 0 {
+			t.Errorf("%s: but it was done: %v", c, h.world.done)
+		}
+		if c.Want == accesstest.Forbidden && !strings.Contains(err.Error(), string(c.Call.Need)) {
+			t.Errorf("%s: the refusal does not name the permission: %v", c, err)
+		}
+	}
+}
+
+// TestHiddenIsAbsent holds what is hidden against what does not exist: nothing
+// that is said may tell them apart.
+func TestHiddenIsAbsent(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, who := range accesstest.People() {
+		if who == accesstest.Nobody {
+			continue
+		}
+		ctx := h.as(t, who)
+		for _, call := range accesstest.Calls() {
+			if call.Name == "Register" || call.Name == "Upload" {
+				continue // they make what is not there
+			}
+			for _, key := range []string{"", "some-key"} {
+				there := accesstest.Case{Who: who, Call: call, Project: "b", Region: "west"}
+				gone := accesstest.Case{Who: who, Call: call, Project: "x", Region: "west"}
+				hidden := !accesstest.May(who, nf.ReadInstance, nf.Scope{Project: "b", Region: "west"}) && !accesstest.May(who, nf.ReadPackage, nf.Scope{Project: "b"})
+				if !hidden || call.Of != accesstest.Package && call.Of != accesstest.Instance {
+					continue
+				}
+				was, is := h.keyed(ctx, there, key), h.keyed(ctx, gone, key)
+				if was == nil || is == nil {
+					t.Fatalf("%s by %s was granted: %v, %v", call.Name, who, was, is)
+				}
+				if got, want := strings.ReplaceAll(was.Error(), "-b", "-x"), is.Error(); got != want || nf.KindOf(was) != nf.KindOf(is) {
+					t.Errorf("%s by %s (key %q): what is hidden is said to be %q, what does not exist %q", call.Name, who, key, got, want)
+				}
+			}
+		}
+	}
+}
+
+// keyed makes a call with a request key, where the call takes one.
+func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error {
+	o := nf.Options{Key: nf.RequestKey{Key: key}}
+	var err error
+	switch id := vnf(c.Project, c.Region); c.Call.Name {
+	case "Upgrade":
+		_, err = h.Upgrade(ctx, id, nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
+	case "Rollback":
+		_, err = h.Rollback(ctx, id, nf.RollbackRequest{Options: o})
+	case "Terminate":
+		_, err = h.Terminate(ctx, id, nf.TerminateRequest{Options: o})
+	case "Retry":
+		_, err = h.Retry(ctx, op(c.Project, c.Region), o)
+	case "Undo":
+		_, err = h.Undo(ctx, op(c.Project, c.Region), o)
+	default:
+		err = h.make(ctx, c)
+	}
+	return err
+}
+
+// TestInstantiateHides does the same for what an instance is made of.
+func TestInstantiateHides(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	request := func(pkg, region string) nf.InstantiateRequest {
+		return nf.InstantiateRequest{Spec: nf.Spec{Package: pkg}, Project: "a", Region: region}
+	}
+	cases := map[string]struct {
+		reason       string
+		who          string
+		hidden, gone nf.InstantiateRequest
+		kind         nf.Kind
+	}{
+		"Package":        {"a package of another project", "operator-a-east", request("pkg-b", "east"), request("pkg-x", "east"), nf.NotFound},
+		"Region":         {"a region that no grant is for", "operator-a-east", request("pkg-a", "west"), request("pkg-a", "xest"), nf.Forbidden},
+		"NotAllowed":     {"who may not instantiate learns nothing of packages", "viewer-a-east", request("pkg-b", "east"), request("pkg-x", "east"), nf.Forbidden},
+		"PackageByOwner": {"somebody's own role", "starter-a", request("pkg-b", "west"), request("pkg-x", "west"), nf.NotFound},
+	}
+	for name, c := range cases {
+		for _, key := range []string{"", "k"} {
+			for what, call := range map[string]func(context.Context, nf.InstantiateRequest) error{
+				"Instantiate": func(ctx context.Context, r nf.InstantiateRequest) error { _, err := h.Instantiate(ctx, r); return err },
+				"Preview": func(ctx context.Context, r nf.InstantiateRequest) error {
+					_, err := h.PreviewInstantiate(ctx, r)
+					return err
+				},
+			} {
+				c.hidden.Key.Key, c.gone.Key.Key = key, key
+				ctx := h.as(t, c.who)
+				was, is := call(ctx, c.hidden), call(ctx, c.gone)
+				if was == nil || is == nil || what == "Instantiate" && nf.KindOf(was) != c.kind {
+					t.Fatalf("%s: %s: %s: %v, %v", name, what, c.reason, was, is)
+				}
+				said := strings.NewReplacer("pkg-b", "pkg-x", "west", "xest").Replace(was.Error())
+				if want := strings.ReplaceAll(is.Error(), "west", "xest"); said != want || nf.KindOf(was) != nf.KindOf(is) {
+					t.Errorf("%s: %s: %s: hidden %q, absent %q", name, what, c.reason, said, want)
+				}
+			}
+		}
+	}
+	if len(h.world.done) > 0 {
+		t.Errorf("but this was done: %v", h.world.done)
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason                                   string
+		who                                      string
+		instances, operations, regions, packages []string
+		users                                    []string // of region east
+	}{
+		"Stranger": {"a grant is what shows things", "stranger", nil, nil, nil, nil, nil},
+		"Tenant": {"a tenant sees his own, and the regions that he has", "viewer-a-east",
+			[]string{"vnf-a-east"}, []string{"op-a-east", "op-born-a-east", "op-end-a-east"}, []string{"east"}, []string{"pkg-a"}, []string{"vnf-a-east"}},
+		"Site": {"a site sees all that is in it", "operator-west",
+			[]string{"vnf-a-west", "vnf-b-west"}, []string{"op-a-west", "op-b-west"}, []string{"west"}, []string{"pkg-a", "pkg-b"}, nil},
+		"All": {"who sees everything sees what is being born, too", "viewer-all",
+			[]string{"vnf-a-east", "vnf-a-west", "vnf-b-east", "vnf-b-west"}, []string{"op-a-east", "op-a-west", "op-b-east", "op-b-west", "op-born-a-east", "op-end-a-east"},
+			[]string{"east", "west"}, []string{"pkg-a", "pkg-b"}, []string{"vnf-a-east", "vnf-b-east", "vnf-unborn"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx := h.as(t, c.who)
+			instances, err1 := h.Instances(ctx)
+			operations, err2 := h.Operations(ctx)
+			regions, err3 := h.Regions(ctx)
+			packages, err4 := h.Packages(ctx)
+			if err := errors.Join(err1, err2, err3, err4); err != nil {
+				t.Fatal(err)
+			}
+			got := [][]string{
+				ids(instances, func(i nf.Instance) string { return i.ID }), ids(operations, func(o nf.Operation) string { return o.ID }),
+				ids(regions, func(r nf.Region) string { return r.ID }), ids(packages, func(p nf.Package) string { return p.ID }),
+			}
+			if diff := cmp.Diff([][]string{c.instances, c.operations, c.regions, c.packages}, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", c.reason, diff)
+			}
+			if i := slices.IndexFunc(regions, func(r nf.Region) bool { return r.ID == "east" }); i >= 0 {
+				if diff := cmp.Diff(c.users, regions[i].Users); diff != "" {
+					t.Errorf("%s: users of the region (-want +got)\n%s", c.reason, diff)
+				}
+			}
+		})
+	}
+	if _, err := h.Instances(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("a list for nobody: %v", err)
+	}
+}
+
+// TestVeil holds that no way leads to the id of an instance that is hidden.
+func TestVeil(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx, open := h.as(t, "operator-a-east"), h.as(t, "operator-all")
+	taken := nf.E(nf.Exists, "instantiate", "VNF instance web", nf.Violations{{Field: "vnf_instance_name", Message: `"web" is the name of VNF instance vnf-b-west in namespace x`}})
+	said := func(ctx context.Context) map[string]string {
+		h.world.fail = taken
+		_, instantiate := h.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: "east"})
+		h.world.fail = nf.E(nf.Busy, "use", "namespace x", errors.New("VNF instance vnf-b-west: is removing it"))
+		_, upgrade := h.Upgrade(ctx, "vnf-a-east", nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }})
+		h.world.fail = nf.E(nf.Conflict, "remove", "package pkg-a", nf.Violations{{Message: "is used by VNF instance vnf-b-west"}, {Message: "is used by VNF instance vnf-a-east"}})
+		remove := h.RemovePackage(ctx, "pkg-a")
+		operation, err1 := h.Operation(ctx, "op-a-east")
+		changes, err2 := h.Changes(ctx, "op-a-east")
+		p, err3 := h.Package(ctx, "pkg-a")
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		if nf.KindOf(instantiate) != nf.Exists || nf.KindOf(upgrade) != nf.Busy || nf.KindOf(remove) != nf.Conflict || len(nf.ViolationsOf(remove)) != 2 {
+			t.Errorf("the kinds are lost: %v, %v, %v", instantiate, upgrade, remove)
+		}
+		return map[string]string{
+			"instantiate": instantiate.Error(), "upgrade": upgrade.Error(), "remove": remove.Error(),
+			"failure": fmt.Sprint(*operation.Failure), "changes": changes[0].Message, "users": fmt.Sprint(p.Users),
+		}
+	}
+	for what, text := range said(ctx) {
+		if strings.Contains(text, "vnf-b-west") {
+			t.Errorf("%s tells of a hidden instance: %s", what, text)
+		}
+		if (what == "remove" || what == "users") && !strings.Contains(text, "vnf-a-east") {
+			t.Errorf("%s does not tell of the instance that may be seen: %s", what, text)
+		}
+	}
+	for what, text := range said(open) {
+		if !strings.Contains(text, "vnf-b-west") {
+			t.Errorf("%s hides from who may see everything: %s", what, text)
+		}
+	}
+}
+
+// TestRepeat holds that a request can be repeated when what it was about is
+// gone, by whoever made it and by nobody else.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	mine, theirs := h.as(t, "operator-a-east"), h.as(t, "operator-b")
+	h.world.keyed["token:operator-a-east/k"] = nf.Operation{ID: "the-first", Project: "a", Region: "east"}
+	h.world.keyed["token:operator-a-east/elsewhere"] = nf.Operation{ID: "the-other", Project: "b", Region: "east"}
+	o := nf.Options{Key: nf.RequestKey{Key: "k", Client: "token:operator-a-east"}}
+	calls := map[string]func(context.Context, nf.Options) (nf.Operation, error){
+		"Terminate": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Terminate(ctx, "gone", nf.TerminateRequest{Options: o})
+		},
+		"Upgrade": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Upgrade(ctx, "gone", nf.UpgradeRequest{Options: o})
+		},
+		"Rollback": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Rollback(ctx, "gone", nf.RollbackRequest{Options: o})
+		},
+		"Retry": func(ctx context.Context, o nf.Options) (nf.Operation, error) { return h.Retry(ctx, "gone", o) },
+		"Undo":  func(ctx context.Context, o nf.Options) (nf.Operation, error) { return h.Undo(ctx, "gone", o) },
+		"Instantiate": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			project := "a"
+			if id, _ := nf.IdentityOf(ctx); id.Name == "operator-b" {
+				project = "b"
+			}
+			return h.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "gone"}, Project: project, Region: "east", Options: o})
+		},
+	}
+	for name, call := range calls {
+		if op, err := call(mine, o); err != nil || op.ID != "the-first" {
+			t.Errorf("%s: repeated by who made it: %v, %v", name, op.ID, err)
+		}
+		if op, err := call(theirs, o); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("%s: another's key gives his operation: %v, %v", name, op.ID, err)
+		}
+		elsewhere := nf.Options{Key: nf.RequestKey{Key: "elsewhere"}}
+		if op, err := call(mine, elsewhere); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("%s: a grant that has ended shows an operation: %v, %v", name, op.ID, err)
+		}
+	}
+	h.world.fail = &nf.Error{Kind: nf.Busy, Op: "repeat", Subject: "it", Reason: "idempotency"}
+	h.world.lenient = true
+	for name, call := range calls {
+		if _, err := call(mine, nf.Options{Key: nf.RequestKey{Key: "new"}}); nf.KindOf(err) != nf.Busy {
+			t.Errorf("%s: what is said of the key is lost: %v", name, err)
+		}
+	}
+	if len(h.world.done) > 0 {
+		t.Errorf("repeating has begun something: %v", h.world.done)
+	}
+}
+
+func TestKeysAreTheIdentitys(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx := h.as(t, "admin-all")
+	forged := nf.RequestKey{Key: "k", Client: "user:somebody-else"}
+	calls := map[string]func() error{
+		"Terminate": func() error {
+			_, err := h.Terminate(ctx, "vnf-a-east", nf.TerminateRequest{Options: nf.Options{Key: forged}})
+			return err
+		},
+		"Register": func() error { _, err := h.Register(ctx, nf.Region{ID: "north", Request: forged}); return err },
+		"Upload": func() error {
+			_, _, err := h.Upload(ctx, nf.Package{Request: forged}, strings.NewReader(""))
+			return err
+		},
+	}
+	for name, call := range calls {
+		if err := call(); err != nil || h.world.client != "token:admin-all" {
+			t.Errorf("%s: the key is that of %q, %v", name, h.world.client, err)
+		}
+	}
+}
+
+func TestUpgradeToAnotherPackage(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	to := func(id string) nf.UpgradeRequest {
+		return nf.UpgradeRequest{Edit: func(s *nf.Spec) error { s.Package = id; return nil }}
+	}
+	cases := map[string]struct {
+		reason string
+		who    string
+		to     string
+		kind   nf.Kind // Internal: it is granted
+	}{
+		"Same":    {"the instance has it already, whoever may read it", "changer-a", "pkg-a", nf.Internal},
+		"Hidden":  {"what one may not read does not exist", "operator-a-east", "pkg-b", nf.NotFound},
+		"Absent":  {"nor does what is not there", "operator-a-east", "pkg-x", nf.NotFound},
+		"Visible": {"what one may read one may use", "operator-all", "pkg-b", nf.Internal},
+	}
+	for name, c := range cases {
+		ctx := h.as(t, c.who)
+		_, err := h.Upgrade(ctx, "vnf-a-east", to(c.to))
+		_, preview := h.PreviewUpgrade(ctx, "vnf-a-east", to(c.to))
+		if c.kind == nf.Internal && errors.Join(err, preview) != nil || c.kind != nf.Internal && (nf.KindOf(err) != c.kind || nf.KindOf(preview) != c.kind) {
+			t.Errorf("%s: %s: %v, preview %v", name, c.reason, err, preview)
+		}
+		if c.kind == nf.Internal && h.world.edit.Package != c.to {
+			t.Errorf("%s: the edit is lost: %+v", name, h.world.edit)
+		}
+	}
+}
+
+// TestFollowEndsWithTheGrant has a grant end while an operation is followed.
+func TestFollowEndsWithTheGrant(t *testing.T) {
+	t.Parallel()
+	c, file := newClock(), accesstest.File(t)
+	rules, err := access.New(access.Config{File: file, Clock: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := guarded(t, authorizerOf(t, rules))
+	ctx, versions := nf.WithIdentity(t.Context(), nf.Identity{Kind: "token", Name: "viewer-a"}), 0
+	for op, err := range h.Follow(ctx, "op-a-east") {
+		if versions++; versions == 1 && (err != nil || op.ID != "op-a-east") {
+			t.Fatalf("what one may see: %v, %v", op.ID, err)
+		}
+		if versions == 2 && nf.KindOf(err) != nf.NotFound || versions > 2 {
+			t.Fatalf("after the grant's end: version %d, %v, %v", versions, op.ID, err)
+		}
+		write(t, file, strings.ReplaceAll(accesstest.YAML(), "'token:viewer-a'", "'token:viewer-all'"))
+		c.pass(time.Second)
+	}
+	if versions != 2 {
+		t.Errorf("%d versions were seen, want one and its end", versions)
+	}
+}
+
+// TestRemediesTakeWhatTheyDo holds that nobody terminates by retrying.
+func TestRemediesTakeWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, c := range []struct {
+		reason, who, operation string
+		call                   func(context.Context, string, nf.Options) (nf.Operation, error)
+		granted                bool
+	}{
+		{"to retry a termination is to terminate", "changer-a", "op-end-a-east", h.Retry, false},
+		{"to retry an instantiation is to instantiate", "changer-a", "op-born-a-east", h.Retry, false},
+		{"to undo an instantiation is to terminate", "changer-a", "op-born-a-east", h.Undo, false},
+		{"to retry a change is to change", "changer-a", "op-a-east", h.Retry, true},
+		{"an operator may all of it", "operator-a-east", "op-end-a-east", h.Retry, true},
+		{"an operator may all of it", "operator-a-east", "op-born-a-east", h.Undo, true},
+	} {
+		_, err := c.call(h.as(t, c.who), c.operation, nf.Options{})
+		if c.granted != (err == nil) || !c.granted && nf.KindOf(err) != nf.Forbidden {
+			t.Errorf("%s: %v", c.reason, err)
+		}
+	}
+}
+
+func TestUploadReplaces(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason string
+		who    string
+		as     nf.Package
+		kind   nf.Kind
+		done   string
+	}{
+		"New":      {"into one's own project", "operator-a-east", nf.Package{ID: "fresh", Project: "a"}, 0, "upload fresh into a"},
+		"Default":  {"no project is the default project", "operator-a-east", nf.Package{ID: "fresh"}, nf.Forbidden, ""},
+		"Own":      {"a package that is replaced stays where it is", "operator-all", nf.Package{ID: "pkg-a", Project: "b"}, 0, "upload pkg-a into a"},
+		"Hidden":   {"what is hidden is not replaced, whatever project is named", "operator-a-east", nf.Package{ID: "pkg-b", Project: "a"}, nf.Exists, ""},
+		"ReadOnly": {"what is only to be read is not replaced", "viewer-all", nf.Package{ID: "pkg-b", Project: "b"}, nf.Forbidden, ""},
+	}
+	for name, c := range cases {
+		h.world.done = nil
+		_, _, err := h.Upload(h.as(t, c.who), c.as, strings.NewReader(""))
+		if c.kind == 0 && err != nil || c.kind != 0 && nf.KindOf(err) != c.kind || strings.Join(h.world.done, ",") != c.done {
+			t.Errorf("%s: %s: %v, done %v", name, c.reason, err, h.world.done)
+		}
+	}
+}
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for name, c := range map[string]struct {
+		reason, who string
+		want        []string
+		kind        nf.Kind
+	}{
+		"Admin":   {"the whole service is all of it", "admin-all", []string{"1", "2", "3", "4"}, 0},
+		"Project": {"a project's admin reads of it, and not of regions or strangers", "admin-a", []string{"1"}, 0},
+		"Site":    {"a region's admin reads of it", "admin-east", []string{"1", "3"}, 0},
+		"Viewer":  {"others read nothing", "viewer-all", nil, nf.Forbidden},
+		"Nobody":  {"nobody reads", accesstest.Nobody, nil, nf.Unauthenticated},
+	} {
+		var got []string
+		var failed error
+		for e, err := range h.Entries(h.as(t, c.who), nf.AuditFilter{}) {
+			if failed = err; err == nil {
+				got = append(got, e.ID)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || c.kind != 0 && nf.KindOf(failed) != c.kind || c.kind == 0 && failed != nil {
+			t.Errorf("%s: %s: %v, %v", name, c.reason, got, failed)
+		}
+	}
+}
+
+func TestTrail(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for name, c := range map[string]struct {
+		reason string
+		who    string
+		call   accesstest.Case
+		want   nf.AuditEntry
+		hidden bool
+	}{
+		"Change": {"a change tells what it took and began", "operator-a-east", accesstest.Case{Call: accesstest.Call{Name: "Terminate"}, Project: "a", Region: "east"},
+			nf.AuditEntry{Permission: nf.RemoveInstance, Project: "a", Region: "east", Subjects: []string{"vnf-a-east"}, Operation: "new-op"}, false},
+		"Refused": {"a refusal tells what was missing", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Upgrade"}, Project: "a", Region: "east"},
+			nf.AuditEntry{Permission: nf.ChangeInstance, Project: "a", Region: "east", Subjects: []string{"vnf-a-east"}}, false},
+		"Hidden": {"what was hidden is told to the audit", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Instance"}, Project: "b", Region: "west"},
+			nf.AuditEntry{Permission: nf.ReadInstance, Project: "b", Region: "west"}, true},
+	} {
+		ctx, trail := nf.WithTrail(h.as(t, c.who))
+		_ = h.make(ctx, c.call)
+		var got nf.AuditEntry
+		trail.Tell(&got)
+		if diff := cmp.Diff(c.want, got); diff != "" || trail.Hidden() != c.hidden {
+			t.Errorf("%s: %s: hidden %t (-want +got)\n%s", name, c.reason, trail.Hidden(), diff)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	h := guarded(t, access.Open())
+	ctx := nf.WithIdentity(t.Context(), nf.Anonymous())
+	for _, call := range accesstest.Calls() {
+		for what, ctx := range map[string]context.Context{"anonymous": ctx, "nobody": t.Context()} {
+			if err := h.make(ctx, accesstest.Case{Call: call, Project: "b", Region: "west"}); err != nil {
+				t.Errorf("%s by %s is refused though access is open: %v", call.Name, what, err)
+			}
+		}
+	}
+	_, content, err := h.Content(ctx, "pkg-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := io.ReadAll(content); string(text) != "content of pkg-b" {
+		t.Errorf("the content is %q", text)
+	}
+	if p, err := h.Lint(nil); err != nil || p.Kind != "manifest" {
+		t.Errorf("lint: %+v, %v", p, err)
+	}
+}

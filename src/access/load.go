@@ -1,0 +1,237 @@
+package access
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// version is what access.yaml and the files that it names said at one time. It
+// is never changed.
+type version struct {
+	users        map[string]user
+	decoy        []byte // a hash that takes as long to compare as any user's; nil when there is no user
+	tokens       map[[sha256.Size]byte]token
+	oidc         *oidcConfig // nil when no issuer is trusted
+	certificates []certificate
+	policies     *policies
+}
+
+type user struct {
+	hash   []byte
+	groups []string
+}
+
+type token struct {
+	name    string
+	groups  []string
+	expires time.Time // zero: never
+}
+
+const (
+	maxFile  = 1 << 20 // bytes of a file of the configuration
+	maxName  = 256     // bytes of a name
+	minCost  = 10      // of a bcrypt hash: guessing must be slow
+	maxCost  = 14      // and answering must not be
+	maxGroup = 256     // groups of one identity
+)
+
+// loader makes a version from files.
+type loader struct {
+	*document
+
+	dir  string
+	read func(name string) ([]byte, error)
+	v    *version
+}
+
+// load reads access.yaml and the files that it names, through read. It fails
+// with nf.Invalid and all that is wrong.
+func load(name string, read func(name string) ([]byte, error)) (*version, error) {
+	content, err := read(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the access rules: %w", err)
+	}
+	d, root, err := readDocument(filepath.Base(name), content)
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "use", "the access rules", err)
+	}
+	f := readFile(d, root)
+	l := &loader{document: d, dir: filepath.Dir(name), read: read, v: &version{users: map[string]user{}, tokens: map[[sha256.Size]byte]token{}}}
+	if len(d.wrong) == 0 { // else what follows would be about what was not understood
+		l.users(f, root)
+		l.tokens(f)
+		l.issuer(f)
+		l.certificates(f)
+		l.policies(f)
+	}
+	if len(d.wrong) > 0 {
+		return nil, nf.E(nf.Invalid, "use", "the access rules", d.wrong)
+	}
+	return l.v, nil
+}
+
+// beside reads a file that access.yaml names, from its own folder on.
+func (l *loader) beside(name string) ([]byte, error) {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(l.dir, name)
+	}
+	return l.read(name)
+}
+
+func (l *loader) users(f file, root *yaml.Node) {
+	if f.passwords != "" {
+		l.passwords(f.passwords, root)
+	}
+	listed := map[string]bool{}
+	for i, e := range f.users {
+		field := fmt.Sprintf("users[%d]", i)
+		l.checkName(e.at, field+".name", e.name)
+		l.checkGroups(e.at, field, e.groups)
+		known, hashed := l.v.users[e.name]
+		switch {
+		case listed[e.name]:
+			l.refuse(e.at, field+".name", "%q is there twice", e.name)
+		case strings.Contains(e.name, ":"):
+			l.refuse(e.at, field+".name", "holds a colon, which ends a user's name")
+		case e.hash == "" && !hashed:
+			l.refuse(e.at, field, "has no password_hash, and the password_file has none for it")
+		case e.hash != "" && hashed:
+			l.refuse(e.at, field+".password_hash", "is there, and the password_file has one, too")
+		case e.hash != "":
+			if message := checkHash(e.hash); message != "" {
+				l.refuse(e.at, field+".password_hash", "%s", message)
+			}
+			known.hash = []byte(e.hash)
+		}
+		listed[e.name] = true
+		known.groups = groups(e.groups)
+		l.v.users[e.name] = known
+	}
+	l.v.decoy = costliest(l.v.users)
+}
+
+// passwords reads a file of lines "name:hash", as htpasswd -B writes it.
+func (l *loader) passwords(name string, root *yaml.Node) {
+	content, err := l.beside(name)
+	if err != nil {
+		l.refuse(root, "password_file", "cannot be read: %v", err)
+		return
+	}
+	line := 0
+	for text := range strings.Lines(string(content)) {
+		line++
+		text = strings.TrimSpace(text)
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		wrong := func(message string) {
+			l.wrong = append(l.wrong, nf.Violation{File: filepath.Base(name), Line: line, Message: message})
+		}
+		user, hash, found := strings.Cut(text, ":")
+		_, twice := l.v.users[user]
+		switch message := checkHash(hash); {
+		case !found || user == "":
+			wrong("is not name:hash")
+		case twice:
+			wrong(fmt.Sprintf("the user %q is there twice", user))
+		case message != "":
+			wrong("the password hash " + message)
+		default:
+			l.v.users[user] = userOf(hash)
+		}
+	}
+}
+
+func userOf(hash string) user { return user{hash: []byte(hash)} }
+
+// checkHash says what is wrong with a bcrypt hash, without quoting it.
+func checkHash(hash string) string {
+	cost, err := bcrypt.Cost([]byte(hash))
+	switch {
+	case err != nil || len(hash) != 60: // what bcrypt makes; it looks at the end of it only when it compares
+		return "is not made by bcrypt"
+	case cost < minCost || cost > maxCost:
+		return fmt.Sprintf("is made with cost %d, not with one between %d and %d", cost, minCost, maxCost)
+	}
+	return ""
+}
+
+// costliest returns the hash that takes longest to compare.
+func costliest(users map[string]user) (hash []byte) {
+	most := 0
+	for _, u := range users {
+		if cost, err := bcrypt.Cost(u.hash); err == nil && cost > most {
+			most, hash = cost, u.hash
+		}
+	}
+	return hash
+}
+
+func (l *loader) tokens(f file) {
+	names := map[string]bool{}
+	for i, e := range f.tokens {
+		field := fmt.Sprintf("tokens[%d]", i)
+		l.checkName(e.at, field+".name", e.name)
+		l.checkGroups(e.at, field, e.groups)
+		if names[e.name] {
+			l.refuse(e.at, field+".name", "%q is there twice", e.name)
+		}
+		names[e.name] = true
+		var sum [sha256.Size]byte
+		if n, err := hex.Decode(sum[:], []byte(e.sum[:min(len(e.sum), 2*sha256.Size)])); err != nil || n != sha256.Size || len(e.sum) != 2*sha256.Size {
+			l.refuse(e.at, field+".sha256", "is not the SHA-256 of a token: 64 hexadecimal digits")
+			continue
+		}
+		if _, taken := l.v.tokens[sum]; taken {
+			l.refuse(e.at, field+".sha256", "is that of another token")
+		}
+		l.v.tokens[sum] = token{name: e.name, groups: groups(e.groups), expires: e.expires}
+	}
+}
+
+func (l *loader) checkName(at *yaml.Node, field, name string) {
+	if err := checkName(name); err != nil {
+		l.refuse(at, field, "%v", err)
+	}
+}
+
+func (l *loader) checkGroups(at *yaml.Node, field string, names []string) {
+	for i, name := range names {
+		l.checkName(at, fmt.Sprintf("%s.groups[%d]", field, i), name)
+	}
+	if len(names) > maxGroup {
+		l.refuse(at, field+".groups", "are more than %d", maxGroup)
+	}
+}
+
+// checkName refuses a name that could upset a log or a line of the audit.
+func checkName(name string) error {
+	unfit := func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }
+	switch {
+	case name == "":
+		return errors.New("is missing")
+	case len(name) > maxName:
+		return fmt.Errorf("is longer than %d bytes", maxName)
+	case strings.ContainsFunc(name, unfit):
+		return errors.New("holds control characters")
+	}
+	return nil
+}
+
+// groups returns group names sorted, each once.
+func groups(names []string) []string {
+	out := slices.Clone(names)
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,282 @@
+package access
+
+import (
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/cedar-policy/cedar-go"
+	"github.com/cedar-policy/cedar-go/ast"
+	"github.com/cedar-policy/cedar-go/types"
+	internal "github.com/cedar-policy/cedar-go/x/exp/ast"
+	"github.com/cedar-policy/cedar-go/x/exp/schema"
+	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// The kinds of identity, and what Cedar calls them. A group is no identity.
+const (
+	kindUser        = "user"
+	kindToken       = "token"
+	kindCertificate = "certificate"
+	kindOIDC        = "oidc"
+	kindGroup       = "group"
+)
+
+var entityTypes = map[string]types.EntityType{
+	kindUser: "User", kindToken: "Token", kindCertificate: "Certificate", kindOIDC: "OIDC", kindGroup: "Group",
+}
+
+// vocabulary is what policies may speak of.
+const vocabulary = `
+entity Group;
+entity User, Token, Certificate, OIDC in [Group] { name: String };
+entity Project, Region;
+entity Scope in [Project, Region] { project: String, region: String };
+`
+
+// policies are the grants as Cedar policies, and those of the extra files.
+type policies struct {
+	granted map[types.EntityUID][]rule // by who is granted
+	extra   []numbered
+}
+
+// rule is one grant to one subject.
+type rule struct {
+	numbered
+
+	everywhere  bool // in every project and every region
+	permissions map[nf.Permission]bool
+}
+
+// numbered is a policy with its id.
+type numbered struct {
+	id     cedar.PolicyID
+	policy *cedar.Policy
+}
+
+// maxPolicies is the size of a policy file. Cedar's parser calls itself for
+// each bracket, and a megabyte of them ends the process.
+const maxPolicies = 64 << 10
+
+// policySet is what is evaluated for one identity.
+type policySet []numbered
+
+// All implements cedar.PolicyIterator.
+func (s policySet) All() iter.Seq2[cedar.PolicyID, *cedar.Policy] {
+	return func(yield func(cedar.PolicyID, *cedar.Policy) bool) {
+		for _, n := range s {
+			if !yield(n.id, n.policy) {
+				return
+			}
+		}
+	}
+}
+
+func (l *loader) policies(f file) {
+	l.v.policies = &policies{granted: map[types.EntityUID][]rule{}}
+	roles := l.roles(f)
+	for i, e := range f.grants {
+		l.grant(e, fmt.Sprintf("grants[%d]", i), roles)
+	}
+	if len(f.policies) == 0 {
+		return
+	}
+	validator, err := newValidator()
+	if err != nil {
+		l.refuse(f.policies[0].at, "policies", "cannot be checked: %v", err)
+		return
+	}
+	for i, e := range f.policies {
+		content, err := l.beside(e.name)
+		if err != nil {
+			l.refuse(e.at, fmt.Sprintf("policies[%d]", i), "cannot be read: %v", err)
+			continue
+		}
+		if len(content) > maxPolicies {
+			l.refuse(e.at, fmt.Sprintf("policies[%d]", i), "is larger than %d bytes; there may be several files", maxPolicies)
+			continue
+		}
+		found, wrong := readPolicies(validator, filepath.Base(e.name), strconv.Itoa(i), content)
+		l.wrong = append(l.wrong, wrong...)
+		l.v.policies.extra = append(l.v.policies.extra, found...)
+	}
+}
+
+func (l *loader) grant(e grantEntry, field string, roles map[string][]nf.Permission) {
+	permissions, ok := roles[e.role]
+	if !ok {
+		l.refuse(e.at, field+".role", "%q is no role: there are viewer, operator, admin and those under roles", e.role)
+	}
+	for name, patterns := range map[string][]string{"projects": e.projects, "regions": e.regions} {
+		if len(patterns) == 0 {
+			l.refuse(e.at, field+"."+name, `are missing; "*" stands for all`)
+		}
+		for i, p := range patterns {
+			if v := nf.CheckID("", strings.ReplaceAll(p, "*", "x")); v != nil {
+				l.refuse(e.at, fmt.Sprintf("%s.%s[%d]", field, name, i), "%q can be no name, with or without stars in it", p)
+			}
+		}
+	}
+	if len(e.subjects) == 0 {
+		l.refuse(e.at, field+".subjects", "are missing")
+	}
+	for i, subject := range e.subjects {
+		uid, message := l.subject(subject)
+		if message != "" {
+			l.refuse(e.at, fmt.Sprintf("%s.subjects[%d]", field, i), "%s", message)
+			continue
+		}
+		l.v.policies.add(uid, fmt.Sprintf("%s.subjects[%d]", field, i), e, permissions)
+	}
+}
+
+// subject returns who a grant is for, or what is wrong: a grant to a name that
+// is misspelt would be for nobody, and nobody would notice.
+func (l *loader) subject(text string) (uid types.EntityUID, wrong string) {
+	kind, name, _ := strings.Cut(text, ":")
+	if entityTypes[kind] == "" || name == "" {
+		return uid, fmt.Sprintf("%q is none of user:…, token:…, certificate:…, oidc:… and group:…", text)
+	}
+	known := true
+	switch kind {
+	case kindUser:
+		_, known = l.v.users[name]
+	case kindOIDC:
+		known = l.v.oidc != nil
+	case kindToken:
+		known = false
+		for _, t := range l.v.tokens {
+			known = known || t.name == name
+		}
+	case kindCertificate:
+		known = false
+		for _, c := range l.v.certificates {
+			known = known || c.name == name || c.name == "" && c.match.matches(name)
+		}
+	}
+	if !known {
+		return uid, fmt.Sprintf("nothing in this file makes anybody %q", text)
+	}
+	return types.NewEntityUID(entityTypes[kind], types.String(name)), ""
+}
+
+// add grants permissions to one subject. Those about the whole service have a
+// policy of their own, because a place that is none means another thing there.
+func (p *policies) add(uid types.EntityUID, id string, e grantEntry, permissions []nf.Permission) {
+	for _, wide := range []bool{false, true} {
+		r := rule{permissions: map[nf.Permission]bool{}, everywhere: all(e.projects) && all(e.regions)}
+		var actions []types.EntityUID
+		for _, permission := range permissions {
+			if whole(permission) == wide {
+				r.permissions[permission] = true
+				actions = append(actions, actionOf(permission))
+			}
+		}
+		if len(actions) == 0 {
+			continue
+		}
+		policy := ast.Permit().ActionInSet(actions...)
+		if uid.Type == entityTypes[kindGroup] {
+			policy = policy.PrincipalIn(uid)
+		} else {
+			policy = policy.PrincipalEq(uid)
+		}
+		policy = policy.When(inPlace("project", e.projects, wide).And(inPlace("region", e.regions, wide)))
+		r.numbered = numbered{id: cedar.PolicyID(fmt.Sprintf("%s/%t", id, wide)), policy: cedar.NewPolicyFromAST(policy)}
+		p.granted[uid] = append(p.granted[uid], r)
+	}
+}
+
+func all(patterns []string) bool {
+	for _, p := range patterns {
+		if p == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// inPlace is the condition that a scope's project or region is one of the
+// patterns. Where there is none, any grant counts, but for what is about the
+// whole service.
+func inPlace(attribute types.String, patterns []string, wide bool) ast.Node {
+	if all(patterns) {
+		return ast.True()
+	}
+	place := ast.Resource().Access(attribute)
+	condition := ast.False()
+	if !wide {
+		condition = place.Equal(ast.String(""))
+	}
+	for _, p := range patterns {
+		condition = condition.Or(place.Like(likePattern(p)))
+	}
+	return condition
+}
+
+func likePattern(text string) types.Pattern {
+	var components []any
+	for i, part := range strings.Split(text, "*") {
+		if i > 0 {
+			components = append(components, types.Wildcard{})
+		}
+		if part != "" {
+			components = append(components, types.String(part))
+		}
+	}
+	return types.NewPattern(components...)
+}
+
+func actionOf(p nf.Permission) types.EntityUID {
+	return types.NewEntityUID("Action", types.String(p))
+}
+
+// nounOf is the action that all permissions of a noun are in: Action::"region:*".
+func nounOf(p nf.Permission) types.EntityUID {
+	noun, _, _ := strings.Cut(string(p), ":")
+	return types.NewEntityUID("Action", types.String(noun+":*"))
+}
+
+// newValidator returns what holds policies against the vocabulary: in Cedar, a
+// policy about something that does not exist is no error, it is never heeded.
+func newValidator() (*validate.Validator, error) {
+	text := vocabulary
+	nouns := map[string]bool{}
+	for _, p := range nf.Permissions() {
+		if noun := string(nounOf(p).ID); !nouns[noun] {
+			nouns[noun] = true
+			text += fmt.Sprintf("action %q;\n", noun)
+		}
+		text += fmt.Sprintf("action %q in [%q] appliesTo { principal: [User, Token, Certificate, OIDC], resource: Scope, context: {} };\n", p, nounOf(p).ID)
+	}
+	var s schema.Schema
+	if err := s.UnmarshalCedar([]byte(text)); err != nil {
+		return nil, fmt.Errorf("cannot read the vocabulary of policies: %w", err)
+	}
+	resolved, err := s.Resolve()
+	if err != nil {
+		return nil, fmt.Errorf("cannot resolve the vocabulary of policies: %w", err)
+	}
+	return validate.New(resolved), nil
+}
+
+// readPolicies reads a file of Cedar policies.
+func readPolicies(validator *validate.Validator, file, number string, content []byte) (found []numbered, wrong nf.Violations) {
+	list, err := cedar.NewPolicyListFromBytes(file, content)
+	if err != nil {
+		return nil, nf.Violations{{File: file, Message: "is not Cedar: " + err.Error()}}
+	}
+	for i, policy := range list {
+		id := fmt.Sprintf("%s:%s#%d", number, file, i)
+		if err := validator.Policy(id, (*internal.Policy)(policy.AST())); err != nil {
+			wrong = append(wrong, nf.Violation{File: file, Line: policy.Position().Line, Message: err.Error()})
+			continue
+		}
+		found = append(found, numbered{id: cedar.PolicyID(id), policy: policy})
+	}
+	return found, wrong
+}

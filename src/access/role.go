@@ -1,0 +1,69 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// builtin returns the permissions of the roles that everybody has.
+func builtin() map[string][]nf.Permission {
+	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance}
+	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance)
+	return map[string][]nf.Permission{"viewer": viewer, "operator": operator, "admin": nf.Permissions()}
+}
+
+// whole reports whether a permission is about the service as a whole, so that a
+// grant for some projects or some regions does not reach it where there is none.
+func whole(p nf.Permission) bool {
+	return p == nf.WriteRegion || p == nf.ReadAudit || p == nf.AdministerStore
+}
+
+// roles returns the roles by name, the built-in ones and those of the file.
+func (l *loader) roles(f file) map[string][]nf.Permission {
+	all := builtin()
+	for i, e := range f.roles {
+		field := fmt.Sprintf("roles[%d]", i)
+		l.checkName(e.at, field+".name", e.name)
+		if _, taken := all[e.name]; taken {
+			l.refuse(e.at, field+".name", "%q is there already", e.name)
+			continue
+		}
+		if len(e.permissions) == 0 {
+			l.refuse(e.at, field+".permissions", "are missing")
+		}
+		var permissions []nf.Permission
+		for j, name := range e.permissions {
+			found := permissionsOf(name)
+			if len(found) == 0 {
+				l.refuse(e.at, fmt.Sprintf("%s.permissions[%d]", field, j), "%q is no permission; there are %s", name, permissionNames())
+			}
+			permissions = append(permissions, found...)
+		}
+		all[e.name] = permissions
+	}
+	return all
+}
+
+// permissionsOf returns the permission of the name, or all of a noun for
+// "noun:*".
+func permissionsOf(name string) []nf.Permission {
+	noun, all := strings.CutSuffix(name, ":*")
+	var out []nf.Permission
+	for _, p := range nf.Permissions() {
+		if string(p) == name || all && strings.HasPrefix(string(p), noun+":") {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func permissionNames() string {
+	var names []string
+	for _, p := range nf.Permissions() {
+		names = append(names, string(p))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,78 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Config is where the rules are. File is required.
+type Config struct {
+	File   string           // access.yaml
+	Clock  func() time.Time // default time.Now
+	Logger *slog.Logger     // default: discard
+}
+
+func (c *Config) complete() error {
+	if c.File == "" {
+		return errors.New("cannot make access rules: File is required")
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Rules are access.yaml and the files that it names, as they are now. They are
+// safe for concurrent use.
+type Rules struct {
+	cfg   Config
+	files *watched[*version]
+}
+
+// New reads the rules. It fails with nf.Invalid, and a violation with file,
+// line and field for everything that is wrong.
+func New(cfg Config) (*Rules, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	files, err := watch(&watched[*version]{
+		what: "the access rules in " + cfg.File, now: cfg.Clock, log: cfg.Logger,
+		load: func(read func(name string) ([]byte, error)) (*version, error) { return load(cfg.File, read) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Rules{cfg: cfg, files: files}, nil
+}
+
+// Broken returns how many new versions could not be used.
+func (r *Rules) Broken() int64 { return r.files.broken.Load() }
+
+func (r *Rules) current(ctx context.Context) *version { return r.files.current(ctx) }
+
+// tokenPrefix is how a service token begins, so that people and scanners know
+// one when they see it.
+const tokenPrefix = "k8spt_"
+
+// NewToken returns a new service token of 256 random bits, and the SHA-256 that
+// access.yaml has of it.
+func NewToken() (token, sum string) {
+	var bits [32]byte
+	_, _ = rand.Read(bits[:]) // never fails
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(bits[:])
+	return token, sumOf(token)
+}
+
+func sumOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,258 @@
+package access_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Hashes of "correct horse" and "battery staple".
+const (
+	horse  = "$2a$10$aGS/VQ2HXfLDZowpVYCk1.KGYv2JOVRl1ng1.RI5oBsjiAPz7WpxK"
+	staple = "$2a$10$W6V3qUdq1yZwIXlEdsxh6u8YdGygziZWeXxni2OE4Pb4S2swOdJui"
+	weak   = "$2a$05$5/jsDkUXtpLtWGnuAEbF2OZobdndUrNM9InHC8ZwVGrQhH7fJL3gK"
+	digits = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+)
+
+// clock is a clock that is set by hand.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+// folder is a folder with files, by their names.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		write(t, filepath.Join(dir, name), content)
+	}
+	return dir
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	writeFile(t, name, content)
+}
+
+func writeFile(t testing.TB, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rulesOf returns the rules of an access.yaml and the files beside it.
+func rulesOf(t *testing.T, c *clock, yaml string, files map[string]string) *access.Rules {
+	t.Helper()
+	all := map[string]string{"access.yaml": yaml}
+	for name, content := range files {
+		all[name] = content
+	}
+	rules, err := access.New(access.Config{File: filepath.Join(folder(t, all), "access.yaml"), Clock: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+func TestWrongRules(t *testing.T) {
+	t.Parallel()
+	users := "users: [{name: ann, password_hash: '" + horse + "'}]\n"
+	cases := map[string]struct {
+		reason string
+		yaml   string
+		files  map[string]string
+		want   string // all that is said of it; a part of it after "…"
+	}{
+		"Empty":          {"no rules are no file of rules", " ", nil, "access.yaml: is empty"},
+		"NotYAML":        {"the line is said", "users:\n\t- x", nil, "access.yaml: is not YAML: yaml: line 2: found character that cannot start any token"},
+		"Two":            {"a second document would be overlooked", "users: []\n---\ngrants: []\n", nil, "access.yaml: holds more than one document"},
+		"List":           {"the top is a mapping", "- users", nil, "access.yaml:1: must be a mapping, not a list"},
+		"Unknown":        {"what is misspelt would be overlooked", "users: []\ngrant: []\n", nil, "access.yaml:2: grant: is not a known field"},
+		"UnknownInner":   {"at every depth", "grants:\n- subject: [user:ann]\n", nil, "access.yaml:2: grants[0].subject: is not a known field"},
+		"Twice":          {"the second would win", "users: []\nusers: []\n", nil, "access.yaml:2: users: is there twice"},
+		"Alias":          {"aliases make small files huge", "users: &a []\ntokens: *a\n", nil, "access.yaml:2: tokens: must be a list, not an alias"},
+		"Merge":          {"and so do merges", "users:\n- <<: {}\n", nil, "access.yaml:2: users[0].<<: is not a known field"},
+		"NotText":        {"types are strict", "users:\n- name: [ann]\n", nil, "access.yaml:2: users[0].name: must be a text, not a list"},
+		"Null":           {"nothing is no text", "users:\n- name:\n", nil, "access.yaml:2: users[0].name: must be a text, not nothing"},
+		"NoName":         {"a user has a name", "users:\n- password_hash: " + horse + "\n", nil, "access.yaml:2: users[0].name: is missing"},
+		"Colon":          {"which ends at a colon", "users:\n- {name: 'a:b', password_hash: " + horse + "}\n", nil, "access.yaml:2: users[0].name: holds a colon, which ends a user's name"},
+		"Control":        {"and cannot upset a log", "users:\n- {name: \"a\\nb\", password_hash: " + horse + "}\n", nil, "access.yaml:2: users[0].name: holds control characters"},
+		"NoPassword":     {"a user has a password", "users: [{name: ann}]\n", nil, "access.yaml:1: users[0]: has no password_hash, and the password_file has none for it"},
+		"Plain":          {"a password is not a hash, and is not quoted", "users: [{name: ann, password_hash: hunter2}]\n", nil, "access.yaml:1: users[0].password_hash: is not made by bcrypt"},
+		"Weak":           {"guessing must be slow", "users: [{name: ann, password_hash: " + weak + "}]\n", nil, "access.yaml:1: users[0].password_hash: is made with cost 5, not with one between 10 and 14"},
+		"SameUser":       {"a name is one user's", "users: [{name: ann, password_hash: " + horse + "}, {name: ann, password_hash: " + staple + "}]\n", nil, `access.yaml:1: users[1].name: "ann" is there twice`},
+		"NoFile":         {"a file that is named is there", "password_file: nowhere\n", nil, "…password_file: cannot be read: open "},
+		"BadLine":        {"the lines of a file are said, too", "password_file: htpasswd\n", map[string]string{"htpasswd": "# all\nann\n"}, "htpasswd:2: is not name:hash"},
+		"BadHash":        {"md5 is no bcrypt", "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:$apr1$x$y\n"}, "htpasswd:1: the password hash is not made by bcrypt"},
+		"FileTwice":      {"a name is one user's", "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:" + horse + "\nann:" + staple + "\n"}, `htpasswd:2: the user "ann" is there twice`},
+		"BothPasswords":  {"which one would count?", users + "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:" + staple + "\n"}, "access.yaml:1: users[0].password_hash: is there, and the password_file has one, too"},
+		"Token":          {"the sum of a token, not the token", "tokens: [{name: so, sha256: k8spt_abc}]\n", nil, "access.yaml:1: tokens[0].sha256: is not the SHA-256 of a token: 64 hexadecimal digits"},
+		"LongSum":        {"all of it and nothing else", "tokens: [{name: so, sha256: " + digits + "00}]\n", nil, "access.yaml:1: tokens[0].sha256: is not the SHA-256 of a token: 64 hexadecimal digits"},
+		"SameToken":      {"a token is one service's", "tokens: [{name: a, sha256: " + digits + "}, {name: b, sha256: " + strings.ToUpper(digits) + "}]\n", nil, "access.yaml:1: tokens[1].sha256: is that of another token"},
+		"Expiry":         {"a time is a time", "tokens: [{name: a, sha256: " + digits + ", expires: tomorrow}]\n", nil, "access.yaml:1: tokens[0].expires: is not a time like 2027-01-31T00:00:00Z"},
+		"Issuer":         {"keys come by https", "oidc: {issuer: 'http://sso.example.org', audience: k8splugin}\n", nil, "access.yaml:1: oidc.issuer: is not an https URL without query and fragment"},
+		"Audience":       {"a token is for us or it is for somebody else", "oidc: {issuer: 'https://sso.example.org'}\n", nil, "access.yaml:1: oidc.audience: is missing: without it a token that was given to anybody else would be good here"},
+		"Roots":          {"a bundle holds certificates", "oidc: {issuer: 'https://x', audience: x, ca_file: ca.pem}\n", map[string]string{"ca.pem": "x"}, "access.yaml:1: oidc.ca_file: holds no certificate"},
+		"NoPattern":      {"a certificate is known by one thing", "certificates: [{name: so}]\n", nil, "access.yaml:1: certificates[0]: must have one of uri, dns and common_name"},
+		"TwoPatterns":    {"and one only", "certificates: [{uri: 'spiffe://x/y', dns: x}]\n", nil, "access.yaml:1: certificates[0]: must have one of uri, dns and common_name"},
+		"TrustDomain":    {"nobody chooses his trust domain", "certificates: [{uri: 'spiffe://*/ns/*'}]\n", nil, "access.yaml:1: certificates[0].uri: is not a URI like spiffe://trust-domain/ns/*/sa/*, with stars after the trust domain only"},
+		"Role":           {"a role is known", users + "grants:\n- {subjects: [user:ann], role: king, projects: ['*'], regions: ['*']}\n", nil, `access.yaml:3: grants[0].role: "king" is no role: there are viewer, operator, admin and those under roles`},
+		"OwnRole":        {"a built-in role is what it is", "roles: [{name: admin, permissions: [region:read]}]\n", nil, `access.yaml:1: roles[0].name: "admin" is there already`},
+		"Permission":     {"the permissions are said", "roles: [{name: x, permissions: [region:destroy]}]\n", nil, `…roles[0].permissions[0]: "region:destroy" is no permission; there are region:read, region:write`},
+		"NoPermission":   {"a role without permissions is a mistake", "roles: [{name: x}]\n", nil, "access.yaml:1: roles[0].permissions: are missing"},
+		"Unknown user":   {"a grant to nobody would grant nothing", "grants: [{subjects: [user:an], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: nothing in this file makes anybody "user:an"`},
+		"Unknown token":  {"likewise", "grants: [{subjects: [token:so], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: nothing in this file makes anybody "token:so"`},
+		"NoOIDC":         {"likewise", "grants: [{subjects: ['oidc:ann'], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: nothing in this file makes anybody "oidc:ann"`},
+		"NoCertificate":  {"likewise", "certificates: [{uri: 'spiffe://x/ns/*'}]\ngrants: [{subjects: ['certificate:spiffe://y/ns/a'], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:2: grants[0].subjects[0]: nothing in this file makes anybody "certificate:spiffe://y/ns/a"`},
+		"Subject":        {"a subject says what it is", "grants: [{subjects: [ann], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: "ann" is none of user:…, token:…, certificate:…, oidc:… and group:…`},
+		"Where":          {"nothing is granted everywhere by leaving it out", "grants: [{subjects: [group:a], role: viewer, projects: ['*']}]\n", nil, `access.yaml:1: grants[0].regions: are missing; "*" stands for all`},
+		"Place":          {"a project is a name", "grants: [{subjects: [group:a], role: viewer, projects: ['a b'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].projects[0]: "a b" can be no name, with or without stars in it`},
+		"Who":            {"a grant is to somebody", "grants: [{role: viewer, projects: ['*'], regions: ['*']}]\n", nil, "access.yaml:1: grants[0].subjects: are missing"},
+		"NoPolicy":       {"a policy file is there", "policies: [x.cedar]\n", nil, "…policies[0]: cannot be read: open "},
+		"NotCedar":       {"and it is Cedar", "policies: [x.cedar]\n", map[string]string{"x.cedar": "permit everything;"}, "…x.cedar: is not Cedar: parser error: "},
+		"Deep":           {"brackets do not end the process", "policies: [x.cedar]\n", map[string]string{"x.cedar": "permit(principal, action, resource) when { " + strings.Repeat("(", 60_000)}, "…x.cedar: is not Cedar: parser error: "},
+		"Deeper":         {"however many there are", "policies: [x.cedar]\n", map[string]string{"x.cedar": "permit(principal, action, resource) when { " + strings.Repeat("(", 500_000)}, "access.yaml:1: policies[0]: is larger than 65536 bytes; there may be several files"},
+		"CedarAction":    {"a policy about what does not exist would never be heeded", "policies: [x.cedar]\n", map[string]string{"x.cedar": "\n" + `forbid(principal, action == Action::"instance:destroy", resource);`}, "…x.cedar:2: "},
+		"CedarAttribute": {"nor one that asks for what nothing has", "policies: [x.cedar]\n", map[string]string{"x.cedar": `forbid(principal, action, resource) when { resource.colour == "red" };`}, "…x.cedar:1: "},
+		"CedarType":      {"nor one about a kind of people that there is not", "policies: [x.cedar]\n", map[string]string{"x.cedar": `forbid(principal == Robot::"r2", action, resource);`}, "…x.cedar:1: "},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all := map[string]string{"access.yaml": c.yaml}
+			for name, content := range c.files {
+				all[name] = content
+			}
+			_, err := access.New(access.Config{File: filepath.Join(folder(t, all), "access.yaml")})
+			got := nf.ViolationsOf(err).Error()
+			part, only := strings.CutPrefix(c.want, "…")
+			if nf.KindOf(err) != nf.Invalid || only && !strings.Contains(got, part) || !only && got != c.want {
+				t.Errorf("%s:\n got %s\nwant %s (%v)", c.reason, got, c.want, err)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s: the error holds a password", c.reason)
+			}
+		})
+	}
+}
+
+func TestEverythingThatIsWrongIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{"access.yaml": "users: [{name: ann}]\ntokens: [{name: so}]\ngrants: [{role: x}]\n"})
+	_, err := access.New(access.Config{File: filepath.Join(dir, "access.yaml")})
+	if v := nf.ViolationsOf(err); len(v) != 6 {
+		t.Errorf("%d things are said to be wrong, want 6: %v", len(v), err)
+	}
+	if _, err := access.New(access.Config{File: filepath.Join(dir, "nowhere")}); err == nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("rules that are not there: %v", err)
+	}
+	if _, err := access.New(access.Config{}); err == nil {
+		t.Error("rules without a file were made")
+	}
+	if _, err := access.NewAuthorizer(nil); err == nil {
+		t.Error("an authorizer without rules would let everybody do everything, and was made")
+	}
+	if _, err := access.NewGuard(access.GuardConfig{}); err == nil {
+		t.Error("a guard around nothing was made")
+	}
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	const (
+		grant = "grants: [{subjects: [group:ops], role: viewer, projects: ['*'], regions: ['*']}]\n"
+		none  = "grants: []\n"
+	)
+	c, log := newClock(), &bytes.Buffer{}
+	dir := folder(t, map[string]string{"access.yaml": grant + "policies: [p.cedar]\n", "p.cedar": `permit(principal in Group::"audit", action == Action::"audit:read", resource);`})
+	file := filepath.Join(dir, "access.yaml")
+	rules, err := access.New(access.Config{File: file, Clock: c.Now, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := access.NewAuthorizer(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	may := func(group string, p nf.Permission) bool {
+		return a.Allow(t.Context(), nf.Identity{Kind: "user", Name: "ann", Groups: []string{group}}, p, nf.Scope{}) == nil
+	}
+	steps := []struct {
+		reason string
+		change func()
+		pass   time.Duration
+		ops    bool // may read regions
+		audit  bool // may read the audit
+		broken int64
+	}{
+		{"as it was written", func() {}, 0, true, true, 0},
+		{"a change is not looked for at once", func() { write(t, file, none+"policies: [p.cedar]\n") }, time.Second - 1, true, true, 0},
+		{"but within a second", func() {}, 1, false, true, 0},
+		{"a broken version leaves the old one in force", func() { write(t, file, "grants: [{\n") }, time.Second, false, true, 1},
+		{"and is told of once", func() {}, time.Second, false, true, 1},
+		{"one that is empty is just being written", func() { write(t, file, "") }, time.Second, false, true, 2},
+		{"a good one is taken again", func() { write(t, file, grant+"policies: [p.cedar]\n") }, time.Second, true, true, 2},
+		{"a file that it names is watched, too", func() {
+			write(t, filepath.Join(dir, "p.cedar"), `forbid(principal, action == Action::"audit:read", resource);`)
+		}, time.Second, true, false, 2},
+		{"one that goes away leaves the old one in force", func() { _ = os.Remove(filepath.Join(dir, "p.cedar")) }, time.Second, true, false, 3},
+		{"until it comes back", func() {
+			write(t, filepath.Join(dir, "p.cedar"), `permit(principal in Group::"audit", action == Action::"audit:read", resource);`)
+		}, time.Second, true, true, 3},
+		{"all of it may be replaced, as Kubernetes does it", func() {
+			write(t, filepath.Join(dir, "new"), none)
+			if err := os.Rename(filepath.Join(dir, "new"), file); err != nil {
+				t.Fatal(err)
+			}
+		}, time.Second, false, false, 3},
+	}
+	for _, s := range steps {
+		s.change()
+		c.pass(s.pass)
+		if got := []any{may("ops", nf.ReadRegion), may("audit", nf.ReadAudit), rules.Broken()}; !cmp.Equal(got, []any{s.ops, s.audit, s.broken}) {
+			t.Fatalf("%s: regions, audit, broken: %v", s.reason, got)
+		}
+	}
+	if n := strings.Count(log.String(), "former one stays in force"); n != 3 {
+		t.Errorf("three broken versions have %d lines:\n%s", n, log)
+	}
+}
+
+// TestMatrixFile holds that the file of the matrix is one that people could
+// have written.
+func TestMatrixFile(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(accesstest.YAML(), "role: starter") {
+		t.Error("the world has nobody with a role of its own")
+	}
+	rulesOf(t, newClock(), accesstest.YAML(), nil)
+}
+
+func TestNewToken(t *testing.T) {
+	t.Parallel()
+	token, sum := access.NewToken()
+	other, _ := access.NewToken()
+	if !strings.HasPrefix(token, "k8spt_") || len(token) != len("k8spt_")+43 || token == other || len(sum) != 64 {
+		t.Errorf("tokens %q and %q, sum %q", token, other, sum)
+	}
+	rules := rulesOf(t, newClock(), "tokens: [{name: so, sha256: "+sum+"}]\n", nil)
+	if id, err := access.NewAuthenticator(rules).Authenticate(request(t, "Bearer "+token)); err != nil || id.Name != "so" {
+		t.Errorf("the token is %v, %v", id, err)
+	}
+}

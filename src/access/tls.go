@@ -1,0 +1,106 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// TLSConfig names the files of a listener's certificate, all in PEM.
+type TLSConfig struct {
+	Certificate string // with the chain above it
+	Key         string
+	ClientCA    string           // authorities of client certificates; empty: no client certificate is looked at
+	Clock       func() time.Time // default time.Now
+	Logger      *slog.Logger     // default: discard
+}
+
+// TLS is a listener's certificate, as its files are now. A client's certificate
+// is not asked for insistently, but one that is given must be good. TLS is safe
+// for concurrent use.
+type TLS struct {
+	files *watched[material]
+}
+
+// material is what the files hold.
+type material struct {
+	config  *tls.Config
+	expires time.Time
+}
+
+// NewTLS reads the files. It fails with nf.Invalid when they cannot be used.
+func NewTLS(cfg TLSConfig) (*TLS, error) {
+	if cfg.Certificate == "" || cfg.Key == "" {
+		return nil, errors.New("cannot serve TLS: Certificate and Key are required")
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	files, err := watch(&watched[material]{
+		what: "the certificate in " + cfg.Certificate, now: cfg.Clock, log: cfg.Logger,
+		load: func(read func(name string) ([]byte, error)) (material, error) { return loadTLS(cfg, read) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &TLS{files: files}, nil
+}
+
+func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, error) {
+	// All are read, so that a change of any is seen when another is wrong.
+	certificate, err1 := read(cfg.Certificate)
+	key, err2 := read(cfg.Key)
+	var authorities []byte
+	var err3 error
+	if cfg.ClientCA != "" {
+		authorities, err3 = read(cfg.ClientCA)
+	}
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return material{}, fmt.Errorf("cannot read the certificate: %w", err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return material{}, nf.E(nf.Invalid, "use", "the certificate "+cfg.Certificate, err) // which quotes neither
+	}
+	out := &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"h2", "http/1.1"},
+	}
+	if cfg.ClientCA != "" {
+		out.ClientCAs = x509.NewCertPool()
+		if !out.ClientCAs.AppendCertsFromPEM(authorities) {
+			return material{}, nf.E(nf.Invalid, "use", "the authorities in "+cfg.ClientCA, errors.New("there is no certificate in it"))
+		}
+		out.ClientAuth = tls.VerifyClientCertIfGiven
+		// A session that is resumed is not verified again, whatever authorities
+		// have been withdrawn since.
+		out.SessionTicketsDisabled = true
+	}
+	return material{config: out, expires: pair.Leaf.NotAfter}, nil
+}
+
+// Config returns the configuration of a listener, which uses for each
+// connection what the files hold then.
+func (t *TLS) Config() *tls.Config {
+	first := t.files.value.Load().config.Clone()
+	first.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		return t.files.current(hello.Context()).config, nil
+	}
+	return first
+}
+
+// Expires returns when the certificate in force expires.
+func (t *TLS) Expires(ctx context.Context) time.Time { return t.files.current(ctx).expires }
+
+// Broken returns how many new versions could not be used.
+func (t *TLS) Broken() int64 { return t.files.broken.Load() }

@@ -1,0 +1,328 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// world is an engine and a catalog that hold an instance in each project of
+// each region, and note what is done to them.
+type world struct {
+	done    []string // the calls that change something
+	fail    error    // of the changes; nil: none
+	client  string   // of the key of the last change
+	edit    nf.Spec  // what the last upgrade wanted
+	keyed   map[string]nf.Operation
+	lenient bool // it looks at the key before the options, and fails
+}
+
+func vnf(project, region string) string { return "vnf-" + project + "-" + region }
+func op(project, region string) string  { return "op-" + project + "-" + region }
+func pkg(project string) string         { return "pkg-" + project }
+
+func (w *world) all() []nf.Instance {
+	var out []nf.Instance
+	for _, project := range []string{accesstest.ProjectA, accesstest.ProjectB} {
+		for _, region := range []string{accesstest.East, accesstest.West} {
+			out = append(out, nf.Instance{ID: vnf(project, region), Project: project, Region: region, Package: pkg(project), State: nf.Ready})
+		}
+	}
+	return out
+}
+
+// did notes a change, unless the options are such that nothing can be changed
+// with them.
+func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
+	if op, ok := w.keyed[o.Key.Client+"/"+o.Key.Key]; ok && o.Key.Key != "" {
+		return op, nil
+	}
+	if err := o.Validate(); err != nil && !w.lenient {
+		return nf.Operation{}, err
+	}
+	if w.fail != nil {
+		return nf.Operation{}, w.fail
+	}
+	w.done, w.client = append(w.done, call), o.Key.Client
+	return nf.Operation{ID: "new-op", Instance: "new"}, nil
+}
+
+func (w *world) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	return w.did("instantiate", req.Options)
+}
+
+func (w *world) Upgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
+	if err := req.Options.Validate(); err == nil {
+		spec := nf.Spec{Package: "pkg-" + strings.Split(id, "-")[1]}
+		if err := req.Edit(&spec); err != nil {
+			return nf.Operation{}, err
+		}
+		w.edit = spec
+	}
+	return w.did("upgrade "+id, req.Options)
+}
+
+func (w *world) Rollback(_ context.Context, id string, req nf.RollbackRequest) (nf.Operation, error) {
+	return w.did("rollback "+id, req.Options)
+}
+
+func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
+	return w.did("terminate "+id, req.Options)
+}
+
+func (w *world) PreviewInstantiate(context.Context, nf.InstantiateRequest) (nf.Preview, error) {
+	return nf.Preview{}, w.fail
+}
+
+func (w *world) PreviewUpgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
+	return nf.Preview{}, req.Edit(&nf.Spec{Package: "pkg-" + strings.Split(id, "-")[1]})
+}
+
+func (w *world) PreviewRollback(context.Context, string, nf.RollbackRequest) (nf.Preview, error) {
+	return nf.Preview{}, nil
+}
+
+func (w *world) Retry(_ context.Context, id string, o nf.Options) (nf.Operation, error) {
+	return w.did("retry "+id, o)
+}
+
+func (w *world) Undo(_ context.Context, id string, o nf.Options) (nf.Operation, error) {
+	return w.did("undo "+id, o)
+}
+
+func (w *world) Cancel(_ context.Context, id string) (nf.Operation, error) {
+	return w.did("cancel "+id, nf.Options{})
+}
+
+func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
+	for _, in := range w.all() {
+		if in.ID == id {
+			return in, nil
+		}
+	}
+	return nf.Instance{}, nf.E(nf.NotFound, "look for", "something "+id, errors.New("in the words of the store"))
+}
+
+func (w *world) Instances(context.Context) ([]nf.Instance, error) { return w.all(), nil }
+
+func (w *world) Revisions(context.Context, string) ([]nf.Revision, error) { return nil, nil }
+
+func (w *world) Revision(context.Context, string, int) (nf.Revision, error) {
+	return nf.Revision{}, nil
+}
+
+func (w *world) Health(context.Context, string) ([]nf.Health, error) { return nil, nil }
+
+func (w *world) Operation(_ context.Context, id string) (nf.Operation, error) {
+	all, _ := w.Operations(context.Background())
+	for _, op := range all {
+		if op.ID == id {
+			return op, nil
+		}
+	}
+	return nf.Operation{}, nf.E(nf.NotFound, "find", "it", nil)
+}
+
+func (w *world) Operations(context.Context) ([]nf.Operation, error) {
+	var out []nf.Operation
+	for _, in := range w.all() {
+		out = append(out, nf.Operation{
+			ID: op(in.Project, in.Region), Instance: in.ID, Project: in.Project, Region: in.Region, Verb: nf.Upgrade, State: nf.OperationFailed,
+			Failure: &nf.Failure{Kind: nf.Conflict, Message: "a belongs to VNF instance vnf-b-west.", Violations: nf.Violations{{Message: "belongs to VNF instance vnf-b-west"}}},
+		})
+	}
+	for verb, id := range map[nf.Verb]string{nf.Instantiate: "op-born-a-east", nf.Terminate: "op-end-a-east"} {
+		out = append(out, nf.Operation{ID: id, Instance: vnf("a", "east"), Project: "a", Region: "east", Verb: verb, State: nf.OperationFailed})
+	}
+	return out, nil
+}
+
+func (w *world) Changes(context.Context, string) ([]nf.Change, error) {
+	return []nf.Change{{Action: nf.Kept, Message: "belongs to VNF instance vnf-b-west"}}, nil
+}
+
+func (w *world) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error] {
+	return func(yield func(nf.Operation, error) bool) {
+		for range 3 {
+			if !yield(w.Operation(ctx, id)) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) Register(_ context.Context, r nf.Region) (nf.Region, error) {
+	_, err := w.did("register "+r.ID, nf.Options{Key: r.Request})
+	return r, err
+}
+
+func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
+	all, _ := w.Regions(context.Background())
+	for _, r := range all {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return nf.Region{}, nf.E(nf.NotFound, "find", "it", nil)
+}
+
+func (w *world) Regions(context.Context) ([]nf.Region, error) {
+	return []nf.Region{
+		{ID: accesstest.East, Users: []string{"vnf-a-east", "vnf-b-east", "vnf-unborn"}},
+		{ID: accesstest.West, Users: []string{"vnf-a-west", "vnf-b-west"}},
+	}, nil
+}
+
+func (w *world) UpdateRegion(ctx context.Context, id string, _ func(*nf.Region) error) (nf.Region, error) {
+	if _, err := w.did("update "+id, nf.Options{}); err != nil {
+		return nf.Region{}, err
+	}
+	return w.Region(ctx, id)
+}
+
+func (w *world) RemoveRegion(_ context.Context, id string) error {
+	_, err := w.did("remove "+id, nf.Options{})
+	return err
+}
+
+func (w *world) RegionState(context.Context, string) (nf.RegionState, error) {
+	return nf.RegionState{Condition: nf.RegionAvailable}, nil
+}
+
+func (w *world) Upload(_ context.Context, as nf.Package, _ io.Reader) (nf.Package, bool, error) {
+	_, err := w.did("upload "+as.ID+" into "+as.Project, nf.Options{Key: as.Request})
+	return as, true, err
+}
+
+func (w *world) Package(_ context.Context, id string) (nf.Package, error) {
+	all, _ := w.Packages(context.Background())
+	for _, p := range all {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	return nf.Package{}, nf.E(nf.NotFound, "find", "it", nil)
+}
+
+func (w *world) Packages(context.Context) ([]nf.Package, error) {
+	return []nf.Package{
+		{ID: "pkg-a", Project: "a", Users: []string{"vnf-a-east", "vnf-a-west", "vnf-b-west"}},
+		{ID: "pkg-b", Project: "b", Users: []string{"vnf-b-east", "vnf-b-west"}},
+	}, nil
+}
+
+func (w *world) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {
+	p, err := w.Package(ctx, id)
+	return p, io.NopCloser(strings.NewReader("content of " + id)), err
+}
+
+func (w *world) RemovePackage(_ context.Context, id string) error {
+	_, err := w.did("remove "+id, nf.Options{})
+	return err
+}
+
+func (w *world) Lint([]byte) (nf.Package, error) { return nf.Package{Kind: "manifest"}, nil }
+
+func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
+	entries := []nf.AuditEntry{
+		{ID: "1", Project: "a", Region: "east"}, {ID: "2", Project: "b", Region: "west"}, {ID: "3", Region: "east"}, {ID: "4"},
+	}
+	return func(yield func(nf.AuditEntry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) KeyStatus(context.Context) (nf.KeyStatus, error) {
+	_, err := w.did("status of keys", nf.Options{})
+	return nf.KeyStatus{}, err
+}
+
+func (w *world) Reseal(context.Context) (nf.KeyStatus, error) {
+	_, err := w.did("reseal", nf.Options{})
+	return nf.KeyStatus{}, err
+}
+
+func (w *world) Backup(context.Context, string, io.Writer) error {
+	_, err := w.did("backup", nf.Options{})
+	return err
+}
+
+var _ interface {
+	access.Engine
+	access.Catalog
+	access.States
+	access.Audits
+	access.Vault
+} = (*world)(nil)
+
+// house is a guarded world.
+type house struct {
+	*access.Guard
+
+	world *world
+	auth  *access.Authenticator
+	rules *access.Rules
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	rules, err := access.New(access.Config{File: accesstest.File(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorizer, err := access.NewAuthorizer(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := guarded(t, authorizer)
+	h.rules, h.auth = rules, access.NewAuthenticator(rules)
+	return h
+}
+
+func guarded(t *testing.T, a *access.Authorizer) *house {
+	t.Helper()
+	w := &world{keyed: map[string]nf.Operation{}}
+	g, err := access.NewGuard(access.GuardConfig{Authorizer: a, Engine: w, Catalog: w, States: w, Audits: w, Vault: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &house{Guard: g, world: w}
+}
+
+// as returns a context of what somebody asks for, who is proved by his token.
+func (h *house) as(t *testing.T, who string) context.Context {
+	t.Helper()
+	if who == accesstest.Nobody {
+		return t.Context()
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.Header.Set("Authorization", "Bearer "+accesstest.Token(who))
+	id, err := h.auth.Authenticate(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nf.WithIdentity(t.Context(), id)
+}
+
+func ids[T any](items []T, id func(T) string) []string {
+	var out []string
+	for _, item := range items {
+		out = append(out, id(item))
+	}
+	slices.Sort(out)
+	return out
+}
