@@ -18,7 +18,7 @@ type Instances interface {
 	// Upgrade accepts a change of an instance; nf.Busy while another runs.
 	Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error)
 	// Terminate accepts the removal of an instance; nf.Busy while another runs.
-	Terminate(ctx context.Context, id string, opts nf.Options) (nf.Operation, error)
+	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 	// Instance returns an instance, or nf.NotFound.
 	Instance(ctx context.Context, id string) (nf.Instance, error)
 	// Instances returns every instance, ordered by id.
@@ -37,11 +37,15 @@ type Inspector interface {
 }
 
 func (a *API) createInstance(w http.ResponseWriter, r *http.Request) error {
-	body, err := northbound.Decode[instanceCreate](r)
+	body, key, err := read[instanceCreate](a, r)
 	if err != nil {
 		return err
 	}
-	req, err := body.request()
+	opts, err := a.options(r, body.manner, key)
+	if err != nil {
+		return err
+	}
+	req, err := body.request(opts)
 	if err != nil {
 		return err
 	}
@@ -58,11 +62,15 @@ func (a *API) createInstance(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) updateInstance(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["vnf_id"]
-	change, err := northbound.Decode[patch](r)
+	change, key, err := read[patch](a, r)
 	if err != nil {
 		return err
 	}
-	req, err := upgradeRequest(change)
+	opts, err := a.options(r, mannerOf(change), key)
+	if err != nil {
+		return err
+	}
+	req, err := upgradeRequest(change, opts)
 	if err != nil {
 		return err
 	}
@@ -96,7 +104,7 @@ func instanceFilter(r *http.Request) func(nf.Instance) bool {
 	return func(in nf.Instance) bool {
 		for name, value := range map[string]string{
 			"cloud_region_id": in.Region, "namespace": in.Namespace, "vnf_instance_name": in.Name,
-			"csar_id": in.Package, "state": string(in.State),
+			"csar_id": in.Package, "state": string(in.State), "project": nf.ProjectOf(in.Project),
 		} {
 			if query.Has(name) && query.Get(name) != value {
 				return false
@@ -130,15 +138,22 @@ func (a *API) answerInstance(w http.ResponseWriter, r *http.Request, in nf.Insta
 }
 
 func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) error {
-	var text any
-	if query := r.URL.Query(); query.Has("timeout") {
-		text = query.Get("timeout")
+	query := r.URL.Query()
+	m := manner{OnUnreachable: query.Get("on_unreachable")}
+	if query.Has("timeout") {
+		m.Timeout = query.Get("timeout")
 	}
-	timeout, err := duration(text)
+	orphan := query.Get("orphan") == "true"
+	key, err := a.key(r, orphan)
 	if err != nil {
 		return err
 	}
-	op, err := a.cfg.Instances.Terminate(r.Context(), mux.Vars(r)["vnf_id"], nf.Options{Timeout: timeout})
+	opts, err := a.options(r, m, key)
+	if err != nil {
+		return err
+	}
+	req := nf.TerminateRequest{Orphan: orphan, Options: opts}
+	op, err := a.cfg.Instances.Terminate(r.Context(), mux.Vars(r)["vnf_id"], req)
 	if err != nil {
 		return err
 	}
@@ -196,7 +211,7 @@ func (a *API) deleteNested(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	op, err := a.cfg.Instances.Terminate(r.Context(), in.ID, nf.Options{})
+	op, err := a.cfg.Instances.Terminate(r.Context(), in.ID, nf.TerminateRequest{Options: nf.Options{Trace: a.cfg.Trace(r)}})
 	if err != nil {
 		return err
 	}

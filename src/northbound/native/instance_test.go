@@ -9,7 +9,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-const shown = `"vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "csar_id": "firewall", "vnf_instance_name": "fw-1",
+const shown = `"vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "project": "default", "csar_id": "firewall", "vnf_instance_name": "fw-1",
 	"vnf_components": {"deployment": ["web"], "service": ["web"]},
 	"parameters": {"password": "********", "replicas": 2},
 	"oof_parameters": [{"site": "a", "login": {"password": "********"}}],
@@ -152,7 +152,7 @@ func TestCreateInstance(t *testing.T) {
 		"ZeroTimeout":   {`{"cloud_region_id": "e", "csar_id": "f", "timeout": "0s"}`, `"errors": [{"field": "timeout", "message": "<<>>"}]`},
 		"Trailing":      {`{"cloud_region_id": "e", "csar_id": "f"} {}`, `"errors": [{"message": "the body is not JSON: <<>>"}]`},
 		"Deep":          {`{"cloud_region_id": "e", "csar_id": "f", "parameters": {"a": ` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}`, `"errors": [{"message": "the document nests deeper than 100 levels"}]`},
-		"OutOfRange":    {`{"cloud_region_id": "e", "csar_id": "f", "parameters": {"a": 1e999}}`, `"errors": [{"message": "<<>>"}]`},
+		"OutOfRange":    {`{"cloud_region_id": "e", "csar_id": "f", "parameters": {"a": 1e999}}`, `"errors": [{"field": "parameters.a", "message": "is a number out of range"}]`},
 		"NotAList":      {`{"cloud_region_id": "e", "csar_id": "f", "oof_parameters": {}, "parameters": []}`, `"errors": [{"field": "oof_parameters", "message": "must be an array, not an object"}, {"field": "parameters", "message": "must be an object, not an array"}]`},
 		"LongText":      {`{"cloud_region_id": "e", "csar_id": "f", "vnf_instance_description": "` + strings.Repeat("x", 1025) + `"}`, `"errors": [{"field": "vnf_instance_description", "message": "must not be longer than 1024 characters"}]`},
 		"NoSeconds":     {`{"cloud_region_id": "e", "csar_id": "f", "timeout": 0}`, `"errors": [{"field": "timeout", "message": "must be a duration such as 10m, or a number of seconds, of at most 24h"}]`},
@@ -169,7 +169,7 @@ func TestCreateInstance(t *testing.T) {
 
 func TestReadInstances(t *testing.T) {
 	t.Parallel()
-	const inList = `{"vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "csar_id": "firewall", "vnf_instance_name": "fw-1",
+	const inList = `{"vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "project": "default", "csar_id": "firewall", "vnf_instance_name": "fw-1",
 		"labels": {"tenant": "blue"}, "state": "ready", "revision": 1, "operation_id": "op-1", "links": {"...": ""}, "created_at": "<<>>", "updated_at": "<<>>"}`
 	const objects = `"objects": [
 		{"api_version": "apps/v1", "kind": "Deployment", "namespace": "edge", "name": "web", "status": "Current", "message": "2 of 2"},
@@ -289,8 +289,8 @@ func TestDeleteInstance(t *testing.T) {
 	stays := failed(nf.OperationFailed, &nf.Failure{Kind: nf.Timeout, Message: "a finalizer holds it"})
 	const op = `{"operation_id": "op-1", "vnf_id": "vnf-1", "...": ""}`
 	runAll(t, map[string]exchange{
-		"Gone":      {reason: "204 when it is gone", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=2m", status: 204, asked: nf.Options{Timeout: 2 * time.Minute}},
-		"Seconds":   {reason: "a timeout may be in seconds", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=120", status: 204, asked: nf.Options{Timeout: 2 * time.Minute}},
+		"Gone":      {reason: "204 when it is gone", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=2m", status: 204, asked: nf.TerminateRequest{Options: nf.Options{Timeout: 2 * time.Minute}}},
+		"Seconds":   {reason: "a timeout may be in seconds", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=120", status: 204, asked: nf.TerminateRequest{Options: nf.Options{Timeout: 2 * time.Minute}}},
 		"Async":     {reason: "respond-async does not wait", request: "DELETE /v1/vnf_instances/vnf-1", header: []string{"Prefer: respond-async"}, status: 202, want: op, headers: []string{"Location: /v1/operations/op-1", "Preference-Applied: respond-async"}},
 		"Applied":   {reason: "to have asked for the removal is not to be gone", request: "DELETE /v1/vnf_instances/vnf-1", header: []string{"Prefer: wait=0"}, status: 202, want: op, headers: []string{"Preference-Applied: wait=0"}},
 		"Failed":    {reason: "what stays is told", arrange: stays, request: "DELETE /v1/vnf_instances/vnf-1", status: 504, want: problem("timeout", `"operation": "op-1"`)},

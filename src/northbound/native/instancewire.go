@@ -2,7 +2,6 @@ package native
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -14,6 +13,7 @@ type summary struct {
 	ID               string            `json:"vnf_id"`
 	Region           string            `json:"cloud_region_id"`
 	Namespace        string            `json:"namespace"`
+	Project          string            `json:"project"`
 	Package          string            `json:"csar_id"`
 	Name             string            `json:"vnf_instance_name,omitempty"`
 	Description      string            `json:"vnf_instance_description,omitempty"`
@@ -30,7 +30,7 @@ type summary struct {
 
 func summarize(in nf.Instance) summary {
 	return summary{
-		ID: in.ID, Region: in.Region, Namespace: in.Namespace, Package: in.Package, Name: in.Name,
+		ID: in.ID, Region: in.Region, Namespace: in.Namespace, Project: nf.ProjectOf(in.Project), Package: in.Package, Name: in.Name,
 		Description: in.Description, Labels: in.Labels, State: in.State, Message: in.Message, Revision: in.Revision,
 		Operation: in.LastOperation, RunningOperation: in.Operation,
 		Links: map[string]string{
@@ -102,12 +102,12 @@ func unknown(inventory []nf.Item, why string) []nf.Health {
 // instanceCreate is the body of a request for a new instance.
 type instanceCreate struct {
 	instanceEdit
+	manner
 
-	Region    string       `json:"cloud_region_id"`
-	Namespace string       `json:"namespace"`
-	Name      string       `json:"vnf_instance_name"`
-	OnFailure nf.OnFailure `json:"onFailure"`
-	Timeout   any          `json:"timeout"` // a text or a number of seconds
+	Region    string `json:"cloud_region_id"`
+	Project   string `json:"project"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"vnf_instance_name"`
 }
 
 // instanceEdit is what a merge patch of an instance is applied to.
@@ -134,11 +134,7 @@ func editOf(s nf.Spec) instanceEdit {
 	}
 }
 
-func (c instanceCreate) request() (nf.InstantiateRequest, error) {
-	timeout, err := duration(c.Timeout)
-	if err != nil {
-		return nf.InstantiateRequest{}, err
-	}
+func (c instanceCreate) request(opts nf.Options) (nf.InstantiateRequest, error) {
 	spec := c.spec()
 	for field, values := range map[string]any{
 		"parameters": spec.Inputs.Parameters, "oof_parameters": spec.Inputs.OOF, "network_parameters": spec.Inputs.Network,
@@ -148,23 +144,17 @@ func (c instanceCreate) request() (nf.InstantiateRequest, error) {
 		}
 	}
 	return nf.InstantiateRequest{
-		Spec: spec, Region: c.Region, Namespace: c.Namespace, Name: c.Name,
-		Options: nf.Options{OnFailure: c.OnFailure, Timeout: timeout},
+		Spec: spec, Region: c.Region, Project: c.Project, Namespace: c.Namespace, Name: c.Name, Options: opts,
 	}, nil
 }
 
 // upgradeRequest returns the request that a merge patch of an instance makes.
-func upgradeRequest(change patch) (nf.UpgradeRequest, error) {
-	timeout, err := duration(change["timeout"])
-	if err != nil {
-		return nf.UpgradeRequest{}, err
-	}
+func upgradeRequest(change patch, opts nf.Options) (nf.UpgradeRequest, error) {
 	if err := refuseMask("", map[string]any(change)); err != nil {
 		return nf.UpgradeRequest{}, err
 	}
-	options := nf.Options{OnFailure: nf.OnFailure(change.text("onFailure")), Timeout: timeout}
-	change = change.without("onFailure", "timeout")
-	return nf.UpgradeRequest{Options: options, Edit: func(s *nf.Spec) error {
+	change = change.without("onFailure", "on_unreachable", "timeout", "confirm")
+	return nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
 		edit, err := apply(change, editOf(*s))
 		if err != nil {
 			return err
@@ -172,30 +162,4 @@ func upgradeRequest(change patch) (nf.UpgradeRequest, error) {
 		*s = edit.spec()
 		return nil
 	}}, nil
-}
-
-// duration reads a timeout: nothing, a text such as 10m or 600, or a number of
-// seconds.
-func duration(v any) (time.Duration, error) {
-	const must = "must be a duration such as 10m, or a number of seconds, of at most 24h"
-	var d time.Duration
-	switch v := v.(type) {
-	case nil:
-		return 0, nil
-	case float64:
-		d = time.Duration(v) * time.Second
-	case string:
-		var err error
-		if d, err = time.ParseDuration(v); err != nil {
-			seconds, err := strconv.ParseUint(v, 10, 32)
-			if err != nil {
-				return 0, invalid("timeout", must)
-			}
-			d = time.Duration(seconds) * time.Second
-		}
-	}
-	if d <= 0 || d > nf.MaxTimeout {
-		return 0, invalid("timeout", must)
-	}
-	return d, nil
 }

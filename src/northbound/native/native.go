@@ -1,15 +1,16 @@
 // Package native is the API of this product: /v1/cloud_regions, /v1/packages,
 // /v1/vnf_instances and /v1/operations, with the nested 2018 paths of the
-// founding API.
+// founding API, and what administers the service.
 //
-// It owns the wire forms, and turns requests into calls of the five interfaces
-// that it declares and their results into answers. It promises that what
-// swagger.yaml describes is what it answers, that no kubeconfig and no sensitive
-// input is ever part of an answer, and that the end of a request ends nothing
-// but the wait for an operation.
+// It owns the wire forms, and turns requests into calls of the interfaces that
+// it declares and their results into answers. It promises that what swagger.yaml
+// describes is what it answers, that no kubeconfig and no sensitive input is ever
+// part of an answer, and that the end of a request ends nothing but the wait for
+// an operation.
 //
 // It does not know how regions, packages, instances and operations are kept or
-// carried out.
+// carried out, who may ask for what, and which requests were made before: it
+// hands their keys on.
 package native
 
 import (
@@ -23,17 +24,25 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// Config is what the API is made of. The five interfaces are required.
+// Config is what the API is made of. The interfaces of the first group are
+// required.
 type Config struct {
 	Regions    Regions
 	Packages   Packages
 	Instances  Instances
 	Inspector  Inspector
+	History    History
 	Operations Operations
+	Repairs    Repairs
 
-	Wait      time.Duration // longest wait for an operation in one request; default 10 min
-	Heartbeat time.Duration // between signs of life in a stream of events; default 15 s
-	Logger    *slog.Logger  // default: discard
+	Conditions Conditions // default: how every region is doing is unknown
+	Audit      Audit      // default: there is no audit log
+	Vault      Vault      // default: there are no keys and no backups
+
+	Trace     func(*http.Request) string // the W3C traceparent of a request; default: as its header says
+	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
+	Heartbeat time.Duration              // between signs of life in a stream of events; default 15 s
+	Logger    *slog.Logger               // default: discard
 }
 
 // API answers the requests of the native API.
@@ -43,8 +52,12 @@ var _ northbound.API = (*API)(nil)
 
 // New returns the API.
 func New(cfg Config) (*API, error) {
-	if cfg.Regions == nil || cfg.Packages == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.Operations == nil {
-		return nil, errors.New("cannot make the native API: Regions, Packages, Instances, Inspector and Operations are required")
+	if cfg.Regions == nil || cfg.Packages == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.History == nil ||
+		cfg.Operations == nil || cfg.Repairs == nil {
+		return nil, errors.New("cannot make the native API: Regions, Packages, Instances, Inspector, History, Operations and Repairs are required")
+	}
+	if cfg.Trace == nil {
+		cfg.Trace = traceparent
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 10 * time.Minute
@@ -81,6 +94,11 @@ func (a *API) Routes(r *mux.Router) {
 	on(http.MethodPatch, "/vnf_instances/{vnf_id}", a.updateInstance)
 	on(http.MethodDelete, "/vnf_instances/{vnf_id}", a.deleteInstance)
 
+	// Before the nested paths, two of which these would be.
+	on(http.MethodGet, "/vnf_instances/{vnf_id}/revisions", a.listRevisions)
+	on(http.MethodGet, "/vnf_instances/{vnf_id}/revisions/{number}", a.getRevision)
+	on(http.MethodPost, "/vnf_instances/{vnf_id}/rollback", a.rollBackInstance)
+
 	on(http.MethodPost, "/vnf_instances/", a.createInstance)
 	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}", a.listNested)
 	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}", a.getNested)
@@ -90,6 +108,13 @@ func (a *API) Routes(r *mux.Router) {
 	on(http.MethodGet, "/operations/{operation_id}", a.getOperation)
 	on(http.MethodGet, "/operations/{operation_id}/events", a.followOperation)
 	on(http.MethodPost, "/operations/{operation_id}/cancel", a.cancelOperation)
+	on(http.MethodPost, "/operations/{operation_id}/retry", a.retryOperation)
+	on(http.MethodPost, "/operations/{operation_id}/undo", a.undoOperation)
+
+	on(http.MethodGet, "/audit", a.listAudit)
+	on(http.MethodGet, "/keys", a.getKeys)
+	on(http.MethodPost, "/keys/reseal", a.reseal)
+	on(http.MethodPost, "/backup", a.backUp)
 }
 
 // The paths of the things that answers speak of.

@@ -34,12 +34,19 @@ type operation struct {
 	Instance        string            `json:"vnf_id"`
 	Region          string            `json:"cloud_region_id"`
 	Namespace       string            `json:"namespace"`
+	Project         string            `json:"project"`
 	Verb            nf.Verb           `json:"verb"`
 	State           nf.OperationState `json:"state"`
 	Revision        int               `json:"revision,omitempty"`
 	OnFailure       nf.OnFailure      `json:"on_failure,omitempty"`
+	OnUnreachable   string            `json:"on_unreachable,omitempty"`
+	Orphan          bool              `json:"orphan,omitempty"`
+	Repeats         string            `json:"repeats,omitempty"`
 	Undoing         bool              `json:"undoing,omitempty"`
+	UndoBy          time.Time         `json:"undo_by,omitzero"`
 	CancelRequested bool              `json:"cancel_requested,omitempty"`
+	Attempts        int               `json:"attempts,omitempty"`
+	Waiting         *waiting          `json:"waiting,omitempty"`
 	Steps           []step            `json:"steps"`
 	Changes         []change          `json:"changes,omitzero"` // nil: not asked
 	Failure         *fault            `json:"failure,omitempty"`
@@ -49,6 +56,13 @@ type operation struct {
 	AppliedAt       time.Time         `json:"applied_at,omitzero"`
 	FinishedAt      time.Time         `json:"finished_at,omitzero"`
 	Deadline        time.Time         `json:"deadline"`
+}
+
+// waiting is what an operation waits for.
+type waiting struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason,omitempty"`
+	For    string    `json:"for"`
 }
 
 type step struct {
@@ -84,12 +98,21 @@ type fault struct {
 	Errors  []northbound.Violation `json:"errors,omitempty"`
 }
 
+// fromOperation returns an operation as clients see it. Who runs it, and under
+// which claim, is nobody's business.
 func fromOperation(op nf.Operation) operation {
 	out := operation{
-		ID: op.ID, Instance: op.Instance, Region: op.Region, Namespace: op.Namespace, Verb: op.Verb, State: op.State,
-		Revision: op.Revision, OnFailure: op.OnFailure, Undoing: op.Undoing, CancelRequested: op.Cancel,
+		ID: op.ID, Instance: op.Instance, Region: op.Region, Namespace: op.Namespace, Project: nf.ProjectOf(op.Project),
+		Verb: op.Verb, State: op.State, Revision: op.Revision, OnFailure: op.OnFailure, Orphan: op.Orphan, Repeats: op.Repeats,
+		Undoing: op.Undoing, UndoBy: op.UndoBy, CancelRequested: op.Cancel, Attempts: op.Attempts,
 		Steps: each(op.Steps, fromStep), Warnings: op.Warnings,
 		AcceptedAt: op.Accepted, StartedAt: op.Started, AppliedAt: op.Applied, FinishedAt: op.Finished, Deadline: op.Deadline,
+	}
+	if op.Patient {
+		out.OnUnreachable = wait
+	}
+	if op.Waiting != nil {
+		out.Waiting = &waiting{Since: op.Waiting.Since, Reason: op.Waiting.Reason, For: op.Waiting.For}
 	}
 	if f := op.Failure; f != nil {
 		out.Failure = &fault{Kind: f.Kind, Reason: f.Reason, Step: f.Step, Message: f.Message, Errors: northbound.Violations(f.Violations)}
@@ -117,7 +140,8 @@ func (a *API) listOperations(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	page := paginate(r, all, func(op nf.Operation) string { return op.ID }, func(op nf.Operation) bool {
 		return (!query.Has("vnf_id") || query.Get("vnf_id") == op.Instance) &&
-			(!query.Has("state") || query.Get("state") == string(op.State))
+			(!query.Has("state") || query.Get("state") == string(op.State)) &&
+			(!query.Has("project") || query.Get("project") == nf.ProjectOf(op.Project))
 	})
 	page.link(w, r)
 	return northbound.Answer(w, http.StatusOK, struct {

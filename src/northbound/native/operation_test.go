@@ -19,7 +19,7 @@ import (
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	const fields = `"operation_id": "op-1", "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "verb": "instantiate", "state": "running",
+	const fields = `"operation_id": "op-1", "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "project": "default", "verb": "instantiate", "state": "running",
 		"revision": 1, "on_failure": "undo", "steps": [{"name": "apply", "started_at": "2026-11-20T12:00:01Z", "objects": 2, "current": 1}],
 		"warnings": ["odd.yaml is not named"], "accepted_at": "2026-11-20T12:00:00Z", "started_at": "2026-11-20T12:00:01Z", "deadline": "2026-11-20T12:00:59Z"`
 	ended := func(s *standIn) {
@@ -84,6 +84,17 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestEventsHead asks for the header of a stream that would not end.
+func TestEventsHead(t *testing.T) {
+	t.Parallel()
+	s := newStandIn()
+	stuck(s)
+	got := serve(t, s).ask(t, "HEAD /v1/operations/op-1/events", "")
+	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/event-stream" || len(got.body) > 0 {
+		t.Errorf("the header of the stream is %s %v, with %d bytes", got.Status, got.Header, len(got.body))
+	}
+}
+
 func TestEventsHeartbeat(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()
@@ -138,7 +149,7 @@ func TestWaitEnds(t *testing.T) {
 func TestNewRefusesHalfAnAPI(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()
-	if _, err := native.New(native.Config{Regions: s, Packages: s, Instances: s, Inspector: s}); err == nil {
-		t.Error("an API without operations was made")
+	if _, err := native.New(native.Config{Regions: s, Packages: s, Instances: s, Inspector: s, History: s, Operations: s}); err == nil {
+		t.Error("an API without repairs was made")
 	}
 }

@@ -3,6 +3,7 @@ package native
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,10 +19,12 @@ import (
 
 // Packages is what the API asks of the uploaded packages.
 type Packages interface {
-	// Upload checks an archive and keeps it under the id, or under a new one
-	// when id is empty; with an id that is taken it replaces the content:
-	// nf.Invalid, nf.TooLarge.
-	Upload(ctx context.Context, id string, content io.Reader) (p nf.Package, created bool, err error)
+	// Upload checks an archive and keeps it under the ID of p, or under a new
+	// one when that is empty, in the Project of p; with an id that is taken it
+	// replaces the content. A Request that p has was made before when a package
+	// with the same one is there: that is returned. nf.Invalid, nf.TooLarge, and
+	// nf.Conflict when the content or the Request's digest is another.
+	Upload(ctx context.Context, p nf.Package, content io.Reader) (kept nf.Package, created bool, err error)
 	// Package returns a package, or nf.NotFound.
 	Package(ctx context.Context, id string) (nf.Package, error)
 	// Packages returns every package, ordered by id.
@@ -35,6 +38,7 @@ type Packages interface {
 // pkg is a package as clients see it.
 type pkg struct {
 	ID           string     `json:"csar_id"`
+	Project      string     `json:"project"`
 	Name         string     `json:"name,omitempty"`
 	Version      string     `json:"version,omitempty"`
 	Description  string     `json:"description,omitempty"`
@@ -61,7 +65,7 @@ type variable struct {
 
 func fromPackage(p nf.Package) pkg {
 	return pkg{
-		ID: p.ID, Name: p.Name, Version: p.Version, Description: p.Description,
+		ID: p.ID, Project: nf.ProjectOf(p.Project), Name: p.Name, Version: p.Version, Description: p.Description,
 		Kind: p.Kind, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: list(p.Files),
 		Variables: each(p.Variables, fromVariable), Warnings: list(p.Warnings), VNFInstances: list(p.Users),
 		CreatedAt: p.Created, UpdatedAt: p.Updated,
@@ -78,71 +82,111 @@ func fromVariable(v nf.Variable) variable {
 }
 
 func (a *API) createPackage(w http.ResponseWriter, r *http.Request) error {
-	id, content, err := archive(r)
+	p, content, err := archive(r)
 	if err != nil {
 		return err
 	}
-	if id != "" {
-		// Creating never replaces. Somebody who is faster than this look still
-		// gets what PUT would have done, and so do we.
-		if _, err := a.cfg.Packages.Package(r.Context(), id); err == nil {
-			return nf.E(nf.Exists, "upload", "package "+id, nf.Violations{{Field: "csar_id", Message: "is taken; PUT replaces its content"}})
+	if keyed(r) {
+		archive, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
+		if p.Request, err = a.key(r, []any{p.ID, nf.ProjectOf(p.Project), archive}); err != nil {
+			return err
+		}
+		content = bytes.NewReader(archive)
+	}
+	if p.ID != "" {
+		if err := a.vacant(r.Context(), p); err != nil {
+			return err
 		}
 	}
-	return a.upload(w, r, id, content)
+	return a.upload(w, r, p, content)
+}
+
+// vacant refuses an id that a package has, unless the same request has made it:
+// creating never replaces. Somebody who is faster than this look still gets what
+// PUT would have done, and so do we.
+func (a *API) vacant(ctx context.Context, p nf.Package) error {
+	there, err := a.cfg.Packages.Package(ctx, p.ID)
+	switch {
+	case err != nil:
+		return nil //nolint:nilerr // what is wrong with the store, the upload will tell
+	case !there.Request.Same(p.Request):
+		return nf.E(nf.Exists, "upload", "package "+p.ID, nf.Violations{{Field: "csar_id", Message: "is taken; PUT replaces its content"}})
+	case there.Request.Digest != p.Request.Digest:
+		return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + p.ID, Reason: "idempotency", Err: errors.New("another request was made under this key")}
+	}
+	return nil
 }
 
 func (a *API) putPackage(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["csar_id"]
-	given, content, err := archive(r)
+	p, content, err := archive(r)
 	if err != nil {
 		return err
 	}
-	if given != "" && given != id {
+	if p.ID != "" && p.ID != id {
 		return invalid("csar_id", "differs from the path")
 	}
-	return a.upload(w, r, id, content)
+	p.ID = id
+	return a.upload(w, r, p, content)
 }
 
-func (a *API) upload(w http.ResponseWriter, r *http.Request, id string, content io.Reader) error {
-	p, created, err := a.cfg.Packages.Upload(r.Context(), id, content)
+func (a *API) upload(w http.ResponseWriter, r *http.Request, p nf.Package, content io.Reader) error {
+	kept, created, err := a.cfg.Packages.Upload(r.Context(), p, content)
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
-	if created {
+	if created || kept.Request.Same(p.Request) { // a repeated request is answered as the first one was
 		status = http.StatusCreated
-		w.Header().Set("Location", packagePath(p.ID))
+		w.Header().Set("Location", packagePath(kept.ID))
 	}
-	return northbound.Answer(w, status, fromPackage(p))
+	return northbound.Answer(w, status, fromPackage(kept))
 }
 
 // archive returns the archive that a request carries, as its body or as a part
-// of a form, and the id that the form gives, if any.
-func archive(r *http.Request) (id string, content io.Reader, err error) {
+// of a form, and what is said of the package beside it.
+func archive(r *http.Request) (p nf.Package, content io.Reader, err error) {
+	p.Project = r.URL.Query().Get("project")
 	if !isForm(r) {
-		return "", r.Body, nil
+		return p, r.Body, nil
 	}
 	for part, err := range parts(r) {
 		if err != nil {
-			return "", nil, err
+			return p, nil, err
 		}
-		switch part.name {
-		case "file":
+		if part.name == "file" {
 			content = bytes.NewReader(part.content)
-		case "csar_id":
-			id = string(part.content)
-			if v := nf.CheckID("csar_id", id); v != nil {
-				return "", nil, nf.E(nf.Invalid, "read", "the form", v)
-			}
-		default:
-			return "", nil, invalid(part.name, "is not a known field")
+		} else if err := part.about(&p); err != nil {
+			return p, nil, err
 		}
 	}
 	if content == nil {
-		return "", nil, invalid("file", "is missing")
+		return p, nil, invalid("file", "is missing")
 	}
-	return id, content, nil
+	return p, content, nil
+}
+
+// about adds what a part says of the package that it comes with.
+func (p formPart) about(pkg *nf.Package) error {
+	text := string(p.content)
+	switch p.name {
+	case "csar_id":
+		pkg.ID = text
+	case "project":
+		if pkg.Project != "" && pkg.Project != text {
+			return invalid("project", "differs from the query")
+		}
+		pkg.Project = text
+	default:
+		return invalid(p.name, "is not a known field")
+	}
+	if v := nf.CheckID(p.name, text); v != nil {
+		return nf.E(nf.Invalid, "read", "the form", v)
+	}
+	return nil
 }
 
 func (a *API) listPackages(w http.ResponseWriter, r *http.Request) error {
@@ -150,7 +194,10 @@ func (a *API) listPackages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := paginate(r, all, func(p nf.Package) string { return p.ID }, func(nf.Package) bool { return true })
+	query := r.URL.Query()
+	page := paginate(r, all, func(p nf.Package) string { return p.ID }, func(p nf.Package) bool {
+		return !query.Has("project") || query.Get("project") == nf.ProjectOf(p.Project)
+	})
 	page.link(w, r)
 	return northbound.Answer(w, http.StatusOK, struct {
 		Items []pkg  `json:"packages"`

@@ -9,7 +9,7 @@ import (
 
 func TestPackages(t *testing.T) {
 	t.Parallel()
-	const pkg = `{"csar_id": "<<>>", "name": "firewall", "kind": "manifest", "digest": "sha256:abc", "size": 7, "media_type": "application/zip",
+	const pkg = `{"csar_id": "<<>>", "project": "default", "name": "firewall", "kind": "manifest", "digest": "sha256:abc", "size": 7, "media_type": "application/zip",
 		"files": ["metadata.yaml"], "variables": [
 			{"name": "password", "type": "string", "default": "********", "required": false, "sensitive": true},
 			{"name": "replicas", "type": "integer", "default": 0, "required": false, "sensitive": false}],
@@ -22,7 +22,7 @@ func TestPackages(t *testing.T) {
 	runAll(t, map[string]exchange{
 		"Create": {
 			reason: "without an id there is a new one", request: "POST /v1/packages", header: []string{asZip}, body: "archive",
-			status: 201, want: pkg, headers: []string{"Location: /v1/packages/new-1"}, asked: []string{"", "archive"},
+			status: 201, want: pkg, headers: []string{"Location: /v1/packages/new-1"}, asked: upload{nf.Package{}, "archive"},
 		},
 		"CreateUntyped": {
 			reason: "a body that does not say what it is counts as an archive", request: "POST /v1/packages", body: "archive",
@@ -31,7 +31,7 @@ func TestPackages(t *testing.T) {
 		"CreateForm": {
 			reason: "the archive can be a part of a form, with an id after it", request: "POST /v1/packages", header: []string{form},
 			body: file + id("mine") + "--x--\n", status: 201, want: pkg,
-			headers: []string{"Location: /v1/packages/mine"}, asked: []string{"mine", "archive"},
+			headers: []string{"Location: /v1/packages/mine"}, asked: upload{nf.Package{ID: "mine"}, "archive"},
 		},
 		"CreateFormTaken": {
 			reason: "creating never replaces", request: "POST /v1/packages", header: []string{form},
@@ -72,7 +72,7 @@ func TestPackages(t *testing.T) {
 		},
 		"Put": {
 			reason: "a package gets the id of its path", request: "PUT /v1/packages/mine", header: []string{asZip}, body: "archive",
-			status: 201, want: pkg, headers: []string{"Location: /v1/packages/mine"}, asked: []string{"mine", "archive"},
+			status: 201, want: pkg, headers: []string{"Location: /v1/packages/mine"}, asked: upload{nf.Package{ID: "mine"}, "archive"},
 		},
 		"PutReplaces": {
 			reason: "replacing is not creating", arrange: replaces, request: "PUT /v1/packages/firewall", header: []string{"Content-Type: application/octet-stream"},

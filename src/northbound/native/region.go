@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"net/http"
@@ -14,7 +15,9 @@ import (
 
 // Regions is what the API asks of the registered cloud regions.
 type Regions interface {
-	// Register probes a region and keeps it: nf.Exists, nf.Invalid, nf.Unreachable.
+	// Register probes a region and keeps it: nf.Exists, nf.Invalid,
+	// nf.Unreachable. When a region with the same Request is there, that is
+	// returned, or nf.Conflict when the Request's digest is another.
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
 	// Region returns a region, or nf.NotFound.
 	Region(ctx context.Context, id string) (nf.Region, error)
@@ -24,6 +27,13 @@ type Regions interface {
 	UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error)
 	// RemoveRegion forgets a region; nf.Conflict while instances use it.
 	RemoveRegion(ctx context.Context, id string) error
+}
+
+// Conditions tells how the regions are doing.
+type Conditions interface {
+	// RegionState returns what is known of a region without asking it, or
+	// nf.NotFound.
+	RegionState(ctx context.Context, id string) (nf.RegionState, error)
 }
 
 // region is a cloud region as clients see it. It has no place for a kubeconfig.
@@ -37,8 +47,27 @@ type region struct {
 	APIs         []string          `json:"apis"`
 	ProbedAt     time.Time         `json:"probed_at,omitzero"`
 	VNFInstances []string          `json:"vnf_instances"`
+	State        *regionState      `json:"state,omitempty"` // nil: not asked
+	Credential   *credential       `json:"credential,omitempty"`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
+}
+
+// regionState is how a region is doing.
+type regionState struct {
+	Condition nf.RegionCondition `json:"condition"`
+	Reason    string             `json:"reason,omitempty"`
+	Message   string             `json:"message,omitempty"`
+	Since     time.Time          `json:"since,omitzero"`
+	Checked   time.Time          `json:"checked,omitzero"`
+	Breaker   nf.BreakerState    `json:"breaker"`
+	RetryAt   time.Time          `json:"retry_at,omitzero"`
+}
+
+// credential is what a region's kubeconfig authenticates with.
+type credential struct {
+	Kind    string    `json:"kind"`
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 func fromRegion(r nf.Region) region {
@@ -47,6 +76,36 @@ func fromRegion(r nf.Region) region {
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: list(r.Probe.APIs), ProbedAt: r.Probe.Time,
 		VNFInstances: list(r.Users), CreatedAt: r.Created, UpdatedAt: r.Updated,
 	}
+}
+
+// with adds how the region is doing.
+func (r region) with(s nf.RegionState) region {
+	r.State = &regionState{
+		Condition: cmp.Or(s.Condition, nf.RegionUnknown), Reason: s.Reason, Message: s.Message, Since: s.Since,
+		Checked: s.Checked, Breaker: cmp.Or(s.Breaker, nf.BreakerClosed), RetryAt: s.Retry,
+	}
+	if s.Credential.Kind != "" {
+		r.Credential = &credential{Kind: s.Credential.Kind, Expires: s.Credential.Expires}
+	}
+	return r
+}
+
+// show returns a region with how it is doing.
+func (a *API) show(ctx context.Context, r nf.Region) region {
+	return fromRegion(r).with(a.stateOf(ctx, r.ID))
+}
+
+// stateOf returns how a region is doing, the zero state when that cannot be
+// told: what else is known of the region is worth more than that.
+func (a *API) stateOf(ctx context.Context, id string) nf.RegionState {
+	if a.cfg.Conditions == nil {
+		return nf.RegionState{}
+	}
+	state, err := a.cfg.Conditions.RegionState(ctx, id)
+	if err != nil && nf.KindOf(err) != nf.NotFound { // it may have been removed since it was read
+		a.cfg.Logger.WarnContext(ctx, "the state of a region cannot be told", "region", id, "error", err)
+	}
+	return state
 }
 
 // regionCreate is the body of a registration.
@@ -67,7 +126,7 @@ type regionEdit struct {
 }
 
 func (a *API) createRegion(w http.ResponseWriter, r *http.Request) error {
-	in, err := decodeRegion(r)
+	in, key, err := a.decodeRegion(r)
 	if err != nil {
 		return err
 	}
@@ -77,6 +136,7 @@ func (a *API) createRegion(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := a.cfg.Regions.Register(r.Context(), nf.Region{
 		ID: in.ID, Owner: in.Owner, Description: in.Description, Labels: in.Labels, Kubeconfig: kubeconfig,
+		Request: key,
 	})
 	if err != nil {
 		return err
@@ -85,15 +145,15 @@ func (a *API) createRegion(w http.ResponseWriter, r *http.Request) error {
 	return northbound.Answer(w, http.StatusCreated, fromRegion(made))
 }
 
-func decodeRegion(r *http.Request) (regionCreate, error) {
+func (a *API) decodeRegion(r *http.Request) (regionCreate, nf.RequestKey, error) {
 	if !isForm(r) {
-		return northbound.Decode[regionCreate](r)
+		return read[regionCreate](a, r)
 	}
 	document, err := regionForm(r)
 	if err != nil {
-		return regionCreate{}, err
+		return regionCreate{}, nf.RequestKey{}, err
 	}
-	return northbound.DecodeDocument[regionCreate](r, document)
+	return decode[regionCreate](a, r, document)
 }
 
 func decodeKubeconfig(text string) (nf.Secret, error) {
@@ -107,17 +167,21 @@ func decodeKubeconfig(text string) (nf.Secret, error) {
 }
 
 func (a *API) listRegions(w http.ResponseWriter, r *http.Request) error {
-	all, err := a.cfg.Regions.Regions(r.Context())
+	ctx := r.Context()
+	all, err := a.cfg.Regions.Regions(ctx)
 	if err != nil {
 		return err
 	}
-	labels := labelFilter(r)
-	page := paginate(r, all, func(g nf.Region) string { return g.ID }, func(g nf.Region) bool { return labels(g.Labels) })
+	labels, query := labelFilter(r), r.URL.Query()
+	show := func(g nf.Region) region { return a.show(ctx, g) }
+	page := paginate(r, all, func(g nf.Region) string { return g.ID }, func(g nf.Region) bool {
+		return labels(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(show(g).State.Condition))
+	})
 	page.link(w, r)
 	return northbound.Answer(w, http.StatusOK, struct {
 		Items []region `json:"cloud_regions"`
 		Next  string   `json:"next,omitempty"`
-	}{each(page.items, fromRegion), page.next})
+	}{each(page.items, show), page.next})
 }
 
 func (a *API) getRegion(w http.ResponseWriter, r *http.Request) error {
@@ -125,7 +189,7 @@ func (a *API) getRegion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return northbound.Answer(w, http.StatusOK, fromRegion(found))
+	return northbound.Answer(w, http.StatusOK, a.show(r.Context(), found))
 }
 
 func (a *API) updateRegion(w http.ResponseWriter, r *http.Request) error {

@@ -12,10 +12,23 @@ var kubeconfig = base64.StdEncoding.EncodeToString([]byte("kind: Config"))
 
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	const region = `{"cloud_region_id": "east", "cloud_owner": "acme", "description": "first", "labels": {"site": "east"},
+	const fields = `"cloud_region_id": "east", "cloud_owner": "acme", "description": "first", "labels": {"site": "east"},
 		"server": "https://10.0.0.1:6443", "kubernetes_version": "v1.37.1", "apis": ["apps/v1", "v1"],
 		"probed_at": "2026-11-20T12:00:00Z", "vnf_instances": ["vnf-1"],
-		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"}`
+		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"`
+	const region = `{` + fields + `}`
+	const shown = `{` + fields + `,
+		"state": {"condition": "expiring", "since": "2026-11-20T12:00:00Z", "checked": "2026-11-20T12:00:01Z", "breaker": "closed"},
+		"credential": {"kind": "client-certificate", "expires": "2026-11-20T12:00:59Z"}}`
+	away := func(s *standIn) {
+		s.state = nf.RegionState{
+			Condition: nf.RegionUnreachable, Reason: "tcp", Message: "no route", Since: noon(0), Checked: noon(1),
+			Breaker: nf.BreakerOpen, Retry: noon(9), Credential: nf.Credential{Kind: "token"},
+		}
+	}
+	const isAway = `"state": {"condition": "unreachable", "reason": "tcp", "message": "no route", "since": "<<>>", "checked": "<<>>", "breaker": "open",
+		"retry_at": "2026-11-20T12:00:09Z"}, "credential": {"kind": "token"}`
+	const unknown = `"state": {"condition": "unknown", "breaker": "closed"}, "...": ""`
 	form := "Content-Type: multipart/form-data; boundary=x"
 	create := `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `"}`
 	refused := &nf.Error{Kind: nf.Unreachable, Op: "register", Subject: "cloud region east", Reason: "tls", Err: errors.New("the certificate is not valid")}
@@ -80,7 +93,7 @@ func TestRegions(t *testing.T) {
 		},
 		"List": {
 			reason: "all regions are listed", request: "GET /v1/cloud_regions",
-			status: 200, want: `{"cloud_regions": [` + region + `]}`,
+			status: 200, want: `{"cloud_regions": [` + shown + `]}`,
 		},
 		"ListNone": {
 			reason: "an empty list is []", request: "GET /v1/cloud_regions?label=site=west", status: 200, want: `{"cloud_regions": []}`,
@@ -108,7 +121,21 @@ func TestRegions(t *testing.T) {
 			reason: "the cause of a defect is not told", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
 			status: 500, want: problem("internal", `"detail": "an unexpected failure; the log has its cause under the request's id"`),
 		},
-		"Get":        {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: region},
+		"ListByCondition": {
+			reason: "only those that are so", arrange: func(s *standIn) { s.more = []string{"north"} }, request: "GET /v1/cloud_regions?condition=expiring",
+			status: 200, want: `{"cloud_regions": [` + shown + `]}`,
+		},
+		"ListByOtherCondition": {
+			reason: "a region of which nothing is known is unknown", arrange: func(s *standIn) { s.more = []string{"north"} }, request: "GET /v1/cloud_regions?condition=unknown",
+			status: 200, want: `{"cloud_regions": [{"cloud_region_id": "north", ` + unknown + `}]}`,
+		},
+		"ListBadCondition": {
+			reason: "a condition is one of four", request: "GET /v1/cloud_regions?condition=good",
+			status: 400, want: problem("invalid", `"errors": [{"field": "condition", "message": "must be one of unknown, available, expiring, unreachable"}]`),
+		},
+		"Get":        {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: shown},
+		"GetAway":    {reason: "what is wrong is told, and when it is tried again", arrange: away, request: "GET /v1/cloud_regions/east", status: 200, want: `{` + fields + `, ` + isAway + `}`},
+		"GetBlind":   {reason: "a region is read, whatever is known of its state", arrange: failing("RegionState", errDisk), request: "GET /v1/cloud_regions/east", status: 200, want: `{"...": "", ` + `"state": {"condition": "<<>>", "...": ""}}`},
 		"GetMissing": {reason: "no region, no answer", request: "GET /v1/cloud_regions/west", status: 404, want: problem("not-found")},
 		"Patch": {
 			reason: "a merge patch changes what it names", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},

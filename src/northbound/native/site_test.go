@@ -27,7 +27,7 @@ const uploadLimit = 2 << 20
 
 func serve(t *testing.T, s *standIn, edit ...func(*native.Config)) site {
 	t.Helper()
-	cfg := native.Config{Regions: s, Packages: s, Instances: s, Inspector: s, Operations: s}
+	cfg := config(s)
 	for _, f := range edit {
 		f(&cfg)
 	}
@@ -42,9 +42,23 @@ func serve(t *testing.T, s *standIn, edit ...func(*native.Config)) site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	site := serveHandler(t, handler)
+	site.log = log
+	return site
+}
+
+func config(s *standIn) native.Config {
+	return native.Config{
+		Regions: s, Packages: s, Instances: s, Inspector: s, History: s, Operations: s, Repairs: s,
+		Conditions: s, Audit: s, Vault: s,
+	}
+}
+
+func serveHandler(t *testing.T, handler http.Handler) site {
+	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	return site{url: server.URL, client: northboundtest.Client(t, k8splugin.Swagger), log: log}
+	return site{url: server.URL, client: northboundtest.Client(t, k8splugin.Swagger)}
 }
 
 // answer is what a server said.

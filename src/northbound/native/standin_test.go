@@ -2,9 +2,8 @@ package native_test
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"iter"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +34,11 @@ type content struct {
 	// last one is not final, Follow waits for the end of its context.
 	operation nf.Operation
 	versions  []nf.Operation
+	revisions []nf.Revision
+	state     nf.RegionState
+	entries   []nf.AuditEntry
+	keys      nf.KeyStatus
+	backup    string
 	more      []string         // ids of further regions, packages, instances and operations
 	fail      map[string]error // by name of the method
 }
@@ -44,7 +48,12 @@ var (
 	_ native.Packages   = (*standIn)(nil)
 	_ native.Instances  = (*standIn)(nil)
 	_ native.Inspector  = (*standIn)(nil)
+	_ native.History    = (*standIn)(nil)
 	_ native.Operations = (*standIn)(nil)
+	_ native.Repairs    = (*standIn)(nil)
+	_ native.Conditions = (*standIn)(nil)
+	_ native.Audit      = (*standIn)(nil)
+	_ native.Vault      = (*standIn)(nil)
 )
 
 func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds, 0, time.UTC) }
@@ -102,7 +111,30 @@ func (s *standIn) reset() {
 		changes:   []nf.Change{{Ref: nf.Ref{Version: "v1", Kind: "Service", Namespace: "edge", Name: "web"}, Action: nf.Created}},
 		operation: op,
 		versions:  []nf.Operation{op, with(op, func(o *nf.Operation) { o.Applied = noon(2) })},
-		fail:      map[string]error{},
+		revisions: []nf.Revision{
+			{
+				Instance: "vnf-1", Number: 1, Package: "firewall", PackageDigest: "sha256:abc", Plan: "sha256:plan", Operation: "op-1", Created: noon(0),
+				Inputs: nf.Inputs{Parameters: map[string]any{"password": "s3cret", "replicas": 2.0}}, Sensitive: []string{"password"},
+				Labels: map[string]string{"tenant": "blue"}, Description: "first",
+			},
+			{Instance: "vnf-1", Number: 2, Package: "firewall", PackageDigest: "sha256:abc", Plan: "sha256:plan", Operation: "op-2", Restores: 1, Created: noon(1)},
+		},
+		state: nf.RegionState{
+			Condition: nf.RegionExpiring, Since: noon(0), Checked: noon(1), Breaker: nf.BreakerClosed,
+			Credential: nf.Credential{Kind: "client-certificate", Expires: noon(59)},
+		},
+		entries: []nf.AuditEntry{
+			{
+				ID: "a-2", Phase: nf.AuditOutcome, Time: noon(3), Replica: "r-1", Request: "q-1", Kind: "user", Identity: "ann", Remote: "10.0.0.9",
+				Method: "POST", Route: "/v1/vnf_instances", Permission: nf.CreateInstance, Project: "blue", Region: "east", Subjects: []string{"vnf-1"},
+				Status: 201, Outcome: nf.AuditDone, Operation: "op-1", Digest: "sha256:abc", Missed: 2, Prev: "the entry before",
+			},
+			{ID: "a-2", Phase: nf.AuditIntent, Time: noon(2), Method: "POST", Route: "/v1/vnf_instances"},
+			{ID: "a-1", Phase: nf.AuditRefusal, Time: noon(1), Method: "GET", Route: "/v1/keys", Status: 403, Outcome: "forbidden"},
+		},
+		keys:   nf.KeyStatus{Primary: "k2", Records: map[string]int{"k1": 3, "k2": 7}},
+		backup: "everything",
+		fail:   map[string]error{},
 	}
 }
 
@@ -133,82 +165,6 @@ func several[T any](s *standIn, one T, name func(*T, string)) []T {
 }
 
 func missing(noun, id string) error { return nf.E(nf.NotFound, "get", noun+" "+id, nil) }
-
-func (s *standIn) Register(_ context.Context, r nf.Region) (nf.Region, error) {
-	s.ask(r)
-	s.region.ID = r.ID
-	return s.region, s.fail["Register"]
-}
-
-func (s *standIn) Region(_ context.Context, id string) (nf.Region, error) {
-	if id != s.region.ID {
-		return nf.Region{}, missing("cloud region", id)
-	}
-	return s.region, s.fail["Region"]
-}
-
-func (s *standIn) Regions(context.Context) ([]nf.Region, error) {
-	return several(s, s.region, func(r *nf.Region, id string) { r.ID = id }), s.fail["Regions"]
-}
-
-func (s *standIn) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
-	if _, err := s.Region(ctx, id); err != nil {
-		return nf.Region{}, err
-	}
-	changed := s.region
-	for range 2 { // as a store does that was overtaken
-		changed = s.region
-		if err := edit(&changed); err != nil {
-			return nf.Region{}, err
-		}
-	}
-	s.ask(changed)
-	return changed, s.fail["UpdateRegion"]
-}
-
-func (s *standIn) RemoveRegion(ctx context.Context, id string) error {
-	if _, err := s.Region(ctx, id); err != nil {
-		return err
-	}
-	return s.fail["RemoveRegion"]
-}
-
-func (s *standIn) Upload(_ context.Context, id string, content io.Reader) (nf.Package, bool, error) {
-	got, err := io.ReadAll(content)
-	if err != nil {
-		return nf.Package{}, false, nf.E(nf.KindOf(err), "upload", "package "+id, err)
-	}
-	s.ask([]string{id, string(got)})
-	p := s.pkg
-	if id == "" {
-		id = "new-1"
-	}
-	p.ID = id
-	return p, s.created, s.fail["Upload"]
-}
-
-func (s *standIn) Package(_ context.Context, id string) (nf.Package, error) {
-	if id != s.pkg.ID {
-		return nf.Package{}, missing("package", id)
-	}
-	return s.pkg, s.fail["Package"]
-}
-
-func (s *standIn) Packages(context.Context) ([]nf.Package, error) {
-	return several(s, s.pkg, func(p *nf.Package, id string) { p.ID = id }), s.fail["Packages"]
-}
-
-func (s *standIn) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {
-	p, err := s.Package(ctx, id)
-	return p, io.NopCloser(strings.NewReader(s.archive)), err
-}
-
-func (s *standIn) RemovePackage(ctx context.Context, id string) error {
-	if _, err := s.Package(ctx, id); err != nil {
-		return err
-	}
-	return s.fail["RemovePackage"]
-}
 
 func (s *standIn) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
 	s.ask(req)
@@ -245,12 +201,58 @@ func (s *standIn) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest)
 	return s.operation, s.fail["Upgrade"]
 }
 
-func (s *standIn) Terminate(ctx context.Context, id string, opts nf.Options) (nf.Operation, error) {
+func (s *standIn) Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
 	if _, err := s.Instance(ctx, id); err != nil {
 		return nf.Operation{}, err
 	}
-	s.ask(opts)
+	s.ask(req)
 	return s.operation, s.fail["Terminate"]
+}
+
+func (s *standIn) Revisions(context.Context, string) ([]nf.Revision, error) {
+	return s.revisions, s.fail["Revisions"]
+}
+
+func (s *standIn) Revision(_ context.Context, id string, number int) (nf.Revision, error) {
+	if number > len(s.revisions) {
+		return nf.Revision{}, missing("revision", fmt.Sprintf("%d of VNF instance %s", number, id))
+	}
+	return s.revisions[number-1], s.fail["Revision"]
+}
+
+func (s *standIn) Rollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Operation, error) {
+	if _, err := s.Instance(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	s.ask(req)
+	return s.operation, s.fail["Rollback"]
+}
+
+func (s *standIn) PreviewRollback(_ context.Context, _ string, req nf.RollbackRequest) (nf.Preview, error) {
+	s.ask(req)
+	return s.preview, s.fail["PreviewRollback"]
+}
+
+// repair is what a repair was asked for.
+type repair struct {
+	verb, operation string
+	options         nf.Options
+}
+
+func (s *standIn) Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
+	if _, err := s.Operation(ctx, operation); err != nil {
+		return nf.Operation{}, err
+	}
+	s.ask(repair{"retry", operation, opts})
+	return s.operation, s.fail["Retry"]
+}
+
+func (s *standIn) Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
+	if _, err := s.Operation(ctx, operation); err != nil {
+		return nf.Operation{}, err
+	}
+	s.ask(repair{"undo", operation, opts})
+	return s.operation, s.fail["Undo"]
 }
 
 func (s *standIn) Instance(_ context.Context, id string) (nf.Instance, error) {

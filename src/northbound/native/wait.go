@@ -108,9 +108,11 @@ func failure(op nf.Operation) error {
 			f.Kind, f.Message = nf.Cancelled, "the operation was cancelled"
 		}
 	}
+	verb, subject := string(op.Verb), "VNF instance "+op.Instance
+	began := "cannot " + verb + " " + subject + ": " // so may the record, and once is enough
 	return &nf.Error{
-		Kind: f.Kind, Op: string(op.Verb), Subject: "VNF instance " + op.Instance, Reason: f.Reason,
-		Operation: op.ID, Err: recorded{f.Message, f.Violations},
+		Kind: f.Kind, Op: verb, Subject: subject, Reason: f.Reason,
+		Operation: op.ID, Err: recorded{strings.TrimPrefix(f.Message, began), f.Violations},
 	}
 }
 
@@ -180,5 +182,6 @@ func answerPreview(w http.ResponseWriter, p nf.Preview, err error) error {
 	return northbound.Answer(w, http.StatusOK, struct {
 		Changes  []change `json:"changes"`
 		Warnings []string `json:"warnings"`
-	}{each(p.Changes, fromChange), list(p.Warnings)})
+		Confirm  string   `json:"confirm,omitempty"`
+	}{each(p.Changes, fromChange), list(p.Warnings), p.Confirm})
 }

@@ -24,9 +24,10 @@ type specFlags struct {
 	pkg                     string
 	files                   []string
 	set                     values
+	oof, network            []string
 	labels                  labelsFlag
-	onFailure               string
-	timeout                 time.Duration
+	project                 string
+	manner                  mannerFlags
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
@@ -37,11 +38,54 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.files, "values", nil, "YAML or JSON file with parameters; - reads standard input")
 	flags.Var(setFlag{f.set, typed}, "set", "a parameter: 3 is a number, true a boolean, [a, b] a list, anything else text")
 	flags.Var(setFlag{f.set, textJSON}, "set-string", "a parameter that is text whatever it looks like")
+	flags.StringArrayVar(&f.oof, "oof", nil, "YAML or JSON file with oof_parameters, a list of maps or one of them; may be given several times")
+	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; may be given several times")
 	flags.Var(&f.labels, "label", "a label; may be given several times")
-	flags.StringVar(&f.onFailure, "on-failure", "", "undo or keep what was done when the change fails (default undo)")
-	flags.DurationVar(&f.timeout, "timeout", 0, "how long the whole operation may take, such as 10m")
+	f.manner.define(cmd)
+	f.manner.defineOnFailure(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
+}
+
+// mannerFlags are the flags that say how an operation is carried out.
+type mannerFlags struct {
+	onFailure, onUnreachable string
+	timeout                  time.Duration
+}
+
+func (m *mannerFlags) define(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&m.timeout, "timeout", 0, "how long the whole operation may take, such as 10m")
+	cmd.Flags().StringVar(&m.onUnreachable, "on-unreachable", "", "fail, or wait beyond the timeout, when the region cannot be reached (default fail)")
+	completeFlag(cmd, "on-unreachable", fixed("fail", "wait"))
+}
+
+// defineOnFailure defines the flag of operations that can be undone.
+func (m *mannerFlags) defineOnFailure(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.onFailure, "on-failure", "", "undo or keep what was done when the change fails (default undo)")
 	completeFlag(cmd, "on-failure", fixed("undo", "keep"))
+}
+
+func (m *mannerFlags) check() error {
+	if m.onFailure != "" && m.onFailure != "undo" && m.onFailure != "keep" {
+		return usagef("--on-failure is undo or keep, not %q", m.onFailure)
+	}
+	if m.onUnreachable != "" && m.onUnreachable != "fail" && m.onUnreachable != "wait" {
+		return usagef("--on-unreachable is fail or wait, not %q", m.onUnreachable)
+	}
+	return nil
+}
+
+// into adds what was given to the body of a request.
+func (m *mannerFlags) into(body map[string]any) error {
+	if m.onFailure != "" {
+		body["onFailure"] = m.onFailure
+	}
+	if m.onUnreachable != "" {
+		body["on_unreachable"] = m.onUnreachable
+	}
+	if m.timeout != 0 {
+		body["timeout"] = m.timeout.String()
+	}
+	return m.check()
 }
 
 // body is the request that the flags make: what was given, and nothing else.
@@ -49,29 +93,55 @@ func (f *specFlags) body(s *session) (map[string]any, error) {
 	body := map[string]any{}
 	for key, value := range map[string]string{
 		"cloud_region_id": f.region, "namespace": f.namespace, "vnf_instance_name": f.name,
-		"vnf_instance_description": f.description, "csar_id": f.pkg, "onFailure": f.onFailure,
+		"vnf_instance_description": f.description, "csar_id": f.pkg, "project": f.project,
 	} {
 		if value != "" {
 			body[key] = value
 		}
 	}
-	if f.onFailure != "" && f.onFailure != "undo" && f.onFailure != "keep" {
-		return nil, usagef("--on-failure is undo or keep, not %q", f.onFailure)
-	}
-	if f.timeout != 0 {
-		body["timeout"] = f.timeout.String()
-	}
-	parameters, err := s.parameters(f.files, f.set)
-	if err != nil {
+	if err := f.manner.into(body); err != nil {
 		return nil, err
 	}
-	if len(parameters) > 0 {
-		body["parameters"] = parameters
+	if err := f.inputs(s, body); err != nil {
+		return nil, err
 	}
 	if len(f.labels.labels) > 0 {
 		body["labels"] = f.labels.labels
 	}
 	return body, nil
+}
+
+// inputs adds the values that the flags and their files give.
+func (f *specFlags) inputs(s *session, body map[string]any) error {
+	parameters, err := s.parameters(f.files, f.set)
+	if err != nil {
+		return err
+	}
+	if len(parameters) > 0 {
+		body["parameters"] = parameters
+	}
+	network, err := s.parameters(f.network, nil)
+	if err != nil {
+		return err
+	}
+	if len(network) > 0 {
+		body["network_parameters"] = network
+	}
+	oof, err := s.answers(f.oof)
+	if err != nil {
+		return err
+	}
+	if len(oof) > 0 {
+		body["oof_parameters"] = oof
+	}
+	return nil
+}
+
+// how is how a change is carried out: how long it is waited for, and what it may
+// take away.
+type how struct {
+	waiting
+	consent
 }
 
 // waiting are the flags that say how long a command waits for its operation.
@@ -111,6 +181,7 @@ func instanceCreate(s *session) *cobra.Command {
 	flags.StringVar(&f.region, "region", "", "cloud region to bring it up in")
 	flags.StringVar(&f.namespace, "namespace", "", `namespace, created when it is missing (default "default")`)
 	flags.StringVar(&f.name, "name", "", "name, unique in its region and namespace")
+	flags.StringVar(&f.project, "project", "", `project that it belongs to (default "default")`)
 	flags.BoolVar(&dry, "dry-run", false, "tell what would be done, and do nothing")
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
@@ -125,21 +196,29 @@ func instanceCreate(s *session) *cobra.Command {
 		if dry {
 			return s.dryRun(ctx, c, r, body)
 		}
-		return s.change(ctx, c, r, body, w)
+		return s.change(ctx, c, r, body, how{waiting: w})
 	})
 	return cmd
 }
 
-// dryRun prints what a creation would do.
+// dryRun prints what a request would do.
 func (s *session) dryRun(ctx context.Context, c *client, r request, body map[string]any) error {
 	p, a, err := s.preview(ctx, c, r, body)
 	if err != nil {
 		return err
 	}
 	return s.print(a, func(w io.Writer) error {
-		defer fmt.Fprintln(s.Stderr, p.summary())
+		defer s.conclude(p)
 		return table(w, false, changeColumns(), p.Changes)
 	})
+}
+
+// conclude sums a preview up.
+func (s *session) conclude(p preview) {
+	fmt.Fprintln(s.Stderr, p.summary())
+	if p.Confirm != "" {
+		fmt.Fprintf(s.Stderr, "to confirm what is deleted: --confirm %s\n", printable(p.Confirm))
+	}
 }
 
 // preview asks what a request would change.
@@ -184,32 +263,39 @@ func (a answer) operation() string {
 
 // change sends a request that begins an operation, waits as long as was asked
 // for, and prints the instance as it is then.
-func (s *session) change(ctx context.Context, c *client, r request, body map[string]any, w waiting) error {
-	if err := w.check(); err != nil {
-		return err
-	}
-	r.header = async()
-	a, err := c.send(ctx, r, mediaOf(r), body)
+func (s *session) change(ctx context.Context, c *client, r request, body map[string]any, h how) error {
+	a, op, err := s.begin(ctx, c, r, body, h)
 	if err != nil {
 		return err
 	}
-	id := a.operation()
-	if id == "" || w.noWait {
-		return s.printInstance(a)
-	}
-	var op operation
-	if w.wait {
-		op, err = s.follow(ctx, c, id, ended, s.progress())
-	} else {
-		op, err = s.follow(ctx, c, id, applied, nil)
-	}
-	if err != nil {
-		return err
-	}
-	if a, err = c.get(ctx, at("vnf_instances", op.Instance), nil); err != nil {
-		return err
+	if op.ID != "" {
+		if a, err = c.get(ctx, at("vnf_instances", op.Instance), nil); err != nil {
+			return err
+		}
 	}
 	return s.printInstance(a)
+}
+
+// begin sends a request that begins an operation, waits as long as was asked
+// for, and returns the answer and the operation as it is then: the zero one when
+// nothing was waited for.
+func (s *session) begin(ctx context.Context, c *client, r request, body map[string]any, h how) (a answer, op operation, err error) {
+	if err := h.waiting.check(); err != nil {
+		return a, op, err
+	}
+	r.header = async()
+	if a, err = s.ask(ctx, c, r, body, h.consent); err != nil {
+		return a, op, err
+	}
+	id := a.operation()
+	switch {
+	case id == "" || h.noWait:
+	case h.wait:
+		op, err = s.follow(ctx, c, id, ended, s.progress())
+	default:
+		op, err = s.follow(ctx, c, id, applied, nil)
+	}
+	return a, op, err
 }
 
 // printInstance prints an answer that is about an instance as a row, and says

@@ -27,6 +27,7 @@ type reply struct {
 	media    string
 	location string
 	body     string
+	then     *reply // to the same request the next time; nil: the same
 }
 
 // replies is what a server answers, by "METHOD path?query".
@@ -53,8 +54,7 @@ func serve(t *testing.T, c contract, r replies) *server {
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Method + " " + r.URL.RequestURI()
-	s.keep(r, key)
-	a, ok := s.replies[key]
+	a, ok := s.keep(r, key)
 	if !ok {
 		a = problemReply(404, `{"title":"There is no such thing","detail":"cannot get it: it does not exist","kind":"not-found"}`)
 	}
@@ -69,10 +69,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-func (s *server) keep(r *http.Request, key string) {
+func (s *server) keep(r *http.Request, key string) (reply, bool) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	a, ok := s.replies[key]
+	if a.then != nil {
+		s.replies[key] = *a.then
+	}
 	s.check(r, body)
 	fmt.Fprint(&s.asked, key)
 	for _, name := range []string{"Content-Type", "Prefer"} {
@@ -87,6 +91,7 @@ func (s *server) keep(r *http.Request, key string) {
 		fmt.Fprintf(&s.asked, " %s", body)
 	}
 	s.asked.WriteString("\n")
+	return a, ok
 }
 
 func problemReply(status int, body string) reply {
@@ -97,6 +102,7 @@ func problemReply(status int, body string) reply {
 type console struct {
 	stdin    string
 	terminal bool
+	person   bool // somebody sits at the terminal
 	env      map[string]string
 	lint     func([]byte) ([]string, error)
 }
@@ -114,7 +120,7 @@ func (c console) run(ctx context.Context, url string, args ...string) result {
 		redraw:  time.Hour,
 		Env: Env{
 			Stdin: strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
-			IsTerminal: c.terminal, ErrIsTerminal: c.terminal,
+			InIsTerminal: c.person, IsTerminal: c.terminal, ErrIsTerminal: c.terminal || c.person,
 			Getenv: func(key string) string {
 				if key == "K8SPLUGIN_SERVER" {
 					return url
@@ -161,7 +167,10 @@ func play(t *testing.T, scenes map[string]scene) {
 	t.Helper()
 	c := readContract(t)
 	pkg := folder(t, map[string]string{"metadata.yaml": "resources: []\n"})
-	kube := folder(t, map[string]string{"config": twoContexts})
+	kube := folder(t, map[string]string{
+		"config": twoContexts, "oof.yaml": "- {site: east, cost: 3}\n- {site: west}\n", "one.yaml": "{site: north}", "network.yaml": "oam: {ip_address: 10.10.1.7}\n", "text.yaml": "east",
+		"token": "a-token\n", "empty": "\n",
+	})
 	for name, sc := range scenes {
 		t.Run(name, func(t *testing.T) {
 			srv := serve(t, c, sc.replies)

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,10 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -22,9 +25,10 @@ const maxAnswer = 64 << 20
 
 // client speaks to one server.
 type client struct {
-	base    *url.URL
-	http    *http.Client
-	retries []time.Duration // pauses before a broken event stream is opened again
+	base          *url.URL
+	http          *http.Client
+	authorization string          // the header that says who asks; may be empty
+	retries       []time.Duration // pauses before a broken event stream is opened again, or a request sent again
 }
 
 // request is one call of the API.
@@ -43,6 +47,7 @@ type problem struct {
 	Detail    string        `json:"detail"`
 	Kind      nf.Kind       `json:"kind"`
 	Reason    string        `json:"reason"`
+	Confirm   string        `json:"confirm"`
 	Operation string        `json:"operation"`
 	RequestID string        `json:"request_id"`
 	Errors    nf.Violations `json:"errors"`
@@ -64,12 +69,19 @@ func (p *problem) Error() string {
 func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
 	target := c.base.JoinPath(r.path)
 	target.RawQuery = r.query.Encode()
-	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), r.body)
+	body := r.body
+	if _, closes := body.(io.Closer); closes { // it may be sent again
+		body = struct{ io.Reader }{body}
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the request: %w", err)
 	}
 	for name, value := range r.header {
 		req.Header.Set(name, value)
+	}
+	if c.authorization != "" {
+		req.Header.Set("Authorization", c.authorization)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -90,8 +102,13 @@ func (c *client) lost(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return &exitError{exitNoServer, fmt.Errorf("cannot reach the server at %s: %w", c.base.Redacted(), err)}
+	return unanswered{&exitError{exitNoServer, fmt.Errorf("cannot reach the server at %s: %w", c.base.Redacted(), err)}}
 }
+
+// unanswered is the error of a request that got no answer, or half of one.
+type unanswered struct{ *exitError }
+
+func (e unanswered) Unwrap() error { return e.exitError }
 
 // refusal reads the problem document of an answer; an answer without one was
 // not written by the service.
@@ -107,8 +124,55 @@ func (c *client) refusal(res *http.Response) error {
 	return &exitError{exitNoServer, fmt.Errorf("what answers at %s is not this server: %s", c.base.Redacted(), res.Status)}
 }
 
-// call sends a request and returns the whole answer.
+// call sends a request and returns the whole answer. When that is lost, and not
+// the request, it is sent again under the same key: the server does it once.
 func (c *client) call(ctx context.Context, r request) (answer, error) {
+	if !r.repeatable() {
+		return c.once(ctx, r)
+	}
+	r.header = maps.Clone(r.header)
+	if r.header == nil {
+		r.header = map[string]string{}
+	}
+	r.header["Idempotency-Key"] = rand.Text()
+	var arrived atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { arrived.Store(true) }})
+	for failed := 0; ; failed++ {
+		a, err := c.once(ctx, r)
+		_, lost := errors.AsType[unanswered](err)
+		if !lost || !arrived.Load() || failed >= len(c.retries) || !r.rewind() || !pause(ctx, c.retries[failed]) {
+			return a, err
+		}
+	}
+}
+
+// repeatable reports whether the server does a request once, however often it
+// is sent.
+func (r request) repeatable() bool {
+	switch r.method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+		return true
+	case http.MethodDelete:
+		return strings.HasPrefix(r.path, at("vnf_instances")+"/")
+	}
+	return false
+}
+
+// rewind makes the body ready to be sent again, if that can be done.
+func (r request) rewind() bool {
+	if r.body == nil {
+		return true
+	}
+	s, ok := r.body.(io.Seeker)
+	if !ok {
+		return false
+	}
+	_, err := s.Seek(0, io.SeekStart)
+	return err == nil
+}
+
+// once sends a request once.
+func (c *client) once(ctx context.Context, r request) (answer, error) {
 	res, err := c.open(ctx, r)
 	if err != nil {
 		return answer{}, err

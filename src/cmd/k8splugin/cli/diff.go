@@ -67,7 +67,7 @@ func (d diffWriter) object(o object) {
 		before = "/dev/null"
 	case nf.Deleted:
 		after = "/dev/null"
-	case nf.Configured, nf.Unchanged, nf.Kept:
+	case nf.Configured, nf.Recreated, nf.Unchanged, nf.Kept, nf.Orphaned:
 	}
 	d.line(bold, "--- "+before)
 	d.line(bold, "+++ "+after)
@@ -138,6 +138,10 @@ func (p preview) summary() string {
 	for _, o := range p.Changes {
 		count[o.Action]++
 	}
-	return fmt.Sprintf("%d created, %d configured, %d deleted, %d unchanged",
+	text := fmt.Sprintf("%d created, %d configured, %d deleted, %d unchanged",
 		count[nf.Created], count[nf.Configured], count[nf.Deleted], count[nf.Unchanged])
+	if again := count[nf.Recreated]; again > 0 {
+		text += fmt.Sprintf(", %d deleted and made again", again)
+	}
+	return text
 }

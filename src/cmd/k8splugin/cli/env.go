@@ -1,10 +1,10 @@
-// Package cli is the command line of the service: the region, package, instance
-// and operation commands, and the exit-codes help topic.
+// Package cli is the command line of the service: the region, package, instance,
+// operation, audit and keys commands, and the exit-codes help topic.
 //
 // It speaks to a server through its HTTP API only, and prints what that
 // answers: for people as tables and trees, for programs as the server's own
 // JSON. Waiting for an operation never owns it: whoever stops waiting leaves it
-// running.
+// running. A request whose answer was lost is sent again, and done once.
 //
 // The package does not serve, does not read kubeconfigs for itself, and knows
 // of the answers only the fields that it shows. It reads no environment and
@@ -25,10 +25,11 @@ type Env struct {
 	Stdout io.Writer
 	Stderr io.Writer
 
+	InIsTerminal  bool // Stdin is a terminal: somebody may be asked
 	IsTerminal    bool // Stdout is a terminal: answers may use colour and symbols
 	ErrIsTerminal bool // Stderr is a terminal: progress redraws its lines
 
-	// Getenv reads the environment: K8SPLUGIN_SERVER, NO_COLOR.
+	// Getenv reads the environment: K8SPLUGIN_SERVER and its like, NO_COLOR.
 	Getenv func(key string) string
 
 	// Lint checks a package (the bytes of a zip or tar.gz) as an upload does.
@@ -55,6 +56,8 @@ func commands(s *session) []*cobra.Command {
 		packageCommand(s),
 		instanceCommand(s),
 		operationCommand(s),
+		auditCommand(s),
+		keysCommand(s),
 		exitCodesTopic(),
 	}
 }

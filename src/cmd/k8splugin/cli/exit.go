@@ -21,6 +21,7 @@ const (
 	exitNoServer    = 5
 	exitNoRegion    = 6
 	exitTimeout     = 7
+	exitNotAllowed  = 8
 	exitInterrupted = 130
 )
 
@@ -31,11 +32,13 @@ const exitCodesHelp = `The exit codes of k8splugin:
        cancelled, lint found something wrong, or diff found a difference
     2  the command line itself is wrong
     3  the thing that was named does not exist
-    4  a conflict: the name is taken, the thing is in use, or another operation
-       is running
+    4  a conflict: the name is taken, the thing is in use, another operation is
+       running, or what would be deleted must be confirmed
     5  the server cannot be reached, or what answers is not the server
     6  the server cannot reach the cloud region or its own store
     7  a timeout: the operation did not end in its time
+    8  the server does not let you: it does not know who asks, who asks may not,
+       or does so too often
   130  interrupted; an operation that was waited for goes on
 `
 
@@ -109,6 +112,8 @@ func codeOf(kind nf.Kind) int {
 		return exitNoRegion
 	case nf.Timeout:
 		return exitTimeout
+	case nf.Unauthenticated, nf.Forbidden, nf.TooMany:
+		return exitNotAllowed
 	case nf.Internal, nf.Invalid, nf.Unsupported, nf.TooLarge, nf.Failed, nf.Cancelled:
 	}
 	return exitFailed
@@ -136,6 +141,9 @@ func Report(w io.Writer, err error) {
 	fmt.Fprintf(w, "error: %s\n", printable(strings.TrimSuffix(err.Error(), ": "+p.Errors.Error())))
 	for _, v := range p.Errors {
 		fmt.Fprintf(w, "  %s\n", printable(v.String()))
+	}
+	if p.Confirm != "" {
+		fmt.Fprintf(w, "  to confirm that: --confirm %s\n", printable(p.Confirm))
 	}
 	if p.Operation != "" {
 		fmt.Fprintf(w, "  see: k8splugin operation show %s\n", printable(p.Operation))

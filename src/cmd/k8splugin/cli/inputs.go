@@ -122,6 +122,32 @@ func (s *session) parameters(files []string, set values) (values, error) {
 	return all, nil
 }
 
+// answers joins the lists of files, of which each holds one or a single map.
+func (s *session) answers(files []string) ([]values, error) {
+	var all []values
+	for _, name := range files {
+		text, err := s.readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := yaml.YAMLToJSONStrict(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		var some []values
+		if err := json.Unmarshal(raw, &some); err == nil {
+			all = append(all, some...)
+			continue
+		}
+		var single values
+		if err := json.Unmarshal(raw, &single); err != nil {
+			return nil, fmt.Errorf("cannot read %s: it must be a list of maps of names to values, or one such map", name)
+		}
+		all = append(all, single)
+	}
+	return all, nil
+}
+
 // readFile reads a file, or standard input for "-".
 func (s *session) readFile(name string) ([]byte, error) {
 	if name == "-" {

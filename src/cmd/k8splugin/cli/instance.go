@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -18,7 +17,7 @@ import (
 func instanceCommand(s *session) *cobra.Command {
 	return s.noun("instance", "Bring up, change and remove VNF instances",
 		instanceCreate(s), instanceList(s), instanceShow(s), instanceTree(s),
-		instanceUpdate(s), instanceDiff(s), instanceDelete(s))
+		instanceUpdate(s), instanceDiff(s), instanceRevisions(s), instanceRollback(s), instanceDelete(s))
 }
 
 func instanceList(s *session) *cobra.Command {
@@ -40,6 +39,7 @@ func instanceList(s *session) *cobra.Command {
 	q.add(cmd, "name", "vnf_instance_name", "of this name only")
 	q.add(cmd, "package", "csar_id", "of this package only")
 	q.add(cmd, "state", "state", "in this state only: instantiating, ready, updating, failed or terminating")
+	q.project(cmd)
 	q.labels(cmd)
 	q.pages(cmd)
 	completeFlag(cmd, "region", s.ids(regions(), true))
@@ -58,6 +58,7 @@ func instanceColumns(s *session) []column[instance] {
 		{"STATE", false, func(i instance) string { return i.State }},
 		{"REVISION", false, func(i instance) string { return strconv.Itoa(i.Revision) }},
 		{"AGE", false, func(i instance) string { return s.age(i.Created) }},
+		{"PROJECT", true, func(i instance) string { return i.Project }},
 		{"OPERATION", true, func(i instance) string { return i.Operation }},
 		{"LABELS", true, func(i instance) string { return pairsOf(i.Labels) }},
 		{"MESSAGE", true, func(i instance) string { return i.Message }},
@@ -130,13 +131,19 @@ func instanceShow(s *session) *cobra.Command {
 func (s *session) describeInstance(w io.Writer, i instance) error {
 	list := []field{
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
-		{"Region", i.Region}, {"Namespace", i.Namespace}, {"Package", i.Package},
+		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Package", i.Package},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", i.State}, {"Healthy", yesNo(i.Healthy)},
 		{"Message", i.Message}, {"Operation", i.Operation}, {"Labels", pairsOf(i.Labels)},
 		{"Created", s.stamp(i.Created)}, {"Updated", s.stamp(i.Updated)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Parameters)) {
 		list = append(list, field{"Parameter", name + " = " + string(i.Parameters[name])})
+	}
+	for _, answer := range i.OOF {
+		list = append(list, field{"OOF", string(answer)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.Network)) {
+		list = append(list, field{"Network", name + " = " + string(i.Network[name])})
 	}
 	if err := printFields(w, list); err != nil || len(i.Objects) == 0 {
 		return err
@@ -166,21 +173,32 @@ func objectColumns() []column[object] {
 }
 
 func instanceDelete(s *session) *cobra.Command {
-	var wait bool
-	var timeout time.Duration
+	var wait, orphan bool
+	var m mannerFlags
 	cmd := &cobra.Command{
 		Use:               "delete ID|NAME...",
 		Aliases:           []string{"remove"},
 		Short:             "Remove instances and all their objects",
+		Long:              "Remove instances and all their objects. With --orphan the objects stay, as nobody's.",
 		Args:              someNames,
 		ValidArgsFunction: s.ids(instances(), true),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is gone, and show how it comes along")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "how long each operation may take, such as 10m")
+	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, as nobody's")
+	m.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, names []string) error {
+		if err := m.check(); err != nil {
+			return err
+		}
 		query := url.Values{}
-		if timeout != 0 {
-			query.Set("timeout", timeout.String())
+		if m.timeout != 0 {
+			query.Set("timeout", m.timeout.String())
+		}
+		if m.onUnreachable != "" {
+			query.Set("on_unreachable", m.onUnreachable)
+		}
+		if orphan {
+			query.Set("orphan", "true")
 		}
 		return s.deleteAll(ctx, c, names, query, wait)
 	})

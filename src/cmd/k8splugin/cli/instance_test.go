@@ -106,6 +106,71 @@ func TestInstance(t *testing.T) {
 			reason: "an update of nothing is a mistake", args: []string{"instance", "update", "k3x9vq2m"},
 			replies: replies{getIt: {body: instanceJSON}},
 		},
+		"instance-update-braked": {
+			reason:  "what would be deleted is listed, and how to confirm it",
+			args:    []string{"instance", "update", "k3x9vq2m", "--package", "light"},
+			replies: replies{getIt: {body: instanceJSON}, patchIt: problemReply(409, braked)},
+		},
+		"instance-update-yes": {
+			reason: "--yes confirms whatever is listed", args: []string{"instance", "update", "k3x9vq2m", "--package", "light", "--yes", "--no-wait"},
+			replies: replies{getIt: {body: instanceJSON}, patchIt: asksBack()},
+		},
+		"instance-create-inputs": {
+			reason: "placement's answers and addresses come from files",
+			args: []string{
+				"instance", "create", "--region", "east", "--package", "firewall", "--project", "blue", "--on-unreachable", "wait", "--no-wait",
+				"--oof", "KUBE/oof.yaml", "--oof", "KUBE/one.yaml", "--network", "KUBE/network.yaml", "--network", "-",
+			},
+			console: console{stdin: "wan: {ip_address: 192.0.2.1}"},
+			replies: replies{create: accepted()},
+		},
+		"instance-create-bad-inputs": {
+			reason: "a text is no answer", args: []string{"instance", "create", "--region", "east", "--package", "p", "--oof", "KUBE/text.yaml"},
+		},
+		"instance-create-bad-patience": {
+			reason: "there are two ways", args: []string{"instance", "create", "--region", "east", "--package", "p", "--on-unreachable", "hope"},
+		},
+		"instance-revisions": {
+			reason: "what it was, and is", args: []string{"instance", "revisions", "k3x9vq2m", "-o", "wide"},
+			replies: replies{getIt: {body: instanceJSON}, "GET /v1/vnf_instances/k3x9vq2m/revisions": {body: revisionsJSON}},
+		},
+		"instance-rollback": {
+			reason:  "without a number it is the one before",
+			args:    []string{"instance", "rollback", "k3x9vq2m", "--wait"},
+			replies: replies{getIt: {body: instanceJSON}, rollbackIt: accepted(), eventsOf: stream(opSucceeded)},
+		},
+		"instance-rollback-to": {
+			reason: "every option becomes a field",
+			args: []string{
+				"instance", "rollback", "k3x9vq2m", "--to", "1", "--on-failure", "keep", "--on-unreachable", "wait", "--timeout", "5m", "--confirm", "sha256:6b86b2", "--no-wait",
+			},
+			replies: replies{getIt: {body: instanceJSON}, rollbackIt: accepted()},
+		},
+		"instance-rollback-dry-run": {
+			reason: "what would be done, and what would confirm it",
+			args:   []string{"instance", "rollback", "k3x9vq2m", "--to", "1", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, rollbackIt + "?dry_run=true": {
+				body: `{"changes":[{"api_version":"v1","kind":"PersistentVolumeClaim","namespace":"edge","name":"data","action":"deleted"},` +
+					`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"fw","action":"recreated"}],"warnings":[],"confirm":"sha256:6b86b2"}`,
+			}},
+		},
+		"instance-rollback-asks": {
+			reason: "a person is asked", args: []string{"instance", "rollback", "k3x9vq2m", "--no-wait"}, console: console{person: true, stdin: "Yes\n"},
+			replies: replies{getIt: {body: instanceJSON}, rollbackIt: asksBack()},
+		},
+		"instance-rollback-declined": {
+			reason: "and may say no", args: []string{"instance", "rollback", "k3x9vq2m"}, console: console{person: true, stdin: "\n"},
+			replies: replies{getIt: {body: instanceJSON}, rollbackIt: asksBack()},
+		},
+		"instance-rollback-stale": {
+			reason: "what was confirmed has changed: it is listed anew", args: []string{"instance", "rollback", "k3x9vq2m", "--confirm", "sha256:old"},
+			replies: replies{getIt: {body: instanceJSON}, rollbackIt: problemReply(409, braked)},
+		},
+		"instance-rollback-zero": {reason: "revisions count from 1", args: []string{"instance", "rollback", "k3x9vq2m", "--to", "0"}},
+		"instance-delete-orphan": {
+			reason: "the objects stay", args: []string{"instance", "delete", "k3x9vq2m", "--orphan", "--on-unreachable", "wait"},
+			replies: replies{getIt: {body: instanceJSON}, deleteIt + "?on_unreachable=wait&orphan=true": {status: 202, location: operation1, body: op1}},
+		},
 		"instance-diff": {
 			reason: "a difference is exit code 1",
 			args:   []string{"instance", "diff", "k3x9vq2m", "--set", "replicas=3"},

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +13,8 @@ import (
 )
 
 func operationCommand(s *session) *cobra.Command {
-	return s.noun("operation", "See and stop what is being done to instances",
-		operationList(s), operationShow(s), operationWatch(s), operationCancel(s))
+	return s.noun("operation", "See, stop and repair what is being done to instances",
+		operationList(s), operationShow(s), operationWatch(s), operationCancel(s), operationRetry(s), operationUndo(s))
 }
 
 func operationList(s *session) *cobra.Command {
@@ -31,6 +33,7 @@ func operationList(s *session) *cobra.Command {
 	}
 	q.add(cmd, "instance", "vnf_id", "of this instance only")
 	q.add(cmd, "state", "state", "in this state only: queued, running, succeeded, failed or cancelled")
+	q.project(cmd)
 	q.pages(cmd)
 	completeFlag(cmd, "state", fixed("queued", "running", "succeeded", "failed", "cancelled"))
 	return cmd
@@ -52,14 +55,28 @@ func operationColumns(s *session) []column[operation] {
 		{"AGE", false, func(op operation) string { return s.age(op.Accepted) }},
 		{"REGION", true, func(op operation) string { return op.Region }},
 		{"NAMESPACE", true, func(op operation) string { return op.Namespace }},
+		{"PROJECT", true, func(op operation) string { return op.Project }},
 		{"REVISION", true, func(op operation) string { return strconv.Itoa(op.Revision) }},
 		{"MESSAGE", true, func(op operation) string {
-			if op.Failure == nil {
-				return ""
+			switch {
+			case op.Failure != nil:
+				return op.Failure.Message
+			case op.Waiting != nil:
+				return op.Waiting.String()
 			}
-			return op.Failure.Message
+			return ""
 		}},
 	}
+}
+
+// String says "waits for cloud region east (tcp)".
+func (w wait) String() string { return "waits for " + w.what() }
+
+func (w wait) what() string {
+	if w.Reason == "" {
+		return w.For
+	}
+	return w.For + " (" + w.Reason + ")"
 }
 
 func operationShow(s *session) *cobra.Command {
@@ -84,10 +101,16 @@ func (s *session) describeOperation(w io.Writer, a answer) error {
 		return err
 	}
 	list := []field{
-		{"ID", op.ID}, {"Verb", string(op.Verb)}, {"Instance", op.Instance},
-		{"Region", op.Region}, {"Namespace", op.Namespace}, {"State", string(op.State)},
-		{"On failure", string(op.OnFailure)}, {"Accepted", s.stamp(op.Accepted)},
-		{"Applied", s.stamp(op.Applied)}, {"Finished", s.stamp(op.Finished)},
+		{"ID", op.ID}, {"Verb", op.verb()}, {"Instance", op.Instance}, {"Project", op.Project},
+		{"Region", op.Region}, {"Namespace", op.Namespace}, {"State", op.phase()},
+		{"Repeats", op.Repeats}, {"On failure", string(op.OnFailure)}, {"On unreachable", op.OnUnreachable},
+		{"Accepted", s.stamp(op.Accepted)}, {"Applied", s.stamp(op.Applied)}, {"Finished", s.stamp(op.Finished)},
+	}
+	if op.Attempts > 1 {
+		list = append(list, field{"Begun", strconv.Itoa(op.Attempts) + " times"})
+	}
+	if op.Waiting != nil {
+		list = append(list, field{"Waits for", op.Waiting.what() + " since " + s.stamp(op.Waiting.Since)})
 	}
 	if op.Failure != nil {
 		list = append(list, field{"Failed in", op.Failure.Step}, field{"Because", op.Failure.Message})
@@ -144,14 +167,33 @@ func operationWatch(s *session) *cobra.Command {
 		Short: "Follow an operation to its end; its outcome is the exit code",
 		Long: `Follow an operation to its end; its outcome is the exit code.
 
+With -o json or yaml each state of the operation is a document on standard
+output: a line, or what stands between two lines of "---".
+
 An interrupt ends the watching only: the operation goes on.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(operations(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			_, err := s.follow(ctx, c, args[0], ended, s.progress())
+			view := s.progress()
+			if !s.output.people() {
+				view = &progress{report: s.report}
+			}
+			_, err := s.follow(ctx, c, args[0], ended, view)
 			return err
 		}),
 	}
+}
+
+// report prints a state of an operation for programs.
+func (s *session) report(op operation) {
+	var line bytes.Buffer
+	if err := json.Compact(&line, op.sent); err != nil {
+		return // it has been read already
+	}
+	if s.output == formatYAML {
+		fmt.Fprintln(s.Stdout, "---")
+	}
+	_ = s.print(answer{body: line.Bytes()}, nil) // whoever reads it went away, and the outcome is the exit code
 }
 
 func operationCancel(s *session) *cobra.Command {

@@ -29,6 +29,40 @@ func TestOperation(t *testing.T) {
 			args:    []string{"operation", "watch", "0192f3a5c7d1-a7c1"},
 			replies: replies{eventsOf: {media: "text/event-stream", body: "event: other\ndata: {}\n\n"}},
 		},
+		"operation-show-waiting": {
+			reason: "with what it waits for", args: []string{"operation", "show", "0192f3a5c7d1-a7c1"},
+			replies: one("/v1/operations/0192f3a5c7d1-a7c1", opWaiting),
+		},
+		"operation-watch-waiting": {
+			reason: "that an operation waits is news", args: []string{"operation", "watch", "0192f3a5c7d1-a7c1"},
+			replies: replies{eventsOf: stream(op2, opWaiting, opFailed)},
+		},
+		"operation-watch-json": {
+			reason: "each state is a line for programs, once, and nothing else is said", args: []string{"operation", "watch", "0192f3a5c7d1-a7c1", "-o", "json"},
+			console: console{terminal: true},
+			replies: replies{eventsOf: stream(op1, op1, op2, opSucceeded)},
+		},
+		"operation-watch-yaml": {
+			reason: "or a document", args: []string{"operation", "watch", "0192f3a5c7d1-a7c1", "-o", "yaml"},
+			replies: replies{eventsOf: stream(op1, opFailed)},
+		},
+		"operation-retry": {
+			reason: "the new operation is waited for and shown",
+			args:   []string{"operation", "retry", "0191", "--timeout", "30m", "--on-failure", "keep", "--on-unreachable", "wait"},
+			replies: replies{
+				"POST /v1/operations/0191/retry": {status: 202, location: operation1, body: op1}, eventsOf: stream(op2, op3),
+				"GET /v1/operations/0192f3a5c7d1-a7c1": {body: op3},
+			},
+		},
+		"operation-undo": {
+			reason: "with --no-wait it returns at once, and what is deleted is confirmed", args: []string{"operation", "undo", "0191", "--no-wait", "--confirm", "sha256:6b86b2"},
+			replies: replies{"POST /v1/operations/0191/undo": {status: 202, location: operation1, body: op1}},
+		},
+		"operation-undo-fails": {
+			reason: "the outcome is the exit code", args: []string{"operation", "undo", "0191", "--wait"},
+			replies: replies{"POST /v1/operations/0191/undo": {status: 202, location: operation1, body: op1}, eventsOf: stream(opFailed)},
+		},
+		"operation-undo-policy": {reason: "an undo is not undone", args: []string{"operation", "undo", "0191", "--on-failure", "undo"}},
 		"operation-cancel": {
 			reason: "the operation as it is", args: []string{"operation", "cancel", "0192f3a5c7d1-a7c1"},
 			replies: replies{"POST /v1/operations/0192f3a5c7d1-a7c1/cancel": {status: 202, body: op3}},

@@ -182,6 +182,18 @@ func (s *session) stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339) + " (" + s.age(t) + " ago)"
 }
 
+// until prints a time that is to come, and how long that is; of one that is past
+// it says so.
+func (s *session) until(t time.Time) string {
+	switch {
+	case t.IsZero():
+		return ""
+	case t.After(s.Now()):
+		return t.UTC().Format(time.RFC3339) + " (in " + short(t.Sub(s.Now())) + ")"
+	}
+	return s.stamp(t)
+}
+
 // short prints a duration in its largest unit.
 func short(d time.Duration) string {
 	switch d = max(d, 0); {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,7 +27,7 @@ func packageCommand(s *session) *cobra.Command {
 }
 
 func packagePush(s *session) *cobra.Command {
-	var id string
+	var id, project string
 	cmd := &cobra.Command{
 		Use:   "push DIR|FILE",
 		Short: "Upload a package and print its csar_id",
@@ -37,13 +38,14 @@ files are the same bytes. Names that begin with a dot are left out.`,
 		Args: oneFile,
 	}
 	cmd.Flags().StringVar(&id, "id", "", "csar_id to give it, or to replace the content of")
+	cmd.Flags().StringVar(&project, "project", "", `project that it belongs to (default "default")`)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		content, err := s.content(args[0])
 		if err != nil {
 			return err
 		}
 		defer content.Close()
-		a, err := c.upload(ctx, id, content)
+		a, err := c.upload(ctx, id, project, content)
 		if err != nil {
 			return err
 		}
@@ -64,7 +66,7 @@ files are the same bytes. Names that begin with a dot are left out.`,
 
 // content opens what is to be uploaded: a file as it is, or a folder checked
 // and packed.
-func (s *session) content(name string) (io.ReadCloser, error) {
+func (s *session) content(name string) (source, error) {
 	about, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the package: %w", err)
@@ -83,8 +85,19 @@ func (s *session) content(name string) (io.ReadCloser, error) {
 	if _, err := s.Lint(archive); err != nil {
 		return nil, unfit(name, err)
 	}
-	return io.NopCloser(bytes.NewReader(archive)), nil
+	return inMemory{bytes.NewReader(archive)}, nil
 }
+
+// source is what is uploaded: it can be read again.
+type source interface {
+	io.ReadCloser
+	io.Seeker
+}
+
+// inMemory is a source that needs no closing.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
 
 // unfit makes the complaints of a check the error of a command.
 func unfit(name string, err error) error {
@@ -96,13 +109,20 @@ func unfit(name string, err error) error {
 }
 
 // upload streams a package to the server.
-func (c *client) upload(ctx context.Context, id string, content io.Reader) (answer, error) {
-	body := bufio.NewReader(content)
-	head, _ := body.Peek(2) // a shorter file is the server's to refuse
-	media, _ := mediaType(head)
+func (c *client) upload(ctx context.Context, id, project string, content io.ReadSeeker) (answer, error) {
+	head := make([]byte, 2)
+	n, _ := io.ReadFull(content, head) // a shorter file is the server's to refuse
+	media, _ := mediaType(head[:n])
+	var body io.Reader = content
+	if _, err := content.Seek(0, io.SeekStart); err != nil { // a pipe can be sent once
+		body = io.MultiReader(bytes.NewReader(head[:n]), content)
+	}
 	r := request{
-		method: http.MethodPost, path: at("packages"), body: body,
+		method: http.MethodPost, path: at("packages"), query: url.Values{}, body: body,
 		header: map[string]string{"Content-Type": media},
+	}
+	if project != "" {
+		r.query.Set("project", project)
 	}
 	if id != "" {
 		r.method, r.path = http.MethodPut, at("packages", id)
@@ -190,6 +210,7 @@ func packageList(s *session) *cobra.Command {
 			return printAll(s, p, packageColumns(s))
 		}),
 	}
+	q.project(cmd)
 	q.pages(cmd)
 	return cmd
 }
@@ -202,6 +223,7 @@ func packageColumns(s *session) []column[pkg] {
 		{"SIZE", false, func(p pkg) string { return size(p.Size) }},
 		{"USED BY", false, func(p pkg) string { return strconv.Itoa(len(p.Users)) }},
 		{"AGE", false, func(p pkg) string { return s.age(p.Updated) }},
+		{"PROJECT", true, func(p pkg) string { return p.Project }},
 		{"KIND", true, func(p pkg) string { return p.Kind }},
 		{"DIGEST", true, func(p pkg) string { return p.Digest }},
 		{"DESCRIPTION", true, func(p pkg) string { return p.Description }},
@@ -231,7 +253,7 @@ func (s *session) describePackage(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
-		{"Kind", p.Kind}, {"Size", size(p.Size)}, {"Digest", p.Digest},
+		{"Project", p.Project}, {"Kind", p.Kind}, {"Size", size(p.Size)}, {"Digest", p.Digest},
 		{"Used by", strings.Join(p.Users, ", ")},
 		{"Created", s.stamp(p.Created)}, {"Updated", s.stamp(p.Updated)},
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,7 @@ type progress struct {
 	live   bool
 	colour bool
 	now    func() time.Time
+	report func(operation) // shows each new state, instead of all that
 
 	last  operation
 	drawn int             // lines of the block on the screen
@@ -43,6 +45,12 @@ func (p *progress) show(op operation) {
 	}
 	before := p.last
 	p.last = op
+	if p.report != nil {
+		if !bytes.Equal(before.sent, op.sent) { // a stream that is opened again begins with what is known
+			p.report(op)
+		}
+		return
+	}
 	if p.live {
 		p.redraw()
 		return
@@ -147,7 +155,7 @@ func (p *progress) block() []string {
 // changes are the lines that tell what is new in an operation since before.
 func changes(before, op operation) []string {
 	var lines []string
-	if op.State != before.State && !op.State.Final() {
+	if op.state() != before.state() && !op.State.Final() {
 		lines = append(lines, op.title())
 	}
 	for i, st := range op.Steps {
@@ -167,11 +175,31 @@ func changes(before, op operation) []string {
 
 // title says "instantiate f00d: running".
 func (op operation) title() string {
-	state := string(op.State)
-	if op.Undoing && !op.State.Final() {
-		state = "undoing"
+	return fmt.Sprintf("%s %s: %s", op.Verb, op.Instance, op.state())
+}
+
+// verb says "terminate, leaving the objects".
+func (op operation) verb() string {
+	if op.Orphan {
+		return string(op.Verb) + ", leaving the objects"
 	}
-	return fmt.Sprintf("%s %s: %s", op.Verb, op.Instance, state)
+	return string(op.Verb)
+}
+
+// phase says "running", or "undoing".
+func (op operation) phase() string {
+	if op.Undoing && !op.State.Final() {
+		return "undoing"
+	}
+	return string(op.State)
+}
+
+// state says "running", or "running, waits for cloud region east".
+func (op operation) state() string {
+	if op.Waiting == nil || op.State.Final() {
+		return op.phase()
+	}
+	return op.phase() + ", " + op.Waiting.String()
 }
 
 func (op operation) elapsed(now time.Time) string { return took(span(op.Accepted, op.Finished, now)) }

@@ -4,13 +4,14 @@ package cli
 const (
 	regionJSON = `{"cloud_region_id":"east","cloud_owner":"acme","description":"The machine room in the east","labels":{"site":"east"},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["apps/v1","batch/v1","v1"],"probed_at":"2026-11-20T09:00:00Z",` +
-		`"vnf_instances":["k3x9vq2m"],"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
-	packageJSON = `{"csar_id":"firewall","name":"firewall","version":"1.4","description":"A small firewall","kind":"manifest",` +
+		`"vnf_instances":["k3x9vq2m"],"state":{"condition":"available","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:10:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"client-certificate","expires":"2027-11-20T09:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	packageJSON = `{"csar_id":"firewall","project":"default","name":"firewall","version":"1.4","description":"A small firewall","kind":"manifest",` +
 		`"digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size":1482,"media_type":"application/zip",` +
 		`"files":["deployment.yaml","metadata.yaml","service.yaml"],"variables":[{"name":"replicas","type":"integer","default":1,"required":false,"sensitive":false},` +
 		`{"name":"password","type":"string","required":true,"sensitive":true,"description":"Of the management port"}],"warnings":["notes.txt is named by nothing"],` +
 		`"vnf_instances":["k3x9vq2m"],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
-	instanceStart = `{"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","vnf_components":{"deployment":["firewall"],"service":["firewall"]},` +
+	instanceStart = `{"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","vnf_components":{"deployment":["firewall"],"service":["firewall"]},` +
 		`"csar_id":"firewall","vnf_instance_name":"fw-1","vnf_instance_description":"The firewall of the edge","parameters":{"replicas":2,"password":"********"},` +
 		`"labels":{"tenant":"blue"},"revision":1,"operation_id":"0192f3a5c7d1-a7c1","links":{"self":"/v1/vnf_instances/k3x9vq2m"},` +
 		`"created_at":"2026-11-20T09:02:00Z","updated_at":"2026-11-20T09:02:04Z",`
@@ -32,7 +33,7 @@ const (
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"extra","action":"created"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"unchanged"},` +
 		`{"api_version":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"old","action":"deleted"}],"warnings":["variable $x stays as it is"]}`
-	opStart = `{"operation_id":"0192f3a5c7d1-a7c1","vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","verb":"instantiate",` +
+	opStart = `{"operation_id":"0192f3a5c7d1-a7c1","vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"instantiate",` +
 		`"revision":1,"on_failure":"undo","accepted_at":"2026-11-20T09:02:00Z","deadline":"2026-11-20T09:17:00Z",`
 	stepsStart = `"started_at":"2026-11-20T09:02:00Z","steps":[{"name":"namespace","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:00Z"}`
 	op1        = opStart + `"state":"queued","steps":[]}`
@@ -46,6 +47,29 @@ const (
 	opFailed = opStart + `"state":"failed","finished_at":"2026-11-20T09:02:04Z",` + stepsEnd +
 		`,"failure":{"kind":"timeout","step":"apply deployment","message":"it took too long: Deployment edge/firewall is not ready","errors":[{"message":"Deployment edge/firewall is not ready"}]}}`
 
+	revisionsJSON = `{"revisions":[{"number":1,"in_force":false,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+		`"parameters":{"replicas":1,"password":"********"},"labels":{"tenant":"blue"},"operation_id":"op-1","created_at":"2026-11-20T09:02:00Z"},` +
+		`{"number":2,"in_force":true,"restores":1,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+		`"vnf_instance_description":"For the holidays","operation_id":"op-2","created_at":"2026-11-20T09:20:00Z"}]}`
+	opWaiting = opStart + `"state":"running","undoing":true,"repeats":"op-0","on_unreachable":"wait","attempts":2,"undo_by":"2026-11-20T09:17:00Z",` +
+		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","for":"cloud region east"},` + stepsStart + `]}`
+	expiringJSON = `{"cloud_region_id":"east","cloud_owner":"acme","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
+		`"state":{"condition":"expiring","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:29:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"client-certificate","expires":"2026-11-30T09:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	awayJSON = `{"cloud_region_id":"east","cloud_owner":"acme","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
+		`"state":{"condition":"unreachable","reason":"tcp","message":"it cannot be connected to: no route to host","since":"2026-11-20T09:10:00Z","checked":"2026-11-20T09:29:00Z",` +
+		`"breaker":"open","retry_at":"2026-11-20T09:30:20Z"},` +
+		`"credential":{"kind":"token","expires":"2026-11-20T08:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	auditJSON = `{"entries":[{"id":"a1","phase":"outcome","time":"2026-11-20T09:02:01Z","request_id":"Q1","identity_kind":"user","identity":"ann","remote":"10.0.0.9",` +
+		`"method":"POST","route":"/v1/vnf_instances","permission":"instance:instantiate","project":"blue","region":"east","subjects":["k3x9vq2m"],"status":202,` +
+		`"outcome":"done","operation_id":"0192f3a5c7d1-a7c1"},` +
+		`{"id":"a1","phase":"intent","time":"2026-11-20T09:02:00Z","request_id":"Q1","identity_kind":"user","identity":"ann","method":"POST","route":"/v1/vnf_instances"},` +
+		`{"id":"a0","phase":"refusal","time":"2026-11-20T09:00:00Z","method":"GET","route":"/v1/keys","status":401,"outcome":"unauthenticated","missed":4}],"next":"2026-11-20T09/00:00.0-a0-refusal"}`
+	keysJSON = `{"primary":"k2","records":{"k1":3,"k2":1204}}`
+	braked   = `{"title":"Something else forbids it","status":409,"detail":"cannot rollback VNF instance k3x9vq2m: PersistentVolumeClaim edge/data: would be deleted, and what it holds cannot be made again",` +
+		`"kind":"conflict","reason":"confirm","confirm":"sha256:6b86b2","errors":[{"field":"PersistentVolumeClaim edge/data","message":"would be deleted, and what it holds cannot be made again"}]}`
+
+	rollbackIt = "POST /v1/vnf_instances/k3x9vq2m/rollback"
 	eventsOf   = "GET /v1/operations/0192f3a5c7d1-a7c1/events"
 	getIt      = "GET /v1/vnf_instances/k3x9vq2m"
 	patchIt    = "PATCH /v1/vnf_instances/k3x9vq2m"
@@ -53,6 +77,13 @@ const (
 	create     = "POST /v1/vnf_instances"
 	operation1 = "/v1/operations/0192f3a5c7d1-a7c1"
 )
+
+// asksBack is the answer to a change that must be confirmed, and then it is accepted.
+func asksBack() reply {
+	a, yes := problemReply(409, braked), accepted()
+	a.then = &yes
+	return a
+}
 
 // accepted is the answer to a change with Prefer: respond-async.
 func accepted() reply { return reply{status: 202, location: operation1, body: acceptedJSON} }

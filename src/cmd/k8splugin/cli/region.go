@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 func regionCommand(s *session) *cobra.Command {
@@ -133,8 +135,10 @@ func regionList(s *session) *cobra.Command {
 			return printAll(s, p, regionColumns(s))
 		}),
 	}
+	q.add(cmd, "condition", "condition", "in this condition only: unknown, available, expiring or unreachable")
 	q.labels(cmd)
 	q.pages(cmd)
+	completeFlag(cmd, "condition", fixed("unknown", "available", "expiring", "unreachable"))
 	return cmd
 }
 
@@ -143,9 +147,11 @@ func regionColumns(s *session) []column[region] {
 		{"NAME", false, func(r region) string { return r.ID }},
 		{"OWNER", false, func(r region) string { return r.Owner }},
 		{"VERSION", false, func(r region) string { return r.Version }},
+		{"CONDITION", false, func(r region) string { return string(r.State.Condition) }},
 		{"SERVER", false, func(r region) string { return r.Server }},
 		{"USED BY", false, func(r region) string { return strconv.Itoa(len(r.Users)) }},
 		{"AGE", false, func(r region) string { return s.age(r.Created) }},
+		{"MESSAGE", true, func(r region) string { return r.State.Message }},
 		{"LABELS", true, func(r region) string { return pairsOf(r.Labels) }},
 		{"DESCRIPTION", true, func(r region) string { return r.Description }},
 	}
@@ -167,14 +173,48 @@ func regionShow(s *session) *cobra.Command {
 				if err := a.decode(&r); err != nil {
 					return err
 				}
-				return printFields(w, []field{
-					{"Name", r.ID}, {"Owner", r.Owner}, {"Description", r.Description},
-					{"Labels", pairsOf(r.Labels)}, {"Server", r.Server}, {"Version", r.Version},
-					{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", strings.Join(r.Users, ", ")},
-					{"Created", s.stamp(r.Created)}, {"Updated", s.stamp(r.Updated)},
-				})
+				return s.describeRegion(w, r)
 			})
 		}),
+	}
+}
+
+func (s *session) describeRegion(w io.Writer, r region) error {
+	defer s.warnOf(r)
+	state := string(r.State.Condition)
+	if r.State.Reason != "" {
+		state += " (" + r.State.Reason + ")"
+	}
+	if since := s.stamp(r.State.Since); since != "" {
+		state += " since " + since
+	}
+	breaker := string(r.State.Breaker)
+	if retry := s.until(r.State.Retry); retry != "" {
+		breaker += "; the next request goes out " + retry
+	}
+	credential := r.Credential.Kind
+	if expires := s.until(r.Credential.Expires); expires != "" {
+		credential += ", expires " + expires
+	}
+	return printFields(w, []field{
+		{"Name", r.ID}, {"Owner", r.Owner}, {"Description", r.Description},
+		{"Labels", pairsOf(r.Labels)}, {"Server", r.Server}, {"Version", r.Version},
+		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", strings.Join(r.Users, ", ")},
+		{"Condition", state}, {"Message", r.State.Message}, {"Checked", s.stamp(r.State.Checked)},
+		{"Breaker", breaker}, {"Credential", credential},
+		{"Created", s.stamp(r.Created)}, {"Updated", s.stamp(r.Updated)},
+	})
+}
+
+// warnOf warns of a region whose credential needs somebody to renew it.
+func (s *session) warnOf(r region) {
+	expires := r.Credential.Expires
+	switch {
+	case expires.IsZero():
+	case !expires.After(s.Now()):
+		s.warn("the credential of region " + r.ID + " has expired; give it a new one with region update --kubeconfig")
+	case r.State.Condition == nf.RegionExpiring:
+		s.warn("the credential of region " + r.ID + " expires " + s.until(expires) + "; give it a new one with region update --kubeconfig")
 	}
 }
 

@@ -56,6 +56,18 @@ func TestRegion(t *testing.T) {
 			reason: "every field that is known", args: []string{"region", "show", "east"},
 			replies: one("/v1/cloud_regions/east", regionJSON),
 		},
+		"region-show-expiring": {
+			reason: "a credential that soon is none deserves a warning", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", expiringJSON),
+		},
+		"region-show-away": {
+			reason: "what is wrong, since when, and when it is tried again", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", awayJSON),
+		},
+		"region-list-condition": {
+			reason: "those that need somebody", args: []string{"region", "list", "--condition", "unreachable", "-o", "wide"},
+			replies: one("/v1/cloud_regions?condition=unreachable", `{"cloud_regions":[`+awayJSON+`]}`),
+		},
 		"region-show-yaml": {
 			reason: "yaml is the server's answer translated", args: []string{"region", "show", "east", "-o", "yaml"},
 			replies: one("/v1/cloud_regions/east", regionJSON),

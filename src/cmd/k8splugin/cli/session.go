@@ -4,22 +4,18 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
-const defaultServer = "http://127.0.0.1:9015"
-
 // session is one run of the program: its environment and the flags that every
 // command has.
 type session struct {
 	Env
+	connection
 
-	server  string
 	output  format
 	noColor bool
 	retries []time.Duration // see client
@@ -37,7 +33,7 @@ func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Comma
 		SuggestionsMinimumDistance: 2,
 	}
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&s.server, "server", "", "URL of the server (env K8SPLUGIN_SERVER, default "+defaultServer+")")
+	s.connection.define(flags)
 	flags.VarP(&s.output, "output", "o", "how to print the answer: table, wide, json or yaml")
 	flags.BoolVar(&s.noColor, "no-color", false, "print without colour (env NO_COLOR)")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
@@ -94,22 +90,6 @@ func misused(cmd *cobra.Command, err error) error {
 	return usagef("%w; usage: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 }
 
-// client returns a client of the server that the flags or the environment name.
-func (s *session) client() (*client, error) {
-	address := s.server
-	if address == "" {
-		address = s.Getenv("K8SPLUGIN_SERVER")
-	}
-	if address == "" {
-		address = defaultServer
-	}
-	base, err := url.Parse(address)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, usagef("the server %q is not an http or https URL", address)
-	}
-	return &client{base: base, http: http.DefaultClient, retries: s.retries}, nil
-}
-
 // colour reports whether answers on standard output may be coloured.
 func (s *session) colour() bool {
 	return s.IsTerminal && !s.noColor && s.Getenv("NO_COLOR") == ""
@@ -123,6 +103,7 @@ func (s *session) run(verb func(ctx context.Context, c *client, args []string) e
 		if err != nil {
 			return err
 		}
+		s.caution(c)
 		return verb(cmd.Context(), c, args)
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 
@@ -12,31 +11,34 @@ import (
 func instanceUpdate(s *session) *cobra.Command {
 	var f specFlags
 	var w waiting
+	var k consent
 	cmd := &cobra.Command{
 		Use:   "update ID|NAME",
 		Short: "Change an instance's package, parameters or labels",
 		Long: `Change an instance's package, parameters or labels. What is not named stays as it is.
 
 Objects that the new revision no longer has are removed. --unset takes a
-parameter away and --label key- a label.` + waitHelp,
+parameter away and --label key- a label; the list of --oof replaces the one that
+is there.` + waitHelp + confirmHelp,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	f.defineChange(s, cmd)
 	w.define(cmd)
+	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body, err := f.body(s)
 		if err != nil {
 			return err
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --package, --set, --unset, --values, --label or --description")
+			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --label or --description")
 		}
 		r, err := patchOf(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
-		return s.change(ctx, c, r, body, w)
+		return s.change(ctx, c, r, body, how{w, k})
 	})
 	return cmd
 }
@@ -69,7 +71,7 @@ would. Values of Secrets are masked.`,
 			return err
 		}
 		err = s.print(a, func(w io.Writer) error {
-			defer fmt.Fprintln(s.Stderr, p.summary())
+			defer s.conclude(p)
 			return writeDiff(w, p.Changes, s.colour())
 		})
 		if err == nil && p.differs() {

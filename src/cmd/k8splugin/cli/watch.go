@@ -157,7 +157,7 @@ func (c *client) stream(ctx context.Context, id string) iter.Seq2[operation, err
 			if e.name != "operation" {
 				continue
 			}
-			var op operation
+			op := operation{sent: e.data}
 			if err := json.Unmarshal(e.data, &op); err != nil {
 				yield(operation{}, &exitError{exitNoServer, fmt.Errorf("cannot read the server's event: %w", err)})
 				return

@@ -18,12 +18,30 @@ type region struct {
 	Version     string            `json:"kubernetes_version"`
 	APIs        []string          `json:"apis"`
 	Users       []string          `json:"vnf_instances"`
+	State       regionState       `json:"state"`
+	Credential  credential        `json:"credential"`
 	Created     time.Time         `json:"created_at"`
 	Updated     time.Time         `json:"updated_at"`
 }
 
+type regionState struct {
+	Condition nf.RegionCondition `json:"condition"`
+	Reason    string             `json:"reason"`
+	Message   string             `json:"message"`
+	Since     time.Time          `json:"since"`
+	Checked   time.Time          `json:"checked"`
+	Breaker   nf.BreakerState    `json:"breaker"`
+	Retry     time.Time          `json:"retry_at"`
+}
+
+type credential struct {
+	Kind    string    `json:"kind"`
+	Expires time.Time `json:"expires"`
+}
+
 type pkg struct {
 	ID          string     `json:"csar_id"`
+	Project     string     `json:"project"`
 	Name        string     `json:"name"`
 	Version     string     `json:"version"`
 	Description string     `json:"description"`
@@ -53,12 +71,15 @@ type instance struct {
 	Description string                     `json:"vnf_instance_description"`
 	Region      string                     `json:"cloud_region_id"`
 	Namespace   string                     `json:"namespace"`
+	Project     string                     `json:"project"`
 	Package     string                     `json:"csar_id"`
 	State       string                     `json:"state"`
 	Message     string                     `json:"message"`
 	Healthy     *bool                      `json:"healthy"`
 	Revision    int                        `json:"revision"`
 	Parameters  map[string]json.RawMessage `json:"parameters"`
+	OOF         []json.RawMessage          `json:"oof_parameters"`
+	Network     map[string]json.RawMessage `json:"network_parameters"`
 	Labels      map[string]string          `json:"labels"`
 	Operation   string                     `json:"running_operation_id"`
 	Warnings    []string                   `json:"warnings"`
@@ -89,26 +110,43 @@ type fieldDiff struct {
 type preview struct {
 	Changes  []object `json:"changes"`
 	Warnings []string `json:"warnings"`
+	Confirm  string   `json:"confirm"`
 }
 
 type operation struct {
-	ID        string            `json:"operation_id"`
-	Instance  string            `json:"vnf_id"`
-	Region    string            `json:"cloud_region_id"`
-	Namespace string            `json:"namespace"`
-	Verb      nf.Verb           `json:"verb"`
-	State     nf.OperationState `json:"state"`
-	Revision  int               `json:"revision"`
-	OnFailure nf.OnFailure      `json:"on_failure"`
-	Undoing   bool              `json:"undoing"`
-	Steps     []step            `json:"steps"`
-	Changes   []object          `json:"changes"`
-	Failure   *failure          `json:"failure"`
-	Warnings  []string          `json:"warnings"`
-	Accepted  time.Time         `json:"accepted_at"`
-	Applied   time.Time         `json:"applied_at"`
-	Finished  time.Time         `json:"finished_at"`
-	Deadline  time.Time         `json:"deadline"`
+	ID            string            `json:"operation_id"`
+	Instance      string            `json:"vnf_id"`
+	Region        string            `json:"cloud_region_id"`
+	Namespace     string            `json:"namespace"`
+	Project       string            `json:"project"`
+	Verb          nf.Verb           `json:"verb"`
+	State         nf.OperationState `json:"state"`
+	Revision      int               `json:"revision"`
+	OnFailure     nf.OnFailure      `json:"on_failure"`
+	OnUnreachable string            `json:"on_unreachable"`
+	Orphan        bool              `json:"orphan"`
+	Repeats       string            `json:"repeats"`
+	Undoing       bool              `json:"undoing"`
+	UndoBy        time.Time         `json:"undo_by"`
+	Attempts      int               `json:"attempts"`
+	Waiting       *wait             `json:"waiting"`
+	Steps         []step            `json:"steps"`
+	Changes       []object          `json:"changes"`
+	Failure       *failure          `json:"failure"`
+	Warnings      []string          `json:"warnings"`
+	Accepted      time.Time         `json:"accepted_at"`
+	Applied       time.Time         `json:"applied_at"`
+	Finished      time.Time         `json:"finished_at"`
+	Deadline      time.Time         `json:"deadline"`
+
+	sent []byte // as the server said it, in an event
+}
+
+// wait is what an operation waits for.
+type wait struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason"`
+	For    string    `json:"for"`
 }
 
 type step struct {
