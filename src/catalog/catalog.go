@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -52,39 +53,77 @@ func New(cfg Config) (*Catalog, error) {
 
 // Hold marks a region and a package as used by an instance; nf.NotFound when
 // one of them is gone. Holding again changes nothing.
-func (c *Catalog) Hold(ctx context.Context, instance, region, pkg string) error {
-	if _, err := c.regions.Update(ctx, region, func(r *nf.Region) error {
-		r.Users = nf.Hold(r.Users, instance)
-		return nil
-	}); err != nil {
-		return fmt.Errorf("cannot hold the region: %w", err)
+func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
+	if h.Region != "" {
+		if _, err := c.regions.Update(ctx, h.Region, func(r *nf.Region) error {
+			r.Users = nf.Hold(r.Users, h.Instance)
+			return nil
+		}); err != nil {
+			return fmt.Errorf("cannot hold the region: %w", err)
+		}
 	}
-	if _, err := c.packages.Update(ctx, pkg, func(p *nf.Package) error {
-		p.Users = nf.Hold(p.Users, instance)
-		return nil
-	}); err != nil {
-		return fmt.Errorf("cannot hold the package: %w", err)
+	if h.Package != "" {
+		if _, err := c.packages.Update(ctx, h.Package, func(p *nf.Package) error {
+			p.Users = nf.Hold(p.Users, h.Instance)
+			return nil
+		}); err != nil {
+			return fmt.Errorf("cannot hold the package: %w", err)
+		}
 	}
 	return nil
 }
 
-// ReleaseRegion takes the instance's hold off a region. A region that is gone
+// Release takes an instance's hold off a region and a package. One that is gone
 // is no error: there is nothing to release.
-func (c *Catalog) ReleaseRegion(ctx context.Context, instance, region string) error {
-	_, err := c.regions.Update(ctx, region, func(r *nf.Region) error {
-		r.Users = nf.Release(r.Users, instance)
-		return nil
-	})
-	return unlessGone(err)
+func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
+	if h.Region != "" {
+		if _, err := c.regions.Update(ctx, h.Region, func(r *nf.Region) error {
+			r.Users = nf.Release(r.Users, h.Instance)
+			return nil
+		}); unlessGone(err) != nil {
+			return fmt.Errorf("cannot release the region: %w", err)
+		}
+	}
+	if h.Package != "" {
+		if _, err := c.packages.Update(ctx, h.Package, func(p *nf.Package) error {
+			p.Users = nf.Release(p.Users, h.Instance)
+			return nil
+		}); unlessGone(err) != nil {
+			return fmt.Errorf("cannot release the package: %w", err)
+		}
+	}
+	return nil
 }
 
-// ReleasePackage takes the instance's hold off a package, likewise.
-func (c *Catalog) ReleasePackage(ctx context.Context, instance, pkg string) error {
-	_, err := c.packages.Update(ctx, pkg, func(p *nf.Package) error {
-		p.Users = nf.Release(p.Users, instance)
-		return nil
-	})
-	return unlessGone(err)
+// Holdings yields every hold, on a region or on a package.
+func (c *Catalog) Holdings(ctx context.Context) iter.Seq2[nf.Holding, error] {
+	return func(yield func(nf.Holding, error) bool) {
+		for r, err := range c.regions.All(ctx, "") {
+			if !yieldEach(yield, r.Users, nf.Holding{Region: r.ID}, err) {
+				return
+			}
+		}
+		for p, err := range c.packages.All(ctx, "") {
+			if !yieldEach(yield, p.Users, nf.Holding{Package: p.ID}, err) {
+				return
+			}
+		}
+	}
+}
+
+// yieldEach yields a hold of each user, or the error; false when that was the
+// last.
+func yieldEach(yield func(nf.Holding, error) bool, users []string, h nf.Holding, err error) bool {
+	if err != nil {
+		yield(nf.Holding{}, err)
+		return false
+	}
+	for _, h.Instance = range users {
+		if !yield(h, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 func unlessGone(err error) error {

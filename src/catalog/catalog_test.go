@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -142,11 +144,11 @@ func TestHoldsForbidRemoval(t *testing.T) {
 	if _, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := f.Upload(ctx, "p", bytes.NewReader(archive("v"))); err != nil {
+	if _, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("v"))); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time changes nothing
-		if err := f.Hold(ctx, "vnf1", "east", "p"); err != nil {
+		if err := f.Hold(ctx, nf.Holding{Instance: "vnf1", Region: "east", Package: "p"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +160,7 @@ func TestHoldsForbidRemoval(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := errors.Join(f.ReleaseRegion(ctx, "vnf1", "east"), f.ReleasePackage(ctx, "vnf1", "p")); err != nil {
+		if err := errors.Join(f.Release(ctx, nf.Holding{Instance: "vnf1", Region: "east"}), f.Release(ctx, nf.Holding{Instance: "vnf1", Package: "p"})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -168,10 +170,10 @@ func TestHoldsForbidRemoval(t *testing.T) {
 	if left := f.keys(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := f.Hold(ctx, "vnf1", "east", "p"); nf.KindOf(err) != nf.NotFound {
+	if err := f.Hold(ctx, nf.Holding{Instance: "vnf1", Region: "east", Package: "p"}); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("hold of what is gone: %v", err)
 	}
-	if err := errors.Join(f.ReleaseRegion(ctx, "vnf1", "east"), f.ReleasePackage(ctx, "vnf1", "p")); err != nil {
+	if err := errors.Join(f.Release(ctx, nf.Holding{Instance: "vnf1", Region: "east"}), f.Release(ctx, nf.Holding{Instance: "vnf1", Package: "p"})); err != nil {
 		t.Errorf("release of what is gone: %v", err)
 	}
 }
@@ -179,7 +181,7 @@ func TestHoldsForbidRemoval(t *testing.T) {
 func TestPackageLife(t *testing.T) {
 	f, ctx := newFixture(t), t.Context()
 	first := archive("one")
-	p, created, err := f.Upload(ctx, "", bytes.NewReader(first))
+	p, created, err := f.Upload(ctx, nf.Package{ID: ""}, bytes.NewReader(first))
 	if err != nil || !created || p.ID != "new-1" || p.Kind != "manifest" || p.MediaType != "application/zip" {
 		t.Fatalf("upload: %+v, %t, %v", p, created, err)
 	}
@@ -190,12 +192,12 @@ func TestPackageLife(t *testing.T) {
 	if back, _ := io.ReadAll(content); !bytes.Equal(back, first) {
 		t.Error("the content is not what was uploaded")
 	}
-	same, created, err := f.Upload(ctx, p.ID, bytes.NewReader(first))
+	same, created, err := f.Upload(ctx, nf.Package{ID: p.ID}, bytes.NewReader(first))
 	if err != nil || created || same.Digest != p.Digest {
 		t.Errorf("the same again: %+v, %t, %v", same, created, err)
 	}
 	before := len(f.keys(t))
-	other, created, err := f.Upload(ctx, p.ID, bytes.NewReader(archive("two")))
+	other, created, err := f.Upload(ctx, nf.Package{ID: p.ID}, bytes.NewReader(archive("two")))
 	if err != nil || created || other.Digest == p.Digest || !other.Created.Equal(p.Created) {
 		t.Errorf("other content: %+v, %t, %v", other, created, err)
 	}
@@ -216,7 +218,7 @@ func TestPackageLife(t *testing.T) {
 func TestPackagesOfOneContentShareIt(t *testing.T) {
 	f, ctx := newFixture(t), t.Context()
 	for _, id := range []string{"a", "b"} {
-		if _, _, err := f.Upload(ctx, id, bytes.NewReader(archive("same"))); err != nil {
+		if _, _, err := f.Upload(ctx, nf.Package{ID: id}, bytes.NewReader(archive("same"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -246,7 +248,7 @@ func TestBadUploadsAreNotKept(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			_, _, err := f.Upload(t.Context(), "p", bytes.NewReader(tc.content))
+			_, _, err := f.Upload(t.Context(), nf.Package{ID: "p"}, bytes.NewReader(tc.content))
 			if nf.KindOf(err) != tc.kind || !strings.Contains(fmt.Sprint(err), tc.text) {
 				t.Errorf("%s: %v, want %s and %q", tc.reason, err, tc.kind, tc.text)
 			}
@@ -262,7 +264,7 @@ func TestBadUploadsAreNotKept(t *testing.T) {
 func TestUploadBesideARemoval(t *testing.T) {
 	f := newFixture(t)
 	ctx := t.Context()
-	if _, _, err := f.Upload(ctx, "p", bytes.NewReader(archive("same"))); err != nil {
+	if _, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("same"))); err != nil {
 		t.Fatal(err)
 	}
 	removed := false
@@ -274,10 +276,43 @@ func TestUploadBesideARemoval(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := f.Upload(ctx, "p", bytes.NewReader(archive("same"))); err != nil {
+	if _, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("same"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := f.Content(ctx, "p"); err != nil || !removed {
 		t.Errorf("the package has lost its content (removed %t): %v", removed, err)
+	}
+}
+
+// TestRepeatedRequests makes requests again whose answers were lost.
+func TestRepeatedRequests(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	key := nf.RequestKey{Client: "so", Key: "k", Digest: "d"}
+	region := nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Request: key}
+	var ids []string
+	for range 2 {
+		if _, err := f.Register(ctx, region); err != nil {
+			t.Fatalf("the same registration: %v", err)
+		}
+		p, created, err := f.Upload(ctx, nf.Package{Request: key}, bytes.NewReader(archive("one")))
+		if err != nil || !created {
+			t.Fatalf("the same upload: created %t, error %v", created, err)
+		}
+		ids = append(ids, p.ID)
+	}
+	if ids[0] != ids[1] {
+		t.Errorf("one upload made the packages %v", ids)
+	}
+	region.Request.Digest = "another"
+	if _, err := f.Register(ctx, region); nf.ReasonOf(err) != "idempotency" {
+		t.Errorf("another registration under the key: %v", err)
+	}
+	before := f.keys(t)
+	key.Digest = "another"
+	if _, _, err := f.Upload(ctx, nf.Package{Request: key}, bytes.NewReader(archive("two"))); nf.ReasonOf(err) != "idempotency" {
+		t.Errorf("another upload under the key: %v", err)
+	}
+	if diff := cmp.Diff(before, f.keys(t)); diff != "" {
+		t.Errorf("the refused upload changed (-before +after):\n%s", diff)
 	}
 }

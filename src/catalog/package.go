@@ -3,6 +3,9 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,16 +19,25 @@ import (
 // metadata.yaml.
 const manifestKind = "manifest"
 
-// Upload checks a package's archive and keeps it under the id, or under a new
-// one when id is empty. With an id that is taken it replaces the content;
-// instances keep what they were made from. Nothing is kept when the check
-// fails: nf.Invalid with violations that name file and line, or nf.TooLarge.
-func (c *Catalog) Upload(ctx context.Context, id string, content io.Reader) (p nf.Package, created bool, err error) {
+// Upload checks a package's archive and keeps it under as.ID, or under a new one
+// when that is empty, in the project as.Project. With an id that is taken it
+// replaces the content; instances keep what they were made from, and the project
+// stays what it was. Nothing is kept when the check fails: nf.Invalid with
+// violations that name file and line, or nf.TooLarge. A request that is repeated
+// (as.Request) gives the package that it made before.
+func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error) {
+	id := as.ID
 	if id == "" {
-		id = c.cfg.NewID()
+		if id = c.cfg.NewID(); as.Request.Key != "" {
+			id = requestedID(as.Request)
+		}
 	}
 	subject := "package " + id
-	if v := nf.CheckID("csar_id", id); v != nil {
+	v := nf.CheckID("csar_id", id)
+	if as.Project != "" {
+		v = append(v, nf.CheckID("project", as.Project)...)
+	}
+	if v != nil {
 		return p, false, nf.E(nf.Invalid, "upload", subject, v)
 	}
 	archive, err := c.read(content)
@@ -38,7 +50,7 @@ func (c *Catalog) Upload(ctx context.Context, id string, content io.Reader) (p n
 	}
 	// Each upload holds the content for itself: one that is being replaced or
 	// removed beside this one lets go of its own hold only.
-	p.ID, p.Upload = id, c.cfg.NewID()
+	p.ID, p.Upload, p.Project, p.Request = id, c.cfg.NewID(), nf.ProjectOf(as.Project), as.Request
 	if p.Digest, p.Size, err = c.blobs.Put(ctx, holder(p), bytes.NewReader(archive), c.cfg.Limits.Archive); err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
@@ -100,17 +112,30 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 		return p, false, err
 	}
 	var old nf.Package
+	fresh := p
 	p, err = c.packages.Update(ctx, p.ID, func(stored *nf.Package) error {
+		if fresh.Request.Same(stored.Request) && fresh.Request.Digest != stored.Request.Digest {
+			return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + fresh.ID, Reason: "idempotency",
+				Err: errors.New("another request was made under this key")}
+		}
 		old = *stored
-		fresh := p
-		fresh.Users, fresh.Created = stored.Users, stored.Created
-		*stored = fresh
+		next := fresh
+		next.Users, next.Created, next.Project = stored.Users, stored.Created, stored.Project
+		*stored = next
 		return nil
 	})
 	if err != nil {
-		return p, false, err
+		return p, false, errors.Join(err, c.blobs.Release(ctx, holder(fresh), fresh.Digest))
 	}
-	return p, false, unlessGone(c.blobs.Release(ctx, holder(old), old.Digest))
+	again := p.Request.Same(old.Request) && p.Digest == old.Digest
+	return p, again, unlessGone(c.blobs.Release(ctx, holder(old), old.Digest))
+}
+
+// requestedID is the id of a package that a request with a key made: the same
+// for each repetition.
+func requestedID(k nf.RequestKey) string {
+	sum := sha256.Sum256([]byte(k.Client + "\x00" + k.Key))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Package returns one package.

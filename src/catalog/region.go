@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -11,7 +12,8 @@ import (
 const DefaultOwner = "k8splugin"
 
 // Register probes a region and keeps it. Nothing is kept when the probe fails,
-// or when the id is taken (nf.Exists).
+// or when the id is taken (nf.Exists). The region that was registered with the
+// same request before is returned as it is.
 func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 	if r.Owner == "" {
 		r.Owner = DefaultOwner
@@ -20,7 +22,14 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
 	}
-	if _, err := c.regions.Get(ctx, r.ID); err == nil {
+	if there, err := c.regions.Get(ctx, r.ID); err == nil {
+		if r.Request.Same(there.Request) && r.Request.Digest == there.Request.Digest {
+			return there, nil
+		}
+		if r.Request.Same(there.Request) {
+			return nf.Region{}, &nf.Error{Kind: nf.Conflict, Op: "register", Subject: subject, Reason: "idempotency",
+				Err: errors.New("another request was made under this key")}
+		}
 		return nf.Region{}, nf.E(nf.Exists, "register", subject, nf.Violations{{Field: "cloud_region_id", Message: "is registered already"}})
 	}
 	probe, err := c.cfg.Probe(ctx, r.Kubeconfig)

@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Instantiate accepts a request for a new instance and returns its queued
@@ -17,45 +21,50 @@ import (
 // package; nf.Unreachable for the region; nf.Unsupported for kinds that it does
 // not serve; nf.Conflict for objects that are there already and not the
 // instance's; nf.Exists for a name that is taken.
+//
+// Here and in every other request, a key that the same request was made under
+// before gives the operation of that time.
 func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	return e.once(ctx, req.Key, func() (nf.Operation, error) { return e.instantiate(ctx, req) })
+}
+
+func (e *Engine) instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
 	p, err := e.prepareNew(ctx, &req)
 	if err != nil {
 		return nf.Operation{}, err
 	}
-	ctx, done := detached(ctx)
+	ctx, done := e.detached(ctx)
 	defer done()
-	release, err := e.reserveName(ctx, p.target)
-	if err != nil {
-		return nf.Operation{}, err
-	}
 	op := e.newOperation(nf.Instantiate, p.target, req.Options)
-	if err := e.record(ctx, &op, p, 1); err != nil {
-		release()
+	if err := e.record(ctx, &op, p, p.revision(1)); err != nil {
 		return nf.Operation{}, err
 	}
 	in := nf.Instance{
-		ID: p.id, Name: p.name, Region: p.region, Namespace: p.namespace, State: nf.Instantiating,
-		Operation: op.ID, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
+		ID: p.id, Name: p.name, Region: p.region, Namespace: p.namespace, Project: p.project, State: nf.Instantiating,
+		Operation: op.ID, Claim: op.Claim, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
 	}
 	describe(&in, op.Target)
-	// The region must not go before the operation begins.
-	if err = e.cfg.Catalog.Hold(ctx, p.id, p.region, p.spec.Package); err == nil {
+	// The name comes after the operation, so that whoever takes that over can
+	// give it back; and the region must not go before the operation begins.
+	if err = e.reserveName(ctx, p.target); err == nil {
+		err = e.cfg.Catalog.Hold(ctx, nf.Holding{Instance: p.id, Region: p.region, Package: p.spec.Package})
+	}
+	if err == nil {
 		// The instance comes last: its record is what makes the request accepted.
 		err = e.instances.Insert(ctx, in.ID, in)
-	}
-	if definite(err) {
-		release()
 	}
 	return e.accept(ctx, op, err)
 }
 
-// recordTimeout is how long the writes that accept a request may take.
-const recordTimeout = 15 * time.Second
-
 // detached returns a context for the writes that accept a request: a client
-// that goes away between two of them must not leave the first alone.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+// that goes away between two of them must not leave the first alone. They end
+// before anybody else may take this replica for dead.
+func (e *Engine) detached(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = context.WithoutCancel(ctx)
+	if t := e.present(); t != nil {
+		return context.WithDeadline(ctx, *t.sure.Load())
+	}
+	return context.WithTimeout(ctx, e.cfg.Lease*2/3) // and whatever enlists will refuse it
 }
 
 // inForce returns what an instance's record says of its revision.
@@ -77,7 +86,7 @@ func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateReque
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	return p.preview(ctx, nf.Instance{})
+	return e.preview(ctx, nf.Instance{}, p)
 }
 
 func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*prepared, error) {
@@ -87,84 +96,15 @@ func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*p
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	t := target{id: e.cfg.NewID(), name: req.Name, region: req.Region, namespace: req.Namespace, spec: req.Spec}
+	t := target{
+		id: e.cfg.NewID(), name: req.Name, project: nf.ProjectOf(req.Project),
+		region: req.Region, namespace: req.Namespace, spec: req.Spec,
+	}
 	// Two of one name usually share their objects too; the name says it in one line.
 	if err := e.nameFree(ctx, t); err != nil {
 		return nil, err
 	}
 	return e.prepare(ctx, t)
-}
-
-// Upgrade accepts a change of an instance's spec and returns its queued
-// operation. It fails as Instantiate does, and with nf.Busy when an operation
-// is running on the instance.
-func (e *Engine) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
-	in, p, err := e.prepareChange(ctx, id, req)
-	if err != nil {
-		return nf.Operation{}, err
-	}
-	ctx, done := detached(ctx)
-	defer done()
-	op := e.newOperation(nf.Upgrade, p.target, req.Options)
-	if err := e.record(ctx, &op, p, in.Newest+1); err != nil {
-		return nf.Operation{}, err
-	}
-	return e.accept(ctx, op, e.lock(ctx, in, op, nf.Updating))
-}
-
-// PreviewUpgrade tells what Upgrade would do to the region, objects that it
-// would prune included, or fails as it would.
-func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
-	in, p, err := e.prepareChange(ctx, id, req)
-	if err != nil {
-		return nf.Preview{}, err
-	}
-	return p.preview(ctx, in)
-}
-
-func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Instance, *prepared, error) {
-	in, err := e.instances.Get(ctx, id)
-	if err != nil {
-		return in, nil, err
-	}
-	if err := free("upgrade", in); err != nil {
-		return in, nil, err
-	}
-	spec := nf.Spec{Package: in.Package, Inputs: in.Inputs, Labels: in.Labels, Description: in.Description}
-	if err := req.Edit(&spec); err != nil {
-		return in, nil, err
-	}
-	if err := spec.Validate(); err != nil {
-		return in, nil, err
-	}
-	if err := req.Options.Validate(); err != nil {
-		return in, nil, err
-	}
-	p, err := e.prepare(ctx, target{id: in.ID, name: in.Name, region: in.Region, namespace: in.Namespace, spec: spec})
-	return in, p, err
-}
-
-// Terminate accepts the removal of an instance and returns its queued
-// operation; nf.Busy when an operation is running on it.
-func (e *Engine) Terminate(ctx context.Context, id string, opts nf.Options) (nf.Operation, error) {
-	if err := opts.Validate(); err != nil {
-		return nf.Operation{}, err
-	}
-	in, err := e.instances.Get(ctx, id)
-	if err != nil {
-		return nf.Operation{}, err
-	}
-	if err := free("terminate", in); err != nil {
-		return nf.Operation{}, err
-	}
-	ctx, done := detached(ctx)
-	defer done()
-	opts.OnFailure = nf.Keep // what was deleted cannot be brought back
-	op := e.newOperation(nf.Terminate, target{id: id, region: in.Region, namespace: in.Namespace}, opts)
-	if err := e.operations.Insert(ctx, op.ID, op); err != nil {
-		return nf.Operation{}, err
-	}
-	return e.accept(ctx, op, e.lock(ctx, in, op, nf.Terminating))
 }
 
 // Cancel asks a running operation to stop. What it has done is then undone or
@@ -185,12 +125,10 @@ func (e *Engine) Cancel(ctx context.Context, id string) (nf.Operation, error) {
 		return op, err
 	}
 	e.feed.publish(op)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if stop, ok := e.running[id]; ok {
-		stop(errCancelled)
-	}
-	return op, nil
+	e.interrupt(id)
+	// It may run elsewhere, where the list of work is what is looked at.
+	_, err = e.claims.Update(ctx, id, func(c *claim) error { c.Cancel = true; return nil })
+	return op, unlessGone(err)
 }
 
 func (e *Engine) newOperation(verb nf.Verb, t target, opts nf.Options) nf.Operation {
@@ -204,30 +142,55 @@ func (e *Engine) newOperation(verb nf.Verb, t target, opts nf.Options) nf.Operat
 	return nf.Operation{
 		// Operations sort by the time they were accepted.
 		ID:       fmt.Sprintf("%012x-%s", now.UnixMilli(), e.cfg.NewID()),
-		Instance: t.id, Region: t.region, Namespace: t.namespace,
-		Verb: verb, State: nf.Queued, OnFailure: opts.OnFailure,
+		Instance: t.id, Region: t.region, Namespace: t.namespace, Project: t.project,
+		Verb: verb, State: nf.Queued, OnFailure: opts.OnFailure, Patient: opts.Patient,
 		Accepted: now, Deadline: now.Add(opts.Timeout),
+		Request: opts.Key, Trace: opts.Trace, Claim: e.cfg.NewID(),
 	}
 }
 
 // record writes the plan and then the operation that will carry it out. Neither
 // means anything until the instance names the operation.
-func (e *Engine) record(ctx context.Context, op *nf.Operation, p *prepared, revision int) error {
-	digest, _, err := e.blobs.Put(ctx, planUser(op.ID), bytes.NewReader(p.encoded), int64(len(p.encoded)))
+func (e *Engine) record(ctx context.Context, op *nf.Operation, p *prepared, rev nf.Revision) error {
+	if err := e.keepRequest(ctx, *op); err != nil {
+		return err
+	}
+	rev.Operation, rev.Created = op.ID, op.Accepted
+	op.Revision, op.Warnings, op.Target = rev.Number, p.plan.Warnings, rev
+	err := e.storePlan(ctx, op, p)
+	if err == nil {
+		err = e.enlist(ctx, *op)
+	}
+	if err == nil {
+		err = e.operations.Insert(ctx, op.ID, *op)
+	}
+	if err != nil {
+		e.discard(ctx, *op)
+	}
+	return err
+}
+
+// storePlan keeps the plan for the operation. That of an earlier revision is
+// there already.
+func (e *Engine) storePlan(ctx context.Context, op *nf.Operation, p *prepared) error {
+	var err error
+	if op.Target.Plan != "" {
+		err = e.blobs.Hold(ctx, planUser(op.ID), op.Target.Plan)
+	} else {
+		op.Target.Plan, _, err = e.blobs.Put(ctx, planUser(op.ID), bytes.NewReader(p.encoded), int64(len(p.encoded)))
+	}
 	if err != nil {
 		return fmt.Errorf("cannot store the plan: %w", err)
 	}
-	op.Revision, op.Warnings = revision, p.plan.Warnings
-	op.Target = nf.Revision{
-		Instance: p.id, Number: revision, Package: p.spec.Package, PackageDigest: p.pkg.Digest,
-		Inputs: p.spec.Inputs, Sensitive: p.sensitive, Labels: p.spec.Labels, Description: p.spec.Description,
-		Plan: digest, Operation: op.ID, Created: op.Accepted,
-	}
-	if err := e.operations.Insert(ctx, op.ID, *op); err != nil {
-		e.discard(ctx, *op)
-		return err
-	}
 	return nil
+}
+
+// revision returns what the request wants to become revision number n.
+func (p *prepared) revision(n int) nf.Revision {
+	return nf.Revision{
+		Instance: p.id, Number: n, Package: p.spec.Package, PackageDigest: p.pkg.Digest,
+		Inputs: p.spec.Inputs, Sensitive: p.sensitive, Labels: p.spec.Labels, Description: p.spec.Description,
+	}
 }
 
 // lock makes the operation the instance's running one, if none is and nothing
@@ -240,7 +203,8 @@ func (e *Engine) lock(ctx context.Context, seen nf.Instance, op nf.Operation, st
 		if in.LastOperation != seen.LastOperation {
 			return nf.E(nf.Conflict, string(op.Verb), "VNF instance "+in.ID, fmt.Errorf("operation %s has changed it meanwhile", in.LastOperation))
 		}
-		in.Operation, in.LastOperation, in.State, in.Message, in.Updated = op.ID, op.ID, state, "", op.Accepted
+		in.Operation, in.Claim, in.LastOperation = op.ID, op.Claim, op.ID
+		in.State, in.Message, in.Updated = state, "", op.Accepted
 		in.Newest = max(in.Newest, op.Revision)
 		return nil
 	})
@@ -259,7 +223,9 @@ func free(verb string, in nf.Instance) error {
 // discard removes the records of a request that was not accepted after all. It
 // does its best: what it cannot remove now, nothing will ever read.
 func (e *Engine) discard(ctx context.Context, op nf.Operation) {
-	if err := errors.Join(e.withdraw(ctx, op), unlessGone(e.operations.Delete(ctx, op.ID))); err != nil {
+	err := errors.Join(e.withdraw(ctx, op), unlessGone(e.operations.Delete(ctx, op.ID)), e.drop(ctx, op.ID), e.dropRequest(ctx, op))
+	e.disown(op.ID)
+	if err != nil {
 		e.cfg.Logger.WarnContext(ctx, "a refused request left records behind", "operation", op.ID, "error", err)
 	}
 }
@@ -267,11 +233,11 @@ func (e *Engine) discard(ctx context.Context, op nf.Operation) {
 // withdraw lets go of what was taken for an operation that was never accepted.
 func (e *Engine) withdraw(ctx context.Context, op nf.Operation) error {
 	err := e.dropPlan(ctx, op.Target)
-	if op.Verb != nf.Instantiate {
+	if op.Verb != nf.Instantiate || op.Repeats != "" {
 		return err // what else it would need is the instance's already
 	}
 	return errors.Join(err, e.releaseNameOf(ctx, op),
-		e.cfg.Catalog.ReleasePackage(ctx, op.Instance, op.Target.Package), e.cfg.Catalog.ReleaseRegion(ctx, op.Instance, op.Region))
+		e.cfg.Catalog.Release(ctx, nf.Holding{Instance: op.Instance, Region: op.Region, Package: op.Target.Package}))
 }
 
 // dropPlan lets go of a revision's plan.
@@ -298,7 +264,7 @@ func (e *Engine) accept(ctx context.Context, op nf.Operation, err error) (nf.Ope
 		e.discard(ctx, op)
 		return nf.Operation{}, err
 	}
-	e.queue.push(op.ID)
+	e.start(ctx, op)
 	if err != nil {
 		return nf.Operation{}, err
 	}
@@ -312,15 +278,37 @@ func definite(err error) bool { return err != nil && nf.KindOf(err) != nf.Unreac
 
 // preview compares the plan with the region, and adds what would be pruned from
 // the present instance.
-func (p *prepared) preview(ctx context.Context, in nf.Instance) (nf.Preview, error) {
+func (e *Engine) preview(ctx context.Context, in nf.Instance, p *prepared) (nf.Preview, error) {
 	secrets := secretsOf(nf.Revision{Inputs: p.spec.Inputs, Sensitive: p.sensitive}, inForce(in))
-	changes, err := p.cluster.Diff(ctx, p.id, p.objects())
+	changes, err := p.diff(ctx)
 	if err != nil {
 		return nf.Preview{}, secrets.error(located(err, p.plan))
 	}
 	secrets.changes(changes)
-	for _, it := range outside(in.Inventory, p.plan) {
+	pruned := outside(in.Inventory, p.plan)
+	for _, it := range pruned {
 		changes = append(changes, nf.Change{Ref: it.Ref, Action: nf.Deleted})
 	}
-	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings}, nil
+	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings, Confirm: e.cfg.Brake.hold(in, pruned)}, nil
+}
+
+// diff compares the objects with the region. One that cannot be changed, and may
+// be made again, is told as that.
+func (p *prepared) diff(ctx context.Context) ([]nf.Change, error) {
+	var planned []render.Planned
+	for _, stage := range p.plan.Stages {
+		planned = append(planned, stage.Objects...)
+	}
+	var recreated []nf.Change
+	objects := p.objects()
+	for {
+		changes, err := p.cluster.Diff(ctx, p.id, objects)
+		ref, ok := replaceable(planned, err)
+		at := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return refOf(obj) == ref })
+		if !ok || at < 0 {
+			return append(changes, recreated...), err
+		}
+		objects = slices.Delete(objects, at, at+1)
+		recreated = append(recreated, nf.Change{Ref: ref, Action: nf.Recreated})
+	}
 }

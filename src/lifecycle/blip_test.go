@@ -15,7 +15,7 @@ import (
 )
 
 // firstID is what a site calls its first instance.
-const firstID = "id0001"
+const firstID = "id0002"
 
 // TestAnOperationThatLetGoIsOnlyConcluded fails the write of an operation's end,
 // when its instance is free already: repeating the operation must not act on an
@@ -106,7 +106,7 @@ func TestNamespacesOfOthersAreNotForPackages(t *testing.T) {
 		}
 		neighbour := e.up(t, "a")
 		op := e.up(t, "Namespace.ns")
-		gone, err := e.Terminate(t.Context(), op.Instance, nf.Options{})
+		gone, err := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestRecoverFreesInstancesOfOperationsThatEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := s.start()
-		gone, err := again.Terminate(t.Context(), op.Instance, nf.Options{})
+		gone, err := again.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatalf("the instance stays locked: %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -47,7 +48,7 @@ func TestUpgradePrunesWhatWentAway(t *testing.T) {
 func TestPruneGoesStageByStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		e := s.start()
+		e := s.start(func(c *lifecycle.Config) { c.Brake.Share = 1 })
 		first := e.up(t, "a_b_c-d")
 		op, err := e.Upgrade(t.Context(), first.Instance, change("a", ""))
 		if err != nil {
@@ -115,7 +116,7 @@ func TestTerminateDeletesInReverseAndForgets(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
 		first := e.up(t, "db_web_ui", func(r *nf.InstantiateRequest) { r.Name = "fw" })
-		op, err := e.Terminate(t.Context(), first.Instance, nf.Options{})
+		op, err := e.Terminate(t.Context(), first.Instance, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestNamespaceGoesWithItsLastInstance(t *testing.T) {
 			if diff := cmp.Diff([]string{"ns"}, s.cluster.madeNamespaces()); diff != "" {
 				t.Fatalf("the namespace went while an instance lived in it: %s", diff)
 			}
-			op, err := e.Terminate(t.Context(), first.Instance, nf.Options{})
+			op, err := e.Terminate(t.Context(), first.Instance, nf.TerminateRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}

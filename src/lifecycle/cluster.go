@@ -51,8 +51,10 @@ type Changer interface {
 	// Apply makes the objects be as given, in parallel with a bound, by
 	// server-side apply under the owner's field manager. It returns what it did
 	// to each object that it reached, in the given order, and the first error:
-	// nf.Conflict when an object or a field belongs to somebody else, nf.Invalid
-	// when the API server refuses the object. Repeating it changes nothing.
+	// nf.Conflict when an object or a field belongs to somebody else, or, with the
+	// reason "immutable" and a violation that names the object, when a field of
+	// it cannot be changed; nf.Invalid when the API server refuses the object for
+	// itself. Repeating it changes nothing.
 	Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error)
 
 	// Delete asks for the removal of those refs that exist and are the
@@ -61,6 +63,11 @@ type Changer interface {
 	// when it belongs to somebody else. It does not wait: Watch tells when
 	// they are gone.
 	Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error)
+
+	// Orphan takes the ownership off those refs that exist and are the owner's,
+	// and leaves the objects in place: nf.Orphaned, nf.Unchanged or nf.Kept, as
+	// Delete says. Repeating it changes nothing.
+	Orphan(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error)
 
 	// EnsureNamespace creates the namespace with nf.MadeByLabel when it is
 	// missing. A namespace that is being deleted is nf.Busy.

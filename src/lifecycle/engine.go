@@ -3,12 +3,10 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -23,10 +21,11 @@ type Catalog interface {
 	Files(ctx context.Context, id string) (nf.Package, render.Files, error)
 	// Hold keeps a region and a package from being removed. Repeating it is
 	// harmless; nf.NotFound when one is gone.
-	Hold(ctx context.Context, instance, region, pkg string) error
-	// ReleaseRegion and ReleasePackage take the holds off again.
-	ReleaseRegion(ctx context.Context, instance, region string) error
-	ReleasePackage(ctx context.Context, instance, pkg string) error
+	Hold(ctx context.Context, h nf.Holding) error
+	// Release takes the holds off again.
+	Release(ctx context.Context, h nf.Holding) error
+	// Holdings yields every hold.
+	Holdings(ctx context.Context) iter.Seq2[nf.Holding, error]
 }
 
 // Config is what an engine is made of. Fields without a default are required.
@@ -37,14 +36,53 @@ type Config struct {
 	Open      OpenCluster
 	NewID     func() string // short, label-safe, never the same twice
 
-	Clock     func() time.Time   // default time.Now
-	Logger    *slog.Logger       // default: discard
-	Workers   int                // operations run at once; default 32
-	Timeout   time.Duration      // of an operation whose request names none; default 15 min
-	Drain     time.Duration      // how long Run lets operations go on after its context ends; default 20 s
-	Revisions int                // revisions kept for each instance; default 10
-	Retention time.Duration      // how long operations are kept after their end; default 30 days
-	Finished  func(nf.Operation) // told of every operation that ends; default: nobody
+	Clock     func() time.Time // default time.Now
+	Logger    *slog.Logger     // default: discard
+	Workers   int              // operations run at once; default 32
+	Timeout   time.Duration    // of an operation whose request names none; default 15 min
+	Drain     time.Duration    // how long Run lets operations go on after its context ends; default 20 s
+	Revisions int              // revisions kept for each instance; default 10
+	Retention time.Duration    // how long operations are kept after their end; default 30 days
+	Lease     time.Duration    // after which a replica that stands still is taken for dead; default 10 s
+	Sole      bool             // no other process can have the store open
+	Brake     Brake            // of changes that delete; default: see there
+	Meter     Meter            // default: nothing is counted
+	Trace     Trace            // default: nothing is traced
+}
+
+// Meter is told what is worth counting.
+type Meter interface {
+	// Finished is told of every operation that ends.
+	Finished(op nf.Operation)
+	// LeaseEnded is told of every lease that ended by standing still: this
+	// replica's own, or another's that this one has noticed.
+	LeaseEnded(own bool)
+	// Resumed is told of every operation that another replica, or a former
+	// process, had begun.
+	Resumed(op nf.Operation)
+}
+
+// Trace is told what belongs together.
+type Trace interface {
+	// Operation begins an operation's trace, or goes on with it.
+	Operation(ctx context.Context, op nf.Operation) (context.Context, func(nf.Operation, error))
+	// Step begins a step of the context's operation.
+	Step(ctx context.Context, name string) (context.Context, func(error))
+}
+
+// silent is the default of Meter and Trace.
+type silent struct{}
+
+func (silent) Finished(nf.Operation) {}
+func (silent) LeaseEnded(bool)       {}
+func (silent) Resumed(nf.Operation)  {}
+
+func (silent) Operation(ctx context.Context, _ nf.Operation) (context.Context, func(nf.Operation, error)) {
+	return ctx, func(nf.Operation, error) {}
+}
+
+func (silent) Step(ctx context.Context, _ string) (context.Context, func(error)) {
+	return ctx, func(error) {}
 }
 
 func (c *Config) complete() error {
@@ -57,9 +95,14 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Finished == nil {
-		c.Finished = func(nf.Operation) {}
+	if c.Meter == nil {
+		c.Meter = silent{}
 	}
+	if c.Trace == nil {
+		c.Trace = silent{}
+	}
+	c.Lease = defaulted(c.Lease, 10*time.Second)
+	c.Brake.complete()
 	c.Workers = defaulted(c.Workers, 32)
 	c.Timeout = defaulted(c.Timeout, 15*time.Minute)
 	c.Drain = defaulted(c.Drain, 20*time.Second)
@@ -85,13 +128,20 @@ type Engine struct {
 	changes    store.Table[[]nf.Change]
 	names      store.Table[reservation]
 	namespaces store.Table[tenancy]
+	claims     store.Table[claim]
+	replicas   store.Table[replica]
+	requests   store.Table[request]
 	blobs      store.Blobs
 	queue      *queue
 	feed       *feed
+	poked      chan struct{} // holds a token when there may be work
 	stopped    chan struct{} // closed when Run returns
 
-	mu      sync.Mutex
-	running map[string]context.CancelCauseFunc // by operation id
+	mu     sync.Mutex
+	tenure *tenure                            // nil while this replica holds no lease
+	living map[string]bool                    // replicas seen last
+	live   map[string]nf.Operation            // operations that run here, as last written
+	owned  map[string]context.CancelCauseFunc // operations that this replica deals with, and what stops those that run
 }
 
 // New returns an engine on a store. It does nothing until Run.
@@ -107,84 +157,17 @@ func New(cfg Config) (*Engine, error) {
 		changes:    store.NewTable[[]nf.Change](cfg.KV, "changes/", "changes of operation"),
 		names:      store.NewTable[reservation](cfg.KV, "names/", "instance name"),
 		namespaces: store.NewTable[tenancy](cfg.KV, "namespaces/", "namespace"),
+		claims:     store.NewTable[claim](cfg.KV, "claims/", "claim on operation"),
+		replicas:   store.NewTable[replica](cfg.KV, "replicas/", "replica"),
+		requests:   store.NewTable[request](cfg.KV, "requests/", "request"),
 		blobs:      store.NewBlobs(cfg.KV),
-		queue:      newQueue(),
+		queue:      newQueue(cfg.Workers),
 		feed:       newFeed(),
+		poked:      make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
-		running:    map[string]context.CancelCauseFunc{},
+		owned:      map[string]context.CancelCauseFunc{},
+		live:       map[string]nf.Operation{},
 	}, nil
-}
-
-// Recover puts the operations that a former process left unfinished back into
-// the queue, and clears what requests left behind that were never accepted. It
-// must return before the first request is taken.
-func (e *Engine) Recover(ctx context.Context) error {
-	known := map[string]bool{}
-	for in, err := range e.instances.All(ctx, "") {
-		if err != nil {
-			return fmt.Errorf("cannot recover instances: %w", err)
-		}
-		known[in.ID] = true
-		if err := e.unbind(ctx, in); err != nil {
-			return fmt.Errorf("cannot recover VNF instance %s: %w", in.ID, err)
-		}
-	}
-	for op, err := range e.operations.All(ctx, "") {
-		if err != nil {
-			return fmt.Errorf("cannot recover operations: %w", err)
-		}
-		if !op.State.Final() {
-			e.cfg.Logger.InfoContext(ctx, "operation resumes", "operation", op.ID, "verb", op.Verb, "instance", op.Instance)
-			known[op.Instance] = true
-			e.queue.push(op.ID)
-		}
-	}
-	return e.sweepNames(ctx, known)
-}
-
-// unbind frees an instance from an operation that will never finish it: one
-// that was given up while a late write of the store still bound the instance.
-func (e *Engine) unbind(ctx context.Context, in nf.Instance) error {
-	if in.Operation == "" {
-		return nil
-	}
-	op, err := e.operations.Get(ctx, in.Operation)
-	if err == nil && !op.State.Final() || err != nil && nf.KindOf(err) != nf.NotFound {
-		return err
-	}
-	_, err = e.instances.Update(ctx, in.ID, func(now *nf.Instance) error {
-		now.Message = "operation " + now.Operation + " was given up"
-		now.Operation, now.State, now.Updated = "", nf.Broken, e.now()
-		return nil
-	})
-	return err
-}
-
-// Run carries out operations until the context ends. Then it starts no more,
-// gives those that run Config.Drain to finish, stops the rest where they are,
-// and returns; a later process resumes them. It is called once.
-func (e *Engine) Run(ctx context.Context) error {
-	defer close(e.stopped)
-	// Operations outlive ctx by the drain time, and no longer.
-	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	var workers errgroup.Group
-	for range e.cfg.Workers {
-		workers.Go(func() error {
-			for {
-				id, err := e.queue.next(ctx)
-				if err != nil {
-					return nil //nolint:nilerr // the context's end is how Run is told to stop
-				}
-				e.carry(work, id)
-			}
-		})
-	}
-	workers.Go(func() error { e.retain(ctx); return nil })
-	<-ctx.Done()
-	timer := time.AfterFunc(e.cfg.Drain, func() { stop(errShutdown) })
-	defer timer.Stop()
-	return workers.Wait()
 }
 
 // errShutdown is the cause with which Run ends the operations that outlast the

@@ -146,7 +146,7 @@ func TestRefusedRequestsRecordNothing(t *testing.T) {
 		kind   nf.Kind
 		field  string
 	}{
-		"UnknownRegion":   {reason: "the region must be registered", edit: func(r *nf.InstantiateRequest) { r.Region = "west" }, kind: nf.NotFound, field: "cloud_region_id"},
+		"UnknownRegion":   {reason: "the region must be registered", edit: func(r *nf.InstantiateRequest) { r.Region = "nowhere" }, kind: nf.NotFound, field: "cloud_region_id"},
 		"BadNamespace":    {reason: "the namespace must be a DNS label", edit: func(r *nf.InstantiateRequest) { r.Namespace = "A_b" }, kind: nf.Invalid, field: "namespace"},
 		"BadTimeout":      {reason: "a negative timeout means nothing", edit: func(r *nf.InstantiateRequest) { r.Timeout = -1 }, kind: nf.Invalid, field: "timeout"},
 		"SameObjectTwice": {reason: "a package must not have one object twice", edit: func(r *nf.InstantiateRequest) { r.Package = "db_db" }, kind: nf.Invalid},
@@ -220,7 +220,7 @@ func TestNamesAreUniqueInANamespace(t *testing.T) {
 		if other := e.up(t, "b", func(r *nf.InstantiateRequest) { r.Name = "fw"; r.Namespace = "other" }); other.State != nf.Succeeded {
 			t.Errorf("the name in another namespace: %+v", other.Failure)
 		}
-		gone, err := e.Terminate(t.Context(), op.Instance, nf.Options{})
+		gone, err := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestOneChangeAtATime(t *testing.T) {
 		}
 		synctest.Wait()
 		_, upgrade := e.Upgrade(t.Context(), op.Instance, change("db", "xl"))
-		_, terminate := e.Terminate(t.Context(), op.Instance, nf.Options{})
+		_, terminate := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
 		for verb, err := range map[string]error{"upgrade": upgrade, "terminate": terminate} {
 			if nf.KindOf(err) != nf.Busy || nf.OperationOf(err) != op.ID {
 				t.Errorf("%s while instantiate runs: %v", verb, err)

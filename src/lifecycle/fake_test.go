@@ -28,6 +28,7 @@ type fakeCluster struct {
 	applyErr    map[string]error  // by object name
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
+	fixed       map[string]bool   // by object name: its fields cannot be changed
 	preflight   error
 	diff        []nf.Field        // of every object
 	unreachable error             // returned by everything
@@ -50,7 +51,7 @@ var _ lifecycle.Cluster = (*fakeCluster)(nil)
 func newFakeCluster() *fakeCluster {
 	return &fakeCluster{
 		changed: make(chan struct{}), objects: map[string]*fakeObject{}, namespaces: map[string]bool{},
-		applyErr: map[string]error{}, status: map[string]health{}, finalizer: map[string]bool{},
+		applyErr: map[string]error{}, status: map[string]health{}, finalizer: map[string]bool{}, fixed: map[string]bool{},
 	}
 }
 
@@ -108,6 +109,9 @@ func (c *fakeCluster) Diff(ctx context.Context, _ string, objects []*unstructure
 	defer leave()
 	var out []nf.Change
 	for _, obj := range objects {
+		if err := c.immutable(obj); err != nil {
+			return nil, err
+		}
 		out = append(out, nf.Change{Ref: refOf(obj), Action: c.action(obj), Fields: slices.Clone(c.diff)})
 	}
 	return out, nil
@@ -137,10 +141,23 @@ func (c *fakeCluster) Apply(ctx context.Context, owner string, objects []*unstru
 			return out, err
 		}
 		ref := refOf(obj)
+		if err := c.immutable(obj); err != nil {
+			return out, err
+		}
 		out = append(out, nf.Change{Ref: ref, Action: c.action(obj)})
 		c.objects[ref.Key()] = &fakeObject{owner: owner, object: obj.DeepCopy()}
 	}
 	return out, nil
+}
+
+// immutable refuses to change an object whose fields cannot be changed.
+func (c *fakeCluster) immutable(obj *unstructured.Unstructured) error {
+	ref := refOf(obj)
+	if !c.fixed[ref.Name] || c.action(obj) != nf.Configured {
+		return nil
+	}
+	return &nf.Error{Kind: nf.Conflict, Op: "apply", Subject: ref.String(), Reason: "immutable",
+		Err: nf.Violations{{Field: ref.Kind + " " + ref.Name + ": data", Message: "field is immutable"}}}
 }
 
 func names(objects []*unstructured.Unstructured) string {
@@ -175,6 +192,26 @@ func (c *fakeCluster) Delete(ctx context.Context, owner string, refs []nf.Ref) (
 			live.deleting = true
 		default:
 			delete(c.objects, ref.Key())
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, "orphan")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []nf.Change
+	for _, ref := range refs {
+		change := nf.Change{Ref: ref, Action: nf.Unchanged}
+		if live, ok := c.objects[ref.Key()]; ok {
+			change.Action = nf.Kept
+			if live.owner == owner {
+				change.Action, live.owner = nf.Orphaned, ""
+			}
 		}
 		out = append(out, change)
 	}
@@ -246,8 +283,12 @@ func (c *fakeCluster) Watch(ctx context.Context, _ string, targets []nf.Change) 
 			for i, target := range targets {
 				seen[i] = c.health(target.Ref)
 			}
-			changed := c.changed
+			changed, away := c.changed, c.unreachable
 			c.mu.Unlock()
+			if away != nil {
+				yield(nf.Health{}, nf.E(nf.Unreachable, "watch", "the region", away))
+				return
+			}
 			for _, h := range seen {
 				if !yield(h, nil) {
 					return
@@ -275,6 +316,21 @@ func (c *fakeCluster) refuse(name string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.applyErr[name] = err
+}
+
+// leave makes the region answer nothing until it is called with nil.
+func (c *fakeCluster) leave(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unreachable = cause
+	c.touch()
+}
+
+// fix says that an object's fields cannot be changed from now on.
+func (c *fakeCluster) fix(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fixed[name] = true
 }
 
 // lose takes an object away, as somebody else would.

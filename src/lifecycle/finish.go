@@ -16,7 +16,11 @@ func (r *run) hold(ctx context.Context) error {
 	if err := r.revisions.Put(ctx, revisionKey(rev.Instance, rev.Number), rev); err != nil {
 		return recordError(err)
 	}
-	if err := r.cfg.Catalog.Hold(ctx, rev.Instance, r.op.Region, rev.Package); err != nil {
+	err := r.cfg.Catalog.Hold(ctx, nf.Holding{Instance: rev.Instance, Region: r.op.Region, Package: rev.Package})
+	if rev.Restores > 0 {
+		err = unlessGone(err) // the plan is kept: whether its package is, too, does not matter
+	}
+	if err != nil {
 		return recordError(err)
 	}
 	return r.enterNamespace(ctx)
@@ -31,6 +35,9 @@ func (r *run) finish(ctx context.Context) error {
 	if err := r.releasePackages(ctx, rev.Package); err != nil {
 		return err
 	}
+	if err := r.forgetFailed(ctx, rev.Number); err != nil {
+		return err
+	}
 	if err := r.unlock(ctx, func(in *nf.Instance) {
 		describe(in, rev)
 		in.Revision, in.Inventory = rev.Number, itemsOf(r.plan)
@@ -40,6 +47,29 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if err := r.trim(ctx, rev.Number); err != nil {
 		r.log.WarnContext(ctx, "old revisions are left for the next change to forget", "error", err)
+	}
+	return nil
+}
+
+// forgetFailed removes the revisions that failed and were kept since the one in
+// force: now there is nothing left to try again, and nobody wants to go back to
+// what never worked.
+func (r *run) forgetFailed(ctx context.Context, newest int) error {
+	in, err := r.instances.Get(ctx, r.op.Instance)
+	if err != nil {
+		return recordError(err)
+	}
+	revisions, err := r.revisions.List(ctx, in.ID+"/")
+	if err != nil {
+		return recordError(err)
+	}
+	for _, rev := range revisions {
+		if rev.Number <= in.Revision || rev.Number >= newest {
+			continue
+		}
+		if err := r.dropRevision(ctx, rev); err != nil {
+			return recordError(err)
+		}
 	}
 	return nil
 }
@@ -68,11 +98,14 @@ func (r *run) finishUndo(ctx context.Context) error {
 // unlock edits the instance and lets the next operation have it, once.
 func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
 	_, err := r.instances.Update(ctx, r.op.Instance, func(in *nf.Instance) error {
-		if in.Operation != r.op.ID {
+		switch {
+		case in.Operation != r.op.ID:
 			return nil // this step is being repeated
+		case in.Claim != r.job.token:
+			return errTaken
 		}
 		edit(in)
-		in.Operation, in.Updated = "", r.now()
+		in.Operation, in.Claim, in.Updated = "", "", r.now()
 		return nil
 	})
 	return recordError(err)
@@ -80,14 +113,15 @@ func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
 
 // releasePackages lets go of every package that the instance has held, but one.
 func (r *run) releasePackages(ctx context.Context, except string) error {
-	for rev, err := range r.revisions.All(ctx, r.op.Instance+"/") {
-		if err != nil {
-			return recordError(err)
-		}
+	revisions, err := r.revisions.List(ctx, r.op.Instance+"/")
+	if err != nil {
+		return recordError(err)
+	}
+	for _, rev := range revisions {
 		if rev.Package == except {
 			continue
 		}
-		if err := r.cfg.Catalog.ReleasePackage(ctx, r.op.Instance, rev.Package); err != nil {
+		if err := r.cfg.Catalog.Release(ctx, nf.Holding{Instance: r.op.Instance, Package: rev.Package}); err != nil {
 			return recordError(err)
 		}
 	}
@@ -96,11 +130,13 @@ func (r *run) releasePackages(ctx context.Context, except string) error {
 
 // trim forgets the revisions that are too old to be kept.
 func (r *run) trim(ctx context.Context, newest int) error {
-	for rev, err := range r.revisions.All(ctx, r.op.Instance+"/") {
-		if err != nil {
-			return recordError(err)
-		}
-		if rev.Number > newest-r.cfg.Revisions {
+	// Collected first: a store need not bear being changed while it is listed.
+	revisions, err := r.revisions.List(ctx, r.op.Instance+"/")
+	if err != nil {
+		return recordError(err)
+	}
+	for _, rev := range revisions[:max(0, len(revisions)-r.cfg.Revisions)] {
+		if rev.Number >= newest {
 			return nil
 		}
 		if err := r.dropRevision(ctx, rev); err != nil {
@@ -110,11 +146,11 @@ func (r *run) trim(ctx context.Context, newest int) error {
 	return nil
 }
 
-func (r *run) dropRevision(ctx context.Context, rev nf.Revision) error {
-	if err := r.dropPlan(ctx, rev); err != nil {
+func (e *Engine) dropRevision(ctx context.Context, rev nf.Revision) error {
+	if err := e.dropPlan(ctx, rev); err != nil {
 		return err
 	}
-	return unlessGone(r.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
+	return unlessGone(e.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
 }
 
 // forget removes the instance's records; its own comes last, because the others
@@ -127,17 +163,17 @@ func (r *run) forget(ctx context.Context) error {
 	if err := r.releasePackages(ctx, ""); err != nil {
 		return err
 	}
-	for rev, err := range r.revisions.All(ctx, in.ID+"/") {
-		if err != nil {
-			return recordError(err)
-		}
+	revisions, err := r.revisions.List(ctx, in.ID+"/")
+	if err != nil {
+		return recordError(err)
+	}
+	for _, rev := range revisions {
 		if err := r.dropRevision(ctx, rev); err != nil {
 			return recordError(err)
 		}
 	}
 	err = errors.Join(
-		r.cfg.Catalog.ReleasePackage(ctx, in.ID, in.Package),
-		r.cfg.Catalog.ReleaseRegion(ctx, in.ID, in.Region),
+		r.cfg.Catalog.Release(ctx, nf.Holding{Instance: in.ID, Region: in.Region, Package: in.Package}),
 		r.dropPlan(ctx, r.op.Target),
 		r.releaseName(ctx, in),
 	)

@@ -51,10 +51,11 @@ func itemOf(stage int, obj *unstructured.Unstructured) nf.Item {
 // jobKind is the only kind that goes by itself.
 var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// passed reads the absence of an object that goes by itself as what it is.
+// passed reads the absence of an object that goes by itself, and its going, as
+// what they are.
 func passed(h nf.Health) nf.Health {
-	if h.Status == nf.Absent {
-		h.Status, h.Message = nf.Current, "it is done, and gone by itself"
+	if h.Status == nf.Absent || h.Status == nf.StatusDeleting {
+		h.Status, h.Message = nf.Current, "it is done, and goes by itself"
 	}
 	return h
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -23,7 +24,8 @@ func (t target) reservation() reservation {
 	return reservation{Region: t.region, Namespace: t.namespace, Name: t.name, Instance: t.id}
 }
 
-// nameFree returns nf.Exists when another instance has the target's name.
+// nameFree returns nf.Exists when another instance has the target's name, and
+// nf.Busy while the one that has it is about to come or to go.
 func (e *Engine) nameFree(ctx context.Context, t target) error {
 	if t.name == "" {
 		return nil
@@ -32,31 +34,29 @@ func (e *Engine) nameFree(ctx context.Context, t target) error {
 	if err != nil {
 		return unlessGone(err)
 	}
+	switch _, err := e.instances.Get(ctx, holder.Instance); {
+	case nf.KindOf(err) == nf.NotFound:
+		return &nf.Error{Kind: nf.Busy, Op: "instantiate", Subject: "VNF instance " + t.name, After: time.Second,
+			Err: errors.New("another request for an instance of that name is under way")}
+	case err != nil:
+		return err
+	}
 	return nf.E(nf.Exists, "instantiate", "VNF instance "+t.name, nf.Violations{{
 		Field:   "vnf_instance_name",
 		Message: fmt.Sprintf("%q is the name of VNF instance %s in namespace %s of cloud region %s", t.name, holder.Instance, t.namespace, t.region),
 	}})
 }
 
-// reserveName takes the target's name, if it has one, and returns what gives it
-// back; nf.Exists when another instance has it.
-func (e *Engine) reserveName(ctx context.Context, t target) (release func(), err error) {
+// reserveName takes the target's name, if it has one; it fails as nameFree does.
+func (e *Engine) reserveName(ctx context.Context, t target) error {
 	if t.name == "" {
-		return func() {}, nil
+		return nil
 	}
-	key := t.reservation().key()
-	err = e.names.Insert(ctx, key, t.reservation())
+	err := e.names.Insert(ctx, t.reservation().key(), t.reservation())
 	if nf.KindOf(err) == nf.Exists {
-		return nil, cmp.Or(e.nameFree(ctx, t), err)
+		return cmp.Or(e.nameFree(ctx, t), err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		if err := e.names.Delete(ctx, key); err != nil {
-			e.cfg.Logger.WarnContext(ctx, "an instance name stays reserved until the next start", "name", key, "error", err)
-		}
-	}, nil
+	return err
 }
 
 var errAnothers = errors.New("another instance has the name by now")
@@ -69,7 +69,7 @@ func (e *Engine) releaseNameOf(ctx context.Context, op nf.Operation) error {
 			return err
 		}
 		if n.Instance == op.Instance {
-			return unlessGone(e.names.Delete(ctx, n.key()))
+			return e.releaseName(ctx, nf.Instance{ID: n.Instance, Name: n.Name, Region: n.Region, Namespace: n.Namespace})
 		}
 	}
 	return nil
@@ -90,20 +90,4 @@ func (e *Engine) releaseName(ctx context.Context, in nf.Instance) error {
 		return nil
 	}
 	return unlessGone(err)
-}
-
-// sweepNames gives back the names of instances that do not exist: their
-// requests died before they were accepted.
-func (e *Engine) sweepNames(ctx context.Context, known map[string]bool) error {
-	names, err := e.names.List(ctx, "")
-	if err != nil {
-		return fmt.Errorf("cannot recover names: %w", err)
-	}
-	var errs []error
-	for _, n := range names {
-		if !known[n.Instance] {
-			errs = append(errs, unlessGone(e.names.Delete(ctx, n.key())))
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 // use count: the last one to leave removes the namespace, if the service made
 // it.
 type tenancy struct {
+	Key      string   `json:"key,omitempty"` // region/namespace; empty in records of former releases
 	Users    []string `json:"users"`
 	Removing string   `json:"removing,omitempty"` // the instance that is removing the namespace
 }
@@ -44,7 +45,7 @@ func (r *run) enterNamespace(ctx context.Context) error {
 // instance is removing it.
 func (r *run) join(ctx context.Context) error {
 	key, instance := r.tenancyKey(), r.op.Instance
-	err := r.namespaces.Insert(ctx, key, tenancy{Users: []string{instance}})
+	err := r.namespaces.Insert(ctx, key, tenancy{Key: key, Users: []string{instance}})
 	if nf.KindOf(err) != nf.Exists {
 		return recordError(err)
 	}
@@ -52,7 +53,7 @@ func (r *run) join(ctx context.Context) error {
 		if t.Removing != "" && t.Removing != instance {
 			return nf.E(nf.Busy, "use", "namespace "+r.op.Namespace, fmt.Errorf("VNF instance %s is removing it", t.Removing))
 		}
-		t.Users = nf.Hold(t.Users, instance)
+		t.Key, t.Users = key, nf.Hold(t.Users, instance)
 		return nil
 	})
 	if nf.KindOf(err) == nf.NotFound {

@@ -16,6 +16,7 @@ import (
 // target is what an instance shall become.
 type target struct {
 	id, name          string
+	project           string
 	region, namespace string
 	spec              nf.Spec
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -17,6 +19,23 @@ func (e *Engine) Instance(ctx context.Context, id string) (nf.Instance, error) {
 // Instances returns every instance, ordered by id.
 func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
 	return e.instances.List(ctx, "")
+}
+
+// Revisions returns the revisions of an instance that are kept, ascending.
+func (e *Engine) Revisions(ctx context.Context, id string) ([]nf.Revision, error) {
+	if _, err := e.instances.Get(ctx, id); err != nil {
+		return nil, err
+	}
+	return e.revisions.List(ctx, id+"/")
+}
+
+// Revision returns one revision of an instance; nf.NotFound when it is not kept.
+func (e *Engine) Revision(ctx context.Context, id string, number int) (nf.Revision, error) {
+	rev, err := e.revisions.Get(ctx, revisionKey(id, number))
+	if nf.KindOf(err) == nf.NotFound {
+		err = nf.E(nf.NotFound, "get", fmt.Sprintf("revision %d of VNF instance %s", number, id), nil)
+	}
+	return rev, err
 }
 
 // Operation returns one operation.
@@ -41,36 +60,64 @@ func (e *Engine) Changes(ctx context.Context, id string) ([]nf.Change, error) {
 	return slices.Concat(steps...), nil
 }
 
+// followPause is how often an operation is looked at that another replica runs.
+const followPause = time.Second
+
 // Follow yields the operation as it is, and again whenever it changes, until it
 // is final, the loop stops, the context ends (which is not an error), or Run
-// has returned. The caller's context has no part in the operation itself.
+// has returned. What another replica does is seen within a second. The caller's
+// context has no part in the operation itself.
 func (e *Engine) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error] {
 	return func(yield func(nf.Operation, error) bool) {
 		leave := e.feed.follow(id)
 		defer leave()
 		// Listening began first: what is published after this read is not lost.
-		op, err := e.operations.Get(ctx, id)
-		if err != nil {
-			yield(nf.Operation{}, err)
-			return
-		}
+		told := nf.Operation{}
+		op, outdated, err := e.latest(ctx, id, true)
 		for {
-			latest, published, outdated := e.feed.latest(id)
-			if published && !op.State.Final() {
-				op = latest
-			}
-			if !yield(op, nil) || op.State.Final() {
+			if err != nil {
+				if ctx.Err() == nil || told.ID == "" {
+					yield(nf.Operation{}, err)
+				}
 				return
 			}
-			select {
-			case <-ctx.Done():
+			if !reflect.DeepEqual(op, told) && !yield(op, nil) || op.State.Final() {
 				return
-			case <-e.stopped:
-				return
-			case <-outdated:
 			}
+			told = op
+			if !e.awaitChange(ctx, outdated) {
+				return
+			}
+			op, outdated, err = e.latest(ctx, id, !e.owns(id))
 		}
 	}
+}
+
+// latest returns an operation as it is, and a channel that closes when something
+// newer is published here. What is published here is enough where it runs here.
+func (e *Engine) latest(ctx context.Context, id string, read bool) (nf.Operation, <-chan struct{}, error) {
+	op, published, outdated := e.feed.latest(id)
+	if published && (op.State.Final() || !read) {
+		return op, outdated, nil
+	}
+	op, err := e.operations.Get(ctx, id)
+	return op, outdated, err
+}
+
+// awaitChange waits until something is published, or for a while; false when
+// nobody wants to know any more.
+func (e *Engine) awaitChange(ctx context.Context, outdated <-chan struct{}) bool {
+	timer := time.NewTimer(followPause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-e.stopped:
+		return false
+	case <-outdated:
+	case <-timer.C:
+	}
+	return true
 }
 
 // Health returns the present status of every object in an instance's inventory,

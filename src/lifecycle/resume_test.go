@@ -33,7 +33,7 @@ func TestResumeAtEveryCall(t *testing.T) {
 		},
 		"terminate": {
 			run: func(e *engine, t *testing.T, id string) (nf.Operation, error) {
-				return e.Terminate(t.Context(), id, nf.Options{})
+				return e.Terminate(t.Context(), id, nf.TerminateRequest{})
 			},
 			live: []string{},
 		},

@@ -67,5 +67,5 @@ func (e *Engine) forgetOperation(ctx context.Context, op nf.Operation) error {
 	if nf.KindOf(err) == nf.NotFound || err == nil && rev.Operation != op.ID {
 		err = e.dropPlan(ctx, op.Target) // no revision needs it
 	}
-	return errors.Join(err, unlessGone(e.operations.Delete(ctx, op.ID)))
+	return errors.Join(err, e.dropRequest(ctx, op), unlessGone(e.operations.Delete(ctx, op.ID)))
 }

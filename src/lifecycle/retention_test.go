@@ -22,7 +22,7 @@ func TestOldOperationsAreForgotten(t *testing.T) {
 		}
 		e.end(t, upgrade)
 		gone := e.up(t, "b")
-		terminate, err := e.Terminate(t.Context(), gone.Instance, nf.Options{})
+		terminate, err := e.Terminate(t.Context(), gone.Instance, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,12 +23,15 @@ func (r *run) apply(ctx context.Context, index int, last bool) error {
 		wanted[i], items[i] = obj.Object, itemOf(index, obj.Object)
 	}
 	if _, err := r.instances.Update(ctx, r.op.Instance, func(in *nf.Instance) error {
+		if in.Operation != r.op.ID || in.Claim != r.job.token {
+			return errTaken
+		}
 		in.Inventory = merge(in.Inventory, items)
 		return nil
 	}); err != nil {
 		return recordError(err)
 	}
-	changes, err := r.cluster.Apply(ctx, r.op.Instance, wanted)
+	changes, err := r.bring(ctx, index, wanted)
 	if kept := r.keepChanges(ctx, changes); err == nil {
 		err = kept
 	}
@@ -44,6 +47,55 @@ func (r *run) apply(ctx context.Context, index int, last bool) error {
 	})
 	return nil
 }
+
+// bring applies the objects of a stage. One that is refused because a field of
+// it cannot be changed is deleted and made again, if its package says that it
+// may be.
+func (r *run) bring(ctx context.Context, index int, wanted []*unstructured.Unstructured) ([]nf.Change, error) {
+	recreated := map[string]bool{}
+	for {
+		changes, err := r.cluster.Apply(ctx, r.op.Instance, wanted)
+		for i, c := range changes {
+			if recreated[c.Key()] {
+				changes[i].Action = nf.Recreated
+			}
+		}
+		ref, ok := replaceable(r.plan.Stages[index].Objects, err)
+		if !ok || recreated[ref.Key()] {
+			return changes, err
+		}
+		recreated[ref.Key()] = true
+		r.log.InfoContext(ctx, "object is made again, because a field cannot be changed", "object", ref.String())
+		gone, err := r.cluster.Delete(ctx, r.op.Instance, []nf.Ref{ref})
+		if err == nil {
+			err = r.await(ctx, wait{wanted: nf.Absent, targets: gone})
+		}
+		if err != nil {
+			return changes, err
+		}
+	}
+}
+
+// replaceable returns the object that an error refuses to change, if its package
+// lets it be made again.
+func replaceable(objects []render.Planned, err error) (nf.Ref, bool) {
+	if nf.ReasonOf(err) != reasonImmutable {
+		return nf.Ref{}, false
+	}
+	for _, v := range nf.ViolationsOf(err) {
+		object, _, _ := strings.Cut(v.Field, ": ")
+		for _, obj := range objects {
+			if ref := refOf(obj.Object); obj.Recreate && (object == ref.String() || object == ref.Kind+" "+ref.Name) {
+				return ref, true
+			}
+		}
+	}
+	return nf.Ref{}, false
+}
+
+// reasonImmutable is the reason of a Conflict with an object's own fields, which
+// the API server does not let change.
+const reasonImmutable = "immutable"
 
 // keepChanges records what the current step did to objects.
 func (r *run) keepChanges(ctx context.Context, changes []nf.Change) error {
@@ -99,6 +151,9 @@ func (r *run) await(ctx context.Context, w wait) error {
 	for _, target := range w.targets {
 		awaited[target.Key()] = nf.Health{Ref: target.Ref, Status: nf.Unknown}
 	}
+	// Whoever waits leaves his place to those who act.
+	r.queue.give(r.job.region)
+	defer r.queue.regain(r.job.region)
 	total, wanted, waiting := len(awaited), w.wanted, ""
 	for health, err := range r.cluster.Watch(ctx, r.op.Instance, w.targets) {
 		if err != nil {
@@ -180,4 +235,17 @@ func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
 		step.Objects, step.Changes = len(refs), len(changes)
 	})
 	return r.await(ctx, w)
+}
+
+// orphan lets go of objects and leaves them in place.
+func (r *run) orphan(ctx context.Context, refs []nf.Ref) error {
+	changes, err := r.cluster.Orphan(ctx, r.op.Instance, refs)
+	if kept := r.keepChanges(ctx, changes); err == nil {
+		err = kept
+	}
+	r.note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(refs), len(changes), len(changes)
+	})
+	return err
 }

@@ -15,12 +15,14 @@ import (
 type run struct {
 	*Engine
 
-	op      nf.Operation // as last written
-	cluster Cluster
-	plan    render.Plan // what the operation brings about; zero for terminate
-	log     *slog.Logger
-	secrets secrecy               // of the revision that it brings about, and of the one in force
-	pending []func(*nf.Operation) // edits that go into the next write
+	job      job
+	op       nf.Operation // as last written
+	cluster  Cluster
+	plan     render.Plan // what the operation brings about; zero for terminate
+	log      *slog.Logger
+	patience *time.Timer           // ends a patient operation at its deadline; nil for others
+	secrets  secrecy               // of the revision that it brings about, and of the one in force
+	pending  []func(*nf.Operation) // edits that go into the next write
 }
 
 // step is one part of an operation. It may be begun again after a crash at any
@@ -33,8 +35,11 @@ type step struct {
 var (
 	errCancelled = errors.New("it was cancelled")
 	errDeadline  = errors.New("its deadline has passed")
-	errUnheeded  = errors.New("its request was never accepted")
+	errUnheeded  = &nf.Error{Op: "accept", Subject: "the request", Reason: reasonUnheeded, Err: errors.New("it was never accepted")}
 )
+
+// reasonUnheeded marks what is left of a request that was never accepted.
+const reasonUnheeded = "unheeded"
 
 // unrecorded is a failure to write the operation's own record. Such an
 // operation has not failed: it must be tried again.
@@ -44,79 +49,6 @@ func (u unrecorded) Unwrap() error { return u.error }
 
 // retryPause is how long an operation rests whose record could not be written.
 const retryPause = 5 * time.Second
-
-// carry runs an operation to its end, or until the context ends.
-func (e *Engine) carry(ctx context.Context, id string) {
-	cancellable, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	e.mu.Lock()
-	e.running[id] = stop // before the record is read, so that no cancellation is missed
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		delete(e.running, id)
-		e.mu.Unlock()
-	}()
-	r := &run{Engine: e, log: e.cfg.Logger.With("operation", id)}
-	err := r.begin(ctx, id)
-	if err == nil {
-		err = r.proceed(ctx, cancellable)
-	}
-	switch u := (unrecorded{}); {
-	case errors.Is(err, errOver):
-	case errors.Is(context.Cause(ctx), errShutdown) && err != nil:
-		r.log.InfoContext(ctx, "operation interrupted, to be resumed")
-	case errors.As(err, &u):
-		r.log.ErrorContext(ctx, "operation cannot be recorded, to be tried again", "error", err)
-		time.AfterFunc(retryPause, func() { e.queue.push(id) })
-	case err != nil:
-		r.log.ErrorContext(ctx, "operation left unfinished", "error", err)
-	}
-}
-
-// errOver says that an operation has ended already.
-var errOver = errors.New("the operation is over")
-
-// begin reads the operation and marks it running.
-func (r *run) begin(ctx context.Context, id string) error {
-	op, err := r.operations.Update(ctx, id, func(op *nf.Operation) error {
-		if op.State.Final() {
-			return errOver
-		}
-		if op.Started.IsZero() {
-			op.Started = r.now()
-		}
-		return op.Move(nf.Running)
-	})
-	if nf.KindOf(err) == nf.NotFound {
-		return errOver // its request was not accepted, and said so
-	}
-	if err != nil {
-		return recordError(err)
-	}
-	r.op = op
-	r.log = r.log.With("verb", op.Verb, "instance", op.Instance)
-	r.feed.publish(op)
-	in, err := r.instances.Get(ctx, op.Instance)
-	switch {
-	case err != nil && nf.KindOf(err) != nf.NotFound:
-		return recordError(err)
-	case err == nil && in.Operation == op.ID:
-		r.secrets = secretsOf(op.Target, inForce(in))
-		return nil
-	case len(op.Steps) == 0:
-		// The process died between recording the operation and accepting it.
-		err = errors.Join(r.withdraw(ctx, op), r.conclude(ctx, errUnheeded))
-	default:
-		// It has let go of the instance, which may be another's by now: all
-		// that is left to do is to say so.
-		err = r.conclude(ctx, nil)
-	}
-	if err != nil {
-		return recordError(err)
-	}
-	return errOver
-}
 
 // proceed does the operation's steps and, when one fails, what the request
 // asked for in that case. Somebody who cancels the operation ends the second
@@ -147,7 +79,7 @@ func (r *run) proceed(ctx, cancellable context.Context) error {
 // unfinished reports whether the operation must be left as it is, to be resumed.
 func (r *run) unfinished(ctx context.Context, err error) bool {
 	u := unrecorded{}
-	return errors.As(err, &u) || err != nil && errors.Is(context.Cause(ctx), errShutdown)
+	return errors.As(err, &u) || errors.Is(err, errTaken) || err != nil && ctx.Err() != nil
 }
 
 // forward does the verb's steps before the deadline.
@@ -155,7 +87,7 @@ func (r *run) forward(ctx context.Context) error {
 	if r.op.Cancel {
 		return nf.E(nf.Cancelled, string(r.op.Verb), "VNF instance "+r.op.Instance, errCancelled)
 	}
-	ctx, cancel := context.WithDeadlineCause(ctx, r.op.Deadline, errDeadline)
+	ctx, cancel := r.limit(ctx, r.op.Deadline)
 	defer cancel()
 	steps, err := r.steps(ctx)
 	if err == nil {
@@ -167,7 +99,7 @@ func (r *run) forward(ctx context.Context) error {
 // backward undoes, within as much time as the operation had, whether or not it
 // was cancelled.
 func (r *run) backward(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.op.Deadline.Sub(r.op.Accepted), errDeadline)
+	ctx, cancel := r.limit(ctx, r.op.UndoBy)
 	defer cancel()
 	steps, err := r.undoSteps(ctx)
 	if err == nil {
@@ -187,9 +119,13 @@ func (r *run) explain(ctx context.Context, err error) error {
 	case errors.Is(cause, errCancelled):
 		return nf.E(nf.Cancelled, string(r.op.Verb), subject, errCancelled)
 	case errors.Is(cause, errDeadline) && nf.KindOf(err) != nf.Timeout:
-		// The text alone: as a cause, a store that did not answer any more
-		// would make this an operation to be tried again.
-		return nf.E(nf.Timeout, string(r.op.Verb), subject, fmt.Errorf("%w: %s", errDeadline, err.Error()))
+		// What it was at is known by its step; the error may speak of the store.
+		r.log.WarnContext(ctx, "the deadline has passed", "step", r.current(), "error", r.secrets.error(err))
+		if w := r.op.Waiting; w != nil {
+			return &nf.Error{Kind: nf.Timeout, Op: string(r.op.Verb), Subject: subject, Reason: w.Reason,
+				Err: fmt.Errorf("%w, while it waited for the cloud region: %s", errDeadline, w.For)}
+		}
+		return nf.E(nf.Timeout, string(r.op.Verb), subject, errDeadline)
 	}
 	return err
 }
@@ -205,11 +141,30 @@ func (r *run) execute(ctx context.Context, steps []step) error {
 		if err := r.enter(ctx, s.name); err != nil {
 			return err
 		}
-		if err := s.do(ctx); err != nil {
+		if err := r.perform(ctx, s); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// perform does one step, again and again while the region is away.
+func (r *run) perform(ctx context.Context, s step) error {
+	traced, end := r.cfg.Trace.Step(ctx, s.name)
+	for n := 0; ; n++ {
+		err := s.do(traced)
+		if !away(err) {
+			if err == nil {
+				err = r.arrived(ctx)
+			}
+			end(err)
+			return err
+		}
+		if err := r.wait(traced, n, err); err != nil {
+			end(err)
+			return err
+		}
+	}
 }
 
 func (r *run) done(name string) bool {
@@ -251,6 +206,9 @@ func (r *run) note(edit func(*nf.Operation)) { r.pending = append(r.pending, edi
 // save writes the operation, whatever was noted included.
 func (r *run) save(ctx context.Context, edit func(*nf.Operation)) error {
 	op, err := r.operations.Update(ctx, r.op.ID, func(op *nf.Operation) error {
+		if op.Claim != r.job.token {
+			return errTaken
+		}
 		for _, noted := range r.pending {
 			noted(op)
 		}
@@ -261,7 +219,7 @@ func (r *run) save(ctx context.Context, edit func(*nf.Operation)) error {
 		return recordError(err)
 	}
 	r.pending, r.op = nil, op
-	r.feed.publish(op)
+	r.tell(op)
 	return nil
 }
 
@@ -288,7 +246,10 @@ func (r *run) fail(ctx context.Context, cause error) error {
 		return err
 	}
 	return r.save(ctx, func(op *nf.Operation) {
-		op.Failure, op.Undoing = failure, undo
+		op.Failure, op.Undoing, op.Waiting = failure, undo, nil
+		if undo {
+			op.UndoBy = r.now().Add(op.Deadline.Sub(op.Accepted))
+		}
 	})
 }
 
@@ -300,7 +261,7 @@ func (r *run) conclude(ctx context.Context, cause error) error {
 		if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
 			op.Steps[n-1].Finished = now
 		}
-		op.Finished = now
+		op.Finished, op.Waiting = now, nil
 		if cause != nil && op.Failure == nil {
 			op.Failure = nf.FailureOf(r.current(), cause)
 		}
@@ -309,7 +270,7 @@ func (r *run) conclude(ctx context.Context, cause error) error {
 	if err != nil {
 		return err
 	}
-	r.cfg.Finished(r.op)
+	r.cfg.Meter.Finished(r.op)
 	r.log.InfoContext(ctx, "operation ended", "state", r.op.State, "seconds", r.op.Finished.Sub(r.op.Accepted).Seconds())
 	return nil
 }

@@ -3,11 +3,15 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,6 +50,7 @@ func (s *site) start(edit ...func(*lifecycle.Config)) *engine {
 		Open:    func(context.Context, string) (lifecycle.Cluster, error) { return s.cluster, nil },
 		NewID:   func() string { return fmt.Sprintf("id%04d", s.ids.Add(1)) },
 		Workers: 4,
+		Sole:    true,
 		Logger:  slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	for _, e := range edit {
@@ -55,7 +60,7 @@ func (s *site) start(edit ...func(*lifecycle.Config)) *engine {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := e.Recover(s.t.Context()); err != nil {
+	if err := e.Join(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -129,6 +134,9 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 			g.Objects = append(g.Objects, render.Object{File: "list", Line: n + 1, Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": bare}, "data": map[string]any{"size": size},
 			}}})
+			if kind == "again" {
+				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: string(render.RecreateIfNeeded)})
+			}
 		}
 		out.Groups = append(out.Groups, g)
 		previous = []string{g.Name}
@@ -136,14 +144,14 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 	return out, nil
 }
 
-// fakeCatalog knows the region east and every package.
+// fakeCatalog knows the regions east and west, and every package.
 type fakeCatalog struct {
 	mu   sync.Mutex
 	held map[string]bool
 }
 
 func (*fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
-	if id != "east" {
+	if id != "east" && id != "west" {
 		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 	}
 	return nf.Region{ID: id, Owner: "owner"}, nil
@@ -154,37 +162,59 @@ func (*fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.File
 	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id}, render.Files{"list": []byte(list)}, nil
 }
 
-func (c *fakeCatalog) Hold(_ context.Context, instance, region, pkg string) error {
+func (c *fakeCatalog) Hold(_ context.Context, h nf.Holding) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held[instance+" "+region], c.held[instance+" "+pkg] = true, true
+	for _, one := range parts(h) {
+		c.held[one] = true
+	}
 	return nil
 }
 
-func (c *fakeCatalog) ReleaseRegion(_ context.Context, instance, region string) error {
-	return c.release(instance + " " + region)
-}
-
-func (c *fakeCatalog) ReleasePackage(_ context.Context, instance, pkg string) error {
-	return c.release(instance + " " + pkg)
-}
-
-func (c *fakeCatalog) release(hold string) error {
+func (c *fakeCatalog) Release(_ context.Context, h nf.Holding) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.held, hold)
+	for _, one := range parts(h) {
+		delete(c.held, one)
+	}
 	return nil
+}
+
+func (c *fakeCatalog) Holdings(context.Context) iter.Seq2[nf.Holding, error] {
+	return func(yield func(nf.Holding, error) bool) {
+		c.mu.Lock()
+		held := slices.Collect(maps.Keys(c.held))
+		c.mu.Unlock()
+		for _, one := range held {
+			instance, what, _ := strings.Cut(one, " ")
+			if !yield(nf.Holding{Instance: instance, Package: what}, nil) { // which of the two it is makes no difference here
+				return
+			}
+		}
+	}
+}
+
+// parts returns the holds that one call may make, as text.
+func parts(h nf.Holding) []string {
+	var out []string
+	for _, what := range []string{h.Region, h.Package} {
+		if what != "" {
+			out = append(out, h.Instance+" "+what)
+		}
+	}
+	return out
 }
 
 // records returns the keys that the store holds besides the operations' own.
 func (s *site) records() []string {
 	s.t.Helper()
+	synctest.Wait() // an operation's entry in the list of work goes after its end is told
 	out := []string{}
 	for entry, err := range s.kv.List(s.t.Context(), "") {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if !strings.HasPrefix(entry.Key, "operations/") && !strings.HasPrefix(entry.Key, "changes/") {
+		if !strings.HasPrefix(entry.Key, "operations/") && !strings.HasPrefix(entry.Key, "changes/") && !strings.HasPrefix(entry.Key, "replicas/") {
 			out = append(out, entry.Key)
 		}
 	}

@@ -21,7 +21,7 @@ func (r *run) steps(ctx context.Context) ([]step, error) {
 		return nil, err
 	}
 	steps := append([]step{{"hold", r.hold}}, r.rollout("")...)
-	if r.op.Verb == nf.Upgrade {
+	if r.op.Verb != nf.Instantiate {
 		in, err := r.instances.Get(ctx, r.op.Instance)
 		if err != nil {
 			return nil, recordError(err)
@@ -96,12 +96,19 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 		return nil, recordError(err)
 	}
 	out := r.deletion(prefix+"delete", in.Inventory)
+	if r.op.Orphan {
+		refs := make([]nf.Ref, len(in.Inventory))
+		for i, it := range in.Inventory {
+			refs[i] = it.Ref
+		}
+		out = []step{{prefix + "orphan", func(ctx context.Context) error { return r.orphan(ctx, refs) }}}
+	}
 	return append(out, step{prefix + "leave namespace", r.leaveNamespace}, step{prefix + "forget", r.forget}), nil
 }
 
 // loadPlan reads a stored plan.
-func (r *run) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
-	encoded, err := r.blobs.ReadAll(ctx, digest)
+func (e *Engine) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
+	encoded, err := e.blobs.ReadAll(ctx, digest)
 	if err != nil {
 		return render.Plan{}, recordError(fmt.Errorf("cannot read the plan: %w", err))
 	}

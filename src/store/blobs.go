@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -13,8 +15,9 @@ import (
 )
 
 const (
-	blobPrefix  = "blobs/"
-	chunkPrefix = "chunks/"
+	blobPrefix   = "blobs/"
+	chunkPrefix  = "chunks/"
+	uploadPrefix = "uploads/"
 )
 
 // Blobs keeps content of any size in a KV, addressed by its digest:
@@ -23,11 +26,25 @@ const (
 // holds once. Whoever must not lose a blob holds it under a name of its own.
 //
 // The chunks of an upload have keys of their own until a manifest, written
-// last, names them. An upload that was cut by a crash leaves chunks that no
-// manifest names; Sweep removes them.
+// last, names them. Before the first is written, and before a manifest goes, a
+// record says that there are chunks which no manifest may name: what a crash
+// leaves behind is found by these records. Unfinished lists them.
 type Blobs struct {
 	kv        KV
 	manifests Table[manifest]
+	uploads   Table[unfinished]
+}
+
+// unfinished is the record of an upload while its chunks come or go.
+type unfinished struct {
+	ID     string `json:"id"`
+	Digest string `json:"digest,omitempty"` // of the blob that goes; empty while the chunks come
+}
+
+// Use is one user's hold on one blob.
+type Use struct {
+	User   string
+	Digest string
 }
 
 // manifest is the record of one blob, under its digest. Who removes it, removes
@@ -39,10 +56,10 @@ type manifest struct {
 	Users  []string `json:"users"`  // sorted, never empty
 }
 
-// NewBlobs returns the blobs that are kept in the KV, under the keys "blobs/"
-// and "chunks/".
+// NewBlobs returns the blobs that are kept in the KV, under the keys "blobs/",
+// "chunks/" and "uploads/".
 func NewBlobs(kv KV) Blobs {
-	return Blobs{kv: kv, manifests: NewTable[manifest](kv, blobPrefix, "blob")}
+	return Blobs{kv: kv, manifests: NewTable[manifest](kv, blobPrefix, "blob"), uploads: NewTable[unfinished](kv, uploadPrefix, "upload")}
 }
 
 // Put stores what r yields, held by the user, and returns its digest and size
@@ -52,9 +69,12 @@ func NewBlobs(kv KV) Blobs {
 // all the same, and putting it again is harmless.
 func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (digest string, size int64, err error) {
 	up := &upload{kv: b.kv, id: rand.Text()}
+	if err := b.uploads.Insert(ctx, up.id, unfinished{ID: up.id}); err != nil {
+		return "", 0, nf.E(nf.KindOf(err), "store", "a blob", err)
+	}
 	digest, err = up.write(ctx, r, limit)
 	if err != nil {
-		up.discard(ctx)
+		b.finish(ctx, up.id, up.discard(ctx))
 		return "", 0, err
 	}
 	m, err := b.register(ctx, digest, manifest{Size: up.size, Chunks: up.chunks, Upload: up.id, Users: []string{user}})
@@ -63,9 +83,22 @@ func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (
 		return "", 0, err
 	}
 	if m.Upload != up.id {
-		up.discard(ctx)
+		err = up.discard(ctx)
 	}
+	b.finish(ctx, up.id, err)
 	return digest, up.size, nil
+}
+
+// finish forgets an upload, unless some of its chunks could not be removed. It
+// does so even if the context has ended, because nobody else will soon; and for
+// the same reason a failure is not worth failing for.
+func (b Blobs) finish(ctx context.Context, id string, err error) {
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
+	defer cancel()
+	_ = b.uploads.Delete(ctx, id) // Unfinished will show it again
 }
 
 // register writes the manifest, or adds its users to the one that is there, and
@@ -101,19 +134,43 @@ func (b Blobs) hold(ctx context.Context, user, digest string) (manifest, error) 
 // user. That the user does not hold it, or that it does not exist, is no error:
 // releasing twice is releasing once.
 func (b Blobs) Release(ctx context.Context, user, digest string) error {
-	m, err := b.manifests.change(ctx, "release", digest, func(m *manifest) (bool, error) {
-		m.Users = nf.Release(m.Users, user)
-		return len(m.Users) == 0, nil
-	})
-	if nf.KindOf(err) == nf.NotFound {
+	announced := ""
+	m, err := b.release(ctx, user, digest, &announced)
+	if errors.Is(err, errLast) {
+		err = b.uploads.Put(ctx, announced, unfinished{ID: announced, Digest: digest})
+		if err == nil {
+			m, err = b.release(ctx, user, digest, &announced)
+		}
+	}
+	switch {
+	case nf.KindOf(err) == nf.NotFound:
 		return nil
-	}
-	if err != nil || len(m.Users) > 0 {
+	case err != nil:
 		return err
+	case len(m.Users) == 0:
+		up := &upload{kv: b.kv, id: m.Upload, chunks: m.Chunks}
+		b.finish(ctx, up.id, up.discard(ctx))
+	case announced != "":
+		b.finish(ctx, announced, nil) // another took hold of it in between
 	}
-	up := &upload{kv: b.kv, id: m.Upload, chunks: m.Chunks}
-	up.discard(ctx)
 	return nil
+}
+
+var errLast = errors.New("the blob has no user left")
+
+// release takes a user away from a manifest. The last one goes only when the
+// upload that the manifest names is announced to be on its way out; errLast asks
+// for that.
+func (b Blobs) release(ctx context.Context, user, digest string, announced *string) (manifest, error) {
+	return b.manifests.change(ctx, "release", digest, func(m *manifest) (bool, error) {
+		m.Users = nf.Release(m.Users, user)
+		last := len(m.Users) == 0
+		if last && *announced != m.Upload {
+			*announced = m.Upload
+			return false, errLast
+		}
+		return last, nil
+	})
 }
 
 // Open returns the content of a blob and its size in bytes, or nf.NotFound. The
@@ -161,32 +218,73 @@ func (b Blobs) ReadAll(ctx context.Context, digest string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Sweep removes the chunks that no manifest names, and returns how many they
-// were. It would take those of an upload that is going on, so it runs before
-// anything else uses the database, and never on one that others use too. It
-// reads everything that is kept as a chunk.
-func (b Blobs) Sweep(ctx context.Context) (removed int, err error) {
-	named := map[string]bool{}
+// Uses yields who holds which blob.
+func (b Blobs) Uses(ctx context.Context) iter.Seq2[Use, error] {
+	return func(yield func(Use, error) bool) {
+		for e, err := range b.kv.List(ctx, blobPrefix) {
+			var m manifest
+			if err == nil {
+				m, err = b.manifests.decode(e)
+			}
+			if err != nil {
+				yield(Use{}, fmt.Errorf("cannot list blobs: %w", err))
+				return
+			}
+			for _, user := range m.Users {
+				// A digest has no character that a key would need to escape.
+				if !yield(Use{User: user, Digest: strings.TrimPrefix(e.Key, blobPrefix)}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Unfinished returns the uploads whose chunks come or go at this moment, or were
+// left alone doing so.
+func (b Blobs) Unfinished(ctx context.Context) ([]string, error) {
+	var ids []string
+	for u, err := range b.uploads.All(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, u.ID)
+	}
+	return ids, nil
+}
+
+// Finish ends an upload that was left alone: its chunks stay if a manifest names
+// them, and go otherwise. It must not be called while somebody is at it.
+func (b Blobs) Finish(ctx context.Context, id string) error {
 	for m, err := range b.manifests.All(ctx, "") {
 		if err != nil {
-			return 0, err
+			return err
 		}
-		named[m.Upload] = true
+		if m.Upload == id {
+			return gone(b.uploads.Delete(ctx, id))
+		}
 	}
-	var orphans []string
-	for e, err := range b.kv.List(ctx, chunkPrefix) {
+	up := &upload{kv: b.kv, id: id}
+	// Whoever was at it wrote the first chunk first and removed it last.
+	for {
+		_, err := b.kv.Get(ctx, chunkKey(id, up.chunks))
+		if nf.KindOf(err) == nf.NotFound {
+			break
+		}
 		if err != nil {
-			return 0, fmt.Errorf("cannot list the chunks of blobs: %w", err)
+			return fmt.Errorf("cannot read a chunk of an unfinished upload: %w", err)
 		}
-		id, _, _ := strings.Cut(strings.TrimPrefix(e.Key, chunkPrefix), "/")
-		if !named[id] {
-			orphans = append(orphans, e.Key)
-		}
+		up.chunks++
 	}
-	for i, key := range orphans {
-		if err := b.kv.Delete(ctx, key, Any); err != nil {
-			return i, fmt.Errorf("cannot remove a chunk of an unfinished upload: %w", err)
-		}
+	if err := up.discard(ctx); err != nil {
+		return fmt.Errorf("cannot remove a chunk of an unfinished upload: %w", err)
 	}
-	return len(orphans), nil
+	return gone(b.uploads.Delete(ctx, id))
+}
+
+func gone(err error) error {
+	if nf.KindOf(err) == nf.NotFound {
+		return nil
+	}
+	return err
 }

@@ -59,16 +59,16 @@ func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest st
 	return digestOf(sum), nil
 }
 
-// discard removes the chunks. It does so even if the context has ended, because
-// nobody else will before the next Sweep; and for the same reason a failure is
-// not worth failing for.
-func (u *upload) discard(ctx context.Context) {
+// discard removes the chunks, the last first. It does so even if the context has
+// ended, because nobody else will soon.
+func (u *upload) discard(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	for n := range u.chunks {
+	for n := u.chunks - 1; n >= 0; n-- {
 		if err := u.discardChunk(ctx, n); err != nil && nf.KindOf(err) != nf.NotFound {
-			return
+			return err
 		}
 	}
+	return nil
 }
 
 func (u *upload) discardChunk(ctx context.Context, n int) error {

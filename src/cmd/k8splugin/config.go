@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,23 +18,46 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
-	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Config is the configuration of the service. Flags win over the environment,
 // the environment over the file, the file over the defaults.
 type Config struct {
-	Listen           string        `koanf:"listen"`
-	Data             string        `koanf:"data"`
-	Store            string        `koanf:"store"`
-	LogLevel         string        `koanf:"log-level"`
-	LogFormat        string        `koanf:"log-format"`
+	Listen    string `koanf:"listen"`
+	Data      string `koanf:"data"`
+	Store     string `koanf:"store"`
+	LogLevel  string `koanf:"log-level"`
+	LogFormat string `koanf:"log-format"`
+
 	Workers          int           `koanf:"workers"`
 	OperationTimeout time.Duration `koanf:"operation-timeout"`
 	SyncWait         time.Duration `koanf:"sync-wait"`
 	DrainTimeout     time.Duration `koanf:"drain-timeout"`
 	MaxPackage       int64         `koanf:"max-package"`
 	Retention        time.Duration `koanf:"retention"`
+	Lease            time.Duration `koanf:"lease"`
+	Replica          string        `koanf:"replica"`
+	PruneObjects     int           `koanf:"prune-objects"`
+	PruneShare       float64       `koanf:"prune-share"`
+
+	KeyFile string    `koanf:"key-file"`
+	Keys    nf.Secret `koanf:"-"` // from the environment alone: a flag is for everybody to see
+
+	AccessFile     string        `koanf:"access-file"`
+	InsecureNoAuth bool          `koanf:"insecure-no-auth"`
+	TLSCert        string        `koanf:"tls-cert"`
+	TLSKey         string        `koanf:"tls-key"`
+	TLSClientCA    string        `koanf:"tls-client-ca"`
+	Hosts          string        `koanf:"hosts"`
+	RateLimit      float64       `koanf:"rate-limit"`
+	ProtectMetrics bool          `koanf:"protect-metrics"`
+	AuditFile      string        `koanf:"audit-file"`
+	AuditRetention time.Duration `koanf:"audit-retention"`
+
+	OTLPEndpoint string  `koanf:"otlp-endpoint"`
+	OTLPInsecure bool    `koanf:"otlp-insecure"`
+	OTLPSample   float64 `koanf:"otlp-sample"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -45,15 +68,46 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.String("config", "", "YAML file with these settings, named as the flags are (env K8SPLUGIN_CONFIG)")
 	flags.String("listen", "127.0.0.1:9015", "address to serve on")
 	flags.String("data", defaultData(), "folder of the embedded database")
-	flags.String("store", "etcd", "database: etcd (embedded), etcd://host:port,… (an outside cluster) or memory (nothing is kept)")
+	flags.String("store", "etcd", "database: etcd (embedded), etcd://[user:password@]host:port,… (an outside cluster), mongodb://… or memory (nothing is kept)")
 	flags.String("log-level", "info", "debug, info, warn or error")
 	flags.String("log-format", "json", "json or text")
-	flags.Int("workers", 32, "operations that run at once")
+	flags.Int("workers", 32, "operations that act at once")
 	flags.Duration("operation-timeout", 15*time.Minute, "deadline of an operation whose request names none")
 	flags.Duration("sync-wait", 10*time.Minute, "longest time that a request waits for its operation before it is answered 202")
 	flags.Duration("drain-timeout", 20*time.Second, "how long running operations and requests may go on after SIGTERM")
 	flags.Duration("retention", 30*24*time.Hour, "how long operations are kept after their end")
+	flags.Duration("lease", 10*time.Second, "after which the others take a replica for dead that stands still")
+	flags.String("replica", defaultReplica(), "name of this replica in the audit log and in traces")
 	flags.Int64("max-package", 64<<20, "largest package, in bytes of its archive")
+	flags.Int("prune-objects", 10, "a change that deletes more objects than this must be confirmed")
+	flags.Float64("prune-share", 0.5, "so must one that deletes more than this part of an instance's objects")
+	flags.String("key-file", "", "file of the keys that the store is sealed with (default: the data folder's name with .keys behind it); env K8SPLUGIN_KEYS holds the keys themselves")
+	accessFlags(flags)
+}
+
+// accessFlags say who may come in, and what is told of it.
+func accessFlags(flags *pflag.FlagSet) {
+	flags.String("access-file", "", "YAML file that says who may do what; without it everybody on this machine may do everything")
+	flags.Bool("insecure-no-auth", false, "serve other machines without --access-file: whoever reaches the address may do everything")
+	flags.String("tls-cert", "", "certificate of the service, with its chain, in PEM; it is read again when it changes")
+	flags.String("tls-key", "", "the certificate's key")
+	flags.String("tls-client-ca", "", "authorities that vouch for clients' certificates")
+	flags.String("hosts", "", "names, with commas, that requests may be for beside loopback names, while nobody has to prove who he is")
+	flags.Float64("rate-limit", 0, "requests a second of one client, twice as many at once; 0: no limit")
+	flags.Bool("protect-metrics", false, "with --access-file, let only those read /metrics who may come in")
+	flags.String("audit-file", "", "file that every change and every refusal is written to, beside the store")
+	flags.Duration("audit-retention", 90*24*time.Hour, "how long the store keeps what is audited")
+	flags.String("otlp-endpoint", "", "OpenTelemetry collector that traces are sent to, by HTTP: host:port or a URL")
+	flags.Bool("otlp-insecure", false, "speak to the collector without TLS")
+	flags.Float64("otlp-sample", 1, "share of the requests that are traced")
+}
+
+func defaultReplica() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "k8splugin"
+	}
+	return name
 }
 
 func defaultData() string {
@@ -88,6 +142,7 @@ func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error
 		return cfg, cli.Usage(fmt.Errorf("cannot use the configuration: %w", err))
 	}
 	cfg.take(flags)
+	cfg.Keys = nf.Secret(getenv(envPrefix + "KEYS"))
 	if err := cfg.validate(); err != nil {
 		return cfg, cli.Usage(fmt.Errorf("cannot use the configuration: %w", err))
 	}
@@ -134,17 +189,30 @@ func loadEnvironment(k *koanf.Koanf, getenv func(string) string, flags *pflag.Fl
 
 // take copies the flags' values.
 func (c *Config) take(flags *pflag.FlagSet) {
-	c.Listen, _ = flags.GetString("listen")
-	c.Data, _ = flags.GetString("data")
-	c.Store, _ = flags.GetString("store")
-	c.LogLevel, _ = flags.GetString("log-level")
-	c.LogFormat, _ = flags.GetString("log-format")
+	for name, into := range map[string]*string{
+		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica": &c.Replica,
+		"key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
+		"hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
+	} {
+		*into, _ = flags.GetString(name)
+	}
+	for name, into := range map[string]*time.Duration{
+		"operation-timeout": &c.OperationTimeout, "sync-wait": &c.SyncWait, "drain-timeout": &c.DrainTimeout, "retention": &c.Retention,
+		"lease": &c.Lease, "audit-retention": &c.AuditRetention,
+	} {
+		*into, _ = flags.GetDuration(name)
+	}
+	for name, into := range map[string]*bool{
+		"insecure-no-auth": &c.InsecureNoAuth, "protect-metrics": &c.ProtectMetrics, "otlp-insecure": &c.OTLPInsecure,
+	} {
+		*into, _ = flags.GetBool(name)
+	}
+	for name, into := range map[string]*float64{"prune-share": &c.PruneShare, "rate-limit": &c.RateLimit, "otlp-sample": &c.OTLPSample} {
+		*into, _ = flags.GetFloat64(name)
+	}
 	c.Workers, _ = flags.GetInt("workers")
-	c.OperationTimeout, _ = flags.GetDuration("operation-timeout")
-	c.SyncWait, _ = flags.GetDuration("sync-wait")
-	c.DrainTimeout, _ = flags.GetDuration("drain-timeout")
+	c.PruneObjects, _ = flags.GetInt("prune-objects")
 	c.MaxPackage, _ = flags.GetInt64("max-package")
-	c.Retention, _ = flags.GetDuration("retention")
 }
 
 func (c *Config) validate() error {
@@ -156,7 +224,7 @@ func (c *Config) validate() error {
 		wrong("listen", "%q is not host:port", c.Listen)
 	}
 	if kind, location, outside := strings.Cut(c.Store, "://"); stores()[kind] == nil || outside && location == "" {
-		wrong("store", "%q is none of etcd, etcd://host:port,… and memory", masked(c.Store))
+		wrong("store", "%q is none of etcd, etcd://host:port,…, mongodb://… and memory", masked(c.Store))
 	}
 	if c.Data == "" && c.Store == "etcd" {
 		wrong("data", "the embedded database needs a folder")
@@ -166,6 +234,14 @@ func (c *Config) validate() error {
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		wrong("log-format", "%q is neither json nor text", c.LogFormat)
+	}
+	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
+}
+
+func (c *Config) validateLimits() []error {
+	var errs []error
+	wrong := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 	}
 	if c.Workers < 1 || c.Workers > 1024 {
 		wrong("workers", "%d is not between 1 and 1024", c.Workers)
@@ -178,51 +254,69 @@ func (c *Config) validate() error {
 	if c.Retention < time.Minute {
 		wrong("retention", "%s is less than a minute", c.Retention)
 	}
+	if c.Lease < time.Second || c.Lease > 5*time.Minute {
+		wrong("lease", "%s is not between 1s and 5m", c.Lease)
+	}
 	if c.MaxPackage < 1 || c.MaxPackage > 1<<30 {
 		wrong("max-package", "%d is not between 1 byte and 1 GiB", c.MaxPackage)
 	}
-	return errors.Join(errs...)
+	if c.AuditRetention < time.Minute {
+		wrong("audit-retention", "%s is less than a minute", c.AuditRetention)
+	}
+	if c.PruneObjects < 1 || c.PruneShare <= 0 || c.PruneShare > 1 {
+		wrong("prune-objects, prune-share", "%d is not above 0, or %g is not between 0 and 1", c.PruneObjects, c.PruneShare)
+	}
+	if c.RateLimit < 0 || c.OTLPSample < 0 || c.OTLPSample > 1 {
+		wrong("rate-limit, otlp-sample", "%g is below 0, or %g is not between 0 and 1", c.RateLimit, c.OTLPSample)
+	}
+	return errs
+}
+
+// validateAccess refuses to let everybody in who can reach the address, unless
+// that is asked for in so many words.
+func (c *Config) validateAccess() []error {
+	var errs []error
+	if c.AccessFile == "" && !c.InsecureNoAuth && !loopback(c.Listen) {
+		errs = append(errs, fmt.Errorf("listen: %s can be reached by other machines, and nobody would have to prove who he is: give --access-file, or --insecure-no-auth", c.Listen))
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		errs = append(errs, errors.New("tls-cert: it takes tls-key, and the other way round"))
+	}
+	if c.TLSClientCA != "" && c.TLSCert == "" {
+		errs = append(errs, errors.New("tls-client-ca: it takes tls-cert"))
+	}
+	return errs
+}
+
+// loopback reports whether an address is this machine's alone.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return true // what is wrong with it is told elsewhere
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// hosts returns the names that requests may be for.
+func (c Config) hosts() []string {
+	return strings.FieldsFunc(c.Hosts, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // LogValue shows the configuration with its secrets masked.
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("listen", c.Listen),
-		slog.String("data", c.Data),
-		slog.String("store", masked(c.Store)),
-		slog.String("log-level", c.LogLevel),
-		slog.String("log-format", c.LogFormat),
-		slog.Int("workers", c.Workers),
-		slog.Duration("operation-timeout", c.OperationTimeout),
-		slog.Duration("sync-wait", c.SyncWait),
-		slog.Duration("drain-timeout", c.DrainTimeout),
-		slog.Int64("max-package", c.MaxPackage),
-		slog.Duration("retention", c.Retention),
+		slog.String("listen", c.Listen), slog.String("data", c.Data), slog.String("store", masked(c.Store)),
+		slog.String("log-level", c.LogLevel), slog.String("log-format", c.LogFormat),
+		slog.Int("workers", c.Workers), slog.Duration("operation-timeout", c.OperationTimeout), slog.Duration("sync-wait", c.SyncWait),
+		slog.Duration("drain-timeout", c.DrainTimeout), slog.Int64("max-package", c.MaxPackage), slog.Duration("retention", c.Retention),
+		slog.Duration("lease", c.Lease), slog.String("replica", c.Replica),
+		slog.Int("prune-objects", c.PruneObjects), slog.Float64("prune-share", c.PruneShare),
+		slog.String("key-file", c.keyFile()), slog.Bool("keys-from-environment", len(c.Keys) > 0),
+		slog.String("access-file", c.AccessFile), slog.Bool("insecure-no-auth", c.InsecureNoAuth),
+		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("hosts", c.Hosts),
+		slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics),
+		slog.String("audit-file", c.AuditFile), slog.Duration("audit-retention", c.AuditRetention),
+		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample", c.OTLPSample),
 	)
-}
-
-// traced adds the id of the request, where there is one, to what is logged on
-// its behalf.
-type traced struct{ slog.Handler }
-
-func (h traced) Handle(ctx context.Context, rec slog.Record) error {
-	if id := northbound.RequestID(ctx); id != "" {
-		rec.AddAttrs(slog.String("request_id", id))
-	}
-	return h.Handler.Handle(ctx, rec)
-}
-
-func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
-
-func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
-
-// logger returns the service's log.
-func (c Config) logger(p process) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
-	opts := &slog.HandlerOptions{Level: level}
-	if c.LogFormat == "text" {
-		return slog.New(slog.NewTextHandler(p.stderr, opts))
-	}
-	return slog.New(slog.NewJSONHandler(p.stderr, opts))
 }

@@ -7,11 +7,13 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/mongo"
 )
 
 // renderers are the kinds of packages that this program understands.
@@ -26,6 +28,7 @@ type database struct {
 	store.KV
 
 	healthy func(context.Context) error
+	sole    bool // no other process can have it open
 }
 
 // opener opens one kind of store. The location is what follows "kind://" in the
@@ -36,19 +39,36 @@ type opener func(ctx context.Context, cfg Config, location string, log *slog.Log
 func stores() map[string]opener {
 	return map[string]opener{
 		"etcd": func(ctx context.Context, cfg Config, location string, log *slog.Logger) (database, error) {
-			opts := etcd.Config{Dir: cfg.Data, Logger: log}
+			opts := etcd.Config{Dir: cfg.Data}
 			if location != "" {
-				opts = etcd.Config{Endpoints: strings.Split(location, ","), Logger: log}
+				var err error
+				if opts, err = etcd.ParseLocation(location); err != nil {
+					return database{}, err
+				}
 			}
+			opts.Logger = log
 			kv, err := etcd.Open(ctx, opts)
 			if err != nil {
 				return database{}, err
 			}
-			return database{KV: kv, healthy: kv.Healthy}, nil
+			return database{KV: kv, healthy: kv.Healthy, sole: location == ""}, nil
 		},
+		"mongodb":     mongoOpener("mongodb://"),
+		"mongodb+srv": mongoOpener("mongodb+srv://"),
 		"memory": func(context.Context, Config, string, *slog.Logger) (database, error) {
-			return database{KV: memory.New(), healthy: func(context.Context) error { return nil }}, nil
+			return database{KV: memory.New(), healthy: func(context.Context) error { return nil }, sole: true}, nil
 		},
+	}
+}
+
+// mongoOpener opens a MongoDB by its own URI.
+func mongoOpener(scheme string) opener {
+	return func(ctx context.Context, _ Config, location string, log *slog.Logger) (database, error) {
+		kv, err := mongo.Open(ctx, mongo.Config{URI: nf.Secret(scheme + location), Logger: log})
+		if err != nil {
+			return database{}, err
+		}
+		return database{KV: kv, healthy: kv.Healthy}, nil
 	}
 }
 

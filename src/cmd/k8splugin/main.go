@@ -70,13 +70,24 @@ func (p process) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
-	root.AddCommand(serveCommand(p), demoCommand(p))
-	root.AddCommand(cli.Commands(cli.Env{
+	root.AddCommand(serveCommand(p), demoCommand(p), backupCommand(p), accessCommand(p))
+	commands := cli.Commands(cli.Env{
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
-		IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
+		InIsTerminal: p.terminal(p.stdin), IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
 		Getenv: p.getenv,
 		Lint:   lint,
-	})...)
+	})
+	// What a client may ask of keys and of the audit is the command line's, what
+	// is done to their files is the service's.
+	for _, c := range commands {
+		switch c.Name() {
+		case "keys":
+			c.AddCommand(keyCommands(p)...)
+		case "audit":
+			c.AddCommand(verifyCommand(p))
+		}
+	}
+	root.AddCommand(commands...)
 	return root
 }
 

@@ -34,7 +34,7 @@ func TestSensitiveValuesAreNotTold(t *testing.T) {
 	// A Job's template cannot be changed, and the API server says what it holds.
 	preview := p.do("PATCH", path+"?dry_run=true", patch)
 	refused := p.do("PATCH", path, patch)
-	if refused.status != http.StatusBadRequest || !strings.Contains(string(refused.body), "immutable") {
+	if refused.status != http.StatusConflict || !strings.Contains(string(refused.body), "immutable") {
 		t.Fatalf("the change was not refused: %d %s", refused.status, refused.body)
 	}
 	only := p.want(http.StatusOK, p.do("POST", "/v1/vnf_instances?dry_run=true", map[string]any{

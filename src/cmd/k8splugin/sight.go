@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry"
+)
+
+// sight is what one sees of the service: its log, its metrics, its traces.
+type sight struct {
+	log      *slog.Logger
+	registry *prometheus.Registry
+	metrics  *telemetry.Metrics
+	tracing  *telemetry.Tracing
+}
+
+func (c Config) sight(ctx context.Context, p process) (sight, error) {
+	s := sight{log: c.logger(p), registry: prometheus.NewRegistry()}
+	var err error
+	if s.metrics, err = telemetry.NewMetrics(s.registry, version); err != nil {
+		return s, err
+	}
+	s.tracing, err = telemetry.NewTracing(ctx, telemetry.Config{
+		Endpoint: c.OTLPEndpoint, Insecure: c.OTLPInsecure, Sample: c.OTLPSample, Version: version, Instance: c.Replica, Logger: s.log,
+	})
+	return s, err
+}
+
+// logger returns the service's log.
+func (c Config) logger(p process) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
+	opts := &slog.HandlerOptions{Level: level}
+	var out slog.Handler = slog.NewJSONHandler(p.stderr, opts)
+	if c.LogFormat == "text" {
+		out = slog.NewTextHandler(p.stderr, opts)
+	}
+	return slog.New(telemetry.Correlated(telemetry.Redacted(out), northbound.RequestID))
+}
+
+// pool returns the connections to regions, whose requests are traced and
+// counted.
+func (s sight) pool() *cluster.Pool {
+	return cluster.New(cluster.PoolConfig{
+		Logger: s.log, Wrap: s.tracing.Wrap,
+		Observe: func(c cluster.Call) {
+			code, _ := strconv.Atoi(c.Code) // 0 when there was no answer
+			s.metrics.RegionRequest(c.Region, c.Verb, code, c.Reason, c.Took)
+		},
+	})
+}
+
+// traceparent continues a request's trace in the operation that it begins.
+func (s sight) traceparent(r *http.Request) string { return telemetry.Traceparent(r.Context()) }
+
+// watch shows what is so at the moment.
+func (s sight) watch(ctx context.Context, parts *service, d doors, db *vault) error {
+	sources := telemetry.Sources{
+		Operations: parts.engine.Running, Queue: parts.engine.Queued, Replicas: parts.engine.Replicas,
+		Regions: parts.pool.States, Sealed: db.sealed,
+	}
+	if d.tls != nil {
+		sources.Certificate = func() time.Time { return d.tls.Expires(ctx) }
+	}
+	sources.Broken = func() map[string]int64 {
+		broken := map[string]int64{}
+		if d.rules != nil {
+			broken["rules"] = d.rules.Broken()
+		}
+		if d.tls != nil {
+			broken["certificate"] = d.tls.Broken()
+		}
+		return broken
+	}
+	return s.metrics.Watch(sources)
+}
+
+// close sends the last spans. That they are lost is no failure of the service.
+func (s sight) close(ctx context.Context) {
+	if err := s.tracing.Shutdown(context.WithoutCancel(ctx)); err != nil {
+		s.log.WarnContext(ctx, "the last traces are lost", "error", err)
+	}
+}

@@ -1,0 +1,398 @@
+package lifecycle_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+func TestBrake(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		from, to string
+		brake    lifecycle.Brake
+		asked    bool
+	}{
+		"Few":       {"a small change needs no confirmation", "a_b-c-d-e", "a_b-c-d", lifecycle.Brake{}, false},
+		"HalfOfTwo": {"a small instance may lose a part of what is little", "a-b", "a", lifecycle.Brake{}, false},
+		"Most":      {"more than half of the objects is worth a question", "a-b-c-d-e", "a-b", lifecycle.Brake{}, true},
+		"Many":      {"so is a number", "a-b-c-d-e-f", "a-b-c-d", lifecycle.Brake{Objects: 1, Share: 1}, true},
+		"Volume":    {"data are never deleted by the way", "a_PersistentVolumeClaim.data", "a", lifecycle.Brake{}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start(func(c *lifecycle.Config) { c.Brake = tc.brake })
+				first := e.up(t, tc.from)
+				synctest.Wait()
+				held := s.everything()
+				req := change(tc.to, "xl")
+				preview, perr := e.PreviewUpgrade(t.Context(), first.Instance, req)
+				op, err := e.Upgrade(t.Context(), first.Instance, req)
+				if asked := nf.ReasonOf(err) == "confirm"; asked != tc.asked || err != nil && !asked {
+					t.Fatalf("%s: asked %t, error %v", tc.reason, asked, err)
+				}
+				if perr != nil || preview.Confirm != nf.ConfirmOf(err) {
+					t.Errorf("%s: a dry run tells another confirmation: %q, error %v", tc.reason, preview.Confirm, perr)
+				}
+				if !tc.asked {
+					e.end(t, op)
+					return
+				}
+				if nf.KindOf(err) != nf.Conflict || len(nf.ViolationsOf(err)) == 0 {
+					t.Errorf("%s: the refusal does not say what would be deleted: %v", tc.reason, err)
+				}
+				if diff := cmp.Diff(held, s.everything()); diff != "" {
+					t.Errorf("%s: the refused request changed (-before +after):\n%s", tc.reason, diff)
+				}
+				req.Confirm = "sha256:of something else"
+				if _, err := e.Upgrade(t.Context(), first.Instance, req); nf.ReasonOf(err) != "confirm" {
+					t.Errorf("%s: another confirmation was taken: %v", tc.reason, err)
+				}
+				req.Confirm = preview.Confirm
+				if op, err = e.Upgrade(t.Context(), first.Instance, req); err != nil {
+					t.Fatalf("%s: the confirmed request: %v", tc.reason, err)
+				}
+				if op = e.end(t, op); op.State != nf.Succeeded {
+					t.Errorf("%s: %+v", tc.reason, op.Failure)
+				}
+			})
+		})
+	}
+}
+
+func TestRollback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start(func(c *lifecycle.Config) { c.Revisions = 3 })
+		id := e.up(t, "db_one").Instance
+		for _, pkg := range []string{"db_two", "db_three"} {
+			op, err := e.Upgrade(t.Context(), id, change(pkg, pkg))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+		}
+		steps := []struct {
+			to      int
+			kind    nf.Kind // of the refusal; Internal: none
+			live    []string
+			revised int
+		}{
+			{to: 0, live: []string{"db", "two"}, revised: 4}, // the one before
+			{to: 9, kind: nf.NotFound},
+			{to: 1, kind: nf.NotFound}, // the oldest is not kept any more
+			{to: 3, live: []string{"db", "three"}, revised: 5},
+		}
+		for _, step := range steps {
+			op, err := e.Rollback(t.Context(), id, nf.RollbackRequest{Revision: step.to})
+			if step.kind != nf.Internal {
+				if nf.KindOf(err) != step.kind {
+					t.Errorf("to %d: %v", step.to, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("to %d: %v", step.to, err)
+			}
+			if op = e.end(t, op); op.State != nf.Succeeded || op.Verb != nf.Rollback {
+				t.Fatalf("to %d: %s %s %+v", step.to, op.Verb, op.State, op.Failure)
+			}
+			if diff := cmp.Diff(step.live, s.cluster.live()); diff != "" {
+				t.Errorf("to %d: objects (-want +got):\n%s", step.to, diff)
+			}
+			in, _ := e.Instance(t.Context(), id)
+			if in.Revision != step.revised || in.Package != "db_"+step.live[1] {
+				t.Errorf("to %d: revision %d of %s", step.to, in.Revision, in.Package)
+			}
+		}
+		all, err := e.Revisions(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var numbers []int
+		for _, rev := range all {
+			numbers = append(numbers, rev.Number)
+		}
+		if diff := cmp.Diff([]int{3, 4, 5}, numbers); diff != "" {
+			t.Errorf("kept revisions (-want +got):\n%s", diff)
+		}
+		gone, err := e.Terminate(t.Context(), id, nf.TerminateRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, gone)
+		if left := s.records(); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
+// TestRollbackSkipsWhatFailed goes back past a change that failed and was kept:
+// it was never in force.
+func TestRollbackSkipsWhatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.cluster.status["bad"] = health{nf.StatusFailed, "ImagePullBackOff"}
+		e := s.start()
+		id := e.up(t, "db_one").Instance
+		for _, pkg := range []string{"db_bad", "db_two"} {
+			req := change(pkg, pkg)
+			req.OnFailure = nf.Keep
+			op, err := e.Upgrade(t.Context(), id, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+		}
+		op, err := e.Rollback(t.Context(), id, nf.RollbackRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op = e.end(t, op); op.State != nf.Succeeded {
+			t.Errorf("the rollback: %+v", op.Failure)
+		}
+		if diff := cmp.Diff([]string{"db", "one"}, s.cluster.live()); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestKeys repeats requests under keys, in turn and at once.
+func TestKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		request := func(client, key, digest string) (nf.Operation, error) {
+			return e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "a"},
+				Options: nf.Options{Key: nf.RequestKey{Client: client, Key: key, Digest: digest}}})
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		ids := map[string]bool{}
+		for range 10 {
+			wg.Go(func() {
+				for {
+					op, err := request("so", "k", "d")
+					if nf.KindOf(err) == nf.Busy {
+						<-time.After(nf.AfterOf(err))
+						continue
+					}
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					ids[op.ID] = true
+					mu.Unlock()
+					return
+				}
+			})
+		}
+		wg.Wait()
+		if len(ids) != 1 {
+			t.Errorf("ten requests under one key became %d operations", len(ids))
+		}
+		for id := range ids {
+			e.end(t, nf.Operation{ID: id}) // its objects are there
+		}
+		if all, _ := e.Instances(t.Context()); len(all) != 1 {
+			t.Errorf("and %d instances", len(all))
+		}
+		if _, err := request("so", "k", "another"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != "idempotency" {
+			t.Errorf("another request under the key: %v", err)
+		}
+		if _, err := request("cds", "k", "d"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) == "idempotency" {
+			t.Errorf("another client's key of the same name is his own, and his request meets the objects: %v", err)
+		}
+		// A request that is refused uses up no key.
+		wrong := nf.InstantiateRequest{Region: "nowhere", Spec: nf.Spec{Package: "z"}, Options: nf.Options{Key: nf.RequestKey{Key: "again", Digest: "d"}}}
+		if _, err := e.Instantiate(t.Context(), wrong); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("a wrong request: %v", err)
+		}
+		wrong.Region = "east"
+		if _, err := e.Instantiate(t.Context(), wrong); err != nil {
+			t.Errorf("the same, put right: %v", err)
+		}
+	})
+}
+
+// slowStore takes its time with every write.
+type slowStore struct{ store.KV }
+
+func (s slowStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	<-time.After(time.Millisecond)
+	return s.KV.Put(ctx, key, value, expected)
+}
+
+// TestTwinsOfOneName sends one request for a named instance many times, at every
+// moment of the first one's acceptance: none of them is told that the name is
+// taken, because it is taken for them.
+func TestTwinsOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.kv = slowStore{s.kv}
+		e := s.start()
+		req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "fw", Spec: nf.Spec{Package: "a"},
+			Options: nf.Options{Key: nf.RequestKey{Client: "so", Key: "k", Digest: "d"}}}
+		var wg sync.WaitGroup
+		for i := range 40 {
+			wg.Go(func() {
+				<-time.After(time.Duration(i) * time.Millisecond / 2)
+				if _, err := e.Instantiate(t.Context(), req); err != nil && nf.KindOf(err) != nf.Busy {
+					t.Errorf("the request, sent again %d half milliseconds later: %v", i, err)
+				}
+			})
+		}
+		wg.Wait()
+		other := req
+		other.Key = nf.RequestKey{}
+		if _, err := e.Instantiate(t.Context(), other); nf.KindOf(err) != nf.Exists {
+			t.Errorf("another request for an instance of that name: %v", err)
+		}
+	})
+}
+
+// heldStore holds writes of operations back until the gate is opened.
+type heldStore struct {
+	store.KV
+	gate chan struct{}
+}
+
+func (s heldStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	if strings.HasPrefix(key, "operations/") {
+		<-s.gate
+	}
+	return s.KV.Put(ctx, key, value, expected)
+}
+
+// TestTwinOfARequestToANewReplica sends a request to a replica that has just
+// joined, and then to one that has not seen that yet: the second does not take
+// the first for dead.
+func TestTwinOfARequestToANewReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		shared := func(c *lifecycle.Config) { c.Sole = false }
+		old := s.start(shared)
+		<-time.After(9 * time.Second) // it has looked who is there
+		gate := make(chan struct{})
+		s.kv = heldStore{s.kv, gate}
+		fresh := s.start(shared)
+		req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "a"},
+			Options: nf.Options{Key: nf.RequestKey{Client: "so", Key: "k", Digest: "d"}}}
+		var wg sync.WaitGroup
+		var first nf.Operation
+		wg.Go(func() {
+			var err error
+			if first, err = fresh.Instantiate(t.Context(), req); err != nil {
+				t.Errorf("the first: %v", err)
+			}
+		})
+		synctest.Wait()
+		if op, err := old.Instantiate(t.Context(), req); nf.KindOf(err) != nf.Busy || err == nil {
+			t.Errorf("the second, while the first is being accepted: %q, %v", op.ID, err)
+		}
+		close(gate)
+		wg.Wait()
+		if op, err := old.Instantiate(t.Context(), req); err != nil || op.ID != first.ID {
+			t.Errorf("the second, afterwards: %q, %v, want %q", op.ID, err, first.ID)
+		}
+	})
+}
+
+// TestRecreate changes a field that cannot be changed.
+func TestRecreate(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		pkg    string
+		state  nf.OperationState
+		calls  []string
+	}{
+		"Allowed":   {"its package lets it be made again", "db_again.web", nf.Succeeded, []string{"apply [web]", "delete [web]", "apply [web]"}},
+		"Forbidden": {"without a word of its package nothing is deleted", "db_web", nf.OperationFailed, []string{"apply [web]", "apply [web]"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start()
+				first := e.up(t, tc.pkg)
+				s.cluster.fix("web")
+				seen := len(s.cluster.asked("apply [web]", "delete"))
+				preview, err := e.PreviewUpgrade(t.Context(), first.Instance, change(tc.pkg, "xl"))
+				if told := slices.ContainsFunc(preview.Changes, func(c nf.Change) bool { return c.Action == nf.Recreated }); told != (tc.state == nf.Succeeded) || told == (err != nil) {
+					t.Errorf("%s: a dry run tells so: %t, error %v", tc.reason, told, err)
+				}
+				op, err := e.Upgrade(t.Context(), first.Instance, change(tc.pkg, "xl"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if op = e.end(t, op); op.State != tc.state {
+					t.Errorf("%s: %s %+v", tc.reason, op.State, op.Failure)
+				}
+				if diff := cmp.Diff(tc.calls, s.cluster.asked("apply [web]", "delete")[seen:]); diff != "" {
+					t.Errorf("%s: calls (-want +got):\n%s", tc.reason, diff)
+				}
+				changes, _ := e.Changes(t.Context(), op.ID)
+				recreated := 0
+				for _, c := range changes {
+					if c.Action == nf.Recreated {
+						recreated++
+					}
+				}
+				if (recreated == 1) != (tc.state == nf.Succeeded) {
+					t.Errorf("%s: the operation tells of %d", tc.reason, recreated)
+				}
+			})
+		})
+	}
+}
+
+// TestClean leaves behind what only a death can, and lets time pass: it goes, and
+// nothing else does.
+func TestClean(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		var m meter
+		e := s.replica(&m)
+		op := e.up(t, "a_b", named)
+		want := s.records()
+		litter := map[string]string{
+			"names/east/ns/lost":        `{"region":"east","namespace":"ns","name":"lost","instance":"gone"}`,
+			"revisions/gone/00000001":   `{"instance":"gone","number":1,"operation":"none"}`,
+			"namespaces/east/forgotten": `{"key":"east/forgotten","users":["gone"],"removing":"gone"}`,
+			"uploads/half":              `{"id":"half"}`,
+			"chunks/half/00000000":      `half of a plan`,
+		}
+		for key, value := range litter {
+			if _, err := s.kv.Put(t.Context(), key, []byte(value), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.catalog.Hold(t.Context(), nf.Holding{Instance: "gone", Region: "east"}); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		if diff := cmp.Diff(want, s.records()); diff != "" {
+			t.Errorf("records (-want +got):\n%s", diff)
+		}
+		for held := range s.catalog.held {
+			if strings.HasPrefix(held, "gone") {
+				t.Errorf("still held: %s", held)
+			}
+		}
+		if in, err := e.Instance(t.Context(), op.Instance); err != nil || in.State != nf.Ready {
+			t.Errorf("the instance: %+v, %v", in, err)
+		}
+	})
+}
