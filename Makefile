@@ -3,9 +3,11 @@
 SANDBOX  := go run ./src/cmd/sandbox
 LINT     := go tool -modfile=tools/go.mod golangci-lint
 FUZZTIME ?= 10s
+KILLS    ?= 100
+SEED     ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help build run sandbox sandbox-stop test bench golden lint fmt tidy fuzz check clean
+.PHONY: help build run sandbox sandbox-stop test chaos bench golden lint fmt tidy fuzz check clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +28,9 @@ sandbox-stop: ## stop it
 test: ## run everything beside a sandbox of its own (builds it the first time: some 10 minutes)
 	go vet ./...
 	@$(SANDBOX) exec -- go test -race ./...
+
+chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
+	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
 bench: build ## measure the service against bare requests and kubectl
 	$(SANDBOX) exec -- go run ./src/cmd/bench
