@@ -50,7 +50,7 @@ tidy: ## tidy the modules
 
 fuzz: ## run each fuzzer for FUZZTIME
 	@grep -rno --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' src | while IFS=: read -r file _ name; do \
-		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" || exit 1; done
+		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "./$$(dirname "$$file")" || exit 1; done
 
 check: tidy fmt lint test ## what a change must pass; fails if it leaves the tree dirty
 	@test -z "$$(git status --porcelain)" || { git status --short; echo 'the tree is dirty'; exit 1; }

@@ -27,12 +27,10 @@ const minSecret = 4
 func secretsOf(revisions ...nf.Revision) secrecy {
 	var s secrecy
 	for _, rev := range revisions {
-		for _, name := range rev.Sensitive {
-			s.add(rev.Inputs.Parameters[name])
-			s.add(rev.Inputs.Network[name])
-			for _, answers := range rev.Inputs.OOF {
-				s.add(answers[name])
-			}
+		s.find(rev.Inputs.Parameters, rev.Sensitive)
+		s.find(rev.Inputs.Network, rev.Sensitive)
+		for _, answers := range rev.Inputs.OOF {
+			s.find(answers, rev.Sensitive)
 		}
 	}
 	slices.SortFunc(s.values, func(a, b string) int { return len(b) - len(a) })
@@ -49,6 +47,24 @@ func secretsOf(revisions ...nf.Revision) secrecy {
 	}
 	s.replacer = strings.NewReplacer(pairs...)
 	return s
+}
+
+// find adds the values of the names, however deep they are.
+func (s *secrecy) find(value any, names []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if slices.Contains(names, name) {
+				s.add(inner)
+			} else {
+				s.find(inner, names)
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			s.find(inner, names)
+		}
+	}
 }
 
 // add takes a value, or every value inside one.

@@ -9,6 +9,6 @@
 // The package promises that a record is never overwritten by somebody who has
 // not seen its present value (Table.Put is the exception, and says so), and
 // that content which is read is the content that was stored. It does not offer
-// a change of several records at once, it does not encrypt, and it does not
-// cache.
+// a change of several records at once, it does not encrypt (store/seal does),
+// and it does not cache.
 package store

@@ -12,6 +12,7 @@ import (
 	"net/http"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // isForm reports whether the body is multipart/form-data.
@@ -91,17 +92,24 @@ func regionForm(r *http.Request) ([]byte, error) {
 }
 
 func (p formPart) into(fields map[string]json.RawMessage) error {
+	if _, given := fields[p.name]; given {
+		return invalid(p.name, "is given twice")
+	}
 	var text string
 	switch p.name {
 	case "metadata":
+		if err := northbound.CheckDocument(p.content); err != nil {
+			return err
+		}
 		metadata := map[string]json.RawMessage{}
 		if err := json.Unmarshal(p.content, &metadata); err != nil {
 			return invalid("metadata", "is not a JSON object")
 		}
 		for name, value := range metadata {
-			if _, given := fields[name]; !given {
-				fields[name] = value
+			if _, given := fields[name]; given {
+				return invalid(name, "is given twice")
 			}
+			fields[name] = value
 		}
 		return nil
 	case "labels":

@@ -58,6 +58,16 @@ func TestRegions(t *testing.T) {
 			body:   "--x\nContent-Disposition: form-data; name=\"labels\"\n\nsite=east\n--x--\n",
 			status: 400, want: problem("invalid", `"errors": [{"field": "labels", "message": "is not a JSON object"}]`),
 		},
+		"TwiceInMetadata": {
+			reason: "a key that is written twice in a part is as wrong as in a body", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"metadata\"\n\n{\"cloud_region_id\": \"a\", \"cloud_region_id\": \"b\"}\n--x--\n",
+			status: 400, want: problem("invalid", `"errors": [{"field": "cloud_region_id", "message": "is written twice"}]`),
+		},
+		"TwiceInForm": {
+			reason: "so is one that is in two parts", request: "POST /v1/cloud_regions", header: []string{form},
+			body:   "--x\nContent-Disposition: form-data; name=\"description\"\n\na\n--x\nContent-Disposition: form-data; name=\"description\"\n\nb\n--x--\n",
+			status: 400, want: problem("invalid", `"errors": [{"field": "description", "message": "is given twice"}]`),
+		},
 		"CreateFormBadMetadata": {
 			reason: "metadata is JSON", request: "POST /v1/cloud_regions", header: []string{form},
 			body:   "--x\nContent-Disposition: form-data; name=\"metadata\"\n\n[]\n--x--\n",
