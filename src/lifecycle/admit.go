@@ -46,7 +46,7 @@ func (e *Engine) instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 	describe(&in, op.Target)
 	// The name comes after the operation, so that whoever takes that over can
 	// give it back; and the region must not go before the operation begins.
-	if err = e.reserveName(ctx, p.target); err == nil {
+	if err = e.reserveName(ctx, p.target, op.ID); err == nil {
 		err = e.cfg.Catalog.Hold(ctx, nf.Holding{Instance: p.id, Region: p.region, Package: p.spec.Package})
 	}
 	if err == nil {
@@ -64,7 +64,7 @@ func (e *Engine) detached(ctx context.Context) (context.Context, context.CancelF
 	if t := e.present(); t != nil {
 		return context.WithDeadline(ctx, *t.sure.Load())
 	}
-	return context.WithTimeout(ctx, e.cfg.Lease*2/3) // and whatever enlists will refuse it
+	return context.WithTimeout(ctx, e.cfg.Lease*2/3) // and it will be refused
 }
 
 // inForce returns what an instance's record says of its revision.
@@ -96,8 +96,12 @@ func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*p
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
+	id := e.cfg.NewID()
+	if req.Key.Key != "" {
+		id = instanceOf(req.Key)
+	}
 	t := target{
-		id: e.cfg.NewID(), name: req.Name, project: nf.ProjectOf(req.Project),
+		id: id, name: req.Name, project: nf.ProjectOf(req.Project),
 		region: req.Region, namespace: req.Namespace, spec: req.Spec,
 	}
 	// Two of one name usually share their objects too; the name says it in one line.
@@ -152,14 +156,15 @@ func (e *Engine) newOperation(verb nf.Verb, t target, opts nf.Options) nf.Operat
 // record writes the plan and then the operation that will carry it out. Neither
 // means anything until the instance names the operation.
 func (e *Engine) record(ctx context.Context, op *nf.Operation, p *prepared, rev nf.Revision) error {
-	if err := e.keepRequest(ctx, *op); err != nil {
+	replica, err := e.keepRequest(ctx, *op)
+	if err != nil {
 		return err
 	}
 	rev.Operation, rev.Created = op.ID, op.Accepted
 	op.Revision, op.Warnings, op.Target = rev.Number, p.plan.Warnings, rev
-	err := e.storePlan(ctx, op, p)
+	err = e.storePlan(ctx, op, p)
 	if err == nil {
-		err = e.enlist(ctx, *op)
+		err = e.enlist(ctx, *op, replica)
 	}
 	if err == nil {
 		err = e.operations.Insert(ctx, op.ID, *op)
@@ -223,7 +228,13 @@ func free(verb string, in nf.Instance) error {
 // discard removes the records of a request that was not accepted after all. It
 // does its best: what it cannot remove now, nothing will ever read.
 func (e *Engine) discard(ctx context.Context, op nf.Operation) {
-	err := errors.Join(e.withdraw(ctx, op), unlessGone(e.operations.Delete(ctx, op.ID)), e.drop(ctx, op.ID), e.dropRequest(ctx, op))
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), leavePause) // the request's own time may be what is over
+	defer done()
+	err := e.withdraw(ctx, op)
+	if err == nil { // otherwise whoever takes the operation up withdraws it again
+		err = errors.Join(unlessGone(e.operations.Delete(ctx, op.ID)), e.drop(ctx, op.ID))
+	}
+	err = errors.Join(err, e.dropRequest(ctx, op))
 	e.disown(op.ID)
 	if err != nil {
 		e.cfg.Logger.WarnContext(ctx, "a refused request left records behind", "operation", op.ID, "error", err)
@@ -235,6 +246,9 @@ func (e *Engine) withdraw(ctx context.Context, op nf.Operation) error {
 	err := e.dropPlan(ctx, op.Target)
 	if op.Verb != nf.Instantiate || op.Repeats != "" {
 		return err // what else it would need is the instance's already
+	}
+	if _, there := e.instances.Get(ctx, op.Instance); nf.KindOf(there) != nf.NotFound || there == nil {
+		return errors.Join(err, there) // the request's twin has made it
 	}
 	return errors.Join(err, e.releaseNameOf(ctx, op),
 		e.cfg.Catalog.Release(ctx, nf.Holding{Instance: op.Instance, Region: op.Region, Package: op.Target.Package}))

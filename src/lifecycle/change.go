@@ -199,10 +199,11 @@ func (e *Engine) terminate(ctx context.Context, in nf.Instance, req nf.Terminate
 	req.OnFailure = nf.Keep // what was deleted cannot be brought back
 	op := e.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
 	op.Orphan, op.Repeats = req.Orphan, repeats
-	if err := e.keepRequest(ctx, op); err != nil {
+	replica, err := e.keepRequest(ctx, op)
+	if err != nil {
 		return nf.Operation{}, err
 	}
-	err := e.enlist(ctx, op)
+	err = e.enlist(ctx, op, replica)
 	if err == nil {
 		err = e.operations.Insert(ctx, op.ID, op)
 	}

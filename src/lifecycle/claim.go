@@ -22,14 +22,14 @@ type claim struct {
 
 var errTaken = errors.New("another replica has claimed the operation")
 
-// enlist puts a new operation into the list of work, claimed for this replica:
-// until its request is accepted nobody else may look at it.
-func (e *Engine) enlist(ctx context.Context, op nf.Operation) error {
-	t := e.present()
-	if t == nil {
+// enlist puts a new operation into the list of work, claimed for the replica
+// that its request is kept for: until the request is accepted nobody else may
+// look at it. It is nf.Unreachable when that is not this replica any more.
+func (e *Engine) enlist(ctx context.Context, op nf.Operation, replica string) error {
+	if t := e.present(); t == nil || t.id != replica {
 		return nf.E(nf.Unreachable, "accept", "operation "+op.ID, errAbsent)
 	}
-	return e.claims.Insert(ctx, op.ID, claim{Operation: op.ID, Region: op.Region, Replica: t.id, Token: op.Claim})
+	return e.claims.Insert(ctx, op.ID, claim{Operation: op.ID, Region: op.Region, Replica: replica, Token: op.Claim})
 }
 
 // start hands an accepted operation to this replica's queue. When that is full,

@@ -16,28 +16,30 @@ type reservation struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Instance  string `json:"instance"`
+	Operation string `json:"operation,omitempty"` // that makes the instance
 }
 
 func (n reservation) key() string { return n.Region + "/" + n.Namespace + "/" + n.Name }
 
-func (t target) reservation() reservation {
-	return reservation{Region: t.region, Namespace: t.namespace, Name: t.name, Instance: t.id}
+func (t target) reservation(operation string) reservation {
+	return reservation{Region: t.region, Namespace: t.namespace, Name: t.name, Instance: t.id, Operation: operation}
 }
 
 // nameFree returns nf.Exists when another instance has the target's name, and
-// nf.Busy while the one that has it is about to come or to go.
+// nf.Busy while the one that has it is about to come or to go. A name that was
+// taken for an instance that never came is free.
 func (e *Engine) nameFree(ctx context.Context, t target) error {
 	if t.name == "" {
 		return nil
 	}
-	holder, err := e.names.Get(ctx, t.reservation().key())
+	key := t.reservation("").key()
+	holder, err := e.names.Get(ctx, key)
 	if err != nil {
 		return unlessGone(err)
 	}
 	switch _, err := e.instances.Get(ctx, holder.Instance); {
 	case nf.KindOf(err) == nf.NotFound:
-		return &nf.Error{Kind: nf.Busy, Op: "instantiate", Subject: "VNF instance " + t.name, After: time.Second,
-			Err: errors.New("another request for an instance of that name is under way")}
+		return e.freeName(ctx, t, holder)
 	case err != nil:
 		return err
 	}
@@ -47,16 +49,40 @@ func (e *Engine) nameFree(ctx context.Context, t target) error {
 	}})
 }
 
-// reserveName takes the target's name, if it has one; it fails as nameFree does.
-func (e *Engine) reserveName(ctx context.Context, t target) error {
+// freeName gives a name back whose instance is not there, unless somebody is at
+// it. The operation is there before the name is taken, and ends only after it
+// has been given back; but a write of the store may come late.
+func (e *Engine) freeName(ctx context.Context, t target, holder reservation) error {
+	op, err := e.operations.Get(ctx, holder.Operation)
+	switch {
+	case holder.Operation == "", err == nil && !op.State.Final():
+		return nameBusy(t)
+	case err != nil && nf.KindOf(err) != nf.NotFound:
+		return err
+	}
+	return e.releaseName(ctx, nf.Instance{ID: holder.Instance, Name: holder.Name, Region: holder.Region, Namespace: holder.Namespace})
+}
+
+// reserveName takes the target's name, if it has one, for an operation; it fails
+// as nameFree does.
+func (e *Engine) reserveName(ctx context.Context, t target, operation string) error {
 	if t.name == "" {
 		return nil
 	}
-	err := e.names.Insert(ctx, t.reservation().key(), t.reservation())
+	r := t.reservation(operation)
+	err := e.names.Insert(ctx, r.key(), r)
 	if nf.KindOf(err) == nf.Exists {
-		return cmp.Or(e.nameFree(ctx, t), err)
+		if holder, e2 := e.names.Get(ctx, r.key()); e2 == nil && holder.Instance == t.id {
+			return nil // taken by the request's twin, for the same instance
+		}
+		return cmp.Or(e.nameFree(ctx, t), nameBusy(t)) // it has just become free
 	}
 	return err
+}
+
+func nameBusy(t target) error {
+	return &nf.Error{Kind: nf.Busy, Op: "instantiate", Subject: "VNF instance " + t.name, After: time.Second,
+		Err: errors.New("another request for an instance of that name is under way")}
 }
 
 var errAnothers = errors.New("another instance has the name by now")

@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 func TestBrake(t *testing.T) {
@@ -223,89 +221,6 @@ func TestKeys(t *testing.T) {
 		wrong.Region = "east"
 		if _, err := e.Instantiate(t.Context(), wrong); err != nil {
 			t.Errorf("the same, put right: %v", err)
-		}
-	})
-}
-
-// slowStore takes its time with every write.
-type slowStore struct{ store.KV }
-
-func (s slowStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	<-time.After(time.Millisecond)
-	return s.KV.Put(ctx, key, value, expected)
-}
-
-// TestTwinsOfOneName sends one request for a named instance many times, at every
-// moment of the first one's acceptance: none of them is told that the name is
-// taken, because it is taken for them.
-func TestTwinsOfOneName(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		s.kv = slowStore{s.kv}
-		e := s.start()
-		req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "fw", Spec: nf.Spec{Package: "a"},
-			Options: nf.Options{Key: nf.RequestKey{Client: "so", Key: "k", Digest: "d"}}}
-		var wg sync.WaitGroup
-		for i := range 40 {
-			wg.Go(func() {
-				<-time.After(time.Duration(i) * time.Millisecond / 2)
-				if _, err := e.Instantiate(t.Context(), req); err != nil && nf.KindOf(err) != nf.Busy {
-					t.Errorf("the request, sent again %d half milliseconds later: %v", i, err)
-				}
-			})
-		}
-		wg.Wait()
-		other := req
-		other.Key = nf.RequestKey{}
-		if _, err := e.Instantiate(t.Context(), other); nf.KindOf(err) != nf.Exists {
-			t.Errorf("another request for an instance of that name: %v", err)
-		}
-	})
-}
-
-// heldStore holds writes of operations back until the gate is opened.
-type heldStore struct {
-	store.KV
-	gate chan struct{}
-}
-
-func (s heldStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	if strings.HasPrefix(key, "operations/") {
-		<-s.gate
-	}
-	return s.KV.Put(ctx, key, value, expected)
-}
-
-// TestTwinOfARequestToANewReplica sends a request to a replica that has just
-// joined, and then to one that has not seen that yet: the second does not take
-// the first for dead.
-func TestTwinOfARequestToANewReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		shared := func(c *lifecycle.Config) { c.Sole = false }
-		old := s.start(shared)
-		<-time.After(9 * time.Second) // it has looked who is there
-		gate := make(chan struct{})
-		s.kv = heldStore{s.kv, gate}
-		fresh := s.start(shared)
-		req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "a"},
-			Options: nf.Options{Key: nf.RequestKey{Client: "so", Key: "k", Digest: "d"}}}
-		var wg sync.WaitGroup
-		var first nf.Operation
-		wg.Go(func() {
-			var err error
-			if first, err = fresh.Instantiate(t.Context(), req); err != nil {
-				t.Errorf("the first: %v", err)
-			}
-		})
-		synctest.Wait()
-		if op, err := old.Instantiate(t.Context(), req); nf.KindOf(err) != nf.Busy || err == nil {
-			t.Errorf("the second, while the first is being accepted: %q, %v", op.ID, err)
-		}
-		close(gate)
-		wg.Wait()
-		if op, err := old.Instantiate(t.Context(), req); err != nil || op.ID != first.ID {
-			t.Errorf("the second, afterwards: %q, %v, want %q", op.ID, err, first.ID)
 		}
 	})
 }

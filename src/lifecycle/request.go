@@ -87,7 +87,26 @@ func (e *Engine) once(ctx context.Context, k nf.RequestKey, accept func() (nf.Op
 	case unsure != nil:
 		return op, unsure // a refusal would be for good
 	}
+	if twin, found := e.instantiated(ctx, k); found {
+		return twin, nil
+	}
 	return op, err
+}
+
+// instanceOf is the id of the instance that a request with a key makes: two
+// processes that accept it at once, one of them taken for dead, cannot both
+// make it.
+func instanceOf(k nf.RequestKey) string { return requestID(k)[:16] }
+
+// instantiated returns the operation of a request whose instance is there,
+// whatever has become of the key's own record.
+func (e *Engine) instantiated(ctx context.Context, k nf.RequestKey) (nf.Operation, bool) {
+	in, err := e.instances.Get(ctx, instanceOf(k))
+	if err != nil {
+		return nf.Operation{}, false
+	}
+	op, err := e.operations.Get(ctx, in.LastOperation)
+	return op, err == nil && op.Request == k
 }
 
 // accepting reports whether a request may still be on its way. Whether its
@@ -122,25 +141,26 @@ func beingAccepted(k nf.RequestKey) error {
 		After: time.Second, Err: errors.New("it is being accepted")}
 }
 
-// keepRequest records which operation a key stands for, before the operation is.
-// From then on this replica deals with it.
-func (e *Engine) keepRequest(ctx context.Context, op nf.Operation) error {
+// keepRequest records which operation a key stands for, before the operation is,
+// and returns which replica deals with it from then on: this one, as it is now.
+// It is nf.Unreachable while this replica holds no lease.
+func (e *Engine) keepRequest(ctx context.Context, op nf.Operation) (replica string, err error) {
+	t := e.present()
+	if t == nil {
+		return "", nf.E(nf.Unreachable, "accept", "operation "+op.ID, errAbsent)
+	}
 	e.own(op.ID) // first: whoever finds the record asks who is at it
 	if op.Request.Key == "" {
-		return nil
+		return t.id, nil
 	}
-	replica := ""
-	if t := e.present(); t != nil {
-		replica = t.id
-	}
-	err := e.requests.Insert(ctx, requestID(op.Request), request{Digest: op.Request.Digest, Operation: op.ID, Replica: replica})
+	err = e.requests.Insert(ctx, requestID(op.Request), request{Digest: op.Request.Digest, Operation: op.ID, Replica: t.id})
 	if definite(err) {
 		e.disown(op.ID)
 	}
 	if nf.KindOf(err) == nf.Exists {
-		return beingAccepted(op.Request)
+		return t.id, beingAccepted(op.Request)
 	}
-	return err
+	return t.id, err
 }
 
 // dropRequest forgets the key of an operation.
