@@ -97,21 +97,13 @@ type Audits interface {
 	Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error]
 }
 
-// Vault keeps the store's keys and makes its backups.
-type Vault interface {
-	KeyStatus(ctx context.Context) (nf.KeyStatus, error)
-	Reseal(ctx context.Context) (nf.KeyStatus, error)
-	Backup(ctx context.Context, recipient string, w io.Writer) error
-}
-
-// GuardConfig is what a guard stands around. All fields but Vault are required.
+// GuardConfig is what a guard stands around. All fields are required.
 type GuardConfig struct {
 	Authorizer *Authorizer
 	Engine     Engine
 	Catalog    Catalog
 	States     States
 	Audits     Audits
-	Vault      Vault // nil: there is none, and the guard must not be used as one
 }
 
 // Guard is the engine and the catalog as the identity in the context may use
@@ -127,7 +119,6 @@ var (
 	_ Catalog = (*Guard)(nil)
 	_ States  = (*Guard)(nil)
 	_ Audits  = (*Guard)(nil)
-	_ Vault   = (*Guard)(nil)
 )
 
 // NewGuard returns a guard.

@@ -43,7 +43,15 @@ func (g *Guard) PreviewInstantiate(ctx context.Context, req nf.InstantiateReques
 		return nf.Preview{}, gone
 	}
 	preview, err := g.cfg.Engine.PreviewInstantiate(ctx, req)
-	return preview, g.veiled(ctx, err)
+	return g.previewed(ctx, preview, err)
+}
+
+// previewed returns a preview as the identity may read it.
+func (g *Guard) previewed(ctx context.Context, p nf.Preview, err error) (nf.Preview, error) {
+	if err != nil {
+		return nf.Preview{}, g.veiled(ctx, err)
+	}
+	return g.veil().preview(ctx, p)
 }
 
 func newScope(req nf.InstantiateRequest) nf.Scope {
@@ -111,7 +119,7 @@ func (g *Guard) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeReq
 		return nf.Preview{}, err
 	}
 	preview, err := g.cfg.Engine.PreviewUpgrade(ctx, id, g.withPackage(ctx, req))
-	return preview, g.veiled(ctx, err)
+	return g.previewed(ctx, preview, err)
 }
 
 // withPackage has an upgrade look whether its package can be read.
@@ -122,11 +130,11 @@ func (g *Guard) withPackage(ctx context.Context, req nf.UpgradeRequest) nf.Upgra
 		if err := edit(s); err != nil {
 			return err
 		}
-		if s.Package == before || s.Validate() != nil {
-			return nil // what is wrong with it the engine says
+		if s.Package != before && s.Validate() == nil { // what is wrong with it the engine says
+			gone, err := g.usable(ctx, s.Package)
+			return cmp.Or(err, gone)
 		}
-		gone, err := g.usable(ctx, s.Package)
-		return cmp.Or(err, gone)
+		return nil
 	}
 	return req
 }
@@ -151,7 +159,7 @@ func (g *Guard) PreviewRollback(ctx context.Context, id string, req nf.RollbackR
 		return nf.Preview{}, err
 	}
 	preview, err := g.cfg.Engine.PreviewRollback(ctx, id, req)
-	return preview, g.veiled(ctx, err)
+	return g.previewed(ctx, preview, err)
 }
 
 // Terminate implements Changes. It takes instance:terminate.

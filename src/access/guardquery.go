@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"io"
 	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -10,7 +9,11 @@ import (
 
 // Instance implements Instances. It takes instance:read, as all of them do.
 func (g *Guard) Instance(ctx context.Context, id string) (nf.Instance, error) {
-	return g.instance(ctx, id)
+	in, err := g.instance(ctx, id)
+	if err != nil {
+		return nf.Instance{}, err
+	}
+	return in, g.veil().hide(ctx, &in.Message)
 }
 
 func (g *Guard) instance(ctx context.Context, id string) (nf.Instance, error) {
@@ -32,7 +35,17 @@ func (g *Guard) Instances(ctx context.Context) ([]nf.Instance, error) {
 		return nil, err
 	}
 	all, err := g.cfg.Engine.Instances(ctx)
-	return keep(all, instanceScope, visible), err
+	if err != nil {
+		return nil, err
+	}
+	all = keep(all, instanceScope, visible)
+	veil := g.veil()
+	for i := range all {
+		if err := veil.hide(ctx, &all[i].Message); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Revisions implements Instances.
@@ -162,28 +175,4 @@ func (g *Guard) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.Audi
 			}
 		}
 	}
-}
-
-// KeyStatus implements Vault. It takes store:admin, as all of them do.
-func (g *Guard) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
-	if err := g.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
-		return nf.KeyStatus{}, err
-	}
-	return g.cfg.Vault.KeyStatus(ctx)
-}
-
-// Reseal implements Vault.
-func (g *Guard) Reseal(ctx context.Context) (nf.KeyStatus, error) {
-	if err := g.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
-		return nf.KeyStatus{}, err
-	}
-	return g.cfg.Vault.Reseal(ctx)
-}
-
-// Backup implements Vault.
-func (g *Guard) Backup(ctx context.Context, recipient string, w io.Writer) error {
-	if err := g.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
-		return err
-	}
-	return g.cfg.Vault.Backup(ctx, recipient, w)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -191,14 +192,7 @@ func (p *policies) add(uid types.EntityUID, id string, e grantEntry, permissions
 	}
 }
 
-func all(patterns []string) bool {
-	for _, p := range patterns {
-		if p == "*" {
-			return true
-		}
-	}
-	return false
-}
+func all(patterns []string) bool { return slices.Contains(patterns, "*") }
 
 // inPlace is the condition that a scope's project or region is one of the
 // patterns. Where there is none, any grant counts, but for what is about the
@@ -244,17 +238,18 @@ func nounOf(p nf.Permission) types.EntityUID {
 // newValidator returns what holds policies against the vocabulary: in Cedar, a
 // policy about something that does not exist is no error, it is never heeded.
 func newValidator() (*validate.Validator, error) {
-	text := vocabulary
+	var text strings.Builder
+	text.WriteString(vocabulary)
 	nouns := map[string]bool{}
 	for _, p := range nf.Permissions() {
 		if noun := string(nounOf(p).ID); !nouns[noun] {
 			nouns[noun] = true
-			text += fmt.Sprintf("action %q;\n", noun)
+			fmt.Fprintf(&text, "action %q;\n", noun)
 		}
-		text += fmt.Sprintf("action %q in [%q] appliesTo { principal: [User, Token, Certificate, OIDC], resource: Scope, context: {} };\n", p, nounOf(p).ID)
+		fmt.Fprintf(&text, "action %q in [%q] appliesTo { principal: [User, Token, Certificate, OIDC], resource: Scope, context: {} };\n", p, nounOf(p).ID)
 	}
 	var s schema.Schema
-	if err := s.UnmarshalCedar([]byte(text)); err != nil {
+	if err := s.UnmarshalCedar([]byte(text.String())); err != nil {
 		return nil, fmt.Errorf("cannot read the vocabulary of policies: %w", err)
 	}
 	resolved, err := s.Resolve()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,9 +61,7 @@ func writeFile(t testing.TB, name, content string) {
 func rulesOf(t *testing.T, c *clock, yaml string, files map[string]string) *access.Rules {
 	t.Helper()
 	all := map[string]string{"access.yaml": yaml}
-	for name, content := range files {
-		all[name] = content
-	}
+	maps.Copy(all, files)
 	rules, err := access.New(access.Config{File: filepath.Join(folder(t, all), "access.yaml"), Clock: c.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -136,9 +135,7 @@ func TestWrongRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := map[string]string{"access.yaml": c.yaml}
-			for name, content := range c.files {
-				all[name] = content
-			}
+			maps.Copy(all, c.files)
 			_, err := access.New(access.Config{File: filepath.Join(folder(t, all), "access.yaml")})
 			got := nf.ViolationsOf(err).Error()
 			part, only := strings.CutPrefix(c.want, "…")
@@ -254,5 +251,36 @@ func TestNewToken(t *testing.T) {
 	rules := rulesOf(t, newClock(), "tokens: [{name: so, sha256: "+sum+"}]\n", nil)
 	if id, err := access.NewAuthenticator(rules).Authenticate(request(t, "Bearer "+token)); err != nil || id.Name != "so" {
 		t.Errorf("the token is %v, %v", id, err)
+	}
+}
+
+// TestDocumentation holds that the example in the documentation can be used as
+// it stands, once it has hashes of one's own.
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := func(language string) string {
+		_, after, found := strings.Cut(string(text), "```"+language+"\n")
+		code, _, ended := strings.Cut(after, "```")
+		if !found || !ended {
+			t.Fatalf("the documentation has no %s", language)
+		}
+		return code
+	}
+	c, p := newClock(), newProvider(t)
+	yaml := strings.NewReplacer("$2a$12$…", horse, "2c1e7b…", digits).Replace(example("yaml"))
+	rules := rulesOf(t, c, yaml, map[string]string{
+		"htpasswd": "bob:" + staple + "\n", "freeze.cedar": example("cedar"),
+		"sso-ca.pem": inPEM("CERTIFICATE", p.Certificate().Raw),
+	})
+	a := authorizerOf(t, rules)
+	ops := nf.Identity{Kind: "user", Name: "ann", Groups: []string{"ops"}}
+	for want, s := range map[nf.Kind]nf.Scope{nf.Internal: {Project: "p", Region: "edge-1"}, nf.Forbidden: {Project: "p", Region: "core"}} {
+		if err := a.Allow(t.Context(), ops, nf.ChangeInstance, s); (err == nil) != (want == nf.Internal) {
+			t.Errorf("to change in %+v: %v", s, err)
+		}
 	}
 }

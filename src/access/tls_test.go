@@ -106,7 +106,7 @@ func listen(t *testing.T, config *tls.Config, h http.HandlerFunc) *httptest.Serv
 
 // dial makes one request on a connection of its own. The client trusts one
 // authority, and offers the certificates.
-func dial(t *testing.T, s *httptest.Server, trusts authority, offers ...tls.Certificate) (*http.Response, error) {
+func dial(t *testing.T, s *httptest.Server, trusts authority, offers ...tls.Certificate) (answered, error) {
 	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AddCert(trusts.certificate)
@@ -117,11 +117,15 @@ func dial(t *testing.T, s *httptest.Server, trusts authority, offers ...tls.Cert
 		t.Fatal(err)
 	}
 	answer, err := (&http.Client{Transport: transport}).Do(r)
-	if err == nil {
-		t.Cleanup(func() { _ = answer.Body.Close() })
+	if err != nil {
+		return answered{}, err
 	}
-	return answer, err
+	defer answer.Body.Close()
+	return answered{answer.TLS.PeerCertificates[0].Subject.CommonName, answer.Proto}, nil
 }
+
+// answered is who answered, and over what.
+type answered struct{ server, proto string }
 
 func TestTLSRotates(t *testing.T) {
 	t.Parallel()
@@ -155,8 +159,8 @@ func TestTLSRotates(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", step.reason, err)
 		}
-		if got := answer.TLS.PeerCertificates[0].Subject.CommonName; got != step.serves || listener.Broken() != step.broken || answer.Proto != "HTTP/2.0" {
-			t.Errorf("%s: %s is served over %s, %d broken", step.reason, got, answer.Proto, listener.Broken())
+		if answer != (answered{step.serves, "HTTP/2.0"}) || listener.Broken() != step.broken {
+			t.Errorf("%s: %s is served over %s, %d broken", step.reason, answer.server, answer.proto, listener.Broken())
 		}
 	}
 	if want := time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC); !listener.Expires(t.Context()).Equal(want) {

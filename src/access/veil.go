@@ -123,39 +123,74 @@ func (g *Guard) veiled(ctx context.Context, err error) error {
 	return &out
 }
 
-// operation returns an operation without the ids of hidden instances in what
-// went wrong.
+// hide masks the ids of hidden instances in texts. Every sentence of ours that
+// names an instance says that it is one; others are let alone, so that not every
+// sign of progress has all instances looked at.
+func (v *veil) hide(ctx context.Context, texts ...*string) error {
+	for _, s := range texts {
+		if !strings.Contains(*s, "instance") {
+			continue
+		}
+		if err := v.look(ctx); err != nil {
+			return err
+		}
+		*s = v.text(*s)
+	}
+	return nil
+}
+
+// operation hides what an operation tells of other instances.
 func (v *veil) operation(ctx context.Context, op nf.Operation) (nf.Operation, error) {
-	if op.Failure == nil && len(op.Warnings) == 0 {
-		return op, nil
+	var texts []*string
+	op.Warnings, op.Steps = slices.Clone(op.Warnings), slices.Clone(op.Steps)
+	for i := range op.Warnings {
+		texts = append(texts, &op.Warnings[i])
 	}
-	if err := v.look(ctx); err != nil || v.lifted {
-		return op, err
+	for i := range op.Steps {
+		texts = append(texts, &op.Steps[i].Message)
 	}
-	op.Warnings = slices.Clone(op.Warnings)
-	for i, w := range op.Warnings {
-		op.Warnings[i] = v.text(w)
+	if op.Waiting != nil {
+		waiting := *op.Waiting
+		op.Waiting = &waiting
+		texts = append(texts, &waiting.For)
 	}
 	if op.Failure != nil {
-		f := *op.Failure
-		f.Message, f.Violations = v.text(f.Message), v.violations(f.Violations)
-		op.Failure = &f
+		failure := *op.Failure
+		failure.Violations = slices.Clone(failure.Violations)
+		op.Failure = &failure
+		texts = append(texts, &failure.Message)
+		for i := range failure.Violations {
+			texts = append(texts, &failure.Violations[i].Message)
+		}
+	}
+	if err := v.hide(ctx, texts...); err != nil {
+		return nf.Operation{}, err
 	}
 	return op, nil
 }
 
-// changes does the same for what was done to objects.
+// changes does the same for what was done to objects, or would be.
 func (v *veil) changes(ctx context.Context, changes []nf.Change) ([]nf.Change, error) {
-	said := func(c nf.Change) bool { return c.Message != "" }
-	if !slices.ContainsFunc(changes, said) {
-		return changes, nil
-	}
-	if err := v.look(ctx); err != nil || v.lifted {
-		return changes, err
-	}
 	changes = slices.Clone(changes)
 	for i := range changes {
-		changes[i].Message = v.text(changes[i].Message)
+		if err := v.hide(ctx, &changes[i].Message); err != nil {
+			return nil, err
+		}
 	}
 	return changes, nil
+}
+
+// preview does the same for what a request would do.
+func (v *veil) preview(ctx context.Context, p nf.Preview) (nf.Preview, error) {
+	p.Warnings = slices.Clone(p.Warnings)
+	for i := range p.Warnings {
+		if err := v.hide(ctx, &p.Warnings[i]); err != nil {
+			return nf.Preview{}, err
+		}
+	}
+	var err error
+	if p.Changes, err = v.changes(ctx, p.Changes); err != nil {
+		return nf.Preview{}, err
+	}
+	return p, nil
 }

@@ -35,7 +35,7 @@ func (w *world) all() []nf.Instance {
 	var out []nf.Instance
 	for _, project := range []string{accesstest.ProjectA, accesstest.ProjectB} {
 		for _, region := range []string{accesstest.East, accesstest.West} {
-			out = append(out, nf.Instance{ID: vnf(project, region), Project: project, Region: region, Package: pkg(project), State: nf.Ready})
+			out = append(out, nf.Instance{ID: vnf(project, region), Project: project, Region: region, Package: pkg(project), State: nf.Broken, Message: "it waits for VNF instance vnf-b-west"})
 		}
 	}
 	return out
@@ -81,7 +81,7 @@ func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest)
 }
 
 func (w *world) PreviewInstantiate(context.Context, nf.InstantiateRequest) (nf.Preview, error) {
-	return nf.Preview{}, w.fail
+	return nf.Preview{Warnings: []string{"VNF instance vnf-b-west"}, Changes: []nf.Change{{Message: "belongs to VNF instance vnf-b-west"}}}, nil
 }
 
 func (w *world) PreviewUpgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
@@ -123,8 +123,8 @@ func (w *world) Revision(context.Context, string, int) (nf.Revision, error) {
 
 func (w *world) Health(context.Context, string) ([]nf.Health, error) { return nil, nil }
 
-func (w *world) Operation(_ context.Context, id string) (nf.Operation, error) {
-	all, _ := w.Operations(context.Background())
+func (w *world) Operation(ctx context.Context, id string) (nf.Operation, error) {
+	all, _ := w.Operations(ctx)
 	for _, op := range all {
 		if op.ID == id {
 			return op, nil
@@ -138,6 +138,8 @@ func (w *world) Operations(context.Context) ([]nf.Operation, error) {
 	for _, in := range w.all() {
 		out = append(out, nf.Operation{
 			ID: op(in.Project, in.Region), Instance: in.ID, Project: in.Project, Region: in.Region, Verb: nf.Upgrade, State: nf.OperationFailed,
+			Warnings: []string{"VNF instance vnf-b-west is there, too"}, Steps: []nf.Step{{Name: "hold", Message: "after VNF instance vnf-b-west"}},
+			Waiting: &nf.Wait{For: "VNF instance vnf-b-west, which removes the namespace"},
 			Failure: &nf.Failure{Kind: nf.Conflict, Message: "a belongs to VNF instance vnf-b-west.", Violations: nf.Violations{{Message: "belongs to VNF instance vnf-b-west"}}},
 		})
 	}
@@ -166,8 +168,8 @@ func (w *world) Register(_ context.Context, r nf.Region) (nf.Region, error) {
 	return r, err
 }
 
-func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
-	all, _ := w.Regions(context.Background())
+func (w *world) Region(ctx context.Context, id string) (nf.Region, error) {
+	all, _ := w.Regions(ctx)
 	for _, r := range all {
 		if r.ID == id {
 			return r, nil
@@ -204,8 +206,8 @@ func (w *world) Upload(_ context.Context, as nf.Package, _ io.Reader) (nf.Packag
 	return as, true, err
 }
 
-func (w *world) Package(_ context.Context, id string) (nf.Package, error) {
-	all, _ := w.Packages(context.Background())
+func (w *world) Package(ctx context.Context, id string) (nf.Package, error) {
+	all, _ := w.Packages(ctx)
 	for _, p := range all {
 		if p.ID == id {
 			return p, nil
@@ -246,27 +248,11 @@ func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry
 	}
 }
 
-func (w *world) KeyStatus(context.Context) (nf.KeyStatus, error) {
-	_, err := w.did("status of keys", nf.Options{})
-	return nf.KeyStatus{}, err
-}
-
-func (w *world) Reseal(context.Context) (nf.KeyStatus, error) {
-	_, err := w.did("reseal", nf.Options{})
-	return nf.KeyStatus{}, err
-}
-
-func (w *world) Backup(context.Context, string, io.Writer) error {
-	_, err := w.did("backup", nf.Options{})
-	return err
-}
-
 var _ interface {
 	access.Engine
 	access.Catalog
 	access.States
 	access.Audits
-	access.Vault
 } = (*world)(nil)
 
 // house is a guarded world.
@@ -296,7 +282,7 @@ func newHouse(t *testing.T) *house {
 func guarded(t *testing.T, a *access.Authorizer) *house {
 	t.Helper()
 	w := &world{keyed: map[string]nf.Operation{}}
-	g, err := access.NewGuard(access.GuardConfig{Authorizer: a, Engine: w, Catalog: w, States: w, Audits: w, Vault: w})
+	g, err := access.NewGuard(access.GuardConfig{Authorizer: a, Engine: w, Catalog: w, States: w, Audits: w})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ const manifestKind = "manifest"
 
 // Upload checks a package's archive and keeps it under as.ID, or under a new one
 // when that is empty, in the project as.Project. With an id that is taken it
-// replaces the content; instances keep what they were made from, and the project
-// stays what it was. Nothing is kept when the check fails: nf.Invalid with
+// replaces the content; instances keep what they were made from. An id of another
+// project is taken (nf.Exists). Nothing is kept when the check fails: nf.Invalid with
 // violations that name file and line, or nf.TooLarge. A request that is repeated
 // (as.Request) gives the package that it made before.
 func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error) {
@@ -117,6 +117,9 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 		if fresh.Request.Same(stored.Request) && fresh.Request.Digest != stored.Request.Digest {
 			return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + fresh.ID, Reason: "idempotency",
 				Err: errors.New("another request was made under this key")}
+		}
+		if nf.ProjectOf(stored.Project) != nf.ProjectOf(fresh.Project) {
+			return nf.E(nf.Exists, "upload", "package "+fresh.ID, nil) // another's
 		}
 		old = *stored
 		next := fresh

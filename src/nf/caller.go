@@ -56,7 +56,7 @@ func TrailOf(ctx context.Context) *Trail {
 // decides.
 func (t *Trail) Ask(p Permission, s Scope, subjects ...string) {
 	t.note(func() {
-		t.permission, t.scope, t.hidden = p, s, false
+		t.permission, t.scope = p, s
 		for _, id := range subjects {
 			if id != "" && !slices.Contains(t.subjects, id) {
 				t.subjects = append(t.subjects, id)
@@ -65,7 +65,7 @@ func (t *Trail) Ask(p Permission, s Scope, subjects ...string) {
 	})
 }
 
-// Hide notes that what was asked for last is kept from who asks.
+// Hide notes that what was asked for last is there, and kept from who asks.
 func (t *Trail) Hide() { t.note(func() { t.hidden = true }) }
 
 // Begin notes the operation that the request began.

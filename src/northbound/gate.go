@@ -172,33 +172,34 @@ func (v *visit) announce(r *http.Request) error {
 
 // serve carries the request out and records what came of it.
 func (v *visit) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	c, whole := callOf(r.Context()), false
-	defer func() {
-		if !whole { // a handler panicked; what the client sees of it is decided further out
-			c.kind, c.failed = nf.Internal, true
-		}
-		if v.body != nil || refused(c) || v.trail.Hidden() {
-			v.ended(r.Context(), c)
-		}
-	}()
+	whole := false
+	defer v.left(r.Context(), &whole)
 	next.ServeHTTP(w, r)
 	whole = true
 }
 
-// refused reports whether the answer is that one may not.
-func refused(c *call) bool {
-	status := c.code()
-	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
-}
-
-// ended records how a request ended that came in.
-func (v *visit) ended(ctx context.Context, c *call) {
+// left records how a request ended. One that is not whole ended in a panic;
+// what its client sees is decided further out.
+func (v *visit) left(ctx context.Context, whole *bool) {
+	c := callOf(ctx)
+	if !*whole {
+		c.kind, c.failed = nf.Internal, true
+	}
+	if v.body == nil && !refused(c) && !v.trail.Hidden() {
+		return
+	}
 	e := v.entry
 	e.Phase = nf.AuditRefusal
 	if v.body != nil {
 		e.Phase, e.Digest = nf.AuditOutcome, v.body.sum()
 	}
 	v.record(ctx, e, c)
+}
+
+// refused reports whether the answer is that one may not.
+func refused(c *call) bool {
+	status := c.code()
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
 }
 
 // refused records that a request did not come in, unless its client has filled

@@ -71,6 +71,7 @@ func TestDribble(t *testing.T) {
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != c.status {
 			t.Errorf("%s: %s: %s, %v", name, c.reason, answer.Status, err)
 		}
+		answer.Body.Close()
 		if _, err := in.ReadByte(); !errors.Is(err, io.EOF) { // and not for as long as the client likes
 			t.Errorf("%s: the connection is kept: %v", name, err)
 		}
@@ -97,13 +98,10 @@ func TestSlowReader(t *testing.T) {
 			control := http.NewResponseController(w)
 			_ = control.SetWriteDeadline(time.Time{}) // as a stream does
 			for {
-				if _, err := w.Write(make([]byte, 2<<10)); err != nil {
+				_, err := w.Write(make([]byte, 2<<10))
+				if err = errors.Join(err, control.Flush()); err != nil {
 					ended <- err
-					return nil
-				}
-				if err := control.Flush(); err != nil {
-					ended <- err
-					return nil
+					return err
 				}
 			}
 		},
@@ -157,6 +155,7 @@ func TestSlowButSteady(t *testing.T) {
 		if got, err := io.ReadAll(answer.Body); err != nil || string(got) != body {
 			t.Errorf("request %d: %q, %v", i, got, err)
 		}
+		answer.Body.Close()
 	}
 }
 

@@ -38,7 +38,8 @@ const (
 	New      Subject = "new"      // an instance that is not there yet: its region, its package, then itself
 )
 
-// Calls returns every call. Retry and Undo are those of a failed upgrade.
+// Calls returns every call. Retry and Undo are those of a failed upgrade;
+// Administer is whatever is about the store's keys and backups.
 func Calls() []Call {
 	region := func(name string, need nf.Permission) Call { return Call{name, nf.ReadRegion, need, Region} }
 	pkg := func(name string, need nf.Permission) Call { return Call{name, nf.ReadPackage, need, Package} }
@@ -53,8 +54,7 @@ func Calls() []Call {
 		instance("Upgrade", nf.ChangeInstance), instance("Rollback", nf.ChangeInstance), instance("Terminate", nf.RemoveInstance),
 		instance("Operation", ""), instance("Changes", ""), instance("Follow", ""),
 		instance("Retry", nf.ChangeInstance), instance("Undo", nf.ChangeInstance), instance("Cancel", nf.ChangeInstance),
-		{Name: "KeyStatus", Need: nf.AdministerStore, Of: Service}, {Name: "Reseal", Need: nf.AdministerStore, Of: Service},
-		{Name: "Backup", Need: nf.AdministerStore, Of: Service},
+		{Name: "Administer", Need: nf.AdministerStore, Of: Service},
 		{Name: "Instantiate", Need: nf.CreateInstance, Of: New},
 		{Name: "PreviewInstantiate", Need: nf.ReadInstance, Of: New},
 	}

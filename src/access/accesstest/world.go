@@ -16,8 +16,10 @@ import (
 // The projects and the regions. There is an instance in each of both, and a
 // package in each project.
 const (
-	ProjectA, ProjectB = "a", "b"
-	East, West         = "east", "west"
+	ProjectA = "a"
+	ProjectB = "b"
+	East     = "east"
+	West     = "west"
 )
 
 // Nobody is who has no token at all.

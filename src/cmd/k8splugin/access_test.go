@@ -121,6 +121,8 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("POST", running+"/undo", nil)
 	case "Cancel":
 		return do("POST", ended+"/cancel", nil)
+	case "Administer":
+		return do("GET", "/v1/keys", nil)
 	case "Instantiate":
 		return do("POST", "/v1/vnf_instances", create)
 	case "PreviewInstantiate":

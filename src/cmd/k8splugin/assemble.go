@@ -100,19 +100,8 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 	if err != nil {
 		return err
 	}
-	if doors.rules == nil {
-		handler = anonymous(handler)
-	}
 	s.handler = see.tracing.Middleware(handler)
 	return see.watch(ctx, s, doors, db)
-}
-
-// anonymous makes every request that of nobody in particular, who may do
-// everything while access is open.
-func anonymous(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(nf.WithIdentity(r.Context(), nf.Anonymous())))
-	})
 }
 
 // guardedVault lets only those at the keys and the backups who may.

@@ -1,0 +1,167 @@
+package access_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason                                   string
+		who                                      string
+		instances, operations, regions, packages []string
+		users                                    []string // of region east
+	}{
+		"Stranger": {"a grant is what shows things", "stranger", nil, nil, nil, nil, nil},
+		"Tenant": {"a tenant sees his own, and the regions that he has", "viewer-a-east",
+			[]string{"vnf-a-east"}, []string{"op-a-east", "op-born-a-east", "op-end-a-east"}, []string{"east"}, []string{"pkg-a"}, []string{"vnf-a-east"}},
+		"Site": {"a site sees all that is in it", "operator-west",
+			[]string{"vnf-a-west", "vnf-b-west"}, []string{"op-a-west", "op-b-west"}, []string{"west"}, []string{"pkg-a", "pkg-b"}, nil},
+		"All": {"who sees everything sees what is being born, too", "viewer-all",
+			[]string{"vnf-a-east", "vnf-a-west", "vnf-b-east", "vnf-b-west"}, []string{"op-a-east", "op-a-west", "op-b-east", "op-b-west", "op-born-a-east", "op-end-a-east"},
+			[]string{"east", "west"}, []string{"pkg-a", "pkg-b"}, []string{"vnf-a-east", "vnf-b-east", "vnf-unborn"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx := h.as(t, c.who)
+			instances, err1 := h.Instances(ctx)
+			operations, err2 := h.Operations(ctx)
+			regions, err3 := h.Regions(ctx)
+			packages, err4 := h.Packages(ctx)
+			if err := errors.Join(err1, err2, err3, err4); err != nil {
+				t.Fatal(err)
+			}
+			got := [][]string{
+				ids(instances, func(i nf.Instance) string { return i.ID }), ids(operations, func(o nf.Operation) string { return o.ID }),
+				ids(regions, func(r nf.Region) string { return r.ID }), ids(packages, func(p nf.Package) string { return p.ID }),
+			}
+			if diff := cmp.Diff([][]string{c.instances, c.operations, c.regions, c.packages}, got); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", c.reason, diff)
+			}
+			if i := slices.IndexFunc(regions, func(r nf.Region) bool { return r.ID == "east" }); i >= 0 {
+				if diff := cmp.Diff(c.users, regions[i].Users); diff != "" {
+					t.Errorf("%s: users of the region (-want +got)\n%s", c.reason, diff)
+				}
+			}
+		})
+	}
+	if _, err := h.Instances(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("a list for nobody: %v", err)
+	}
+}
+
+// TestVeil holds that no way leads to the id of an instance that is hidden.
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for name, c := range map[string]struct {
+		reason, who string
+		want        []string
+		kind        nf.Kind
+	}{
+		"Admin":   {"the whole service is all of it", "admin-all", []string{"1", "2", "3", "4"}, 0},
+		"Project": {"a project's admin reads of it, and not of regions or strangers", "admin-a", []string{"1"}, 0},
+		"Site":    {"a region's admin reads of it", "admin-east", []string{"1", "3"}, 0},
+		"Viewer":  {"others read nothing", "viewer-all", nil, nf.Forbidden},
+		"Nobody":  {"nobody reads", accesstest.Nobody, nil, nf.Unauthenticated},
+	} {
+		var got []string
+		var failed error
+		for e, err := range h.Entries(h.as(t, c.who), nf.AuditFilter{}) {
+			if failed = err; err == nil {
+				got = append(got, e.ID)
+			}
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" || c.kind != 0 && nf.KindOf(failed) != c.kind || c.kind == 0 && failed != nil {
+			t.Errorf("%s: %s: %v, %v", name, c.reason, got, failed)
+		}
+	}
+}
+
+func TestTrail(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for name, c := range map[string]struct {
+		reason string
+		who    string
+		call   accesstest.Case
+		want   nf.AuditEntry
+		hidden bool
+	}{
+		"Change": {"a change tells what it took and began", "operator-a-east", accesstest.Case{Call: accesstest.Call{Name: "Terminate"}, Project: "a", Region: "east"},
+			nf.AuditEntry{Permission: nf.RemoveInstance, Project: "a", Region: "east", Subjects: []string{"vnf-a-east"}, Operation: "new-op"}, false},
+		"Refused": {"a refusal tells what was missing", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Upgrade"}, Project: "a", Region: "east"},
+			nf.AuditEntry{Permission: nf.ChangeInstance, Project: "a", Region: "east", Subjects: []string{"vnf-a-east"}}, false},
+		"Hidden": {"what was hidden is told to the audit", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Instance"}, Project: "b", Region: "west"},
+			nf.AuditEntry{Permission: nf.ReadInstance, Project: "b", Region: "west"}, true},
+	} {
+		ctx, trail := nf.WithTrail(h.as(t, c.who))
+		_ = h.make(ctx, c.call)
+		var got nf.AuditEntry
+		trail.Tell(&got)
+		if diff := cmp.Diff(c.want, got); diff != "" || trail.Hidden() != c.hidden {
+			t.Errorf("%s: %s: hidden %t (-want +got)\n%s", name, c.reason, trail.Hidden(), diff)
+		}
+	}
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	h := guarded(t, access.Open())
+	ctx := nf.WithIdentity(t.Context(), nf.Anonymous())
+	for _, call := range accesstest.Calls() {
+		for what, ctx := range map[string]context.Context{"anonymous": ctx, "nobody": t.Context()} {
+			if err := h.make(ctx, accesstest.Case{Call: call, Project: "b", Region: "west"}); err != nil {
+				t.Errorf("%s by %s is refused though access is open: %v", call.Name, what, err)
+			}
+		}
+	}
+	_, content, err := h.Content(ctx, "pkg-b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := io.ReadAll(content); string(text) != "content of pkg-b" {
+		t.Errorf("the content is %q", text)
+	}
+	if p, err := h.Lint(nil); err != nil || p.Kind != "manifest" {
+		t.Errorf("lint: %+v, %v", p, err)
+	}
+}
+
+func TestUploadReplaces(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason string
+		who    string
+		as     nf.Package
+		kind   nf.Kind
+		done   string
+	}{
+		"New":      {"into one's own project", "operator-a-east", nf.Package{ID: "fresh", Project: "a"}, 0, "upload fresh into a"},
+		"Default":  {"no project is the default project", "operator-a-east", nf.Package{ID: "fresh"}, nf.Forbidden, ""},
+		"Own":      {"a package that is replaced stays where it is", "operator-all", nf.Package{ID: "pkg-a", Project: "b"}, 0, "upload pkg-a into a"},
+		"Hidden":   {"what is hidden is not replaced, whatever project is named", "operator-a-east", nf.Package{ID: "pkg-b", Project: "a"}, nf.Exists, ""},
+		"ReadOnly": {"what is only to be read is not replaced", "viewer-all", nf.Package{ID: "pkg-b", Project: "b"}, nf.Forbidden, ""},
+	}
+	for name, c := range cases {
+		h.world.done = nil
+		_, _, err := h.Upload(h.as(t, c.who), c.as, strings.NewReader(""))
+		if c.kind == 0 && err != nil || c.kind != 0 && nf.KindOf(err) != c.kind || strings.Join(h.world.done, ",") != c.done {
+			t.Errorf("%s: %s: %v, done %v", name, c.reason, err, h.world.done)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package audit_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/audit"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	log, err := audit.New(audit.Config{KV: memory.New(), Clock: func() time.Time { return time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(days, hours int) time.Time {
+		return time.Date(2026, 11, 4, 11, 30, 0, 0, time.UTC).AddDate(0, 0, -days).Add(-time.Duration(hours) * time.Hour)
+	}
+	entries := []nf.AuditEntry{
+		{ID: "old", Time: at(40, 0), Kind: "user", Identity: "ann", Project: "a", Region: "east"},
+		{ID: "week", Time: at(7, 3), Kind: "token", Identity: "so", Project: "b", Region: "east"},
+		{ID: "day", Time: at(1, 0), Kind: "user", Identity: "so", Project: "a", Region: "west"},
+		{ID: "hour", Time: at(0, 1), Kind: "user", Identity: "ann", Project: "b", Region: "west"},
+		{ID: "now", Time: at(0, 0), Kind: "user", Identity: "ann"},
+	}
+	for _, e := range entries {
+		if err := audit.Put(t.Context(), log, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		filter nf.AuditFilter
+		want   []string
+	}{
+		"All":      {"the newest first", nf.AuditFilter{}, []string{"now", "hour", "day", "week", "old"}},
+		"From":     {"a time is the first that is selected", nf.AuditFilter{From: at(1, 0)}, []string{"now", "hour", "day"}},
+		"To":       {"and the first that is not", nf.AuditFilter{To: at(1, 0)}, []string{"week", "old"}},
+		"Between":  {"in whatever zone", nf.AuditFilter{From: at(8, 0).In(time.FixedZone("x", 3600)), To: at(0, 0)}, []string{"hour", "day", "week"}},
+		"Nothing":  {"a time before itself selects nothing", nf.AuditFilter{From: at(0, 0), To: at(1, 0)}, nil},
+		"Identity": {"a name", nf.AuditFilter{Identity: "so"}, []string{"day", "week"}},
+		"Kind":     {"of a kind", nf.AuditFilter{Identity: "so", Kind: "token"}, []string{"week"}},
+		"Project":  {"a project", nf.AuditFilter{Project: "a"}, []string{"day", "old"}},
+		"Region":   {"in a region", nf.AuditFilter{Project: "a", Region: "east"}, []string{"old"}},
+		"Marker":   {"a list goes on where it was", nf.AuditFilter{Before: entries[3].Place()}, []string{"day", "week", "old"}},
+		"MarkerTo": {"within its bounds", nf.AuditFilter{Before: entries[3].Place(), From: at(2, 0)}, []string{"day"}},
+	}
+	for name, c := range cases {
+		if got := listed(t, log, c.filter); !cmp.Equal(got, c.want) {
+			t.Errorf("%s: %s: %v, want %v", name, c.reason, got, c.want)
+		}
+	}
+	for _, err := range log.Entries(t.Context(), nf.AuditFilter{Before: "yesterday"}) {
+		if nf.KindOf(err) != nf.Invalid {
+			t.Errorf("a marker that is none: %v", err)
+		}
+	}
+	for e, err := range log.Entries(t.Context(), nf.AuditFilter{}) {
+		if err != nil || e.ID != "now" {
+			t.Errorf("the first is %s, %v", e.ID, err)
+		}
+		break // who leaves ends it
+	}
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.record(t, "a", "b", "c")
+	if n, err := f.Forget(t.Context(), f.now.Add(-30*time.Second)); err != nil || n != 2 {
+		t.Errorf("%d are forgotten, %v", n, err)
+	}
+	if got := listed(t, f.Log, nf.AuditFilter{}); !cmp.Equal(got, []string{"c"}) {
+		t.Errorf("left are %v", got)
+	}
+	if report, err := audit.Verify(strings.NewReader(read(t, f.name))); err != nil || report.Entries != 3 {
+		t.Errorf("the file keeps them: %+v, %v", report, err)
+	}
+	f.fail = nf.E(nf.Unreachable, "list", "keys", nil)
+	if _, err := f.Forget(t.Context(), f.now); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("the store is down: %v", err)
+	}
+	for _, err := range f.Entries(t.Context(), nf.AuditFilter{}) {
+		if nf.KindOf(err) != nf.Unreachable {
+			t.Errorf("the store is down: %v", err)
+		}
+	}
+}
