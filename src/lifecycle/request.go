@@ -154,11 +154,12 @@ func (e *Engine) keepRequest(ctx context.Context, op nf.Operation) (replica stri
 		return t.id, nil
 	}
 	err = e.requests.Insert(ctx, requestID(op.Request), request{Digest: op.Request.Digest, Operation: op.ID, Replica: t.id})
-	if definite(err) {
+	switch {
+	case nf.KindOf(err) == nf.Exists:
 		e.disown(op.ID)
-	}
-	if nf.KindOf(err) == nf.Exists {
 		return t.id, beingAccepted(op.Request)
+	case err != nil:
+		e.discard(ctx, op) // it may be there all the same
 	}
 	return t.id, err
 }

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// finding is an invariant that does not hold.
+type finding struct {
+	Rule      string // in a word
+	Text      string
+	Operation string // whose story tells more; may be empty
+}
+
+func (f finding) String() string { return f.Rule + ": " + f.Text }
+
+// inquiry holds a world against what was asked of it.
+type inquiry struct {
+	world
+
+	asked    map[string]request   // by the operation that was accepted
+	byID     map[string]instance  // the instances
+	stories  map[string][]chapter // what each instance went through, by its id
+	findings []finding
+}
+
+// chapter is an operation of an instance, and the request that began it.
+type chapter struct {
+	operation
+
+	request request
+}
+
+// check returns every invariant that a world breaks, in a stable order.
+func (w world) check() []finding {
+	q := &inquiry{world: w, asked: map[string]request{}, byID: map[string]instance{}, stories: map[string][]chapter{}}
+	for _, in := range w.instances {
+		q.byID[in.ID] = in
+	}
+	q.requestsMadeOneOperationEach()
+	q.operationsWereAsked()
+	q.operationsEnded()
+	q.instancesAreFree()
+	q.objectsHaveInstances()
+	q.namespacesHaveInstances()
+	for _, id := range sortedKeys(q.stories) {
+		q.follow(id)
+	}
+	q.viewsAgree()
+	slices.SortStableFunc(q.findings, func(a, b finding) int { return cmp.Compare(a.Rule, b.Rule) })
+	return q.findings
+}
+
+func (q *inquiry) find(rule, operation, format string, args ...any) {
+	q.findings = append(q.findings, finding{Rule: rule, Text: fmt.Sprintf(format, args...), Operation: operation})
+}
+
+// requestsMadeOneOperationEach: whatever was repeated was done once, and no two
+// requests share an operation or, when they create, an instance.
+func (q *inquiry) requestsMadeOneOperationEach() {
+	creators := map[string]string{}
+	for _, r := range q.requests {
+		for _, other := range r.Also {
+			if other != r.Operation {
+				q.find("once", r.Operation, "request %s (%s) was answered with operation %q, and when repeated with %s", r.Key, r.Verb, r.Operation, other)
+			}
+		}
+		if r.Operation == "" || r.Verb == cancel {
+			continue
+		}
+		if other, taken := q.asked[r.Operation]; taken {
+			q.find("once", r.Operation, "requests %s and %s were answered with the same operation %s", other.Key, r.Key, r.Operation)
+		}
+		q.asked[r.Operation] = r
+		if r.Verb == create {
+			if other := creators[r.Instance]; other != "" {
+				q.find("once", r.Operation, "requests %s and %s created the same instance %s", other, r.Key, r.Instance)
+			}
+			creators[r.Instance] = r.Key
+		}
+	}
+}
+
+// operationsWereAsked: no operation is there that nobody asked for, and none is
+// lost that was accepted.
+func (q *inquiry) operationsWereAsked() {
+	there := map[string]bool{}
+	for _, op := range q.operations {
+		there[op.ID] = true
+		r, known := q.asked[op.ID]
+		switch {
+		case known && op.unheeded():
+			q.find("word", op.ID, "operation %s of request %s was accepted, and then taken for one that never was", op.ID, r.Key)
+		case op.unheeded():
+			continue
+		case !known:
+			q.find("once", op.ID, "operation %s (%s of %s) was asked for by nobody", op.ID, op.Verb, op.Instance)
+		}
+		q.stories[op.Instance] = append(q.stories[op.Instance], chapter{op, r})
+	}
+	for id, r := range q.asked {
+		if !there[id] {
+			q.find("word", id, "operation %s of request %s was accepted and is gone", id, r.Key)
+		}
+	}
+}
+
+// operationsEnded: every operation is final, nothing is left to do, and what
+// failed says why.
+func (q *inquiry) operationsEnded() {
+	for _, op := range q.operations {
+		f := op.Failure
+		switch {
+		case !op.final():
+			q.find("stuck", op.ID, "operation %s (%s of %s) is %s", op.ID, op.Verb, op.Instance, op.State)
+		case op.State == "succeeded" && f != nil:
+			q.find("record", op.ID, "operation %s succeeded and has a failure: %s", op.ID, f.Message)
+		case op.State != "succeeded" && (f == nil || f.Kind == "" || f.Message == "" || f.Step == ""):
+			q.find("record", op.ID, "operation %s is %s and does not say why, or in which step: %+v", op.ID, op.State, f)
+		case op.State != "succeeded" && f.Kind == "internal" && !op.unheeded():
+			q.find("record", op.ID, "operation %s is %s by a defect: %s", op.ID, op.State, f.Message)
+		}
+	}
+	for _, key := range q.claims {
+		q.find("stuck", strings.TrimPrefix(key, "claims/"), "the list of work still has %s", key)
+	}
+}
+
+// instancesAreFree: nobody is at an instance any more, and names are unique.
+func (q *inquiry) instancesAreFree() {
+	names := map[string]string{}
+	for _, in := range q.instances {
+		if in.Running != "" {
+			q.find("stuck", in.Running, "instance %s is locked by operation %s", in.ID, in.Running)
+		}
+		if !slices.Contains([]string{"ready", "failed"}, in.State) {
+			q.find("stuck", in.Operation, "instance %s is %s", in.ID, in.State)
+		}
+		if other := names[in.Name]; other != "" {
+			q.find("once", in.Operation, "instances %s and %s have the same name %s", other, in.ID, in.Name)
+		}
+		names[in.Name] = in.ID
+	}
+}
+
+// objectsHaveInstances: every object that bears an instance's label is that
+// instance's, and known to it.
+func (q *inquiry) objectsHaveInstances() {
+	for _, o := range q.objects {
+		in, ok := q.byID[o.owner()]
+		switch {
+		case !ok:
+			q.find("orphan", q.last(o.owner()), "%s belongs to instance %s, which is gone", o.at(), o.owner())
+		case o.Metadata.Namespace != in.Namespace:
+			q.find("orphan", in.Operation, "%s belongs to instance %s of namespace %s", o.at(), in.ID, in.Namespace)
+		case o.own() && !slices.Contains(in.inventory(), o.String()):
+			q.find("orphan", in.Operation, "%s belongs to instance %s, and is not in its inventory", o.at(), in.ID)
+		}
+	}
+}
+
+// last returns the last operation of an instance.
+func (q *inquiry) last(instance string) string {
+	if story := q.stories[instance]; len(story) > 0 {
+		return story[len(story)-1].ID
+	}
+	return ""
+}
+
+// namespacesHaveInstances: a namespace that was made for instances goes with the
+// last of them, and nobody shares one who did not ask for it.
+func (q *inquiry) namespacesHaveInstances() {
+	users := map[string][]string{}
+	for _, in := range q.instances {
+		users[in.Namespace] = append(users[in.Namespace], in.ID)
+	}
+	for _, name := range q.namespaces {
+		if len(users[name]) == 0 {
+			q.find("orphan", q.lastIn(name), "namespace %s is left, and no instance is in it", name)
+		}
+		if len(users[name]) > 1 && !strings.HasPrefix(name, q.prefix+"-shared-") {
+			q.find("once", q.lastIn(name), "namespace %s has the instances %s", name, users[name])
+		}
+	}
+}
+
+func (q *inquiry) lastIn(namespace string) (id string) {
+	for _, op := range q.operations {
+		if op.Namespace == namespace {
+			id = max(id, op.ID)
+		}
+	}
+	return id
+}
+
+// viewsAgree: all servers tell the same.
+func (q *inquiry) viewsAgree() {
+	for i, view := range q.views {
+		if view != q.views[0] {
+			q.find("views", "", "server %d lists something else than server 1: %s", i+1, difference(q.views[0], view))
+		}
+	}
+}
+
+// difference shows where two texts part.
+func difference(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	from := max(0, at-200)
+	return strconv.Quote(a[from:min(len(a), at+200)]) + " and " + strconv.Quote(b[from:min(len(b), at+200)])
+}

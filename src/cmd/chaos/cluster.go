@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/yaml"
+)
+
+// cluster looks at the sandbox's API server with eyes of its own, past all
+// lines.
+type cluster struct {
+	http       *http.Client
+	server     string
+	token      string
+	kubeconfig string // as text
+}
+
+func newCluster(kubeconfig string) (*cluster, error) {
+	content, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	var config struct {
+		Clusters []struct {
+			Cluster struct {
+				Server string `json:"server"`
+				CA     []byte `json:"certificate-authority-data"`
+			} `json:"cluster"`
+		} `json:"clusters"`
+		Users []struct {
+			User struct {
+				Token string `json:"token"`
+			} `json:"user"`
+		} `json:"users"`
+	}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	if len(config.Clusters) != 1 || len(config.Users) != 1 {
+		return nil, errors.New("cannot use the kubeconfig: it is not the sandbox's")
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(config.Clusters[0].Cluster.CA)
+	return &cluster{
+		server: config.Clusters[0].Cluster.Server, token: config.Users[0].User.Token, kubeconfig: string(content),
+		http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}},
+	}, nil
+}
+
+// through returns a kubeconfig that leads to the cluster by another address. The
+// API server's certificate is good for all of loopback.
+func (c *cluster) through(address string) string {
+	return strings.ReplaceAll(c.kubeconfig, c.server, "https://"+address)
+}
+
+// upstream returns the API server's host and port.
+func (c *cluster) upstream() string { return strings.TrimPrefix(c.server, "https://") }
+
+// collections are where objects of instances can be, and what controllers make
+// of them.
+var collections = map[string]string{
+	"ConfigMap": "/api/v1/configmaps", "Secret": "/api/v1/secrets", "Service": "/api/v1/services", "Pod": "/api/v1/pods",
+	"Deployment": "/apis/apps/v1/deployments", "ReplicaSet": "/apis/apps/v1/replicasets", "Job": "/apis/batch/v1/jobs",
+}
+
+// objects returns the objects of instances in the namespaces whose names begin
+// with the prefix.
+func (c *cluster) objects(ctx context.Context, prefix string) ([]object, error) {
+	kinds := sortedKeys(collections)
+	found := make([][]object, len(kinds))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, kind := range kinds {
+		group.Go(func() error {
+			var list struct{ Items []object }
+			err := c.get(ctx, collections[kind]+"?labelSelector="+ownerLabel, &list)
+			for _, o := range list.Items {
+				if o.Kind = kind; strings.HasPrefix(o.Metadata.Namespace, prefix) {
+					found[i] = append(found[i], o)
+				}
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.Concat(found...), err
+}
+
+// namespaces returns the names of the namespaces that begin with the prefix.
+func (c *cluster) namespaces(ctx context.Context, prefix string) ([]string, error) {
+	var list struct{ Items []object }
+	if err := c.get(ctx, "/api/v1/namespaces", &list); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, o := range list.Items {
+		if strings.HasPrefix(o.Metadata.Name, prefix) {
+			out = append(out, o.Metadata.Name)
+		}
+	}
+	return out, nil
+}
+
+func (c *cluster) get(ctx context.Context, path string, out any) error {
+	body, err := c.do(ctx, http.MethodGet, path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, out)
+}
+
+func (c *cluster) do(ctx context.Context, method, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.server+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask the API server: %w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode >= http.StatusBadRequest {
+		return nil, errors.Join(fmt.Errorf("cannot %s %s: status %d: %s", method, path, resp.StatusCode, body), err)
+	}
+	return body, nil
+}
+
+// clear removes the namespaces that are left, so that a run leaves nothing. It
+// does not wait for them.
+func (c *cluster) clear(ctx context.Context, prefix string) error {
+	names, err := c.namespaces(ctx, prefix)
+	for _, name := range names {
+		if _, gone := c.do(ctx, http.MethodDelete, "/api/v1/namespaces/"+name); gone != nil {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// regions are the cloud regions. Both are the sandbox, each by a line of its own.
+func regions() []string { return []string{"east", "west"} }
+
+// rig is everything that runs: an etcd cluster, the servers on it, and the lines
+// between them and to the regions.
+type rig struct {
+	layout
+
+	dir     string // of logs and data
+	nodes   []*process
+	servers []*process
+	lines   []*line
+	urls    []string // of the servers
+	etcd    []string // of the etcd nodes, past the lines
+	counts  *counts
+
+	mu     sync.Mutex
+	deaths []string // of processes that ended by themselves
+}
+
+// plan is what a rig is made of.
+type plan struct {
+	layout
+
+	dir     string
+	binary  string // the service's program
+	etcd    string // etcd's
+	lease   time.Duration
+	cluster *cluster
+	nursery *nursery
+	counts  *counts
+}
+
+// newRig lays everything out. Nothing runs yet.
+func newRig(ctx context.Context, p plan) (*rig, error) {
+	r := &rig{layout: p.layout, dir: p.dir, counts: p.counts}
+	// Several runs may look for ports at the same time.
+	free, err := freeAddresses(2*p.nodes+p.servers+p.lines(), firstPort+rand.IntN((lastPort-firstPort)/2))
+	if err != nil {
+		return nil, err
+	}
+	take := func(n int) (out []string) {
+		out, free = free[:n], free[n:]
+		return out
+	}
+	clients, peers, listen, lines := take(p.nodes), take(p.nodes), take(p.servers), take(p.lines())
+	r.layNodes(p, clients, peers)
+	var names, upstreams []string
+	for server := range p.servers {
+		for node := range p.nodes {
+			names = append(names, fmt.Sprintf("server %d to etcd %d", server+1, node+1))
+			upstreams = append(upstreams, clients[node])
+		}
+	}
+	for _, region := range regions() {
+		names, upstreams = append(names, "region "+region), append(upstreams, p.cluster.upstream())
+	}
+	for i, name := range names {
+		r.lines = append(r.lines, newLine(name, lines[i], upstreams[i]))
+	}
+	keys := filepath.Join(p.dir, "keys.json")
+	if output, err := exec.CommandContext(ctx, p.binary, "keys", "init", keys).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("cannot make a sealing key: %w: %s", err, output)
+	}
+	r.layServers(p, keys, listen, lines)
+	return r, nil
+}
+
+func (r *rig) layNodes(p plan, clients, peers []string) {
+	var cluster []string
+	for i := range peers {
+		cluster = append(cluster, fmt.Sprintf("etcd-%d=http://%s", i+1, peers[i]))
+	}
+	for i := range clients {
+		name, client, peer := fmt.Sprintf("etcd-%d", i+1), "http://"+clients[i], "http://"+peers[i]
+		r.etcd = append(r.etcd, client)
+		r.nodes = append(r.nodes, r.process(p, name, p.etcd,
+			"--name", name, "--data-dir", filepath.Join(r.dir, name),
+			"--listen-client-urls", client, "--advertise-client-urls", client,
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-token", filepath.Base(r.dir),
+			// Processes are killed here, not machines: what was written is there.
+			"--unsafe-no-fsync", "--log-level", "warn"))
+	}
+}
+
+func (r *rig) layServers(p plan, keys string, listen, lines []string) {
+	for i, address := range listen {
+		name := fmt.Sprintf("server-%d", i+1)
+		var endpoints []string
+		for node := range p.nodes {
+			endpoints = append(endpoints, lines[p.between(i, node)])
+		}
+		r.urls = append(r.urls, "http://"+address)
+		r.servers = append(r.servers, r.process(p, name, p.binary, "serve",
+			"--listen", address, "--store", "etcd://"+strings.Join(endpoints, ","), "--key-file", keys,
+			"--data", filepath.Join(r.dir, name), "--lease", p.lease.String(), "--drain-timeout", "2s",
+			"--log-format", "json", "--log-level", "info"))
+	}
+}
+
+func (r *rig) process(p plan, name, path string, args ...string) *process {
+	return &process{name: name, path: path, args: args, log: filepath.Join(r.dir, name+".log"), nursery: p.nursery, died: r.died}
+}
+
+// died notes that a process ended without having been told to.
+func (r *rig) died(name string, state *os.ProcessState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deaths = append(r.deaths, fmt.Sprintf("%s at %s: %s", name, time.Now().Format(time.TimeOnly), state))
+}
+
+// start starts everything, and returns when the servers are ready.
+func (r *rig) start(ctx context.Context) error {
+	for _, l := range r.lines {
+		if err := l.open(ctx); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.nodes {
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+	}
+	for i := range r.nodes {
+		if err := r.healthy(ctx, r.etcd[i]+"/health"); err != nil {
+			return fmt.Errorf("etcd node %d does not come up: %w", i+1, err)
+		}
+	}
+	for _, p := range r.servers {
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+	}
+	for i, url := range r.urls {
+		if err := r.healthy(ctx, url+"/readyz"); err != nil {
+			return fmt.Errorf("server %d does not come up: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// startPatience is how long one process may take to come up.
+const startPatience = time.Minute
+
+// healthy waits until a URL answers 200.
+func (r *rig) healthy(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		status, _, err := fetch(ctx, http.MethodGet, url, "")
+		if err == nil && status == http.StatusOK {
+			return nil
+		}
+		if pause(ctx, 100*time.Millisecond) != nil {
+			return errors.Join(fmt.Errorf("%s answers status %d", url, status), err)
+		}
+	}
+}
+
+// fetch asks for a URL once.
+func fetch(ctx context.Context, method, url, body string) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, text, err
+}
+
+// register makes the regions and the packages known to the service.
+func (r *rig) register(ctx context.Context, c *client, cluster *cluster) error {
+	for i, region := range regions() {
+		kubeconfig := cluster.through(r.lines[r.layout.servers*r.layout.nodes+i].address)
+		a, err := c.insist(ctx, call{method: http.MethodPost, path: "/v1/cloud_regions", key: "region-" + region, body: map[string]any{
+			"cloud_region_id": region, "kubeconfig": base64.StdEncoding.EncodeToString([]byte(kubeconfig)),
+		}})
+		if err != nil || a.status != http.StatusCreated {
+			return errors.Join(err, fmt.Errorf("cannot register region %s: status %d: %s", region, a.status, a.body))
+		}
+	}
+	for _, s := range shapes() {
+		archive, err := s.archive()
+		if err != nil {
+			return err
+		}
+		a, err := c.insist(ctx, call{method: http.MethodPut, path: "/v1/packages/" + s.name, body: archive})
+		if err != nil || a.status >= http.StatusBadRequest {
+			return errors.Join(err, fmt.Errorf("cannot upload package %s: status %d: %s", s.name, a.status, a.body))
+		}
+	}
+	return nil
+}
+
+// revive starts the processes that have ended by themselves, as whatever runs
+// them would, until the context ends.
+func (r *rig) revive(ctx context.Context) error {
+	for pause(ctx, 500*time.Millisecond) == nil {
+		for _, p := range append(r.nodes, r.servers...) {
+			if p.lost() {
+				_ = p.start(ctx) // the next round tries again
+			}
+		}
+	}
+	return nil
+}
+
+// restore makes everything whole: all lines heal, all processes run, and all
+// servers are ready.
+func (r *rig) restore(ctx context.Context) error {
+	for _, l := range r.lines {
+		l.heal()
+		l.cut() // what is stuck in it must not be felt later
+	}
+	for _, p := range append(r.nodes, r.servers...) {
+		p.resume()
+	}
+	return r.start(ctx)
+}
+
+// stop ends every process and closes the lines.
+func (r *rig) stop() {
+	var all errgroup.Group
+	for _, p := range r.servers {
+		all.Go(func() error { p.end(10 * time.Second); return nil })
+	}
+	_ = all.Wait() // none fails
+	for _, p := range r.nodes {
+		p.kill()
+	}
+	for _, l := range r.lines {
+		l.cut()
+	}
+}
+
+// keys returns the keys in the store that begin with a prefix. It asks etcd
+// itself, by the JSON form of its API.
+func (r *rig) keys(ctx context.Context, prefix string) ([]string, error) {
+	end := prefix[:len(prefix)-1] + string(prefix[len(prefix)-1]+1)
+	question, err := json.Marshal(map[string]any{"key": []byte(prefix), "range_end": []byte(end), "keys_only": true})
+	if err != nil {
+		return nil, err
+	}
+	status, text, err := fetch(ctx, http.MethodPost, r.etcd[0]+"/v3/kv/range", string(question))
+	if err != nil || status != http.StatusOK {
+		return nil, errors.Join(fmt.Errorf("cannot ask etcd for its keys: status %d: %s", status, text), err)
+	}
+	var found struct {
+		Kvs []struct {
+			Key []byte `json:"key"`
+		} `json:"kvs"`
+	}
+	if err := json.Unmarshal(text, &found); err != nil {
+		return nil, fmt.Errorf("cannot read etcd's answer: %w", err)
+	}
+	var out []string
+	for _, kv := range found.Kvs {
+		out = append(out, string(kv.Key))
+	}
+	return out, nil
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// What the service says of itself, as far as it matters here.
+
+type operation struct {
+	ID        string     `json:"operation_id"`
+	Instance  string     `json:"vnf_id"`
+	Namespace string     `json:"namespace"`
+	Verb      string     `json:"verb"`
+	State     string     `json:"state"`
+	Revision  int        `json:"revision"`
+	OnFailure string     `json:"on_failure"`
+	Repeats   string     `json:"repeats"`
+	Undoing   bool       `json:"undoing"`
+	Attempts  int        `json:"attempts"`
+	Steps     []struct{} `json:"steps"`
+	Failure   *failure   `json:"failure"`
+	Warnings  []string   `json:"warnings"`
+	Accepted  time.Time  `json:"accepted_at"`
+	Finished  time.Time  `json:"finished_at"`
+}
+
+type failure struct {
+	Kind    string `json:"kind"`
+	Reason  string `json:"reason"`
+	Step    string `json:"step"`
+	Message string `json:"message"`
+}
+
+func (o operation) final() bool {
+	return slices.Contains([]string{"succeeded", "failed", "cancelled"}, o.State)
+}
+
+// unheeded reports whether the operation is what is left of a request that was
+// never accepted.
+func (o operation) unheeded() bool { return o.Failure != nil && o.Failure.Reason == "unheeded" }
+
+type summary struct {
+	ID        string `json:"vnf_id"`
+	Region    string `json:"cloud_region_id"`
+	Namespace string `json:"namespace"`
+	Package   string `json:"csar_id"`
+	Name      string `json:"vnf_instance_name"`
+	State     string `json:"state"`
+	Message   string `json:"message"`
+	Revision  int    `json:"revision"`
+	Running   string `json:"running_operation_id"`
+	Operation string `json:"operation_id"`
+}
+
+type instance struct {
+	summary
+
+	Parameters map[string]any `json:"parameters"`
+	Objects    []struct {
+		Kind      string `json:"kind"`
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Status    string `json:"status"`
+	} `json:"objects"`
+}
+
+// inventory returns the instance's objects as kind and name, sorted.
+func (in instance) inventory() []string {
+	var out []string
+	for _, o := range in.Objects {
+		out = append(out, o.Kind+" "+o.Name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+type revision struct {
+	Number   int  `json:"number"`
+	Restores int  `json:"restores"`
+	InForce  bool `json:"in_force"`
+}
+
+// object is an object that lives in the cluster.
+type object struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Namespace string            `json:"namespace"`
+		Name      string            `json:"name"`
+		UID       string            `json:"uid"`
+		Labels    map[string]string `json:"labels"`
+		Owners    []struct{}        `json:"ownerReferences"`
+	} `json:"metadata"`
+	Data map[string]string `json:"data"`
+	Spec struct {
+		Replicas int `json:"replicas"`
+		Template struct {
+			Spec struct {
+				Containers []struct {
+					Image string `json:"image"`
+				} `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+const ownerLabel = "k8splugin.io/rb-instance-id"
+
+func (o object) owner() string { return o.Metadata.Labels[ownerLabel] }
+
+// own reports whether the object is of an instance itself, and not made of one
+// of its objects by a controller.
+func (o object) own() bool { return len(o.Metadata.Owners) == 0 }
+
+func (o object) String() string { return o.Kind + " " + o.Metadata.Name }
+
+// at tells where the object is, too.
+func (o object) at() string {
+	return strings.TrimSpace(o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name)
+}
