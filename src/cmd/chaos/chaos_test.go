@@ -36,7 +36,7 @@ func try(t *testing.T, o options) string {
 // TestStorm lets everything fail for a minute.
 func TestStorm(t *testing.T) {
 	o := brief(t)
-	o.kills, o.duration, o.instances = 20, time.Minute, 4
+	o.kills, o.duration, o.instances = 20, time.Minute, 8
 	try(t, o)
 }
 

@@ -25,6 +25,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := command(ctx, os.Args[1:], os.Stdout)
+	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "interrupted")
+	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -147,7 +147,7 @@ func (a *author) invent(s sort) fault {
 		f.Target, f.For = a.dice.IntN(a.lines()), a.within(500*time.Millisecond, 6*time.Second)
 	case slowLine:
 		f.Target, f.For = a.dice.IntN(a.lines()), a.within(time.Second, 5*time.Second)
-		f.Size = 10 + a.dice.IntN(400)
+		f.Size = 10 + a.dice.IntN(1000)
 	case endLine:
 		f.Target, f.For = a.dice.IntN(a.lines()), a.within(500*time.Millisecond, 3*time.Second)
 		f.Size = 1000 + a.dice.IntN(30000)

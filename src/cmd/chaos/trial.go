@@ -41,7 +41,7 @@ func (o options) trial(dir string, out io.Writer) (*trial, error) {
 	}
 	return &trial{
 		options: o, dir: dir, out: out, cluster: c, counts: newCounts(), etcd: filepath.Join(bin, "etcd"),
-		name: "chaos-" + strings.ToLower(rand.Text()[:8]),
+		name: "chaos-test-" + strings.ToLower(rand.Text()[:8]),
 	}, nil
 }
 
