@@ -41,7 +41,7 @@ func TestLivesMakeSense(t *testing.T) {
 			if (a.verb == create) != (i == 0) {
 				t.Errorf("life %d: act %d is %s", number, i, a.verb)
 			}
-			if (a.verb == undo || a.verb == retry) && !(l.acts[i-1].fate == fails && l.acts[i-1].keep) {
+			if (a.verb == undo || a.verb == retry) && (l.acts[i-1].fate != fails || !l.acts[i-1].keep) {
 				t.Errorf("life %d: act %d, %s, has nothing that failed and was kept before it", number, i, a.verb)
 			}
 			if a.fate == drags && a.after == 0 && a.timeout == 0 {
