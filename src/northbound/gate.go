@@ -39,6 +39,7 @@ type gate struct {
 	hosts   []string
 	open    []string // routes that need no proof
 	exempt  []string // routes that are not limited, because machines ask them for the service's own sake
+	routed  func(*http.Request, string)
 }
 
 func newGate(cfg Config) *gate {
@@ -48,6 +49,7 @@ func newGate(cfg Config) *gate {
 		// can reach us: there may be no other guard between them.
 		origin: http.NewCrossOriginProtection(),
 		hosts:  cfg.Hosts,
+		routed: cfg.Routed,
 		open:   []string{"/healthz", "/readyz", "/docs", "/swagger.yaml", "/swagger.json"},
 		exempt: []string{"/healthz", "/readyz", "/metrics"},
 	}
@@ -63,6 +65,7 @@ func (g *gate) around(next http.Handler) http.Handler {
 		c := callOf(r.Context())
 		if route := mux.CurrentRoute(r); route != nil {
 			c.route, _ = route.GetPathTemplate() // a route without a template has none
+			g.routed(r, c.route)
 		}
 		ctx, trail := nf.WithTrail(r.Context())
 		v := &visit{gate: g, trail: trail, entry: entryOf(r.WithContext(ctx), c)}

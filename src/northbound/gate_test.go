@@ -243,6 +243,20 @@ func TestOutcomeOutlivesItsClient(t *testing.T) {
 	}
 }
 
+func TestRouteIsTold(t *testing.T) {
+	t.Parallel()
+	var told []string
+	var done []string
+	h := handler(t, northbound.Config{APIs: []northbound.API{doing(&done)}, Routed: func(r *http.Request, route string) {
+		told = append(told, r.Method+" "+r.URL.Path+" "+route)
+	}})
+	ask(h, "POST", "/do/x", "", "body")
+	ask(h, "GET", "/nowhere", "", "")
+	if diff := cmp.Diff([]string{"POST /do/x /do/{id}"}, told); diff != "" {
+		t.Errorf("what is told (-want +got)\n%s", diff)
+	}
+}
+
 func TestProtectedMetrics(t *testing.T) {
 	t.Parallel()
 	h := handler(t, northbound.Config{Access: door{}, ProtectMetrics: true, Limit: northbound.Limit{Rate: 0.001, Burst: 1}})

@@ -32,6 +32,8 @@ type Config struct {
 	Pace           Pace     // how slow
 	Hosts          []string // without Access: names that a request to a loopback address may be for, beside loopback names
 	ProtectMetrics bool     // with Access: /metrics takes a proof, too; Prometheus can be given one
+
+	Routed func(r *http.Request, route string) // told which path template a request has matched; default: nobody is
 }
 
 // Check tells whether a part that the service depends on is well. It is given
@@ -56,6 +58,9 @@ func (c *Config) complete() error {
 	}
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
+	}
+	if c.Routed == nil {
+		c.Routed = func(*http.Request, string) {}
 	}
 	c.Pace.complete()
 	return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
 // service is the parts that run.
@@ -96,6 +97,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 		Limit:          northbound.Limit{Rate: cfg.RateLimit},
 		Hosts:          cfg.hosts(),
 		ProtectMetrics: cfg.ProtectMetrics,
+		Routed:         telemetry.Route,
 	})
 	if err != nil {
 		return err
