@@ -14,6 +14,7 @@ import (
 // Engine is what carries instances through their lives.
 type Engine interface {
 	Changes
+	DayTwo
 	Previews
 	Remedies
 	Instances
@@ -35,6 +36,12 @@ type Changes interface {
 	Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error)
 	Rollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Operation, error)
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
+}
+
+// DayTwo is what is done with an instance that is up.
+type DayTwo interface {
+	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
+	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
 }
 
 // Previews tell what changes would do.

@@ -43,6 +43,8 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 		"PreviewRollback":    func() error { return second(h.PreviewRollback(ctx, id, nf.RollbackRequest{})) },
 		"Upgrade":            func() error { return second(h.Upgrade(ctx, id, edit)) },
 		"Rollback":           func() error { return second(h.Rollback(ctx, id, nf.RollbackRequest{})) },
+		"Configure":          func() error { return second(h.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },
+		"Test":               func() error { return second(h.Test(ctx, id, nf.TestRequest{})) },
 		"Terminate":          func() error { return second(h.Terminate(ctx, id, nf.TerminateRequest{})) },
 		"Operation":          func() error { return second(h.Operation(ctx, operation)) },
 		"Changes":            func() error { return second(h.Changes(ctx, operation)) },
@@ -133,6 +135,10 @@ func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error 
 		_, err = h.Upgrade(ctx, id, nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
 	case "Rollback":
 		_, err = h.Rollback(ctx, id, nf.RollbackRequest{Options: o})
+	case "Configure":
+		_, err = h.Configure(ctx, id, nf.ConfigureRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
+	case "Test":
+		_, err = h.Test(ctx, id, nf.TestRequest{Options: o})
 	case "Terminate":
 		_, err = h.Terminate(ctx, id, nf.TerminateRequest{Options: o})
 	case "Retry":

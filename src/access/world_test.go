@@ -76,6 +76,17 @@ func (w *world) Rollback(_ context.Context, id string, req nf.RollbackRequest) (
 	return w.did("rollback "+id, req.Options)
 }
 
+func (w *world) Configure(_ context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error) {
+	if err := req.Edit(&nf.Spec{}); err != nil {
+		return nf.Operation{}, err
+	}
+	return w.did("configure "+id, req.Options)
+}
+
+func (w *world) Test(_ context.Context, id string, req nf.TestRequest) (nf.Operation, error) {
+	return w.did("test "+id, req.Options)
+}
+
 func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
 	return w.did("terminate "+id, req.Options)
 }

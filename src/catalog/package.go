@@ -9,15 +9,36 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// manifestKind is the kind of a package that holds Kubernetes manifests and a
-// metadata.yaml.
-const manifestKind = "manifest"
+// The kinds of packages: Kubernetes manifests with a metadata.yaml, and Helm
+// charts.
+const (
+	manifestKind = "manifest"
+	helmKind     = "helm"
+)
+
+// kindOf tells what a package is by its files. What is neither is read as
+// manifests, whose renderer says what it misses.
+func kindOf(files render.Files) string {
+	for _, name := range [...]string{"metadata.yaml", "metadata.yml"} {
+		if _, found := files[name]; found {
+			return manifestKind
+		}
+	}
+	for name := range files {
+		if folder, file := path.Split(name); file == "Chart.yaml" && strings.Count(folder, "/") <= 1 {
+			return helmKind
+		}
+	}
+	return manifestKind
+}
 
 // Upload checks a package's archive and keeps it under as.ID, or under a new one
 // when that is empty, in the project as.Project. With an id that is taken it
@@ -72,9 +93,10 @@ func Lint(archive []byte, limits render.Limits, renderers map[string]render.Rend
 	if err != nil {
 		return nf.Package{}, fmt.Errorf("cannot open the archive: %w", err)
 	}
-	renderer, ok := renderers[manifestKind]
+	kind := kindOf(files)
+	renderer, ok := renderers[kind]
 	if !ok {
-		return nf.Package{}, nf.E(nf.Unsupported, "read", "package", fmt.Errorf("no renderer for kind %s", manifestKind))
+		return nf.Package{}, nf.E(nf.Unsupported, "read", "package", fmt.Errorf("no renderer for kind %s", kind))
 	}
 	summary, err := renderer.Check(files)
 	if err != nil {
@@ -82,7 +104,7 @@ func Lint(archive []byte, limits render.Limits, renderers map[string]render.Rend
 	}
 	return nf.Package{
 		Name: summary.Name, Version: summary.Version, Description: summary.Description,
-		Kind: manifestKind, Size: int64(len(archive)), MediaType: mediaType,
+		Kind: kind, Size: int64(len(archive)), MediaType: mediaType,
 		Files:     slices.Sorted(maps.Keys(files)),
 		Variables: summary.Variables, Warnings: summary.Warnings,
 	}, nil

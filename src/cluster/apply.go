@@ -139,7 +139,7 @@ func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got re
 		// created the object.
 		change.Action = nf.Created
 	case had == nil && filledByOthers(&now.ObjectMeta, manager(a.owner)):
-		return nf.Change{}, a.withdraw(ctx)
+		return a.withdraw(ctx)
 	case had != nil && had.ResourceVersion == now.ResourceVersion:
 		change.Action = nf.Unchanged
 	}
@@ -194,7 +194,7 @@ func (a *application) mine(ctx context.Context, had *metav1.ObjectMeta, conflict
 	if err != nil || !found {
 		return err
 	}
-	who, yes := foreign(a.owner, a.ref, live)
+	who, yes := inTheWay(a.owner, a.ref, live)
 	if !yes {
 		return nil
 	}
@@ -219,26 +219,43 @@ func (a *application) adopt(ctx context.Context) (*metav1.ObjectMeta, error) {
 }
 
 // withdraw takes our fields back from an object that turned out to be somebody
-// else's: it was made between our looking and our applying.
-func (a *application) withdraw(ctx context.Context) error {
+// else's: it was made between our looking and our applying. One that the owner
+// himself has left in place becomes his again.
+func (a *application) withdraw(ctx context.Context) (nf.Change, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetGroupVersionKind(a.kind.GroupVersionKind)
 	empty.SetNamespace(a.ref.Namespace)
 	empty.SetName(a.ref.Name)
-	body, err := empty.MarshalJSON()
+	left, err := a.force(ctx, empty)
 	if err != nil {
-		return nf.E(nf.Internal, "apply", a.ref.String(), err)
+		return nf.Change{}, err
+	}
+	who, yes := inTheWay(a.owner, a.ref, left)
+	if yes {
+		return nf.Change{}, notOurs("apply", nf.Violations{{Field: subject(a.ref), Message: who}})
+	}
+	now, err := a.force(ctx, a.object)
+	if err != nil {
+		return nf.Change{}, err
+	}
+	return changeOf(a.target, now, nf.Configured), nil
+}
+
+// force applies an object whoever has its fields.
+func (a *application) force(ctx context.Context, u *unstructured.Unstructured) (*metav1.ObjectMeta, error) {
+	body, err := u.MarshalJSON()
+	if err != nil {
+		return nil, nf.E(nf.Internal, "apply", a.ref.String(), err)
 	}
 	got, err := a.patch(ctx, body, true)
 	if err != nil {
-		return a.fail(ctx, err)
+		return nil, a.fail(ctx, err)
 	}
-	var left metav1.PartialObjectMetadata
-	if err := got.into(&left); err != nil {
-		return nf.E(nf.Internal, "apply", a.ref.String(), err)
+	var now metav1.PartialObjectMetadata
+	if err := got.into(&now); err != nil {
+		return nil, nf.E(nf.Internal, "apply", a.ref.String(), err)
 	}
-	who, _ := foreign(a.owner, a.ref, &left)
-	return notOurs("apply", nf.Violations{{Field: subject(a.ref), Message: who}})
+	return &now.ObjectMeta, nil
 }
 
 func (a *application) fail(ctx context.Context, err error) error {

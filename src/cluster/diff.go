@@ -83,7 +83,7 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 	if err != nil {
 		return err
 	}
-	if who, yes := foreign(owner, t.ref, &live); yes {
+	if who, yes := inTheWay(owner, t.ref, &live); yes {
 		return notOurs("compare", nf.Violations{{Field: subject(t.ref), Message: who}})
 	}
 	change.UID, change.Generation = string(live.GetUID()), live.GetGeneration()

@@ -163,3 +163,30 @@ func TestOrphanOfUnwritableObject(t *testing.T) {
 	_, err = c.Orphan(t.Context(), "vnf-1", refs(u))
 	wantKind(t, err, nf.Conflict)
 }
+
+// TestOrphanIsTakenBack lets the owner have again what he has left in place.
+func TestOrphanIsTakenBack(t *testing.T) {
+	c, ns := sandbox(t)
+	const vnf = "vnf-1"
+	was := configMap(t, vnf, ns, "a", "1")
+	mustApply(t, c, vnf, was)
+	if _, err := c.Orphan(t.Context(), vnf, refs(was)); err != nil {
+		t.Fatal(err)
+	}
+	is := configMap(t, vnf, ns, "a", "2")
+	if err := c.Preflight(t.Context(), vnf, ns, []*unstructured.Unstructured{is}); err != nil {
+		t.Fatal(err)
+	}
+	changes := mustApply(t, c, vnf, is)
+	diff(t, "it is changed, not made", map[string]nf.Action{"a": nf.Configured}, actions(changes))
+	live := get(t, c, refOf(is))
+	if live.GetLabels()[nf.OwnerLabel] != vnf {
+		t.Errorf("its labels are %v", live.GetLabels())
+	}
+	diff(t, "it has its owner's content", is.Object["data"], live.Object["data"])
+	deleted, err := c.Delete(t.Context(), vnf, refs(is))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "and goes with him", map[string]nf.Action{"a": nf.Deleted}, actions(deleted))
+}

@@ -51,6 +51,15 @@ func foreign(owner string, ref nf.Ref, m metav1.Object) (who string, yes bool) {
 	return "was made by " + strings.Join(slices.Compact(managers), ", "), true
 }
 
+// inTheWay says who an object belongs to, unless the owner may apply it: what he
+// has left in place himself he may take back.
+func inTheWay(owner string, ref nf.Ref, m metav1.Object) (who string, yes bool) {
+	if orphanOf(m) == owner {
+		return "", false
+	}
+	return foreign(owner, ref, m)
+}
+
 func notOurs(op string, v nf.Violations) error {
 	return nf.E(nf.Conflict, op, "objects of others", v)
 }

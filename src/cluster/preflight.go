@@ -19,7 +19,9 @@ import (
 // (nf.Conflict, with a violation for each that says who has it). It sets
 // metadata.namespace of namespaced objects that lack one, clears it on
 // cluster-scoped ones, and fails with nf.Invalid on an object that names
-// another namespace. It changes nothing in the region.
+// another namespace. An object that bears no owner will be nobody's (see
+// Ensure): that it is there already is fine. Preflight changes nothing in the
+// region.
 func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error {
 	defined := definitions(objects)
 	var gvks []schema.GroupVersionKind
@@ -49,7 +51,7 @@ func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, object
 		}
 		wrong = append(wrong, setNamespace(u, k.namespaced, namespace)...)
 		wrong = append(wrong, k.check(u)...)
-		if served {
+		if served && u.GetLabels()[nf.OwnerLabel] != "" {
 			targets = append(targets, target{refOf(u), k, true})
 		}
 	}
@@ -121,7 +123,7 @@ func (c *Cluster) unclaimed(ctx context.Context, owner string, targets []target)
 	var v nf.Violations
 	for _, t := range targets {
 		if m, exists := live[t.ref.Key()]; exists {
-			if who, yes := foreign(owner, t.ref, m); yes {
+			if who, yes := inTheWay(owner, t.ref, m); yes {
 				v = append(v, nf.Violation{Field: subject(t.ref), Message: who})
 			}
 		}

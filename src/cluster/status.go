@@ -103,6 +103,18 @@ func job(u *unstructured.Unstructured, v verdict) verdict {
 	return verdict{nf.InProgress, v.message}
 }
 
+// done reports whether an object had work to do, and has done it.
+func done(u *unstructured.Unstructured) bool {
+	switch u.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		complete, _ := condition(u, "Complete", "True")
+		return complete
+	case schema.GroupKind{Kind: "Pod"}:
+		return text(u.Object, "status", "phase") == "Succeeded"
+	}
+	return false
+}
+
 // pod takes a pod that failed for failed, and one without a node for one that
 // may still get it; kstatus asks the clock.
 func pod(u *unstructured.Unstructured, v verdict) verdict {

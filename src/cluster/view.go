@@ -147,7 +147,7 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 	is := v.health(u)
 	return nf.Health{
 		Ref: target.Ref, Status: is.status, Message: is.message,
-		UID: string(u.GetUID()), Generation: u.GetGeneration(),
+		UID: string(u.GetUID()), Generation: u.GetGeneration(), Done: done(u),
 	}, true
 }
 

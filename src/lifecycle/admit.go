@@ -69,7 +69,10 @@ func (e *Engine) detached(ctx context.Context) (context.Context, context.CancelF
 
 // inForce returns what an instance's record says of its revision.
 func inForce(in nf.Instance) nf.Revision {
-	return nf.Revision{Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description}
+	return nf.Revision{
+		Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description,
+		Release: in.Release, Amendments: in.Amendments, Annotations: in.Annotations,
+	}
 }
 
 // describe makes an instance's record speak of a revision.
@@ -77,6 +80,7 @@ func describe(in *nf.Instance, rev nf.Revision) {
 	in.Package, in.PackageDigest = rev.Package, rev.PackageDigest
 	in.Inputs, in.Sensitive = rev.Inputs, rev.Sensitive
 	in.Labels, in.Description = rev.Labels, rev.Description
+	in.Release, in.Amendments, in.Annotations = rev.Release, rev.Amendments, rev.Annotations
 }
 
 // PreviewInstantiate tells what Instantiate would do to the region, or fails as
@@ -96,19 +100,35 @@ func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*p
 	if err := req.Validate(); err != nil {
 		return nil, err
 	}
-	id := e.cfg.NewID()
-	if req.Key.Key != "" {
+	id := req.ID
+	switch {
+	case id != "":
+		if err := e.idFree(ctx, id); err != nil {
+			return nil, err
+		}
+	case req.Key.Key != "":
 		id = instanceOf(req.Key)
+	default:
+		id = e.cfg.NewID()
 	}
 	t := target{
 		id: id, name: req.Name, project: nf.ProjectOf(req.Project),
-		region: req.Region, namespace: req.Namespace, spec: req.Spec,
+		region: req.Region, namespace: req.Namespace, spec: req.Spec, revision: 1,
 	}
 	// Two of one name usually share their objects too; the name says it in one line.
 	if err := e.nameFree(ctx, t); err != nil {
 		return nil, err
 	}
 	return e.prepare(ctx, t)
+}
+
+// idFree returns nf.Exists when there is an instance of the id.
+func (e *Engine) idFree(ctx context.Context, id string) error {
+	_, err := e.instances.Get(ctx, id)
+	if err == nil {
+		return nf.E(nf.Exists, "instantiate", "VNF instance "+id, nil)
+	}
+	return unlessGone(err)
 }
 
 // Cancel asks a running operation to stop. What it has done is then undone or
@@ -147,7 +167,7 @@ func (e *Engine) newOperation(verb nf.Verb, t target, opts nf.Options) nf.Operat
 		// Operations sort by the time they were accepted.
 		ID:       fmt.Sprintf("%012x-%s", now.UnixMilli(), e.cfg.NewID()),
 		Instance: t.id, Region: t.region, Namespace: t.namespace, Project: t.project,
-		Verb: verb, State: nf.Queued, OnFailure: opts.OnFailure, Patient: opts.Patient,
+		Verb: verb, State: nf.Queued, OnFailure: opts.OnFailure, Patient: opts.Patient, NoWait: opts.NoWait,
 		Accepted: now, Deadline: now.Add(opts.Timeout),
 		Request: opts.Key, Trace: opts.Trace, Claim: e.cfg.NewID(),
 	}
@@ -195,6 +215,7 @@ func (p *prepared) revision(n int) nf.Revision {
 	return nf.Revision{
 		Instance: p.id, Number: n, Package: p.spec.Package, PackageDigest: p.pkg.Digest,
 		Inputs: p.spec.Inputs, Sensitive: p.sensitive, Labels: p.spec.Labels, Description: p.spec.Description,
+		Release: p.spec.Release, Amendments: p.spec.Amendments, Annotations: p.spec.Annotations,
 	}
 }
 
@@ -293,7 +314,7 @@ func definite(err error) bool { return err != nil && nf.KindOf(err) != nf.Unreac
 // preview compares the plan with the region, and adds what would be pruned from
 // the present instance.
 func (e *Engine) preview(ctx context.Context, in nf.Instance, p *prepared) (nf.Preview, error) {
-	secrets := secretsOf(nf.Revision{Inputs: p.spec.Inputs, Sensitive: p.sensitive}, inForce(in))
+	secrets := secretsOf(p.revision(0), inForce(in))
 	changes, err := p.diff(ctx)
 	if err != nil {
 		return nf.Preview{}, secrets.error(located(err, p.plan))
@@ -301,7 +322,11 @@ func (e *Engine) preview(ctx context.Context, in nf.Instance, p *prepared) (nf.P
 	secrets.changes(changes)
 	pruned := outside(in.Inventory, p.plan)
 	for _, it := range pruned {
-		changes = append(changes, nf.Change{Ref: it.Ref, Action: nf.Deleted})
+		change := nf.Change{Ref: it.Ref, Action: nf.Deleted}
+		if it.Keep {
+			change.Action = nf.Orphaned
+		}
+		changes = append(changes, change)
 	}
 	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings, Confirm: e.cfg.Brake.hold(in, pruned)}, nil
 }
@@ -310,11 +335,15 @@ func (e *Engine) preview(ctx context.Context, in nf.Instance, p *prepared) (nf.P
 // be made again, is told as that.
 func (p *prepared) diff(ctx context.Context) ([]nf.Change, error) {
 	var planned []render.Planned
+	var objects []*unstructured.Unstructured
 	for _, stage := range p.plan.Stages {
-		planned = append(planned, stage.Objects...)
+		for _, obj := range stage.Objects {
+			if !obj.Shared {
+				planned, objects = append(planned, obj), append(objects, obj.Object)
+			}
+		}
 	}
 	var recreated []nf.Change
-	objects := p.objects()
 	for {
 		changes, err := p.cluster.Diff(ctx, p.id, objects)
 		ref, ok := replaceable(planned, err)

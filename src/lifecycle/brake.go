@@ -34,8 +34,9 @@ const reasonConfirm = "confirm"
 // objects of an instance; empty when it need not be. The digest is of what will
 // be deleted, so that it confirms nothing else.
 func (b Brake) hold(in nf.Instance, pruned []nf.Item) string {
+	pruned = slices.DeleteFunc(slices.Clone(pruned), func(it nf.Item) bool { return it.Keep })
 	protected := slices.ContainsFunc(pruned, func(it nf.Item) bool { return render.Protected(schema.GroupKind{Group: it.Group, Kind: it.Kind}) })
-	many := len(pruned) > b.Objects || len(pruned) > 2 && float64(len(pruned)) > b.Share*float64(len(in.Inventory))
+	many := len(pruned) > b.Objects || len(pruned) > 2 && float64(len(pruned)) > b.Share*float64(len(lasting(in.Inventory)))
 	if !protected && !many {
 		return ""
 	}
@@ -56,6 +57,9 @@ func (b Brake) check(op nf.Verb, in nf.Instance, pruned []nf.Item, confirmed str
 	}
 	var v nf.Violations
 	for _, it := range pruned {
+		if it.Keep {
+			continue
+		}
 		message := "would be deleted"
 		if render.Protected(schema.GroupKind{Group: it.Group, Kind: it.Kind}) {
 			message = "would be deleted, and what it holds cannot be made again"

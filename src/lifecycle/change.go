@@ -95,7 +95,7 @@ func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeReq
 	if err := free("upgrade", in); err != nil {
 		return in, nil, err
 	}
-	spec := nf.Spec{Package: in.Package, Inputs: in.Inputs, Labels: in.Labels, Description: in.Description}
+	spec := specOf(inForce(in))
 	if err := req.Edit(&spec); err != nil {
 		return in, nil, err
 	}
@@ -109,8 +109,19 @@ func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeReq
 	return in, p, err
 }
 
+// specOf returns what a revision was asked for with.
+func specOf(rev nf.Revision) nf.Spec {
+	return nf.Spec{
+		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
+		Release: rev.Release, Amendments: rev.Amendments, Annotations: rev.Annotations,
+	}
+}
+
 func targetOf(in nf.Instance, spec nf.Spec) target {
-	return target{id: in.ID, name: in.Name, project: nf.ProjectOf(in.Project), region: in.Region, namespace: in.Namespace, spec: spec}
+	return target{
+		id: in.ID, name: in.Name, project: nf.ProjectOf(in.Project), region: in.Region, namespace: in.Namespace,
+		spec: spec, revision: in.Newest + 1,
+	}
 }
 
 func (e *Engine) prepareRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Instance, *prepared, nf.Revision, error) {
@@ -157,7 +168,7 @@ func (e *Engine) prepareAgain(ctx context.Context, in nf.Instance, former nf.Rev
 	rev := former
 	rev.Number, rev.Operation = in.Newest+1, ""
 	p := &prepared{
-		target: targetOf(in, nf.Spec{Package: former.Package, Inputs: former.Inputs, Labels: former.Labels, Description: former.Description}),
+		target: targetOf(in, specOf(former)),
 		pkg:    nf.Package{ID: former.Package, Digest: former.PackageDigest}, sensitive: former.Sensitive,
 	}
 	var err error
@@ -167,7 +178,7 @@ func (e *Engine) prepareAgain(ctx context.Context, in nf.Instance, former nf.Rev
 	if p.cluster, err = e.cfg.Open(ctx, in.Region); err != nil {
 		return nil, rev, err
 	}
-	if err := p.cluster.Preflight(ctx, p.id, p.namespace, p.objects()); err != nil {
+	if err := p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks()); err != nil {
 		return nil, rev, secretsOf(former).error(located(err, p.plan))
 	}
 	return p, rev, nil
@@ -199,17 +210,5 @@ func (e *Engine) terminate(ctx context.Context, in nf.Instance, req nf.Terminate
 	req.OnFailure = nf.Keep // what was deleted cannot be brought back
 	op := e.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
 	op.Orphan, op.Repeats = req.Orphan, repeats
-	replica, err := e.keepRequest(ctx, op)
-	if err != nil {
-		return nf.Operation{}, err
-	}
-	err = e.enlist(ctx, op, replica)
-	if err == nil {
-		err = e.operations.Insert(ctx, op.ID, op)
-	}
-	if err != nil {
-		e.discard(ctx, op)
-		return nf.Operation{}, err
-	}
-	return e.accept(ctx, op, e.lock(ctx, in, op, nf.Terminating))
+	return e.bare(ctx, in, op, nf.Terminating)
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Cluster is what the engine asks of one cloud region. Owner is the id of the
@@ -14,6 +15,17 @@ import (
 type Cluster interface {
 	Observer
 	Changer
+	Provider
+	render.Region
+}
+
+// Provider is the part of a Cluster that makes what is nobody's.
+type Provider interface {
+	// Ensure makes those objects that are missing, for nobody, and leaves those
+	// that are there as they are. It returns when each is nf.Current, with
+	// nf.Created or nf.Unchanged for each; its errors are those of Apply, and
+	// nf.Failed. Repeating it changes nothing.
+	Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error)
 }
 
 // OpenCluster returns the cluster of a region: nf.NotFound when the region is
@@ -29,7 +41,8 @@ type Observer interface {
 	// the owner's (nf.Conflict, with one violation for each and who it belongs
 	// to). It sets metadata.namespace of namespaced objects that lack one,
 	// clears it on cluster-scoped ones, and fails with nf.Invalid on an object
-	// that names another namespace.
+	// that names another namespace. An object without nf.OwnerLabel is one for
+	// Ensure, and may exist.
 	Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error
 
 	// Diff tells what Apply would change, by a server-side dry run.

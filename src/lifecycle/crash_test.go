@@ -158,6 +158,14 @@ func crashScenarios() map[string]crashScenario {
 		"terminate, orphan":        pair(first("db_web-svc"), terminate(true)),
 		"rollback":                 pair(upgraded, rollback),
 		"retry of a failed change": pair(broken("db_bad-new"), again((*engine).Retry)),
+		"instantiate with hooks":   pair(func(*testing.T, *site, *engine) {}, instantiate(hooked, "")),
+		"hook fails, undo":         pair(func(_ *testing.T, s *site, _ *engine) { s.cluster.script("lonce", nf.StatusFailed, "no") }, instantiate("early.e_x_late.lonce", nf.Undo)),
+		"upgrade with hooks":       pair(first(hooked), upgrade("early.e_db-new_late.lonce", "")),
+		"upgrade back, with hooks": pair(func(t *testing.T, s *site, e *engine) { first(hooked)(t, s, e); refuse(s) }, upgrade("early.e_bad-new_late.lonce", nf.Undo)),
+		"terminate with hooks":     pair(first(hooked), terminate(false)),
+		"configure":                pair(first("db_old"), configure("cfg-old")),
+		"configure fails, undo":    pair(func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, configure("bad-old")),
+		"test":                     pair(first("db_probe.p-probe.q"), tested),
 		"undo of a failed change":  pair(broken("db_bad-new"), again((*engine).Undo)),
 	}
 }
@@ -196,6 +204,23 @@ func terminate(orphan bool) func(context.Context, *engine, nf.RequestKey) (nf.Op
 	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
 		return e.Terminate(ctx, e.only(ctx).ID, nf.TerminateRequest{Orphan: orphan, Options: nf.Options{Key: key}})
 	}
+}
+
+// hooked is a package with hooks of every kind but tests, an object that is
+// shared and one that is kept.
+const hooked = "shared.crd_early.e-early.eonce_db-keep.k_late.lonce-bye.b-gone.gonce"
+
+func configure(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Configure(ctx, e.only(ctx).ID, nf.ConfigureRequest{Options: nf.Options{Key: key}, Edit: func(s *nf.Spec) error {
+			s.Amendments = []nf.Amendment{{Name: "day2", Package: pkg, Inputs: nf.Inputs{Parameters: map[string]any{"size": "m"}}}}
+			return nil
+		}})
+	}
+}
+
+func tested(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+	return e.Test(ctx, e.only(ctx).ID, nf.TestRequest{Options: nf.Options{Key: key}})
 }
 
 func again(verb func(*engine, context.Context, string, nf.Options) (nf.Operation, error)) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {

@@ -42,6 +42,7 @@ type health struct {
 
 type fakeObject struct {
 	owner    string
+	former   string // the owner that has let go of it
 	object   *unstructured.Unstructured
 	deleting bool
 }
@@ -91,7 +92,10 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner, namespace string, ob
 	var v nf.Violations
 	for _, obj := range objects {
 		obj.SetNamespace(namespace)
-		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner {
+		if obj.GetLabels()[nf.OwnerLabel] == "" {
+			continue // it will be nobody's
+		}
+		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && live.former != owner {
 			v = append(v, nf.Violation{Field: refOf(obj).String(), Message: "belongs to VNF instance " + live.owner})
 		}
 	}
@@ -210,7 +214,7 @@ func (c *fakeCluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) (
 		if live, ok := c.objects[ref.Key()]; ok {
 			change.Action = nf.Kept
 			if live.owner == owner {
-				change.Action, live.owner = nf.Orphaned, ""
+				change.Action, live.owner, live.former = nf.Orphaned, "", owner
 			}
 		}
 		out = append(out, change)
@@ -272,7 +276,7 @@ func (c *fakeCluster) health(ref nf.Ref) nf.Health {
 	case scripted:
 		return nf.Health{Ref: ref, Status: script.status, Message: script.message}
 	}
-	return nf.Health{Ref: ref, Status: nf.Current}
+	return nf.Health{Ref: ref, Status: nf.Current, Done: ref.Kind == "Job" || ref.Kind == "Pod"}
 }
 
 func (c *fakeCluster) Watch(ctx context.Context, _ string, targets []nf.Change) iter.Seq2[nf.Health, error] {
@@ -374,3 +378,29 @@ func (c *fakeCluster) asked(prefixes ...string) []string {
 	}
 	return out
 }
+
+func (c *fakeCluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, "ensure "+names(objects))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	defer c.touch()
+	var out []nf.Change
+	for _, obj := range objects {
+		ref := refOf(obj)
+		change := nf.Change{Ref: ref, Action: nf.Unchanged}
+		if _, there := c.objects[ref.Key()]; !there {
+			change.Action = nf.Created
+			c.objects[ref.Key()] = &fakeObject{object: obj.DeepCopy()}
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) Capabilities(context.Context) (nf.Capabilities, error) {
+	return nf.Capabilities{Version: "v1.37.1"}, nil
+}
+
+func (c *fakeCluster) Lookup(context.Context, nf.Ref) (map[string]any, error) { return nil, nil }

@@ -40,7 +40,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if err := r.unlock(ctx, func(in *nf.Instance) {
 		describe(in, rev)
-		in.Revision, in.Inventory = rev.Number, itemsOf(r.plan)
+		in.Revision, in.Inventory = rev.Number, itemsOf(r.plan, in.Inventory)
 		in.State, in.Message = nf.Ready, ""
 	}); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (r *run) finishUndo(ctx context.Context) error {
 		return recordError(err)
 	}
 	return r.unlock(ctx, func(in *nf.Instance) {
-		in.Inventory, in.State = itemsOf(r.plan), nf.Ready
+		in.Inventory, in.State = itemsOf(r.plan, in.Inventory), nf.Ready
 		in.Message = fmt.Sprintf("revision %d was undone: %s", failed.Number, r.op.Failure.Message)
 	})
 }

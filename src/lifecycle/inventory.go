@@ -31,13 +31,14 @@ func merge(inventory, items []nf.Item) []nf.Item {
 	return out
 }
 
-// outside returns the inventory's entries that a plan does not have.
+// outside returns the inventory's entries that a plan does not have. What hooks
+// have made is no part of any plan's stages, and not for it to remove.
 func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 	planned := map[string]bool{}
 	for _, obj := range plan.Objects() {
 		planned[refOf(obj).Key()] = true
 	}
-	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] })
+	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] || it.Hook })
 }
 
 func isNamespace(ref nf.Ref) bool { return ref.Group == "" && ref.Kind == "Namespace" }
@@ -48,6 +49,16 @@ func itemOf(stage int, obj *unstructured.Unstructured) nf.Item {
 	return nf.Item{Ref: refOf(obj), Stage: stage, Passing: mortal && obj.GroupVersionKind().GroupKind() == jobKind}
 }
 
+// definition reports whether others cannot be before the object is current.
+func definition(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+// works reports whether an object is there to do something and be done.
+func works(ref nf.Ref) bool {
+	return ref.Group == jobKind.Group && ref.Kind == jobKind.Kind || ref.Group == "" && ref.Kind == "Pod"
+}
+
 // jobKind is the only kind that goes by itself.
 var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 
@@ -55,18 +66,37 @@ var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 // what they are.
 func passed(h nf.Health) nf.Health {
 	if h.Status == nf.Absent || h.Status == nf.StatusDeleting {
-		h.Status, h.Message = nf.Current, "it is done, and goes by itself"
+		h.Status, h.Message, h.Done = nf.Current, "it is done, and goes by itself", true
 	}
 	return h
 }
 
-// itemsOf returns the inventory that a plan in force has.
-func itemsOf(plan render.Plan) []nf.Item {
+// itemsOf returns the inventory that a plan in force has, with what hooks have
+// left of the former one. What is shared is in no inventory.
+func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
 	var out []nf.Item
-	for stage, obj := range plan.Objects() {
-		out = append(out, itemOf(stage, obj))
+	planned := map[string]bool{}
+	for i, stage := range plan.Stages {
+		for _, obj := range stage.Objects {
+			if obj.Shared {
+				continue
+			}
+			it := itemOf(i, obj.Object)
+			it.Keep = obj.Keep
+			out, planned[it.Key()] = append(out, it), true
+		}
+	}
+	for _, it := range former {
+		if it.Hook && !planned[it.Key()] {
+			out = append(out, it)
+		}
 	}
 	return out
+}
+
+// lasting returns the entries that are not a hook's.
+func lasting(inventory []nf.Item) []nf.Item {
+	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return it.Hook })
 }
 
 // stagesOf returns the numbers of the stages that an inventory has, ascending.
@@ -79,14 +109,19 @@ func stagesOf(inventory []nf.Item) []int {
 	return slices.Compact(out)
 }
 
-func refsOf(inventory []nf.Item, stage int) []nf.Ref {
-	var out []nf.Ref
+// refsOf returns the objects of a stage: those that may be deleted, and those
+// that are kept.
+func refsOf(inventory []nf.Item, stage int) (refs, kept []nf.Ref) {
 	for _, it := range inventory {
-		if it.Stage == stage {
-			out = append(out, it.Ref)
+		switch {
+		case it.Stage != stage:
+		case it.Keep:
+			kept = append(kept, it.Ref)
+		default:
+			refs = append(refs, it.Ref)
 		}
 	}
-	return out
+	return refs, kept
 }
 
 // withTimeout is context.WithTimeout where no timeout means none.

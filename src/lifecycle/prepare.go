@@ -19,6 +19,7 @@ type target struct {
 	project           string
 	region, namespace string
 	spec              nf.Spec
+	revision          int // that it becomes
 }
 
 // prepared is a target that could be brought about: rendered, ordered, and
@@ -42,54 +43,89 @@ func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
 		return nil, missing("csar_id", t.spec.Package, err)
 	}
 	p := &prepared{target: t, pkg: pkg}
-	if err := e.render(ctx, p, files, region); err != nil {
-		return nil, err
-	}
 	if p.cluster, err = e.cfg.Open(ctx, t.region); err != nil {
 		return nil, err
 	}
-	if err := p.cluster.Preflight(ctx, t.id, t.namespace, p.objects()); err != nil {
-		return nil, secretsOf(nf.Revision{Inputs: t.spec.Inputs, Sensitive: p.sensitive}).error(located(err, p.plan))
+	if p.plan, err = e.render(ctx, p, content{pkg, files, t.spec.Inputs}, region); err != nil {
+		return nil, err
 	}
-	if p.encoded, err = render.Encode(p.plan); err != nil {
-		return nil, fmt.Errorf("cannot encode the plan: %w", err)
-	}
-	return p, nil
+	return p, e.complete(ctx, p, region)
 }
 
-func (e *Engine) render(ctx context.Context, p *prepared, files render.Files, region nf.Region) error {
-	renderer, ok := e.cfg.Renderers[p.pkg.Kind]
-	if !ok {
-		return nf.E(nf.Unsupported, "render", "package "+p.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", p.pkg.Kind))
+// complete lays the amendments over a plan, and holds it against the region.
+func (e *Engine) complete(ctx context.Context, p *prepared, region nf.Region) error {
+	if err := e.amend(ctx, p, region); err != nil {
+		return err
 	}
-	out, err := renderer.Render(ctx, render.Input{
-		Files: files,
-		Builtins: map[string]string{
-			"namespace": p.namespace, "vnf_id": p.id, "vnf_name": cmp.Or(p.name, p.id),
-			"cloud_region_id": region.ID, "cloud_owner": region.Owner,
-		},
-		Inputs: p.spec.Inputs,
-	})
-	if err != nil {
-		return nf.E(nf.KindOf(err), "render", "package "+p.pkg.ID, err)
-	}
-	for _, g := range out.Groups {
-		for _, obj := range g.Objects {
-			render.Own(obj.Unstructured, p.id)
-		}
-	}
-	if p.plan, err = render.Order(out.Groups, p.namespace); err != nil {
-		return nf.E(nf.KindOf(err), "order", "package "+p.pkg.ID, err)
-	}
-	p.plan.Warnings = append(p.plan.Warnings, out.Warnings...)
-	p.sensitive = out.Sensitive
 	if v := p.foreignNamespaces(); v != nil {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, v)
 	}
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
 	}
+	if err := p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks()); err != nil {
+		return secretsOf(p.revision(0)).error(located(err, p.plan))
+	}
+	var err error
+	if p.encoded, err = render.Encode(p.plan); err != nil {
+		return fmt.Errorf("cannot encode the plan: %w", err)
+	}
 	return nil
+}
+
+// content is a package with what it is rendered with.
+type content struct {
+	pkg    nf.Package
+	files  render.Files
+	inputs nf.Inputs
+}
+
+// render makes the plan of one package for a target.
+func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, error) {
+	renderer, ok := e.cfg.Renderers[c.pkg.Kind]
+	if !ok {
+		return render.Plan{}, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
+	}
+	out, err := renderer.Render(ctx, render.Input{
+		Files: c.files,
+		Builtins: map[string]string{
+			"namespace": p.namespace, "vnf_id": p.id, "vnf_name": cmp.Or(p.name, p.id),
+			"cloud_region_id": region.ID, "cloud_owner": region.Owner,
+		},
+		Inputs: c.inputs,
+		Release: render.Release{
+			Name: cmp.Or(p.spec.Release, p.name, p.id), Namespace: p.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
+		},
+		Region: p.cluster,
+	})
+	if err != nil {
+		return render.Plan{}, nf.E(nf.KindOf(err), "render", "package "+c.pkg.ID, err)
+	}
+	p.sensitive = append(p.sensitive, out.Sensitive...)
+	p.own(out)
+	plan, err := render.Order(out.Groups, p.namespace)
+	if err != nil {
+		return plan, nf.E(nf.KindOf(err), "order", "package "+c.pkg.ID, err)
+	}
+	if plan.Hooks, err = p.hooks(out.Hooks); err != nil {
+		return plan, nf.E(nf.KindOf(err), "order", "package "+c.pkg.ID, err)
+	}
+	plan.Warnings = append(plan.Warnings, out.Warnings...)
+	return plan, nil
+}
+
+// own labels what will be the instance's.
+func (p *prepared) own(out render.Output) {
+	for _, g := range out.Groups {
+		for _, obj := range g.Objects {
+			if !obj.Shared {
+				render.Own(obj.Unstructured, p.id, p.spec.Inputs.ObjectLabels)
+			}
+		}
+	}
+	for _, h := range out.Hooks {
+		render.Own(h.Unstructured, p.id, p.spec.Inputs.ObjectLabels)
+	}
 }
 
 // foreignNamespaces returns a violation for each namespace among the objects
@@ -116,6 +152,15 @@ func (p *prepared) objects() []*unstructured.Unstructured {
 	return out
 }
 
+// withHooks returns every object that the region must be able to take.
+func (p *prepared) withHooks() []*unstructured.Unstructured {
+	out := p.objects()
+	for _, h := range p.plan.Hooks {
+		out = append(out, h.Object)
+	}
+	return out
+}
+
 // missing says which field of the request named a thing that does not exist.
 func missing(field, id string, err error) error {
 	if nf.KindOf(err) != nf.NotFound {
@@ -138,6 +183,10 @@ func located(err error, plan render.Plan) error {
 			ref := refOf(obj.Object)
 			places[ref.String()], places[ref.Kind+" "+ref.Name] = obj, obj
 		}
+	}
+	for _, h := range plan.Hooks {
+		ref := refOf(h.Object)
+		places[ref.String()], places[ref.Kind+" "+ref.Name] = h, h
 	}
 	for i, v := range violations {
 		object, _, _ := strings.Cut(v.Field, ": ")

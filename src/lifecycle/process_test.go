@@ -190,3 +190,11 @@ func (c mortalCluster) RemoveNamespace(ctx context.Context, namespace string) (k
 	}
 	return kept, err
 }
+
+func (c mortalCluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) (changes []nf.Change, err error) {
+	half := objects[:len(objects)/2]
+	if dead := c.call(func() { changes, err = c.fakeCluster.Ensure(ctx, objects) }, func() { _, _ = c.fakeCluster.Ensure(ctx, half) }); dead != nil {
+		return nil, dead
+	}
+	return changes, err
+}

@@ -121,21 +121,22 @@ func (e *Engine) awaitChange(ctx context.Context, outdated <-chan struct{}) bool
 }
 
 // Health returns the present status of every object in an instance's inventory,
-// read from the region.
+// read from the region; not of what its hooks have made.
 func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	in, err := e.instances.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if len(in.Inventory) == 0 {
+	inventory := lasting(in.Inventory)
+	if len(inventory) == 0 {
 		return nil, nil
 	}
 	cluster, err := e.cfg.Open(ctx, in.Region)
 	if err != nil {
 		return nil, err
 	}
-	refs := make([]nf.Ref, len(in.Inventory))
-	for i, it := range in.Inventory {
+	refs := make([]nf.Ref, len(inventory))
+	for i, it := range inventory {
 		refs[i] = it.Ref
 	}
 	health, err := cluster.Health(ctx, in.ID, refs)
@@ -145,7 +146,7 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	secrets := secretsOf(inForce(in))
 	for i := range health {
 		health[i].Message = secrets.text(health[i].Message)
-		if in.Inventory[i].Passing {
+		if inventory[i].Passing {
 			health[i] = passed(health[i])
 		}
 	}

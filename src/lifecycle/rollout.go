@@ -16,11 +16,19 @@ import (
 // apply writes the objects of a stage into the inventory, and then into the
 // region: a crash in between leaves nothing that nobody knows of.
 func (r *run) apply(ctx context.Context, index int, last bool) error {
-	objects := r.plan.Stages[index].Objects
-	wanted := make([]*unstructured.Unstructured, len(objects))
-	items := make([]nf.Item, len(objects))
-	for i, obj := range objects {
-		wanted[i], items[i] = obj.Object, itemOf(index, obj.Object)
+	var wanted, shared []*unstructured.Unstructured
+	var items []nf.Item
+	for _, obj := range r.plan.Stages[index].Objects {
+		if obj.Shared {
+			shared = append(shared, obj.Object)
+			continue
+		}
+		it := itemOf(index, obj.Object)
+		it.Keep = obj.Keep
+		wanted, items = append(wanted, obj.Object), append(items, it)
+	}
+	if err := r.share(ctx, shared); err != nil {
+		return err
 	}
 	if _, err := r.instances.Update(ctx, r.op.Instance, func(in *nf.Instance) error {
 		if in.Operation != r.op.ID || in.Claim != r.job.token {
@@ -31,6 +39,9 @@ func (r *run) apply(ctx context.Context, index int, last bool) error {
 	}); err != nil {
 		return recordError(err)
 	}
+	if len(wanted) == 0 {
+		return nil
+	}
 	changes, err := r.bring(ctx, index, wanted)
 	if kept := r.keepChanges(ctx, changes); err == nil {
 		err = kept
@@ -40,12 +51,24 @@ func (r *run) apply(ctx context.Context, index int, last bool) error {
 	}
 	r.note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(objects), len(objects), len(changes)
+		step.Objects, step.Current, step.Changes = len(wanted), len(wanted), len(changes)
 		if last && !op.Undoing {
 			op.Applied = r.now()
 		}
 	})
 	return nil
+}
+
+// share makes what the instance needs and does not own.
+func (r *run) share(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	changes, err := r.cluster.Ensure(ctx, objects)
+	for _, c := range changes {
+		r.log.InfoContext(ctx, "object that is shared is there", "object", c.Ref.String(), "action", c.Action)
+	}
+	return located(err, r.plan)
 }
 
 // bring applies the objects of a stage. One that is refused because a field of
@@ -116,16 +139,23 @@ func changesKey(operation string, step int) string { return fmt.Sprintf("%s/%04d
 // settle waits until the objects of a stage are as its wait policy demands, and
 // fails as soon as one of them cannot become so.
 func (r *run) settle(ctx context.Context, stage render.Stage, apply string) error {
+	if !slices.ContainsFunc(stage.Objects, func(obj render.Planned) bool { return !obj.Shared }) {
+		return nil
+	}
 	applied, err := r.changes.Get(ctx, r.changesKey(apply))
 	if err != nil {
 		return recordError(err)
 	}
 	w := wait{wanted: nf.Current, passing: map[string]bool{}}
-	for i, obj := range stage.Objects {
-		if obj.Wait != render.WaitApplied {
-			w.targets = append(w.targets, applied[i])
-			w.passing[applied[i].Key()] = itemOf(0, obj.Object).Passing
+	for _, obj := range stage.Objects {
+		if obj.Shared {
+			continue // it was waited for when it was made
 		}
+		if obj.Wait != render.WaitApplied && !(r.op.NoWait && !definition(obj.Object)) {
+			w.targets = append(w.targets, applied[0])
+			w.passing[applied[0].Key()] = itemOf(0, obj.Object).Passing
+		}
+		applied = applied[1:]
 	}
 	ctx, cancel := withTimeout(ctx, stage.Timeout)
 	defer cancel()
@@ -140,6 +170,7 @@ type wait struct {
 	targets []nf.Change
 	wanted  nf.Status
 	passing map[string]bool // by Ref.Key: those whose absence means that they are done
+	done    bool            // a target that has work to do counts when it has done it
 }
 
 // await follows the targets until each has the wanted status.
@@ -167,7 +198,7 @@ func (r *run) await(ctx context.Context, w wait) error {
 			health = passed(health)
 		}
 		switch _, known := awaited[key]; {
-		case health.Status == wanted:
+		case health.Status == wanted && (!w.done || !works(health.Ref) || health.Done):
 			delete(awaited, key)
 		case health.Status == nf.StatusFailed && wanted == nf.Current:
 			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: health.Message}})
@@ -203,21 +234,33 @@ func overdue(awaited map[string]nf.Health) error {
 func (r *run) deletion(verb string, items []nf.Item) []step {
 	var out []step
 	for _, stage := range slices.Backward(stagesOf(items)) {
-		refs := refsOf(items, stage)
-		out = append(out, step{fmt.Sprintf("%s stage %d", verb, stage+1), func(ctx context.Context) error { return r.remove(ctx, refs) }})
+		refs, kept := refsOf(items, stage)
+		out = append(out, step{fmt.Sprintf("%s stage %d", verb, stage+1), func(ctx context.Context) error {
+			return r.remove(ctx, refs, kept)
+		}})
 	}
 	return out
 }
 
-// remove deletes objects and waits until they are gone. Objects that have
-// become somebody else's are let go of. The instance's namespace is not for it
-// to delete, whoever brought it: others may live there.
-func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
+// remove deletes objects and waits until they are gone; those that are to be
+// kept are let go of. So are objects that have become somebody else's. The
+// instance's namespace is not for it to delete, whoever brought it: others may
+// live there.
+func (r *run) remove(ctx context.Context, refs, keep []nf.Ref) error {
 	refs = slices.DeleteFunc(slices.Clone(refs), isNamespace)
-	if len(refs) == 0 {
+	if len(refs)+len(keep) == 0 {
 		return nil
 	}
-	changes, err := r.cluster.Delete(ctx, r.op.Instance, refs)
+	var changes []nf.Change
+	var err error
+	if len(keep) > 0 {
+		changes, err = r.cluster.Orphan(ctx, r.op.Instance, keep)
+	}
+	if err == nil && len(refs) > 0 {
+		var deleted []nf.Change
+		deleted, err = r.cluster.Delete(ctx, r.op.Instance, refs)
+		changes = append(changes, deleted...)
+	}
 	if kept := r.keepChanges(ctx, changes); err == nil {
 		err = kept
 	}
@@ -232,7 +275,7 @@ func (r *run) remove(ctx context.Context, refs []nf.Ref) error {
 	}
 	r.note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Changes = len(refs), len(changes)
+		step.Objects, step.Changes = len(refs)+len(keep), len(changes)
 	})
 	return r.await(ctx, w)
 }

@@ -27,10 +27,9 @@ const minSecret = 4
 func secretsOf(revisions ...nf.Revision) secrecy {
 	var s secrecy
 	for _, rev := range revisions {
-		s.find(rev.Inputs.Parameters, rev.Sensitive)
-		s.find(rev.Inputs.Network, rev.Sensitive)
-		for _, answers := range rev.Inputs.OOF {
-			s.find(answers, rev.Sensitive)
+		s.inputs(rev.Inputs, rev.Sensitive)
+		for _, a := range rev.Amendments {
+			s.inputs(a.Inputs, rev.Sensitive)
 		}
 	}
 	slices.SortFunc(s.values, func(a, b string) int { return len(b) - len(a) })
@@ -47,6 +46,20 @@ func secretsOf(revisions ...nf.Revision) secrecy {
 	}
 	s.replacer = strings.NewReplacer(pairs...)
 	return s
+}
+
+func (s *secrecy) inputs(in nf.Inputs, names []string) {
+	s.find(in.Parameters, names)
+	s.find(in.Network, names)
+	for _, answers := range in.OOF {
+		s.find(answers, names)
+	}
+	for path, value := range in.Overrides {
+		// Of "db.password" both the whole and each name on the way may be marked.
+		if slices.Contains(names, path) || slices.ContainsFunc(strings.Split(path, "."), func(name string) bool { return slices.Contains(names, name) }) {
+			s.add(value)
+		}
+	}
 }
 
 // find adds the values of the names, however deep they are.

@@ -110,6 +110,9 @@ func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateReques
 	return e.end(t, op)
 }
 
+// The kinds keep, shared and again are what they say, and those of hookKinds are
+// hooks.
+//
 // listRenderer renders the packages of these tests, whose id is their content:
 // stages separated by "/", object names by ",": "db/web,svc". "Kind.name" is an
 // object of another kind than ConfigMap.
@@ -137,11 +140,41 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 			if kind == "again" {
 				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: string(render.RecreateIfNeeded)})
 			}
+			g.Objects[n].Shared, g.Objects[n].Keep = kind == "shared", kind == "keep"
 		}
+		g.Objects = slices.DeleteFunc(g.Objects, func(o render.Object) bool {
+			events, is := hookKinds[o.GetKind()]
+			if is {
+				o.SetKind("Job")
+				out.Hooks = append(out.Hooks, render.Hook{Object: o, Events: events, Discard: discards(o.GetName())})
+			}
+			return is
+		})
+		g.Prelude = i == 0 && g.Objects != nil && strings.HasPrefix(stage, "shared.")
 		out.Groups = append(out.Groups, g)
 		previous = []string{g.Name}
 	}
 	return out, nil
+}
+
+// hookKinds are the kinds of these tests' objects that are hooks.
+var hookKinds = map[string][]render.Event{
+	"early": {render.PreInstall, render.PreUpgrade, render.PreRollback},
+	"late":  {render.PostInstall, render.PostUpgrade, render.PostRollback},
+	"bye":   {render.PreDelete},
+	"gone":  {render.PostDelete},
+	"probe": {render.TestRun},
+}
+
+// discards says when a hook goes: by the end of its name.
+func discards(name string) []render.Discard {
+	switch {
+	case strings.HasSuffix(name, "once"):
+		return []render.Discard{render.DiscardBefore, render.DiscardSuccess, render.DiscardFailure}
+	case strings.HasSuffix(name, "stays"):
+		return []render.Discard{render.DiscardFailure}
+	}
+	return nil
 }
 
 // fakeCatalog knows the regions east and west, and every package.

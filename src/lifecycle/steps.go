@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -14,13 +15,18 @@ func (r *run) steps(ctx context.Context) ([]step, error) {
 	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
 		return nil, recordError(err) // it does not dial: what is unreachable is the store
 	}
-	if r.op.Verb == nf.Terminate {
-		return r.removal(ctx, "")
+	switch r.op.Verb {
+	case nf.Terminate:
+		return r.farewell(ctx)
+	case nf.Test:
+		return r.trial(ctx)
+	case nf.Instantiate, nf.Upgrade, nf.Rollback, nf.Configure, nf.Adopt:
 	}
 	if r.plan, err = r.loadPlan(ctx, r.op.Target.Plan); err != nil {
 		return nil, err
 	}
-	steps := append([]step{{"hold", r.hold}}, r.rollout("")...)
+	prelude, rest := r.rollout("")
+	steps := slices.Concat([]step{{"hold", r.hold}}, prelude, r.hooks("", before(r.op.Verb)), rest)
 	if r.op.Verb != nf.Instantiate {
 		in, err := r.instances.Get(ctx, r.op.Instance)
 		if err != nil {
@@ -28,13 +34,14 @@ func (r *run) steps(ctx context.Context) ([]step, error) {
 		}
 		steps = append(steps, r.deletion("prune", outside(in.Inventory, r.plan))...)
 	}
+	steps = append(steps, r.hooks("", after(r.op.Verb))...)
 	return append(steps, step{"finish", r.finish}), nil
 }
 
 // undoable reports whether the failed operation is to be undone: when its
 // request said so, and there is something to go back to.
 func (r *run) undoable(ctx context.Context) (bool, error) {
-	if r.op.OnFailure != nf.Undo || r.op.Verb == nf.Terminate {
+	if r.op.OnFailure != nf.Undo || r.op.Verb == nf.Terminate || r.op.Verb == nf.Test {
 		return false, nil
 	}
 	if r.op.Verb == nf.Instantiate {
@@ -65,24 +72,54 @@ func (r *run) undoSteps(ctx context.Context) ([]step, error) {
 	if r.plan, err = r.loadPlan(ctx, former.Plan); err != nil {
 		return nil, err
 	}
-	steps := append(r.rollout("undo: "), r.deletion("undo: prune", outside(in.Inventory, r.plan))...)
+	// To take back an upgrade is to roll back, with what the package does for that.
+	var first, last []step
+	if r.op.Verb != nf.Configure && r.op.Verb != nf.Adopt {
+		first, last = r.hooks("undo: ", render.PreRollback), r.hooks("undo: ", render.PostRollback)
+	}
+	prelude, rest := r.rollout("undo: ")
+	steps := slices.Concat(prelude, first, rest, r.deletion("undo: prune", outside(in.Inventory, r.plan)), last)
 	return append(steps, step{"undo: finish", r.finishUndo}), nil
 }
 
-// rollout applies and settles each stage of the run's plan.
-func (r *run) rollout(prefix string) []step {
-	var out []step
+// rollout applies and settles each stage of the run's plan: first those that
+// come before any hook, then the rest.
+func (r *run) rollout(prefix string) (prelude, rest []step) {
 	stages := r.plan.Stages
 	for i, stage := range stages {
 		title := fmt.Sprintf("%d/%d %s", i+1, len(stages), stage.Name)
 		apply := prefix + "apply " + title
 		last := i == len(stages)-1
-		out = append(out,
-			step{apply, func(ctx context.Context) error { return r.apply(ctx, i, last) }},
-			step{prefix + "settle " + title, func(ctx context.Context) error { return r.settle(ctx, stage, apply) }},
-		)
+		pair := []step{
+			{apply, func(ctx context.Context) error { return r.apply(ctx, i, last) }},
+			{prefix + "settle " + title, func(ctx context.Context) error { return r.settle(ctx, stage, apply) }},
+		}
+		if stage.Prelude {
+			prelude = append(prelude, pair...)
+		} else {
+			rest = append(rest, pair...)
+		}
 	}
-	return out
+	return prelude, rest
+}
+
+// farewell removes an instance, with what its package does before and after
+// that. One that never came up, or whose objects stay, has no hooks to run.
+func (r *run) farewell(ctx context.Context) ([]step, error) {
+	in, err := r.instances.Get(ctx, r.op.Instance)
+	if nf.KindOf(err) == nf.NotFound {
+		return nil, nil // the process died after the last step and before the operation's end
+	}
+	if err != nil {
+		return nil, recordError(err)
+	}
+	if in.Revision > 0 && !r.op.Orphan {
+		r.plan, _, err = r.planInForce(ctx, in)
+		if err := unlessGone(err); err != nil {
+			return nil, recordError(err) // and one that is gone was forgotten by an attempt before
+		}
+	}
+	return r.removal(ctx, "")
 }
 
 // removal deletes the instance's objects from the last stage to the first, and
@@ -95,7 +132,13 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 	if err != nil {
 		return nil, recordError(err)
 	}
-	out := r.deletion(prefix+"delete", in.Inventory)
+	out := r.deletion(prefix+"delete", lasting(in.Inventory))
+	if first, last := r.hooks(prefix, render.PreDelete), r.hooks(prefix, render.PostDelete); r.op.Verb == nf.Terminate {
+		out = slices.Concat(first, out, last)
+	}
+	if len(r.plan.Hooks) > 0 || slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Hook }) {
+		out = append(out, step{prefix + "clear what hooks made", r.discardAll})
+	}
 	if r.op.Orphan {
 		refs := make([]nf.Ref, len(in.Inventory))
 		for i, it := range in.Inventory {

@@ -31,6 +31,9 @@ type Instance struct {
 	Inputs        Inputs            `json:"inputs"`
 	Sensitive     []string          `json:"sensitive,omitempty"` // names of inputs that are masked when shown
 	Labels        map[string]string `json:"labels,omitempty"`
+	Release       string            `json:"release,omitempty"`     // what a chart calls its release; empty: the name, or else the id
+	Amendments    []Amendment       `json:"amendments,omitempty"`  // day-2 configuration, in the order it is laid over the package
+	Annotations   map[string]string `json:"annotations,omitempty"` // what an API remembers with the revision, for itself
 	State         InstanceState     `json:"state"`
 	Message       string            `json:"message,omitempty"`   // why the state is what it is
 	Revision      int               `json:"revision"`            // the revision that is in force; 0 before the first is
@@ -66,6 +69,24 @@ type Inputs struct {
 	Parameters map[string]any   `json:"parameters,omitempty"`
 	OOF        []map[string]any `json:"oof,omitempty"`     // oof_parameters: placement's answers
 	Network    map[string]any   `json:"network,omitempty"` // network_parameters: addresses of connection points
+
+	// Overrides are values of a chart by their path, each read as the right side
+	// of Helm's --set; they go over the parameters.
+	Overrides map[string]string `json:"overrides,omitempty"`
+	// KubeVersion is the version of Kubernetes that a chart is told, instead of
+	// the region's.
+	KubeVersion string `json:"kube_version,omitempty"`
+	// ObjectLabels are put on every object, and on the pods that they make.
+	ObjectLabels map[string]string `json:"object_labels,omitempty"`
+}
+
+// Amendment is a piece of day-2 configuration: a package that is rendered and
+// laid over what the instance's own package renders to. Its objects replace
+// those of the same kind and name, and add others.
+type Amendment struct {
+	Name    string `json:"name"`
+	Package string `json:"package"`
+	Inputs  Inputs `json:"inputs"`
 }
 
 // Revision is one version of an instance's desired state. Revisions are written
@@ -79,6 +100,9 @@ type Revision struct {
 	Sensitive     []string          `json:"sensitive,omitempty"`
 	Labels        map[string]string `json:"labels,omitempty"`
 	Description   string            `json:"description,omitempty"`
+	Release       string            `json:"release,omitempty"`
+	Amendments    []Amendment       `json:"amendments,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
 	Plan          string            `json:"plan"`               // digest of the stored plan
 	Operation     string            `json:"operation"`          // that made it
 	Restores      int               `json:"restores,omitempty"` // the revision that it is a return to
@@ -90,6 +114,8 @@ type Item struct {
 	Ref
 	Stage   int  `json:"stage"`             // the stage of the plan that applies it; deletion goes from high to low
 	Passing bool `json:"passing,omitempty"` // it goes by itself when it is done: a Job with a time to live
+	Keep    bool `json:"keep,omitempty"`    // its package says that it is never deleted, but left in place
+	Hook    bool `json:"hook,omitempty"`    // it was made by a hook, and is no part of what the instance is
 }
 
 // Ref names one object of a cluster.
@@ -133,11 +159,14 @@ func (r Ref) Compare(o Ref) int {
 		strings.Compare(r.Name, o.Name), strings.Compare(r.Group, o.Group))
 }
 
-// Components returns an inventory as lower-case kind → sorted names, the
+// Components returns an inventory, without what hooks have made, as lower-case kind → sorted names, the
 // vnf_components of the founding API.
 func Components(items []Item) map[string][]string {
 	out := map[string][]string{}
 	for _, it := range items {
+		if it.Hook {
+			continue
+		}
 		kind := strings.ToLower(it.Kind)
 		out[kind] = append(out[kind], it.Name)
 	}
@@ -167,6 +196,7 @@ type Health struct {
 	Message    string `json:"message,omitempty"`
 	UID        string `json:"uid,omitempty"`
 	Generation int64  `json:"generation,omitempty"` // the generation that the status speaks of
+	Done       bool   `json:"done,omitempty"`       // it had work to do, a Job or a Pod, and has done it well
 }
 
 // Action says what a change did to an object.

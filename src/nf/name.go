@@ -42,6 +42,16 @@ func CheckNamespace(field, name string) Violations {
 	return Violations{{Field: field, Message: fmt.Sprintf("%q is not a namespace name: 1 to 63 lower-case letters, digits or '-', a letter or digit at both ends", name)}}
 }
 
+// CheckRelease returns a violation unless name can name a release of a chart:
+// Helm's rule, an RFC 1123 label of at most 53 characters.
+func CheckRelease(field, name string) Violations {
+	const longest = 53
+	if len(name) <= longest && namespacePattern.MatchString(name) {
+		return nil
+	}
+	return Violations{{Field: field, Message: fmt.Sprintf("%q is not a release name: 1 to %d lower-case letters, digits or '-', a letter or digit at both ends", name, longest)}}
+}
+
 // CheckLabels returns a violation for each label that Kubernetes would refuse.
 func CheckLabels(field string, labels map[string]string) Violations {
 	var out Violations

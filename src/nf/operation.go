@@ -23,6 +23,7 @@ type Operation struct {
 	Cancel    bool           `json:"cancel,omitempty"`   // somebody asked to stop
 	Orphan    bool           `json:"orphan,omitempty"`   // of terminate: the objects stay, and are nobody's
 	Patient   bool           `json:"patient,omitempty"`  // a region that is away is waited for beyond the deadline
+	NoWait    bool           `json:"no_wait,omitempty"`  // only definitions and hooks are waited for
 	Repeats   string         `json:"repeats,omitempty"`  // the failed operation that this one tries again
 	Request   RequestKey     `json:"request,omitzero"`   // under which its client asked for it
 	Trace     string         `json:"trace,omitempty"`    // W3C traceparent of the request that began it
@@ -56,6 +57,9 @@ const (
 	Upgrade     Verb = "upgrade"
 	Rollback    Verb = "rollback"
 	Terminate   Verb = "terminate"
+	Configure   Verb = "configure" // other amendments; the package's own objects stay as they are
+	Test        Verb = "test"      // the package's test hooks are run; nothing else changes
+	Adopt       Verb = "adopt"     // what runs already becomes an instance
 )
 
 // OperationState says how far an operation is.
@@ -108,6 +112,7 @@ type Step struct {
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished,omitzero"`
 	Message  string    `json:"message,omitempty"`
+	Failed   bool      `json:"failed,omitempty"`  // what it tried did not succeed, and the operation went on; Message says why
 	Changes  int       `json:"changes,omitempty"` // how many objects the step changed; they are kept beside the record
 	Objects  int       `json:"objects,omitempty"` // how many objects the step is about
 	Current  int       `json:"current,omitempty"` // how many of them are as they should be

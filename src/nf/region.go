@@ -34,6 +34,12 @@ type Probe struct {
 	Time    time.Time `json:"time"`
 }
 
+// Capabilities are what a region's API server can do, as charts ask for it.
+type Capabilities struct {
+	Version string   // "v1.37.1"
+	APIs    []string // "apps/v1" and "apps/v1/Deployment", sorted
+}
+
 // RegionState is how a region is doing, as one replica of the service sees it.
 // It is measured, never stored.
 type RegionState struct {

@@ -12,12 +12,16 @@ type Spec struct {
 	Inputs      Inputs
 	Labels      map[string]string
 	Description string
+	Release     string            // what a chart calls its release; empty: the instance's name, or else its id
+	Amendments  []Amendment       // names are distinct
+	Annotations map[string]string // what an API remembers with the revision, for itself
 }
 
 // InstantiateRequest asks for a new instance.
 type InstantiateRequest struct {
 	Spec
 
+	ID        string // chosen by the caller; empty: the engine makes one
 	Region    string
 	Project   string // DefaultProject when empty
 	Namespace string // "default" when empty
@@ -30,6 +34,20 @@ type UpgradeRequest struct {
 	// Edit changes the present spec into the wanted one. It may be called more
 	// than once.
 	Edit func(*Spec) error
+	Options
+}
+
+// ConfigureRequest asks for other amendments of an instance. What its own package
+// rendered to stays as it is: nothing of it is rendered again.
+type ConfigureRequest struct {
+	// Edit changes the present amendments, and annotations, into the wanted ones.
+	// It may be called more than once; what else it changes is refused.
+	Edit func(*Spec) error
+	Options
+}
+
+// TestRequest asks for a run of the test hooks of an instance's package.
+type TestRequest struct {
 	Options
 }
 
@@ -50,6 +68,7 @@ type Options struct {
 	OnFailure OnFailure     // Undo when empty
 	Timeout   time.Duration // of the whole operation; the engine's default when 0
 	Patient   bool          // wait for a region that is away, beyond the deadline
+	NoWait    bool          // objects are applied, and only definitions and hooks are waited for
 	Confirm   string        // what a refusal with reason "confirm" asked for
 	Key       RequestKey    // makes repeating the request harmless
 	Trace     string        // W3C traceparent of the request; empty: none
@@ -80,6 +99,9 @@ type Preview struct {
 func (r InstantiateRequest) Validate() error {
 	v := CheckID("cloud_region_id", r.Region)
 	v = append(v, CheckNamespace("namespace", r.Namespace)...)
+	if r.ID != "" {
+		v = append(v, CheckID("vnf_id", r.ID)...)
+	}
 	if r.Project != "" {
 		v = append(v, CheckID("project", r.Project)...)
 	}
@@ -100,12 +122,38 @@ func (o Options) Validate() error { return invalid("use", "options", o.violation
 func (s Spec) violations() Violations {
 	v := CheckID("csar_id", s.Package)
 	v = append(v, CheckLabels("labels", s.Labels)...)
+	v = append(v, CheckLabels("object_labels", s.Inputs.ObjectLabels)...)
+	if s.Release != "" {
+		v = append(v, CheckRelease("release", s.Release)...)
+	}
 	v = append(v, checkNumbers("parameters", s.Inputs.Parameters)...)
 	v = append(v, checkNumbers("network_parameters", s.Inputs.Network)...)
 	for i, answers := range s.Inputs.OOF {
 		v = append(v, checkNumbers(fmt.Sprintf("oof_parameters[%d]", i), answers)...)
 	}
+	v = append(v, checkAmendments(s.Amendments)...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
+}
+
+// checkAmendments returns a violation for each amendment without a name of its
+// own, and what is wrong with their packages and values.
+func checkAmendments(all []Amendment) Violations {
+	var v Violations
+	names := map[string]bool{}
+	for i, a := range all {
+		field := fmt.Sprintf("amendments[%d]", i)
+		switch {
+		case a.Name == "":
+			v = append(v, Violation{Field: field + ".name", Message: "is missing"})
+		case names[a.Name]:
+			v = append(v, Violation{Field: field + ".name", Message: fmt.Sprintf("%q is the name of another amendment, too", a.Name)})
+		}
+		names[a.Name] = true
+		v = append(v, CheckText(field+".name", a.Name)...)
+		v = append(v, CheckID(field+".package", a.Package)...)
+		v = append(v, checkNumbers(field+".parameters", a.Inputs.Parameters)...)
+	}
+	return v
 }
 
 // checkNumbers returns a violation for each whole number that is too large to

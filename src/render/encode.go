@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -51,9 +52,14 @@ func Decode(content []byte) (Plan, error) {
 	}
 	for _, stage := range p.Stages {
 		for _, o := range stage.Objects {
-			if o.Object == nil {
+			if o.Object == nil || o.Base != nil && o.Base.Object == nil {
 				return Plan{}, fmt.Errorf("cannot decode plan: an object of stage %q is missing", stage.Name)
 			}
+		}
+	}
+	for _, h := range p.Hooks {
+		if h.Object == nil {
+			return Plan{}, errors.New("cannot decode plan: the object of a hook is missing")
 		}
 	}
 	return p, nil
@@ -64,14 +70,22 @@ func Decode(content []byte) (Plan, error) {
 func exact(p Plan) Plan {
 	p.Stages = slices.Clone(p.Stages)
 	for i, stage := range p.Stages {
-		objects := slices.Clone(stage.Objects)
-		for j, o := range objects {
-			content, _ := exactValue(o.Object.Object).(map[string]any)
-			objects[j].Object = &unstructured.Unstructured{Object: content}
-		}
-		p.Stages[i].Objects = objects
+		p.Stages[i].Objects = exactObjects(stage.Objects)
 	}
+	p.Hooks = exactObjects(p.Hooks)
 	return p
+}
+
+func exactObjects(objects []Planned) []Planned {
+	objects = slices.Clone(objects)
+	for i, o := range objects {
+		content, _ := exactValue(o.Object.Object).(map[string]any)
+		objects[i].Object = &unstructured.Unstructured{Object: content}
+		if o.Base != nil {
+			objects[i].Base = &exactObjects([]Planned{*o.Base})[0]
+		}
+	}
+	return objects
 }
 
 func exactValue(v any) any {

@@ -40,7 +40,9 @@ func Order(groups []Group, namespace string) (Plan, error) {
 	}
 	plan := Plan{Namespace: namespace}
 	for _, level := range levels {
-		plan.Stages = append(plan.Stages, stagesOf(level)...)
+		early := slices.DeleteFunc(slices.Clone(level), func(g Group) bool { return !g.Prelude })
+		late := slices.DeleteFunc(slices.Clone(level), func(g Group) bool { return g.Prelude })
+		plan.Stages = append(append(plan.Stages, stagesOf(early)...), stagesOf(late)...)
 	}
 	return plan, nil
 }
@@ -202,11 +204,13 @@ func pick(groups []Group, belongs func(Object) bool) []Group {
 func stageOf(groups []Group, suffix string, wait Wait) Stage {
 	stage := Stage{Name: joinNames(groups) + suffix, Timeout: longest(groups)}
 	for _, g := range groups {
+		stage.Prelude = stage.Prelude || g.Prelude
 		for _, o := range g.Objects {
 			w := cmp.Or(wait, g.Wait, defaultWait(o))
 			recreate, _ := g.recreate(o)
 			stage.Objects = append(stage.Objects, Planned{
 				Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line, Recreate: recreate == RecreateIfNeeded,
+				Shared: o.Shared, Keep: o.Keep,
 			})
 		}
 	}

@@ -1,33 +1,40 @@
 package render
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Own labels an object, and the pods (and jobs) that it makes, with its owner.
-// Nothing else is changed: not the selectors, nor any field of a kind or
+// Own labels an object, and the pods (and jobs) that it makes, with its owner
+// and with the other labels; the owner's own goes before them. Nothing else is changed: not the selectors, nor any field of a kind or
 // version that we have never heard of. What is missing or malformed where a
 // template should be stays so, for the API server to refuse.
-func Own(obj *unstructured.Unstructured, owner string) {
-	labelMetadata(obj.Object, owner)
+func Own(obj *unstructured.Unstructured, owner string, others map[string]string) {
+	labels := map[string]string{}
+	maps.Copy(labels, others)
+	labels[nf.OwnerLabel] = owner
+	labelMetadata(obj.Object, labels)
 	switch obj.GroupVersionKind().GroupKind().String() {
 	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "ReplicationController", "Job.batch":
-		labelMetadata(descend(obj.Object, "spec", "template"), owner)
+		labelMetadata(descend(obj.Object, "spec", "template"), labels)
 	case "CronJob.batch":
 		job := descend(obj.Object, "spec", "jobTemplate")
-		labelMetadata(job, owner)
-		labelMetadata(descend(job, "spec", "template"), owner)
+		labelMetadata(job, labels)
+		labelMetadata(descend(job, "spec", "template"), labels)
 	case "PodTemplate":
-		labelMetadata(descend(obj.Object, "template"), owner)
+		labelMetadata(descend(obj.Object, "template"), labels)
 	}
 }
 
-// labelMetadata sets the owner label of an object or template, if there is one.
-func labelMetadata(holder map[string]any, owner string) {
-	if labels := ensure(ensure(holder, "metadata"), "labels"); labels != nil {
-		labels[nf.OwnerLabel] = owner
+// labelMetadata sets labels of an object or template, if there is one.
+func labelMetadata(holder map[string]any, labels map[string]string) {
+	if has := ensure(ensure(holder, "metadata"), "labels"); has != nil {
+		for name, value := range labels {
+			has[name] = value
+		}
 	}
 }
 

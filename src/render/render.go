@@ -36,11 +36,32 @@ type Input struct {
 	Files    Files
 	Builtins map[string]string // namespace, vnf_id, vnf_name, cloud_region_id, cloud_owner
 	Inputs   nf.Inputs
+	Release  Release
+	Region   Region // nil: one of this service's own Kubernetes version, with nothing in it
+}
+
+// Release is what a chart knows of its installation.
+type Release struct {
+	Name      string // DNS label
+	Namespace string
+	Revision  int  // from 1
+	Upgrade   bool // there was one before
+}
+
+// Region is what a package may ask of the region that it is rendered for.
+type Region interface {
+	// Capabilities returns what its API server can do.
+	Capabilities(ctx context.Context) (nf.Capabilities, error)
+	// Lookup returns an object as it is, or, without a name, a list of them as
+	// an object with items. What does not exist, or is of a kind that is not
+	// served, is nil.
+	Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error)
 }
 
 // Output is what a package renders to.
 type Output struct {
 	Groups    []Group
+	Hooks     []Hook
 	Warnings  []string
 	Sensitive []string // names of the inputs that must be masked when shown
 }

@@ -51,7 +51,7 @@ func Calls() []Call {
 		{Name: "Upload", Need: nf.WritePackage, Of: Package},
 		instance("Instance", ""), instance("Revisions", ""), instance("Revision", ""), instance("Health", ""),
 		instance("PreviewUpgrade", ""), instance("PreviewRollback", ""),
-		instance("Upgrade", nf.ChangeInstance), instance("Rollback", nf.ChangeInstance), instance("Terminate", nf.RemoveInstance),
+		instance("Upgrade", nf.ChangeInstance), instance("Rollback", nf.ChangeInstance), instance("Configure", nf.ChangeInstance), instance("Test", nf.ChangeInstance), instance("Terminate", nf.RemoveInstance),
 		instance("Operation", ""), instance("Changes", ""), instance("Follow", ""),
 		instance("Retry", nf.ChangeInstance), instance("Undo", nf.ChangeInstance), instance("Cancel", nf.ChangeInstance),
 		{Name: "Administer", Need: nf.AdministerStore, Of: Service},

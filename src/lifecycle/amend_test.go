@@ -1,0 +1,104 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// sizes returns the data of the objects that are in the region, by name.
+func (s *site) sizes() map[string]string {
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	out := map[string]string{}
+	for _, o := range s.cluster.objects {
+		data, _ := o.object.Object["data"].(map[string]any)
+		out[o.object.GetName()], _ = data["size"].(string)
+	}
+	return out
+}
+
+func amendments(all ...nf.Amendment) nf.ConfigureRequest {
+	return nf.ConfigureRequest{Edit: func(s *nf.Spec) error { s.Amendments = all; return nil }}
+}
+
+func amendment(name, pkg, size string) nf.Amendment {
+	return nf.Amendment{Name: name, Package: pkg, Inputs: nf.Inputs{Parameters: map[string]any{"size": size}}}
+}
+
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		e.up(t, "early.e_db_web", named, func(req *nf.InstantiateRequest) { req.Inputs.Parameters = map[string]any{"size": "s"} })
+		in := e.only(t.Context())
+		s.did()
+		steps := []struct {
+			reason string
+			req    nf.ConfigureRequest
+			want   map[string]string
+		}{
+			{"an object of the package is replaced, another is added", amendments(amendment("a", "db-cfg", "m")), map[string]string{"e": "s", "db": "m", "web": "s", "cfg": "m"}},
+			{"of two amendments the later decides", amendments(amendment("a", "db-cfg", "m"), amendment("b", "db", "l")), map[string]string{"e": "s", "db": "l", "web": "s", "cfg": "m"}},
+			{"one that goes leaves what was below it", amendments(amendment("b", "db", "l")), map[string]string{"e": "s", "db": "l", "web": "s"}},
+			{"without any the instance is what it was", amendments(), map[string]string{"e": "s", "db": "s", "web": "s"}},
+		}
+		for _, tc := range steps {
+			op, err := e.Configure(t.Context(), in.ID, tc.req)
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if end := e.end(t, op); end.State != nf.Succeeded || end.Verb != nf.Configure {
+				t.Fatalf("%s: ended %s %+v", tc.reason, end.State, end.Failure)
+			}
+			if diff := cmp.Diff(tc.want, s.sizes()); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		}
+		for _, call := range s.did() {
+			if call == "apply [e]" {
+				t.Error("a configuration has run hooks")
+			}
+		}
+		op, err := e.Rollback(t.Context(), in.ID, nf.RollbackRequest{Revision: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, op)
+		if diff := cmp.Diff([]nf.Amendment{amendment("a", "db-cfg", "m"), amendment("b", "db", "l")}, e.only(t.Context()).Amendments); diff != "" {
+			t.Errorf("a rollback brings the amendments of its revision (-want +got)\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{"e": "s", "db": "l", "web": "s", "cfg": "m"}, s.sizes()); diff != "" {
+			t.Errorf("and what they made (-want +got)\n%s", diff)
+		}
+	})
+}
+
+func TestConfigureChangesNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		e.up(t, "db", named)
+		in := e.only(t.Context())
+		_, err := e.Configure(t.Context(), in.ID, nf.ConfigureRequest{Edit: func(s *nf.Spec) error { s.Package = "web"; return nil }})
+		if nf.KindOf(err) != nf.Invalid {
+			t.Errorf("another package gives %v", err)
+		}
+		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+		op, err := e.Configure(t.Context(), in.ID, amendments(amendment("a", "db-bad", "m")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end := e.end(t, op); end.State != nf.OperationFailed {
+			t.Errorf("it ended %s", end.State)
+		}
+		if now := e.only(t.Context()); now.State != nf.Ready || len(now.Amendments) != 0 || s.sizes()["db"] != "" {
+			t.Errorf("a configuration that failed left %+v and %v", now, s.sizes())
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package render
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Amend lays the stages of another plan over this one: an object that is there
+// already takes the place of the one that is, and remembers it; the others come
+// in stages of their own, at the end. Of two amendments the later one decides.
+// An amendment brings no hooks.
+func (p Plan) Amend(name string, other Plan) Plan {
+	out := p.clone()
+	at := map[string][2]int{}
+	for i, stage := range out.Stages {
+		for j, o := range stage.Objects {
+			at[o.key(p.Namespace)] = [2]int{i, j}
+		}
+	}
+	for _, stage := range other.Stages {
+		added := Stage{Name: fmt.Sprintf("%s: %s", name, stage.Name), Timeout: stage.Timeout, Amended: true}
+		for _, o := range stage.Objects {
+			o.Amends = true
+			where, there := at[o.key(p.Namespace)]
+			if !there {
+				added.Objects = append(added.Objects, o)
+				continue
+			}
+			former := out.Stages[where[0]].Objects[where[1]]
+			if o.Base = former.Base; !former.Amends {
+				o.Base = &former
+			}
+			out.Stages[where[0]].Objects[where[1]] = o
+		}
+		if len(added.Objects) > 0 {
+			out.Stages = append(out.Stages, added)
+			for j, o := range added.Objects {
+				at[o.key(p.Namespace)] = [2]int{len(out.Stages) - 1, j}
+			}
+		}
+	}
+	out.Warnings = append(out.Warnings, other.Warnings...)
+	return out
+}
+
+// Unamended returns the plan as it was before anything amended it.
+func (p Plan) Unamended() Plan {
+	out := p.clone()
+	stages := out.Stages
+	out.Stages = nil
+	for _, stage := range stages {
+		if stage.Amended {
+			continue
+		}
+		for j, o := range stage.Objects {
+			if o.Base != nil {
+				stage.Objects[j] = *o.Base
+			}
+		}
+		out.Stages = append(out.Stages, stage)
+	}
+	return out
+}
+
+// clone returns a plan whose stages can be changed without changing the first's.
+func (p Plan) clone() Plan {
+	stages := make([]Stage, len(p.Stages))
+	for i, stage := range p.Stages {
+		stage.Objects = append([]Planned(nil), stage.Objects...)
+		stages[i] = stage
+	}
+	p.Stages = stages
+	p.Warnings = append([]string(nil), p.Warnings...)
+	return p
+}
+
+// key identifies the object; one without a namespace counts as being in the
+// plan's, since nobody knows yet whether its kind has one.
+func (p Planned) key(namespace string) string {
+	ref := refOf(p.Object)
+	if ref.Namespace == "" {
+		ref.Namespace = namespace
+	}
+	return ref.Key()
+}
+
+func refOf(u *unstructured.Unstructured) nf.Ref {
+	gvk := u.GroupVersionKind()
+	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+}
