@@ -38,10 +38,11 @@ type Changes interface {
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 }
 
-// DayTwo is what is done with an instance that is up.
+// DayTwo is what is done with what is up.
 type DayTwo interface {
 	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
+	Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error)
 }
 
 // Previews tell what changes would do.

@@ -52,6 +52,7 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 		"Undo":               func() error { return second(h.Undo(ctx, operation, nf.Options{})) },
 		"Cancel":             func() error { return second(h.Cancel(ctx, operation)) },
 		"Instantiate":        func() error { return second(h.Instantiate(ctx, instance)) },
+		"Adopt":              func() error { return second(h.Adopt(ctx, nf.AdoptRequest{InstantiateRequest: instance})) },
 		"PreviewInstantiate": func() error { return second(h.PreviewInstantiate(ctx, instance)) },
 		"Administer":         func() error { return h.May(ctx, nf.AdministerStore, nf.Scope{}) },
 		"Follow": func() error {

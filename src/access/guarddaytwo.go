@@ -47,6 +47,26 @@ func (g *Guard) withAmendments(ctx context.Context, req nf.ConfigureRequest) nf.
 	return req
 }
 
+// Adopt implements DayTwo. It takes what Instantiate does.
+func (g *Guard) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	gone, err := g.target(ctx, req.InstantiateRequest)
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	if err := g.May(ctx, nf.CreateInstance, newScope(req.InstantiateRequest), req.Region, req.Package); err != nil {
+		return nf.Operation{}, err
+	}
+	if err := g.own(ctx, &req.Key); err != nil {
+		return nf.Operation{}, err
+	}
+	return g.begin(ctx, req.Key, gone, func(again *nf.Options) (nf.Operation, error) {
+		if again != nil {
+			req.Options = *again
+		}
+		return g.cfg.Engine.Adopt(ctx, req)
+	})
+}
+
 // Test implements DayTwo. It takes instance:change.
 func (g *Guard) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error) {
 	gone, err := g.allowed(ctx, id, nf.ChangeInstance, &req.Key)

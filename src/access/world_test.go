@@ -87,6 +87,10 @@ func (w *world) Test(_ context.Context, id string, req nf.TestRequest) (nf.Opera
 	return w.did("test "+id, req.Options)
 }
 
+func (w *world) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	return w.did("adopt in "+req.Project+" "+req.Region, req.Options)
+}
+
 func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
 	return w.did("terminate "+id, req.Options)
 }

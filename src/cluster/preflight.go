@@ -23,6 +23,16 @@ import (
 // Ensure): that it is there already is fine. Preflight changes nothing in the
 // region.
 func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error {
+	targets, err := c.admissible(ctx, namespace, objects)
+	if err != nil {
+		return err
+	}
+	return c.unclaimed(ctx, owner, nf.Claim{}, targets)
+}
+
+// admissible returns those objects of an owner that may exist, after it has seen
+// that the region could take all.
+func (c *Cluster) admissible(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]target, error) {
 	defined := definitions(objects)
 	var gvks []schema.GroupVersionKind
 	for _, u := range objects {
@@ -32,7 +42,7 @@ func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, object
 	}
 	ks, err := c.lookup(ctx, gvks)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var unknown, wrong nf.Violations
 	var targets []target
@@ -55,10 +65,7 @@ func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, object
 			targets = append(targets, target{refOf(u), k, true})
 		}
 	}
-	if err := refused("apply", unknown, wrong); err != nil {
-		return err
-	}
-	return c.unclaimed(ctx, owner, targets)
+	return targets, refused("apply", unknown, wrong)
 }
 
 // refused returns the error for kinds that are unknown and objects that are
@@ -114,8 +121,9 @@ func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace strin
 	return nil
 }
 
-// unclaimed returns nf.Conflict when objects exist that are not the owner's.
-func (c *Cluster) unclaimed(ctx context.Context, owner string, targets []target) error {
+// unclaimed returns nf.Conflict when objects exist that are not the owner's and
+// do not bear the claim.
+func (c *Cluster) unclaimed(ctx context.Context, owner string, claim nf.Claim, targets []target) error {
 	live, err := c.live(ctx, targets)
 	if err != nil {
 		return err
@@ -123,7 +131,7 @@ func (c *Cluster) unclaimed(ctx context.Context, owner string, targets []target)
 	var v nf.Violations
 	for _, t := range targets {
 		if m, exists := live[t.ref.Key()]; exists {
-			if who, yes := inTheWay(owner, t.ref, m); yes {
+			if who, yes := inTheWay(owner, t.ref, m); yes && !bears(m, claim) {
 				v = append(v, nf.Violation{Field: subject(t.ref), Message: who})
 			}
 		}

@@ -33,20 +33,26 @@ func (e *Engine) instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 	if err != nil {
 		return nf.Operation{}, err
 	}
+	return e.begin(ctx, e.newOperation(nf.Instantiate, p.target, req.Options), p)
+}
+
+// begin records the operation that an instance begins with, and the instance.
+func (e *Engine) begin(ctx context.Context, op nf.Operation, p *prepared) (nf.Operation, error) {
 	ctx, done := e.detached(ctx)
 	defer done()
-	op := e.newOperation(nf.Instantiate, p.target, req.Options)
 	if err := e.record(ctx, &op, p, p.revision(1)); err != nil {
 		return nf.Operation{}, err
 	}
 	in := nf.Instance{
 		ID: p.id, Name: p.name, Region: p.region, Namespace: p.namespace, Project: p.project, State: nf.Instantiating,
 		Operation: op.ID, Claim: op.Claim, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
+		Adopted: op.Verb == nf.Adopt,
 	}
 	describe(&in, op.Target)
 	// The name comes after the operation, so that whoever takes that over can
 	// give it back; and the region must not go before the operation begins.
-	if err = e.reserveName(ctx, p.target, op.ID); err == nil {
+	err := e.reserveName(ctx, p.target, op.ID)
+	if err == nil {
 		err = e.cfg.Catalog.Hold(ctx, nf.Holding{Instance: p.id, Region: p.region, Package: p.spec.Package})
 	}
 	if err == nil {
@@ -94,17 +100,26 @@ func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateReque
 }
 
 func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*prepared, error) {
+	t, err := e.newTarget(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return e.prepare(ctx, t)
+}
+
+// newTarget returns what a request wants to come into being.
+func (e *Engine) newTarget(ctx context.Context, req *nf.InstantiateRequest) (target, error) {
 	if req.Namespace == "" {
 		req.Namespace = "default"
 	}
 	if err := req.Validate(); err != nil {
-		return nil, err
+		return target{}, err
 	}
 	id := req.ID
 	switch {
 	case id != "":
 		if err := e.idFree(ctx, id); err != nil {
-			return nil, err
+			return target{}, err
 		}
 	case req.Key.Key != "":
 		id = instanceOf(req.Key)
@@ -116,10 +131,7 @@ func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*p
 		region: req.Region, namespace: req.Namespace, spec: req.Spec, revision: 1,
 	}
 	// Two of one name usually share their objects too; the name says it in one line.
-	if err := e.nameFree(ctx, t); err != nil {
-		return nil, err
-	}
-	return e.prepare(ctx, t)
+	return t, e.nameFree(ctx, t)
 }
 
 // idFree returns nf.Exists when there is an instance of the id.
@@ -265,7 +277,7 @@ func (e *Engine) discard(ctx context.Context, op nf.Operation) {
 // withdraw lets go of what was taken for an operation that was never accepted.
 func (e *Engine) withdraw(ctx context.Context, op nf.Operation) error {
 	err := e.dropPlan(ctx, op.Target)
-	if op.Verb != nf.Instantiate || op.Repeats != "" {
+	if op.Verb != nf.Instantiate && op.Verb != nf.Adopt || op.Repeats != "" {
 		return err // what else it would need is the instance's already
 	}
 	if _, there := e.instances.Get(ctx, op.Instance); nf.KindOf(there) != nf.NotFound || there == nil {

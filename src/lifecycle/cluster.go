@@ -16,7 +16,21 @@ type Cluster interface {
 	Observer
 	Changer
 	Provider
+	Adopter
 	render.Region
+}
+
+// Adopter is the part of a Cluster that takes over what runs already.
+type Adopter interface {
+	// PreflightAdopt is Preflight for objects that are to be taken over: one
+	// that bears the claim may exist, too.
+	PreflightAdopt(ctx context.Context, owner, namespace string, claim nf.Claim, objects []*unstructured.Unstructured) error
+
+	// Adopt makes those refs the owner's that exist and bear the claim, without
+	// a change to what they are: nf.Configured, or nf.Unchanged when it is the
+	// owner's already or does not exist, with a message that says so. It is
+	// nf.Conflict for one that is somebody else's. Repeating it changes nothing.
+	Adopt(ctx context.Context, owner string, claim nf.Claim, refs []nf.Ref) ([]nf.Change, error)
 }
 
 // Provider is the part of a Cluster that makes what is nobody's.

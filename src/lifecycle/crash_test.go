@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -165,6 +166,8 @@ func crashScenarios() map[string]crashScenario {
 		"terminate with hooks":     pair(first(hooked), terminate(false)),
 		"configure":                pair(first("db_old"), configure("cfg-old")),
 		"configure fails, undo":    pair(func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, configure("bad-old")),
+		"adopt":                    pair(running("db", "web"), adopt("db_web-absent")),
+		"adopt fails":              pair(running("db", "web", "!theirs"), adopt("db_web-theirs")),
 		"test":                     pair(first("db_probe.p-probe.q"), tested),
 		"undo of a failed change":  pair(broken("db_bad-new"), again((*engine).Undo)),
 	}
@@ -216,6 +219,36 @@ func configure(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Ope
 			s.Amendments = []nf.Amendment{{Name: "day2", Package: pkg, Inputs: nf.Inputs{Parameters: map[string]any{"size": "m"}}}}
 			return nil
 		}})
+	}
+}
+
+// running puts objects into the region that bear a mark, but for those with a "!".
+func running(names ...string) func(*testing.T, *site, *engine) {
+	return func(_ *testing.T, s *site, _ *engine) {
+		for _, name := range names {
+			bare, theirs := strings.CutPrefix(name, "!")
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"size": "was"}}}
+			u.SetName(bare)
+			u.SetNamespace("ns")
+			if u.SetLabels(map[string]string{"mark": "x"}); theirs {
+				// It looks free until it is to be taken.
+				s.cluster.before = func(call string) {
+					if call == "adopt" {
+						u.SetLabels(nil)
+					}
+				}
+			}
+			s.cluster.objects[refOf(u).Key()] = &fakeObject{owner: "", object: u}
+		}
+	}
+}
+
+func adopt(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Adopt(ctx, nf.AdoptRequest{
+			InstantiateRequest: nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: pkg}, Options: nf.Options{Key: key}},
+			Claim:              nf.Claim{Labels: map[string]string{"mark": "x"}},
+		})
 	}
 }
 

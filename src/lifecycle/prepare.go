@@ -31,6 +31,7 @@ type prepared struct {
 	encoded   []byte
 	sensitive []string
 	cluster   Cluster
+	adoption  *adoption // nil: what is prepared is to be made
 }
 
 func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
@@ -42,7 +43,13 @@ func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
 	if err != nil {
 		return nil, missing("csar_id", t.spec.Package, err)
 	}
-	p := &prepared{target: t, pkg: pkg}
+	return e.prepareOf(ctx, &prepared{target: t, pkg: pkg}, files, region)
+}
+
+// prepareOf prepares a target whose package has been read.
+func (e *Engine) prepareOf(ctx context.Context, p *prepared, files render.Files, region nf.Region) (*prepared, error) {
+	t, pkg := p.target, p.pkg
+	var err error
 	if p.cluster, err = e.cfg.Open(ctx, t.region); err != nil {
 		return nil, err
 	}
@@ -63,7 +70,7 @@ func (e *Engine) complete(ctx context.Context, p *prepared, region nf.Region) er
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
 	}
-	if err := p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks()); err != nil {
+	if err := p.preflight(ctx); err != nil {
 		return secretsOf(p.revision(0)).error(located(err, p.plan))
 	}
 	var err error
@@ -86,7 +93,7 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 	if !ok {
 		return render.Plan{}, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
 	}
-	out, err := renderer.Render(ctx, render.Input{
+	in := render.Input{
 		Files: c.files,
 		Builtins: map[string]string{
 			"namespace": p.namespace, "vnf_id": p.id, "vnf_name": cmp.Or(p.name, p.id),
@@ -97,7 +104,8 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 			Name: cmp.Or(p.spec.Release, p.name, p.id), Namespace: p.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
 		},
 		Region: p.cluster,
-	})
+	}
+	out, err := p.output(ctx, renderer, in)
 	if err != nil {
 		return render.Plan{}, nf.E(nf.KindOf(err), "render", "package "+c.pkg.ID, err)
 	}
@@ -116,6 +124,10 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 
 // own labels what will be the instance's.
 func (p *prepared) own(out render.Output) {
+	if p.adoption != nil {
+		p.adoption.own(p.id, out)
+		return
+	}
 	for _, g := range out.Groups {
 		for _, obj := range g.Objects {
 			if !obj.Shared {

@@ -198,3 +198,11 @@ func (c mortalCluster) Ensure(ctx context.Context, objects []*unstructured.Unstr
 	}
 	return changes, err
 }
+
+func (c mortalCluster) Adopt(ctx context.Context, owner string, claim nf.Claim, refs []nf.Ref) (changes []nf.Change, err error) {
+	half := refs[:len(refs)/2]
+	if dead := c.call(func() { changes, err = c.fakeCluster.Adopt(ctx, owner, claim, refs) }, func() { _, _ = c.fakeCluster.Adopt(ctx, owner, claim, half) }); dead != nil {
+		return nil, dead
+	}
+	return changes, err
+}

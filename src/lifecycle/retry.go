@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -20,8 +21,12 @@ func (e *Engine) retry(ctx context.Context, operation string, opts nf.Options) (
 	if err != nil {
 		return nf.Operation{}, err
 	}
-	if failed.Verb == nf.Terminate {
+	switch failed.Verb {
+	case nf.Terminate:
 		return e.terminate(ctx, in, nf.TerminateRequest{Orphan: failed.Orphan, Options: opts}, operation)
+	case nf.Adopt:
+		return nf.Operation{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("what could not be adopted is let go of, and can be adopted again"))
+	case nf.Instantiate, nf.Upgrade, nf.Rollback, nf.Configure, nf.Test:
 	}
 	p, rev, err := e.prepareAgain(ctx, in, failed.Target)
 	if err != nil {

@@ -25,6 +25,9 @@ func (r *run) steps(ctx context.Context) ([]step, error) {
 	if r.plan, err = r.loadPlan(ctx, r.op.Target.Plan); err != nil {
 		return nil, err
 	}
+	if r.op.Verb == nf.Adopt {
+		return []step{{"hold", r.hold}, {"take over", r.takeOver}, {"finish", r.finish}}, nil
+	}
 	prelude, rest := r.rollout("")
 	steps := slices.Concat([]step{{"hold", r.hold}}, prelude, r.hooks("", before(r.op.Verb)), rest)
 	if r.op.Verb != nf.Instantiate {
@@ -44,7 +47,7 @@ func (r *run) undoable(ctx context.Context) (bool, error) {
 	if r.op.OnFailure != nf.Undo || r.op.Verb == nf.Terminate || r.op.Verb == nf.Test {
 		return false, nil
 	}
-	if r.op.Verb == nf.Instantiate {
+	if r.op.Verb == nf.Instantiate || r.op.Verb == nf.Adopt {
 		return true, nil
 	}
 	in, err := r.instances.Get(ctx, r.op.Instance)
@@ -58,7 +61,7 @@ func (r *run) undoSteps(ctx context.Context) ([]step, error) {
 	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
 		return nil, recordError(err) // it does not dial: what is unreachable is the store
 	}
-	if r.op.Verb == nf.Instantiate {
+	if r.op.Verb == nf.Instantiate || r.op.Verb == nf.Adopt {
 		return r.removal(ctx, "undo: ")
 	}
 	in, err := r.instances.Get(ctx, r.op.Instance)
@@ -74,7 +77,7 @@ func (r *run) undoSteps(ctx context.Context) ([]step, error) {
 	}
 	// To take back an upgrade is to roll back, with what the package does for that.
 	var first, last []step
-	if r.op.Verb != nf.Configure && r.op.Verb != nf.Adopt {
+	if r.op.Verb != nf.Configure {
 		first, last = r.hooks("undo: ", render.PreRollback), r.hooks("undo: ", render.PostRollback)
 	}
 	prelude, rest := r.rollout("undo: ")
@@ -139,7 +142,7 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 	if len(r.plan.Hooks) > 0 || slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Hook }) {
 		out = append(out, step{prefix + "clear what hooks made", r.discardAll})
 	}
-	if r.op.Orphan {
+	if r.op.Orphan || in.Adopted && in.Revision == 0 {
 		refs := make([]nf.Ref, len(in.Inventory))
 		for i, it := range in.Inventory {
 			refs[i] = it.Ref

@@ -38,6 +38,7 @@ type Instance struct {
 	Message       string            `json:"message,omitempty"`   // why the state is what it is
 	Revision      int               `json:"revision"`            // the revision that is in force; 0 before the first is
 	Newest        int               `json:"newest"`              // the highest revision that was ever begun
+	Adopted       bool              `json:"adopted,omitempty"`   // its objects were there before it: until a revision is in force they are not its to delete
 	Inventory     []Item            `json:"inventory"`           // every object that exists or may exist because of us
 	Operation     string            `json:"operation,omitempty"` // the operation that is changing the instance: the lock
 	Claim         string            `json:"claim,omitempty"`     // that operation's claim: who has another one may not write

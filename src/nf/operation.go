@@ -24,6 +24,7 @@ type Operation struct {
 	Orphan    bool           `json:"orphan,omitempty"`   // of terminate: the objects stay, and are nobody's
 	Patient   bool           `json:"patient,omitempty"`  // a region that is away is waited for beyond the deadline
 	NoWait    bool           `json:"no_wait,omitempty"`  // only definitions and hooks are waited for
+	Takes     *Claim         `json:"takes,omitempty"`    // of adopt: what the objects bear that become the instance's
 	Repeats   string         `json:"repeats,omitempty"`  // the failed operation that this one tries again
 	Request   RequestKey     `json:"request,omitzero"`   // under which its client asked for it
 	Trace     string         `json:"trace,omitempty"`    // W3C traceparent of the request that began it

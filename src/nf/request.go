@@ -46,6 +46,25 @@ type ConfigureRequest struct {
 	Options
 }
 
+// AdoptRequest asks for what runs in a region already to become an instance,
+// without a change to any of it.
+type AdoptRequest struct {
+	InstantiateRequest
+
+	// Claim is what its objects bear. Empty: that of the release of a chart,
+	// which the instance's Release names and its package is the chart of; then
+	// what was released is what the instance becomes, and not what the package
+	// renders to.
+	Claim Claim
+}
+
+// Claim is marks by which objects are known to be somebody's: they bear all of
+// them.
+type Claim struct {
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+}
+
 // TestRequest asks for a run of the test hooks of an instance's package.
 type TestRequest struct {
 	Options

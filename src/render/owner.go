@@ -29,6 +29,12 @@ func Own(obj *unstructured.Unstructured, owner string, others map[string]string)
 	}
 }
 
+// Tag labels an object with its owner, and nothing below it: what runs already
+// would be restarted by another template.
+func Tag(obj *unstructured.Unstructured, owner string) {
+	labelMetadata(obj.Object, map[string]string{nf.OwnerLabel: owner})
+}
+
 // labelMetadata sets labels of an object or template, if there is one.
 func labelMetadata(holder map[string]any, labels map[string]string) {
 	if has := ensure(ensure(holder, "metadata"), "labels"); has != nil {

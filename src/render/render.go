@@ -19,6 +19,17 @@ type Renderer interface {
 	Render(ctx context.Context, in Input) (Output, error)
 }
 
+// Adopter is a Renderer whose packages others may have brought up.
+type Adopter interface {
+	Renderer
+
+	// Released returns what the release that in.Release names consists of in
+	// in.Region, with the inputs that it was made with, and the marks by which
+	// its objects are known. It is nf.NotFound when there is no such release, and
+	// nf.Conflict when it is not of this package, or in the middle of a change.
+	Released(ctx context.Context, in Input) (Output, nf.Inputs, nf.Claim, error)
+}
+
 // Files is the content of a package: clean slash-separated path → bytes.
 type Files map[string][]byte
 

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"encoding/json"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// TestAdopt takes over what two ways of releasing a chart have made.
+func TestAdopt(t *testing.T) {
+	c, ns := sandbox(t)
+	const vnf = "vnf-1"
+	claim := nf.Claim{Annotations: map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": ns}}
+	released := func(u *unstructured.Unstructured) *unstructured.Unstructured {
+		u = unlabelled(u)
+		u.SetAnnotations(claim.Annotations)
+		return u
+	}
+	web := released(workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 2,"))
+	old := released(configMap(t, "x", ns, "old", "1"))
+	foreignApply(t, c, "helm", web)
+	foreignCreate(t, c, "helm", old)
+	foreignApply(t, c, "kubectl", unlabelled(configMap(t, "x", ns, "theirs", "1")))
+	theirs, missing := refOf(configMap(t, "x", ns, "theirs", "1")), refOf(configMap(t, "x", ns, "missing", "1"))
+	was := get(t, c, refOf(web))
+	pods := func() map[string]bool {
+		out := map[string]bool{}
+		for _, p := range list(t, c, nf.Ref{Version: "v1", Kind: "Pod", Namespace: ns}) {
+			out[string(p.GetUID())] = true
+		}
+		return out
+	}
+	if _, err := c.Ensure(t.Context(), []*unstructured.Unstructured{web}); err != nil { // which waits for its pods
+		t.Fatal(err)
+	}
+	before := pods()
+
+	wanted := []*unstructured.Unstructured{configMap(t, vnf, ns, "old", "1"), configMap(t, vnf, ns, "missing", "1")}
+	if err := c.PreflightAdopt(t.Context(), vnf, ns, claim, wanted); err != nil {
+		t.Fatalf("what bears the claim is in nobody's way: %v", err)
+	}
+	wantKind(t, c.Preflight(t.Context(), vnf, ns, wanted), nf.Conflict)
+	wantKind(t, c.PreflightAdopt(t.Context(), vnf, ns, nf.Claim{}, wanted), nf.Conflict)
+	for _, action := range []nf.Action{nf.Configured, nf.Unchanged} {
+		changes, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{refOf(web), refOf(old), missing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "what is there becomes the owner's, once", map[string]nf.Action{"web": action, "old": action, "missing": nf.Unchanged}, actions(changes))
+	}
+	_, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{theirs})
+	wantKind(t, err, nf.Conflict)
+
+	is := get(t, c, refOf(web))
+	diff(t, "what it is stays", was.Object["spec"], is.Object["spec"])
+	if is.GetGeneration() != was.GetGeneration() || is.GetLabels()[nf.OwnerLabel] != vnf {
+		t.Errorf("its generation went from %d to %d, its labels are %v", was.GetGeneration(), is.GetGeneration(), is.GetLabels())
+	}
+	diff(t, "no pod is restarted", before, pods())
+
+	// Whoever has the fields can take them away again.
+	next := objects(t, vnf, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: old}, data: {other: "2"}}`)[0]
+	mustApply(t, c, vnf, next)
+	live := get(t, c, refOf(next))
+	diff(t, "a field that is not wanted any more goes", next.Object["data"], live.Object["data"])
+	if len(live.GetAnnotations()) != 0 {
+		t.Errorf("the release's marks stay: %v", live.GetAnnotations())
+	}
+}
+
+// foreignCreate makes an object as clients do that do not apply.
+func foreignCreate(t *testing.T, c *Cluster, manager string, u *unstructured.Unstructured) {
+	t.Helper()
+	body, err := json.Marshal(u.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ks, err := c.lookup(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, _ := ks.exact(u.GroupVersionKind())
+	path := k.path(u.GetNamespace(), "")
+	if err := c.rest.Post().AbsPath(path...).Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	// And as they change them.
+	patch := []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`)
+	path = k.path(u.GetNamespace(), u.GetName())
+	if err := c.rest.Patch(types.MergePatchType).AbsPath(path...).Param("fieldManager", manager).Body(patch).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}

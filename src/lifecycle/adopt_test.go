@@ -1,0 +1,81 @@
+package lifecycle_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		running("db", "web")(t, s, e)
+		op, err := adopt("early.e_db_web-absent")(t.Context(), e, nf.RequestKey{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := e.end(t, op)
+		if end.State != nf.Succeeded || end.Applied.IsZero() {
+			t.Fatalf("it ended %s: %+v", end.State, end.Failure)
+		}
+		if diff := cmp.Diff([]string{"adopt"}, s.did()); diff != "" {
+			t.Errorf("nothing else is done to the region (-want +got)\n%s", diff)
+		}
+		in := e.only(t.Context())
+		if in.State != nf.Ready || in.Revision != 1 || !in.Adopted || len(in.Inventory) != 3 {
+			t.Errorf("the instance is %+v", in)
+		}
+		if diff := cmp.Diff(map[string]string{"db": "was", "web": "was"}, s.sizes()); diff != "" {
+			t.Errorf("what runs is as it was (-want +got)\n%s", diff)
+		}
+		if op, err = e.Upgrade(t.Context(), in.ID, change("db_web-absent", "xl")); err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, op)
+		if diff := cmp.Diff(map[string]string{"db": "xl", "web": "xl", "absent": "xl"}, s.sizes()); diff != "" {
+			t.Errorf("from then on it is an instance like any (-want +got)\n%s", diff)
+		}
+		if op, err = e.Terminate(t.Context(), in.ID, nf.TerminateRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if e.end(t, op); len(s.cluster.objects) != 0 {
+			t.Errorf("%d objects outlive it", len(s.cluster.objects))
+		}
+	})
+}
+
+func TestAdoptionThatFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		running("db", "web", "!theirs")(t, s, e)
+		op, err := adopt("db_web-theirs")(t.Context(), e, nf.RequestKey{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end := e.end(t, op); end.State != nf.OperationFailed {
+			t.Errorf("it ended %s", end.State)
+		}
+		if all := instances(t, e); len(all) != 0 {
+			t.Errorf("it left %+v", all)
+		}
+		for key, o := range s.cluster.objects {
+			if o.owner != "" {
+				t.Errorf("%s belongs to %s still", key, o.owner)
+			}
+		}
+		if len(s.cluster.objects) != 3 {
+			t.Errorf("%d objects are left of three", len(s.cluster.objects))
+		}
+		s.cluster.before = nil
+		if _, err := adopt("db_web-theirs")(t.Context(), e, nf.RequestKey{}); nf.KindOf(err) != nf.Conflict {
+			t.Errorf("what is seen to be somebody else's is refused at once: %v", err)
+		}
+	})
+}
