@@ -1,0 +1,110 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// digest is the same for two states of an object unless a person would say that
+// it has changed: that somebody has written it is not enough.
+func digest(object map[string]any) string {
+	essence := maps.Clone(object)
+	essence["metadata"] = lasting(object["metadata"])
+	if status, ok := object["status"].(map[string]any); ok {
+		essence["status"] = calm(status)
+	}
+	text, err := json.Marshal(essence)
+	if err != nil {
+		return "-" // nothing that came as JSON
+	}
+	sum := sha256.Sum256(text)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// noise are annotations that machines write to remember something for
+// themselves.
+var noise = []string{
+	"kubectl.kubernetes.io/last-applied-configuration",
+	"control-plane.alpha.kubernetes.io/leader",
+	"endpoints.kubernetes.io/last-change-trigger-time",
+	"deprecated.daemonset.template.generation",
+}
+
+// lasting is what of an object's metadata says what it is.
+func lasting(metadata any) map[string]any {
+	m, _ := metadata.(map[string]any)
+	out := map[string]any{}
+	for _, field := range []string{"uid", "labels", "deletionTimestamp", "finalizers"} {
+		if value, ok := m[field]; ok {
+			out[field] = value
+		}
+	}
+	if annotations, ok := m["annotations"].(map[string]any); ok {
+		kept := maps.Clone(annotations)
+		maps.DeleteFunc(kept, func(name string, _ any) bool { return slices.Contains(noise, name) })
+		if len(kept) > 0 {
+			out["annotations"] = kept
+		}
+	}
+	return out
+}
+
+// calm is a status without what moves though nothing happens.
+func calm(status map[string]any) map[string]any {
+	out := maps.Clone(status)
+	delete(out, "observedGeneration")
+	conditions, ok := status["conditions"].([]any)
+	if !ok {
+		return out
+	}
+	still := make([]any, len(conditions))
+	for i, c := range conditions {
+		still[i] = c
+		if condition, ok := c.(map[string]any); ok {
+			condition = maps.Clone(condition)
+			for _, field := range []string{"lastHeartbeatTime", "lastProbeTime", "observedGeneration"} {
+				delete(condition, field)
+			}
+			still[i] = condition
+		}
+	}
+	out["conditions"] = still
+	return out
+}
+
+// presentable is an object as subscribers see it: without what the API server
+// keeps account of writers by, and without the values of a Secret.
+func presentable(object map[string]any) map[string]any {
+	out := maps.Clone(object)
+	m, _ := object["metadata"].(map[string]any)
+	metadata := maps.Clone(m)
+	delete(metadata, "managedFields")
+	if out["kind"] == "Secret" && out["apiVersion"] == "v1" {
+		for _, field := range []string{"data", "stringData"} {
+			if values, ok := out[field].(map[string]any); ok {
+				out[field] = blank(values)
+			}
+		}
+		// kubectl repeats all of the data there.
+		if annotations, ok := metadata["annotations"].(map[string]any); ok {
+			annotations = maps.Clone(annotations)
+			delete(annotations, noise[0])
+			metadata["annotations"] = annotations
+		}
+	}
+	if metadata != nil {
+		out["metadata"] = metadata
+	}
+	return out
+}
+
+func blank(values map[string]any) map[string]any {
+	out := make(map[string]any, len(values))
+	for name := range values {
+		out[name] = ""
+	}
+	return out
+}
