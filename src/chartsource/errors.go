@@ -1,0 +1,94 @@
+package chartsource
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// fail gives what went wrong a kind. The context is that of the caller, who may
+// have gone.
+func fail(ctx context.Context, subject string, err error) error {
+	e := &nf.Error{Op: "fetch", Subject: subject}
+	known, ok := errors.AsType[*nf.Error](err)
+	refused, answered := errors.AsType[*errcode.ErrorResponse](err)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		e.Kind, e.Err = nf.Timeout, context.Cause(ctx)
+	case ctx.Err() != nil:
+		e.Kind, e.Err = nf.Cancelled, context.Cause(ctx)
+	case ok:
+		e.Kind, e.Reason, e.Err = known.Kind, known.Reason, known
+	case nf.ViolationsOf(err) != nil:
+		e.Kind, e.Err = nf.Invalid, nf.ViolationsOf(err)
+	case answered:
+		return fail(ctx, subject, refusal(refused.StatusCode))
+	case errors.Is(err, errdef.ErrNotFound):
+		e.Kind = nf.NotFound
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return fail(ctx, subject, refusal(http.StatusUnauthorized))
+	default:
+		e.Kind, e.Reason, e.Err = nf.Unreachable, unreachable(err), bare(err)
+	}
+	return e
+}
+
+// refusal is the error that an HTTP status means.
+func refusal(status int) error {
+	e := &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "its source", Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status))}
+	switch status {
+	case http.StatusNotFound, http.StatusGone:
+		e.Kind = nf.NotFound
+	case http.StatusUnauthorized:
+		e.Reason, e.Err = "unauthorized", errCredentials
+	case http.StatusForbidden:
+		e.Reason, e.Err = "forbidden", errCredentials
+	default:
+		e.Reason = "unavailable"
+	}
+	return e
+}
+
+// bare is an error without the URL that it happened with: one that was
+// redirected to may hold a signature.
+func bare(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// unreachable narrows the reason why there was no answer.
+func unreachable(err error) string {
+	var (
+		dns       *net.DNSError
+		verify    *tls.CertificateVerificationError
+		record    tls.RecordHeaderError
+		alert     tls.AlertError
+		authority x509.UnknownAuthorityError
+		timeout   net.Error
+		dialled   *net.OpError
+	)
+	switch {
+	case errors.As(err, &dns):
+		return "dns"
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority):
+		return "tls"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	case errors.As(err, &dialled):
+		return "tcp"
+	}
+	return "unavailable"
+}

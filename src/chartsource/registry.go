@@ -1,0 +1,172 @@
+package chartsource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// The media types of a chart in a registry.
+const (
+	chartConfig      = "application/vnd.cncf.helm.config.v1+json"
+	chartLayer       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	chartLayerLegacy = "application/tar+gzip"
+)
+
+const (
+	maxManifest = 4 << 20
+	maxTagPages = 100
+	maxTags     = 100_000
+)
+
+// fromRegistry fetches a chart from an OCI registry.
+func (s *Source) fromRegistry(ctx context.Context, want wanted) (fetched, error) {
+	repo, err := s.repository(want)
+	if err != nil {
+		return fetched{}, err
+	}
+	reference, err := referenceOf(ctx, repo, want.Version)
+	if err != nil {
+		return fetched{}, err
+	}
+	desc, body, err := repo.Manifests().FetchReference(ctx, reference)
+	if err != nil {
+		return fetched{}, err
+	}
+	defer body.Close()
+	if err := check(desc.Size, maxManifest); err != nil {
+		return fetched{}, err
+	}
+	document, err := content.ReadAll(body, desc)
+	if err != nil {
+		return fetched{}, fmt.Errorf("cannot read the manifest: %w", err)
+	}
+	layer, version, err := chartIn(document)
+	if err != nil {
+		return fetched{}, err
+	}
+	manifest := desc.Digest.String()
+	// What is not wanted need not be downloaded to be told from what is.
+	if is := layer.Digest.String(); want.Digest != "" && want.Digest != is && want.Digest != manifest {
+		return fetched{}, differs(want.Digest, is)
+	}
+	if err := check(layer.Size, s.cfg.Limit); err != nil {
+		return fetched{}, err
+	}
+	archive, err := content.FetchAll(ctx, repo.Blobs(), layer)
+	if err != nil {
+		return fetched{}, fmt.Errorf("cannot read the archive: %w", err)
+	}
+	source := "oci://" + repo.Reference.Registry + "/" + repo.Reference.Repository
+	if strings.HasPrefix(reference, "sha256:") {
+		source += "@" + reference
+	} else {
+		source, version = source+":"+reference, versionOf(reference)
+	}
+	return fetched{Chart{Archive: archive, Version: version, Source: source}, manifest}, nil
+}
+
+// repository returns the client of the repository that a reference names. A tag
+// or digest in the URL is the reference's when it has no version.
+func (s *Source) repository(want wanted) (*remote.Repository, error) {
+	ref, err := registry.ParseReference(want.url.Host + path.Join("/", want.url.Path, want.Name))
+	if err != nil || ref.Reference != "" && want.Version != "" && ref.Reference != want.Version {
+		return nil, nf.Violations{{Field: "chart.url", Message: "does not name a repository of a registry, or names another version than version does"}}
+	}
+	client := &auth.Client{Client: s.client, Cache: auth.NewCache()}
+	client.SetUserAgent(userAgent)
+	if len(want.Password) > 0 {
+		credential := auth.Credential{Username: want.Username, Password: string(want.Password)}
+		if want.Username == "" {
+			credential = auth.Credential{AccessToken: string(want.Password)}
+		}
+		client.Credential = auth.StaticCredential(ref.Host(), credential)
+	}
+	return &remote.Repository{
+		Client: client, Reference: ref, TagListMaxPages: maxTagPages,
+		PlainHTTP:          s.plain.match(&url.URL{Scheme: "http", Host: ref.Host()}),
+		ManifestMediaTypes: []string{ocispec.MediaTypeImageManifest},
+	}, nil
+}
+
+const userAgent = "k8splugin"
+
+// referenceOf returns the tag or digest of a version. Where that is a range, the
+// registry is asked for all its tags.
+func referenceOf(ctx context.Context, repo *remote.Repository, version string) (string, error) {
+	if version == "" && repo.Reference.Reference != "" {
+		return repo.Reference.Reference, nil
+	}
+	if exact(version) {
+		return strings.ReplaceAll(version, "+", "_"), nil // no tag has a plus sign
+	}
+	var tags []string
+	err := repo.Tags(ctx, "", func(page []string) error {
+		if tags = append(tags, page...); len(tags) > maxTags {
+			return nf.E(nf.TooLarge, "read", "the list of tags", fmt.Errorf("there are more than %d", maxTags))
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	versions := make([]string, len(tags))
+	for i, tag := range tags {
+		versions[i] = versionOf(tag)
+	}
+	found, err := pick(versions, version)
+	if err != nil {
+		return "", err
+	}
+	return tags[found], nil
+}
+
+// exact reports whether a version is not to be looked for: it is one, a digest,
+// or a tag that means nothing to us.
+func exact(version string) bool {
+	if version == "" {
+		return false
+	}
+	if _, err := semver.NewVersion(version); err == nil {
+		return true
+	}
+	_, err := semver.NewConstraint(version)
+	return err != nil
+}
+
+// versionOf is the version that a tag stands for.
+func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
+
+// chartIn returns the layer of a manifest that holds the chart, and the version
+// that the manifest says it is.
+func chartIn(document []byte) (layer ocispec.Descriptor, version string, err error) {
+	var m ocispec.Manifest
+	if err := json.Unmarshal(document, &m); err != nil {
+		return layer, "", nf.E(nf.Invalid, "read", "its manifest", errors.New("it is not an OCI manifest"))
+	}
+	at := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool {
+		return d.MediaType == chartLayer || d.MediaType == chartLayerLegacy
+	})
+	if m.Config.MediaType != chartConfig || at < 0 {
+		return layer, "", nf.E(nf.Invalid, "read", "its manifest", fmt.Errorf("it is not of a chart, but of %q", m.Config.MediaType))
+	}
+	layer = m.Layers[at]
+	if err := layer.Digest.Validate(); err != nil || layer.Size < 0 {
+		return layer, "", nf.E(nf.Invalid, "read", "its manifest", errors.New("the layer of the chart has no digest or size"))
+	}
+	return layer, m.Annotations[ocispec.AnnotationVersion], nil
+}

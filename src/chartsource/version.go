@@ -1,0 +1,46 @@
+package chartsource
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// pick returns the place of the version that is wanted: the one that is called
+// so, or else the highest in the range. Without a wish it is the highest release.
+func pick(all []string, version string) (int, error) {
+	for i, v := range all {
+		if version != "" && v == version {
+			return i, nil
+		}
+	}
+	text := version
+	if text == "" {
+		text = "*"
+	}
+	within, err := semver.NewConstraint(text)
+	if err != nil {
+		return 0, nf.Violations{{Field: "chart.version", Message: fmt.Sprintf("%q is neither one of the versions that there are nor a range", version)}}
+	}
+	found, best := -1, (*semver.Version)(nil)
+	for i, v := range all {
+		candidate, err := semver.NewVersion(v)
+		if err != nil || !within.Check(candidate) || best != nil && !candidate.GreaterThan(best) {
+			continue
+		}
+		found, best = i, candidate
+	}
+	if found < 0 {
+		return 0, nf.E(nf.NotFound, "find", "version "+text, fmt.Errorf("none of %d versions is in that range", len(all)))
+	}
+	return found, nil
+}
+
+func digestOf(archive []byte) string {
+	sum := sha256.Sum256(archive)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
