@@ -1,0 +1,116 @@
+{{- /* The service's configuration file. The store's URI is in the environment, because it may hold a password. */ -}}
+{{- define "k8splugin.settings" -}}
+{{- $s := dict "listen" ":9015" "drain-timeout" (printf "%ds" (int .Values.drainSeconds)) -}}
+{{- if include "k8splugin.embedded" . -}}
+{{- $_ := set $s "store" "etcd" -}}
+{{- $_ := set $s "data" "/var/lib/k8splugin/data" -}}
+{{- end -}}
+{{- if not .Values.keys.generate -}}
+{{- $_ := set $s "key-file" "/etc/k8splugin/keys/keys.json" -}}
+{{- end -}}
+{{- if include "k8splugin.access" . -}}
+{{- $_ := set $s "access-file" "/etc/k8splugin/access/access.yaml" -}}
+{{- end -}}
+{{- if .Values.access.insecureNoAuth -}}
+{{- $_ := set $s "insecure-no-auth" true -}}
+{{- end -}}
+{{- with .Values.access.hosts -}}
+{{- $_ := set $s "hosts" (join "," .) -}}
+{{- end -}}
+{{- if .Values.access.protectMetrics -}}
+{{- $_ := set $s "protect-metrics" true -}}
+{{- end -}}
+{{- with .Values.access.rateLimit -}}
+{{- $_ := set $s "rate-limit" . -}}
+{{- end -}}
+{{- if include "k8splugin.tls" . -}}
+{{- $_ := set $s "tls-cert" "/etc/k8splugin/tls/tls.crt" -}}
+{{- $_ := set $s "tls-key" "/etc/k8splugin/tls/tls.key" -}}
+{{- with include "k8splugin.clientCA" . -}}
+{{- $_ := set $s "tls-client-ca" (printf "/etc/k8splugin/tls/%s" .) -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.onap.enabled -}}
+{{- $_ := set $s "onap-errors" .Values.onap.errors -}}
+{{- with .Values.onap.callbackAllow -}}
+{{- $_ := set $s "callback-allow" (join "," .) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml (merge $s .Values.settings) -}}
+{{- end -}}
+
+{{- /* The settings that have a value of their own, so that a second one would contradict the mounts. */ -}}
+{{- define "k8splugin.decided" -}}
+config listen data store key-file access-file insecure-no-auth hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica onap-errors callback-allow
+{{- end -}}
+
+{{- /* What cannot work is refused here, all of it at once. */ -}}
+{{- define "k8splugin.check" -}}
+{{- $wrong := list -}}
+{{- $v := .Values -}}
+{{- $embedded := include "k8splugin.embedded" . -}}
+{{- if and $embedded (gt (int $v.replicas) 1) -}}
+{{- $wrong = append $wrong "replicas: the embedded store serves one replica; for more, set store.kind to etcd or mongodb" -}}
+{{- end -}}
+{{- if and $embedded (or $v.store.uri $v.store.existingSecret $v.store.tlsSecret) -}}
+{{- $wrong = append $wrong "store: the embedded store has no URI and no certificate; set store.kind to etcd or mongodb" -}}
+{{- end -}}
+{{- if and (not $embedded) (not $v.store.uri) (not $v.store.existingSecret) -}}
+{{- $wrong = append $wrong (printf "store: where the %s is must be said: store.existingSecret, or store.uri" $v.store.kind) -}}
+{{- end -}}
+{{- if and $v.store.uri $v.store.existingSecret -}}
+{{- $wrong = append $wrong "store: give store.uri or store.existingSecret, not both" -}}
+{{- end -}}
+{{- if and $v.store.uri (not $embedded) (not (hasPrefix $v.store.kind $v.store.uri)) -}}
+{{- $wrong = append $wrong (printf "store.uri: it is not that of %s" $v.store.kind) -}}
+{{- end -}}
+{{- $keys := 0 -}}
+{{- if $v.keys.existingSecret }}{{ $keys = add1 $keys }}{{ end -}}
+{{- if $v.keys.value }}{{ $keys = add1 $keys }}{{ end -}}
+{{- if $v.keys.generate }}{{ $keys = add1 $keys }}{{ end -}}
+{{- if ne (int $keys) 1 -}}
+{{- $wrong = append $wrong "keys: the store is sealed, so give keys.existingSecret (made with `k8splugin keys init keys.json`), or keys.value, or, for a trial, keys.generate; one of them" -}}
+{{- end -}}
+{{- if and $v.keys.generate (not $embedded) -}}
+{{- $wrong = append $wrong "keys.generate: replicas on a store outside must be given the same keys" -}}
+{{- end -}}
+{{- $access := include "k8splugin.access" . -}}
+{{- if and (not $access) (not $v.access.insecureNoAuth) -}}
+{{- $wrong = append $wrong "access: other machines reach the service, so say who may come in (access.existingSecret or access.files), or that everybody may: access.insecureNoAuth: true" -}}
+{{- end -}}
+{{- if and $access $v.access.insecureNoAuth -}}
+{{- $wrong = append $wrong "access.insecureNoAuth: there are access rules as well; give one of the two" -}}
+{{- end -}}
+{{- if and $v.access.existingSecret $v.access.files -}}
+{{- $wrong = append $wrong "access: give access.existingSecret or access.files, not both" -}}
+{{- end -}}
+{{- if and $v.access.files (not (hasKey $v.access.files "access.yaml")) -}}
+{{- $wrong = append $wrong "access.files: access.yaml is missing" -}}
+{{- end -}}
+{{- if and $v.access.protectMetrics (not $access) -}}
+{{- $wrong = append $wrong "access.protectMetrics: without access rules nobody could read them" -}}
+{{- end -}}
+{{- if and $v.tls.existingSecret (or $v.tls.certificate $v.tls.privateKey $v.tls.clientCA) -}}
+{{- $wrong = append $wrong "tls: give tls.existingSecret or the PEM texts, not both" -}}
+{{- end -}}
+{{- if ne (empty $v.tls.certificate) (empty $v.tls.privateKey) -}}
+{{- $wrong = append $wrong "tls: tls.certificate takes tls.privateKey, and the other way round" -}}
+{{- end -}}
+{{- if and $v.tls.clientCA (not $v.tls.certificate) -}}
+{{- $wrong = append $wrong "tls.clientCA: it takes tls.certificate" -}}
+{{- end -}}
+{{- if and $v.tls.clientCAKey (not $v.tls.existingSecret) -}}
+{{- $wrong = append $wrong "tls.clientCAKey: it is a key of tls.existingSecret" -}}
+{{- end -}}
+{{- if and $v.service.nodePort (ne $v.service.type "NodePort") -}}
+{{- $wrong = append $wrong "service.nodePort: it takes service.type NodePort" -}}
+{{- end -}}
+{{- range $name := splitList " " (include "k8splugin.decided" .) -}}
+{{- if hasKey $v.settings $name -}}
+{{- $wrong = append $wrong (printf "settings.%s: it has a value of its own in values.yaml, or is the chart's to decide" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if $wrong -}}
+{{- fail (printf "\n  %s" (join "\n  " $wrong)) -}}
+{{- end -}}
+{{- end -}}
