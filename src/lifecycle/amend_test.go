@@ -1,6 +1,8 @@
 package lifecycle_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -99,6 +101,44 @@ func TestConfigureChangesNothingElse(t *testing.T) {
 		}
 		if now := e.only(t.Context()); now.State != nf.Ready || len(now.Amendments) != 0 || s.sizes()["db"] != "" {
 			t.Errorf("a configuration that failed left %+v and %v", now, s.sizes())
+		}
+	})
+}
+
+func TestAmendmentsAreHeld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		e.up(t, "db", named)
+		in := e.only(t.Context())
+		held := func() (out []string) {
+			for what := range s.catalog.held {
+				if _, pkg, _ := strings.Cut(what, " "); pkg != "east" {
+					out = append(out, pkg)
+				}
+			}
+			slices.Sort(out)
+			return out
+		}
+		steps := []struct {
+			reason string
+			req    nf.ConfigureRequest
+			want   []string
+		}{
+			{"a package that amends is held as long as it does", amendments(amendment("a", "cfg", "m")), []string{"cfg", "db"}},
+			{"and then let go of", amendments(amendment("b", "other", "m")), []string{"db", "other"}},
+			{"down to the instance's own", amendments(), []string{"db"}},
+		}
+		for _, tc := range steps {
+			op, err := e.Configure(t.Context(), in.ID, tc.req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+			if diff := cmp.Diff(tc.want, held()); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -16,14 +17,25 @@ func (r *run) hold(ctx context.Context) error {
 	if err := r.revisions.Put(ctx, revisionKey(rev.Instance, rev.Number), rev); err != nil {
 		return recordError(err)
 	}
-	err := r.cfg.Catalog.Hold(ctx, nf.Holding{Instance: rev.Instance, Region: r.op.Region, Package: rev.Package})
-	if rev.Restores > 0 {
-		err = unlessGone(err) // the plan is kept: whether its package is, too, does not matter
-	}
-	if err != nil {
-		return recordError(err)
+	for _, pkg := range packagesOf(rev) {
+		err := r.cfg.Catalog.Hold(ctx, nf.Holding{Instance: rev.Instance, Region: r.op.Region, Package: pkg})
+		if rev.Restores > 0 {
+			err = unlessGone(err) // the plan is kept: whether its package is, too, does not matter
+		}
+		if err != nil {
+			return recordError(err)
+		}
 	}
 	return r.enterNamespace(ctx)
+}
+
+// packagesOf returns the packages that a revision was made from.
+func packagesOf(rev nf.Revision) []string {
+	out := []string{rev.Package}
+	for _, a := range rev.Amendments {
+		out = append(out, a.Package)
+	}
+	return out
 }
 
 // finish brings the revision into force and unlocks the instance. From here on
@@ -32,7 +44,7 @@ func (r *run) hold(ctx context.Context) error {
 func (r *run) finish(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	rev := r.op.Target
-	if err := r.releasePackages(ctx, rev.Package); err != nil {
+	if err := r.releasePackages(ctx, rev); err != nil {
 		return err
 	}
 	if err := r.forgetFailed(ctx, rev.Number); err != nil {
@@ -82,7 +94,7 @@ func (r *run) finishUndo(ctx context.Context) error {
 		return recordError(err)
 	}
 	failed := r.op.Target
-	if err := r.releasePackages(ctx, in.Package); err != nil {
+	if err := r.releasePackages(ctx, inForce(in)); err != nil {
 		return err
 	}
 	gone := unlessGone(r.revisions.Delete(ctx, revisionKey(in.ID, failed.Number)))
@@ -111,18 +123,22 @@ func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
 	return recordError(err)
 }
 
-// releasePackages lets go of every package that the instance has held, but one.
-func (r *run) releasePackages(ctx context.Context, except string) error {
+// releasePackages lets go of every package that the instance has held, but those
+// of one revision.
+func (r *run) releasePackages(ctx context.Context, except nf.Revision) error {
+	kept := packagesOf(except)
 	revisions, err := r.revisions.List(ctx, r.op.Instance+"/")
 	if err != nil {
 		return recordError(err)
 	}
 	for _, rev := range revisions {
-		if rev.Package == except {
-			continue
-		}
-		if err := r.cfg.Catalog.Release(ctx, nf.Holding{Instance: r.op.Instance, Package: rev.Package}); err != nil {
-			return recordError(err)
+		for _, pkg := range packagesOf(rev) {
+			if slices.Contains(kept, pkg) {
+				continue
+			}
+			if err := r.cfg.Catalog.Release(ctx, nf.Holding{Instance: r.op.Instance, Package: pkg}); err != nil {
+				return recordError(err)
+			}
 		}
 	}
 	return nil
@@ -160,7 +176,7 @@ func (r *run) forget(ctx context.Context) error {
 	if err != nil {
 		return recordError(unlessGone(err))
 	}
-	if err := r.releasePackages(ctx, ""); err != nil {
+	if err := r.releasePackages(ctx, nf.Revision{}); err != nil {
 		return err
 	}
 	revisions, err := r.revisions.List(ctx, in.ID+"/")

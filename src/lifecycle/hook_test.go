@@ -227,6 +227,26 @@ func instances(t *testing.T, e *engine) []nf.Instance {
 	return all
 }
 
+func TestNoWaitKeepsWhatIsApplied(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.cluster.script("l", nf.StatusFailed, "exit 1")
+		e := s.start()
+		end := e.up(t, "db_late.l", func(req *nf.InstantiateRequest) { req.NoWait = true })
+		if end.State != nf.OperationFailed || end.Undoing || end.Applied.IsZero() {
+			t.Errorf("it ended %s, undoing %t, applied %v", end.State, end.Undoing, end.Applied)
+		}
+		if in := e.only(t.Context()); in.State != nf.Broken || s.sizes()["db"] != "" || len(s.cluster.objects) != 2 {
+			t.Errorf("what was applied is there no more: %+v, %v", in, s.sizes())
+		}
+		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+		if end := e.up(t, "bad", func(req *nf.InstantiateRequest) { req.NoWait, req.Namespace = true, "other" }); !end.Undoing {
+			t.Error("what was never applied as a whole is not taken back")
+		}
+	})
+}
+
 func TestNoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,6 +255,28 @@ func TestNoWait(t *testing.T) {
 		end := s.start().up(t, "db_web_late.l", func(req *nf.InstantiateRequest) { req.NoWait = true })
 		if took := end.Finished.Sub(end.Accepted); end.State != nf.Succeeded || took != 0 || end.Applied.IsZero() {
 			t.Errorf("it ended %s after %v, applied %v", end.State, took, end.Applied)
+		}
+	})
+}
+
+func TestTestsThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		e.up(t, "db_probe.p-probe.q", named)
+		s.cluster.refuse("p", nf.E(nf.Failed, "apply", "Job ns/p", nil)) // as a full quota does
+		op, err := e.Test(t.Context(), e.only(t.Context()).ID, nf.TestRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := e.end(t, op)
+		failed := map[string]bool{}
+		for _, step := range end.Steps {
+			failed[step.Name] = step.Failed
+		}
+		if !failed["make test 1/2 Job p"] || failed["make test 2/2 Job q"] || failed["run test 2/2 Job q"] || end.Failure == nil || end.Failure.Kind != nf.Failed {
+			t.Errorf("the other test is run, and the whole has failed: %+v, %v", end.Failure, failed)
 		}
 	})
 }

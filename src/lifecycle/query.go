@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Instance returns one instance.
@@ -118,6 +119,17 @@ func (e *Engine) awaitChange(ctx context.Context, outdated <-chan struct{}) bool
 	case <-timer.C:
 	}
 	return true
+}
+
+// Plan returns what is in force of an instance, as it was applied; nf.Conflict
+// when it has never been brought up.
+func (e *Engine) Plan(ctx context.Context, id string) (render.Plan, error) {
+	in, err := e.instances.Get(ctx, id)
+	if err != nil {
+		return render.Plan{}, err
+	}
+	plan, _, err := e.planInForce(ctx, in)
+	return plan, err
 }
 
 // Health returns the present status of every object in an instance's inventory,

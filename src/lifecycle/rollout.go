@@ -151,7 +151,7 @@ func (r *run) settle(ctx context.Context, stage render.Stage, apply string) erro
 		if obj.Shared {
 			continue // it was waited for when it was made
 		}
-		if obj.Wait != render.WaitApplied && !(r.op.NoWait && !definition(obj.Object)) {
+		if obj.Wait != render.WaitApplied && (!r.op.NoWait || definition(obj.Object)) {
 			w.targets = append(w.targets, applied[0])
 			w.passing[applied[0].Key()] = itemOf(0, obj.Object).Passing
 		}
@@ -171,6 +171,11 @@ type wait struct {
 	wanted  nf.Status
 	passing map[string]bool // by Ref.Key: those whose absence means that they are done
 	done    bool            // a target that has work to do counts when it has done it
+}
+
+// met reports whether a target has what is waited for.
+func (w wait) met(h nf.Health) bool {
+	return h.Status == w.wanted && (!w.done || !works(h.Ref) || h.Done)
 }
 
 // await follows the targets until each has the wanted status.
@@ -198,7 +203,7 @@ func (r *run) await(ctx context.Context, w wait) error {
 			health = passed(health)
 		}
 		switch _, known := awaited[key]; {
-		case health.Status == wanted && (!w.done || !works(health.Ref) || health.Done):
+		case w.met(health):
 			delete(awaited, key)
 		case health.Status == nf.StatusFailed && wanted == nf.Current:
 			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: health.Message}})

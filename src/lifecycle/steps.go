@@ -47,6 +47,11 @@ func (r *run) undoable(ctx context.Context) (bool, error) {
 	if r.op.OnFailure != nf.Undo || r.op.Verb == nf.Terminate || r.op.Verb == nf.Test {
 		return false, nil
 	}
+	if r.op.NoWait && !r.op.Applied.IsZero() {
+		// Whoever did not want to wait has been told that everything is applied:
+		// what comes after that, the hooks, must not take it away from him.
+		return false, nil
+	}
 	if r.op.Verb == nf.Instantiate || r.op.Verb == nf.Adopt {
 		return true, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -85,8 +87,15 @@ func (r *run) trial(ctx context.Context) ([]step, error) {
 	}
 	var refs []nf.Ref
 	var steps []step
+	// A test that could not be made is not waited for.
 	for _, s := range r.hooks("", render.TestRun) {
-		steps = append(steps, step{s.name, func(ctx context.Context) error { return r.try(ctx, s) }})
+		making := strings.Replace(s.name, "run ", "make ", 1)
+		steps = append(steps, step{s.name, func(ctx context.Context) error {
+			if slices.ContainsFunc(r.op.Steps, func(was nf.Step) bool { return was.Name == making && was.Name != s.name && was.Failed }) {
+				return nil
+			}
+			return r.try(ctx, s)
+		}})
 	}
 	for _, h := range r.plan.HooksOf(render.TestRun) {
 		refs = append(refs, refOf(h.Object))

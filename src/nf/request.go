@@ -87,7 +87,7 @@ type Options struct {
 	OnFailure OnFailure     // Undo when empty
 	Timeout   time.Duration // of the whole operation; the engine's default when 0
 	Patient   bool          // wait for a region that is away, beyond the deadline
-	NoWait    bool          // objects are applied, and only definitions and hooks are waited for
+	NoWait    bool          // objects are applied, and only definitions and hooks are waited for; what fails after the last apply is kept
 	Confirm   string        // what a refusal with reason "confirm" asked for
 	Key       RequestKey    // makes repeating the request harmless
 	Trace     string        // W3C traceparent of the request; empty: none

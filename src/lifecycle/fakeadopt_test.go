@@ -1,0 +1,79 @@
+package lifecycle_test
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func (c *fakeCluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, "ensure "+names(objects))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	defer c.touch()
+	var out []nf.Change
+	for _, obj := range objects {
+		ref := refOf(obj)
+		change := nf.Change{Ref: ref, Action: nf.Unchanged}
+		if _, there := c.objects[ref.Key()]; !there {
+			change.Action = nf.Created
+			c.objects[ref.Key()] = &fakeObject{object: obj.DeepCopy()}
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) Capabilities(context.Context) (nf.Capabilities, error) {
+	return nf.Capabilities{Version: "v1.37.1"}, nil
+}
+
+func (c *fakeCluster) Lookup(context.Context, nf.Ref) (map[string]any, error) { return nil, nil }
+
+func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner, namespace string, claim nf.Claim, objects []*unstructured.Unstructured) error {
+	leave, err := c.enter(ctx, "preflight")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for _, obj := range objects {
+		obj.SetNamespace(namespace)
+		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !bears(live.object, claim) {
+			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: refOf(obj).String(), Message: "is somebody else's"}})
+		}
+	}
+	return nil
+}
+
+func (c *fakeCluster) Adopt(ctx context.Context, owner string, claim nf.Claim, refs []nf.Ref) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, "adopt")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []nf.Change
+	for _, ref := range refs {
+		change := nf.Change{Ref: ref, Action: nf.Unchanged}
+		if live, ok := c.objects[ref.Key()]; ok {
+			if live.owner != owner && !bears(live.object, claim) {
+				return out, nf.E(nf.Conflict, "adopt", ref.String(), nil)
+			}
+			live.owner, change.Action, change.UID = owner, nf.Configured, "uid-"+ref.Name
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+func bears(obj *unstructured.Unstructured, claim nf.Claim) bool {
+	for key, value := range claim.Labels {
+		if obj.GetLabels()[key] != value {
+			return false
+		}
+	}
+	return len(claim.Labels) > 0
+}
