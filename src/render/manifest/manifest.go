@@ -58,6 +58,10 @@ func (Renderer) Render(ctx context.Context, in render.Input) (render.Output, err
 	if err := r.err("render"); err != nil {
 		return render.Output{}, err
 	}
+	if len(in.Inputs.Overrides) > 0 {
+		// There are no values to set by path: to ignore what was asked for would be silence.
+		return render.Output{}, nf.E(nf.Invalid, "render", "package", nf.Violations{{Field: "set", Message: "is for charts; this package has variables, which parameters set"}})
+	}
 	s := newScope(p, in, r)
 	e := newExpander(s, r)
 	out := render.Output{Sensitive: s.sensitive()}

@@ -180,3 +180,14 @@ func TestInputsThatAreNotJSON(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestOverridesAreRefused(t *testing.T) {
+	t.Parallel()
+	in := render.Input{Files: render.Files{
+		"metadata.yaml": []byte("resources:\n- configmap: [a.yaml]\n"), "a.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"),
+	}, Inputs: nf.Inputs{Overrides: map[string]string{"a": "b"}}}
+	_, err := Renderer{}.Render(t.Context(), in)
+	if v := nf.ViolationsOf(err); nf.KindOf(err) != nf.Invalid || len(v) != 1 || v[0].Field != "set" {
+		t.Errorf("what only charts have gives %v", err)
+	}
+}

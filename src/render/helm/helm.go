@@ -1,0 +1,195 @@
+package helm
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// Renderer is the render.Renderer of Helm charts. The zero value is ready for
+// use.
+//
+// A package is one chart, at its top or in one folder. A List is taken for the
+// objects in it. An object's line is that in what its template prints.
+type Renderer struct {
+	work int // what templates may make; 0: maxWork
+}
+
+var _ render.Renderer = Renderer{}
+
+// Check reads the chart with all its subcharts: their metadata, values, schemas
+// and templates. It executes none of the latter. Dependencies must be there as
+// far as the chart's own values want them.
+func (Renderer) Check(files render.Files) (render.Summary, error) {
+	r := &report{}
+	s, ok := load(files, r)
+	if !ok {
+		return render.Summary{}, r.err("check")
+	}
+	summary := render.Summary{
+		Name: s.Name(), Version: s.Metadata.Version, Description: oneLine(s.Metadata.Description, maxDescription),
+		Variables: variables(s.Chart),
+	}
+	parse(s.Chart, r)
+	d := &decoder{report: r}
+	d.definitions(s.Chart)
+	resolve(s, map[string]any{}, common.ReleaseOptions{}, nil, r)
+	summary.Warnings = r.warnings
+	if err := r.err("check"); err != nil {
+		return render.Summary{}, err
+	}
+	return summary, nil
+}
+
+// Render makes the objects of one instance. Its error is of kind nf.Unsupported
+// when the chart is not made for the cluster's version of Kubernetes, and of the
+// region's when that cannot be asked.
+func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
+	r := &report{}
+	s, ok := load(in.Files, r)
+	if !ok {
+		return render.Output{}, r.err("render")
+	}
+	names := sensitive(s.Chart)
+	r.hide(in.Inputs, names)
+	m := &meter{ctx: ctx, limit: cmp.Or(h.work, maxWork)}
+	printed, err := rendered(m, s, in, r)
+	if err != nil {
+		return render.Output{}, err
+	}
+	p := sorted(s.Chart, printed, r)
+	if err := r.err("render"); err != nil {
+		return render.Output{}, err
+	}
+	if len(in.Inputs.OOF) > 0 {
+		r.warn("oof_parameters: a chart has no use for them")
+	}
+	if len(in.Inputs.Network) > 0 {
+		r.warn("network_parameters: a chart has no use for them")
+	}
+	return render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names}, nil
+}
+
+// rendered returns what the templates print. What is wrong with the input is
+// reported.
+func rendered(m *meter, s source, in render.Input, r *report) (map[string]string, error) {
+	ctx := m.ctx
+	caps, err := capabilities(ctx, in, r)
+	if err == nil {
+		err = r.err("render")
+	}
+	if err == nil {
+		err = checkKubeVersion(s, caps)
+	}
+	if err != nil {
+		return nil, err
+	}
+	user := given(in.Inputs, r)
+	if !r.ok() {
+		return nil, r.err("render")
+	}
+	top := resolve(s, user, common.ReleaseOptions{
+		Name: in.Release.Name, Namespace: in.Release.Namespace, Revision: in.Release.Revision,
+		IsUpgrade: in.Release.Upgrade, IsInstall: !in.Release.Upgrade,
+	}, caps, r)
+	if !r.ok() {
+		return nil, r.err("render")
+	}
+	values, _ := top["Values"].(common.Values)
+	if err := checkValues(ctx, s.Chart, values, "parameters", r); err != nil {
+		return nil, err
+	}
+	if !r.ok() {
+		return nil, r.err("render")
+	}
+	printed, err := execute(s, top, m, in.Region, r)
+	if err == nil {
+		err = r.err("render")
+	}
+	return printed, err
+}
+
+// plan is what a chart renders to, sorted.
+type plan struct {
+	definitions []render.Object
+	objects     []render.Object
+	hooks       []render.Hook
+}
+
+func sorted(c *chart.Chart, printed map[string]string, r *report) plan {
+	d := &decoder{report: r}
+	p := plan{definitions: d.definitions(c)}
+	for _, file := range slices.Sorted(maps.Keys(printed)) {
+		if isNotes(file) {
+			continue
+		}
+		for _, o := range d.objects(file, printed[file]) {
+			p.sort(o, r)
+		}
+	}
+	slices.SortStableFunc(p.objects, installOrder)
+	slices.SortStableFunc(p.hooks, func(a, b render.Hook) int { return installOrder(a.Object, b.Object) })
+	return p
+}
+
+// definitions returns the objects in the crds folders of a chart and its
+// subcharts. They are no templates.
+func (d *decoder) definitions(c *chart.Chart) []render.Object {
+	var objects []render.Object
+	for _, crd := range c.CRDObjects() {
+		objects = append(objects, d.objects(crd.Filename, string(crd.File.Data))...)
+	}
+	for i := range objects {
+		objects[i].Shared = true
+	}
+	return objects
+}
+
+func (p plan) groups(chart string) []render.Group {
+	own := render.Group{Name: chart, Objects: p.objects}
+	if len(p.definitions) == 0 {
+		return []render.Group{own}
+	}
+	crds := render.Group{Name: "crds", Objects: p.definitions, Wait: render.WaitReady, Prelude: true}
+	if chart == crds.Name {
+		crds.Name = "custom resource definitions"
+	}
+	own.After = []string{crds.Name}
+	return []render.Group{crds, own}
+}
+
+// hide keeps the values of names out of what is reported.
+func (r *report) hide(in nf.Inputs, names []string) {
+	const shortest = 4 // what is shorter tells little, and is in many words
+	var visit func(v any, hidden bool)
+	visit = func(v any, hidden bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				visit(inner, hidden || slices.Contains(names, name))
+			}
+		case []any:
+			for _, inner := range v {
+				visit(inner, hidden)
+			}
+		case string:
+			if hidden && len(v) >= shortest {
+				r.secrets = append(r.secrets, v)
+			}
+		}
+	}
+	visit(in.Parameters, false)
+	for path, value := range in.Overrides {
+		steps := strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' })
+		visit(value, slices.ContainsFunc(steps, func(step string) bool { return slices.Contains(names, step) }))
+	}
+	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+}

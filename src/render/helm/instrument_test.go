@@ -1,0 +1,118 @@
+package helm
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestInstrument(t *testing.T) {
+	cases := map[string]struct{ reason, text, want string }{
+		"Text":       {"what can be called is counted", "a", "{{__call 1}}a"},
+		"Blank":      {"blanks can call nothing", " \n", " \n"},
+		"Print":      {"what is printed is weighed", "{{ .a }}", "{{__call 0}}{{ .a  | __out}}"},
+		"Trim":       {"trimming stays", "{{- .a | b -}} x", "{{__call 2}}{{- .a | b | __out -}} x"},
+		"Assign":     {"what is assigned is weighed", "{{ $a := 1 }}{{$a = 2}}", "{{__call 0}}{{ $a := 1  | __let}}{{$a = 2 | __let}}"},
+		"Variable":   {"a variable is printed", "{{ $a.b }}", "{{__call 0}}{{ $a.b  | __out}}"},
+		"Range":      {"rounds are counted with their text", "{{range .}}abc{{if .}}de{{else}}f{{end}}{{end}}", "{{__call 0}}{{range .}}{{__step 6}}abc{{if .}}de{{else}}f{{end}}{{end}}"},
+		"RangeTrim":  {"text after a range is trimmed as it was", "{{range . -}} a {{- end}}", "{{__call 0}}{{range . -}}{{__step 3 -}} a {{- end}}"},
+		"Define":     {"calls are counted", `{{define "a"}}b{{end}}`, `{{define "a"}}{{__call 1}}b{{end}}`},
+		"Empty":      {"an empty template replaces no other", `{{define "a"}} {{/* c */}}{{end}}`, `{{define "a"}} {{/* c */}}{{end}}`},
+		"Block":      {"a block is a template", `{{block "a" .}}b{{end}}`, `{{__call 0}}{{block "a" .}}{{__call 1}}b{{end}}`},
+		"Quotes":     {"an end in quotes is none", "{{ \"}}\" }}{{ `}}` }}{{ '}' }}", "{{__call 0}}{{ \"}}\"  | __out}}{{ `}}`  | __out}}{{ '}'  | __out}}"},
+		"Comment":    {"comments are no actions", "{{/* {{ */}}{{- /* }} */ -}}", "{{/* {{ */}}{{- /* }} */ -}}"},
+		"Tpl":        {"what is a template at run time is instrumented then", `{{ tpl (.a | b ")").c . }}`, `{{__call 0}}{{ tpl (__tpl (.a | b ")").c) .  | __out}}`},
+		"TplText":    {"a text is an operand", "{{ if tpl `a b` . }}{{end}}", "{{__call 0}}{{ if tpl (__tpl `a b`) . }}{{end}}"},
+		"TplNot":     {"a field is no function", `{{ .tpl $tpl "tpl" }}`, `{{__call 0}}{{ .tpl $tpl "tpl"  | __out}}`},
+		"TplInner":   {"templates make templates", `{{ tpl (tpl .a .) . }}`, `{{__call 0}}{{ tpl (__tpl (tpl (__tpl .a) .)) .  | __out}}`},
+		"Unclosed":   {"what is no template is let alone", "{{ a", "{{ a"},
+		"Unbalanced": {"what is no template is let alone", "{{end}}", "{{end}}"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, instrument(tc.text)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// FuzzInstrument holds an instrumented template against the one it was made of:
+// it is one just if that is, and prints the same.
+func FuzzInstrument(f *testing.F) {
+	for _, text := range []string{
+		"{{- range $i, $e := .l -}} {{$i}}={{ $e -}} {{else}} none {{end}}",
+		"{{define \"a\"}} {{ . }} {{end}}{{template \"a\" .s}}{{ tpl \"{{ .s }}\" . }}",
+		"{{with $x := .s}}{{$x}}{{else with .n}}b{{end}}{{.missing}}{{ nil }}",
+		"{{block \"b\" .m}}{{.k | printf \"%v}}\" }}{{end}} {{- /* c */ -}} x {{`raw }}`}}",
+		"{{range .l}}{{if eq . 2}}{{break}}{{end}}{{continue}}{{end}}{{$a := 1}}{{$a = 2}}{{$a}}",
+		"{{ tpl (tpl `{{ \"{{ .n }}\" }}` .) . }}{{ 'a' }}{{(.m).k}}{{- -3}}",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<10 || strings.Contains(text, "__") {
+			return
+		}
+		plainText, plainErr := run(t, text, false)
+		metered, err := run(t, instrument(text), true)
+		if (plainErr == nil) != (err == nil) {
+			t.Fatalf("%q fails with %v, and as %q with %v", text, plainErr, instrument(text), err)
+		}
+		if err == nil && plainText != metered {
+			t.Fatalf("%q prints %q, and as %q %q", text, plainText, instrument(text), metered)
+		}
+	})
+}
+
+// run executes a template with a tpl of its own.
+func run(t *testing.T, text string, metered bool) (string, error) {
+	t.Helper()
+	m := &meter{ctx: t.Context(), limit: maxWork}
+	var b strings.Builder
+	funcs := template.FuncMap{stepFunc: m.step, callFunc: m.call, outFunc: m.out, letFunc: m.let, tplFunc: m.tpl}
+	calls := 0
+	root := template.New("root").Option("missingkey=zero")
+	funcs["tpl"] = func(inner string, data any) (string, error) {
+		if calls++; calls > 10 {
+			return "", errStack
+		}
+		var b bytes.Buffer
+		parsed, err := template.Must(root.Clone()).New("inner").Parse(inner)
+		if err == nil {
+			err = parsed.Execute(&b, data)
+		}
+		return b.String(), err
+	}
+	if !metered {
+		for _, name := range []string{stepFunc, callFunc, outFunc, letFunc, tplFunc} {
+			delete(funcs, name)
+		}
+	}
+	parsed, err := root.Funcs(funcs).Parse(text)
+	if err != nil {
+		return "", err
+	}
+	data := map[string]any{"s": "text", "n": 3, "l": []any{1, 2, "x"}, "m": map[string]any{"k": nil}}
+	limited := &limitedWriter{&b, 1 << 16}
+	err = parsed.Execute(limited, data)
+	return b.String(), err
+}
+
+// limitedWriter fails where a template prints too much.
+type limitedWriter struct {
+	to   *strings.Builder
+	left int
+}
+
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return w.to.Write(p)
+}

@@ -1,0 +1,244 @@
+package helm
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// What is parsed as a whole takes many times its size.
+const (
+	maxFile      = 4 << 20   // bytes of a file that is YAML or JSON
+	maxMarks     = 512 << 10 // in all those files of a chart; see marks
+	maxTemplates = 16 << 20  // bytes of all templates
+	maxActions   = 4 << 20   // bytes of all their actions
+	maxFiles     = 16 << 20  // bytes of all other files, which templates can make objects of
+)
+
+// chartRoot matches the folders of charts in a chart.
+var chartRoot = regexp.MustCompile(`^(?:charts/[^/]+/)*`)
+
+// source is a chart as it was read.
+type source struct {
+	*chart.Chart
+
+	folder string // in the package, with a slash at its end, or ""
+}
+
+// at returns the place of a file of the chart itself.
+func (s source) at(name string) place { return place{file: s.folder + name} }
+
+// load reads the chart of a package. What is wrong is reported, and then there
+// may be no chart.
+func load(files render.Files, r *report) (s source, ok bool) {
+	flat, folder := unpack(files, r)
+	if !r.ok() {
+		return source{}, false
+	}
+	l := &reader{report: r, folder: folder}
+	for _, name := range slices.Sorted(maps.Keys(flat)) {
+		l.check(name, flat[name])
+	}
+	if !r.ok() {
+		return source{}, false
+	}
+	buffered := make([]*archive.BufferedFile, 0, len(flat))
+	for _, name := range slices.Sorted(maps.Keys(flat)) {
+		buffered = append(buffered, &archive.BufferedFile{Name: name, Data: flat[name]})
+	}
+	s.folder = folder
+	err := guarded(func() (err error) { s.Chart, err = loader.LoadFiles(buffered); return err })
+	if err != nil {
+		r.add(s.at(chartFile), "", "%v", err)
+		return s, false
+	}
+	sortDependencies(s.Chart)
+	if s.Metadata.Type == "library" {
+		r.add(s.at(chartFile), "type", "is library: such a chart is there for others, and cannot be deployed")
+	}
+	if s.Metadata.Deprecated {
+		r.warn("%s: the chart is deprecated", s.at(chartFile).file)
+	}
+	return s, r.ok()
+}
+
+// sortDependencies makes the order of subcharts certain; Helm's is that of a map.
+func sortDependencies(c *chart.Chart) {
+	dependencies := slices.Clone(c.Dependencies())
+	slices.SortStableFunc(dependencies, func(a, b *chart.Chart) int {
+		if n := strings.Compare(a.Name(), b.Name()); n != 0 {
+			return n
+		}
+		return strings.Compare(a.Metadata.Version, b.Metadata.Version)
+	})
+	c.SetDependencies(dependencies...)
+	for _, d := range dependencies {
+		sortDependencies(d)
+	}
+}
+
+// guarded calls into Helm, which panics at some malformed input.
+func guarded(fn func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("helm cannot read it: %v", p)
+		}
+	}()
+	return fn()
+}
+
+// reader finds what is wrong with single files, before Helm takes them together
+// and can tell no more whose fault it was.
+type reader struct {
+	report    *report
+	folder    string
+	marks     int
+	templates int
+	actions   int
+	files     int
+}
+
+func (l *reader) check(name string, content []byte) {
+	at := place{file: l.folder + name}
+	inChart := strings.TrimPrefix(name, chartRoot.FindString(name))
+	if folder, _, _ := strings.Cut(inChart, "/"); folder == "templates" || folder == "crds" {
+		inChart = folder
+	}
+	switch inChart {
+	case "templates":
+		l.checkTemplate(at, content)
+	case "crds":
+		l.bounded(at, content)
+	case chartFile:
+		if l.bounded(at, content) {
+			l.checkMetadata(at, content)
+		}
+	case valuesFile:
+		if l.bounded(at, content) {
+			err := guarded(func() error { _, err := loader.LoadValues(bytes.NewReader(content)); return err })
+			l.checkYAML(at, err)
+		}
+	case "Chart.lock", "requirements.yaml", "requirements.lock":
+		if l.bounded(at, content) {
+			err := guarded(func() error { return yaml.Unmarshal(content, &map[string]any{}) })
+			l.checkYAML(at, err)
+		}
+	case schemaFile:
+		if l.bounded(at, content) {
+			l.checkSchema(at, content)
+		}
+	default:
+		if l.files += len(content); l.files > maxFiles {
+			l.report.add(at, "", "brings the files of the chart to more than %d bytes", maxFiles)
+		}
+	}
+}
+
+// bounded refuses content that would take too much memory to parse, as far as
+// that can be seen without parsing it.
+func (l *reader) bounded(at place, content []byte) bool {
+	if len(content) > maxFile {
+		l.report.add(at, "", "has more than %d bytes", maxFile)
+		return false
+	}
+	if l.marks += marks(content); l.marks > maxMarks {
+		l.report.add(at, "", "brings the chart to more than %d commas, colons and what else sets values apart", maxMarks)
+		return false
+	}
+	return true
+}
+
+// marks counts what sets values apart in YAML and JSON, in texts, too.
+func marks(content []byte) int {
+	count := 0
+	for i, c := range content {
+		switch c {
+		case ',', '[', '{', '?':
+			count++
+		case '-', ':':
+			if i+1 == len(content) || content[i+1] <= ' ' || c == ':' && (isFlow(content[i+1]) || i > 0 && isFlow(content[i-1])) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// isFlow reports whether a byte can stand beside a colon in the place of a
+// blank.
+func isFlow(c byte) bool { return strings.IndexByte(`,[]{}"':`, c) >= 0 }
+
+func (l *reader) checkTemplate(at place, content []byte) {
+	if l.templates += len(content); l.templates > maxTemplates {
+		l.report.add(at, "", "brings the templates to more than %d bytes", maxTemplates)
+		return
+	}
+	if l.actions += actionBytes(string(content)); l.actions > maxActions {
+		l.report.add(at, "", "brings what is between {{ and }} to more than %d bytes", maxActions)
+	}
+}
+
+func (l *reader) checkMetadata(at place, content []byte) {
+	var m chart.Metadata
+	if !l.checkYAML(at, guarded(func() error { return yaml.Unmarshal(content, &m) })) {
+		return
+	}
+	if m.APIVersion == "" {
+		m.APIVersion = chart.APIVersionV1 // as Helm takes it
+	}
+	if m.APIVersion != chart.APIVersionV1 && m.APIVersion != chart.APIVersionV2 {
+		l.report.add(at, "apiVersion", "%q is not a version of charts that can be read: it must be v1 or v2", m.APIVersion)
+		return
+	}
+	if err := guarded(m.Validate); err != nil {
+		l.report.add(at, "", "%v", err)
+	}
+}
+
+// checkYAML reports an error of the YAML parser, and whether there is none.
+func (l *reader) checkYAML(at place, err error) bool {
+	if err != nil {
+		line, message := yamlFault(err)
+		l.report.add(place{at.file, line}, "", "is not as it should be: %s", message)
+	}
+	return err == nil
+}
+
+// yamlLine finds the line in an error of the YAML parser, which has no other
+// place for it.
+var yamlLine = regexp.MustCompile(`yaml: line (\d+): (.*)`)
+
+// yamlFault takes an error of the YAML parser apart.
+func yamlFault(err error) (line int, message string) {
+	found := yamlLine.FindStringSubmatch(err.Error())
+	if found == nil {
+		return 0, err.Error()
+	}
+	_, _ = fmt.Sscan(found[1], &line)
+	return line, found[2]
+}
+
+// templatesOf returns the templates of a chart and its subcharts, under the
+// names that Helm gives them.
+func templatesOf(c *chart.Chart) []*common.File {
+	var files []*common.File
+	for _, t := range c.Templates {
+		files = append(files, &common.File{Name: path.Join(c.ChartFullPath(), t.Name), Data: t.Data})
+	}
+	for _, d := range c.Dependencies() {
+		files = append(files, templatesOf(d)...)
+	}
+	return files
+}

@@ -1,0 +1,277 @@
+package helm
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+const (
+	maxDocuments  = 5000
+	maxPrinted    = 1 << 20 // what sets values apart, in all that is printed; see marks
+	maxListDepth  = 8       // of lists of objects in each other
+	maxObjectName = 253
+)
+
+// document is one YAML document, and where it was printed.
+type document struct {
+	at   place
+	text string
+}
+
+// separator is what Helm takes for the end of a document: more than YAML does.
+var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
+
+// split returns the documents of a text that are not blank.
+func split(file, text string) []document {
+	var documents []document
+	from, line := 0, 1
+	add := func(to int) {
+		piece := text[from:to]
+		trimmed := strings.TrimLeft(piece, " \t\r\n")
+		blank := piece[:len(piece)-len(trimmed)]
+		at := line + strings.Count(blank, "\n")
+		line += strings.Count(piece, "\n")
+		if trimmed == "" {
+			return
+		}
+		// Blanks before the first key belong to it: they are its indent.
+		indent := blank[strings.LastIndex(blank, "\n")+1:]
+		documents = append(documents, document{place{file, at}, indent + trimmed})
+	}
+	for _, found := range separator.FindAllStringIndex(text, -1) {
+		add(found[0])
+		from = found[1]
+	}
+	add(len(text))
+	return documents
+}
+
+// decoder makes objects of documents.
+type decoder struct {
+	report    *report
+	documents int
+	marks     int
+}
+
+// objects returns the objects in a file.
+func (d *decoder) objects(file, text string) []render.Object {
+	var objects []render.Object
+	for _, doc := range split(file, text) {
+		d.documents++
+		d.marks += marks([]byte(doc.text))
+		if d.documents > maxDocuments || d.marks > maxPrinted {
+			d.report.add(doc.at, "", "brings the chart to more than can be taken: %d documents, and %d commas, colons and what else sets values apart", maxDocuments, maxPrinted)
+			return nil
+		}
+		if root := d.decode(doc); root != nil {
+			objects = append(objects, d.flatten(root, doc.at, 0)...)
+		}
+	}
+	return objects
+}
+
+// decode parses a document. What is nothing but comments is nil.
+func (d *decoder) decode(doc document) map[string]any {
+	text, err := yaml.YAMLToJSON([]byte(doc.text))
+	if err != nil {
+		d.syntaxError(doc, err)
+		return nil
+	}
+	var root any
+	if err := json.Unmarshal(text, &root); err != nil {
+		d.report.add(doc.at, "", "is not YAML that can be told as JSON")
+		return nil
+	}
+	switch root := root.(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		return root
+	}
+	d.report.add(doc.at, "", "is not an object")
+	return nil
+}
+
+var keyOfLine = regexp.MustCompile(`^\s*(?:- )*["']?[A-Za-z0-9_./-]{1,40}["']?:`)
+
+// syntaxError reports why a document is not YAML. Of the line no more is told
+// than the key: the value may be secret.
+func (d *decoder) syntaxError(doc document, err error) {
+	line, message := yamlFault(err)
+	if line == 0 {
+		d.report.add(doc.at, "", "is not YAML")
+		return
+	}
+	near := ""
+	if lines := strings.Split(doc.text, "\n"); line <= len(lines) {
+		if key := strings.TrimSpace(keyOfLine.FindString(lines[line-1])); key != "" {
+			near = fmt.Sprintf(", near %q", key)
+		}
+	}
+	d.report.add(place{doc.at.file, doc.at.line + line - 1}, "", "is not YAML: %s%s", message, near)
+}
+
+// flatten replaces a list of objects by the objects. One that is a hook makes
+// hooks of them.
+func (d *decoder) flatten(root map[string]any, at place, depth int) []render.Object {
+	kind, _ := root["kind"].(string)
+	items, isList := root["items"].([]any)
+	if !strings.HasSuffix(kind, "List") || !isList {
+		o := &unstructured.Unstructured{Object: root}
+		if !d.identify(root, at) {
+			return nil
+		}
+		return []render.Object{{Unstructured: o, File: at.file, Line: at.line, Keep: kept(root)}}
+	}
+	if depth == maxListDepth {
+		d.report.add(at, "items", "are lists in more than %d others", maxListDepth)
+		return nil
+	}
+	var objects []render.Object
+	for _, item := range items {
+		object, ok := item.(map[string]any)
+		if !ok {
+			d.report.add(at, "items", "are not all objects")
+			continue
+		}
+		inherit(object, root, strings.TrimSuffix(kind, "List"))
+		objects = append(objects, d.flatten(object, at, depth+1)...)
+	}
+	return objects
+}
+
+// inherit gives an item of a list what it has from the list: its kind, and
+// whether it is a hook.
+func inherit(item, list map[string]any, kind string) {
+	if item["kind"] == nil && item["apiVersion"] == nil && kind != "" {
+		item["kind"], item["apiVersion"] = kind, list["apiVersion"]
+	}
+	for _, name := range []string{hookAnnotation, weightAnnotation, discardAnnotation, policyAnnotation} {
+		value, given := annotation(list, name)
+		if _, own := annotation(item, name); !given || own {
+			continue
+		}
+		if annotations := annotationsOf(item); annotations != nil {
+			annotations[name] = value
+		}
+	}
+}
+
+// annotationsOf returns the annotations of an object, made if need be; nil if
+// there is something else in their place.
+func annotationsOf(object map[string]any) map[string]any {
+	for _, name := range []string{"metadata", "annotations"} {
+		if object[name] == nil {
+			object[name] = map[string]any{}
+		}
+		inner, ok := object[name].(map[string]any)
+		if !ok {
+			return nil
+		}
+		object = inner
+	}
+	return object
+}
+
+// annotation returns an annotation as a text, whatever it was written as.
+func annotation(object map[string]any, name string) (string, bool) {
+	meta, _ := object["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	switch value := annotations[name].(type) {
+	case nil:
+		return "", false
+	case string:
+		return value, true
+	case int64, float64, bool:
+		return fmt.Sprint(value), true
+	}
+	return "", false
+}
+
+// policyAnnotation says whether Helm leaves an object in place.
+const policyAnnotation = "helm.sh/resource-policy"
+
+func kept(object map[string]any) bool {
+	policy, _ := annotation(object, policyAnnotation)
+	return strings.EqualFold(strings.TrimSpace(policy), "keep")
+}
+
+// identify reports whether the object says what it is.
+func (d *decoder) identify(object map[string]any, at place) bool {
+	before := len(d.report.found)
+	meta, _ := object["metadata"].(map[string]any)
+	d.text(at, object["apiVersion"], "apiVersion")
+	d.text(at, object["kind"], "kind")
+	if _, given := meta["generateName"]; given && meta["name"] == nil {
+		d.report.add(at, "metadata.generateName", "cannot be repeated; use metadata.name")
+	} else if name := d.text(at, meta["name"], "metadata.name"); name != "" {
+		if len(name) > maxObjectName || len(content.IsPathSegmentName(name)) > 0 {
+			d.report.add(at, "metadata.name", "is no name of an object")
+		}
+	}
+	if given := meta["namespace"]; given != nil && given != "" {
+		if namespace := d.text(at, given, "metadata.namespace"); namespace != "" && nf.CheckNamespace("", namespace) != nil {
+			d.report.add(at, "metadata.namespace", "is no name of a namespace")
+		}
+	}
+	d.checkReserved(at, meta)
+	return len(d.report.found) == before
+}
+
+func (d *decoder) text(at place, value any, field string) string {
+	text, isText := value.(string)
+	switch {
+	case value == nil || isText && text == "":
+		d.report.add(at, field, "is missing")
+	case !isText:
+		d.report.add(at, field, "is not a text")
+	}
+	return text
+}
+
+// reserved begins the labels and annotations that the service tells its own
+// objects by.
+const reserved = "k8splugin.io/"
+
+func (d *decoder) checkReserved(at place, meta map[string]any) {
+	for _, kind := range []string{"labels", "annotations"} {
+		fields, _ := meta[kind].(map[string]any)
+		for name := range fields {
+			if strings.HasPrefix(name, reserved) && name != nf.OwnerLabel && name != render.RecreateAnnotation {
+				d.report.add(at, "metadata."+kind+"."+name, "is set by the service")
+			}
+		}
+	}
+}
+
+// installOrder compares two objects by when Helm installs them: known kinds
+// first, the others by name.
+func installOrder(a, b render.Object) int {
+	rank := func(o render.Object) int {
+		if i := slices.Index(releaseutil.InstallOrder, o.GetKind()); i >= 0 {
+			return i
+		}
+		return len(releaseutil.InstallOrder)
+	}
+	if n := rank(a) - rank(b); n != 0 || rank(a) < len(releaseutil.InstallOrder) {
+		return n
+	}
+	return strings.Compare(a.GetKind(), b.GetKind())
+}
+
+// isNotes reports whether a template is for people only.
+func isNotes(file string) bool {
+	return path.Base(file) == "NOTES.txt"
+}

@@ -1,0 +1,126 @@
+package helm
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// The names of files that Helm reads.
+const (
+	chartFile  = "Chart.yaml"
+	valuesFile = "values.yaml"
+	schemaFile = "values.schema.json"
+)
+
+// maxNested is how deep archives of charts may lie in each other.
+const maxNested = 8
+
+// subchartArchive matches what Helm takes for a packaged dependency.
+var subchartArchive = regexp.MustCompile(`^(?:charts/[^/]+/)*charts/[^/_.][^/]*\.tgz$`)
+
+// unpacker takes a package apart into the files of a chart.
+type unpacker struct {
+	report *report
+	limits render.Limits // what is left of them
+}
+
+// unpack returns the files of the chart by their paths in it, with archives of
+// dependencies taken apart, and the folder that it lies in: "" or one with a
+// slash at its end. Without a chart, or with two, that is reported.
+func unpack(files render.Files, r *report) (flat render.Files, folder string) {
+	u := &unpacker{report: r, limits: render.DefaultLimits()}
+	folder, ok := u.rootOf(files, "")
+	if !ok {
+		return nil, ""
+	}
+	flat = render.Files{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		inside, below := strings.CutPrefix(name, folder)
+		if !below {
+			r.warn("%s: is outside of the chart", name)
+			continue
+		}
+		flat[inside] = files[name]
+		u.limits.Unpacked -= int64(len(files[name]))
+	}
+	u.expand(flat, 0)
+	return flat, folder
+}
+
+// rootOf returns the folder of the one chart among files.
+func (u *unpacker) rootOf(files render.Files, archive string) (folder string, ok bool) {
+	if _, here := files[chartFile]; here {
+		return "", true
+	}
+	var found []string
+	for name := range files {
+		if dir, base := path.Split(name); base == chartFile && strings.Count(dir, "/") == 1 {
+			found = append(found, dir)
+		}
+	}
+	slices.Sort(found)
+	switch len(found) {
+	case 0:
+		u.report.add(place{file: archive}, "", "holds no chart: there is no %s, neither at the top nor in a folder", chartFile)
+	case 1:
+		return found[0], true
+	default:
+		u.report.add(place{file: archive}, "", "holds %d charts, in %s; a package is one", len(found), strings.Join(found, ", "))
+	}
+	return "", false
+}
+
+// expand replaces the archives of dependencies by what is in them.
+func (u *unpacker) expand(files render.Files, depth int) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !subchartArchive.MatchString(name) {
+			continue
+		}
+		content := files[name]
+		delete(files, name)
+		if depth >= maxNested {
+			u.report.add(place{file: name}, "", "is an archive in more than %d others", maxNested)
+			return
+		}
+		inner := u.open(name, content)
+		u.expand(inner, depth+1)
+		for inside, content := range inner {
+			// Helm tells folders and archives apart by how the name ends.
+			files[name+"~/"+inside] = content
+		}
+	}
+}
+
+// open returns the files of the chart in an archive.
+func (u *unpacker) open(name string, content []byte) render.Files {
+	files, _, err := render.Archive(content, u.limits)
+	if err != nil {
+		violations := nf.ViolationsOf(err)
+		for _, v := range violations {
+			u.report.add(place{file: name}, "", "%s", v)
+		}
+		if len(violations) == 0 {
+			u.report.add(place{file: name}, "", "cannot be opened")
+		}
+		return nil
+	}
+	folder, ok := u.rootOf(files, name)
+	if !ok {
+		return nil
+	}
+	inner := render.Files{}
+	for path, content := range files {
+		u.limits.Entries--
+		u.limits.Unpacked -= int64(len(content))
+		if inside, below := strings.CutPrefix(path, folder); below {
+			inner[inside] = content
+		}
+	}
+	return inner
+}

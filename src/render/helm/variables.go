@@ -1,0 +1,208 @@
+package helm
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// What a package is recorded with is bounded.
+const (
+	maxVariables   = 1000
+	maxDefault     = 4 << 10  // bytes of a default; a larger one is left out
+	maxDefaults    = 64 << 10 // bytes of all of them
+	maxDescription = 1 << 10
+	maxSchemaDepth = 32        // of the search for what is marked in a schema
+	maxParts       = 100 << 10 // of a schema that are looked at for it
+)
+
+// property is what is read of a schema, and of each part of it.
+type property struct {
+	Ref         string              `json:"$ref"`
+	Type        any                 `json:"type"`
+	Format      string              `json:"format"`
+	WriteOnly   bool                `json:"writeOnly"`
+	Description string              `json:"description"`
+	Default     any                 `json:"default"`
+	Required    []string            `json:"required"`
+	Properties  map[string]property `json:"properties"`
+	Items       *property           `json:"items"`
+	AllOf       []property          `json:"allOf"`
+	AnyOf       []property          `json:"anyOf"`
+	OneOf       []property          `json:"oneOf"`
+	Definitions map[string]property `json:"definitions"`
+	Defs        map[string]property `json:"$defs"`
+}
+
+// UnmarshalJSON takes what has another form, such as a schema that is true, for
+// one that says nothing.
+func (p *property) UnmarshalJSON(content []byte) error {
+	type form property
+	var f form
+	if json.Unmarshal(content, &f) == nil {
+		*p = property(f)
+	}
+	return nil
+}
+
+func schemaOf(c *chart.Chart) property {
+	var p property
+	if len(c.Schema) > 0 && json.Unmarshal(c.Schema, &p) != nil {
+		return property{}
+	}
+	return p
+}
+
+// variables returns what the chart says of its values: the properties of its
+// schema, or else the values that it has.
+func variables(c *chart.Chart) []nf.Variable {
+	schema := schemaOf(c)
+	names := slices.Sorted(maps.Keys(schema.Properties))
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(c.Values))
+	}
+	room := maxDefaults
+	var found []nf.Variable
+	for _, name := range names[:min(len(names), maxVariables)] {
+		if nf.CheckText("", name) != nil {
+			continue
+		}
+		p := schema.resolve(schema.Properties[name])
+		v := nf.Variable{Name: name, Description: oneLine(p.Description, maxDescription), Sensitive: p.secret()}
+		value, there := c.Values[name]
+		if !there || value == nil {
+			value = p.Default
+		}
+		v.Type = typeOf(p.Type, value)
+		v.Required = slices.Contains(schema.Required, name) && value == nil
+		if text, err := json.Marshal(value); err == nil && len(text) <= min(room, maxDefault) && !v.Sensitive && len(schema.marks(p)) == 0 {
+			room -= len(text)
+			v.Default = value
+		}
+		found = append(found, v)
+	}
+	return found
+}
+
+// sensitive returns the names that the schemas of a chart and its subcharts
+// mark, at any depth.
+func sensitive(c *chart.Chart) []string {
+	found := map[string]bool{}
+	var visit func(*chart.Chart)
+	visit = func(c *chart.Chart) {
+		schema := schemaOf(c)
+		for _, name := range schema.marks(schema) {
+			found[name] = true
+		}
+		for _, d := range c.Dependencies() {
+			visit(d)
+		}
+	}
+	visit(c)
+	return slices.Sorted(maps.Keys(found))
+}
+
+// secret reports whether a value must not be shown.
+func (p property) secret() bool { return p.WriteOnly || p.Format == "password" }
+
+// resolve follows a reference to the definitions of a schema.
+func (p property) resolve(part property) property {
+	for range maxSchemaDepth {
+		name, definitions := part.Ref, p.Definitions
+		if rest, ok := strings.CutPrefix(name, "#/$defs/"); ok {
+			name, definitions = rest, p.Defs
+		} else if name, ok = strings.CutPrefix(name, "#/definitions/"); !ok {
+			break
+		}
+		target, there := definitions[name]
+		if !there {
+			break
+		}
+		target.WriteOnly = target.WriteOnly || part.WriteOnly
+		if part.Description != "" {
+			target.Description = part.Description
+		}
+		part = target
+	}
+	return part
+}
+
+// marks returns the names of all properties in a part of the schema that must
+// not be shown.
+func (p property) marks(part property) []string {
+	m := marker{schema: p, found: map[string]bool{}, left: maxParts}
+	m.visit(part, 0)
+	return slices.Sorted(maps.Keys(m.found))
+}
+
+// marker looks for what is marked in a schema, whose parts may refer to each
+// other in circles.
+type marker struct {
+	schema property
+	found  map[string]bool
+	left   int
+}
+
+func (m *marker) visit(part property, depth int) {
+	if m.left--; m.left < 0 || depth > maxSchemaDepth {
+		return
+	}
+	parts := slices.Concat(part.AllOf, part.AnyOf, part.OneOf)
+	if part.Items != nil {
+		parts = append(parts, *part.Items)
+	}
+	for _, name := range slices.Sorted(maps.Keys(part.Properties)) {
+		inner := m.schema.resolve(part.Properties[name])
+		if inner.secret() {
+			m.found[name] = true
+		}
+		parts = append(parts, inner)
+	}
+	for _, inner := range parts {
+		m.visit(m.schema.resolve(inner), depth+1)
+	}
+}
+
+// typeOf returns the type of a variable: what the schema says, or else what its
+// value has.
+func typeOf(declared, value any) string {
+	types, _ := declared.([]any)
+	for _, t := range append([]any{declared}, types...) {
+		if name, _ := t.(string); slices.Contains(typeNames, name) {
+			return name
+		}
+	}
+	switch value := value.(type) {
+	case bool:
+		return "boolean"
+	case float64:
+		if value == float64(int64(value)) {
+			return "integer"
+		}
+		return "number"
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	}
+	return "string"
+}
+
+var typeNames = []string{"string", "integer", "number", "boolean", "object", "array"}
+
+// oneLine makes a text of a chart presentable.
+func oneLine(text string, most int) string {
+	graphic := strings.Map(func(c rune) rune {
+		if unicode.IsGraphic(c) || unicode.IsSpace(c) {
+			return c
+		}
+		return -1
+	}, strings.ToValidUTF8(text, ""))
+	return clip(strings.Join(strings.Fields(graphic), " "), most)
+}
