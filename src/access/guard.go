@@ -17,6 +17,11 @@ type Engine interface {
 	DayTwo
 	Previews
 	Remedies
+	Records
+}
+
+// Records tell what is and what was done.
+type Records interface {
 	Instances
 	Operations
 }
@@ -25,6 +30,8 @@ type Engine interface {
 type Catalog interface {
 	Regions
 	Packages
+	// Enlist keeps a region whether or not its cluster can be reached now.
+	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
 	// Lint reads a package's archive, and keeps nothing.
 	Lint(archive []byte) (nf.Package, error)
 }

@@ -24,6 +24,7 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 		"RegionState":  func() error { return second(h.RegionState(ctx, c.Region)) },
 		"UpdateRegion": func() error { return second(h.UpdateRegion(ctx, c.Region, func(*nf.Region) error { return nil })) },
 		"RemoveRegion": func() error { return h.RemoveRegion(ctx, c.Region) },
+		"Enlist":       func() error { return second(h.Enlist(ctx, nf.Region{ID: c.Region})) },
 		"Register":     func() error { return second(h.Register(ctx, nf.Region{ID: c.Region})) },
 		"Package":      func() error { return second(h.Package(ctx, pkg(c.Project))) },
 		"Content": func() error {
@@ -105,7 +106,7 @@ func TestHiddenIsAbsent(t *testing.T) {
 		}
 		ctx := h.as(t, who)
 		for _, call := range accesstest.Calls() {
-			if call.Name == "Register" || call.Name == "Upload" {
+			if call.Name == "Register" || call.Name == "Enlist" || call.Name == "Upload" {
 				continue // they make what is not there
 			}
 			for _, key := range []string{"", "some-key"} {

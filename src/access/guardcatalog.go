@@ -19,6 +19,15 @@ func (g *Guard) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 	return g.sharedRegion(ctx, made, err)
 }
 
+// Enlist implements Catalog. It takes region:write.
+func (g *Guard) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
+	if err := g.May(ctx, nf.WriteRegion, regionScope(r.ID), r.ID); err != nil {
+		return nf.Region{}, err
+	}
+	made, err := g.cfg.Catalog.Enlist(ctx, r)
+	return g.sharedRegion(ctx, made, err)
+}
+
 // Region implements Regions. It takes region:read. A region belongs to no
 // project, so a grant for any project counts.
 func (g *Guard) Region(ctx context.Context, id string) (nf.Region, error) {

@@ -178,6 +178,10 @@ func (w *world) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, e
 	}
 }
 
+func (w *world) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
+	return w.Register(ctx, r)
+}
+
 func (w *world) Register(_ context.Context, r nf.Region) (nf.Region, error) {
 	_, err := w.did("register "+r.ID, nf.Options{Key: r.Request})
 	return r, err

@@ -17,8 +17,9 @@ type Config struct {
 	Renderers map[string]render.Renderer // by package kind
 	Limits    render.Limits              // of an uploaded archive
 	Probe     Probe
-	NewID     func() string    // ids for packages that come without one
-	Clock     func() time.Time // nil: time.Now
+	Check     func(kubeconfig []byte) error // says whether a kubeconfig can be used, without trying; nil: every one can
+	NewID     func() string                 // ids for packages that come without one
+	Clock     func() time.Time              // nil: time.Now
 }
 
 // Probe connects to the API server of a kubeconfig, authenticates, and reads

@@ -72,6 +72,7 @@ func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) 
 	// Each upload holds the content for itself: one that is being replaced or
 	// removed beside this one lets go of its own hold only.
 	p.ID, p.Upload, p.Project, p.Request = id, c.cfg.NewID(), nf.ProjectOf(as.Project), as.Request
+	p.Source = as.Source
 	if p.Digest, p.Size, err = c.blobs.Put(ctx, holder(p), bytes.NewReader(archive), c.cfg.Limits.Archive); err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}

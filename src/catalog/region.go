@@ -44,6 +44,26 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	return r, nil
 }
 
+// Enlist keeps a region whether or not its cluster can be reached now; nothing
+// is known of the cluster then. It is nf.Exists when the id is taken, and
+// nf.Invalid when the kubeconfig is refused for what it says.
+func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
+	if r.Owner == "" {
+		r.Owner = DefaultOwner
+	}
+	if err := checkRegion("register", r); err != nil {
+		return nf.Region{}, err
+	}
+	if c.cfg.Check != nil {
+		if err := c.cfg.Check(r.Kubeconfig); err != nil {
+			return nf.Region{}, nf.E(nf.KindOf(err), "register", "cloud region "+r.ID, err)
+		}
+	}
+	now := c.cfg.Clock().UTC()
+	r.Probe, r.Users, r.Created, r.Updated = nf.Probe{}, nil, now, now
+	return r, c.regions.Insert(ctx, r.ID, r)
+}
+
 // Region returns one region.
 func (c *Catalog) Region(ctx context.Context, id string) (nf.Region, error) {
 	return c.regions.Get(ctx, id)

@@ -9,10 +9,11 @@ type Package struct {
 	Name        string     `json:"name,omitempty"`
 	Version     string     `json:"version,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Kind        string     `json:"kind"`   // the renderer that understands it: "manifest"
-	Digest      string     `json:"digest"` // "sha256:<hex>" of the archive's bytes
-	Upload      string     `json:"upload"` // names the upload that holds the content in the store
-	Size        int64      `json:"size"`   // bytes of the archive
+	Kind        string     `json:"kind"`             // the renderer that understands it: "manifest" or "helm"
+	Digest      string     `json:"digest"`           // "sha256:<hex>" of the archive's bytes
+	Source      string     `json:"source,omitempty"` // where the service fetched it from, without credentials
+	Upload      string     `json:"upload"`           // names the upload that holds the content in the store
+	Size        int64      `json:"size"`             // bytes of the archive
 	MediaType   string     `json:"media_type"`
 	Files       []string   `json:"files"` // what the archive holds, sorted
 	Variables   []Variable `json:"variables,omitempty"`

@@ -66,9 +66,11 @@ func (c checker) middleware(next http.Handler) http.Handler {
 			if takesUploads(route.Operation) {
 				limit = c.uploadLimit
 			}
-			if err := check(r, route); err != nil {
-				Refuse(w, r, err)
-				return
+			if !lenient(route.Operation) {
+				if err := check(r, route); err != nil {
+					Refuse(w, r, err)
+					return
+				}
 			}
 		}
 		if err := limitBody(w, r, limit); err != nil {
@@ -83,6 +85,13 @@ func (c checker) middleware(next http.Handler) http.Handler {
 // a document.
 func takesUploads(op *openapi3.Operation) bool {
 	return op.RequestBody != nil && op.RequestBody.Value.Content["application/octet-stream"] != nil
+}
+
+// lenient reports whether an operation takes what it does not describe, because
+// its clients send it: its API alone says what is wrong then.
+func lenient(op *openapi3.Operation) bool {
+	yes, _ := op.Extensions["x-lenient"].(bool)
+	return yes
 }
 
 func check(r *http.Request, route *routers.Route) error {

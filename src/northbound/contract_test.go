@@ -10,6 +10,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 )
 
 func document(t *testing.T) *openapi3.T {
@@ -25,7 +26,7 @@ func document(t *testing.T) *openapi3.T {
 // method that one of them lacks fails.
 func TestRoutesAreTheContract(t *testing.T) {
 	t.Parallel()
-	routes, err := northbound.Routes(k8splugin.Swagger, &native.API{})
+	routes, err := northbound.Routes(k8splugin.Swagger, &native.API{}, &onap.API{})
 	if err != nil {
 		t.Fatal(err)
 	}

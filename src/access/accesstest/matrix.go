@@ -46,7 +46,7 @@ func Calls() []Call {
 	instance := func(name string, need nf.Permission) Call { return Call{name, nf.ReadInstance, need, Instance} }
 	return []Call{
 		region("Region", ""), region("RegionState", ""), region("UpdateRegion", nf.WriteRegion), region("RemoveRegion", nf.WriteRegion),
-		{Name: "Register", Need: nf.WriteRegion, Of: Region},
+		{Name: "Register", Need: nf.WriteRegion, Of: Region}, {Name: "Enlist", Need: nf.WriteRegion, Of: Region},
 		pkg("Package", ""), pkg("Content", ""), pkg("RemovePackage", nf.WritePackage),
 		{Name: "Upload", Need: nf.WritePackage, Of: Package},
 		instance("Instance", ""), instance("Revisions", ""), instance("Revision", ""), instance("Health", ""),

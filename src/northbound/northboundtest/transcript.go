@@ -1,8 +1,10 @@
 package northboundtest
 
 import (
+	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -159,30 +161,70 @@ func (p *playing) expand(text string) (out string, unknown []string) {
 	return out, unknown
 }
 
-// body returns the bytes to send: the text, or, for "@zip folder", an archive
-// of the files whose names begin with the folder's.
+// body returns the bytes to send: the text, or, for "@zip folder" and "@tgz
+// folder", an archive of the files whose names begin with the folder's.
 func (p *playing) body(text string) ([]byte, error) {
-	folder, ok := strings.CutPrefix(text, "@zip ")
-	if !ok {
-		return []byte(text), nil
+	if folder, ok := strings.CutPrefix(text, "@tgz "); ok {
+		return pack(p.folder(folder), newTar)
 	}
+	if folder, ok := strings.CutPrefix(text, "@zip "); ok {
+		return pack(p.folder(folder), newZip)
+	}
+	return []byte(text), nil
+}
+
+// folder returns the files whose names begin with the folder's, without it.
+func (p *playing) folder(name string) map[string][]byte {
+	out := map[string][]byte{}
+	for file, content := range p.files {
+		if short, ok := strings.CutPrefix(file, name+"/"); ok {
+			out[short] = content
+		}
+	}
+	return out
+}
+
+// archive takes files one by one.
+type archive struct {
+	add   func(name string, content []byte) error
+	close func() error
+}
+
+func newZip(w io.Writer) archive {
+	z := zip.NewWriter(w)
+	add := func(name string, content []byte) error {
+		f, err := z.Create(name)
+		if err == nil {
+			_, err = f.Write(content)
+		}
+		return err
+	}
+	return archive{add, z.Close}
+}
+
+func newTar(w io.Writer) archive {
+	g := gzip.NewWriter(w)
+	t := tar.NewWriter(g)
+	add := func(name string, content []byte) error {
+		err := t.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))})
+		if err == nil {
+			_, err = t.Write(content)
+		}
+		return err
+	}
+	return archive{add, func() error { return errors.Join(t.Close(), g.Close()) }}
+}
+
+func pack(files map[string][]byte, open func(io.Writer) archive) ([]byte, error) {
 	var out bytes.Buffer
-	z := zip.NewWriter(&out)
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		short, ok := strings.CutPrefix(name, folder+"/")
-		if !ok {
-			continue
-		}
-		w, err := z.Create(short)
-		if err != nil {
-			return nil, fmt.Errorf("cannot pack %s: %w", name, err)
-		}
-		if _, err := w.Write(p.files[name]); err != nil {
+	a := open(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := a.add(name, files[name]); err != nil {
 			return nil, fmt.Errorf("cannot pack %s: %w", name, err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		return nil, fmt.Errorf("cannot pack %s: %w", folder, err)
+	if err := a.close(); err != nil {
+		return nil, fmt.Errorf("cannot pack the archive: %w", err)
 	}
 	return out.Bytes(), nil
 }

@@ -1,0 +1,175 @@
+package onap
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// texts is an object of texts. A value that is null is as good as absent: SO
+// sends it for what was not set.
+type texts map[string]string
+
+// UnmarshalJSON reads the object, and refuses a value that is not a text.
+func (t *texts) UnmarshalJSON(document []byte) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(document, &values); err != nil {
+		return err
+	}
+	if values == nil {
+		return nil
+	}
+	*t = make(texts, len(values))
+	for name, raw := range values {
+		if string(raw) == "null" {
+			continue
+		}
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			return fmt.Errorf("the value of %q is not a text", name)
+		}
+		(*t)[name] = text
+	}
+	return nil
+}
+
+// instanceRequest is what an instance is asked for with, and shown with for
+// ever. Some clients refuse an answer in which it has more fields.
+type instanceRequest struct {
+	Definition string `json:"rb-name"`
+	Version    string `json:"rb-version"`
+	Profile    string `json:"profile-name"`
+	Release    string `json:"release-name"`
+	Region     string `json:"cloud-region"`
+	Labels     texts  `json:"labels"`
+	Overrides  texts  `json:"override-values"`
+}
+
+// check refuses a request that lacks what every instance needs.
+func (q instanceRequest) check() error {
+	missing := func(what string) error {
+		return refuse(http.StatusUnprocessableEntity, "CreateVnfRequest bad request: Invalid/Missing "+what+" in POST request")
+	}
+	switch {
+	case q.Region == "":
+		return missing("CloudRegion")
+	case q.Definition == "" || q.Version == "":
+		return missing("resource bundle parameters")
+	case q.Profile == "":
+		return missing("profile name")
+	}
+	return nil
+}
+
+// equal reports whether two requests ask for the same.
+func (q instanceRequest) equal(o instanceRequest) bool {
+	if !maps.Equal(q.Labels, o.Labels) || !maps.Equal(q.Overrides, o.Overrides) {
+		return false
+	}
+	q.Labels, q.Overrides, o.Labels, o.Overrides = nil, nil, nil, nil
+	return reflect.DeepEqual(q, o)
+}
+
+// gvk names a type of objects.
+type gvk struct {
+	Group   string
+	Version string
+	Kind    string
+}
+
+// resource names an object of an instance.
+type resource struct {
+	GVK  gvk
+	Name string
+}
+
+// instanceSummary is an instance as the list shows it.
+type instanceSummary struct {
+	ID        string          `json:"id"`
+	Request   instanceRequest `json:"request"`
+	Release   string          `json:"release-name"`
+	Namespace string          `json:"namespace"`
+}
+
+// instanceResponse is an instance as it is answered with. Some clients refuse
+// further fields.
+type instanceResponse struct {
+	ID        string          `json:"id"`
+	Request   instanceRequest `json:"request"`
+	Namespace string          `json:"namespace"`
+	Release   string          `json:"release-name"`
+	Resources []resource      `json:"resources"`
+}
+
+// instanceFull is an instance with all that is known of it.
+type instanceFull struct {
+	ID        string          `json:"id"`
+	Request   instanceRequest `json:"request"`
+	Namespace string          `json:"namespace"`
+	Status    string          `json:"status"`
+	Release   string          `json:"release-name"`
+	Resources []resource      `json:"resources"`
+	Hooks     []Hook          `json:"hooks"`
+	Progress  string          `json:"hook-progress"`
+
+	PreInstallTimeout  int64
+	PostInstallTimeout int64
+	PreDeleteTimeout   int64
+	PostDeleteTimeout  int64
+	PreUpgradeTimeout  int64
+	PostUpgradeTimeout int64
+}
+
+// Hook is an object that a package makes at certain moments.
+type Hook struct {
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	Path     string   `json:"path"` // the file of the chart
+	Manifest string   `json:"manifest"`
+	Events   []string `json:"events"`
+}
+
+func (v vnf) summary() instanceSummary {
+	return instanceSummary{ID: v.id, Request: v.request, Release: v.Release, Namespace: v.Namespace}
+}
+
+func (v vnf) response() instanceResponse {
+	return instanceResponse{
+		ID: v.id, Request: v.request, Namespace: v.Namespace, Release: v.Release, Resources: v.resources(),
+	}
+}
+
+func (v vnf) full(op nf.Operation, hooks []Hook) instanceFull {
+	t := timeoutsOf(v.Annotations)
+	return instanceFull{
+		ID: v.id, Request: v.request, Namespace: v.Namespace, Status: word(v.Instance, op), Release: v.Release,
+		Resources: v.resources(), Hooks: hooks, Progress: progress(op, hooks),
+		PreInstallTimeout: t["pre-install"], PostInstallTimeout: t["post-install"],
+		PreDeleteTimeout: t["pre-delete"], PostDeleteTimeout: t["post-delete"],
+		PreUpgradeTimeout: t["pre-upgrade"], PostUpgradeTimeout: t["post-upgrade"],
+	}
+}
+
+// resources lists what the instance is: not what its hooks have made.
+func (v vnf) resources() []resource {
+	out := []resource{}
+	for _, ref := range refsOf(v.Instance) {
+		out = append(out, resource{GVK: gvk{ref.Group, ref.Version, ref.Kind}, Name: ref.Name})
+	}
+	return out
+}
+
+// refsOf lists the objects that an instance is.
+func refsOf(in nf.Instance) []nf.Ref {
+	var out []nf.Ref
+	for _, it := range in.Inventory {
+		if !it.Hook {
+			out = append(out, it.Ref)
+		}
+	}
+	return out
+}

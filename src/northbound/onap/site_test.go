@@ -1,0 +1,288 @@
+package onap_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/mux"
+
+	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+func cmpOr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// regions stand in for the catalog's regions: east and west, and those that are
+// added when there are ids.
+type regions struct{ ids *sync.Map }
+
+func newRegions() regions { return regions{&sync.Map{}} }
+
+func (r regions) Enlist(_ context.Context, in nf.Region) (nf.Region, error) {
+	if r.ids != nil {
+		r.ids.Store(in.ID, true)
+	}
+	return in, nil
+}
+
+func (r regions) RemoveRegion(_ context.Context, id string) error {
+	if r.ids != nil {
+		r.ids.Delete(id)
+	}
+	return nil
+}
+
+func (r regions) Region(_ context.Context, id string) (nf.Region, error) {
+	if id == "east" || id == "west" {
+		return nf.Region{ID: id}, nil
+	}
+	if r.ids != nil {
+		if _, ok := r.ids.Load(id); ok {
+			return nf.Region{ID: id}, nil
+		}
+	}
+	return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
+}
+
+// packages stand in for the catalog's packages.
+type packages struct {
+	mu   sync.Mutex
+	kept map[string]nf.Package
+}
+
+func (p *packages) Upload(_ context.Context, as nf.Package, content io.Reader) (nf.Package, bool, error) {
+	archive, err := io.ReadAll(content)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	as.Digest = digest(archive)
+	p.kept[as.ID] = as
+	return as, true, err
+}
+
+func (p *packages) Package(_ context.Context, id string) (nf.Package, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if kept, ok := p.kept[id]; ok {
+		return kept, nil
+	}
+	return nf.Package{}, nf.E(nf.NotFound, "get", "package "+id, nil)
+}
+
+func (p *packages) RemovePackage(_ context.Context, id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.kept, id)
+	return nil
+}
+
+// rights say what the caller may not do.
+type rights map[nf.Permission]bool
+
+func (f rights) May(_ context.Context, p nf.Permission, _ nf.Scope, _ ...string) error {
+	if f[p] {
+		return nf.E(nf.Forbidden, "do", string(p), nil)
+	}
+	return nil
+}
+
+// world is the API over real bundles and stand-ins for everything else.
+type world struct {
+	*engine
+
+	live    *live
+	rights  rights
+	bundles *bundle.Bundles
+	ledger  *bundle.Ledger
+	server  http.Handler
+	checks  map[string]northbound.Check
+	minting sync.Mutex
+	ids     int
+}
+
+// newWorld returns a world with the definition fw/1, its profiles default and
+// edge, and its template ssh.
+func newWorld(t *testing.T, strict bool) *world {
+	t.Helper()
+	w := &world{engine: newEngine(), rights: rights{}, checks: map[string]northbound.Check{}}
+	w.live = &live{engine: w.engine, gone: map[string]bool{}}
+	newID := func() string {
+		w.minting.Lock()
+		defer w.minting.Unlock()
+		w.ids++
+		return fmt.Sprintf("id%d", w.ids)
+	}
+	kv := memory.New()
+	var uploads atomic.Int64
+	var err error
+	if w.bundles, err = bundle.New(bundle.Config{KV: kv, Packages: &packages{kept: map[string]nf.Package{}}, NewID: func() string {
+		return fmt.Sprint("upload", uploads.Add(1))
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	w.ledger = w.bundles.Ledger()
+	api, err := onap.New(onap.Config{
+		Bundles: w.bundles, Access: w.rights, Regions: newRegions(), Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: struct{ told }{},
+		NewID: newID, Checks: w.checks, Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	router := mux.NewRouter().SkipClean(true)
+	api.Routes(router)
+	w.server = router
+	w.furnish(t)
+	return w
+}
+
+func (w *world) furnish(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	_, err := w.bundles.CreateDefinition(ctx, bundle.Definition{Name: "fw", Version: "1"})
+	chart := archive(t, map[string]string{"fw/Chart.yaml": "{apiVersion: v2, name: fw, version: 1.0.0}", "fw/values.yaml": "a: 1"})
+	if err == nil {
+		err = w.bundles.UploadDefinition(ctx, "fw", "1", chart)
+	}
+	if err == nil {
+		_, err = w.bundles.CreateProfile(ctx, bundle.Profile{
+			Definition: "fw", Version: "1", Name: "edge", Release: "fw-edge", Namespace: "edge", KubeVersion: "1.31.0",
+			Labels: map[string]string{"tier": "gold"}, Extra: []bundle.Type{{Group: "example.org", Version: "v1", Kind: "Gizmo"}},
+		})
+	}
+	if err == nil {
+		overlay := archive(t, map[string]string{"manifest.yaml": "{version: v1, type: {values: v.yaml}}", "v.yaml": "b: 2"})
+		err = w.bundles.UploadProfile(ctx, bundle.Key{Name: "fw", Version: "1", Profile: "edge"}, overlay)
+	}
+	if err == nil {
+		_, err = w.bundles.CreateTemplate(ctx, bundle.Template{Definition: "fw", Version: "1", Name: "ssh"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func archive(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	w := tar.NewWriter(zipped)
+	for name, content := range files {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(w, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmpOr(w.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// said is what the API answers.
+type said struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// ask sends a request, "POST /v1/instance", and returns the answer.
+func (w *world) ask(t *testing.T, request, body string) said {
+	t.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl says when it is not asked
+	got := httptest.NewRecorder()
+	w.server.ServeHTTP(got, r)
+	return said{got.Code, got.Header(), got.Body.String()}
+}
+
+// want asks, and compares the status and the body: JSON as JSON, text as text.
+func (w *world) want(t *testing.T, reason, request, body string, status int, want string) {
+	t.Helper()
+	got := w.ask(t, request, body)
+	if got.status != status {
+		t.Fatalf("%s: %s answers %d: %s", reason, request, got.status, got.body)
+	}
+	if !strings.HasPrefix(want, "{") && !strings.HasPrefix(want, "[") {
+		if want != "" {
+			want += "\n"
+			if media := got.header.Get("Content-Type"); media != "text/plain; charset=utf-8" {
+				t.Errorf("%s: the media type is %q", reason, media)
+			}
+		}
+		if diff := cmp.Diff(want, got.body); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", reason, request, diff)
+		}
+		return
+	}
+	if media := got.header.Get("Content-Type"); media != "application/json" || !strings.HasSuffix(got.body, "}\n") && !strings.HasSuffix(got.body, "]\n") {
+		t.Errorf("%s: the media type is %q, and the body ends %q", reason, media, got.body[max(0, len(got.body)-2):])
+	}
+	if diff := cmp.Diff(parsed(t, want), parsed(t, got.body)); diff != "" {
+		t.Errorf("%s: %s (-want +got):\n%s", reason, request, diff)
+	}
+}
+
+func parsed(t *testing.T, document string) any {
+	t.Helper()
+	var out any
+	if err := json.Unmarshal([]byte(document), &out); err != nil {
+		t.Fatalf("%v: %s", err, document)
+	}
+	return out
+}
+
+const (
+	fwRequest = `{"rb-name": "fw", "rb-version": "1", "profile-name": "edge", "release-name": "", "cloud-region": "east", "labels": {"stack-name": "s"}, "override-values": {"a.b": "x", "image.tag": "1"}}`
+	fwShown   = `"request": ` + fwRequest + `, "namespace": "edge", "release-name": "fw-edge",
+		"resources": [{"GVK": {"Group": "", "Version": "v1", "Kind": "ConfigMap"}, "Name": "web"}, {"GVK": {"Group": "apps", "Version": "v1", "Kind": "Deployment"}, "Name": "web"}]`
+	noInstance = "Get Instance: Error finding master table: mongo: no documents in result"
+)
+
+// create makes the instance id1.
+func (w *world) create(t *testing.T) {
+	t.Helper()
+	w.want(t, "an instance is made", "POST /v1/instance", fwRequest, 201, `{"id": "id1", `+fwShown+`}`)
+}
+
+// into reads a JSON answer.
+func into(t *testing.T, got said, out any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(got.body), out); err != nil {
+		t.Fatalf("%v: %d %s", err, got.status, got.body)
+	}
+}
+
+// told is embedded under another name than that of its method.
+type told = onap.Subscriptions

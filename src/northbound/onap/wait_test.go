@@ -1,0 +1,105 @@
+package onap_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	for _, strict := range []bool{false, true} {
+		w, status := newWorld(t, strict), 500
+		if strict {
+			status = 409
+		}
+		w.create(t)
+		w.edit(func(e *engine) {
+			in := e.instances["id1"]
+			in.Operation = "op-z"
+			e.instances["id1"] = in
+			e.operations["op-z"] = nf.Operation{ID: "op-z", Verb: nf.Upgrade, State: nf.Running}
+		})
+		busy := "cannot change VNF instance id1: operation op-z is running"
+		w.want(t, "the operation in the way is named", "DELETE /v1/instance/id1", "", status, "Error deleting instance: "+busy)
+		w.want(t, "to whoever wants to change it", "POST /v1/instance/id1/upgrade", strings.Replace(fwRequest, `"x"`, `"y"`, 1), status, "Upgrade Instance: "+busy)
+		w.want(t, "to configure it", "POST /v1/instance/id1/config", `{"config-name": "c", "template-name": "ssh"}`, status, "Apply Config failed: "+busy)
+		w.want(t, "or to test it", "POST /v1/instance/id1/healthcheck", "", status, "Starting healthcheck: "+busy)
+	}
+}
+
+// TestPatience holds that a change waits for one whose client has been told
+// already that it is done.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, false)
+		w.hold = true
+		w.create(t)
+		w.hold = false
+		begun := time.Now()
+		if got := w.ask(t, "DELETE /v1/instance/id1", ""); got.status != 500 || time.Since(begun) != 30*time.Second {
+			t.Errorf("after %s of one that does not end: %d %s", time.Since(begun), got.status, got.body)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		t.Cleanup(stop)
+		go func() {
+			timer := time.NewTimer(7 * time.Second)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				w.release("op-a")
+			case <-ctx.Done():
+			}
+		}()
+		begun = time.Now()
+		if got := w.ask(t, "DELETE /v1/instance/id1", ""); got.status != 202 || time.Since(begun) > 8*time.Second {
+			t.Errorf("after %s of one that ends: %d %s", time.Since(begun), got.status, got.body)
+		}
+	})
+}
+
+// TestLongOperation holds that a request ends before its operation does, when
+// that takes too long.
+func TestLongOperation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, false)
+		w.hold = true
+		w.create(t)
+		w.edit(func(e *engine) {
+			op := e.operations["op-a"]
+			op.Applied = time.Time{}
+			e.operations["op-a"] = op
+			in := e.instances["id1"]
+			in.Operation = ""
+			e.instances["id1"] = in
+		})
+		w.want(t, "it is told so", "POST /v1/instance/id1/config", `{"config-name": "c", "template-name": "ssh"}`, 500,
+			"Apply Config failed: cannot configure VNF instance id1: operation op-b takes longer than a request may, and goes on")
+		w.release("op-b")
+	})
+}
+
+// TestDeleteStopsTests holds that an instance need not wait for its tests.
+func TestDeleteStopsTests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, false)
+		w.create(t)
+		w.edit(func(e *engine) {
+			in := e.instances["id1"]
+			in.Operation, in.LastOperation = "op-t", "op-t"
+			e.instances["id1"] = in
+			e.operations["op-t"] = nf.Operation{ID: "op-t", Instance: "id1", Verb: nf.Test, State: nf.Running}
+		})
+		w.stops = true
+		if got := w.ask(t, "DELETE /v1/instance/id1", ""); got.status != 202 {
+			t.Errorf("while a test runs: %d %s", got.status, got.body)
+		}
+	})
+}
