@@ -37,6 +37,8 @@ type revision struct {
 	Parameters        map[string]any    `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any  `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any    `json:"network_parameters,omitempty"`
+	Overrides         map[string]string `json:"set,omitempty"`
+	Amendments        []amendment       `json:"amendments,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
 	Operation         string            `json:"operation_id"`
 	CreatedAt         time.Time         `json:"created_at"`
@@ -48,8 +50,9 @@ func fromRevision(r nf.Revision, in nf.Instance) revision {
 	return revision{
 		Number: r.Number, InForce: r.Number == in.Revision, Restores: r.Restores,
 		Package: r.Package, PackageDigest: r.PackageDigest, Description: r.Description,
-		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network,
-		Labels: r.Labels, Operation: r.Operation, CreatedAt: r.Created,
+		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
+		Amendments: fromAmendments(r.Amendments, r.Sensitive),
+		Labels:     r.Labels, Operation: r.Operation, CreatedAt: r.Created,
 	}
 }
 

@@ -46,9 +46,12 @@ type instance struct {
 	summary
 
 	Components        map[string][]string `json:"vnf_components"`
+	Release           string              `json:"release,omitempty"`
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
+	Overrides         map[string]string   `json:"set,omitempty"`
+	Amendments        []amendment         `json:"amendments,omitempty"`
 	Warnings          []string            `json:"warnings,omitempty"` // of the request that this answers
 	Healthy           *bool               `json:"healthy,omitempty"`  // nil: not asked
 	Objects           []object            `json:"objects,omitzero"`   // nil: not asked
@@ -79,7 +82,9 @@ func fromInstance(in nf.Instance) instance {
 	return instance{
 		summary:    summarize(in),
 		Components: nf.Components(in.Inventory),
-		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network,
+		Release:    in.Release,
+		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
+		Amendments: fromAmendments(in.Amendments, in.Sensitive),
 	}
 }
 
@@ -108,6 +113,7 @@ type instanceCreate struct {
 	Project   string `json:"project"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"vnf_instance_name"`
+	Release   string `json:"release"`
 }
 
 // instanceEdit is what a merge patch of an instance is applied to.
@@ -116,28 +122,30 @@ type instanceEdit struct {
 	Parameters        map[string]any    `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any  `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any    `json:"network_parameters,omitempty"`
+	Overrides         map[string]string `json:"set,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
 	Description       string            `json:"vnf_instance_description,omitempty"`
 }
 
-func (e instanceEdit) spec() nf.Spec {
-	return nf.Spec{
-		Package: e.Package, Labels: e.Labels, Description: e.Description,
-		Inputs: nf.Inputs{Parameters: e.Parameters, OOF: e.OOFParameters, Network: e.NetworkParameters},
-	}
+// into changes a spec into what the edit says. What it does not speak of stays.
+func (e instanceEdit) into(s *nf.Spec) {
+	s.Package, s.Labels, s.Description = e.Package, e.Labels, e.Description
+	s.Inputs.Parameters, s.Inputs.OOF, s.Inputs.Network, s.Inputs.Overrides = e.Parameters, e.OOFParameters, e.NetworkParameters, e.Overrides
 }
 
 func editOf(s nf.Spec) instanceEdit {
 	return instanceEdit{
 		Package: s.Package, Labels: s.Labels, Description: s.Description,
-		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network,
+		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
 	}
 }
 
 func (c instanceCreate) request(opts nf.Options) (nf.InstantiateRequest, error) {
-	spec := c.spec()
+	spec := nf.Spec{Release: c.Release}
+	c.into(&spec)
 	for field, values := range map[string]any{
 		"parameters": spec.Inputs.Parameters, "oof_parameters": spec.Inputs.OOF, "network_parameters": spec.Inputs.Network,
+		"set": texts(spec.Inputs.Overrides),
 	} {
 		if err := refuseMask(field, values); err != nil {
 			return nf.InstantiateRequest{}, err
@@ -153,13 +161,13 @@ func upgradeRequest(change patch, opts nf.Options) (nf.UpgradeRequest, error) {
 	if err := refuseMask("", map[string]any(change)); err != nil {
 		return nf.UpgradeRequest{}, err
 	}
-	change = change.without("onFailure", "on_unreachable", "timeout", "confirm")
+	change = change.without("onFailure", "on_unreachable", "timeout", "confirm", "wait")
 	return nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
 		edit, err := apply(change, editOf(*s))
 		if err != nil {
 			return err
 		}
-		*s = edit.spec()
+		edit.into(s)
 		return nil
 	}}, nil
 }

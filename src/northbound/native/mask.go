@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -15,7 +16,7 @@ func mask(in nf.Inputs, sensitive []string) nf.Inputs {
 		shown, _ := masked(fields, sensitive).(map[string]any)
 		return shown
 	}
-	out := nf.Inputs{Parameters: hide(in.Parameters), Network: hide(in.Network)}
+	out := nf.Inputs{Parameters: hide(in.Parameters), Network: hide(in.Network), Overrides: maskedPaths(in.Overrides, sensitive)}
 	for _, fields := range in.OOF {
 		out.OOF = append(out.OOF, hide(fields))
 	}
@@ -40,6 +41,28 @@ func masked(v any, sensitive []string) any {
 		return each(v, func(item any) any { return masked(item, sensitive) })
 	}
 	return v
+}
+
+// maskedPaths returns a copy of values by their paths in which those are masked
+// whose path, or any name in it, is sensitive: "db.users[0].password".
+func maskedPaths(values map[string]string, sensitive []string) map[string]string {
+	out := maps.Clone(values)
+	for path := range out {
+		names := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+		if slices.ContainsFunc(append(names, path), func(name string) bool { return slices.Contains(sensitive, name) }) {
+			out[path] = nf.Masked
+		}
+	}
+	return out
+}
+
+// texts returns the texts as JSON values.
+func texts(values map[string]string) map[string]any {
+	out := make(map[string]any, len(values))
+	for name, value := range values {
+		out[name] = value
+	}
+	return out
 }
 
 // refuseMask refuses a value that is the mask of a secret: a client that sends

@@ -39,6 +39,9 @@ type Config struct {
 	Audit      Audit      // default: there is no audit log
 	Vault      Vault      // default: there are no keys and no backups
 
+	DayTwo DayTwo      // default: instances are neither amended nor tested
+	Charts ChartSource // default: charts are uploaded, and not fetched
+
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: as its header says
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
 	Heartbeat time.Duration              // between signs of life in a stream of events; default 15 s
@@ -94,10 +97,13 @@ func (a *API) Routes(r *mux.Router) {
 	on(http.MethodPatch, "/vnf_instances/{vnf_id}", a.updateInstance)
 	on(http.MethodDelete, "/vnf_instances/{vnf_id}", a.deleteInstance)
 
-	// Before the nested paths, two of which these would be.
+	// Before the nested paths, some of which these would be.
 	on(http.MethodGet, "/vnf_instances/{vnf_id}/revisions", a.listRevisions)
 	on(http.MethodGet, "/vnf_instances/{vnf_id}/revisions/{number}", a.getRevision)
 	on(http.MethodPost, "/vnf_instances/{vnf_id}/rollback", a.rollBackInstance)
+	on(http.MethodPut, "/vnf_instances/{vnf_id}/amendments/{amendment}", a.putAmendment)
+	on(http.MethodDelete, "/vnf_instances/{vnf_id}/amendments/{amendment}", a.deleteAmendment)
+	on(http.MethodPost, "/vnf_instances/{vnf_id}/tests", a.testInstance)
 
 	on(http.MethodPost, "/vnf_instances/", a.createInstance)
 	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}", a.listNested)

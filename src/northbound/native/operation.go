@@ -40,6 +40,7 @@ type operation struct {
 	Revision        int               `json:"revision,omitempty"`
 	OnFailure       nf.OnFailure      `json:"on_failure,omitempty"`
 	OnUnreachable   string            `json:"on_unreachable,omitempty"`
+	Wait            string            `json:"wait,omitempty"`
 	Orphan          bool              `json:"orphan,omitempty"`
 	Repeats         string            `json:"repeats,omitempty"`
 	Undoing         bool              `json:"undoing,omitempty"`
@@ -48,6 +49,8 @@ type operation struct {
 	Attempts        int               `json:"attempts,omitempty"`
 	Waiting         *waiting          `json:"waiting,omitempty"`
 	Steps           []step            `json:"steps"`
+	Passed          *bool             `json:"passed,omitempty"` // nil: it has run no tests, or not all
+	Tests           []test            `json:"tests,omitzero"`   // nil: it runs none
 	Changes         []change          `json:"changes,omitzero"` // nil: not asked
 	Failure         *fault            `json:"failure,omitempty"`
 	Warnings        []string          `json:"warnings,omitempty"`
@@ -70,6 +73,7 @@ type step struct {
 	StartedAt  time.Time `json:"started_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	Message    string    `json:"message,omitempty"`
+	Failed     bool      `json:"failed,omitempty"`
 	Objects    int       `json:"objects,omitempty"`
 	Current    int       `json:"current,omitempty"`
 }
@@ -105,11 +109,14 @@ func fromOperation(op nf.Operation) operation {
 		ID: op.ID, Instance: op.Instance, Region: op.Region, Namespace: op.Namespace, Project: nf.ProjectOf(op.Project),
 		Verb: op.Verb, State: op.State, Revision: op.Revision, OnFailure: op.OnFailure, Orphan: op.Orphan, Repeats: op.Repeats,
 		Undoing: op.Undoing, UndoBy: op.UndoBy, CancelRequested: op.Cancel, Attempts: op.Attempts,
-		Steps: each(op.Steps, fromStep), Warnings: op.Warnings,
+		Steps: each(op.Steps, fromStep), Passed: verdict(op), Tests: testsOf(op), Warnings: op.Warnings,
 		AcceptedAt: op.Accepted, StartedAt: op.Started, AppliedAt: op.Applied, FinishedAt: op.Finished, Deadline: op.Deadline,
 	}
 	if op.Patient {
 		out.OnUnreachable = wait
+	}
+	if op.NoWait {
+		out.Wait = waitApplied
 	}
 	if op.Waiting != nil {
 		out.Waiting = &waiting{Since: op.Waiting.Since, Reason: op.Waiting.Reason, For: op.Waiting.For}
@@ -121,7 +128,9 @@ func fromOperation(op nf.Operation) operation {
 }
 
 func fromStep(s nf.Step) step {
-	return step{Name: s.Name, StartedAt: s.Started, FinishedAt: s.Finished, Message: s.Message, Objects: s.Objects, Current: s.Current}
+	return step{
+		Name: s.Name, StartedAt: s.Started, FinishedAt: s.Finished, Message: s.Message, Failed: s.Failed, Objects: s.Objects, Current: s.Current,
+	}
 }
 
 func fromChange(c nf.Change) change {

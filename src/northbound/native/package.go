@@ -43,6 +43,7 @@ type pkg struct {
 	Version      string     `json:"version,omitempty"`
 	Description  string     `json:"description,omitempty"`
 	Kind         string     `json:"kind"`
+	Source       string     `json:"source,omitempty"`
 	Digest       string     `json:"digest"`
 	Size         int64      `json:"size"`
 	MediaType    string     `json:"media_type"`
@@ -66,7 +67,7 @@ type variable struct {
 func fromPackage(p nf.Package) pkg {
 	return pkg{
 		ID: p.ID, Project: nf.ProjectOf(p.Project), Name: p.Name, Version: p.Version, Description: p.Description,
-		Kind: p.Kind, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: list(p.Files),
+		Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: list(p.Files),
 		Variables: each(p.Variables, fromVariable), Warnings: list(p.Warnings), VNFInstances: list(p.Users),
 		CreatedAt: p.Created, UpdatedAt: p.Updated,
 	}
@@ -82,6 +83,9 @@ func fromVariable(v nf.Variable) variable {
 }
 
 func (a *API) createPackage(w http.ResponseWriter, r *http.Request) error {
+	if isDocument(r) {
+		return a.createFromChart(w, r)
+	}
 	p, content, err := archive(r)
 	if err != nil {
 		return err
@@ -112,15 +116,22 @@ func (a *API) vacant(ctx context.Context, p nf.Package) error {
 	switch {
 	case err != nil:
 		return nil //nolint:nilerr // what is wrong with the store, the upload will tell
-	case !there.Request.Same(p.Request):
+	case !repeats(there.Request, p.Request):
 		return nf.E(nf.Exists, "upload", "package "+p.ID, nf.Violations{{Field: "csar_id", Message: "is taken; PUT replaces its content"}})
 	case there.Request.Digest != p.Request.Digest:
-		return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + p.ID, Reason: "idempotency", Err: errors.New("another request was made under this key")}
+		return otherRequest(p.ID)
 	}
 	return nil
 }
 
+func otherRequest(id string) error {
+	return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + id, Reason: "idempotency", Err: errors.New("another request was made under this key")}
+}
+
 func (a *API) putPackage(w http.ResponseWriter, r *http.Request) error {
+	if isDocument(r) {
+		return a.putFromChart(w, r)
+	}
 	id := mux.Vars(r)["csar_id"]
 	p, content, err := archive(r)
 	if err != nil {
@@ -138,8 +149,13 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, p nf.Package, conte
 	if err != nil {
 		return err
 	}
+	return answerKept(w, p, kept, created)
+}
+
+// answerKept answers with a package that was asked for as p.
+func answerKept(w http.ResponseWriter, p, kept nf.Package, created bool) error {
 	status := http.StatusOK
-	if created || kept.Request.Same(p.Request) { // a repeated request is answered as the first one was
+	if created || repeats(kept.Request, p.Request) { // a repeated request is answered as the first one was
 		status = http.StatusCreated
 		w.Header().Set("Location", packagePath(kept.ID))
 	}

@@ -67,7 +67,7 @@ func TestPackages(t *testing.T) {
 			body: "--x\nContent-Disposition: form-data; name=\"file\"\n\n" + strings.Repeat("x", uploadLimit) + "\n--x--\n", status: 413, want: problem("too-large"),
 		},
 		"CreateWrongType": {
-			reason: "a package is an archive", request: "POST /v1/packages", header: []string{asJSON}, body: "{}",
+			reason: "a package is an archive", request: "POST /v1/packages", header: []string{"Content-Type: text/plain"}, body: "{}",
 			status: 415, want: `{"type": "/docs#problem-invalid", "title": "Unsupported Media Type", "...": ""}`,
 		},
 		"Put": {

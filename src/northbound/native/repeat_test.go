@@ -28,6 +28,10 @@ func keyOf(t *testing.T, s *standIn) nf.RequestKey {
 		return asked.options.Key
 	case nf.RollbackRequest:
 		return asked.Key
+	case nf.TestRequest:
+		return asked.Key
+	case configuration:
+		return asked.options.Key
 	case nf.TerminateRequest:
 		return asked.Key
 	case repair:
@@ -70,6 +74,9 @@ func TestKeys(t *testing.T) {
 		"Remove":   {reason: "how long it may take does not matter, what is left does", request: "DELETE /v1/vnf_instances/vnf-1", other: "DELETE /v1/vnf_instances/vnf-1?orphan=true"},
 		"Retry":    {reason: "two verbs are two requests", request: "POST /v1/operations/op-1/retry", other: "POST /v1/operations/op-1/undo"},
 		"Undo":     {reason: "so are two bodies", request: "POST /v1/operations/op-1/undo", header: asJSON, body: `{"timeout": 60}`, same: `{"timeout": 6e1}`, otherBody: `{"timeout": 61}`},
+		"Amend":    {reason: "an amendment is a request", request: "PUT /v1/vnf_instances/vnf-1/amendments/a", header: asJSON, body: `{"csar_id": "p"}`, same: `{"csar_id":"p"}`, otherBody: `{"csar_id": "q"}`},
+		"Unamend":  {reason: "so is the end of one", request: "DELETE /v1/vnf_instances/vnf-1/amendments/logs", other: "DELETE /v1/vnf_instances/vnf-1/amendments/rules"},
+		"Test":     {reason: "tests are run once", request: "POST /v1/vnf_instances/vnf-1/tests", header: asJSON, same: "{}", otherBody: `{"timeout": 60}`},
 		"Region":   {reason: "a region is registered once", request: "POST /v1/cloud_regions", header: asJSON, body: region, same: region + "\n", otherBody: strings.Replace(region, "east", "west", 1)},
 		"RegionForm": {
 			reason: "of a form the fields count, not their order", request: "POST /v1/cloud_regions", header: asForm, body: form,
@@ -88,6 +95,7 @@ func TestKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s.reset()
 			gone(s)
+			amended(s)
 			ask := func(request, body string) (nf.RequestKey, answer) {
 				header := []string{"Idempotency-Key: k 1~"}
 				if c.header != "" {

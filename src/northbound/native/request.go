@@ -86,20 +86,33 @@ func (a *API) key(r *http.Request, content any) (nf.RequestKey, error) {
 	return key, nil
 }
 
+// repeats reports whether a record was made by a request with the same key. Of
+// a request that nobody is known to make, the record may say that nobody made it.
+func repeats(made, asked nf.RequestKey) bool {
+	if asked.Client == "" && made.Client == nf.Anonymous().String() {
+		made.Client = ""
+	}
+	return made.Same(asked)
+}
+
 // manner is how an operation is to be carried out, as requests say it.
 type manner struct {
 	OnFailure     nf.OnFailure `json:"onFailure"`
 	OnUnreachable string       `json:"on_unreachable"` // fail or wait
 	Timeout       any          `json:"timeout"`        // a text or a number of seconds
 	Confirm       string       `json:"confirm"`
+	Wait          string       `json:"wait"` // ready or applied
 }
 
-const wait = "wait" // of on_unreachable
+const (
+	wait        = "wait"    // of on_unreachable
+	waitApplied = "applied" // of wait
+)
 
 func mannerOf(p patch) manner {
 	return manner{
 		OnFailure: nf.OnFailure(p.text("onFailure")), OnUnreachable: p.text("on_unreachable"),
-		Timeout: p["timeout"], Confirm: p.text("confirm"),
+		Timeout: p["timeout"], Confirm: p.text("confirm"), Wait: p.text("wait"),
 	}
 }
 
@@ -110,7 +123,7 @@ func (a *API) options(r *http.Request, m manner, key nf.RequestKey) (nf.Options,
 		return nf.Options{}, err
 	}
 	return nf.Options{
-		OnFailure: m.OnFailure, Timeout: timeout, Patient: m.OnUnreachable == wait, Confirm: m.Confirm,
+		OnFailure: m.OnFailure, Timeout: timeout, Patient: m.OnUnreachable == wait, NoWait: m.Wait == waitApplied, Confirm: m.Confirm,
 		Key: key, Trace: a.cfg.Trace(r),
 	}, nil
 }

@@ -39,6 +39,7 @@ type content struct {
 	entries   []nf.AuditEntry
 	keys      nf.KeyStatus
 	backup    string
+	chart     native.Chart
 	more      []string         // ids of further regions, packages, instances and operations
 	fail      map[string]error // by name of the method
 }
@@ -54,6 +55,9 @@ var (
 	_ native.Conditions = (*standIn)(nil)
 	_ native.Audit      = (*standIn)(nil)
 	_ native.Vault      = (*standIn)(nil)
+
+	_ native.DayTwo      = (*standIn)(nil)
+	_ native.ChartSource = (*standIn)(nil)
 )
 
 func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds, 0, time.UTC) }
@@ -134,6 +138,7 @@ func (s *standIn) reset() {
 		},
 		keys:   nf.KeyStatus{Primary: "k2", Records: map[string]int{"k1": 3, "k2": 7}},
 		backup: "everything",
+		chart:  native.Chart{Archive: []byte("chart"), Source: "oci://registry.example.com/charts/web:1.4.2"},
 		fail:   map[string]error{},
 	}
 }
@@ -181,7 +186,11 @@ type upgrade struct {
 func (s *standIn) edited(req nf.UpgradeRequest) (upgrade, error) {
 	var spec nf.Spec
 	for range 2 {
-		spec = nf.Spec{Package: s.instance.Package, Inputs: s.instance.Inputs, Labels: s.instance.Labels, Description: s.instance.Description}
+		in := s.instance
+		spec = nf.Spec{
+			Package: in.Package, Inputs: in.Inputs, Labels: in.Labels, Description: in.Description,
+			Release: in.Release, Amendments: in.Amendments, Annotations: in.Annotations,
+		}
 		if err := req.Edit(&spec); err != nil {
 			return upgrade{}, err
 		}

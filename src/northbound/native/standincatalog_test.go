@@ -62,7 +62,7 @@ func (s *standIn) Upload(_ context.Context, as nf.Package, content io.Reader) (n
 	}
 	s.ask(upload{as, string(got)})
 	p := s.pkg
-	p.ID, p.Project, p.Request = cmp.Or(as.ID, "new-1"), as.Project, as.Request
+	p.ID, p.Project, p.Request, p.Source = cmp.Or(as.ID, "new-1"), as.Project, as.Request, as.Source
 	return p, s.created, s.fail["Upload"]
 }
 

@@ -164,6 +164,7 @@ func (a *API) answerApplied(w http.ResponseWriter, r *http.Request, op nf.Operat
 	if rev := op.Target; rev.Number > 0 {
 		in.Package, in.Inputs, in.Sensitive = rev.Package, rev.Inputs, rev.Sensitive
 		in.Labels, in.Description, in.Revision = rev.Labels, rev.Description, rev.Number
+		in.Release, in.Amendments = rev.Release, rev.Amendments
 	}
 	out := fromInstance(in)
 	out.Operation, out.Links["operation"] = op.ID, northbound.OperationPath(op.ID)

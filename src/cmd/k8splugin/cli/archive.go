@@ -11,20 +11,25 @@ import (
 
 // pack makes the archive of a folder: a zip that is the same, byte for byte,
 // whenever the files are. Files and folders whose name begins with a dot are
-// left out; a link or anything else that is not a file is refused.
+// left out, and what the .helmignore of a chart names; a link or anything else
+// that is not a file is refused.
 func pack(folder string) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the folder: %w", err)
 	}
 	defer root.Close()
+	ignored, err := readIgnored(root)
+	if err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("cannot read the folder: %w", err)
-		case path != "." && strings.HasPrefix(e.Name(), "."):
+		case path != "." && (strings.HasPrefix(e.Name(), ".") || ignored.match(path, e.IsDir())):
 			if e.IsDir() {
 				return fs.SkipDir
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const mergePatch = "application/merge-patch+json"
@@ -22,8 +23,9 @@ type specFlags struct {
 	region, namespace, name string
 	description             string
 	pkg                     string
+	release                 string
 	files                   []string
-	set                     values
+	set                     settings
 	oof, network            []string
 	labels                  labelsFlag
 	project                 string
@@ -31,19 +33,24 @@ type specFlags struct {
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
-	f.set = values{}
+	f.set = newSettings()
 	flags := cmd.Flags()
 	flags.StringVar(&f.pkg, "package", "", "csar_id of the package")
 	flags.StringVar(&f.description, "description", "", "what the instance is for")
-	flags.StringArrayVar(&f.files, "values", nil, "YAML or JSON file with parameters; - reads standard input")
-	flags.Var(setFlag{f.set, typed}, "set", "a parameter: 3 is a number, true a boolean, [a, b] a list, anything else text")
-	flags.Var(setFlag{f.set, textJSON}, "set-string", "a parameter that is text whatever it looks like")
+	defineValues(flags, &f.files, f.set)
 	flags.StringArrayVar(&f.oof, "oof", nil, "YAML or JSON file with oof_parameters, a list of maps or one of them; may be given several times")
 	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; may be given several times")
 	flags.Var(&f.labels, "label", "a label; may be given several times")
 	f.manner.define(cmd)
 	f.manner.defineOnFailure(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
+}
+
+// defineValues defines the flags that give parameters.
+func defineValues(flags *pflag.FlagSet, files *[]string, set settings) {
+	flags.StringArrayVar(files, "values", nil, "YAML or JSON file with parameters; - reads standard input")
+	flags.Var(setFlag{set, typed}, "set", "a parameter, or a.b=… inside one: 3 is a number, true a boolean, [a, b] a list, anything else text; a[0]=… of a chart is read as Helm does")
+	flags.Var(setFlag{set, textJSON}, "set-string", "a parameter that is text whatever it looks like")
 }
 
 // mannerFlags are the flags that say how an operation is carried out.
@@ -93,7 +100,7 @@ func (f *specFlags) body(s *session) (map[string]any, error) {
 	body := map[string]any{}
 	for key, value := range map[string]string{
 		"cloud_region_id": f.region, "namespace": f.namespace, "vnf_instance_name": f.name,
-		"vnf_instance_description": f.description, "csar_id": f.pkg, "project": f.project,
+		"vnf_instance_description": f.description, "csar_id": f.pkg, "project": f.project, "release": f.release,
 	} {
 		if value != "" {
 			body[key] = value
@@ -120,7 +127,10 @@ func (f *specFlags) inputs(s *session, body map[string]any) error {
 	if len(parameters) > 0 {
 		body["parameters"] = parameters
 	}
-	network, err := s.parameters(f.network, nil)
+	if len(f.set.texts) > 0 {
+		body["set"] = f.set.texts
+	}
+	network, err := s.parameters(f.network, settings{})
 	if err != nil {
 		return err
 	}
@@ -144,16 +154,33 @@ type how struct {
 	consent
 }
 
-// waiting are the flags that say how long a command waits for its operation.
-type waiting struct{ wait, noWait bool }
-
-func (w *waiting) define(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until every object is ready, and show how it comes along")
-	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "return when the operation is accepted")
+// waiting are the flags that say how long a command waits for its operation, and
+// that for its objects.
+type waiting struct {
+	wait   string // ready or applied; empty: not to the end
+	noWait bool
 }
 
-func (w waiting) check() error {
-	if w.wait && w.noWait {
+const waitReady, waitApplied = "ready", "applied"
+
+func (w *waiting) define(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.wait, "wait", "", "wait until every object is ready, and show how it comes along; with --wait=applied the operation itself ends when every object is applied")
+	cmd.Flags().Lookup("wait").NoOptDefVal = waitReady
+	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "return when the operation is accepted")
+	completeFlag(cmd, "wait", fixed(waitReady, waitApplied))
+}
+
+func (w *waiting) check() error {
+	switch w.wait {
+	case "true": // it was a flag without values
+		w.wait = waitReady
+	case "false":
+		w.wait = ""
+	case "", waitReady, waitApplied:
+	default:
+		return usagef("--wait is ready or applied, not %q", w.wait)
+	}
+	if w.wait == waitReady && w.noWait {
 		return usagef("--wait and --no-wait exclude each other")
 	}
 	return nil
@@ -162,8 +189,9 @@ func (w waiting) check() error {
 const waitHelp = `
 
 The command returns when every object is applied; with --wait when every object
-is ready, and with --no-wait at once. An interrupt ends the waiting only: the
-operation goes on.`
+is ready, and with --no-wait at once. With --wait=applied nobody waits for the
+objects to be ready, the operation neither. An interrupt ends the waiting only:
+the operation goes on.`
 
 func instanceCreate(s *session) *cobra.Command {
 	var f specFlags
@@ -182,6 +210,7 @@ func instanceCreate(s *session) *cobra.Command {
 	flags.StringVar(&f.namespace, "namespace", "", `namespace, created when it is missing (default "default")`)
 	flags.StringVar(&f.name, "name", "", "name, unique in its region and namespace")
 	flags.StringVar(&f.project, "project", "", `project that it belongs to (default "default")`)
+	flags.StringVar(&f.release, "release", "", "what a chart calls its release (default the instance's name, or else its id)")
 	flags.BoolVar(&dry, "dry-run", false, "tell what would be done, and do nothing")
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
@@ -238,6 +267,19 @@ func (s *session) preview(ctx context.Context, c *client, r request, body map[st
 	return p, a, nil
 }
 
+// submit sends a request with what it says: in a document or, where there is
+// none, in the query.
+func (c *client) submit(ctx context.Context, r request, body map[string]any) (answer, error) {
+	if r.method != http.MethodDelete {
+		return c.send(ctx, r, mediaOf(r), body)
+	}
+	r.query = url.Values{}
+	for name, value := range body {
+		r.query.Set(name, fmt.Sprint(value))
+	}
+	return c.call(ctx, r)
+}
+
 func mediaOf(r request) string {
 	if r.method == http.MethodPatch {
 		return mergePatch
@@ -283,6 +325,9 @@ func (s *session) begin(ctx context.Context, c *client, r request, body map[stri
 	if err := h.waiting.check(); err != nil {
 		return a, op, err
 	}
+	if h.wait == waitApplied {
+		body["wait"] = waitApplied
+	}
 	r.header = async()
 	if a, err = s.ask(ctx, c, r, body, h.consent); err != nil {
 		return a, op, err
@@ -290,7 +335,7 @@ func (s *session) begin(ctx context.Context, c *client, r request, body map[stri
 	id := a.operation()
 	switch {
 	case id == "" || h.noWait:
-	case h.wait:
+	case h.wait != "":
 		op, err = s.follow(ctx, c, id, ended, s.progress())
 	default:
 		op, err = s.follow(ctx, c, id, applied, nil)

@@ -87,6 +87,9 @@ func (s *server) keep(r *http.Request, key string) (reply, bool) {
 	if bytes.HasPrefix(body, []byte("PK")) {
 		body = []byte("(a zip)")
 	}
+	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
+		body = []byte("(a tar.gz)")
+	}
 	if len(body) > 0 {
 		fmt.Fprintf(&s.asked, " %s", body)
 	}
@@ -171,6 +174,7 @@ func play(t *testing.T, scenes map[string]scene) {
 		"config": twoContexts, "oof.yaml": "- {site: east, cost: 3}\n- {site: west}\n", "one.yaml": "{site: north}", "network.yaml": "oam: {ip_address: 10.10.1.7}\n", "text.yaml": "east",
 		"token": "a-token\n", "empty": "\n",
 	})
+	chartArchive(t, kube)
 	for name, sc := range scenes {
 		t.Run(name, func(t *testing.T) {
 			srv := serve(t, c, sc.replies)

@@ -33,7 +33,7 @@ func (s *session) ask(ctx context.Context, c *client, r request, body map[string
 	if k.confirm != "" {
 		body["confirm"] = k.confirm
 	}
-	a, err := c.send(ctx, r, mediaOf(r), body)
+	a, err := c.submit(ctx, r, body)
 	p, ok := errors.AsType[*problem](err)
 	if !ok || p.Confirm == "" {
 		return a, err
@@ -52,7 +52,7 @@ func (s *session) ask(ctx context.Context, c *client, r request, body map[string
 		}
 	}
 	body["confirm"] = p.Confirm
-	return c.send(ctx, r, mediaOf(r), body)
+	return c.submit(ctx, r, body)
 }
 
 // question asks on the terminal, and fails unless the answer is yes.

@@ -65,10 +65,10 @@ func TestRecordedAnswers(t *testing.T) {
 	for schema, answers := range map[string][]string{
 		"CloudRegion": {regionJSON, expiringJSON, awayJSON},
 		"Keys":        {keysJSON},
-		"Package":     {packageJSON},
-		"VnfInstance": {instanceJSON, brokenJSON, acceptedJSON},
+		"Package":     {packageJSON, chartJSON},
+		"VnfInstance": {instanceJSON, brokenJSON, acceptedJSON, amendedJSON},
 		"Preview":     {previewJSON},
-		"Operation":   {op1, op2, op3, opWaiting, opSucceeded, opFailed},
+		"Operation":   {op1, op2, op3, opWaiting, opSucceeded, opFailed, testQueued, testPassed, testFailed, testBroken},
 	} {
 		for _, answer := range answers {
 			var v any

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -16,10 +17,89 @@ import (
 // takes the parameter away.
 type values map[string]json.RawMessage
 
-// setFlag is --set, --set-string or --unset: each use adds to the same values,
-// in the order of the command line.
+// settings are the values that a command line gives one by one.
+type settings struct {
+	names values             // by the name of a parameter
+	paths *[]setting         // inside parameters, in the order of the command line
+	texts map[string]*string // of a chart, by a path that has an index: Helm reads both; nil takes away
+}
+
+// setting is a value inside a parameter.
+type setting struct {
+	path  []string
+	value json.RawMessage
+}
+
+func newSettings() settings {
+	return settings{names: values{}, paths: &[]setting{}, texts: map[string]*string{}}
+}
+
+// put keeps a value by its name, or by its path.
+func (s settings) put(name string, value json.RawMessage) error {
+	path := segments(name)
+	if slices.Contains(path, "") {
+		return fmt.Errorf("%q is not a path: it has an empty name", name)
+	}
+	if len(path) == 1 {
+		s.names[path[0]] = value
+		return nil
+	}
+	*s.paths = append(*s.paths, setting{path, value})
+	return nil
+}
+
+// segments splits a path at its dots, but for those behind a backslash.
+func segments(path string) []string {
+	const dot = "\x00" // no argument of a program has one
+	names := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")
+	for i := range names {
+		names[i] = strings.ReplaceAll(names[i], dot, ".")
+	}
+	return names
+}
+
+// indexed reports whether a path goes into a list.
+func indexed(path string) bool { return strings.Contains(path, "[") }
+
+// into lays the settings over parameters.
+func (s settings) into(all values) error {
+	maps.Copy(all, s.names)
+	if s.paths == nil {
+		return nil
+	}
+	for _, one := range *s.paths {
+		if err := all.put(one.path, one.value); err != nil {
+			return fmt.Errorf("cannot set %s: %w", strings.Join(one.path, "."), err)
+		}
+	}
+	return nil
+}
+
+// put sets a value inside a parameter, and makes what is missing on the way.
+func (v values) put(path []string, value json.RawMessage) error {
+	if len(path) == 1 {
+		v[path[0]] = value
+		return nil
+	}
+	var inner values
+	if there, ok := v[path[0]]; ok && json.Unmarshal(there, &inner) != nil {
+		return fmt.Errorf("%s is no map of names to values", path[0])
+	}
+	if inner == nil {
+		inner = values{}
+	}
+	if err := inner.put(path[1:], value); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(inner)
+	v[path[0]] = raw
+	return err
+}
+
+// setFlag is --set or --set-string: each use adds to the same settings, in the
+// order of the command line.
 type setFlag struct {
-	into values
+	into settings
 	read func(text string) (json.RawMessage, error)
 }
 
@@ -31,12 +111,15 @@ func (f setFlag) Set(text string) error {
 	if !ok || name == "" {
 		return errors.New("want name=value")
 	}
+	if indexed(name) {
+		f.into.texts[name] = &value
+		return nil
+	}
 	raw, err := f.read(value)
 	if err != nil {
 		return err
 	}
-	f.into[name] = raw
-	return nil
+	return f.into.put(name, raw)
 }
 
 // typed reads a value that says its type: what is JSON is that, what begins with
@@ -59,7 +142,7 @@ func typed(text string) (json.RawMessage, error) {
 func textJSON(text string) (json.RawMessage, error) { return json.Marshal(text) }
 
 // unsetFlag is --unset: it takes parameters away.
-type unsetFlag struct{ into values }
+type unsetFlag struct{ into settings }
 
 func (f unsetFlag) String() string { return "" }
 func (f unsetFlag) Type() string   { return "name" }
@@ -68,8 +151,11 @@ func (f unsetFlag) Set(name string) error {
 	if name == "" || strings.Contains(name, "=") {
 		return errors.New("want the name of a parameter")
 	}
-	f.into[name] = json.RawMessage("null")
-	return nil
+	if indexed(name) {
+		f.into.texts[name] = nil
+		return nil
+	}
+	return f.into.put(name, json.RawMessage("null"))
 }
 
 // labelsFlag is --label: k=v sets a label and, where labels can be taken away,
@@ -101,7 +187,7 @@ func (f *labelsFlag) Set(text string) error {
 
 // parameters joins the values of files with those of the command line, which
 // win. The file "-" is standard input.
-func (s *session) parameters(files []string, set values) (values, error) {
+func (s *session) parameters(files []string, set settings) (values, error) {
 	all := values{}
 	for _, name := range files {
 		text, err := s.readFile(name)
@@ -118,7 +204,9 @@ func (s *session) parameters(files []string, set values) (values, error) {
 		}
 		maps.Copy(all, some)
 	}
-	maps.Copy(all, set)
+	if err := set.into(all); err != nil {
+		return nil, Usage(err)
+	}
 	return all, nil
 }
 

@@ -44,7 +44,7 @@ func TestParameters(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		files   []string
-		set     values
+		set     settings
 		stdin   string
 		want    values
 		wantErr string
@@ -52,7 +52,7 @@ func TestParameters(t *testing.T) {
 		"Order": {
 			reason: "later files win over earlier ones, and the command line over all",
 			files:  []string{root + "/one.yaml", root + "/two.json"},
-			set:    values{"replicas": []byte("5")},
+			set:    settings{names: values{"replicas": []byte("5")}},
 			want:   values{"replicas": []byte("5"), "name": []byte(`"two"`), "list": []byte("[1]")},
 		},
 		"Stdin": {

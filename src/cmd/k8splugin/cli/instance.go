@@ -17,7 +17,7 @@ import (
 func instanceCommand(s *session) *cobra.Command {
 	return s.noun("instance", "Bring up, change and remove VNF instances",
 		instanceCreate(s), instanceList(s), instanceShow(s), instanceTree(s),
-		instanceUpdate(s), instanceDiff(s), instanceRevisions(s), instanceRollback(s), instanceDelete(s))
+		instanceUpdate(s), instanceDiff(s), instanceConfigure(s), instanceTest(s), instanceRevisions(s), instanceRollback(s), instanceDelete(s))
 }
 
 func instanceList(s *session) *cobra.Command {
@@ -131,7 +131,7 @@ func instanceShow(s *session) *cobra.Command {
 func (s *session) describeInstance(w io.Writer, i instance) error {
 	list := []field{
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
-		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Package", i.Package},
+		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", i.State}, {"Healthy", yesNo(i.Healthy)},
 		{"Message", i.Message}, {"Operation", i.Operation}, {"Labels", pairsOf(i.Labels)},
 		{"Created", s.stamp(i.Created)}, {"Updated", s.stamp(i.Updated)},
@@ -144,6 +144,12 @@ func (s *session) describeInstance(w io.Writer, i instance) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Network)) {
 		list = append(list, field{"Network", name + " = " + string(i.Network[name])})
+	}
+	if len(i.Set) > 0 {
+		list = append(list, field{"Set", pairsOf(i.Set)})
+	}
+	for _, am := range i.Amendments {
+		list = append(list, field{"Amendment", am.String()})
 	}
 	if err := printFields(w, list); err != nil || len(i.Objects) == 0 {
 		return err

@@ -29,12 +29,15 @@ func packageCommand(s *session) *cobra.Command {
 func packagePush(s *session) *cobra.Command {
 	var id, project string
 	cmd := &cobra.Command{
-		Use:   "push DIR|FILE",
-		Short: "Upload a package and print its csar_id",
-		Long: `Upload a package: a zip or tar.gz, or a folder with a metadata.yaml.
+		Use:     "push DIR|FILE",
+		Aliases: []string{"upload"},
+		Short:   "Upload a package and print its csar_id",
+		Long: `Upload a package: a zip or tar.gz, a chart (.tgz), or a folder with a
+metadata.yaml or a Chart.yaml.
 
 A folder is checked as by "package lint" and packed; two uploads of the same
-files are the same bytes. Names that begin with a dot are left out.`,
+files are the same bytes. Names that begin with a dot are left out, and what the
+.helmignore of a chart names.`,
 		Args: oneFile,
 	}
 	cmd.Flags().StringVar(&id, "id", "", "csar_id to give it, or to replace the content of")
@@ -49,19 +52,24 @@ files are the same bytes. Names that begin with a dot are left out.`,
 		if err != nil {
 			return err
 		}
-		var p pkg
-		if err := a.decode(&p); err != nil {
-			return err
-		}
-		for _, w := range p.Warnings {
-			s.warn(w)
-		}
-		return s.print(a, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, printable(p.ID))
-			return err
-		})
+		return s.printKept(a)
 	})
 	return cmd
+}
+
+// printKept prints the id of a package that the server has kept.
+func (s *session) printKept(a answer) error {
+	var p pkg
+	if err := a.decode(&p); err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		s.warn(w)
+	}
+	return s.print(a, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, printable(p.ID))
+		return err
+	})
 }
 
 // content opens what is to be uploaded: a file as it is, or a folder checked
@@ -253,7 +261,7 @@ func (s *session) describePackage(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
-		{"Project", p.Project}, {"Kind", p.Kind}, {"Size", size(p.Size)}, {"Digest", p.Digest},
+		{"Project", p.Project}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", size(p.Size)}, {"Digest", p.Digest},
 		{"Used by", strings.Join(p.Users, ", ")},
 		{"Created", s.stamp(p.Created)}, {"Updated", s.stamp(p.Updated)},
 	}
@@ -299,15 +307,28 @@ func variableColumns() []column[variable] {
 
 func packagePull(s *session) *cobra.Command {
 	var to string
+	var chart chartFlags
 	cmd := &cobra.Command{
-		Use:               "pull ID",
-		Short:             "Download a package's archive",
+		Use:   "pull ID|URL",
+		Short: "Download a package's archive, or have the server fetch a chart",
+		Long: `Download a package's archive.
+
+With the URL of a chart (oci://host/path/name, that of a chart repository with
+--name, or that of an archive) the server fetches it from there and keeps it as
+a package, whose csar_id is printed. Its operator must have allowed the host.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(packages(), false),
 	}
+	chart.define(cmd)
 	// Here -o is a file, as it is for curl and helm.
 	cmd.Flags().StringVarP(&to, "output", "o", "", "file to write; - is standard output (default ID.zip or ID.tar.gz)")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		if strings.Contains(args[0], "://") {
+			return s.fetch(ctx, c, args[0], chart, to)
+		}
+		if chart != (chartFlags{}) {
+			return usagef("%q is no URL: only --output is of use with a csar_id", args[0])
+		}
 		res, err := c.open(ctx, request{method: http.MethodGet, path: at("packages", args[0], "content")})
 		if err != nil {
 			return err

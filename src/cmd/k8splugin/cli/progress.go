@@ -219,7 +219,7 @@ func span(started, finished, now time.Time) time.Duration {
 // operation failed is the one that failed.
 func (op operation) mark(i int) string {
 	switch st := op.Steps[i]; {
-	case op.Failure != nil && op.Failure.Step == st.Name:
+	case st.Failed, op.Failure != nil && op.Failure.Step == st.Name:
 		return markBad
 	case !st.Finished.IsZero():
 		return markGood
@@ -245,6 +245,8 @@ func (st step) count() string {
 // changes too often for a log; the count is what matters there.
 func (st step) line(accepted time.Time) string {
 	switch {
+	case st.Failed && !st.Finished.IsZero():
+		return st.Name + ": failed after " + took(st.Finished.Sub(accepted)) + ": " + st.Message
 	case !st.Finished.IsZero():
 		return st.Name + ": done after " + took(st.Finished.Sub(accepted))
 	case st.Objects > 0:

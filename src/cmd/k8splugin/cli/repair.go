@@ -35,6 +35,9 @@ func (s *session) repair(verb, short string, policy bool) *cobra.Command {
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body := map[string]any{}
+		if !policy && w.wait == waitApplied {
+			return usagef("--wait=applied is not for what takes an operation back")
+		}
 		if err := m.into(body); err != nil {
 			return err
 		}

@@ -63,6 +63,10 @@ func oneName(cmd *cobra.Command, args []string) error {
 	return cmp.Or(checkArgs(cmd, cobra.ExactArgs(1), args), checkNames(cmd, args))
 }
 
+func twoNames(cmd *cobra.Command, args []string) error {
+	return cmp.Or(checkArgs(cmd, cobra.ExactArgs(2), args), checkNames(cmd, args))
+}
+
 func someNames(cmd *cobra.Command, args []string) error {
 	return cmp.Or(checkArgs(cmd, cobra.MinimumNArgs(1), args), checkNames(cmd, args))
 }

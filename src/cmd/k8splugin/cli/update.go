@@ -13,8 +13,9 @@ func instanceUpdate(s *session) *cobra.Command {
 	var w waiting
 	var k consent
 	cmd := &cobra.Command{
-		Use:   "update ID|NAME",
-		Short: "Change an instance's package, parameters or labels",
+		Use:     "update ID|NAME",
+		Aliases: []string{"upgrade"},
+		Short:   "Change an instance's package, parameters or labels",
 		Long: `Change an instance's package, parameters or labels. What is not named stays as it is.
 
 Objects that the new revision no longer has are removed. --unset takes a

@@ -46,6 +46,7 @@ type pkg struct {
 	Version     string     `json:"version"`
 	Description string     `json:"description"`
 	Kind        string     `json:"kind"`
+	Source      string     `json:"source"`
 	Digest      string     `json:"digest"`
 	Size        int64      `json:"size"`
 	Files       []string   `json:"files"`
@@ -80,12 +81,23 @@ type instance struct {
 	Parameters  map[string]json.RawMessage `json:"parameters"`
 	OOF         []json.RawMessage          `json:"oof_parameters"`
 	Network     map[string]json.RawMessage `json:"network_parameters"`
+	Release     string                     `json:"release"`
+	Set         map[string]string          `json:"set"`
+	Amendments  []amendment                `json:"amendments"`
 	Labels      map[string]string          `json:"labels"`
 	Operation   string                     `json:"running_operation_id"`
 	Warnings    []string                   `json:"warnings"`
 	Objects     []object                   `json:"objects"`
 	Created     time.Time                  `json:"created_at"`
 	Updated     time.Time                  `json:"updated_at"`
+}
+
+// amendment is a package that is laid over that of an instance.
+type amendment struct {
+	Name       string                     `json:"name"`
+	Package    string                     `json:"csar_id"`
+	Parameters map[string]json.RawMessage `json:"parameters"`
+	Set        map[string]string          `json:"set"`
 }
 
 // object is one object of the cluster: its health, or its change.
@@ -131,6 +143,8 @@ type operation struct {
 	Attempts      int               `json:"attempts"`
 	Waiting       *wait             `json:"waiting"`
 	Steps         []step            `json:"steps"`
+	Passed        *bool             `json:"passed"`
+	Tests         []test            `json:"tests"`
 	Changes       []object          `json:"changes"`
 	Failure       *failure          `json:"failure"`
 	Warnings      []string          `json:"warnings"`
@@ -154,8 +168,19 @@ type step struct {
 	Started  time.Time `json:"started_at"`
 	Finished time.Time `json:"finished_at"`
 	Message  string    `json:"message"`
+	Failed   bool      `json:"failed"`
 	Objects  int       `json:"objects"`
 	Current  int       `json:"current"`
+}
+
+// test is one test of an instance; whether it has passed is nil until it ends.
+type test struct {
+	Kind     string    `json:"kind"`
+	Name     string    `json:"name"`
+	Passed   *bool     `json:"passed"`
+	Message  string    `json:"message"`
+	Started  time.Time `json:"started_at"`
+	Finished time.Time `json:"finished_at"`
 }
 
 type failure struct {
