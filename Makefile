@@ -32,8 +32,11 @@ test: ## run everything beside a sandbox of its own (builds it the first time: s
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
-bench: build ## measure the service against bare requests and kubectl
+bench: build bin/helm ## measure the service against bare requests, kubectl and Helm
 	$(SANDBOX) exec -- go run ./src/cmd/bench
+
+bin/helm: tools/helm/go.mod
+	CGO_ENABLED=0 go build -modfile=tools/helm/go.mod -o $@ helm.sh/helm/v4/cmd/helm
 
 golden: ## rewrite the golden files of the tests; read the difference
 	go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' src | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
@@ -47,6 +50,7 @@ fmt: ## format the code
 tidy: ## tidy the modules
 	go mod tidy
 	go -C tools mod tidy
+	go -C tools/helm mod tidy
 
 fuzz: ## run each fuzzer for FUZZTIME
 	@grep -rno --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' src | while IFS=: read -r file _ name; do \

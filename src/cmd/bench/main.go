@@ -35,8 +35,8 @@ func main() {
 
 // bench is one run of the benchmark.
 type bench struct {
-	binary, kubectl string
-	workers         int
+	binary, kubectl, helm string
+	workers               int
 
 	api     *apiServer // what the present table is measured against
 	version string     // its version
@@ -50,6 +50,7 @@ func run(ctx context.Context, args []string) error {
 	workers := flags.Int("workers", 16, "requests that the bare client keeps in flight: as many as the service does")
 	roundTrip := flags.Duration("distance", 20*time.Millisecond, "round trip to the far API server of the second table")
 	binary := flags.String("binary", "bin/k8splugin", "the service's program")
+	helm := flags.String("helm", "bin/helm", "Helm's program")
 	out := flags.String("out", "docs/benchmarks.md", "file to write the tables to")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 		}
 		plan.sizes = append(plan.sizes, size)
 	}
-	b := bench{binary: *binary, kubectl: bin + "/kubectl", workers: *workers}
+	b := bench{binary: *binary, kubectl: bin + "/kubectl", helm: *helm, workers: *workers}
 	near, err := b.all(ctx, kubeconfig, plan)
 	if err != nil {
 		return err
@@ -108,6 +109,7 @@ func (b *bench) all(ctx context.Context, kubeconfig string, p plan) ([]result, e
 		}
 		results = append(results, r)
 		fmt.Println(r.row())
+		fmt.Println(r.chartRow())
 	}
 	return results, nil
 }
@@ -181,7 +183,7 @@ func (b *bench) measure(ctx context.Context, size, rounds int) (result, error) {
 			r.times[w.name] = append(r.times[w.name], took)
 		}
 	}
-	return r, nil
+	return r, b.measureCharts(ctx, set, &r, rounds)
 }
 
 // namespace is where everything happens. It is made once: making and removing
@@ -230,8 +232,15 @@ in turns, each after the traces of the last are gone:
   preflight and every durable record included; the next column is the part between the operation's acceptance and its last apply;
 - **c**, ` + "`kubectl apply --server-side`" + ` of the same files, from the start of the program to its end.
 
+The same objects as a Helm chart:
+
+- **d**, this service: from the moment that the client sends the request until it has the 201: everything is applied;
+- **e**, ` + "`helm install`" + ` of Helm 4 without ` + "`--wait`" + `, from the start of the program to its end: likewise;
+- *removal by the service* is one ` + "`DELETE`" + ` of the instance, when all pods run, until everything is gone; *bare removal* is one request for each
+  object, side by side, until everything is gone.
+
 Times are milliseconds and say as much about the machine as about the code; the ratios are what counts. The goals at 100 objects are
-b/a ≤ 1.25 and c/b ≥ 5.
+b/a ≤ 1.25, c/b ≥ 5, e/d ≥ 5, and an overhead of removal of at most 100 ms.
 `
 
 const header = `
@@ -246,17 +255,24 @@ type tables struct {
 	rounds    int
 }
 
+// write writes the rows of one place.
+func (t tables) write(text *strings.Builder, rows []result) {
+	for _, r := range rows {
+		text.WriteString(r.row() + "\n")
+	}
+	text.WriteString(chartHeader)
+	for _, r := range rows {
+		text.WriteString(r.chartRow() + "\n")
+	}
+}
+
 func (b *bench) report(path string, t tables) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds)
 	text.WriteString("\n## On the same machine\n" + header)
-	for _, r := range t.near {
-		text.WriteString(r.row() + "\n")
-	}
-	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll three reach the API server over a line with this round trip, as regions have it.\n%s", t.roundTrip, header)
-	for _, r := range t.far {
-		text.WriteString(r.row() + "\n")
-	}
+	t.write(&text, t.near)
+	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll of them reach the API server over a line with this round trip, as regions have it.\n%s", t.roundTrip, header)
+	t.write(&text, t.far)
 	notes, err := os.ReadFile(filepath.Join(filepath.Dir(path), "benchmarks-notes.md"))
 	if err == nil {
 		text.WriteString("\n" + string(notes))

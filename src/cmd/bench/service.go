@@ -95,6 +95,27 @@ func (s *service) upload(ctx context.Context, set objectSet) error {
 	return s.send(ctx, http.MethodPut, "/v1/packages/"+packageID(set), content{"application/zip", set.archive}, nil)
 }
 
+// put uploads a chart.
+func (s *service) put(ctx context.Context, id string, chart []byte) error {
+	return s.send(ctx, http.MethodPut, "/v1/packages/"+id, content{"application/gzip", chart}, nil)
+}
+
+// brought is an instance that was asked for.
+type brought struct {
+	instance, operation string
+	took                time.Duration // until the answer
+}
+
+func (s *service) bring(ctx context.Context, request map[string]any) (brought, error) {
+	var answer struct {
+		Instance  string `json:"vnf_id"`
+		Operation string `json:"operation_id"`
+	}
+	began := time.Now()
+	err := s.post(ctx, "/v1/vnf_instances", request, &answer)
+	return brought{answer.Instance, answer.Operation, time.Since(began)}, err
+}
+
 func packageID(set objectSet) string { return fmt.Sprintf("bench-%d", set.size) }
 
 // instantiate returns the time of the whole request, and the part from the

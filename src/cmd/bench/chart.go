@@ -1,0 +1,184 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// The ways to bring a chart up, and to take it down again.
+const (
+	chartWay       = "d"
+	helmWay        = "e"
+	removeWay      = "removal by the service"
+	bareRemovalWay = "bare removal"
+)
+
+// chartOf packs the set's objects as a chart, as helm package does, into a file.
+func (s objectSet) chartOf() (path string, content []byte, err error) {
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	files := tar.NewWriter(zipped)
+	put := func(name string, content []byte) {
+		if err == nil {
+			err = files.WriteHeader(&tar.Header{Name: "bench/" + name, Mode: 0o644, Size: int64(len(content))})
+		}
+		if err == nil {
+			_, err = files.Write(content)
+		}
+	}
+	put("Chart.yaml", fmt.Appendf(nil, "apiVersion: v2\nname: bench\nversion: 1.0.%d\n", s.size))
+	for i, o := range s.objects {
+		text, e := json.Marshal(o.body)
+		err = errors.Join(err, e)
+		put(fmt.Sprintf("templates/%04d.yaml", i), text)
+	}
+	if err = errors.Join(err, files.Close(), zipped.Close()); err != nil {
+		return "", nil, fmt.Errorf("cannot pack a chart: %w", err)
+	}
+	// Beside the folder of the objects, which kubectl applies as a whole.
+	path = filepath.Clean(s.folder) + ".tgz"
+	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
+		return "", nil, fmt.Errorf("cannot keep the chart: %w", err)
+	}
+	return path, packed.Bytes(), nil
+}
+
+// measureCharts compares the service with helm install, and its removal with
+// bare requests.
+func (b *bench) measureCharts(ctx context.Context, set objectSet, r *result, rounds int) error {
+	path, content, err := set.chartOf()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(path) }()
+	if err := b.service.put(ctx, chartID(set), content); err != nil {
+		return err
+	}
+	for round := range rounds {
+		order := []func(context.Context, objectSet, string) (map[string]time.Duration, error){b.byService, b.byHelm, b.byHand}
+		for i := range order {
+			times, err := order[(round+i)%len(order)](ctx, set, path)
+			if err != nil {
+				return err
+			}
+			for way, took := range times {
+				r.times[way] = append(r.times[way], took)
+			}
+			if err := b.api.clear(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func chartID(set objectSet) string { return fmt.Sprintf("bench-chart-%d", set.size) }
+
+// byService brings the chart up by one request, lets it get ready, and removes
+// it by another.
+func (b *bench) byService(ctx context.Context, set objectSet, _ string) (map[string]time.Duration, error) {
+	up, err := b.service.bring(ctx, map[string]any{
+		"cloud_region_id": "sandbox", "csar_id": chartID(set), "namespace": namespace, "vnf_instance_name": "bench", "wait": "applied",
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.service.send(ctx, http.MethodGet, "/v1/operations/"+up.operation+"/events", content{}, nil); err != nil {
+		return nil, err
+	}
+	if err := b.settled(ctx, set); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	err = b.service.send(ctx, http.MethodDelete, "/v1/vnf_instances/"+up.instance, content{}, nil)
+	return map[string]time.Duration{chartWay: up.took, removeWay: time.Since(began)}, err
+}
+
+// byHelm runs helm install, which returns when everything is applied.
+func (b *bench) byHelm(ctx context.Context, _ objectSet, chart string) (map[string]time.Duration, error) {
+	helm := func(args ...string) error {
+		cmd := exec.CommandContext(ctx, b.helm, append([]string{"--kubeconfig", b.api.kubeconfig, "--namespace", namespace}, args...)...)
+		home := filepath.Dir(chart)
+		cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("cannot run helm %s: %w: %s", args[0], err, output)
+		}
+		return nil
+	}
+	began := time.Now()
+	if err := helm("install", "bench", chart); err != nil {
+		return nil, err
+	}
+	took := time.Since(began)
+	return map[string]time.Duration{helmWay: took}, helm("uninstall", "bench")
+}
+
+// byHand applies the objects, lets them get ready, and removes each by a request
+// of its own, until none is left.
+func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string]time.Duration, error) {
+	if _, err := b.bare(ctx, set); err != nil {
+		return nil, err
+	}
+	if err := b.settled(ctx, set); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(b.workers)
+	for _, o := range set.objects {
+		group.Go(func() error {
+			path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?propagationPolicy=Foreground"
+			status, answer, err := b.api.do(within, http.MethodDelete, path, "", nil)
+			if err == nil && status >= http.StatusBadRequest {
+				err = fmt.Errorf("cannot delete %s: status %d: %s", o.name, status, answer)
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	for _, path := range []string{"/apis/apps/v1/namespaces/" + namespace + "/deployments", "/api/v1/namespaces/" + namespace + "/services"} {
+		if err == nil {
+			err = b.api.until(ctx, path+"?limit=1", none)
+		}
+	}
+	return map[string]time.Duration{bareRemovalWay: time.Since(began)}, err
+}
+
+// settled waits until every Deployment has its pod: whoever removes one before
+// that has less to remove.
+func (b *bench) settled(ctx context.Context, set objectSet) error {
+	for _, o := range set.objects {
+		if o.kind != "Deployment" {
+			continue
+		}
+		ready := func(_ int, answer []byte) bool { return bytes.Contains(answer, []byte(`"readyReplicas":1`)) }
+		if err := b.api.until(ctx, fmt.Sprintf(o.path, namespace)+"/"+o.name, ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const chartHeader = `
+| objects | d | e | e/d | removal by the service | bare removal | overhead |
+|--:|--:|--:|--:|--:|--:|--:|
+`
+
+func (r result) chartRow() string {
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+	return fmt.Sprintf("| %d | %s | %s | %.2f | %s | %s | %s |", r.size, ms(r.median(chartWay)), ms(r.median(helmWay)),
+		float64(r.median(helmWay))/float64(r.median(chartWay)),
+		ms(r.median(removeWay)), ms(r.median(bareRemovalWay)), ms(r.median(removeWay)-r.median(bareRemovalWay)))
+}
