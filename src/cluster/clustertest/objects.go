@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,6 +82,38 @@ func resources(t testing.TB) []resource {
 		}
 	}
 	return out
+}
+
+// Get returns the object that the sandbox has of another's kind, namespace and
+// name; nil when it has none.
+func Get(t testing.TB, of *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	cfg := config(t)
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := kinds.ServerResourcesForGroupVersion(of.GetAPIVersion())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Kind == of.GetKind() && !strings.Contains(r.Name, "/") })
+	if at < 0 {
+		t.Fatalf("the sandbox serves no %s of %s", of.GetKind(), of.GetAPIVersion())
+	}
+	api := client.Resource(of.GroupVersionKind().GroupVersion().WithResource(list.APIResources[at].Name))
+	got, err := api.Namespace(of.GetNamespace()).Get(t.Context(), of.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 // Deployments of the sandbox, for the tests that play their controller.

@@ -109,6 +109,10 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("POST", instance+"/rollback", map[string]any{"revision": 1})
 	case "PreviewRollback":
 		return do("POST", instance+"/rollback?dry_run=true", map[string]any{"revision": 1})
+	case "Configure":
+		return do("PUT", instance+"/amendments/more", map[string]any{"csar_id": "pkg-" + c.Project})
+	case "Test":
+		return do("POST", instance+"/tests", nil)
 	case "Terminate":
 		return do("DELETE", instance, nil)
 	case "Operation":

@@ -11,25 +11,30 @@ import (
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/audit"
+	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
+	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
 // service is the parts that run.
 type service struct {
-	engine  *lifecycle.Engine
-	pool    *cluster.Pool
-	catalog *catalog.Catalog
-	audit   *audit.Log
-	tls     *access.TLS // nil: it speaks without
-	handler http.Handler
-	log     *slog.Logger
+	engine   *lifecycle.Engine
+	pool     *cluster.Pool
+	catalog  *catalog.Catalog
+	bundles  *bundle.Bundles
+	notifier *notify.Notifier
+	audit    *audit.Log
+	tls      *access.TLS // nil: it speaks without
+	handler  http.Handler
+	log      *slog.Logger
 }
 
 // assemble makes the parts from a store, and joins the other replicas.
@@ -38,7 +43,7 @@ func assemble(ctx context.Context, cfg Config, db *vault, see sight) (*service, 
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
 	var err error
-	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: renderers(), Limits: limits, Probe: cluster.Probe, NewID: newID}); err != nil {
+	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: renderers(), Limits: limits, Probe: cluster.Probe, Check: usable, NewID: newID}); err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
@@ -78,16 +83,25 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 	if err != nil {
 		return err
 	}
+	source, err := chartsource.New(chartsource.Config{Allow: listed(cfg.ChartSources), PlainHTTP: listed(cfg.ChartSourcesPlain), Limit: cfg.MaxPackage})
+	if err != nil {
+		return err
+	}
 	api, err := native.New(native.Config{
 		Regions: guard, Packages: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
+		DayTwo: guard, Charts: charts{guard, source},
 		Conditions: guard, Audit: guard, Vault: guardedVault{guard, db}, Wait: cfg.SyncWait, Logger: see.log, Trace: see.traceparent,
 	})
 	if err != nil {
 		return err
 	}
+	multicloud, err := s.onapAPI(cfg, db, see, guard)
+	if err != nil {
+		return err
+	}
 	handler, err := northbound.New(northbound.Config{
 		Swagger:        k8splugin.Swagger,
-		APIs:           []northbound.API{api},
+		APIs:           []northbound.API{api, multicloud},
 		UploadLimit:    cfg.MaxPackage,
 		Checks:         map[string]northbound.Check{"store": db.healthy, "operations": s.engine.Healthy},
 		Logger:         see.log,
@@ -125,7 +139,7 @@ func (v guardedVault) Reseal(ctx context.Context) (nf.KeyStatus, error) {
 	if err := v.guard.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
 		return nf.KeyStatus{}, err
 	}
-	if _, err := v.vault.Reseal(ctx, leases); err != nil {
+	if _, err := v.vault.Reseal(ctx, leases()...); err != nil {
 		return nf.KeyStatus{}, err
 	}
 	return v.vault.KeyStatus(ctx)
@@ -177,18 +191,31 @@ func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, er
 	return r.pool.State(id), nil
 }
 
+// usable says what is wrong with a kubeconfig, as far as its text tells.
+func usable(kubeconfig []byte) error {
+	_, err := cluster.Parse(kubeconfig)
+	return err
+}
+
 // clusters opens the clusters of registered regions.
 func clusters(cat *catalog.Catalog, pool *cluster.Pool) lifecycle.OpenCluster {
+	open := opened(cat, pool)
 	return func(ctx context.Context, id string) (lifecycle.Cluster, error) {
-		region, err := cat.Region(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		c, err := pool.Open(id, region.Kubeconfig)
+		c, err := open(ctx, id)
 		if err != nil {
 			return nil, err // and not a nil *Cluster, which would be a Cluster
 		}
 		return c, nil
+	}
+}
+
+func opened(cat *catalog.Catalog, pool *cluster.Pool) func(context.Context, string) (*cluster.Cluster, error) {
+	return func(ctx context.Context, id string) (*cluster.Cluster, error) {
+		region, err := cat.Region(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return pool.Open(id, region.Kubeconfig)
 	}
 }
 

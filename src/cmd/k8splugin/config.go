@@ -17,8 +17,10 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
+	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/notify"
 )
 
 // Config is the configuration of the service. Flags win over the environment,
@@ -55,6 +57,12 @@ type Config struct {
 	AuditFile      string        `koanf:"audit-file"`
 	AuditRetention time.Duration `koanf:"audit-retention"`
 
+	ONAPErrors    string `koanf:"onap-errors"`
+	CallbackAllow string `koanf:"callback-allow"`
+	ChartSources  string `koanf:"chart-sources"`
+
+	ChartSourcesPlain string `koanf:"chart-sources-plain"`
+
 	OTLPEndpoint string  `koanf:"otlp-endpoint"`
 	OTLPInsecure bool    `koanf:"otlp-insecure"`
 	OTLPSample   float64 `koanf:"otlp-sample"`
@@ -83,6 +91,15 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.Float64("prune-share", 0.5, "so must one that deletes more than this part of an instance's objects")
 	flags.String("key-file", "", "file of the keys that the store is sealed with (default: the data folder's name with .keys behind it); env K8SPLUGIN_KEYS holds the keys themselves")
 	accessFlags(flags)
+	apiFlags(flags)
+}
+
+// apiFlags say what the APIs may reach, and how they answer.
+func apiFlags(flags *pflag.FlagSet) {
+	flags.String("onap-errors", "legacy", "how ONAP's API says that something does not exist: legacy, with the 500s that released clients read, or strict, with 404")
+	flags.String("callback-allow", "", "hosts, addresses and networks, with commas, that notifications may go to although they are loopback or link-local")
+	flags.String("chart-sources-plain", "", "those of the chart sources that are asked without TLS")
+	flags.String("chart-sources", "", "hosts of registries and chart repositories, with commas, that charts may be fetched from; empty: none")
 }
 
 // accessFlags say who may come in, and what is told of it.
@@ -193,6 +210,8 @@ func (c *Config) take(flags *pflag.FlagSet) {
 		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica": &c.Replica,
 		"key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
 		"hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
+		"onap-errors": &c.ONAPErrors, "callback-allow": &c.CallbackAllow, "chart-sources": &c.ChartSources,
+		"chart-sources-plain": &c.ChartSourcesPlain,
 	} {
 		*into, _ = flags.GetString(name)
 	}
@@ -234,6 +253,15 @@ func (c *Config) validate() error {
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
 		wrong("log-format", "%q is neither json nor text", c.LogFormat)
+	}
+	if c.ONAPErrors != "legacy" && c.ONAPErrors != "strict" {
+		wrong("onap-errors", "%q is neither legacy nor strict", c.ONAPErrors)
+	}
+	if _, err := notify.ParseHosts(listed(c.CallbackAllow), false); err != nil {
+		wrong("callback-allow", "%v", err)
+	}
+	if _, err := chartsource.New(chartsource.Config{Allow: listed(c.ChartSources), PlainHTTP: listed(c.ChartSourcesPlain)}); err != nil {
+		wrong("chart-sources, chart-sources-plain", "%v", err)
 	}
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
@@ -299,8 +327,11 @@ func loopback(address string) bool {
 }
 
 // hosts returns the names that requests may be for.
-func (c Config) hosts() []string {
-	return strings.FieldsFunc(c.Hosts, func(r rune) bool { return r == ',' || r == ' ' })
+func (c Config) hosts() []string { return listed(c.Hosts) }
+
+// listed returns what a setting lists, with commas or blanks.
+func listed(setting string) []string {
+	return strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // LogValue shows the configuration with its secrets masked.
@@ -317,6 +348,8 @@ func (c Config) LogValue() slog.Value {
 		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("hosts", c.Hosts),
 		slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics),
 		slog.String("audit-file", c.AuditFile), slog.Duration("audit-retention", c.AuditRetention),
+		slog.String("onap-errors", c.ONAPErrors), slog.String("callback-allow", c.CallbackAllow), slog.String("chart-sources", c.ChartSources),
+		slog.String("chart-sources-plain", c.ChartSourcesPlain),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample", c.OTLPSample),
 	)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/render/helm"
 	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
@@ -19,6 +20,7 @@ import (
 // renderers are the kinds of packages that this program understands.
 func renderers() map[string]render.Renderer {
 	return map[string]render.Renderer{
+		"helm":     helm.Renderer{},
 		"manifest": manifest.Renderer{},
 	}
 }

@@ -27,6 +27,7 @@ type testService struct {
 	url    string
 	client *http.Client // holds every answer against swagger.yaml
 	db     *vault
+	parts  *service
 }
 
 func startService(t *testing.T) *testService {
@@ -62,6 +63,7 @@ func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.parts = parts
 	s.url = "http://" + listener.Addr().String()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -29,9 +29,9 @@ type vault struct {
 	records map[string]int // by key, when they were counted last
 }
 
-// leases are the records that a lease lives by: they are rewritten every few
+// leases returns the records that a lease lives by: they are rewritten every few
 // seconds, and mean nothing in another store.
-const leases = "replicas/"
+func leases() []string { return []string{"replicas/", "notifiers/", "rounds/"} }
 
 // migrations bring a store from one release's form to the next one's.
 func migrations(sealed *seal.Store) []schema.Migration {
@@ -152,7 +152,7 @@ func (v *vault) Backup(ctx context.Context, recipient string, w io.Writer) error
 
 // backup says what a backup of the vault is.
 func (v *vault) backup() backup.Config {
-	return backup.Config{KV: v.Store, Raw: v.db.KV, Skip: []string{leases}, Version: schema.Version(migrations(v.Store))}
+	return backup.Config{KV: v.Store, Raw: v.db.KV, Skip: leases(), Version: schema.Version(migrations(v.Store))}
 }
 
 var _ store.KV = (*vault)(nil)
