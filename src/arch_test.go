@@ -52,6 +52,8 @@ var floors = map[string]floor{
 	"bundle": {[]string{"nf", "store", "render"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
 	"notify": {[]string{"nf", "store"}, "who is told of what is decided without knowing how regions are watched"},
 
+	"onapstore": {[]string{"nf"}, "what another program has stored is read without knowing what becomes of it"},
+
 	"chartsource": {[]string{"nf"}, "where an archive comes from is forgotten once it is here"},
 
 	"access":    {[]string{"nf"}, "who may do what is asked of the engine's own words, and of no API"},
@@ -91,9 +93,9 @@ var outside = map[string]struct {
 	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle"}, "Kubernetes' types stay with those who handle objects"},
 	"github.com/gorilla/mux":                   {[]string{"northbound"}, "requests are routed in one place"},
 	"github.com/getkin/kin-openapi":            {[]string{"northbound"}, "requests are held against the contract where they arrive"},
-	"go.etcd.io/etcd":                          {[]string{"store/etcd"}, "a database's SDK is linked from its driver alone"},
-	"go.uber.org/zap":                          {[]string{"store/etcd"}, "etcd logs with it"},
-	"go.mongodb.org/mongo-driver/v2":           {[]string{"store/mongo"}, "a database's SDK is linked from its driver alone"},
+	"go.etcd.io/etcd":                          {[]string{"store/etcd", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},
+	"go.uber.org/zap":                          {[]string{"store/etcd", "onapstore"}, "etcd logs with it"},
+	"go.mongodb.org/mongo-driver/v2":           {[]string{"store/mongo", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},
 	"github.com/tink-crypto/tink-go/v2":        {[]string{"store/seal"}, "values are encrypted in one place"},
 	"filippo.io/age":                           {[]string{"store/backup", "cmd/k8splugin"}, "backups are encrypted in one place"},
 	"github.com/Shopify/toxiproxy/v2":          {[]string{"cmd/chaos"}, "only chaos breaks networks"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
@@ -69,10 +71,15 @@ func (p *prepared) output(ctx context.Context, renderer render.Renderer, in rend
 
 // own labels objects that run already, and hooks that will be made.
 func (a *adoption) own(id string, out render.Output) {
+	tag := render.Tag
+	if a.claim.Labels[nf.OwnerLabel] == id {
+		// Their pods bear it, too, and would be restarted by a plan without it.
+		tag = func(obj *unstructured.Unstructured, id string) { render.Own(obj, id, nil) }
+	}
 	for _, g := range out.Groups {
 		for _, obj := range g.Objects {
 			if !obj.Shared {
-				render.Tag(obj.Unstructured, id)
+				tag(obj.Unstructured, id)
 			}
 		}
 	}

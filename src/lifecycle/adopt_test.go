@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -78,4 +79,44 @@ func TestAdoptionThatFails(t *testing.T) {
 			t.Errorf("what is seen to be somebody else's is refused at once: %v", err)
 		}
 	})
+}
+
+// TestAdoptionOfWhatBearsTheLabel keeps the label on pod templates that have it:
+// to take it off would restart their pods with the next change.
+func TestAdoptionOfWhatBearsTheLabel(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		claim  nf.Claim
+		want   string
+	}{
+		"Labelled": {"whose pods bear the label keep it", nf.Claim{Labels: map[string]string{nf.OwnerLabel: "vnf-7"}}, "vnf-7"},
+		"Released": {"whose pods do not get none", nf.Claim{Labels: map[string]string{"mark": "x"}}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start()
+				op, err := e.Adopt(t.Context(), nf.AdoptRequest{Claim: tc.claim, InstantiateRequest: nf.InstantiateRequest{
+					ID: "vnf-7", Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "pods.web"},
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.end(t, op)
+				plan, err := e.Plan(t.Context(), "vnf-7")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, obj := range plan.Objects() {
+					label, _, _ := unstructured.NestedString(obj.Object, "spec", "template", "metadata", "labels", nf.OwnerLabel)
+					if label != tc.want || obj.GetLabels()[nf.OwnerLabel] != "vnf-7" {
+						t.Errorf("%s: the template's label is %q", tc.reason, label)
+					}
+				}
+			})
+		})
+	}
 }

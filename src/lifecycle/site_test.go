@@ -140,6 +140,10 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 			if kind == "again" {
 				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: string(render.RecreateIfNeeded)})
 			}
+			if kind == "pods" {
+				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "Deployment"
+				g.Objects[n].Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{}}}
+			}
 			g.Objects[n].Shared, g.Objects[n].Keep = kind == "shared", kind == "keep"
 		}
 		g.Objects = slices.DeleteFunc(g.Objects, func(o render.Object) bool {

@@ -166,3 +166,17 @@ func TestOwnWithLabels(t *testing.T) {
 		t.Errorf("a tag is on the object alone: %v", tagged.Object)
 	}
 }
+
+func TestOwnOfVirtualMachines(t *testing.T) {
+	t.Parallel()
+	vm := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": map[string]any{"name": "fw"},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"domain": map[string]any{"memory": "1Gi"}}}},
+	}}
+	render.Own(vm, "me", nil)
+	label, _, _ := unstructured.NestedString(vm.Object, "spec", "template", "metadata", "labels", "k8splugin.io/rb-instance-id")
+	memory, _, _ := unstructured.NestedString(vm.Object, "spec", "template", "spec", "domain", "memory")
+	if label != "me" || memory != "1Gi" {
+		t.Errorf("the machine's pod is found by the label %q, and its template has become %v", label, vm.Object)
+	}
+}

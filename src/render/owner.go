@@ -18,7 +18,8 @@ func Own(obj *unstructured.Unstructured, owner string, others map[string]string)
 	labels[nf.OwnerLabel] = owner
 	labelMetadata(obj.Object, labels)
 	switch obj.GroupVersionKind().GroupKind().String() {
-	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "ReplicationController", "Job.batch":
+	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "ReplicationController", "Job.batch",
+		"VirtualMachine.kubevirt.io", "VirtualMachineInstanceReplicaSet.kubevirt.io":
 		labelMetadata(descend(obj.Object, "spec", "template"), labels)
 	case "CronJob.batch":
 		job := descend(obj.Object, "spec", "jobTemplate")

@@ -70,7 +70,7 @@ func (p process) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
-	root.AddCommand(serveCommand(p), demoCommand(p), backupCommand(p), accessCommand(p))
+	root.AddCommand(serveCommand(p), demoCommand(p), backupCommand(p), accessCommand(p), importCommand(p))
 	commands := cli.Commands(cli.Env{
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		InIsTerminal: p.terminal(p.stdin), IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
