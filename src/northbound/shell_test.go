@@ -119,7 +119,7 @@ func TestUnroutable(t *testing.T) {
 		"UnknownMethod": {"the methods are named", httptest.NewRequest(http.MethodPut, "/v1/packages", nil), 405, nf.Invalid, "only GET, POST is possible here", "GET, POST"},
 		"OddMethod":     {"whatever the method", httptest.NewRequest("BREW", "/healthz", nil), 405, nf.Invalid, "only GET is possible here", "GET"},
 		"OtherSite":     {"a page of another site cannot act through a browser", cross, 403, nf.Invalid, "the request comes from a page of another site", ""},
-		"MediaType":     {"the types that are taken are named", typed, 415, nf.Invalid, `the body is "text/plain", not application/gzip or application/octet-stream or application/x-gzip or application/x-tar+gzip or application/zip or multipart/form-data`, ""},
+		"MediaType":     {"the types that are taken are named", typed, 415, nf.Invalid, `the body is "text/plain", not application/gzip or application/json or application/octet-stream or application/x-gzip or application/x-tar+gzip or application/zip or multipart/form-data`, ""},
 		"BadPath":       {"a parameter of the path is held against the contract", httptest.NewRequest(http.MethodPatch, "/v1/cloud_regions/a%20b", nil), 400, nf.Invalid, "cannot read the request: cloud_region_id: must be 1 to 128 letters, digits, '.', '_' or '-', with a letter or digit at both ends", ""},
 	}
 	for name, c := range cases {

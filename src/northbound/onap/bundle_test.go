@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gorilla/mux"
@@ -35,6 +36,7 @@ type ground struct {
 	regions map[string]nf.Region
 	leaving map[string]bool // instances that go when they are waited for
 	denied  map[nf.Permission]bool
+	mu      sync.Mutex
 	asked   []string
 }
 
@@ -54,6 +56,8 @@ func (*ground) Package(_ context.Context, id string) (nf.Package, error) {
 func (*ground) RemovePackage(context.Context, string) error { return nil }
 
 func (g *ground) May(_ context.Context, p nf.Permission, s nf.Scope, _ ...string) error {
+	g.mu.Lock() // requests come beside each other
+	defer g.mu.Unlock()
 	g.asked = append(g.asked, fmt.Sprintf("%s %s%s", p, s.Project, s.Region))
 	if g.denied[p] {
 		return nf.E(nf.Forbidden, "do", string(p), nil)
