@@ -25,6 +25,10 @@ const (
 	bareRemovalWay = "bare removal"
 )
 
+// mostOfAChart is the largest number of objects that is measured as a chart:
+// more of them take helm, and the removals, most of an hour.
+const mostOfAChart = 100
+
 // chartOf packs the set's objects as a chart, as helm package does, into a file.
 func (s objectSet) chartOf() (path string, content []byte, err error) {
 	var packed bytes.Buffer
