@@ -11,6 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
@@ -95,7 +96,7 @@ func (im *importer) known(ctx context.Context, id string) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	if _, ours := in.Annotations[requestNote]; !ours {
+	if !onap.Knows(in) {
 		return false, differsError("there is an instance of this id here that ONAP's API has not made")
 	}
 	if in.Revision == 0 && in.Operation != "" && !im.dry {
@@ -303,7 +304,7 @@ func (im *importer) configuration(ctx context.Context, o takenOver, c onapstore.
 	if err != nil && nf.KindOf(err) != nf.NotFound { // it may have been moved: then it is another one
 		return it, err
 	}
-	if _, known := present.Annotations[configNote+c.Name]; !known || present.Annotations[generationNote] != importedGeneration {
+	if !onap.KnowsConfig(present, importedGeneration, c.Name) {
 		it.Result = importedThere // it was, and has been upgraded or deleted since
 		return it, nil
 	}

@@ -108,16 +108,20 @@ func (c configured) bundle() bundle.Key {
 	return bundle.Key{Name: c.request.Definition, Version: c.request.Version, Profile: c.request.Profile}
 }
 
+func (c configured) amendment(pkg string, values map[string]any) *nf.Amendment {
+	return amendment(c.name, pkg, values, c.Inputs)
+}
+
 // amendment is what a configuration lays over its instance. Its values replace
 // whole top-level values of the instance's.
-func (c configured) amendment(pkg string, values map[string]any) *nf.Amendment {
-	overrides := maps.Clone(c.Inputs.Overrides)
+func amendment(name, pkg string, values map[string]any, base nf.Inputs) *nf.Amendment {
+	overrides := maps.Clone(base.Overrides)
 	maps.DeleteFunc(overrides, func(path, _ string) bool {
 		_, replaced := values[topOf(path)]
 		return replaced
 	})
-	return &nf.Amendment{Name: c.name, Package: pkg, Inputs: nf.Inputs{
-		Parameters: values, Overrides: overrides, KubeVersion: c.Inputs.KubeVersion, ObjectLabels: c.Inputs.ObjectLabels,
+	return &nf.Amendment{Name: name, Package: pkg, Inputs: nf.Inputs{
+		Parameters: values, Overrides: overrides, KubeVersion: base.KubeVersion, ObjectLabels: base.ObjectLabels,
 	}}
 }
 
