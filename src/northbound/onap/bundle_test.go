@@ -386,8 +386,7 @@ func TestUploadForms(t *testing.T) {
 		"Dashes":      {"what begins with dashes need not be a form", "", "--- a: b\n", 500, "Error in file format: Invalid gzip format\n"},
 		"TooLarge":    {"the limit is on the body", "", strings.Repeat("x", 1<<20+1), 413, "cannot read the request: its body is larger than 1048576 bytes\n"},
 	}
-	g := newGround()
-	site := g.serve(t)
+	site := newGround().serve(t)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
