@@ -54,7 +54,7 @@ func (c *Cluster) takeOver(ctx context.Context, owner string, claim nf.Claim, t 
 		case managed(live, manager(owner)) && live.Labels[nf.OwnerLabel] == owner:
 			return changeOf(t, live, nf.Unchanged), nil
 		}
-		if who, yes := foreign(owner, t.ref, live); yes && !bears(live, claim) {
+		if who, yes := foreign(owner, t.ref, live); yes && !free(live, claim) {
 			return nf.Change{}, notOurs("adopt", nf.Violations{{Field: subject(t.ref), Message: who}})
 		}
 		now, err := c.mark(ctx, owner, claim, t, live)
@@ -79,6 +79,13 @@ func managed(m *metav1.ObjectMeta, manager string) bool {
 // marks is borne by nothing.
 func bears(m metav1.Object, claim nf.Claim) bool {
 	return len(claim.Annotations)+len(claim.Labels) > 0 && within(claim.Annotations, m.GetAnnotations()) && within(claim.Labels, m.GetLabels())
+}
+
+// free reports whether an object that is not the owner's can be taken over: it
+// bears the claim, and is no instance's but the one that the claim names.
+func free(m metav1.Object, claim nf.Claim) bool {
+	other := m.GetLabels()[nf.OwnerLabel]
+	return bears(m, claim) && (other == "" || other == claim.Labels[nf.OwnerLabel])
 }
 
 func within(marks, all map[string]string) bool {

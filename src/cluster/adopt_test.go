@@ -54,6 +54,10 @@ func TestAdopt(t *testing.T) {
 	}
 	_, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{theirs})
 	wantKind(t, err, nf.Conflict)
+	// The claim is borne still, and does not make it anybody's for the asking.
+	wantKind(t, c.PreflightAdopt(t.Context(), "vnf-2", ns, claim, wanted), nf.Conflict)
+	_, err = c.Adopt(t.Context(), "vnf-2", claim, []nf.Ref{refOf(old)})
+	wantKind(t, err, nf.Conflict)
 
 	is := get(t, c, refOf(web))
 	diff(t, "what it is stays", was.Object["spec"], is.Object["spec"])

@@ -131,7 +131,7 @@ func (c *Cluster) unclaimed(ctx context.Context, owner string, claim nf.Claim, t
 	var v nf.Violations
 	for _, t := range targets {
 		if m, exists := live[t.ref.Key()]; exists {
-			if who, yes := inTheWay(owner, t.ref, m); yes && !bears(m, claim) {
+			if who, yes := inTheWay(owner, t.ref, m); yes && !free(m, claim) {
 				v = append(v, nf.Violation{Field: subject(t.ref), Message: who})
 			}
 		}

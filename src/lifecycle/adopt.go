@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -90,28 +91,44 @@ func (a *adoption) own(id string, out render.Output) {
 
 // preflight holds what was prepared against the region.
 func (p *prepared) preflight(ctx context.Context) error {
-	if p.adoption != nil {
-		return p.cluster.PreflightAdopt(ctx, p.id, p.namespace, p.adoption.claim, p.objects())
+	if p.adoption == nil {
+		return p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks())
 	}
-	return p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks())
+	if err := p.cluster.PreflightAdopt(ctx, p.id, p.namespace, p.adoption.claim, p.objects()); err != nil {
+		return err
+	}
+	for _, h := range p.plan.Hooks {
+		if err := p.cluster.PreflightAdopt(ctx, p.id, p.namespace, leftBy(h), []*unstructured.Unstructured{h.Object}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// leftBy is what an object bears that a hook has left: nobody puts more on it
+// than it says itself.
+func leftBy(h render.Planned) nf.Claim { return nf.Claim{Annotations: h.Object.GetAnnotations()} }
 
 // takeOver writes what is taken over into the inventory, and then makes it the
 // instance's.
 func (r *run) takeOver(ctx context.Context) error {
+	if r.op.Takes == nil {
+		return errors.New("cannot adopt without a claim")
+	}
 	items := itemsOf(r.plan, nil)
-	if err := r.enlistHooks(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, items) }); err != nil {
+	if err := r.enlistHooks(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, slices.Concat(r.leftItems(), items)) }); err != nil {
 		return err
 	}
 	refs := make([]nf.Ref, len(items))
 	for i, it := range items {
 		refs[i] = it.Ref
 	}
-	if r.op.Takes == nil {
-		return errors.New("cannot adopt without a claim")
-	}
 	changes, err := r.cluster.Adopt(ctx, r.op.Instance, *r.op.Takes, refs)
-	if kept := r.keepChanges(ctx, changes); err == nil {
+	var left []nf.Change
+	if err == nil {
+		left, err = r.takeOverHooks(ctx)
+	}
+	if kept := r.keepChanges(ctx, append(slices.Clone(changes), left...)); err == nil {
 		err = kept
 	}
 	if err != nil {
@@ -125,11 +142,43 @@ func (r *run) takeOver(ctx context.Context) error {
 	}
 	r.note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(refs), len(refs)-absent, len(changes)
+		step.Objects, step.Current, step.Changes = len(refs), len(refs)-absent, len(changes)+len(left)
 		if absent > 0 {
 			step.Message = fmt.Sprintf("%d of %d objects do not exist", absent, len(refs))
 		}
 		op.Applied = r.now()
 	})
 	return nil
+}
+
+// leftItems returns the inventory of what hooks may have left.
+func (r *run) leftItems() []nf.Item {
+	var out []nf.Item
+	for _, h := range r.plan.Hooks {
+		it := itemOf(len(r.plan.Stages), h.Object)
+		it.Hook = true
+		out = append(out, it)
+	}
+	return out
+}
+
+// takeOverHooks makes the instance's what hooks have left, and returns that: it
+// is in the way of the hooks when they run again, and nobody else deletes it.
+func (r *run) takeOverHooks(ctx context.Context) ([]nf.Change, error) {
+	var left []nf.Change
+	there := map[string]bool{}
+	for _, h := range r.plan.Hooks {
+		changes, err := r.cluster.Adopt(ctx, r.op.Instance, leftBy(h), []nf.Ref{refOf(h.Object)})
+		if err != nil {
+			return left, err
+		}
+		for _, c := range changes {
+			if c.UID != "" && !there[c.Key()] {
+				left, there[c.Key()] = append(left, c), true
+			}
+		}
+	}
+	return left, r.enlistHooks(ctx, func(inventory []nf.Item) []nf.Item {
+		return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return it.Hook && !there[it.Key()] })
+	})
 }
