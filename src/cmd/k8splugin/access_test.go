@@ -86,6 +86,8 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("DELETE", region, nil)
 	case "Register":
 		return do("POST", "/v1/cloud_regions", map[string]any{"cloud_region_id": c.Region, "kubeconfig": w.kubeconfig})
+	case "Enlist":
+		return do("POST", "/v1/connectivity-info", map[string]any{"cloud-region": c.Region, "cloud-owner": "acme", "kubeconfig": w.kubeconfig})
 	case "Package":
 		return do("GET", pkg, nil)
 	case "Content":
@@ -113,6 +115,8 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("PUT", instance+"/amendments/more", map[string]any{"csar_id": "pkg-" + c.Project})
 	case "Test":
 		return do("POST", instance+"/tests", nil)
+	case "Adopt": // a package that has no releases
+		return do("POST", "/v1/vnf_instances/adopt", map[string]any{"cloud_region_id": c.Region, "csar_id": "pkg-" + c.Project, "project": c.Project, "release": "none"})
 	case "Terminate":
 		return do("DELETE", instance, nil)
 	case "Operation":

@@ -87,15 +87,15 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 	if err != nil {
 		return err
 	}
-	api, err := native.New(native.Config{
-		Regions: guard, Packages: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
-		DayTwo: guard, Charts: charts{guard, source},
-		Conditions: guard, Audit: guard, Vault: guardedVault{guard, db}, Wait: cfg.SyncWait, Logger: see.log, Trace: see.traceparent,
-	})
+	multicloud, err := s.onapAPI(cfg, db, see, guard)
 	if err != nil {
 		return err
 	}
-	multicloud, err := s.onapAPI(cfg, db, see, guard)
+	api, err := native.New(native.Config{
+		Regions: guard, Packages: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
+		DayTwo: guard, Charts: charts{guard, source}, Letters: letters{guard, s.notifier, s.bundles.Ledger()},
+		Conditions: guard, Audit: guard, Vault: guardedVault{guard, db}, Wait: cfg.SyncWait, Logger: see.log, Trace: see.traceparent,
+	})
 	if err != nil {
 		return err
 	}

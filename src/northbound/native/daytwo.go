@@ -14,10 +14,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// DayTwo is what the API asks to have done with instances that are up. Both
-// return an operation that goes on without the caller; nf.Busy while another
-// operation runs.
+// DayTwo is what the API asks to have done with what is up. All of it returns an
+// operation that goes on without the caller; nf.Busy while another operation of
+// the instance runs.
 type DayTwo interface {
+	// Adopt accepts that a release which runs in a region becomes an instance;
+	// nf.NotFound when there is no such release, nf.Conflict when it cannot be
+	// taken over.
+	Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error)
 	// Configure accepts other amendments of an instance.
 	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
 	// Test accepts a run of the tests of an instance's package; nf.Conflict when

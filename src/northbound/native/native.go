@@ -1,6 +1,7 @@
 // Package native is the API of this product: /v1/cloud_regions, /v1/packages,
 // /v1/vnf_instances and /v1/operations, with the nested 2018 paths of the
-// founding API, and what administers the service.
+// founding API, the notifications that were given up, and what administers the
+// service.
 //
 // It owns the wire forms, and turns requests into calls of the interfaces that
 // it declares and their results into answers. It promises that what swagger.yaml
@@ -39,8 +40,9 @@ type Config struct {
 	Audit      Audit      // default: there is no audit log
 	Vault      Vault      // default: there are no keys and no backups
 
-	DayTwo DayTwo      // default: instances are neither amended nor tested
-	Charts ChartSource // default: charts are uploaded, and not fetched
+	DayTwo  DayTwo      // default: instances are neither amended nor tested, and no releases adopted
+	Charts  ChartSource // default: charts are uploaded, and not fetched
+	Letters Letters     // default: nobody is notified of anything
 
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: as its header says
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
@@ -93,6 +95,7 @@ func (a *API) Routes(r *mux.Router) {
 
 	on(http.MethodPost, "/vnf_instances", a.createInstance)
 	on(http.MethodGet, "/vnf_instances", a.listInstances)
+	on(http.MethodPost, "/vnf_instances/adopt", a.adoptInstance)
 	on(http.MethodGet, "/vnf_instances/{vnf_id}", a.getInstance)
 	on(http.MethodPatch, "/vnf_instances/{vnf_id}", a.updateInstance)
 	on(http.MethodDelete, "/vnf_instances/{vnf_id}", a.deleteInstance)
@@ -116,6 +119,10 @@ func (a *API) Routes(r *mux.Router) {
 	on(http.MethodPost, "/operations/{operation_id}/cancel", a.cancelOperation)
 	on(http.MethodPost, "/operations/{operation_id}/retry", a.retryOperation)
 	on(http.MethodPost, "/operations/{operation_id}/undo", a.undoOperation)
+
+	on(http.MethodGet, "/notifications/dead", a.listLetters)
+	on(http.MethodPost, "/notifications/dead/{letter_id}/resend", a.resendLetter)
+	on(http.MethodDelete, "/notifications/dead/{letter_id}", a.discardLetter)
 
 	on(http.MethodGet, "/audit", a.listAudit)
 	on(http.MethodGet, "/keys", a.getKeys)

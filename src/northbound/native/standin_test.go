@@ -40,6 +40,7 @@ type content struct {
 	keys      nf.KeyStatus
 	backup    string
 	chart     native.Chart
+	letter    native.Letter
 	more      []string         // ids of further regions, packages, instances and operations
 	fail      map[string]error // by name of the method
 }
@@ -58,6 +59,7 @@ var (
 
 	_ native.DayTwo      = (*standIn)(nil)
 	_ native.ChartSource = (*standIn)(nil)
+	_ native.Letters     = (*standIn)(nil)
 )
 
 func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds, 0, time.UTC) }
@@ -139,7 +141,11 @@ func (s *standIn) reset() {
 		keys:   nf.KeyStatus{Primary: "k2", Records: map[string]int{"k1": 3, "k2": 7}},
 		backup: "everything",
 		chart:  native.Chart{Archive: []byte("chart"), Source: "oci://registry.example.com/charts/web:1.4.2"},
-		fail:   map[string]error{},
+		letter: native.Letter{
+			ID: "5b1c-0000000007", Instance: "fox", Subscription: "so", Created: noon(1), Attempts: 20, Due: noon(5), Died: noon(6),
+			LastStatus: 500, LastError: "cannot post the letter: connection refused",
+		},
+		fail: map[string]error{},
 	}
 }
 

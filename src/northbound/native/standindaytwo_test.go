@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
@@ -35,6 +36,33 @@ func (s *standIn) Test(ctx context.Context, id string, req nf.TestRequest) (nf.O
 	}
 	s.ask(req)
 	return s.operation, s.fail["Test"]
+}
+
+func (s *standIn) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	s.ask(req)
+	return s.operation, s.fail["Adopt"]
+}
+
+func (s *standIn) DeadLetters(context.Context) ([]native.Letter, error) {
+	return several(s, s.letter, func(l *native.Letter, id string) { l.ID = id }), s.fail["DeadLetters"]
+}
+
+func (s *standIn) Resend(_ context.Context, id string) (native.Letter, error) {
+	l := s.letter
+	if id != l.ID {
+		return l, missing("dead letter", id)
+	}
+	s.ask("resend " + id)
+	l.Attempts, l.Due, l.Died = 0, noon(9), time.Time{}
+	return l, s.fail["Resend"]
+}
+
+func (s *standIn) Discard(_ context.Context, id string) error {
+	if id != s.letter.ID {
+		return missing("dead letter", id)
+	}
+	s.ask("discard " + id)
+	return s.fail["Discard"]
 }
 
 // fetch is what a chart was asked for with.

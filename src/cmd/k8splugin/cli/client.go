@@ -151,7 +151,7 @@ func (c *client) call(ctx context.Context, r request) (answer, error) {
 func (r request) repeatable() bool {
 	switch r.method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return true
+		return !strings.HasPrefix(r.path, letters().path+"/") // a letter dies once
 	case http.MethodDelete:
 		return strings.HasPrefix(r.path, at("vnf_instances")+"/")
 	}

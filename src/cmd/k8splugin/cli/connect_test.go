@@ -279,6 +279,7 @@ func TestRepeatable(t *testing.T) {
 		"Put":      {"putting twice is putting once", request{method: http.MethodPut, path: at("packages", "x")}, true},
 		"Delete":   {"the removal of an instance has a key", request{method: http.MethodDelete, path: at("vnf_instances", "x")}, true},
 		"DeleteIt": {"that of a region has none, and is not found the second time", request{method: http.MethodDelete, path: at("cloud_regions", "x")}, false},
+		"Resend":   {"a dead letter is not there to be sent a second time", request{method: http.MethodPost, path: at("notifications", "dead", "x", "resend")}, false},
 	}
 	for name, c := range cases {
 		if got := c.r.repeatable(); got != c.want {

@@ -56,6 +56,7 @@ func commands(s *session) []*cobra.Command {
 		packageCommand(s),
 		instanceCommand(s),
 		operationCommand(s),
+		notificationCommand(s),
 		auditCommand(s),
 		keysCommand(s),
 		exitCodesTopic(),

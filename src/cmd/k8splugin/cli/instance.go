@@ -16,7 +16,7 @@ import (
 
 func instanceCommand(s *session) *cobra.Command {
 	return s.noun("instance", "Bring up, change and remove VNF instances",
-		instanceCreate(s), instanceList(s), instanceShow(s), instanceTree(s),
+		instanceCreate(s), instanceAdopt(s), instanceList(s), instanceShow(s), instanceTree(s),
 		instanceUpdate(s), instanceDiff(s), instanceConfigure(s), instanceTest(s), instanceRevisions(s), instanceRollback(s), instanceDelete(s))
 }
 
