@@ -1,0 +1,3 @@
+{{- define "vault.fullname" -}}
+{{ .Release.Name }}-{{ .Chart.Name }}
+{{- end -}}
