@@ -7,13 +7,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Delete asks for the removal of those refs that exist and are the owner's,
-// dependents first in the foreground, and returns a change for each ref that it
+// with the dependents of those that have any first, and returns a change for each ref that it
 // reached, in the given order: nf.Deleted, nf.Unchanged when it did not exist
 // (or its kind is not served), or nf.Kept when it belongs to somebody else. It
 // does not wait: Watch tells when they are gone.
@@ -92,12 +93,29 @@ func (c *Cluster) remove(ctx context.Context, owner string, t target, had *metav
 	return nf.Change{}, nf.E(nf.Conflict, "delete", t.ref.String(), errors.New("it is made anew whenever it is deleted"))
 }
 
-// deleteExact deletes an object in the foreground if the preconditions hold.
+// leaves are the kinds whose objects, as good as ever, own nothing. In the
+// foreground each would have to wait for the garbage collector, which has
+// nothing to collect.
+var leaves = map[schema.GroupKind]bool{
+	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "ServiceAccount"}: true, {Kind: "PersistentVolumeClaim"}: true,
+	{Kind: "ResourceQuota"}: true, {Kind: "LimitRange"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}: true, {Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: true,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: true, {Group: "networking.k8s.io", Kind: "Ingress"}: true,
+	{Group: "policy", Kind: "PodDisruptionBudget"}: true, {Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: true,
+}
+
+// deleteExact deletes an object if the preconditions hold: after its dependents,
+// where it may have some.
 func (c *Cluster) deleteExact(ctx context.Context, t target, only metav1.Preconditions) error {
+	policy := metav1.DeletePropagationForeground
+	if leaves[t.kind.GroupKind()] {
+		policy = metav1.DeletePropagationBackground
+	}
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		Preconditions:     &only,
-		PropagationPolicy: new(metav1.DeletePropagationForeground),
+		PropagationPolicy: &policy,
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,9 @@ import (
 	"net/http"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -65,4 +68,31 @@ func TestDeleteOfReplacedObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "the object that took its place is somebody else's", map[string]nf.Action{"a": nf.Kept}, actions(changes))
+}
+
+// TestDeleteDoesNotWaitForNothing removes a kind that owns nothing at once, even
+// where somebody has made it an owner: only workloads and kinds that nobody knows
+// wait for what they own.
+func TestDeleteDoesNotWaitForNothing(t *testing.T) {
+	c, ns := sandbox(t)
+	const vnf = "vnf-1"
+	owner := configMap(t, vnf, ns, "owner", "1")
+	made := mustApply(t, c, vnf, owner)
+	below := unlabelled(configMap(t, "x", ns, "below", "1"))
+	below.SetFinalizers([]string{"example.org/hold"})
+	block := true
+	below.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: types.UID(made[0].UID), BlockOwnerDeletion: &block}})
+	foreignApply(t, c, "kubectl", below)
+	defer func() {
+		below.SetFinalizers(nil)
+		foreignApply(t, c, "kubectl", below)
+	}()
+	changes, err := c.Delete(t.Context(), vnf, refs(owner))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "it is deleted", map[string]nf.Action{"owner": nf.Deleted}, actions(changes))
+	if live := get(t, c, refOf(owner)); live != nil {
+		t.Errorf("it is there still: %v", live.Object["metadata"])
+	}
 }

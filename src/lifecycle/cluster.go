@@ -85,8 +85,8 @@ type Changer interface {
 	Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error)
 
 	// Delete asks for the removal of those refs that exist and are the
-	// owner's, dependents first in the foreground, and returns a change for
-	// each ref: nf.Deleted, nf.Unchanged when it did not exist, or nf.Kept
+	// owner's, after their dependents where they may have any, and returns a
+	// change for each ref: nf.Deleted, nf.Unchanged when it did not exist, or nf.Kept
 	// when it belongs to somebody else. It does not wait: Watch tells when
 	// they are gone.
 	Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error)
