@@ -143,7 +143,11 @@ func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string
 	group.SetLimit(b.workers)
 	for _, o := range set.objects {
 		group.Go(func() error {
-			path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?propagationPolicy=Foreground"
+			policy := "Foreground"
+			if o.kind == "ConfigMap" || o.kind == "Secret" { // as the service does: they own nothing
+				policy = "Background"
+			}
+			path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?propagationPolicy=" + policy
 			status, answer, err := b.api.do(within, http.MethodDelete, path, "", nil)
 			if err == nil && status >= http.StatusBadRequest {
 				err = fmt.Errorf("cannot delete %s: status %d: %s", o.name, status, answer)
