@@ -52,6 +52,12 @@ var floors = map[string]floor{
 	"bundle": {[]string{"nf", "store", "render"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
 	"notify": {[]string{"nf", "store"}, "who is told of what is decided without knowing how regions are watched"},
 
+	"site": {[]string{"nf", "store"}, "sites are looked after without knowing how hosts are reached or changed"},
+
+	"site/shell":   {[]string{"nf", "site"}, "hosts are talked to in one place"},
+	"site/ansible": {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
+	"site/script":  {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
+
 	"onapstore": {[]string{"nf"}, "what another program has stored is read without knowing what becomes of it"},
 
 	"chartsource": {[]string{"nf"}, "where an archive comes from is forgotten once it is here"},
@@ -71,8 +77,11 @@ var floors = map[string]floor{
 	"cluster/clustertest":       {[]string{"nf"}, "looks at a cluster with eyes of its own, not through what it tests"},
 	"northbound/northboundtest": {[]string{"nf", "northbound"}, "one suite for every API"},
 
+	"site/sitetest": {[]string{"nf"}, "a host is one, whoever talks to it"},
+
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf"}, "the command line is a client like any other: it knows the wire, not the service"},
+	"cmd/artifacts":     {nil, "what a site is built from is made without the service"},
 	"cmd/chaos":         {nil, "what is killed is killed, and looked at, from outside"},
 	"cmd/bench":         {nil, "what is measured is measured from outside"},
 	"cmd/sandbox":       {nil, "the sandbox serves the tests of everything, so it leans on nothing"},
@@ -112,7 +121,7 @@ var outside = map[string]struct {
 	"github.com/coreos/go-oidc/v3":             {[]string{"access"}, "who asks is proved in one place"},
 	"github.com/go-jose/go-jose/v4":            {[]string{"access"}, "who asks is proved in one place"},
 	"github.com/cedar-policy/cedar-go":         {[]string{"access"}, "what one may is decided in one place"},
-	"golang.org/x/crypto":                      {[]string{"access", "cmd"}, "passwords are compared where identities are proved"},
+	"golang.org/x/crypto":                      {[]string{"access", "cmd", "site/shell", "site/ansible", "site/script", "site/sitetest"}, "passwords are compared where identities are proved, and hosts prove theirs by SSH"},
 	"golang.org/x/time":                        {[]string{"northbound", "access"}, "who asks too often is held back where requests come in"},
 	"github.com/spf13/cobra":                   {[]string{"cmd"}, "the command line has one owner"},
 	"github.com/spf13/pflag":                   {[]string{"cmd"}, "the command line has one owner"},

@@ -21,6 +21,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
@@ -31,6 +32,7 @@ type service struct {
 	catalog  *catalog.Catalog
 	bundles  *bundle.Bundles
 	notifier *notify.Notifier
+	sites    *site.Sites
 	audit    *audit.Log
 	tls      *access.TLS // nil: it speaks without
 	handler  http.Handler
@@ -91,7 +93,12 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 	if err != nil {
 		return err
 	}
+	if s.sites, err = s.siteKeeper(cfg, db, see); err != nil {
+		return err
+	}
+	looked := guardedSites{guard: guard, engine: s.engine, regions: regions{s.catalog, s.pool}, keeper: s.sites}
 	api, err := native.New(native.Config{
+		Sites: looked, SiteOperations: looked,
 		Regions: guard, Packages: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
 		DayTwo: guard, Charts: charts{guard, source}, Letters: letters{guard, s.notifier, s.bundles.Ledger()},
 		Conditions: guard, Audit: guard, Vault: guardedVault{guard, db}, Wait: cfg.SyncWait, Logger: see.log, Trace: see.traceparent,

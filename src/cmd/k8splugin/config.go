@@ -63,6 +63,9 @@ type Config struct {
 
 	ChartSourcesPlain string `koanf:"chart-sources-plain"`
 
+	Kud          string `koanf:"kud"`
+	KudArtifacts string `koanf:"kud-artifacts"`
+
 	OTLPEndpoint string  `koanf:"otlp-endpoint"`
 	OTLPInsecure bool    `koanf:"otlp-insecure"`
 	OTLPSample   float64 `koanf:"otlp-sample"`
@@ -99,6 +102,8 @@ func apiFlags(flags *pflag.FlagSet) {
 	flags.String("onap-errors", "legacy", "how ONAP's API says that something does not exist: legacy, with the 500s that released clients read, or strict, with 404")
 	flags.String("callback-allow", "", "hosts, addresses and networks, with commas, that notifications may go to although they are loopback or link-local")
 	flags.String("chart-sources-plain", "", "those of the chart sources that are asked without TLS")
+	flags.String("kud", "", "folder of the Ansible collection that sites are built with; empty: sites are built by scripts alone")
+	flags.String("kud-artifacts", "", "folder or URL with what sites are built from, unless a site names a URL of its own")
 	flags.String("chart-sources", "", "hosts of registries and chart repositories, with commas, that charts may be fetched from; empty: none")
 }
 
@@ -211,7 +216,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 		"key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
 		"hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
 		"onap-errors": &c.ONAPErrors, "callback-allow": &c.CallbackAllow, "chart-sources": &c.ChartSources,
-		"chart-sources-plain": &c.ChartSourcesPlain,
+		"chart-sources-plain": &c.ChartSourcesPlain, "kud": &c.Kud, "kud-artifacts": &c.KudArtifacts,
 	} {
 		*into, _ = flags.GetString(name)
 	}
@@ -349,7 +354,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics),
 		slog.String("audit-file", c.AuditFile), slog.Duration("audit-retention", c.AuditRetention),
 		slog.String("onap-errors", c.ONAPErrors), slog.String("callback-allow", c.CallbackAllow), slog.String("chart-sources", c.ChartSources),
-		slog.String("chart-sources-plain", c.ChartSourcesPlain),
+		slog.String("chart-sources-plain", c.ChartSourcesPlain), slog.String("kud", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample", c.OTLPSample),
 	)
 }

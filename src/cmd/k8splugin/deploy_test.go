@@ -228,7 +228,7 @@ func TestChartIsSound(t *testing.T) {
 // the level "restricted" lets in.
 func TestChartInstalls(t *testing.T) {
 	t.Parallel()
-	for name, tc := range sites() {
+	for name, tc := range installations() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, err := renderChart(t, tc.values)

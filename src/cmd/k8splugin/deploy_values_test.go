@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// site is one way to install the chart.
-type site struct {
+// installation is one way to install the chart.
+type installation struct {
 	reason  string
 	values  string
 	objects []string
@@ -31,8 +31,8 @@ func objects(more ...string) []string {
 	return slices.Sorted(slices.Values(append(more, "ConfigMap/site-k8splugin", "NetworkPolicy/site-k8splugin", "ServiceAccount/site-k8splugin")))
 }
 
-func sites() map[string]site {
-	return map[string]site{
+func installations() map[string]installation {
+	return map[string]installation{
 		"Embedded": {
 			reason:  "with nothing decided but keys and access, there is one replica with its own store on a volume",
 			values:  sound,

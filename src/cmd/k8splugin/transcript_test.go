@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
+	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
 )
 
 // TestTranscripts replays the transcripts of every API against the whole service
@@ -19,15 +23,33 @@ func TestTranscripts(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			s := startBareService(t, func(c *Config) { c.CallbackAllow = "127.0.0.1" })
+			host := sitetest.New(t)
 			northboundtest.Player{
 				Client: northboundtest.Client(t, k8splugin.Swagger), Server: s.url,
 				Vars: map[string]string{
 					"KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
-					"NAMESPACE": clustertest.Namespace(t),
+					"NAMESPACE":    clustertest.Namespace(t),
+					"SITE_ADDRESS": host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
+					"SITE_HOST_KEY": host.Key(), "SITE_PASSWORD": sitetest.Password, "SITE_SCRIPT": siteScript(t, kubeconfig),
 				},
 			}.Play(t, file)
 		})
 	}
+}
+
+// siteScript is a script that says how the sandbox is reached, as a JSON text
+// without its quotes.
+func siteScript(t *testing.T, kubeconfig []byte) string {
+	t.Helper()
+	said, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := json.Marshal("#!/bin/sh\necho building with pods $(sed 's/.*\"pods\":\\([0-9]*\\).*/\\1/') >&2\necho " + base64.StdEncoding.EncodeToString(said) + " | base64 -d\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.Trim(script, `"`))
 }
 
 func transcripts(t *testing.T) []string {

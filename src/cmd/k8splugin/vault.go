@@ -31,7 +31,7 @@ type vault struct {
 
 // leases returns the records that a lease lives by: they are rewritten every few
 // seconds, and mean nothing in another store.
-func leases() []string { return []string{"replicas/", "notifiers/", "rounds/"} }
+func leases() []string { return []string{"replicas/", "notifiers/", "rounds/", "siteleases/"} }
 
 // migrations bring a store from one release's form to the next one's.
 func migrations(sealed *seal.Store) []schema.Migration {

@@ -44,6 +44,9 @@ type Config struct {
 	Charts  ChartSource // default: charts are uploaded, and not fetched
 	Letters Letters     // default: nobody is notified of anything
 
+	Sites          Sites          // default: this service looks after no sites
+	SiteOperations SiteOperations // likewise
+
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: as its header says
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
 	Heartbeat time.Duration              // between signs of life in a stream of events; default 15 s
@@ -123,6 +126,8 @@ func (a *API) Routes(r *mux.Router) {
 	on(http.MethodGet, "/notifications/dead", a.listLetters)
 	on(http.MethodPost, "/notifications/dead/{letter_id}/resend", a.resendLetter)
 	on(http.MethodDelete, "/notifications/dead/{letter_id}", a.discardLetter)
+
+	a.siteRoutes(on)
 
 	on(http.MethodGet, "/audit", a.listAudit)
 	on(http.MethodGet, "/keys", a.getKeys)

@@ -1,5 +1,5 @@
 // Package cli is the command line of the service: the region, package, instance,
-// operation, audit and keys commands, and the exit-codes help topic.
+// operation, site, audit and keys commands, and the exit-codes help topic.
 //
 // It speaks to a server through its HTTP API only, and prints what that
 // answers: for people as tables and trees, for programs as the server's own
@@ -57,6 +57,7 @@ func commands(s *session) []*cobra.Command {
 		instanceCommand(s),
 		operationCommand(s),
 		notificationCommand(s),
+		siteCommand(s),
 		auditCommand(s),
 		keysCommand(s),
 		exitCodesTopic(),

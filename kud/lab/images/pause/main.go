@@ -1,0 +1,34 @@
+// Command pause is the first process of every pod in the lab, as registry.k8s.io/pause is elsewhere: it waits, and
+// buries the processes that lost their parent.
+package main
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	for s := range signals {
+		if s != syscall.SIGCHLD {
+			return
+		}
+		bury()
+	}
+}
+
+// bury collects what has ended: one signal may stand for several of them.
+func bury() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if pid <= 0 || err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,37 @@
+# shellcheck shell=bash disable=SC2154 # lab sets what all parts share
+# The inventory that the collection reads: groups as in inventory/reference.
+
+inventory() {
+  local h
+  cat <<HEAD
+# Written by the lab; gone with it.
+all:
+  vars:
+    ansible_user: root
+    ansible_ssh_private_key_file: $state/id_ed25519
+    ansible_ssh_common_args: -o UserKnownHostsFile=$state/known_hosts -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes
+    ansible_python_interpreter: /usr/bin/python3
+    # What the lab has: artefacts that were built here, of the versions that Go's module proxy gives, and no registry.
+    kud_artifacts: $artifacts
+    kud_roles: [flannel, multus]
+    kubernetes_install: artifacts
+    flannel_run: unit
+    flannel_version: $(pinned flannel github.com/flannel-io/flannel)
+    multus_whereabouts_version: $(pinned whereabouts github.com/k8snetworkplumbingwg/whereabouts)
+    # The hosts' clock is this machine's, and no time server can be reached.
+    host_time: none
+  hosts:
+HEAD
+  while read -r h; do printf '    %s:\n      ansible_host: %s\n' "$h" "$(address "$h")"; done <"$state/hosts"
+  printf '  children:\n    kube_control_plane:\n      hosts:\n'
+  head -n "$controls" "$state/hosts" | sed 's/.*/        &:/'
+  printf '    kube_node:\n      hosts:\n'
+  if (($(wc -l <"$state/hosts") > controls)); then
+    tail -n "+$((controls + 1))" "$state/hosts" | sed 's/.*/        &:/'
+  else
+    sed 's/.*/        &:/' "$state/hosts" # a host alone is both
+  fi
+}
+
+# pinned is the version of a Go module that the artefacts are built from.
+pinned() { sed -nE "s#^(require)?[[:space:]]*$2 (v[^ ]+).*#\2#p" "$here/modules/$1/go.mod" | head -n 1; }

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// image is one that the lab's hosts get, under the names that a site without
+// restrictions would pull it by.
+type image struct {
+	archive string
+	names   []string
+	entry   []string
+	files   []imageFile
+}
+
+// imageFile is a file of an image: what a program of the artefacts or the lab's
+// own contains, or a link.
+type imageFile struct{ name, source, link string }
+
+// images writes the archives of the images.
+func (f folder) images(ctx context.Context) error {
+	own := filepath.Join(f.dir, ".built", "images")
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of the images' programs: %w", err)
+	}
+	for _, p := range []program{{pkg: "./kud/lab/images/pause"}, {pkg: "./kud/lab/images/standin"}} {
+		if err := f.program(ctx, build{module: "."}, p, filepath.Join(own, p.file())); err != nil {
+			return err
+		}
+	}
+	all, err := f.imageTable(own)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(f.dir, "images"), 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of the images: %w", err)
+	}
+	for _, i := range all {
+		content, err := i.pack()
+		if err != nil {
+			return fmt.Errorf("cannot pack the image %s: %w", i.archive, err)
+		}
+		name := filepath.Join(f.dir, "images", i.archive+".tar")
+		if there, err := os.ReadFile(name); err == nil && bytes.Equal(there, content) {
+			continue
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			return fmt.Errorf("cannot write the image %s: %w", i.archive, err)
+		}
+	}
+	return nil
+}
+
+// imageTable names the images. Programs that are not built make none.
+func (f folder) imageTable(own string) ([]image, error) {
+	versions, err := os.ReadFile(filepath.Join(f.root, "kud", "versions.yml"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the versions of a site: %w", err)
+	}
+	edgex, err := f.edgexImages()
+	if err != nil {
+		return nil, err
+	}
+	standin := []imageFile{{name: "standin", source: filepath.Join(own, "standin")},
+		{name: "bin/sh", link: "/standin"}, {name: "bin/redis-cli", link: "/standin"}, {name: "bin/standin", link: "/standin"}}
+	table := []image{
+		{"pause", []string{"registry.k8s.io/pause:" + named(versions, "pause")}, []string{"/pause"}, []imageFile{{name: "pause", source: filepath.Join(own, "pause")}}},
+		{"standin", append(edgex, "localhost/standin:1"), []string{"/standin"}, standin},
+	}
+	for _, b := range builds() {
+		version, err := f.version(b)
+		if err != nil {
+			continue // the table of builds tells why, where it matters
+		}
+		dir := filepath.Join(f.dir, b.component, version)
+		switch b.component {
+		case "coredns":
+			table = append(table, image{"coredns", []string{"registry.k8s.io/coredns/coredns:" + version}, []string{"/coredns"},
+				[]imageFile{{name: "coredns", source: filepath.Join(dir, "coredns")}}})
+		case "nfd":
+			table = append(table, image{"nfd", []string{"registry.k8s.io/nfd/node-feature-discovery:" + version}, nil,
+				[]imageFile{{name: "usr/bin/nfd-master", source: filepath.Join(dir, "nfd-master")}, {name: "usr/bin/nfd-worker", source: filepath.Join(dir, "nfd-worker")}}})
+		}
+	}
+	return slices.DeleteFunc(table, func(i image) bool {
+		return slices.ContainsFunc(i.files, func(file imageFile) bool {
+			_, err := os.Stat(file.source)
+			return file.link == "" && err != nil
+		})
+	}), nil
+}
+
+// named finds a value of kud/versions.yml.
+func named(versions []byte, name string) string {
+	m := regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(name) + `:\s*"?([^"\s]+)`).FindSubmatch(versions)
+	if m == nil {
+		return "none"
+	}
+	return string(m[1])
+}
+
+// edgexImages returns the names that the EdgeX sample gives its images.
+func (f folder) edgexImages() ([]string, error) {
+	const sample = "deployments/samples/edgex"
+	variables, err := os.ReadFile(filepath.Join(f.root, sample, "metadata.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the sample: %w", err)
+	}
+	manifests, err := filepath.Glob(filepath.Join(f.root, sample, "deployments", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, name := range manifests {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the sample: %w", err)
+		}
+		names = append(names, imageNames(content, variables)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// imageNames finds the images of a manifest, its variables at their defaults.
+func imageNames(manifest, variables []byte) []string {
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^\s+image:\s*(\S+)`).FindAllSubmatch(manifest, -1) {
+		names = append(names, os.Expand(string(m[1]), func(variable string) string {
+			v := regexp.MustCompile(`(?m)^  ` + regexp.QuoteMeta(variable) + `:\n(?:    .*\n)*?    default: (\S+)`).FindSubmatch(variables)
+			if v == nil {
+				return ""
+			}
+			return string(v[1])
+		}))
+	}
+	return names
+}
+
+// pack makes the OCI archive of an image: one layer, and an index with as many
+// names as it has. The same content makes the same bytes.
+func (i image) pack() ([]byte, error) {
+	layer, err := i.layer()
+	if err != nil {
+		return nil, err
+	}
+	type object = map[string]any
+	config, err := json.Marshal(object{
+		"architecture": runtime.GOARCH, "os": "linux",
+		"config": object{"Entrypoint": i.entry, "Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}},
+		"rootfs": object{"type": "layers", "diff_ids": []string{digest(layer)}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := json.Marshal(object{
+		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+		"config": object{"mediaType": "application/vnd.oci.image.config.v1+json", "digest": digest(config), "size": len(config)},
+		"layers": []object{{"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": digest(layer), "size": len(layer)}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var entries []object
+	for _, name := range i.names {
+		entries = append(entries, object{
+			"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest(manifest), "size": len(manifest),
+			"platform":    object{"architecture": runtime.GOARCH, "os": "linux"},
+			"annotations": object{"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name},
+		})
+	}
+	index, err := json.Marshal(object{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": entries})
+	if err != nil {
+		return nil, err
+	}
+	var whole archive
+	whole.add("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644)
+	whole.add("index.json", index, 0o644)
+	for _, blob := range [][]byte{layer, config, manifest} {
+		whole.add("blobs/sha256/"+digest(blob)[len("sha256:"):], blob, 0o644)
+	}
+	return whole.close()
+}
+
+func (i image) layer() ([]byte, error) {
+	var (
+		a    archive
+		made []string
+	)
+	for _, file := range i.files {
+		for dir := path.Dir(path.Clean(file.name)); dir != "." && !slices.Contains(made, dir); dir = path.Dir(dir) {
+			made = append(made, dir)
+		}
+	}
+	slices.Sort(made)
+	for _, dir := range made {
+		a.header(tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o755})
+	}
+	for _, file := range i.files {
+		if file.link != "" {
+			a.header(tar.Header{Name: file.name, Typeflag: tar.TypeSymlink, Linkname: file.link, Mode: 0o777})
+			continue
+		}
+		content, err := os.ReadFile(file.source)
+		if err != nil {
+			return nil, err
+		}
+		a.add(file.name, content, 0o755)
+	}
+	return a.close()
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// archive is a tar in memory; its first error waits for close.
+type archive struct {
+	buffer bytes.Buffer
+	writer *tar.Writer
+	err    error
+}
+
+func (a *archive) header(h tar.Header) {
+	if a.writer == nil {
+		a.writer = tar.NewWriter(&a.buffer)
+	}
+	h.ModTime = time.Unix(0, 0)
+	if a.err == nil {
+		a.err = a.writer.WriteHeader(&h)
+	}
+}
+
+func (a *archive) add(name string, content []byte, mode int64) {
+	a.header(tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: mode, Size: int64(len(content))})
+	if a.err == nil {
+		_, a.err = a.writer.Write(content)
+	}
+}
+
+func (a *archive) close() ([]byte, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if err := a.writer.Close(); err != nil {
+		return nil, err
+	}
+	return a.buffer.Bytes(), nil
+}

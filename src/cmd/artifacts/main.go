@@ -1,0 +1,123 @@
+// Command artifacts fills the folder that a site is built from when there is no
+// network, or none that is trusted: the programs, built from the Go modules that
+// kud/lab/modules and deployments/sandbox pin, the images that the lab needs,
+// and the manifest, with the SHA-256 of every file, that the collection in kud
+// holds each of them against.
+//
+// It knows Go's module proxy and nothing else: real sites take the publishers'
+// own files (`kud bundle`). What is there and was made from the same pins is
+// kept. It runs nothing of what it builds.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const usage = `Usage: artifacts [--only component,...] [--previous] [DIR]
+
+Builds what a site is made of into DIR (the user's cache, k8splugin/lab/artifacts, when it is not given) and prints DIR.
+--previous builds Kubernetes' previous minor version too, for tests of upgrades.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "artifacts:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flags := flag.NewFlagSet("artifacts", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage) }
+	only := flags.String("only", "", "components to build, by comma")
+	previous := flags.Bool("previous", false, "build the previous Kubernetes too")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	f, err := newFolder(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	f.progress = stderr
+	begin := time.Now()
+	for _, b := range builds() {
+		if b.optional && !*previous || !chosen(b.component, *only) {
+			continue
+		}
+		if err := f.build(ctx, b); err != nil {
+			return err
+		}
+	}
+	if err := f.images(ctx); err != nil {
+		return err
+	}
+	n, err := f.writeManifest()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "%d files, %.0f s\n", n, time.Since(begin).Seconds())
+	fmt.Fprintln(stdout, f.dir)
+	return nil
+}
+
+func chosen(component, only string) bool {
+	return only == "" || strings.Contains(","+only+",", ","+component+",")
+}
+
+// folder is what is filled.
+type folder struct {
+	root     string // of the checkout
+	dir      string
+	progress io.Writer
+}
+
+func newFolder(dir string) (folder, error) {
+	root, err := checkout()
+	if err != nil {
+		return folder{}, err
+	}
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return folder{}, fmt.Errorf("cannot tell the user's cache folder: %w", err)
+		}
+		dir = filepath.Join(cache, "k8splugin", "lab", "artifacts")
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return folder{}, fmt.Errorf("cannot tell where %s is: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return folder{}, fmt.Errorf("cannot make the folder: %w", err)
+	}
+	return folder{root: root, dir: dir}, nil
+}
+
+// checkout finds the root of the checkout that the working directory is in.
+func checkout() (string, error) {
+	wd, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("cannot tell the working directory: %w", err)
+	}
+	for dir := wd; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "kud", "lab", "modules")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not in a checkout of k8splugin", wd)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/site/ansible"
+	"github.com/multicloud-k8s/k8splugin/src/site/script"
+	"github.com/multicloud-k8s/k8splugin/src/site/shell"
+)
+
+// siteKeeper makes what looks after sites. Without a collection of playbooks it
+// has the script driver alone.
+func (s *service) siteKeeper(cfg Config, db *vault, see sight) (*site.Sites, error) {
+	runners := map[nf.SiteDriver]site.Runner{nf.SiteByScript: script.Runner{}}
+	if cfg.Kud != "" {
+		operators := map[string]any{}
+		if cfg.KudArtifacts != "" {
+			operators["kud_artifacts"] = cfg.KudArtifacts
+		}
+		runner, err := ansible.New(ansible.Config{Kud: cfg.Kud, Vars: operators, Logger: see.log})
+		if err != nil {
+			return nil, err
+		}
+		runners[nf.SiteByAnsible] = runner
+	}
+	return site.New(site.Config{
+		KV: db, Regions: regions{s.catalog, s.pool}, Terminate: terminated(s.engine), Reach: shell.Reach, Runners: runners,
+		Usable: shell.Usable, NewID: newID, Logger: see.log, Retention: cfg.Retention, Lease: cfg.Lease, Sole: db.db.sole,
+	})
+}
+
+// terminated takes an instance down and waits until it is gone.
+func terminated(engine *lifecycle.Engine) site.Terminate {
+	return func(ctx context.Context, id string) error {
+		op, err := engine.Terminate(ctx, id, nf.TerminateRequest{})
+		if nf.KindOf(err) == nf.NotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for latest, err := range engine.Follow(ctx, op.ID) {
+			if err != nil {
+				return err
+			}
+			op = latest
+		}
+		switch {
+		case op.State == nf.Succeeded:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case op.Failure != nil:
+			return nf.E(op.Failure.Kind, "terminate", "VNF instance "+id, errors.New(op.Failure.Message))
+		}
+		return nf.E(nf.Failed, "terminate", "VNF instance "+id, fmt.Errorf("operation %s is %s", op.ID, op.State))
+	}
+}
+
+// guardedSites are the sites as the identity in the context may see and change
+// them. A site is its region's: to change it takes region:write there.
+type guardedSites struct {
+	guard   *access.Guard
+	engine  *lifecycle.Engine
+	regions regions
+	keeper  *site.Sites
+}
+
+var (
+	_ native.Sites          = guardedSites{}
+	_ native.SiteOperations = guardedSites{}
+)
+
+// siteScope is where a site is: like a region, it belongs to no project, whatever
+// project it is for.
+func siteScope(region string) nf.Scope { return nf.Scope{Region: region} }
+
+func absentSite(id string) error { return nf.E(nf.NotFound, "get", "site "+strconv.Quote(id), nil) }
+
+// seen returns hidden when the identity may not read what is in the scope.
+func (s guardedSites) seen(ctx context.Context, scope nf.Scope, hidden error) error {
+	err := s.guard.May(ctx, nf.ReadRegion, scope)
+	if nf.KindOf(err) == nf.Forbidden {
+		nf.TrailOf(ctx).Hide()
+		return hidden
+	}
+	return err
+}
+
+// writable returns a site that may be changed.
+func (s guardedSites) writable(ctx context.Context, id string) (nf.Site, error) {
+	in, err := s.Site(ctx, id)
+	if err != nil {
+		return in, err
+	}
+	return in, s.guard.May(ctx, nf.WriteRegion, siteScope(in.Region), id)
+}
+
+// CreateSite implements native.Sites. It takes region:write.
+func (s guardedSites) CreateSite(ctx context.Context, req nf.SiteRequest) (nf.SiteOperation, error) {
+	if err := s.guard.May(ctx, nf.WriteRegion, siteScope(req.Site.Region), req.Site.ID); err != nil {
+		return nf.SiteOperation{}, err
+	}
+	op, err := s.keeper.Create(ctx, req)
+	return begun(ctx, op, err)
+}
+
+// ChangeSite implements native.Sites. It takes region:write.
+func (s guardedSites) ChangeSite(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.SiteOperation, error) {
+	if _, err := s.writable(ctx, id); err != nil {
+		return nf.SiteOperation{}, err
+	}
+	op, err := s.keeper.Change(ctx, id, req)
+	return begun(ctx, op, err)
+}
+
+// RemoveSite implements native.Sites. It takes region:write, and to take the VNF
+// instances along instance:terminate for each.
+func (s guardedSites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.SiteOperation, error) {
+	in, err := s.writable(ctx, id)
+	if err != nil {
+		return nf.SiteOperation{}, err
+	}
+	if in.Registered && in.Busy == "" {
+		if req.Instances, err = s.users(ctx, in, cascade); err != nil {
+			return nf.SiteOperation{}, err
+		}
+	}
+	op, err := s.keeper.Remove(ctx, id, req)
+	return begun(ctx, op, err)
+}
+
+// users returns the instances that go with a site. Without cascade there may be
+// none: the refusal names those that may be seen.
+func (s guardedSites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, error) {
+	region, err := s.regions.Region(ctx, in.Region)
+	if nf.KindOf(err) == nf.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(region.Users) == 0 {
+		return nil, nil
+	}
+	shown, err := s.guard.Region(ctx, in.Region)
+	if err != nil {
+		return nil, err
+	}
+	if hidden := len(region.Users) - len(shown.Users); !cascade || hidden > 0 {
+		var v nf.Violations
+		for _, user := range shown.Users {
+			v = append(v, nf.Violation{Message: "its region is used by VNF instance " + user})
+		}
+		if hidden > 0 {
+			v = append(v, nf.Violation{Message: fmt.Sprintf("its region is used by %d VNF instances that you may not see", hidden)})
+		}
+		return nil, nf.E(nf.Conflict, "remove", "site "+in.ID, v)
+	}
+	for _, user := range region.Users {
+		instance, err := s.engine.Instance(ctx, user)
+		if nf.KindOf(err) == nf.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.guard.May(ctx, nf.RemoveInstance, nf.Scope{Project: nf.ProjectOf(instance.Project), Region: instance.Region}, in.ID, user); err != nil {
+			return nil, err
+		}
+	}
+	nf.TrailOf(ctx).Ask(nf.WriteRegion, siteScope(in.Region), in.ID)
+	return slices.Clone(region.Users), nil
+}
+
+// Site implements native.Sites. It takes region:read.
+func (s guardedSites) Site(ctx context.Context, id string) (nf.Site, error) {
+	in, err := s.keeper.Site(ctx, id)
+	if nf.KindOf(err) == nf.NotFound {
+		// Who may read nothing at all is told that, and not what there is.
+		return nf.Site{}, errors.Join(s.seen(ctx, nf.Scope{}, nil), absentSite(id))
+	}
+	if err != nil {
+		return nf.Site{}, err
+	}
+	if err := s.seen(ctx, siteScope(in.Region), absentSite(id)); err != nil {
+		return nf.Site{}, err
+	}
+	return in, nil
+}
+
+// Sites implements native.Sites.
+func (s guardedSites) Sites(ctx context.Context) ([]nf.Site, error) {
+	all, err := s.keeper.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return visible(ctx, s, all, func(in nf.Site) nf.Scope { return siteScope(in.Region) })
+}
+
+// SiteOperation implements native.SiteOperations. It takes region:read.
+func (s guardedSites) SiteOperation(ctx context.Context, of, id string) (nf.SiteOperation, error) {
+	absent := nf.E(nf.NotFound, "get", "operation "+strconv.Quote(id), nil)
+	op, err := s.keeper.Operation(ctx, of, id)
+	if nf.KindOf(err) == nf.NotFound {
+		return op, absent
+	}
+	if err != nil {
+		return op, err
+	}
+	if err := s.seen(ctx, siteScope(op.Region), absent); err != nil {
+		return nf.SiteOperation{}, err
+	}
+	return op, nil
+}
+
+// SiteOperations implements native.SiteOperations.
+func (s guardedSites) SiteOperations(ctx context.Context, of string) ([]nf.SiteOperation, error) {
+	all, err := s.keeper.Operations(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	return visible(ctx, s, all, func(op nf.SiteOperation) nf.Scope { return siteScope(op.Region) })
+}
+
+// FollowSite implements native.SiteOperations. It takes region:read.
+func (s guardedSites) FollowSite(ctx context.Context, of, id string, after int) iter.Seq2[nf.SiteUpdate, error] {
+	return func(yield func(nf.SiteUpdate, error) bool) {
+		if _, err := s.SiteOperation(ctx, of, id); err != nil {
+			yield(nf.SiteUpdate{}, err)
+			return
+		}
+		s.keeper.Follow(ctx, of, id, after)(yield)
+	}
+}
+
+// CancelSite implements native.SiteOperations. It takes region:write.
+func (s guardedSites) CancelSite(ctx context.Context, of, id string) (nf.SiteOperation, error) {
+	op, err := s.SiteOperation(ctx, of, id)
+	if err != nil {
+		return op, err
+	}
+	if err := s.guard.May(ctx, nf.WriteRegion, siteScope(op.Region), of); err != nil {
+		return nf.SiteOperation{}, err
+	}
+	return s.keeper.Cancel(ctx, of, id)
+}
+
+// begun notes the operation that a request began.
+func begun(ctx context.Context, op nf.SiteOperation, err error) (nf.SiteOperation, error) {
+	if err == nil {
+		nf.TrailOf(ctx).Begin(op.ID)
+	}
+	return op, err
+}
+
+// visible returns the items that the identity may read.
+func visible[T any](ctx context.Context, s guardedSites, all []T, scope func(T) nf.Scope) ([]T, error) {
+	out := make([]T, 0, len(all))
+	for _, item := range all {
+		switch err := s.guard.May(ctx, nf.ReadRegion, scope(item)); nf.KindOf(err) {
+		case nf.Forbidden:
+			continue
+		default:
+			if err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}

@@ -1,0 +1,362 @@
+package native_test
+
+import (
+	"bufio"
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+)
+
+// siteStandIn stands in for who looks after sites: it has one, fails where it is
+// told to, and remembers what it was asked for.
+type siteStandIn struct {
+	siteContent
+
+	mu    sync.Mutex
+	asked any
+}
+
+type siteContent struct {
+	site    nf.Site
+	op      nf.SiteOperation
+	updates []nf.SiteUpdate // what following yields; without a final one it waits for its context
+	fail    error
+}
+
+// siteChanged is what a change was asked for.
+type siteChanged struct {
+	site     nf.Site
+	material nf.SiteMaterial
+	add      []nf.SiteHost
+	remove   []string
+	timeout  time.Duration
+}
+
+// siteRemoved is what a removal was asked for.
+type siteRemoved struct {
+	req     nf.SiteRemoveRequest
+	cascade bool
+}
+
+func newSiteStandIn() *siteStandIn {
+	s := &siteStandIn{}
+	s.reset()
+	return s
+}
+
+// reset makes the stand-in as good as new. Nothing may be using it.
+func (s *siteStandIn) reset() {
+	s.ask(nil)
+	s.siteContent = siteContent{
+		site: nf.Site{
+			ID: "edge", Project: "blue", Region: "east", Driver: nf.SiteByAnsible, State: nf.SiteReady, Registered: true, Last: "op-1",
+			Hosts: []nf.SiteHost{{Name: "n1", Address: "10.0.0.1", Port: 22, User: "debian", Key: "ssh-ed25519 AAAA", Role: nf.ControlPlane, State: nf.HostPresent}},
+			Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0, "colour": "red"}, Secrets: []string{"token"}, Material: "u1/op-1",
+			Proxy: nf.SiteProxy{HTTP: "http://ann:s3cret@proxy:3128", None: "10.0.0.0/8"}, Created: noon(0), Updated: noon(1),
+		},
+		op: nf.SiteOperation{
+			ID: "op-1", Site: "edge", Region: "east", Project: "blue", Verb: nf.SiteBuild, State: nf.Running, Attempts: 1, Claim: "s3cret-claim",
+			Steps: []nf.Step{{Name: "check hosts", Started: noon(1)}}, Accepted: noon(0), Started: noon(1), Deadline: noon(59),
+		},
+	}
+	s.ends(nf.Succeeded, nil)
+}
+
+// ends has the operation end.
+func (s *siteStandIn) ends(state nf.OperationState, f *nf.Failure) {
+	done := s.op
+	done.State, done.Failure, done.Finished = state, f, noon(3)
+	begun := s.op
+	s.updates = []nf.SiteUpdate{{Operation: &begun}, {Event: nf.SiteEvent{Number: 1, Time: noon(2), Kind: nf.EventChanged, Step: "build cluster", Task: "init", Host: "n1"}}, {Operation: &done}}
+}
+
+func (s *siteStandIn) ask(what any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = what
+}
+
+func (s *siteStandIn) CreateSite(_ context.Context, req nf.SiteRequest) (nf.SiteOperation, error) {
+	req.Key = nf.RequestKey{Key: req.Key.Key}
+	s.ask(req)
+	if s.fail != nil {
+		return s.op, s.fail
+	}
+	return s.op, req.Validate()
+}
+
+func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChangeRequest) (nf.SiteOperation, error) {
+	if id != s.site.ID {
+		return s.op, missing("site", id)
+	}
+	changed := siteChanged{site: s.site, material: nf.SiteMaterial{
+		Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
+	}, add: req.Add, remove: req.Remove, timeout: req.Timeout}
+	for range 2 { // as an engine does that was overtaken
+		changed.site = s.site
+		if err := req.Edit(&changed.site); err != nil {
+			return s.op, err
+		}
+	}
+	if req.Material != nil {
+		if err := req.Material(&changed.material); err != nil {
+			return s.op, err
+		}
+	}
+	s.ask(changed)
+	return s.op, s.fail
+}
+
+func (s *siteStandIn) RemoveSite(_ context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.SiteOperation, error) {
+	if id != s.site.ID {
+		return s.op, missing("site", id)
+	}
+	s.ask(siteRemoved{req, cascade})
+	return s.op, s.fail
+}
+
+func (s *siteStandIn) Site(_ context.Context, id string) (nf.Site, error) {
+	if id != s.site.ID {
+		return nf.Site{}, missing("site", id)
+	}
+	return s.site, nil
+}
+
+func (s *siteStandIn) Sites(context.Context) ([]nf.Site, error) { return []nf.Site{s.site}, s.fail }
+
+func (s *siteStandIn) SiteOperation(_ context.Context, site, id string) (nf.SiteOperation, error) {
+	if site != s.op.Site || id != s.op.ID {
+		return nf.SiteOperation{}, missing("operation", id)
+	}
+	return s.op, nil
+}
+
+func (s *siteStandIn) SiteOperations(context.Context, string) ([]nf.SiteOperation, error) {
+	return []nf.SiteOperation{s.op}, nil
+}
+
+func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.SiteUpdate, error] {
+	return func(yield func(nf.SiteUpdate, error) bool) {
+		if _, err := s.SiteOperation(ctx, site, id); err != nil {
+			yield(nf.SiteUpdate{}, err)
+			return
+		}
+		for _, u := range s.updates {
+			if u.Operation == nil && u.Event.Number <= after {
+				continue
+			}
+			if !yield(u, nil) || u.Operation != nil && u.Operation.State.Final() {
+				return
+			}
+		}
+		<-ctx.Done()
+	}
+}
+
+func (s *siteStandIn) CancelSite(ctx context.Context, site, id string) (nf.SiteOperation, error) {
+	op, err := s.SiteOperation(ctx, site, id)
+	op.Cancel = true
+	return op, err
+}
+
+const (
+	siteBody = `{"site_id": "edge", "cloud_region_id": "east", "project": "blue", "driver": "ansible",
+		"hosts": [{"name": "n1", "address": "10.0.0.1", "port": 22, "user": "debian", "host_key": "ssh-ed25519 AAAA", "role": "control_plane", "state": "present"}],
+		"roles": ["multus"], "parameters": {"size": 3, "colour": "red"}, "secrets": ["token"], "proxy": {"http": "http://ann:%2A%2A%2A%2A%2A%2A%2A%2A@proxy:3128", "no_proxy": "10.0.0.0/8"},
+		"state": "ready", "registered": true, "operation_id": "op-1", "links": {"...": ""}, "created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:01Z"}`
+	newSite = `{"site_id": "edge", "cloud_region_id": "east", "user": "debian", "hosts": [{"name": "n1", "address": "10.0.0.1", "role": "control_plane", "host_key": "ssh-ed25519 AAAA"}],
+		"credential": {"password": "s3cret"}, "roles": ["multus"], "parameters": {"size": 3}, "secrets": {"token": "s3cret"}, "timeout": "1h"}`
+	siteOp = `{"operation_id": "op-1", "site_id": "edge", "cloud_region_id": "east", "project": "blue", "verb": "build", "state": "running", "...": ""}`
+)
+
+func TestSites(t *testing.T) {
+	t.Parallel()
+	wanted := nf.SiteRequest{
+		Site: nf.Site{
+			ID: "edge", Region: "east", Driver: nf.SiteByAnsible, Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0},
+			Hosts: []nf.SiteHost{{Name: "n1", Address: "10.0.0.1", Port: 22, User: "debian", Key: "ssh-ed25519 AAAA", Role: nf.ControlPlane}},
+		},
+		Material: nf.SiteMaterial{Password: nf.Secret("s3cret"), Secrets: map[string]nf.Secret{"token": nf.Secret("s3cret")}},
+		Timeout:  time.Hour,
+	}
+	edited := func(f func(*siteChanged)) siteChanged {
+		c := siteChanged{site: newSiteStandIn().site, material: nf.SiteMaterial{
+			Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
+		}, add: []nf.SiteHost{}}
+		f(&c)
+		return c
+	}
+	cases := map[string]struct {
+		exchange
+
+		arrange func(*siteStandIn)
+		asked   any
+	}{
+		"Create": {
+			exchange: exchange{reason: "the region is registered", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 201, want: siteBody, headers: []string{"Location: /v1/sites/edge"}},
+			asked:    wanted,
+		},
+		"CreateAsync": {exchange: exchange{
+			reason: "who does not wait gets the operation", request: "POST /v1/sites", header: []string{asJSON, "Prefer: respond-async"}, body: newSite, status: 202, want: siteBody,
+			headers: []string{"Location: /v1/sites/edge/operations/op-1", "Preference-Applied: respond-async"},
+		}},
+		"CreateFailed": {
+			arrange: func(s *siteStandIn) {
+				s.ends(nf.OperationFailed, &nf.Failure{Kind: nf.Unreachable, Reason: "unauthorized", Step: "check hosts", Message: "host n1 does not let us in"})
+			},
+			exchange: exchange{
+				reason: "what went wrong is told, and where to look", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 502,
+				want: problem("unreachable", `"reason": "unauthorized"`, `"operation": "op-1"`, `"operation_url": "/v1/sites/edge/operations/op-1"`, `"detail": "cannot build site edge: host n1 does not let us in"`),
+			},
+		},
+		"CreateCancelled": {
+			arrange: func(s *siteStandIn) {
+				s.ends(nf.OperationCancelled, &nf.Failure{Kind: nf.Cancelled, Message: "somebody has cancelled it"})
+			},
+			exchange: exchange{reason: "so is that somebody stopped it", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("cancelled")},
+		},
+		"CreateInvalid": {exchange: exchange{
+			reason: "what is wrong is named", request: "POST /v1/sites", header: []string{asJSON}, status: 400,
+			body: `{"site_id": "edge", "hosts": [{"name": "N1", "address": "-x", "role": "worker"}], "credential": {}}`, want: problem("invalid", `"errors": "<<>>"`),
+		}},
+		"CreateUnknown": {exchange: exchange{reason: "a field that is none is refused", request: "POST /v1/sites", header: []string{asJSON}, body: `{"site_id": "edge", "hosts": [], "password": "s3cret"}`, status: 400, want: problem("invalid")}},
+		"CreateTaken": {
+			arrange: func(s *siteStandIn) {
+				s.fail = nf.E(nf.Exists, "build", "site edge", nf.Violations{{Field: "site_id", Message: "is taken"}})
+			},
+			exchange: exchange{reason: "an id is one site's", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("exists")},
+		},
+		"List":     {exchange: exchange{reason: "all there are", request: "GET /v1/sites?state=ready&project=blue", status: 200, want: `{"sites": [` + siteBody + `]}`}},
+		"ListNone": {exchange: exchange{reason: "the filters select", request: "GET /v1/sites?state=failed", status: 200, want: `{"sites": []}`}},
+		"Get":      {exchange: exchange{reason: "without what is secret", request: "GET /v1/sites/edge", status: 200, want: siteBody}},
+		"GetNone":  {exchange: exchange{reason: "there is no other", request: "GET /v1/sites/core", status: 404, want: problem("not-found")}},
+		"Change": {
+			exchange: exchange{
+				reason: "what is given is merged", request: "PATCH /v1/sites/edge", header: []string{asPatch}, status: 200, want: siteBody,
+				body: `{"roles": ["ovn"], "parameters": {"colour": null, "shape": "round"}, "proxy": null, "user": "debian", "add_hosts": [{"name": "n3", "address": "10.0.0.3", "role": "worker"}], "remove_hosts": ["n2"], "timeout": 60}`,
+			},
+			asked: edited(func(c *siteChanged) {
+				c.site.Roles, c.site.Parameters, c.site.Proxy = []string{"ovn"}, map[string]any{"size": 3.0, "shape": "round"}, nf.SiteProxy{}
+				c.add = []nf.SiteHost{{Name: "n3", Address: "10.0.0.3", Port: 22, User: "debian", Role: nf.Worker}}
+				c.remove, c.timeout = []string{"n2"}, time.Minute
+			}),
+		},
+		"ChangeSecrets": {
+			exchange: exchange{
+				reason: "a credential is replaced, a secret by its name", request: "PATCH /v1/sites/edge", header: []string{asPatch}, status: 200, want: siteBody,
+				body: `{"credential": {"private_key": "s3cret key"}, "secrets": {"token": null, "third": "s3cret"}}`,
+			},
+			asked: edited(func(c *siteChanged) {
+				c.material = nf.SiteMaterial{PrivateKey: nf.Secret("s3cret key"), Secrets: map[string]nf.Secret{"other": nf.Secret("two"), "third": nf.Secret("s3cret")}}
+			}),
+		},
+		"ChangeNothing": {exchange: exchange{reason: "everything runs again", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{}`, status: 200, want: siteBody}, asked: edited(func(*siteChanged) {})},
+		"ChangeMask":    {exchange: exchange{reason: "the mask of a password is none", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{"secrets": {"token": "********"}}`, status: 400, want: problem("invalid")}},
+		"ChangeBusy": {
+			arrange: func(s *siteStandIn) {
+				s.fail = &nf.Error{Kind: nf.Busy, Op: "change", Subject: "site edge", Operation: "op-0"}
+			},
+			exchange: exchange{reason: "one change at a time", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{}`, status: 409, want: problem("busy", `"operation": "op-0"`)},
+		},
+		"Remove": {
+			exchange: exchange{reason: "it is gone", request: "DELETE /v1/sites/edge?cascade=true&keep_hosts=true&timeout=10m", status: 204},
+			asked:    siteRemoved{nf.SiteRemoveRequest{KeepHosts: true, Timeout: 10 * time.Minute}, true},
+		},
+		"RemoveAsync": {exchange: exchange{reason: "who does not wait gets the operation", request: "DELETE /v1/sites/edge", header: []string{"Prefer: respond-async"}, status: 202, want: siteOp, headers: []string{"Location: /v1/sites/edge/operations/op-1"}}, asked: siteRemoved{}},
+		"RemoveUsed": {
+			arrange: func(s *siteStandIn) {
+				s.fail = nf.E(nf.Conflict, "remove", "site edge", nf.Violations{{Message: "its region is used by VNF instance vnf-1"}})
+			},
+			exchange: exchange{reason: "what is in the way is named", request: "DELETE /v1/sites/edge", status: 409, want: problem("conflict", `"errors": [{"message": "its region is used by VNF instance vnf-1"}]`)},
+		},
+		"Operations":    {exchange: exchange{reason: "those of the site", request: "GET /v1/sites/edge/operations", status: 200, want: `{"operations": [` + siteOp + `]}`}},
+		"Operation":     {exchange: exchange{reason: "one of them", request: "GET /v1/sites/edge/operations/op-1", status: 200, want: siteOp}},
+		"OperationNone": {exchange: exchange{reason: "there is no other", request: "GET /v1/sites/edge/operations/op-2", status: 404, want: problem("not-found")}},
+		"Cancel":        {exchange: exchange{reason: "it will stop", request: "POST /v1/sites/edge/operations/op-1/cancel", status: 202, want: `{"cancel_requested": true, "operation_id": "op-1", "...": ""}`}},
+		"EventsNone":    {exchange: exchange{reason: "there is nothing to follow", request: "GET /v1/sites/edge/operations/op-2/events", status: 404, want: problem("not-found")}},
+	}
+	s, general := newSiteStandIn(), newStandIn()
+	site := serve(t, general, func(c *native.Config) { c.Sites, c.SiteOperations = s, s })
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s.reset()
+			if tc.arrange != nil {
+				tc.arrange(s)
+			}
+			tc.exchange.run(t, general, site)
+			if diff := cmp.Diff(tc.asked, s.asked, cmp.AllowUnexported(siteChanged{}, siteRemoved{}), cmpopts.EquateEmpty()); tc.asked != nil && diff != "" {
+				t.Errorf("%s: it was asked for something else (-want +got):\n%s", tc.reason, diff)
+			}
+			if strings.Contains(site.log.String(), "s3cret") {
+				t.Errorf("%s: the log tells a secret\n%s", tc.reason, site.log)
+			}
+		})
+	}
+}
+
+func TestNoSites(t *testing.T) {
+	t.Parallel()
+	s := newStandIn()
+	site := serve(t, s)
+	for _, request := range []string{
+		"GET /v1/sites", "GET /v1/sites/edge", "DELETE /v1/sites/edge", "GET /v1/sites/edge/operations", "GET /v1/sites/edge/operations/o",
+		"GET /v1/sites/edge/operations/o/events", "POST /v1/sites/edge/operations/o/cancel",
+	} {
+		exchange{reason: "a service without sites has none", request: request, status: 404, want: problem("not-found")}.run(t, s, site)
+	}
+}
+
+func TestSiteEvents(t *testing.T) {
+	t.Parallel()
+	s := newSiteStandIn()
+	site := serve(t, newStandIn(), func(c *native.Config) { c.Sites, c.SiteOperations = s, s })
+	got := site.ask(t, "GET /v1/sites/edge/operations/op-1/events", "")
+	var kinds []string
+	for line := range strings.Lines(string(got.body)) {
+		if kind, ok := strings.CutPrefix(line, "event: "); ok {
+			kinds = append(kinds, strings.TrimSpace(kind))
+		}
+	}
+	if want := []string{"operation", "log", "operation"}; !slices.Equal(kinds, want) || got.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("the stream has %v:\n%s", kinds, got.body)
+	}
+	if text := string(got.body); !strings.Contains(text, `data: {"number":1,"time":"2026-11-20T12:00:02Z","kind":"changed","step":"build cluster","task":"init","host":"n1"}`) || strings.Contains(text, "s3cret") {
+		t.Errorf("the stream says\n%s", text)
+	}
+}
+
+// TestSiteEventsQuiet: a stream in which nothing happens shows signs of life, and
+// repeats nothing.
+func TestSiteEventsQuiet(t *testing.T) {
+	t.Parallel()
+	s := newSiteStandIn()
+	s.updates = s.updates[:2]
+	site := serve(t, newStandIn(), func(c *native.Config) { c.Sites, c.SiteOperations, c.Heartbeat = s, s, time.Millisecond })
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site.url+"/v1/sites/edge/operations/op-1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var lines string
+	for said := bufio.NewScanner(res.Body); strings.Count(lines, ": still here") < 3 && said.Scan(); {
+		lines += said.Text() + "\n"
+	}
+	if n := strings.Count(lines, "event: "); n != 2 || !strings.Contains(lines, ": still here") {
+		t.Errorf("a quiet stream has %d events:\n%s", n, lines)
+	}
+}

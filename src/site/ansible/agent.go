@@ -1,0 +1,88 @@
+package ansible
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/site/shell"
+)
+
+// keyring is an SSH agent with the one key of a site, so that the key is in no
+// file and in no other process.
+type keyring struct {
+	path     string
+	listener net.Listener
+	keys     agent.Agent
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+	done  sync.WaitGroup
+}
+
+// newAgent starts an agent; there is none for a site without a key.
+func newAgent(path string, m nf.SiteMaterial) (*keyring, error) {
+	if len(m.PrivateKey) == 0 {
+		return nil, nil
+	}
+	raw, err := shell.PrivateKey(m)
+	if err != nil {
+		return nil, err
+	}
+	k := &keyring{path: path, keys: agent.NewKeyring(), conns: map[net.Conn]bool{}}
+	if err := k.keys.Add(agent.AddedKey{PrivateKey: raw}); err != nil {
+		return nil, fmt.Errorf("cannot use the private key: %w", err)
+	}
+	if k.listener, err = net.Listen("unix", path); err != nil {
+		return nil, fmt.Errorf("cannot offer the private key: %w", err)
+	}
+	k.done.Go(k.serve)
+	return k, nil
+}
+
+func (k *keyring) serve() {
+	for {
+		conn, err := k.listener.Accept()
+		if err != nil {
+			return
+		}
+		k.mu.Lock()
+		k.conns[conn] = true
+		k.mu.Unlock()
+		k.done.Go(func() {
+			_ = agent.ServeAgent(readOnly{k.keys}, conn) // it ends with the connection
+			_ = conn.Close()                             // it may be closed already
+			k.mu.Lock()
+			delete(k.conns, conn)
+			k.mu.Unlock()
+		})
+	}
+}
+
+// close ends the agent, and the connections to it.
+func (k *keyring) close() {
+	if k == nil {
+		return
+	}
+	_ = k.listener.Close() // it listens for nobody now
+	k.mu.Lock()
+	for conn := range k.conns {
+		_ = conn.Close() // it may be closed already
+	}
+	k.mu.Unlock()
+	k.done.Wait()
+}
+
+// readOnly is an agent that signs, and that nobody can change.
+type readOnly struct{ agent.Agent }
+
+var errReadOnly = errors.New("this agent cannot be changed")
+
+func (readOnly) Add(agent.AddedKey) error { return errReadOnly }
+func (readOnly) RemoveAll() error         { return errReadOnly }
+func (readOnly) Lock([]byte) error        { return errReadOnly }
+func (readOnly) Unlock([]byte) error      { return errReadOnly }

@@ -1,0 +1,122 @@
+package ansible_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
+)
+
+// real returns a runner over Ansible itself, and a job for one host.
+func real(t *testing.T, how, mode string, needs ...string) (world, site.Job) {
+	t.Helper()
+	for _, program := range append(needs, "ansible-playbook") {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
+	}
+	w := newWorld(t, "ansible-playbook")
+	h := sitetest.New(t)
+	m := h.Material()
+	m.Secrets = map[string]nf.Secret{"token": nf.Secret("s3cret-token")}
+	return w, site.Job{
+		Action: site.Build, Material: m,
+		Site: nf.Site{ID: "edge", UID: "u1", Hosts: []nf.SiteHost{h.Site()}, Parameters: map[string]any{
+			"how": how, "mode": mode, "given": "{{ lookup('pipe', 'echo ran-on-the-controller') }} \u007f\u0085\ufeff\U0001F600",
+		}},
+	}
+}
+
+// TestAnsible runs a playbook of the test's with Ansible itself, on this machine
+// and, by SSH, on the test's host.
+func TestAnsible(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		how    string
+		edit   func(*site.Job)
+		needs  []string
+	}{
+		"Local":    {reason: "without a connection", how: "local"},
+		"Key":      {reason: "with the key, which the agent has", how: "ssh", needs: []string{"ssh"}},
+		"Password": {reason: "with the password, which comes through the pipe", how: "ssh", needs: []string{"ssh", "sshpass"}, edit: func(j *site.Job) { j.Material.PrivateKey, j.Material.Password = nil, nf.Secret(sitetest.Password) }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, j := real(t, tc.how, "good", tc.needs...)
+			if tc.edit != nil {
+				tc.edit(&j)
+			}
+			events, kubeconfig, err := w.run(t.Context(), j)
+			if err != nil || kubeconfig != "apiVersion: v1" {
+				t.Fatalf("%s: %v, kubeconfig %q, after\n%s", tc.reason, err, kubeconfig, strings.Join(events, "\n"))
+			}
+			for _, want := range []string{
+				"play", "ok Say what was given n1 given: {{ lookup('pipe', 'echo ran-on-the-controller') }} \u007f\u0085\ufeff\U0001F600",
+				"changed Run a program n1", "ignored Fail in a hidden way n1 hidden: the task has no_log", "skipped Fail for a reason n1", "changed Leave the kubeconfig n1",
+			} {
+				if !slices.Contains(events, want) {
+					t.Errorf("%s: there is no event %q among\n%s", tc.reason, want, strings.Join(events, "\n"))
+				}
+			}
+			if strings.Contains(strings.Join(events, "\n"), "s3cret") {
+				t.Errorf("%s: the events tell a secret:\n%s", tc.reason, strings.Join(events, "\n"))
+			}
+			w.wantClean(t)
+		})
+	}
+}
+
+func TestAnsibleFailures(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason  string
+		how     string
+		mode    string
+		edit    func(*testing.T, *site.Job)
+		kind    nf.Kind
+		why     string
+		message string
+	}{
+		"Task":        {"a task that fails is named", "local", "failing", nil, nf.Failed, "task", `task "Fail for a reason" on host n1: no more room`},
+		"AnotherHost": {"Ansible's own connection proves the host, too", "ssh", "good", func(t *testing.T, j *site.Job) { j.Site.Hosts[0].Key = sitetest.New(t).Key() }, nf.Unreachable, "host", "Host key verification failed"},
+		"Variable":    {"a playbook that lacks a variable", "local", "good", func(_ *testing.T, j *site.Job) { delete(j.Site.Parameters, "given") }, nf.Failed, "task", "given"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, j := real(t, tc.how, tc.mode, "ssh")
+			if tc.edit != nil {
+				tc.edit(t, &j)
+			}
+			events, _, err := w.run(t.Context(), j)
+			if nf.KindOf(err) != tc.kind || nf.ReasonOf(err) != tc.why || err == nil || !strings.Contains(err.Error(), tc.message) {
+				t.Errorf("%s: the error is %v (%s, %q), after\n%s", tc.reason, err, nf.KindOf(err), nf.ReasonOf(err), strings.Join(events, "\n"))
+			}
+			w.wantClean(t)
+		})
+	}
+}
+
+func TestAnsibleCancel(t *testing.T) {
+	t.Parallel()
+	w, j := real(t, "ssh", "waiting", "ssh")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for e, err := range w.Run(ctx, j) {
+		if e.Task == "Wait" {
+			cancel()
+		}
+		if e.Kind == "" && !errors.Is(err, context.Canceled) {
+			t.Errorf("a run that is cancelled ends with %v", err)
+		}
+	}
+	w.wantClean(t)
+}

@@ -1,0 +1,213 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"crypto/rsa"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/site"
+)
+
+const (
+	dialTime      = 10 * time.Second
+	handshakeTime = 20 * time.Second
+)
+
+// Dial connects to a host and authenticates. It returns the key that the host
+// has proved itself with. A host without a pinned key is trusted as it is. Errors
+// are those of site.Reach, and nf.Invalid for a credential that is none.
+func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (client *ssh.Client, key string, err error) {
+	h := handshake{host: host}
+	cfg, err := h.config(m)
+	if err != nil {
+		return nil, "", err
+	}
+	address := net.JoinHostPort(host.Address, strconv.Itoa(host.Port))
+	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, "", h.unreachable(reasonOf(err), err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the handshake fails then
+	defer stop()
+	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, "", errors.Join(h.unreachable("tcp", err), conn.Close())
+	}
+	c, channels, requests, err := ssh.NewClientConn(conn, address, cfg)
+	if err != nil {
+		_ = conn.Close() // it has failed already
+		return nil, "", h.refused(err)
+	}
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return nil, "", errors.Join(h.unreachable("tcp", err), conn.Close())
+	}
+	return ssh.NewClient(c, channels, requests), h.key, nil
+}
+
+// Reach implements site.Reach.
+func Reach(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (string, error) {
+	client, key, err := Dial(ctx, host, m)
+	if err != nil {
+		return "", err
+	}
+	_ = client.Close() // it has served its purpose
+	return key, nil
+}
+
+var _ site.Reach = Reach
+
+// handshake is what is learned of a host on the way in.
+type handshake struct {
+	host   nf.SiteHost
+	key    string // that the host has proved itself with
+	other  string // what is wrong with the key
+	proved bool
+}
+
+func (h *handshake) config(m nf.SiteMaterial) (*ssh.ClientConfig, error) {
+	cfg := &ssh.ClientConfig{User: h.host.User, HostKeyCallback: h.prove, Timeout: handshakeTime}
+	if h.host.Key != "" {
+		pinned, err := parseKey(h.host.Key)
+		if err != nil {
+			return nil, err
+		}
+		cfg.HostKeyAlgorithms = algorithms(pinned.Type())
+	}
+	if len(m.PrivateKey) > 0 {
+		raw, err := PrivateKey(m)
+		if err != nil {
+			return nil, err
+		}
+		signer, err := ssh.NewSignerFromKey(raw)
+		if err != nil {
+			return nil, unusable(err)
+		}
+		cfg.Auth = append(cfg.Auth, ssh.PublicKeys(signer))
+	}
+	if len(m.Password) > 0 {
+		cfg.Auth = append(cfg.Auth, ssh.Password(string(m.Password)), ssh.KeyboardInteractive(func(_, _ string, questions []string, echos []bool) ([]string, error) {
+			answers := make([]string, len(questions))
+			for i := range questions {
+				if !echos[i] { // what may be seen is not the password
+					answers[i] = string(m.Password)
+				}
+			}
+			return answers, nil
+		}))
+	}
+	return cfg, nil
+}
+
+// algorithms are those by which a host proves a key of the type.
+func algorithms(kind string) []string {
+	if kind == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+	}
+	return []string{kind}
+}
+
+// prove implements ssh.HostKeyCallback. It comes before any credential is sent.
+func (h *handshake) prove(_ string, _ net.Addr, key ssh.PublicKey) error {
+	h.key = strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+	if h.host.Key != "" {
+		pinned, err := parseKey(h.host.Key)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(pinned.Marshal(), key.Marshal()) {
+			h.other = fmt.Sprintf("it proves itself with %s, and %s is pinned", ssh.FingerprintSHA256(key), ssh.FingerprintSHA256(pinned))
+			return errors.New(h.other)
+		}
+	}
+	h.proved = true
+	return nil
+}
+
+// refused says why a handshake failed.
+func (h *handshake) refused(err error) error {
+	_, disagreed := errors.AsType[*ssh.AlgorithmNegotiationError](err)
+	lost := reasonOf(err)
+	switch {
+	case h.other != "":
+		return h.unreachable("host-key", errors.New(h.other))
+	case disagreed && h.host.Key != "":
+		return h.unreachable("host-key", fmt.Errorf("it may have no key of the type that is pinned: %w", err))
+	case lost == "timeout":
+		return h.unreachable(lost, err)
+	case h.proved:
+		return h.unreachable("unauthorized", fmt.Errorf("it does not let user %s in with this credential: %w", h.host.User, err))
+	}
+	return h.unreachable("ssh", err)
+}
+
+func (h *handshake) unreachable(reason string, err error) error {
+	return &nf.Error{Kind: nf.Unreachable, Op: "talk to", Subject: fmt.Sprintf("host %s at %s", h.host.Name, net.JoinHostPort(h.host.Address, strconv.Itoa(h.host.Port))), Reason: reason, Err: err}
+}
+
+func reasonOf(err error) string {
+	var timeout net.Error
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "timeout"
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "dns"
+	}
+	return "tcp"
+}
+
+// PrivateKey returns the private key of a credential; nf.Invalid when it cannot
+// be read.
+func PrivateKey(m nf.SiteMaterial) (any, error) {
+	var raw any
+	var err error
+	if len(m.Passphrase) > 0 {
+		raw, err = ssh.ParseRawPrivateKeyWithPassphrase(m.PrivateKey, m.Passphrase)
+	} else {
+		raw, err = ssh.ParseRawPrivateKey(m.PrivateKey)
+	}
+	if err != nil {
+		return nil, unusable(err)
+	}
+	if key, ok := raw.(*rsa.PrivateKey); ok && key.N.BitLen() < 2048 {
+		return nil, unusable(errors.New("it is an RSA key of less than 2048 bits"))
+	}
+	return raw, nil
+}
+
+// Usable returns nf.Invalid unless a credential is one, as far as it tells
+// without trying.
+func Usable(m nf.SiteMaterial) error {
+	if len(m.PrivateKey) == 0 {
+		return nil
+	}
+	_, err := PrivateKey(m)
+	return err
+}
+
+func unusable(cause error) error {
+	return nf.E(nf.Invalid, "use", "the credential", nf.Violations{{Field: "credential.private_key", Message: "cannot be read: " + cause.Error()}})
+}
+
+// parseKey reads a pinned key.
+func parseKey(text string) (ssh.PublicKey, error) {
+	kind, encoded, _ := strings.Cut(text, " ")
+	blob, err := base64.StdEncoding.DecodeString(encoded)
+	if err == nil {
+		var key ssh.PublicKey
+		if key, err = ssh.ParsePublicKey(blob); err == nil && key.Type() == kind {
+			return key, nil
+		}
+	}
+	return nil, nf.E(nf.Invalid, "use", "the host key", nf.Violations{{Field: "host_key", Message: "is not a public key"}})
+}

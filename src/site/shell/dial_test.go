@@ -1,0 +1,91 @@
+package shell_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/site/shell"
+	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
+)
+
+func TestReach(t *testing.T) {
+	t.Parallel()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := gone.Addr().(*net.TCPAddr).Port
+	_ = gone.Close() // nobody listens there from now on
+	other := sitetest.New(t)
+	cases := map[string]struct {
+		reason   string
+		edit     func(*nf.SiteHost, *nf.SiteMaterial)
+		why      string // empty: it is reached
+		offered  bool   // a credential was offered
+		password bool
+	}{
+		"Key":           {reason: "the key lets us in", edit: func(*nf.SiteHost, *nf.SiteMaterial) {}, offered: true},
+		"Password":      {reason: "so does the password", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password(sitetest.Password) }, offered: true},
+		"FirstUse":      {reason: "a host without a pinned key is trusted", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = "" }, offered: true},
+		"WrongPassword": {reason: "a wrong password is told from everything else", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password("wrong") }, why: "unauthorized", offered: true},
+		"WrongUser":     {reason: "so is a wrong user", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.User = "nobody" }, why: "unauthorized", offered: true},
+		"AnotherHost":   {reason: "another host gets no credential", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = other.Key() }, why: "host-key"},
+		"AnotherType":   {reason: "nor does one that has no key of the pinned type", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = rsaKey }, why: "host-key"},
+		"Nobody":        {reason: "nobody listens", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Port = free }, why: "tcp"},
+		"NoSuchName":    {reason: "the name is none", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Address = "nowhere.invalid" }, why: "dns"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			host := sitetest.New(t)
+			h, m := host.Site(), host.Material()
+			tc.edit(&h, &m)
+			key, err := shell.Reach(t.Context(), h, m)
+			switch {
+			case tc.why == "" && (err != nil || key != host.Key()):
+				t.Errorf("%s: %v, key %q", tc.reason, err, key)
+			case tc.why != "" && (nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != tc.why):
+				t.Errorf("%s: the error is %v (%s, %q), want one with the reason %q", tc.reason, err, nf.KindOf(err), nf.ReasonOf(err), tc.why)
+			}
+			if offered := host.Attempts() > 0; offered != tc.offered {
+				t.Errorf("%s: that a credential was offered is %t", tc.reason, offered)
+			}
+		})
+	}
+}
+
+func TestReachSilent(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	h := nf.SiteHost{Name: "n1", Address: "127.0.0.1", Port: silent.Addr().(*net.TCPAddr).Port, User: "x"}
+	if _, err := shell.Reach(ctx, h, password("x")); nf.KindOf(err) != nf.Unreachable {
+		t.Errorf("a host that says nothing is %v, want that it cannot be reached, when the context ends", err)
+	}
+}
+
+func TestUsable(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]nf.SiteMaterial{
+		"NoKey": {PrivateKey: nf.Secret("no key")}, "Passphrase": {PrivateKey: sitetest.New(t).Material().PrivateKey, Passphrase: nf.Secret("for nothing")},
+	} {
+		if err := shell.Usable(m); nf.KindOf(err) != nf.Invalid {
+			t.Errorf("%s: a key that cannot be read is %v, want that it is invalid", name, err)
+		}
+	}
+	if err := shell.Usable(sitetest.New(t).Material()); err != nil {
+		t.Errorf("a key is a key: %v", err)
+	}
+}
+
+func password(text string) nf.SiteMaterial { return nf.SiteMaterial{Password: nf.Secret(text)} }
+
+const rsaKey = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7vbqajDw4o6gJy8UtmIbkcpnkO3Kwc4qsEnSZp/TR+fQi62F79RHWmwKOtFmwteURgLbj7D/WGuNLGOfa/2vse3G2eHnHl5CB8ruRX9fBl/KgwCVr2JaEuUm66bBQeP5XeBotdR4cvX38uPYivCDdPjJ1QWPdspTBKcxeFbccDw=="

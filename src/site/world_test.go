@@ -1,0 +1,257 @@
+package site_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+// world is a store with what stands around Sites: a catalog of regions, hosts
+// that answer as they are told to, and a runner that does.
+type world struct {
+	kv store.KV
+
+	mu         sync.Mutex
+	regions    map[string]nf.Region
+	terminated []string
+	jobs       []site.Job
+	reached    []string
+	runs       int
+	alive      int // runs that are under way
+
+	mute  bool                                                       // a run leaves no kubeconfig
+	probe error                                                      // of a registration
+	reach func(h nf.SiteHost) (string, error)                        // nil: every host answers
+	play  func(ctx context.Context, job site.Job, tell teller) error // nil: everything succeeds
+}
+
+type teller func(site.Event) bool
+
+func newWorld() *world { return &world{kv: memory.New(), regions: map[string]nf.Region{}} }
+
+// start runs a replica until the test ends or the returned function is called.
+func (w *world) start(t *testing.T, edit ...func(*site.Config)) (s *site.Sites, stop func()) {
+	t.Helper()
+	cfg := site.Config{
+		KV: w.kv, Regions: w, Terminate: w.terminate, Reach: w.talk, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	for _, f := range edit {
+		f(&cfg)
+	}
+	s, err := site.New(cfg)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return s, stop
+}
+
+func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.regions[id]
+	if !ok {
+		return r, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
+	}
+	return r, nil
+}
+
+func (w *world) Register(_ context.Context, r nf.Region) (nf.Region, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.regions[r.ID]; ok {
+		return r, nf.E(nf.Exists, "register", "cloud region "+r.ID, nil)
+	}
+	if w.probe == nil {
+		w.regions[r.ID] = r
+	}
+	return r, w.probe
+}
+
+func (w *world) UpdateRegion(_ context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.regions[id]
+	err := edit(&r)
+	w.regions[id] = r
+	return r, err
+}
+
+func (w *world) RemoveRegion(_ context.Context, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if users := w.regions[id].Users; len(users) > 0 {
+		return nf.E(nf.Conflict, "remove", "cloud region "+id, errors.New("it is used by "+strings.Join(users, ", ")))
+	}
+	delete(w.regions, id)
+	return nil
+}
+
+func (w *world) terminate(_ context.Context, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.terminated = append(w.terminated, id)
+	for name, r := range w.regions {
+		r.Users = nf.Release(r.Users, id)
+		w.regions[name] = r
+	}
+	return nil
+}
+
+func (w *world) use(region string, users ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.regions[region]
+	r.Users = users
+	w.regions[region] = r
+}
+
+func (w *world) talk(_ context.Context, h nf.SiteHost, _ nf.SiteMaterial) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reached = append(w.reached, h.Name)
+	if w.reach != nil {
+		return w.reach(h)
+	}
+	return hostKey, nil
+}
+
+// Run implements site.Runner.
+func (w *world) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error] {
+	return func(yield func(site.Event, error) bool) {
+		w.mu.Lock()
+		w.jobs = append(w.jobs, job)
+		w.runs++
+		w.alive++
+		play := w.play
+		w.mu.Unlock()
+		defer func() {
+			w.mu.Lock()
+			w.alive--
+			w.mu.Unlock()
+		}()
+		tell := func(e site.Event) bool { return yield(e, nil) }
+		if play != nil {
+			if err := play(ctx, job, tell); err != nil {
+				yield(site.Event{}, err)
+				return
+			}
+		}
+		if job.Action == site.Build && !w.mute {
+			tell(site.Event{Kubeconfig: nf.Secret(kubeconfig)})
+		}
+	}
+}
+
+func (w *world) started() []site.Job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.jobs)
+}
+
+func (w *world) underWay() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.alive
+}
+
+const (
+	hostKey    = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKs"
+	kubeconfig = "apiVersion: v1\nusers: [{user: {token: 0123456789abcdef0123456789abcdef0123}}]\n"
+)
+
+func host(name string, role nf.SiteRole) nf.SiteHost {
+	return nf.SiteHost{Name: name, Address: name + ".example.com", Port: 22, User: "debian", Key: hostKey, Role: role}
+}
+
+// request asks for a site of two hosts.
+func request(edit ...func(*nf.SiteRequest)) nf.SiteRequest {
+	r := nf.SiteRequest{
+		Site: nf.Site{
+			ID: "edge", Region: "edge", Driver: nf.SiteByAnsible, Roles: []string{"multus"},
+			Hosts: []nf.SiteHost{host("n1", nf.ControlPlane), host("n2", nf.Worker)},
+		},
+		Material: nf.SiteMaterial{Password: nf.Secret("hunter22"), Secrets: map[string]nf.Secret{"registry_password": nf.Secret("s3cret-registry")}},
+	}
+	for _, f := range edit {
+		f(&r)
+	}
+	return r
+}
+
+// end follows an operation to its end.
+func end(t *testing.T, s *site.Sites, op nf.SiteOperation) (nf.SiteOperation, []nf.SiteEvent) {
+	t.Helper()
+	var events []nf.SiteEvent
+	for u, err := range s.Follow(t.Context(), op.Site, op.ID, 0) {
+		must(t, err)
+		if u.Operation != nil {
+			op = *u.Operation
+		} else {
+			events = append(events, u.Event)
+		}
+	}
+	if !op.State.Final() {
+		t.Fatalf("operation %s was followed to %s", op.ID, op.State)
+	}
+	return op, events
+}
+
+// build makes the site, which succeeds.
+func build(t *testing.T, s *site.Sites) {
+	t.Helper()
+	op, err := s.Create(t.Context(), request())
+	must(t, err)
+	if op, _ = end(t, s, op); op.State != nf.Succeeded {
+		t.Fatalf("the build ended %s: %+v", op.State, op.Failure)
+	}
+}
+
+// secrets are what must never be seen.
+func secrets() []string {
+	return []string{"hunter22", "s3cret-registry", "0123456789abcdef0123456789abcdef0123"}
+}
+
+func wantNoSecret(t *testing.T, what, text string) {
+	t.Helper()
+	for _, secret := range secrets() {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s tells the secret %s:\n%s", what, secret, text)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantKind(t *testing.T, reason string, err error, kind nf.Kind) {
+	t.Helper()
+	if err == nil || nf.KindOf(err) != kind {
+		t.Errorf("%s: the error is %v (%s), want one of kind %s", reason, err, nf.KindOf(err), kind)
+	}
+}
+
+// bubble runs a test in virtual time.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
