@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154 # lab sets what all parts share
 # The kernel of a UML host, in a folder that it is run in by chroot: the program, the libraries that it is linked with,
-# its modules. Two can be had: `lab`, built here from Debian's kernel source with kernel.config, carries Kubernetes and
-# OVN; `debian`, Debian's own package, is there in seconds and carries neither Services nor OVN (it has no nftables for
-# IPv4 and no conntrack zones). Both are sid's: kernels before 6.16 panic on processors with large register files.
+# its modules. Two can be had: `debian`, Debian's own package, is there in seconds, and carries neither Services nor OVN
+# (it has no nftables for IPv4 and no conntrack zones); `lab`, built here from Debian's kernel source with kernel.config,
+# has what they need. Both are sid's: kernels before 6.16 panic on processors with large register files.
 
 kernel_dir() {
   case $kernel in
@@ -47,7 +47,7 @@ kernel_debian() {
 
 kernel_lab() {
   local dir=$1 work source library
-  say "building the hosts' kernel, once: some 16 CPU-minutes, 4 GiB of disk meanwhile (LAB_KERNEL=debian needs none, and carries less)"
+  say "building the hosts' kernel, once: some 16 CPU-minutes, 4 GiB of disk meanwhile (LAB_KERNEL=debian needs neither)"
   DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install -y --no-install-recommends \
     make gcc libc6-dev bc bison flex libelf-dev xz-utils kmod >&2
   work=$cache/kernel-build
