@@ -20,8 +20,17 @@ all:
     multus_whereabouts_version: $(pinned whereabouts github.com/k8snetworkplumbingwg/whereabouts)
     # The hosts' clock is this machine's, and no time server can be reached.
     host_time: none
-  hosts:
 HEAD
+  if [[ $backend == uml && $kernel == debian ]]; then
+    cat <<'LESS'
+    # Debian's UML kernel has no address translation: no Services, so nothing that asks the API server from within a pod.
+    kubernetes_dns: false
+    flannel_nftables: false
+    flannel_masquerade: false
+    kubernetes_ignore_preflight: [SystemVerification]
+LESS
+  fi
+  echo '  hosts:'
   while read -r h; do printf '    %s:\n      ansible_host: %s\n' "$h" "$(address "$h")"; done <"$state/hosts"
   printf '  children:\n    kube_control_plane:\n      hosts:\n'
   head -n "$controls" "$state/hosts" | sed 's/.*/        &:/'
