@@ -72,6 +72,7 @@ var floors = map[string]floor{
 
 	"access/accesstest":         {[]string{"nf"}, "who may do what is said once, for every API"},
 	"store/storetest":           {[]string{"nf", "store"}, "one suite for every store"},
+	"store/mongo/mongotest":     {nil, "one database to test with, for whoever speaks its protocol"},
 	"render/helm/helmtest":      {[]string{"render"}, "the charts that everybody tests with"},
 	"render/rendertest":         {[]string{"nf", "render"}, "one suite for every renderer"},
 	"cluster/clustertest":       {[]string{"nf"}, "looks at a cluster with eyes of its own, not through what it tests"},
@@ -104,6 +105,7 @@ var outside = map[string]struct {
 	"github.com/getkin/kin-openapi":            {[]string{"northbound"}, "requests are held against the contract where they arrive"},
 	"go.etcd.io/etcd":                          {[]string{"store/etcd", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},
 	"go.uber.org/zap":                          {[]string{"store/etcd", "onapstore"}, "etcd logs with it"},
+	"github.com/FerretDB/FerretDB":             {[]string{"store/mongo/mongotest"}, "the database that tests speak to is started in one place"},
 	"go.mongodb.org/mongo-driver/v2":           {[]string{"store/mongo", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},
 	"github.com/tink-crypto/tink-go/v2":        {[]string{"store/seal"}, "values are encrypted in one place"},
 	"filippo.io/age":                           {[]string{"store/backup", "cmd/k8splugin"}, "backups are encrypted in one place"},

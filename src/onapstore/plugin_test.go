@@ -3,21 +3,19 @@ package onapstore_test
 import (
 	"context"
 	"encoding/base64"
-	"log/slog"
 	"net/url"
 	"testing"
 
-	"github.com/FerretDB/FerretDB/ferretdb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
+	"github.com/multicloud-k8s/k8splugin/src/store/mongo/mongotest"
 )
 
 // plugin writes as ONAP's plugin does.
@@ -31,7 +29,7 @@ type plugin struct {
 // newPlugin returns a plugin with databases of its own.
 func newPlugin(t *testing.T) *plugin {
 	t.Helper()
-	p := pluginIn(t, ferret(t), "k8splugin")
+	p := pluginIn(t, mongotest.Start(t)+"?maxPoolSize=1", "k8splugin")
 	var err error
 	p.etcd, err = clientv3.New(clientv3.Config{Endpoints: []string{startEtcd(t)}, Logger: zap.NewNop()})
 	if err != nil {
@@ -50,28 +48,6 @@ func pluginIn(t *testing.T, uri, database string) *plugin {
 	}
 	t.Cleanup(func() { _ = client.Disconnect(context.Background()) })
 	return &plugin{t: t, uri: uri, db: client.Database(database)}
-}
-
-// ferret starts a FerretDB and returns its URI, for one connection.
-func ferret(t *testing.T) string {
-	t.Helper()
-	server, err := ferretdb.New(&ferretdb.Config{
-		Listener: ferretdb.ListenerConfig{TCP: "127.0.0.1:0"}, Handler: "sqlite", Logger: slog.New(slog.DiscardHandler),
-		SQLiteURL: "file:" + t.TempDir() + "/?_pragma=synchronous(off)",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all errgroup.Group
-	all.Go(func() error { return server.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		if err := all.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server.MongoDBURI() + "?maxPoolSize=1"
 }
 
 // startEtcd starts an etcd and returns its URL.

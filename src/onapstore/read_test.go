@@ -10,6 +10,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
+	"github.com/multicloud-k8s/k8splugin/src/store/mongo/mongotest"
 )
 
 // fill writes an installation with one of everything.
@@ -72,7 +73,6 @@ func instanceDocument(id string) bson.D {
 }
 
 func TestRead(t *testing.T) {
-	t.Parallel()
 	p := newPlugin(t)
 	p.fill()
 	s, got := p.read()
@@ -118,7 +118,6 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadNothing(t *testing.T) {
-	t.Parallel()
 	_, got := newPlugin(t).read()
 	if diff := cmp.Diff(onapstore.Installation{}, got); diff != "" {
 		t.Errorf("an installation where nothing was ever done (-want +got):\n%s", diff)
@@ -126,9 +125,8 @@ func TestReadNothing(t *testing.T) {
 }
 
 func TestReadDamaged(t *testing.T) {
-	t.Parallel()
 	const secret = "do-not-show-me"
-	uri := ferret(t)
+	uri := mongotest.Start(t) + "?maxPoolSize=1"
 	cases := map[string]struct {
 		reason string
 		spoil  func(p *plugin)
@@ -178,7 +176,6 @@ func TestReadDamaged(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := pluginIn(t, uri, name)
 			p.fill()
 			tc.spoil(p)
@@ -224,8 +221,7 @@ func TestOpenFails(t *testing.T) {
 }
 
 func TestContentFails(t *testing.T) {
-	t.Parallel()
-	p := pluginIn(t, ferret(t), "k8splugin")
+	p := pluginIn(t, mongotest.Start(t)+"?maxPoolSize=1", "k8splugin")
 	p.fill()
 	id := p.put("rbdef", definition("fw", "1"), "defcontent", "%%%")
 	s, got := p.read()

@@ -26,6 +26,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
+	"github.com/multicloud-k8s/k8splugin/src/store/mongo/mongotest"
 )
 
 // plugin is an installation of ONAP's plugin: its databases, and what it has
@@ -40,7 +41,7 @@ type plugin struct {
 
 func newPlugin(t *testing.T) *plugin {
 	t.Helper()
-	p := &plugin{t: t, mongo: ferret(t), ns: clustertest.Namespace(t)}
+	p := &plugin{t: t, mongo: mongotest.Start(t) + "?maxPoolSize=1", ns: clustertest.Namespace(t)}
 	client, err := mongo.Connect(options.Client().ApplyURI(p.mongo))
 	if err != nil {
 		t.Fatal(err)

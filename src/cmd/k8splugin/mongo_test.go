@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,10 +11,10 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/FerretDB/FerretDB/ferretdb"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/store/mongo/mongotest"
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
 )
 
@@ -27,7 +25,6 @@ import (
 // spoken to over one connection, because its updates are not atomic when they
 // are concurrent.
 func TestServiceOnMongoDB(t *testing.T) {
-	t.Parallel()
 	dir, ns := t.TempDir(), clustertest.Namespace(t)
 	keys := filepath.Join(dir, "keys")
 	ring, err := seal.Generate()
@@ -37,7 +34,7 @@ func TestServiceOnMongoDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := serveProgram(t, dir, "--store", ferret(t), "--key-file", keys, "--lease", "60s")
+	p := serveProgram(t, dir, "--store", mongotest.Start(t)+"?maxPoolSize=1", "--key-file", keys, "--lease", "60s")
 	p.want(http.StatusCreated, p.do("POST", "/v1/cloud_regions", map[string]any{
 		"cloud_region_id": "sandbox", "kubeconfig": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
 	}))
@@ -103,28 +100,4 @@ func (p *program) life(name, ns string) error {
 		return fmt.Errorf("delete %s: %d %s", name, gone.status, gone.body)
 	}
 	return nil
-}
-
-// ferret starts a FerretDB and returns its URI, for one connection.
-func ferret(t *testing.T) string {
-	t.Helper()
-	server, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
-		Handler:   "sqlite",
-		SQLiteURL: "file:" + t.TempDir() + "/?_pragma=synchronous(off)", // no test is about its disk
-		Logger:    slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all errgroup.Group
-	all.Go(func() error { return server.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		if err := all.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server.MongoDBURI() + "?maxPoolSize=1"
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/FerretDB/FerretDB/ferretdb"
 	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/mongo/mongotest"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
@@ -39,7 +39,7 @@ func TestStore(t *testing.T) {
 		})
 		return
 	}
-	uri := standIn(t) + "?maxPoolSize=1"
+	uri := mongotest.Start(t) + "?maxPoolSize=1"
 	t.Run("FerretDB", func(t *testing.T) {
 		storetest.RunSequential(t, func(t *testing.T) store.KV { return open(t, uri) })
 	})
@@ -48,7 +48,7 @@ func TestStore(t *testing.T) {
 // TestLostAnswer has writes carried out whose answers do not arrive: nobody says
 // that they failed, and they are carried out once.
 func TestLostAnswer(t *testing.T) {
-	host := strings.Trim(strings.TrimPrefix(standIn(t), "mongodb://"), "/")
+	host := strings.Trim(strings.TrimPrefix(mongotest.Start(t), "mongodb://"), "/")
 	name := rand.Text()
 	direct := openDatabase(t, "mongodb://"+host, name)
 	old, err := direct.Put(t.Context(), "changed", []byte("old"), store.Absent)
@@ -90,7 +90,7 @@ func TestLostAnswer(t *testing.T) {
 
 // TestSilence has a server that takes everything and says nothing.
 func TestSilence(t *testing.T) {
-	relay := storetest.StartRelay(t, strings.Trim(strings.TrimPrefix(standIn(t), "mongodb://"), "/"))
+	relay := storetest.StartRelay(t, strings.Trim(strings.TrimPrefix(mongotest.Start(t), "mongodb://"), "/"))
 	s := openDatabase(t, "mongodb://"+relay.Addr(), rand.Text())
 	relay.Silence()
 	s.patience = 500 * time.Millisecond
@@ -117,7 +117,7 @@ func TestSilence(t *testing.T) {
 
 // TestDocument is what others see: a backup, a migration, an older version.
 func TestDocument(t *testing.T) {
-	uri, name := standIn(t), rand.Text()
+	uri, name := mongotest.Start(t), rand.Text()
 	s := openDatabase(t, uri, name)
 	rev, err := s.Put(t.Context(), "a/b", nil, store.Absent)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestConcerns(t *testing.T) {
 	if mode := opts.ReadPreference.Mode().String(); mode != "primary" {
 		t.Errorf("reads go to %s, want the primary", mode)
 	}
-	if got := openDatabase(t, standIn(t), rand.Text()).single; got == nil {
+	if got := openDatabase(t, mongotest.Start(t), rand.Text()).single; got == nil {
 		t.Error("a server that stands alone cannot be used")
 	}
 }
@@ -284,7 +284,7 @@ func TestNewRevision(t *testing.T) {
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
-	uri := standIn(t)
+	uri := mongotest.Start(t)
 	direct := openDatabase(t, uri, "test") // the server is in this process, and opens its files
 	if _, err := direct.Put(t.Context(), "key", nil, store.Any); err != nil {
 		t.Fatal(err)
@@ -359,28 +359,4 @@ func openDatabase(t *testing.T, uri, name string) *Store {
 		}
 	})
 	return s
-}
-
-// standIn starts a FerretDB, and returns its URI.
-func standIn(t *testing.T) string {
-	t.Helper()
-	server, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
-		Handler:   "sqlite",
-		SQLiteURL: "file:" + t.TempDir() + "/?_pragma=synchronous(off)", // no test is about its disk
-		Logger:    slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var all errgroup.Group
-	all.Go(func() error { return server.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		if err := all.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server.MongoDBURI()
 }
