@@ -5,9 +5,11 @@ LINT     := go tool -modfile=tools/go.mod golangci-lint
 FUZZTIME ?= 10s
 KILLS    ?= 100
 SEED     ?= 1
+N        ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help build run sandbox sandbox-stop test chaos bench golden lint fmt tidy fuzz check clean
+.PHONY: help build run sandbox sandbox-stop test test-deps chaos bench golden lint fmt tidy fuzz check clean
+.PHONY: kud-site kud-bundle kud-quick kud-test site-lab site-lab-down
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,9 +27,12 @@ sandbox: ## start a real control plane on loopback; print its kubeconfig
 sandbox-stop: ## stop it
 	@$(SANDBOX) down
 
-test: ## run everything beside a sandbox of its own (builds it the first time: some 10 minutes)
+test: test-deps kud-quick ## run everything beside a sandbox of its own (builds it the first time: some 10 minutes)
 	go vet ./...
 	@$(SANDBOX) exec -- go test -race -timeout 60m ./...
+
+test-deps: ## install the Debian packages that the tests need, when they are missing: Ansible and what it is checked with
+	@kud/lab/lab deps
 
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
@@ -55,6 +60,28 @@ tidy: ## tidy the modules
 fuzz: ## run each fuzzer for FUZZTIME
 	@grep -rno --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' src | while IFS=: read -r file _ name; do \
 		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "./$$(dirname "$$file")" || exit 1; done
+
+kud-site: ## build, prove and register the site of INVENTORY=folder; kud/README.md
+	@test -n "$(INVENTORY)" || { echo 'say which: make kud-site INVENTORY=kud/inventory/aio (aio, reference and ha are there as examples)'; exit 2; }
+	kud/bin/kud site -i $(INVENTORY)
+
+kud-bundle: ## fetch what hosts without internet install into DIR=folder, with its manifest
+	@test -n "$(DIR)" || { echo 'say where to: make kud-bundle DIR=/srv/kud'; exit 2; }
+	kud/bin/kud bundle $(DIR)
+
+kud-quick: test-deps ## hold the collection against what needs no cluster
+	kud/lab/test --quick
+
+site-lab: ## make N hosts on this machine, each with its own kernel, and what a site installs (both built the first time: some 40 minutes)
+	@kud/lab/lab deps
+	@kud/lab/lab artifacts >/dev/null
+	@LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/lab up $(N)
+
+kud-test: ## hold the collection against the hosts of site-lab, step by step; docs/kud.md
+	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/test
+
+site-lab-down: ## remove the hosts, and whatever else there is of them
+	@kud/lab/lab down
 
 check: tidy fmt lint test ## what a change must pass; fails if it leaves the tree dirty
 	@test -z "$$(git status --porcelain)" || { git status --short; echo 'the tree is dirty'; exit 1; }

@@ -49,10 +49,12 @@ func (s *service) settle(ctx context.Context, l letter, arrived bool) error {
 		if err := unlessGone(s.n.letters.Delete(ctx, l.ID)); err != nil {
 			return err
 		}
+		s.n.cfg.Observe(Delivered)
 	case l.Attempts >= attempts:
 		if err := s.n.bury(ctx, l); err != nil {
 			return err
 		}
+		s.n.cfg.Observe(GivenUp)
 		log.ErrorContext(ctx, "a notification could not be delivered, and was given up", "error", l.LastError)
 	default:
 		l.Due = s.n.now().Add(backoff(l.Attempts, random))
@@ -64,6 +66,7 @@ func (s *service) settle(ctx context.Context, l letter, arrived bool) error {
 			return err
 		}
 		s.pending[0] = l
+		s.n.cfg.Observe(Deferred)
 		log.InfoContext(ctx, "a notification was not delivered yet", "error", l.LastError, "next", l.Due)
 		return nil
 	}

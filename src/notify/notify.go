@@ -65,7 +65,20 @@ type Config struct {
 	Parallel int              // posts that are under way at once; default 64
 	Survey   time.Duration    // how often an instance is looked at that shows no changes; default 30 s
 	Keep     time.Duration    // how long dead letters are kept; default 30 days
+
+	// Observe is told what became of each post; default: nobody is. It answers at once.
+	Observe func(Outcome)
 }
+
+// Outcome is what became of a letter that was posted.
+type Outcome string
+
+// The outcomes.
+const (
+	Delivered Outcome = "delivered"
+	Deferred  Outcome = "deferred" // it is posted again later
+	GivenUp   Outcome = "given_up" // it is a dead letter now
+)
 
 func (c *Config) complete() error {
 	if c.KV == nil || c.Source == nil {
@@ -79,6 +92,9 @@ func (c *Config) complete() error {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Observe == nil {
+		c.Observe = func(Outcome) {}
 	}
 	if c.NewID == nil {
 		c.NewID = newID

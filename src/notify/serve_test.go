@@ -3,6 +3,7 @@ package notify_test
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,7 +196,16 @@ func slowly(cfg *notify.Config) {
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	play(t, func(t *testing.T, s *stage) {
-		n := s.notifier(slowly)
+		var mu sync.Mutex
+		seen := map[notify.Outcome]int{}
+		n := s.notifier(func(cfg *notify.Config) {
+			slowly(cfg)
+			cfg.Observe = func(o notify.Outcome) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[o]++
+			}
+		})
 		s.start(n)
 		s.subscribe(n, nil)
 		s.mail.answers(func(post) (int, error) { return 0, errDown })
@@ -220,6 +230,11 @@ func TestDeadLetters(t *testing.T) {
 		}
 		if _, err := n.Resend(t.Context(), dead[0].ID); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("it can be sent twice: %v", err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if diff := cmp.Diff(map[notify.Outcome]int{notify.Deferred: 19, notify.GivenUp: 1, notify.Delivered: 2}, seen); diff != "" {
+			t.Errorf("each post is told (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -29,6 +29,7 @@ type Metrics struct {
 	failures   *prometheus.CounterVec
 	store      *prometheus.HistogramVec
 	audit      prometheus.Counter
+	letters    *prometheus.CounterVec
 
 	regions *regionSeries
 }
@@ -48,7 +49,7 @@ func NewMetrics(registry *prometheus.Registry, version string) (*Metrics, error)
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	for _, c := range []prometheus.Collector{
-		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.failures, m.store, m.audit, build,
+		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.failures, m.store, m.audit, m.letters, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {
@@ -93,6 +94,9 @@ func (m *Metrics) makeParts() {
 	m.audit = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "k8splugin_audit_failures_total", Help: "Entries of the audit log that could not be written.",
 	})
+	m.letters = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, deferred (posted again later), or given_up (a dead letter now).",
+	}, []string{"outcome"})
 }
 
 // Finished counts an operation that has reached its final state.
@@ -140,6 +144,9 @@ func (m *Metrics) StoreRequest(method, outcome string, took time.Duration) {
 
 // AuditFailed counts an entry of the audit log that could not be written.
 func (m *Metrics) AuditFailed() { m.audit.Inc() }
+
+// Notified counts a notification that was posted. Outcome is a word of the code.
+func (m *Metrics) Notified(outcome string) { m.letters.WithLabelValues(outcome).Inc() }
 
 // The words that label values are taken from; any other is "other".
 var (

@@ -86,6 +86,8 @@ func TestMetricsMove(t *testing.T) {
 			"k8splugin_store_request_duration_seconds_count{method=put,outcome=conflict}": 1,
 			"k8splugin_store_request_duration_seconds_sum{method=put,outcome=conflict}":   3,
 		}},
+		"Notification": {"a notification is told by what became of it", func(m *telemetry.Metrics) { m.Notified("given_up") },
+			map[string]float64{"k8splugin_notifications_total{outcome=given_up}": 1}},
 		"Audit": {"an entry that is lost counts", (*telemetry.Metrics).AuditFailed, map[string]float64{"k8splugin_audit_failures_total": 1}},
 	}
 	for name, tc := range cases {

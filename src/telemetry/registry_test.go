@@ -14,6 +14,7 @@ import (
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/store/metered"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
@@ -55,6 +56,9 @@ func busy(t testing.TB) *prometheus.Registry {
 		}
 	}
 	m.AuditFailed()
+	for _, outcome := range []notify.Outcome{notify.Delivered, notify.Deferred, notify.GivenUp} {
+		m.Notified(string(outcome))
+	}
 	watch(t, m, telemetry.Sources{
 		Operations: func() []nf.Operation {
 			return []nf.Operation{

@@ -86,7 +86,10 @@ func (s *service) onapAPI(cfg Config, db *vault, see sight, guard *access.Guard)
 		return nil, err
 	}
 	source := changes{engine: s.engine, ledger: s.bundles.Ledger(), lookout: cluster.NewLookout(open)}
-	s.notifier, err = notify.New(notify.Config{KV: db, Source: source, Hosts: hosts, Logger: see.log, NewID: newID, Lease: cfg.Lease, Sole: db.db.sole})
+	s.notifier, err = notify.New(notify.Config{
+		KV: db, Source: source, Hosts: hosts, Logger: see.log, NewID: newID, Lease: cfg.Lease, Sole: db.db.sole,
+		Observe: func(o notify.Outcome) { see.metrics.Notified(string(o)) },
+	})
 	if err != nil {
 		return nil, err
 	}
