@@ -25,6 +25,7 @@ type Site struct {
 	Busy        string            `json:"busy,omitempty"`           // the operation that changes it: the record is the lock
 	Last        string            `json:"last_operation,omitempty"` // the operation that was accepted last
 	Registered  bool              `json:"registered,omitempty"`     // the region is there by our doing
+	Untouched   bool              `json:"untouched,omitempty"`      // nothing was ever run on its hosts
 	Material    string            `json:"material"`                 // where what is secret of it is kept
 	Secrets     []string          `json:"secrets,omitempty"`        // names of the secret parameters, sorted
 	Request     RequestKey        `json:"request,omitzero"`         // under which its client asked for it

@@ -54,6 +54,9 @@ func (r *run) remove(ctx context.Context) error {
 	if r.op.KeepHosts {
 		return nil
 	}
+	if r.site.Untouched { // also when they do not let us in, which may be why
+		return r.note(ctx, nf.SiteEvent{Kind: nf.EventNote, Message: "nothing was ever run on its hosts: they stay as they are"})
+	}
 	if r.site.Driver == nf.SiteByScript && len(r.secret.RemoveScript) == 0 {
 		return r.write(ctx, func(op *nf.SiteOperation) {
 			op.Warnings = []string{"the site has no script that removes it: the hosts stay as they are"}
@@ -140,6 +143,9 @@ func (r *run) record(ctx context.Context, edit func(*nf.Site) error) error {
 
 // do has a job done, and returns the kubeconfig that it has left.
 func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error) {
+	if err := r.touch(ctx); err != nil {
+		return nil, err
+	}
 	job.Site, job.Material = r.site, r.secret
 	stop := r.publishing(ctx)
 	defer stop()
@@ -164,6 +170,17 @@ func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error)
 		return nil, context.Cause(ctx)
 	}
 	return kubeconfig, nil
+}
+
+// touch writes down that from now on the hosts may be other than they were.
+func (r *run) touch(ctx context.Context) error {
+	if !r.site.Untouched {
+		return nil
+	}
+	return r.record(ctx, func(in *nf.Site) error {
+		in.Untouched = false
+		return nil
+	})
 }
 
 // registration is the key under which the site's region is registered: it tells

@@ -102,9 +102,13 @@ func (s *Sites) begin(ctx context.Context, c claim) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.hold(r.op)
 	s.announce()
 	if r.op.Outcome != "" {
 		return r, nil
+	}
+	if r.op.Attempts > 1 {
+		s.cfg.Resumed(r.op)
 	}
 	if r.site, err = s.sites.Get(ctx, c.site); err != nil {
 		return nil, err
@@ -240,6 +244,7 @@ func (r *run) write(ctx context.Context, edit func(*nf.SiteOperation)) error {
 		return unkeptError{err}
 	}
 	r.op = op
+	r.s.hold(op)
 	r.s.announce()
 	return nil
 }
@@ -298,12 +303,16 @@ func (r *run) settle(ctx context.Context) error {
 			return err
 		}
 	}
+	ended := false
 	if err := r.write(ctx, func(op *nf.SiteOperation) {
-		if !op.State.Final() {
+		if ended = !op.State.Final(); ended {
 			op.State, op.Finished = op.Outcome, r.s.now()
 		}
 	}); err != nil {
 		return err
+	}
+	if ended {
+		r.s.cfg.Finished(r.op)
 	}
 	return unlessGone(r.s.leases.Delete(ctx, r.op.ID))
 }

@@ -27,6 +27,19 @@ func (s *Sites) Operations(ctx context.Context, site string) ([]nf.SiteOperation
 	return s.operations.List(ctx, site+"/")
 }
 
+// Running returns the operations that run here, from memory.
+func (s *Sites) Running() []nf.SiteOperation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]nf.SiteOperation, 0, len(s.running))
+	for _, op := range s.running {
+		if op.ID != "" && !op.State.Final() {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
 // followPause is how often an operation is looked at that another replica runs.
 const followPause = time.Second
 

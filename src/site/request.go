@@ -37,7 +37,7 @@ func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.SiteOperatio
 	now := s.now()
 	in := req.Site
 	in.UID, in.State, in.Request, in.Created, in.Updated = s.cfg.NewID(), nf.SiteBuilding, req.Key, now, now
-	in.Registered = false
+	in.Registered, in.Untouched = false, true
 	in.Secrets = slices.Sorted(maps.Keys(req.Material.Secrets))
 	in.Hosts = slices.Clone(in.Hosts)
 	for i := range in.Hosts {

@@ -94,11 +94,20 @@ func (s *Sites) scan(ctx context.Context, seen map[string]sighting) ([]claim, er
 func (s *Sites) enter(op string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running[op] || len(s.running) >= s.cfg.Parallel {
+	if _, here := s.running[op]; here || len(s.running) >= s.cfg.Parallel {
 		return false
 	}
-	s.running[op] = true
+	s.running[op] = nf.SiteOperation{}
 	return true
+}
+
+// hold remembers how an operation is that runs here.
+func (s *Sites) hold(op nf.SiteOperation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, here := s.running[op.ID]; here {
+		s.running[op.ID] = op
+	}
 }
 
 func (s *Sites) leave(op string) {

@@ -22,6 +22,8 @@ type Config struct {
 	Runners   map[nf.SiteDriver]Runner
 
 	Usable    func(nf.SiteMaterial) error // says whether a credential can be used, without trying; default: every one can
+	Finished  func(nf.SiteOperation)      // is told of every operation that has ended here; it must return at once
+	Resumed   func(nf.SiteOperation)      // and of every one that somebody else had begun
 	Clock     func() time.Time            // default time.Now
 	Logger    *slog.Logger                // default: discard
 	NewID     func() string               // short, never the same twice; default: 16 random hexadecimal digits
@@ -38,6 +40,12 @@ func (c *Config) complete() error {
 	}
 	if c.Usable == nil {
 		c.Usable = func(nf.SiteMaterial) error { return nil }
+	}
+	if c.Finished == nil {
+		c.Finished = func(nf.SiteOperation) {}
+	}
+	if c.Resumed == nil {
+		c.Resumed = func(nf.SiteOperation) {}
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -84,8 +92,8 @@ type Sites struct {
 	stopped chan struct{} // closed when Run returns
 
 	mu      sync.Mutex
-	running map[string]bool // operations that run here
-	changed chan struct{}   // closed when something of an operation is written here
+	running map[string]nf.SiteOperation // operations that run here, as they were last seen
+	changed chan struct{}               // closed when something of an operation is written here
 }
 
 // New returns the sites of a store. It does nothing before Run.
@@ -103,7 +111,7 @@ func New(cfg Config) (*Sites, error) {
 		leases:     store.NewTable[lease](cfg.KV, "siteleases/", "lease of a site's operation"),
 		poked:      make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
-		running:    map[string]bool{},
+		running:    map[string]nf.SiteOperation{},
 		changed:    make(chan struct{}),
 	}, nil
 }

@@ -64,7 +64,7 @@ func (s sight) traceparent(r *http.Request) string { return telemetry.Traceparen
 // watch shows what is so at the moment.
 func (s sight) watch(ctx context.Context, parts *service, d doors, db *vault) error {
 	sources := telemetry.Sources{
-		Operations: parts.engine.Running, Queue: parts.engine.Queued, Replicas: parts.engine.Replicas,
+		Operations: parts.unfinished, Queue: parts.engine.Queued, Replicas: parts.engine.Replicas,
 		Regions: parts.pool.States, Sealed: db.sealed,
 	}
 	if d.tls != nil {

@@ -36,7 +36,27 @@ func (s *service) siteKeeper(cfg Config, db *vault, see sight) (*site.Sites, err
 	return site.New(site.Config{
 		KV: db, Regions: regions{s.catalog, s.pool}, Terminate: terminated(s.engine), Reach: shell.Reach, Runners: runners,
 		Usable: shell.Usable, NewID: newID, Logger: see.log, Retention: cfg.Retention, Lease: cfg.Lease, Sole: db.db.sole,
+		Finished: func(op nf.SiteOperation) { see.metrics.Finished(measured(op)) },
+		Resumed:  func(op nf.SiteOperation) { see.metrics.Resumed(measured(op)) },
 	})
+}
+
+// measured is an operation of a site as the metrics count operations: under a
+// verb of its own, such as site_build.
+func measured(op nf.SiteOperation) nf.Operation {
+	return nf.Operation{
+		ID: op.ID, Verb: nf.Verb("site_" + string(op.Verb)), State: op.State, Region: op.Region,
+		Accepted: op.Accepted, Started: op.Started, Finished: op.Finished, Deadline: op.Deadline,
+	}
+}
+
+// unfinished are the operations that have not ended, of instances and of sites.
+func (s *service) unfinished() []nf.Operation {
+	all := s.engine.Running()
+	for _, op := range s.sites.Running() {
+		all = append(all, measured(op))
+	}
+	return all
 }
 
 // terminated takes an instance down and waits until it is gone.

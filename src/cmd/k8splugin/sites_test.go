@@ -72,6 +72,11 @@ func TestSiteLife(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(h.Home, "reset")); err != nil {
 		t.Errorf("the host was not reset: %v", err)
 	}
+	for _, verb := range []string{"site_build", "site_remove"} {
+		if want := `k8splugin_operations_total{region="edge",state="succeeded",verb="` + verb + `"} 1`; !strings.Contains(string(s.want(http.StatusOK, s.do("GET", "/metrics", nil)).body), want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
 	for e, err := range s.db.db.List(t.Context(), "site") {
 		if err != nil {
 			t.Fatal(err)

@@ -23,21 +23,23 @@ var files embed.FS
 
 // folder is what one run reads and writes, for nobody else to see.
 type folder struct {
-	dir string
-	kud string
+	dir  string
+	kud  string
+	mark *os.File // held while the folder is in use
 }
 
 func newFolder(cfg Config) (*folder, error) {
-	dir, err := os.MkdirTemp(cfg.Dir, "k8splugin-site-") // with mode 0700
+	dir, mark, err := makeFolder(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder for the run: %w", err)
 	}
-	return &folder{dir: dir, kud: cfg.Kud}, nil
+	return &folder{dir: dir, kud: cfg.Kud, mark: mark}, nil
 }
 
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
 func (f *folder) remove() error {
+	defer func() { _ = f.mark.Close() }() // it was only a mark
 	if err := os.RemoveAll(f.dir); err != nil {
 		return fmt.Errorf("cannot remove the folder of the run: %w", err)
 	}

@@ -3,6 +3,7 @@ package ansible_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,9 +30,7 @@ func TestLeash(t *testing.T) {
 		}
 		return
 	}
-	if _, err := exec.LookPath("ansible-playbook"); err != nil {
-		t.Skip("ansible-playbook is not installed")
-	}
+	needAnsible(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLeash$", "-test.v")
 	cmd.Env = append(os.Environ(), dies+"=1")
 	out, err := cmd.StdoutPipe()
@@ -65,6 +64,38 @@ func TestLeash(t *testing.T) {
 		case <-tick.C:
 		}
 	}
+}
+
+// TestSweep: what a run has left whose process was killed goes with the next one;
+// what is in use stays.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standIn)
+	forsaken := filepath.Join(w.temp, "k8splugin-site-1")
+	if err := os.MkdirAll(filepath.Join(forsaken, "home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(forsaken, "kubeconfig"), []byte("a secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for e := range w.Run(ctx, w.job(t, "forever")) { //nolint:errcheck // it is cancelled
+		if e.Message != "begun" {
+			continue
+		}
+		if _, err := os.Stat(forsaken); err == nil {
+			t.Error("what a killed run has left is still there")
+		}
+		if events, _, err := w.run(t.Context(), w.job(t, "good")); err != nil {
+			t.Errorf("a second run: %v, after %v", err, events)
+		}
+		if left, err := os.ReadDir(w.temp); err != nil || len(left) != 1 {
+			t.Errorf("the folder of the run that goes on is not alone: %v, %v", left, err)
+		}
+		cancel()
+	}
+	w.wantClean(t)
 }
 
 // runningIn returns the command lines that name a folder.

@@ -3,6 +3,7 @@ package ansible_test
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -16,11 +17,7 @@ import (
 // real returns a runner over Ansible itself, and a job for one host.
 func real(t *testing.T, how, mode string, needs ...string) (world, site.Job) {
 	t.Helper()
-	for _, program := range append(needs, "ansible-playbook") {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
+	needAnsible(t, needs...)
 	w := newWorld(t, "ansible-playbook")
 	h := sitetest.New(t)
 	m := h.Material()
@@ -30,6 +27,24 @@ func real(t *testing.T, how, mode string, needs ...string) (world, site.Job) {
 		Site: nf.Site{ID: "edge", UID: "u1", Hosts: []nf.SiteHost{h.Site()}, Parameters: map[string]any{
 			"how": how, "mode": mode, "given": "{{ lookup('pipe', 'echo ran-on-the-controller') }} \u007f\u0085\ufeff\U0001F600",
 		}},
+	}
+}
+
+// without is set by who wants to test without Ansible, and says so.
+const without = "K8SPLUGIN_TEST_WITHOUT_ANSIBLE"
+
+// needAnsible fails the test where Ansible or one of the programs is missing:
+// a test that is passed over where nobody looks proves nothing.
+func needAnsible(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range append(programs, "ansible-playbook") {
+		if _, err := exec.LookPath(program); err == nil {
+			continue
+		}
+		if os.Getenv(without) == "1" {
+			t.Skipf("%s is not installed, and %s=1", program, without)
+		}
+		t.Fatalf("%s is not installed: install it (make test-deps), or set %s=1", program, without)
 	}
 }
 
@@ -59,7 +74,7 @@ func TestAnsible(t *testing.T) {
 				t.Fatalf("%s: %v, kubeconfig %q, after\n%s", tc.reason, err, kubeconfig, strings.Join(events, "\n"))
 			}
 			for _, want := range []string{
-				"play", "ok Say what was given n1 given: {{ lookup('pipe', 'echo ran-on-the-controller') }} \u007f\u0085\ufeff\U0001F600",
+				"play", "ok Say what was proven n1 PROVED host", "ok Say what was given n1 given: {{ lookup('pipe', 'echo ran-on-the-controller') }} \u007f\u0085\ufeff\U0001F600",
 				"changed Run a program n1", "ignored Fail in a hidden way n1 hidden: the task has no_log", "skipped Fail for a reason n1", "changed Leave the kubeconfig n1",
 			} {
 				if !slices.Contains(events, want) {

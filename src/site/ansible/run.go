@@ -46,10 +46,15 @@ func New(cfg Config) (*Runner, error) {
 	if cfg.Path == "" {
 		cfg.Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	}
+	if cfg.Dir == "" {
+		cfg.Dir = os.TempDir()
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Runner{cfg: cfg}, nil
+	r := &Runner{cfg: cfg}
+	r.sweep()
+	return r, nil
 }
 
 // playbook is one that is run, and with what besides the inventory and the
@@ -68,6 +73,9 @@ func (r *Runner) playbooks(job site.Job, f *folder) []playbook {
 	switch job.Action {
 	case site.Build:
 		out = append(out, named("site.yml"))
+		if prove, said := job.Site.Parameters["kud_verify"].(bool); prove || !said {
+			out = append(out, named("verify.yml"))
+		}
 	case site.Shrink:
 		if len(job.Dead) > 0 {
 			out = append(out, playbook{path: f.path("forget.yml")})
@@ -106,6 +114,7 @@ func (a *attempt) carry(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	a.r.sweep()
 	f, err := newFolder(a.r.cfg)
 	if err != nil {
 		return err

@@ -101,7 +101,10 @@ func TestRun(t *testing.T) {
 	if err != nil || kubeconfig != "apiVersion: v1" {
 		t.Fatalf("a run that succeeds: %v, kubeconfig %q", err, kubeconfig)
 	}
-	want := []string{"play", "task host : set", "changed host : set n1", "stats  n1 changed=1 failures=0"}
+	want := []string{
+		"play", "task host : set", "changed host : set n1", "stats  n1 changed=1 failures=0",
+		"play", "task host : set", "ok host : prove n1 PROVED host",
+	}
 	if diff := cmp.Diff(want, events); diff != "" {
 		t.Errorf("the events (-want +got):\n%s", diff)
 	}
@@ -135,11 +138,13 @@ func TestActions(t *testing.T) {
 		playbooks string // the ends of the lines of arguments
 		vars      string
 		inventory bool // the worker that leaves is in it
+		verify    any
 	}{
-		"Build":  {"a worker that leaves is not built", site.Build, nil, "site.yml", `"kud_roles"`, false},
-		"Shrink": {"it is taken out, by itself", site.Shrink, nil, "--limit n2,n3 remove.yml", `"kud_remove": true`, true},
-		"Dead":   {"one that is gone is not talked to", site.Shrink, []string{"n2"}, "forget.yml --limit n3 remove.yml", `"kud_dead": [!unsafe "n2"]`, true},
-		"Reset":  {"everything is reset", site.Reset, nil, "remove.yml", `"kud_remove": true`, true},
+		"Build":    {"a worker that leaves is not built, and the rest is proven", site.Build, nil, "site.yml verify.yml", `"kud_roles"`, false, nil},
+		"Unproven": {"unless that is not wanted", site.Build, nil, "site.yml", `"kud_roles"`, false, false},
+		"Shrink":   {"it is taken out, by itself", site.Shrink, nil, "--limit n2,n3 remove.yml", `"kud_remove": true`, true, nil},
+		"Dead":     {"one that is gone is not talked to", site.Shrink, []string{"n2"}, "forget.yml --limit n3 remove.yml", `"kud_dead": [!unsafe "n2"]`, true, nil},
+		"Reset":    {"everything is reset", site.Reset, nil, "remove.yml", `"kud_remove": true`, true, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,6 +153,9 @@ func TestActions(t *testing.T) {
 			j := w.job(t, "good")
 			j.Action, j.Targets, j.Dead = tc.action, []string{"n2", "n3"}, tc.dead
 			j.Site.Hosts[1].State = nf.HostLeaving
+			if tc.verify != nil {
+				j.Site.Parameters["kud_verify"] = tc.verify
+			}
 			if _, _, err := w.run(t.Context(), j); err != nil {
 				t.Fatal(err)
 			}
@@ -179,6 +187,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"Task":        {"the task is named, and the host", standIn, "failing", nf.Failed, "task", `cannot run task "kubernetes : init" on host n1: no more room`},
 		"Unreachable": {"a host that is gone is the reason, whatever else failed", standIn, "gone", nf.Unreachable, "host", `host n2: task "Gathering Facts": no route`},
+		"Unproven":    {"what was built and does not work is a failure", standIn, "unproven", nf.Failed, "task", `task "kubernetes : prove" on host n1: not ready`},
 		"Broken":      {"what the program says is told", standIn, "broken", nf.Failed, "ansible", "the playbook is no YAML"},
 		"NoAnsible":   {"a service without Ansible says so", "no-such-ansible-playbook", "good", nf.Unsupported, "ansible", "no Ansible"},
 	}
