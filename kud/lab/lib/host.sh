@@ -41,6 +41,8 @@ seed() {
   install -m 600 "$state/id_ed25519.pub" "$d/root/.ssh/authorized_keys"
   install -d "$d/etc/apt/apt.conf.d" "$d/etc/systemd/network"
   echo "$h" >"$d/etc/hostname"
+  # Nobody answers there, and says so at once. Without any name server a CoreDNS that inherits the file does not start.
+  echo "nameserver $gateway" >"$d/etc/resolv.conf"
   echo "Acquire::http::Proxy \"http://$uplink_ip:$proxy_port\";" >"$d/etc/apt/apt.conf.d/98proxy"
   {
     printf '127.0.0.1 localhost\n::1 localhost ip6-localhost\n'

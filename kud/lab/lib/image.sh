@@ -19,25 +19,6 @@ mirror() { # this machine's own Debian archive, whatever it is
   echo "${uri:-http://deb.debian.org/debian/}"
 }
 
-have() {
-  local c
-  for c in mmdebstrap mke2fs ip nsenter unshare ssh ssh-keygen ansible-playbook ansible-lint yamllint apt-cacher-ng systemd-nspawn; do
-    command -v "$c" >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "$c" >/dev/null || return 1
-  done
-}
-
-deps() {
-  command -v apt-get >/dev/null || die "the lab is made of Debian packages, and this machine has no apt-get"
-  local proxied=no
-  ! command -v apt-cacher-ng >/dev/null || proxied=yes
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get -qq -o DPkg::Lock::Timeout=600 update
-  apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install -y --no-install-recommends mmdebstrap e2fsprogs iproute2 util-linux \
-    openssh-client ansible-core ansible ansible-lint yamllint shellcheck apt-cacher-ng systemd-container kmod tar libseccomp-dev gcc libc6-dev >&2
-  # The lab runs a proxy of its own; the one for the whole machine, which the package starts, was not asked for.
-  if [[ $proxied == no && -d /run/systemd/system ]]; then systemctl disable --now apt-cacher-ng >/dev/null 2>&1 || true; fi
-}
-
 bare=systemd,systemd-sysv,dbus,libpam-systemd,udev,kmod,openssh-server,python3,python3-apt,iproute2,iputils-ping,ca-certificates,procps,iptables,nftables,ethtool,conntrack,socat,sudo,tar
 
 image_key() {

@@ -13,14 +13,25 @@ all:
     ansible_python_interpreter: /usr/bin/python3
     # What the lab has: artefacts that were built here, of the versions that Go's module proxy gives, and no registry.
     kud_artifacts: $artifacts
-    kud_roles: [flannel, multus]
-    kubernetes_install: artifacts
+    kud_roles: [${LAB_ROLES:-flannel, multus}]
+    kubernetes_install: $install
     flannel_run: unit
     flannel_version: $(pinned flannel github.com/flannel-io/flannel)
     multus_whereabouts_version: $(pinned whereabouts github.com/k8snetworkplumbingwg/whereabouts)
     # The hosts' clock is this machine's, and no time server can be reached.
     host_time: none
 HEAD
+  if [[ $install == kubeadm ]]; then
+    cat <<KUBEADM
+    container_runtime_image_folders: [images, images-kubeadm]
+    kubernetes_etcd_image_tag: $(pinned etcd go.etcd.io/etcd/server/v3 | tail -c +2)-0
+    # A UML kernel has not the module "configs", which kubeadm reads the kernel's configuration from.
+    kubernetes_ignore_preflight: [SystemVerification, NumCPU]
+KUBEADM
+  fi
+  if ((controls > 1)); then
+    echo "    kubernetes_vip: $subnet.0.10"
+  fi
   if [[ $backend == uml && $kernel == debian ]]; then
     cat <<'LESS'
     # Debian's UML kernel has no address translation: no Services, so nothing that asks the API server from within a pod.

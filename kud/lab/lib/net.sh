@@ -61,16 +61,17 @@ network_down() {
   local pid
   if [[ -e $state/proxy/pid ]]; then
     pid=$(<"$state/proxy/pid")
-    if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$state/proxy"; then kill "$pid" 2>/dev/null || true; fi
+    if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "$state/proxy"; then kill "$pid" 2>/dev/null || true; fi
   fi
   if [[ -e /run/netns/$name ]]; then
-    for _ in 1 2 3 4 5; do
+    for _ in {1..100}; do
       pid=$(ip netns pids "$name")
       [[ -n $pid ]] || break
       # shellcheck disable=SC2086 # one word each
-      kill -KILL $pid 2>/dev/null || true
-      sleep 0.3
+      kill -KILL $pid 2>/dev/null || true # some end as their parents do
+      sleep 0.1
     done
+    [[ -z $(ip netns pids "$name") ]] || die "processes of the lab cannot be ended: $(ip netns pids "$name" | tr '\n' ' ')"
     ip netns del "$name"
     if [[ -e $state/first && -z $(ls -A /run/netns) ]]; then umount /run/netns && rmdir /run/netns; fi
   fi

@@ -64,6 +64,13 @@ objects:
 
 UNKNOWN = ("no matches for kind", "doesn't have a resource type", "the server could not find the requested resource")
 NOT_YET = ("not found", "NotFound")
+# What an apply may meet that ends by itself: a kind is served some moments after its definition was accepted, a webhook after its deployment, and a
+# namespace has the account that its pods run as some moments after it was made.
+SOON = (*UNKNOWN, "failed calling webhook", "error looking up service account")
+# What a control plane says, or does not say, that has too much to do or is being restarted.
+BUSY = ("etcdserver: ", "TLS handshake timeout", "connection refused", "i/o timeout", "Client.Timeout", "context deadline exceeded", "connection lost", "unexpected EOF",
+        "has prevented the request from succeeding")
+PATIENCE = 90
 
 
 class Cluster:
@@ -75,10 +82,16 @@ class Cluster:
     def reachable(self):
         if self.program is None or not os.path.exists(self.kubeconfig):
             return False
-        return self.run("get", "--raw", "/readyz", "--request-timeout=10s")[0] == 0
+        return self.run("get", "--raw", "/readyz", "--request-timeout=30s")[0] == 0
 
     def run(self, *args, data=None):
-        return self.module.run_command([self.program, "--kubeconfig", self.kubeconfig, *args], data=data)
+        """Runs kubectl, again for some time while the control plane is too busy to answer."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            status, out, err = self.module.run_command([self.program, "--kubeconfig", self.kubeconfig, *args], data=data)
+            if status == 0 or time.monotonic() > end or not any(word in err for word in BUSY):
+                return status, out, err
+            time.sleep(1)
 
 
 def source(params):
@@ -100,14 +113,14 @@ def present(module, cluster, what, data):
         module.fail_json(msg=f"cannot compare the objects with the cluster: {err.strip()}")
     if module.check_mode:
         return ["would apply"]
-    for attempt in range(5):
+    end = time.monotonic() + PATIENCE
+    while True:
         status, out, err = cluster.run("apply", *side, *what, data=data)
         if status == 0:
             return out.split("\n")[:-1]
-        # A kind is served some moments after its definition was accepted, and a webhook after its deployment.
-        if not any(word in err for word in UNKNOWN + ("failed calling webhook",)):
+        if time.monotonic() > end or not any(word in err for word in SOON):
             break
-        time.sleep(2 * attempt + 1)
+        time.sleep(1)
     return module.fail_json(msg=f"cannot apply the objects: {err.strip()}")
 
 

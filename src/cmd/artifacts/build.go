@@ -76,7 +76,7 @@ func builds() []build {
 			{"github.com/k8snetworkplumbingwg/whereabouts/cmd", "whereabouts"},
 		}},
 		{component: "coredns", module: lab + "coredns", pin: "github.com/coredns/coredns", programs: []program{{pkg: "github.com/coredns/coredns"}}},
-		{component: "nfd", module: lab + "nfd", pin: "sigs.k8s.io/node-feature-discovery", programs: below("sigs.k8s.io/node-feature-discovery/cmd/", "nfd-master", "nfd-worker")},
+		{component: "nfd", module: lab + "nfd", pin: "sigs.k8s.io/node-feature-discovery", programs: below("sigs.k8s.io/node-feature-discovery/cmd/", "nfd-gc", "nfd-master", "nfd-worker")},
 	}
 }
 

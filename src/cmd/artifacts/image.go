@@ -24,14 +24,16 @@ type image struct {
 	names   []string
 	entry   []string
 	files   []imageFile
+	user    string // who its programs run as; root when empty
 }
 
 // imageFile is a file of an image: what a program of the artefacts or the lab's
 // own contains, or a link.
 type imageFile struct{ name, source, link string }
 
-// images writes the archives of the images.
-func (f folder) images(ctx context.Context) error {
+// images writes the archives of the images that every host of the lab gets, and
+// with roles those that single roles take.
+func (f folder) images(ctx context.Context, roles bool) error {
 	own := filepath.Join(f.dir, ".built", "images")
 	if err := os.MkdirAll(own, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder of the images' programs: %w", err)
@@ -45,7 +47,19 @@ func (f folder) images(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(f.dir, "images"), 0o755); err != nil {
+	if roles {
+		more, err := f.roleImages(ctx, own)
+		if err != nil {
+			return err
+		}
+		all = append(all, more...)
+	}
+	return f.pack("images", all)
+}
+
+// pack writes archives into a folder, where they are not as they ought to be.
+func (f folder) pack(where string, all []image) error {
+	if err := os.MkdirAll(filepath.Join(f.dir, where), 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder of the images: %w", err)
 	}
 	for _, i := range all {
@@ -53,7 +67,7 @@ func (f folder) images(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("cannot pack the image %s: %w", i.archive, err)
 		}
-		name := filepath.Join(f.dir, "images", i.archive+".tar")
+		name := filepath.Join(f.dir, where, i.archive+".tar")
 		if there, err := os.ReadFile(name); err == nil && bytes.Equal(there, content) {
 			continue
 		}
@@ -77,8 +91,9 @@ func (f folder) imageTable(own string) ([]image, error) {
 	standin := []imageFile{{name: "standin", source: filepath.Join(own, "standin")},
 		{name: "bin/sh", link: "/standin"}, {name: "bin/redis-cli", link: "/standin"}, {name: "bin/standin", link: "/standin"}}
 	table := []image{
-		{"pause", []string{"registry.k8s.io/pause:" + named(versions, "pause")}, []string{"/pause"}, []imageFile{{name: "pause", source: filepath.Join(own, "pause")}}},
-		{"standin", append(edgex, "localhost/standin:1"), []string{"/standin"}, standin},
+		{archive: "pause", names: []string{"registry.k8s.io/pause:" + named(versions, "pause")}, entry: []string{"/pause"},
+			files: []imageFile{{name: "pause", source: filepath.Join(own, "pause")}}},
+		{archive: "standin", names: append(edgex, "localhost/standin:1"), entry: []string{"/standin"}, files: standin},
 	}
 	for _, b := range builds() {
 		version, err := f.version(b)
@@ -88,11 +103,15 @@ func (f folder) imageTable(own string) ([]image, error) {
 		dir := filepath.Join(f.dir, b.component, version)
 		switch b.component {
 		case "coredns":
-			table = append(table, image{"coredns", []string{"registry.k8s.io/coredns/coredns:" + version}, []string{"/coredns"},
-				[]imageFile{{name: "coredns", source: filepath.Join(dir, "coredns")}}})
+			table = append(table, image{archive: "coredns", names: []string{"registry.k8s.io/coredns/coredns:" + version}, entry: []string{"/coredns"},
+				files: []imageFile{{name: "coredns", source: filepath.Join(dir, "coredns")}}})
 		case "nfd":
-			table = append(table, image{"nfd", []string{"registry.k8s.io/nfd/node-feature-discovery:" + version}, nil,
-				[]imageFile{{name: "usr/bin/nfd-master", source: filepath.Join(dir, "nfd-master")}, {name: "usr/bin/nfd-worker", source: filepath.Join(dir, "nfd-worker")}}})
+			// Its manifests insist on a user that is not root, and leave it to the image which.
+			nfd := image{archive: "nfd", names: []string{"registry.k8s.io/nfd/node-feature-discovery:" + version}, user: "65534:65534"}
+			for _, p := range b.programs {
+				nfd.files = append(nfd.files, imageFile{name: "usr/bin/" + p.file(), source: filepath.Join(dir, p.file())})
+			}
+			table = append(table, nfd)
 		}
 	}
 	return slices.DeleteFunc(table, func(i image) bool {
@@ -158,9 +177,13 @@ func (i image) pack() ([]byte, error) {
 		return nil, err
 	}
 	type object = map[string]any
+	run := object{"Entrypoint": i.entry, "Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}}
+	if i.user != "" {
+		run["User"] = i.user
+	}
 	config, err := json.Marshal(object{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": object{"Entrypoint": i.entry, "Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}},
+		"config": run,
 		"rootfs": object{"type": "layers", "diff_ids": []string{digest(layer)}},
 	})
 	if err != nil {

@@ -17,15 +17,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
 
-const usage = `Usage: artifacts [--only component,...] [--previous] [DIR]
+const usage = `Usage: artifacts [--only component,...] [--previous] [--kubeadm] [DIR]
 
 Builds what a site is made of into DIR (the user's cache, k8splugin/lab/artifacts, when it is not given) and prints DIR.
 --previous builds Kubernetes' previous minor version too, for tests of upgrades.
+--kubeadm packs the images of kubeadm's control plane too, into images-kubeadm.
 `
 
 func main() {
@@ -44,6 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags.Usage = func() { fmt.Fprint(stderr, usage) }
 	only := flags.String("only", "", "components to build, by comma")
 	previous := flags.Bool("previous", false, "build the previous Kubernetes too")
+	kubeadm := flags.Bool("kubeadm", false, "pack the images of kubeadm's control plane too")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -53,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	f.progress = stderr
 	begin := time.Now()
-	for _, b := range builds() {
+	for _, b := range slices.Concat(builds(), roleBuilds()) {
 		if b.optional && !*previous || !chosen(b.component, *only) {
 			continue
 		}
@@ -61,8 +64,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if err := f.images(ctx); err != nil {
+	if chosen("k8splugin", *only) {
+		if err := f.service(ctx); err != nil {
+			return err
+		}
+	}
+	if chosen("kubevirt", *only) {
+		if err := f.kubevirt(ctx); err != nil {
+			return err
+		}
+	}
+	if err := f.images(ctx, *only == ""); err != nil {
 		return err
+	}
+	if *kubeadm {
+		if err := f.packKubeadm(); err != nil {
+			return err
+		}
 	}
 	n, err := f.writeManifest()
 	if err != nil {

@@ -67,7 +67,7 @@ func TestBuildsArePinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := folder{root: root}
-	for _, b := range builds() {
+	for _, b := range slices.Concat(builds(), roleBuilds()) {
 		version, err := f.version(b)
 		if err != nil {
 			t.Errorf("%s: %v", b.module, err)
