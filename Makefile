@@ -8,7 +8,7 @@ SEED     ?= 1
 N        ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help build run sandbox sandbox-stop test test-deps chaos bench golden lint fmt tidy fuzz check clean
+.PHONY: help build run sandbox sandbox-stop test test-deps test-go chaos bench golden lint fmt tidy fuzz check clean
 .PHONY: kud-site kud-bundle kud-quick kud-test site-lab site-lab-down
 
 help: ## list these targets
@@ -27,12 +27,15 @@ sandbox: ## start a real control plane on loopback; print its kubeconfig
 sandbox-stop: ## stop it
 	@$(SANDBOX) down
 
-test: test-deps kud-quick ## run everything beside a sandbox of its own (builds it the first time: some 10 minutes)
+test: kud-quick ## run everything (the first time it builds what it needs: some 15 minutes)
+	@$(MAKE) --no-print-directory test-go
+
+test-deps: # Ansible, what it is checked with, and what a host is made of
+	@kud/lab/lab deps
+
+test-go: ## run the tests of the service beside a sandbox of its own
 	go vet ./...
 	@$(SANDBOX) exec -- go test -race -timeout 60m ./...
-
-test-deps: ## install the Debian packages that the tests need, when they are missing: Ansible and what it is checked with
-	@kud/lab/lab deps
 
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
@@ -69,7 +72,7 @@ kud-bundle: ## fetch what hosts without internet install into DIR=folder, with i
 	@test -n "$(DIR)" || { echo 'say where to: make kud-bundle DIR=/srv/kud'; exit 2; }
 	kud/bin/kud bundle $(DIR)
 
-kud-quick: test-deps ## hold the collection against what needs no cluster
+kud-quick: test-deps ## hold the collection of kud/ against one host, without a cluster
 	kud/lab/test --quick
 
 site-lab: ## make N hosts on this machine, each with its own kernel, and what a site installs (both built the first time: some 40 minutes)
@@ -77,8 +80,9 @@ site-lab: ## make N hosts on this machine, each with its own kernel, and what a 
 	@kud/lab/lab artifacts >/dev/null
 	@LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/lab up $(N)
 
-kud-test: ## hold the collection against the hosts of site-lab, step by step; docs/kud.md
+kud-test: ## hold the collection, and sites through the service, against hosts of the lab, step by step; docs/kud.md
 	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/test
+	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/sites
 
 site-lab-down: ## remove the hosts, and whatever else there is of them
 	@kud/lab/lab down
