@@ -154,10 +154,9 @@ def main():
     )
     cluster, params = Cluster(module), module.params
     if not cluster.reachable():
-        if module.check_mode:
+        bare = cluster.program is None or not os.path.exists(cluster.kubeconfig)
+        if bare and (module.check_mode or params["state"] == "absent"):
             module.exit_json(changed=params["state"] == "present", msg="there is no cluster yet")
-        if params["state"] == "absent" and (cluster.program is None or not os.path.exists(cluster.kubeconfig)):
-            module.exit_json(changed=False, msg="there is no cluster")
         module.fail_json(msg=f"the cluster of {params['kubeconfig']} does not answer")
     what, data = source(params)
     if module.check_mode and params["src"] is not None and not os.path.exists(params["src"]):
