@@ -32,6 +32,9 @@ func newRegionSeries(vectors ...partial) *regionSeries {
 // touch notes that a region has series. It is called after they were made, so
 // that whatever keep removes meanwhile is removed again.
 func (s *regionSeries) touch(region string) {
+	if region == "" {
+		return // what is of no region stays
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.absent[region]; !ok {

@@ -42,10 +42,11 @@ func (s *service) siteKeeper(cfg Config, db *vault, see sight) (*site.Sites, err
 }
 
 // measured is an operation of a site as the metrics count operations: under a
-// verb of its own, such as site_build.
+// verb of its own, such as site_build, and no region: that of a site which could
+// not be built was never registered, and its series would be forgotten at once.
 func measured(op nf.SiteOperation) nf.Operation {
 	return nf.Operation{
-		ID: op.ID, Verb: nf.Verb("site_" + string(op.Verb)), State: op.State, Region: op.Region,
+		ID: op.ID, Verb: nf.Verb("site_" + string(op.Verb)), State: op.State,
 		Accepted: op.Accepted, Started: op.Started, Finished: op.Finished, Deadline: op.Deadline,
 	}
 }
