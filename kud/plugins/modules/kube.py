@@ -66,7 +66,7 @@ UNKNOWN = ("no matches for kind", "doesn't have a resource type", "the server co
 NOT_YET = ("not found", "NotFound")
 # What an apply may meet that ends by itself: a kind is served some moments after its definition was accepted, a webhook after its deployment, and a
 # namespace has the account that its pods run as some moments after it was made.
-SOON = (*UNKNOWN, "failed calling webhook", "error looking up service account")
+SOON = (*UNKNOWN, "failed calling webhook", "error looking up service account", "failed to download openapi")
 # What a control plane says, or does not say, that has too much to do or is being restarted.
 BUSY = ("etcdserver: ", "TLS handshake timeout", "connection refused", "i/o timeout", "Client.Timeout", "context deadline exceeded", "connection lost", "unexpected EOF",
         "has prevented the request from succeeding")

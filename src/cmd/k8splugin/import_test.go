@@ -55,7 +55,6 @@ func counts(r importReport) map[string]int {
 // TestImportONAP takes a running instance over, and through the rest of its
 // life, by ONAP's own API.
 func TestImportONAP(t *testing.T) {
-	t.Parallel()
 	p := newPlugin(t)
 	const id = "sad_einstein"
 	p.define()
@@ -109,7 +108,6 @@ func TestImportONAP(t *testing.T) {
 // TestImportONAPProblems has things that cannot be brought over, and does not
 // let them stand in the way of the others.
 func TestImportONAPProblems(t *testing.T) {
-	t.Parallel()
 	p := newPlugin(t)
 	p.define()
 	const secret = "do-not-show-me"
