@@ -19,5 +19,9 @@ deps() {
   apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install -y --no-install-recommends mmdebstrap e2fsprogs iproute2 util-linux \
     openssh-client ansible-core ansible-lint yamllint shellcheck apt-cacher-ng systemd-container kmod tar libseccomp-dev gcc libc6-dev nftables sshpass >&2
   # The lab runs a proxy of its own; the one for the whole machine, which the package starts, was not asked for.
-  if [[ $proxied == no && -d /run/systemd/system ]]; then systemctl disable --now apt-cacher-ng >/dev/null 2>&1 || true; fi
+  [[ $proxied == yes ]] || proxy_stop >/dev/null 2>&1 || true # where it was not started it cannot be stopped
+}
+
+proxy_stop() {
+  if [[ -d /run/systemd/system ]]; then systemctl disable --now apt-cacher-ng; else invoke-rc.d apt-cacher-ng stop; fi
 }
