@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 func TestRefused(t *testing.T) {
@@ -111,6 +113,54 @@ func TestSecrecy(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEndWhileSwept has an operation end at any moment of a sweep: what ended is
+// no request that was never accepted.
+func TestEndWhileSwept(t *testing.T) {
+	for late := time.Duration(0); late < 10*time.Second; late += 500 * time.Millisecond {
+		t.Run(late.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld()
+				w.kv = slowLists{w.kv}
+				w.play = func(ctx context.Context, _ site.Job, _ teller) error { <-ctx.Done(); return ctx.Err() }
+				s, _ := w.start(t, func(c *site.Config) { c.Timeout = 2*time.Hour + late })
+				op, err := s.Create(t.Context(), request())
+				must(t, err)
+				if op, _ = end(t, s, op); op.State != nf.OperationFailed {
+					t.Fatalf("the operation is %s", op.State)
+				}
+				timer := time.NewTimer(30 * time.Second)
+				<-timer.C
+				if _, err := s.Operation(t.Context(), op.Site, op.ID); err != nil {
+					t.Errorf("an operation that ended while the sweep looked: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// slowLists is a store whose lists take a second after they were read.
+type slowLists struct{ store.KV }
+
+func (k slowLists) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		type found struct {
+			store.Entry
+			err error
+		}
+		var all []found
+		for e, err := range k.KV.List(ctx, prefix) {
+			all = append(all, found{e, err})
+		}
+		timer := time.NewTimer(time.Second)
+		<-timer.C
+		for _, f := range all {
+			if !yield(f.Entry, f.err) {
+				return
+			}
+		}
+	}
 }
 
 func TestRetention(t *testing.T) {

@@ -130,17 +130,18 @@ func (s *Sites) clean(ctx context.Context) {
 // behind that were never accepted.
 func (s *Sites) sweep(ctx context.Context) error {
 	old := s.now().Add(-s.cfg.Retention)
-	// The operations come first: each that a site names was there before.
-	all, err := s.operations.List(ctx, "")
-	if err != nil {
-		return err
-	}
+	// The sites come first: an operation that ends meanwhile is then busy there, or
+	// final here, and one that is accepted meanwhile is too young to be stray.
 	busy, wanted := map[string]bool{}, map[string]bool{}
 	for in, err := range s.sites.All(ctx, "") {
 		if err != nil {
 			return err
 		}
 		busy[in.Busy], wanted[in.Material] = true, true
+	}
+	all, err := s.operations.List(ctx, "")
+	if err != nil {
+		return err
 	}
 	for _, op := range all {
 		over := op.State.Final() && op.Finished.Before(old)
