@@ -14,8 +14,8 @@ import (
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/store/metered"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
