@@ -118,13 +118,14 @@ func TestSecrecy(t *testing.T) {
 // TestEndWhileSwept has an operation end at any moment of a sweep: what ended is
 // no request that was never accepted.
 func TestEndWhileSwept(t *testing.T) {
-	for late := time.Duration(0); late < 10*time.Second; late += 500 * time.Millisecond {
+	// The sweeps are at the full hours, and some seconds.
+	for late := -20 * time.Second; late < 10*time.Second; late += time.Second {
 		t.Run(late.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWorld()
-				w.kv = slowLists{w.kv}
+				w.kv = slowStore{w.kv}
 				w.play = func(ctx context.Context, _ site.Job, _ teller) error { <-ctx.Done(); return ctx.Err() }
-				s, _ := w.start(t, func(c *site.Config) { c.Timeout = 2*time.Hour + late })
+				s, _ := w.start(t, func(c *site.Config) { c.Timeout, c.Lease = 2*time.Hour+late, time.Minute })
 				op, err := s.Create(t.Context(), request())
 				must(t, err)
 				if op, _ = end(t, s, op); op.State != nf.OperationFailed {
@@ -140,10 +141,11 @@ func TestEndWhileSwept(t *testing.T) {
 	}
 }
 
-// slowLists is a store whose lists take a second after they were read.
-type slowLists struct{ store.KV }
+// slowStore is a store whose lists take a second after they were read, and whose
+// writes take three before they are done.
+type slowStore struct{ store.KV }
 
-func (k slowLists) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+func (k slowStore) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		type found struct {
 			store.Entry
@@ -153,14 +155,23 @@ func (k slowLists) List(ctx context.Context, prefix string) iter.Seq2[store.Entr
 		for e, err := range k.KV.List(ctx, prefix) {
 			all = append(all, found{e, err})
 		}
-		timer := time.NewTimer(time.Second)
-		<-timer.C
+		k.wait(time.Second)
 		for _, f := range all {
 			if !yield(f.Entry, f.err) {
 				return
 			}
 		}
 	}
+}
+
+func (k slowStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	k.wait(3 * time.Second)
+	return k.KV.Put(ctx, key, value, expected)
+}
+
+func (slowStore) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
 }
 
 func TestRetention(t *testing.T) {

@@ -130,8 +130,8 @@ func (s *Sites) clean(ctx context.Context) {
 // behind that were never accepted.
 func (s *Sites) sweep(ctx context.Context) error {
 	old := s.now().Add(-s.cfg.Retention)
-	// The sites come first: an operation that ends meanwhile is then busy there, or
-	// final here, and one that is accepted meanwhile is too young to be stray.
+	// The sites come first: an operation that is accepted after they were read is
+	// too young to be stray.
 	busy, wanted := map[string]bool{}, map[string]bool{}
 	for in, err := range s.sites.All(ctx, "") {
 		if err != nil {
@@ -145,7 +145,8 @@ func (s *Sites) sweep(ctx context.Context) error {
 	}
 	for _, op := range all {
 		over := op.State.Final() && op.Finished.Before(old)
-		never := !op.State.Final() && !busy[op.ID] && op.Accepted.Before(s.now().Add(-sweepPause))
+		// One that was begun was accepted, though its site is done with it before it is final.
+		never := op.Attempts == 0 && !busy[op.ID] && op.Accepted.Before(s.now().Add(-sweepPause))
 		if !over && !never {
 			continue
 		}
