@@ -3,7 +3,7 @@
 
 have() {
   local c
-  for c in mmdebstrap mke2fs ip nsenter unshare ssh ssh-keygen ansible-playbook ansible-lint yamllint shellcheck apt-cacher-ng systemd-nspawn gcc nft sshpass; do
+  for c in mmdebstrap mke2fs ip nsenter unshare ssh ssh-keygen ansible-playbook ansible-lint yamllint shellcheck apt-cacher-ng systemd-nspawn gcc nft sshpass openssl; do
     command -v "$c" >/dev/null || PATH=$PATH:/usr/sbin:/sbin command -v "$c" >/dev/null || return 1
   done
   [[ -e /usr/include/seccomp.h ]]
@@ -17,7 +17,7 @@ deps() {
   export DEBIAN_FRONTEND=noninteractive
   apt-get -qq -o DPkg::Lock::Timeout=600 update
   apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install -y --no-install-recommends mmdebstrap e2fsprogs iproute2 util-linux \
-    openssh-client ansible-core ansible-lint yamllint shellcheck apt-cacher-ng systemd-container kmod tar libseccomp-dev gcc libc6-dev nftables sshpass >&2
+    openssh-client ansible-core ansible-lint yamllint shellcheck apt-cacher-ng systemd-container kmod tar libseccomp-dev gcc libc6-dev nftables openssl sshpass >&2
   # The lab runs a proxy of its own; the one for the whole machine, which the package starts, was not asked for.
   [[ $proxied == yes ]] || proxy_stop >/dev/null 2>&1 || true # where it was not started it cannot be stopped
 }

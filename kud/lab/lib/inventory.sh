@@ -41,6 +41,7 @@ KUBEADM
     kubernetes_ignore_preflight: [SystemVerification]
 LESS
   fi
+  add_on_settings
   echo '  hosts:'
   while read -r h; do printf '    %s:\n      ansible_host: %s\n' "$h" "$(address "$h")"; done <"$state/hosts"
   printf '  children:\n    kube_control_plane:\n      hosts:\n'
@@ -50,6 +51,38 @@ LESS
     tail -n "+$((controls + 1))" "$state/hosts" | sed 's/.*/        &:/'
   else
     sed 's/.*/        &:/' "$state/hosts" # a host alone is both
+  fi
+}
+
+# add_on_settings are what the add-ons of LAB_ROLES have to hear of the lab.
+add_on_settings() {
+  local part roles=" ${LAB_ROLES:-} "
+  roles=${roles//,/ }
+  if [[ $roles == *" sriov "* ]]; then
+    cat <<'SRIOV'
+    sriov_emulated: 1
+    sriov_devices: [{interface: eni1np1, vfs: 3}]
+    sriov_resources: [{resourceName: sriov_net, resourcePrefix: kud.io, selectors: [{drivers: [netdevsim]}]}]
+SRIOV
+  fi
+  if [[ $roles == *" kubevirt "* ]]; then
+    echo "    kubevirt_version: $(pinned kubevirt kubevirt.io/kubevirt)"
+    echo "    kubevirt_api_only: true"
+  fi
+  if [[ $roles == *" istio "* ]]; then
+    openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj "/O=$name/CN=the lab's mesh" -keyout "$state/mesh.key" -out "$state/mesh.pem" 2>/dev/null
+    cat <<ISTIO
+    istio_version: $(pinned istio istio.io/istio)
+    istio_verify_image: localhost/mesh:1
+    istio_verify_proxyless: true
+    istio_ca:
+      key: |
+$(sed 's/^/        /' "$state/mesh.key")
+ISTIO
+    for part in cert root chain; do
+      printf '      %s: |\n' "$part"
+      sed 's/^/        /' "$state/mesh.pem"
+    done
   fi
 }
 
