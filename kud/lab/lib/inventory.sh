@@ -13,7 +13,7 @@ all:
     ansible_python_interpreter: /usr/bin/python3
     # What the lab has: artefacts that were built here, of the versions that Go's module proxy gives, and no registry.
     kud_artifacts: $artifacts
-    kud_roles: [${LAB_ROLES:-flannel, multus}]
+    kud_roles: [$add_ons]
     kubernetes_install: $install
     flannel_run: unit
     flannel_version: $(pinned flannel github.com/flannel-io/flannel)
@@ -23,12 +23,12 @@ all:
 HEAD
   if [[ $install == kubeadm ]]; then
     cat <<KUBEADM
-    container_runtime_image_folders: [images, images-kubeadm]
     kubernetes_etcd_image_tag: $(pinned etcd go.etcd.io/etcd/server/v3 | tail -c +2)-0
     # A UML kernel has not the module "configs", which kubeadm reads the kernel's configuration from.
     kubernetes_ignore_preflight: [SystemVerification, NumCPU]
 KUBEADM
   fi
+  image_folders
   if ((controls > 1)); then
     echo "    kubernetes_vip: $subnet.0.10"
   fi
@@ -54,22 +54,31 @@ LESS
   fi
 }
 
+wanted() { [[ ,${add_ons// /}, == *,$1,* ]]; }
+
+# image_folders names those beyond `images`, which every host imports.
+image_folders() {
+  local folders=images
+  [[ $install != kubeadm ]] || folders+=", images-kubeadm"
+  ! wanted istio || folders+=", images-istio"
+  echo "    container_runtime_image_folders: [$folders]"
+}
+
 # add_on_settings are what the add-ons of LAB_ROLES have to hear of the lab.
 add_on_settings() {
-  local part roles=" ${LAB_ROLES:-} "
-  roles=${roles//,/ }
-  if [[ $roles == *" sriov "* ]]; then
+  local part
+  if wanted sriov; then
     cat <<'SRIOV'
     sriov_emulated: 1
     sriov_devices: [{interface: eni1np1, vfs: 3}]
     sriov_resources: [{resourceName: sriov_net, resourcePrefix: kud.io, selectors: [{drivers: [netdevsim]}]}]
 SRIOV
   fi
-  if [[ $roles == *" kubevirt "* ]]; then
+  if wanted kubevirt; then
     echo "    kubevirt_version: $(pinned kubevirt kubevirt.io/kubevirt)"
     echo "    kubevirt_api_only: true"
   fi
-  if [[ $roles == *" istio "* ]]; then
+  if wanted istio; then
     openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj "/O=$name/CN=the lab's mesh" -keyout "$state/mesh.key" -out "$state/mesh.pem" 2>/dev/null
     cat <<ISTIO
     istio_version: $(pinned istio istio.io/istio)

@@ -6,7 +6,7 @@
 //
 // It knows Go's module proxy and nothing else: real sites take the publishers'
 // own files (`kud bundle`). What is there and was made from the same pins is
-// kept. It runs nothing of what it builds.
+// kept. Of what it builds it runs istioctl alone, which prints Istio's manifests.
 package main
 
 import (
@@ -76,6 +76,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if err := f.images(ctx, *only == ""); err != nil {
 		return err
+	}
+	if chosen("istio", *only) {
+		if err := f.istio(ctx); err != nil {
+			return err
+		}
 	}
 	if *kubeadm {
 		if err := f.packKubeadm(); err != nil {

@@ -16,6 +16,7 @@ func roleBuilds() []build {
 	)
 	return []build{
 		{component: "ovs-cni", module: lab + "ovs-cni", pin: ovs, programs: []program{{ovs + "/cmd/plugin", "ovs"}}},
+		istioBuild(),
 	}
 }
 
