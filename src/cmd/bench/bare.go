@@ -3,60 +3,33 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"os/exec"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/cmd/sandbox/bare"
 )
 
-// apiServer is a bare client of the sandbox's API server: net/http, one HTTP/2
-// connection, no limiter.
+// apiServer is a bare client of the sandbox's API server.
 type apiServer struct {
 	http       *http.Client
-	url, token string
+	url        string
 	kubeconfig string
 }
 
 func newAPIServer(kubeconfig string) (*apiServer, error) {
-	content, err := os.ReadFile(kubeconfig)
+	server, err := bare.Open(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+		return nil, err
 	}
-	var config struct {
-		Clusters []struct {
-			Cluster struct {
-				Server string `json:"server"`
-				CA     []byte `json:"certificate-authority-data"`
-			} `json:"cluster"`
-		} `json:"clusters"`
-		Users []struct {
-			User struct {
-				Token string `json:"token"`
-			} `json:"user"`
-		} `json:"users"`
-	}
-	if err := yaml.Unmarshal(content, &config); err != nil {
-		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
-	}
-	if len(config.Clusters) != 1 || len(config.Users) != 1 {
-		return nil, errors.New("cannot use the kubeconfig: it is not the sandbox's")
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(config.Clusters[0].Cluster.CA)
-	return &apiServer{
-		url: config.Clusters[0].Cluster.Server, token: config.Users[0].User.Token, kubeconfig: kubeconfig,
-		http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true, DisableCompression: true}},
-	}, nil
+	return &apiServer{url: server.URL, kubeconfig: kubeconfig, http: &http.Client{Transport: server}}, nil
 }
 
 func (a *apiServer) do(ctx context.Context, method, path, contentType string, body []byte) (int, []byte, error) {
@@ -64,7 +37,6 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 	if err != nil {
 		return 0, nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+a.token)
 	if method == http.MethodPatch { // as the service asks for it: the answer is not looked at
 		req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 	}

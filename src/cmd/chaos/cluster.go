@@ -2,19 +2,17 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/cmd/sandbox/bare"
 )
 
 // cluster looks at the sandbox's API server with eyes of its own, past all
@@ -22,40 +20,15 @@ import (
 type cluster struct {
 	http       *http.Client
 	server     string
-	token      string
 	kubeconfig string // as text
 }
 
 func newCluster(kubeconfig string) (*cluster, error) {
-	content, err := os.ReadFile(kubeconfig)
+	server, err := bare.Open(kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+		return nil, err
 	}
-	var config struct {
-		Clusters []struct {
-			Cluster struct {
-				Server string `json:"server"`
-				CA     []byte `json:"certificate-authority-data"`
-			} `json:"cluster"`
-		} `json:"clusters"`
-		Users []struct {
-			User struct {
-				Token string `json:"token"`
-			} `json:"user"`
-		} `json:"users"`
-	}
-	if err := yaml.Unmarshal(content, &config); err != nil {
-		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
-	}
-	if len(config.Clusters) != 1 || len(config.Users) != 1 {
-		return nil, errors.New("cannot use the kubeconfig: it is not the sandbox's")
-	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(config.Clusters[0].Cluster.CA)
-	return &cluster{
-		server: config.Clusters[0].Cluster.Server, token: config.Users[0].User.Token, kubeconfig: string(content),
-		http: &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}},
-	}, nil
+	return &cluster{server: server.URL, kubeconfig: server.Kubeconfig, http: &http.Client{Transport: server}}, nil
 }
 
 // through returns a kubeconfig that leads to the cluster by another address. The
@@ -124,7 +97,6 @@ func (c *cluster) do(ctx context.Context, method, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("cannot ask the API server: %w", err)
