@@ -57,6 +57,10 @@ var (
 	eventKind      = kind{schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "events", true, nil}
 )
 
+// telling leaves out the events that say, again and again, what the status of a
+// pod says as well.
+const telling = "type=Warning,reason!=Unhealthy,reason!=BackOff"
+
 // streams returns what must be read to know the health of the targets: their
 // own places, and what explains their workloads. A target of a kind that is not
 // served is absent, which the view is told at once.
@@ -78,15 +82,13 @@ func (c *Cluster) streams(ctx context.Context, owner string, changes []nf.Change
 		}
 		s := b.stream(t.kind.in(t.ref.Namespace), mine)
 		s.aside, s.keys = false, append(s.keys, t.ref.Key())
-		if changes[i].Action == nf.Deleted || !workload(t.ref.Kind) {
+		if changes[i].Action == nf.Deleted || t.ref.Kind != "Pod" && !workload(t.ref.Kind) {
 			continue
 		}
 		b.stream(podKind.in(t.ref.Namespace), mine)
-		switch t.ref.Kind {
-		case "Deployment":
+		b.stream(eventKind.in(t.ref.Namespace), query{fields: telling})
+		if t.ref.Kind == "Deployment" {
 			b.stream(replicaSetKind.in(t.ref.Namespace), mine)
-		case "StatefulSet", "DaemonSet", "Job":
-			b.stream(eventKind.in(t.ref.Namespace), query{fields: "type=Warning,reason=FailedCreate"})
 		}
 	}
 	return b.streams, nil

@@ -125,11 +125,46 @@ func TestTrouble(t *testing.T) {
 	event := func(at, message string) string {
 		return `{apiVersion: v1, kind: Event, metadata: {name: e}, involvedObject: {uid: d}, lastTimestamp: "` + at + `", message: "` + message + `"}`
 	}
+	told := func(at, reason string) string {
+		return `{apiVersion: v1, kind: Event, metadata: {name: ` + strings.ToLower(reason) + `}, involvedObject: {uid: p}, lastTimestamp: "` + at + `", reason: ` + reason + `, message: m of ` + at[17:19] + `}`
+	}
 	cases := map[string]struct {
 		reason  string
 		objects []string
 		want    verdict
 	}{
+		"no network": {
+			"only an event tells that a pod gets no network", []string{
+				deployment, newSet, pod("r2", "", "phase: Pending, "+waits("containerStatuses", "ContainerCreating")), told("2026-01-01T00:00:10Z", "FailedCreatePodSandBox"),
+			},
+			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: FailedCreatePodSandBox: m of 10"},
+		},
+		"no volume": {
+			"the last event counts", []string{
+				deployment, newSet, pod("r2", "", "phase: Pending"), told("2026-01-01T00:00:11Z", "FailedMount"), told("2026-01-01T00:00:10Z", "FailedCreatePodSandBox"),
+			},
+			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: FailedMount: m of 11"},
+		},
+		"network again": {
+			"what held up a pod that runs is over", []string{deployment, newSet, pod("r2", "", "phase: Running"), told("2026-01-01T00:00:10Z", "FailedCreatePodSandBox")},
+			verdict{nf.InProgress, "Replicas: 0/1"},
+		},
+		"other event": {
+			"an event of another reason explains nothing", []string{deployment, newSet, pod("r2", "", "phase: Pending"), told("2026-01-01T00:00:10Z", "DNSConfigForming")},
+			verdict{nf.InProgress, "Replicas: 0/1"},
+		},
+		"worse than an event": {
+			"what the pod itself says goes first", []string{
+				deployment, newSet, pod("r2", "", "phase: Pending, "+waits("containerStatuses", "ErrImagePull")), told("2026-01-01T00:00:10Z", "FailedMount"),
+			},
+			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: container c: ErrImagePull: m"},
+		},
+		"lone pod": {
+			"a pod without a controller is told of as well", []string{
+				`{apiVersion: v1, kind: Pod, metadata: {name: web-x, uid: p}, status: {phase: Pending}}`, told("2026-01-01T00:00:10Z", "FailedMount"),
+			},
+			verdict{nf.InProgress, "Pod is in the Pending phase; pod web-x: FailedMount: m of 10"},
+		},
 		"new pod": {
 			"the present template's pod cannot start", []string{deployment, oldSet, newSet, pod("r2", "", waits("containerStatuses", "ImagePullBackOff"))},
 			verdict{nf.StatusFailed, "pod web-x: container c: ImagePullBackOff: m"},

@@ -63,7 +63,7 @@ func (v *view) health(u *unstructured.Unstructured) verdict {
 func (v *view) trouble(u *unstructured.Unstructured) trouble {
 	switch u.GetKind() {
 	case "Pod":
-		return podTrouble(u)
+		return v.podTrouble(u)
 	case "Deployment":
 		return worst(refusal(u), v.podsTrouble(v.newest(u), isAny))
 	case "ReplicaSet", "ReplicationController":
@@ -119,7 +119,7 @@ func (v *view) podsTrouble(u *unstructured.Unstructured, counts func(*unstructur
 	}
 	for p := range v.childrenOf(u, "Pod") {
 		if p.GetDeletionTimestamp() == nil && counts(p) {
-			found = worst(found, podTrouble(p))
+			found = worst(found, v.podTrouble(p))
 		}
 	}
 	return found
@@ -144,7 +144,7 @@ func isNotLooping(p *unstructured.Unstructured) bool {
 
 // podTrouble says what keeps a pod from running, in the kubelet's or the
 // scheduler's words.
-func podTrouble(p *unstructured.Unstructured) trouble {
+func (v *view) podTrouble(p *unstructured.Unstructured) trouble {
 	found := trouble{}
 	for c := range containers(p) {
 		reason := text(c, "state", "waiting", "reason")
@@ -159,6 +159,27 @@ func podTrouble(p *unstructured.Unstructured) trouble {
 	}
 	if unscheduled, why := condition(p, "PodScheduled", "False"); unscheduled && p.GetKind() == "Pod" {
 		found = worst(found, trouble{message: fmt.Sprintf("pod %s: %s", p.GetName(), why)})
+	}
+	if found.message == "" && text(p.Object, "status", "phase") == "Pending" {
+		return v.hindrance(p)
+	}
+	return found
+}
+
+// hindrances are the reasons of events that alone tell why a pod's containers
+// are not made: its network or its volumes are not there. The kubelet goes on
+// trying, so none of them is fatal.
+var hindrances = map[string]bool{
+	"FailedCreatePodSandBox": true, "NetworkNotReady": true, "FailedMount": true, "FailedAttachVolume": true, "FailedMapVolume": true,
+}
+
+// hindrance returns the last event of a pod that tells why it is held up.
+func (v *view) hindrance(p *unstructured.Unstructured) trouble {
+	found, last := trouble{}, time.Time{}
+	for e := range v.childrenOf(p, "Event") {
+		if at, reason := eventTime(e), text(e.Object, "reason"); hindrances[reason] && !at.Before(last) {
+			found, last = trouble{message: fmt.Sprintf("pod %s: %s: %s", p.GetName(), reason, text(e.Object, "message"))}, at
+		}
 	}
 	return found
 }
