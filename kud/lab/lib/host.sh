@@ -34,7 +34,7 @@ host_make() {
   fi
 }
 
-# seed writes what makes this host differ from the others, as the archive that it unpacks over its root.
+# seed writes what makes this host differ from the others, as the archive that it unpacks over its root when it first boots.
 seed() {
   local h=$1 d=$state/$1/seed other i
   install -d -m 700 "$d/root" "$d/root/.ssh"

@@ -80,12 +80,14 @@ APT
 Description=Who this host is: names, addresses and keys, from its second disk
 DefaultDependencies=no
 ConditionPathExists=/dev/ubdb
+ConditionPathExists=!/etc/lab-seeded
 After=local-fs.target
 Before=sysinit.target ssh.service systemd-networkd.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=/bin/tar -xpf /dev/ubdb -C / --no-same-owner
+ExecStart=/bin/touch /etc/lab-seeded
 [Install]
 WantedBy=sysinit.target
 UNIT
