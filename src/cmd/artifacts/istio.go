@@ -28,7 +28,11 @@ func (f folder) istio(ctx context.Context) error {
 	if err := f.istioManifests(ctx, version); err != nil {
 		return err
 	}
-	workload := filepath.Join(f.dir, ".built", "images", "mesh")
+	own := filepath.Join(f.dir, ".built", "images")
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of the images' programs: %w", err)
+	}
+	workload := filepath.Join(own, "mesh")
 	if err := f.program(ctx, build{module: "kud/lab/modules/mesh"}, program{pkg: "."}, workload); err != nil {
 		return err
 	}

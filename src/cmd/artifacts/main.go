@@ -64,23 +64,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	if chosen("k8splugin", *only) {
-		if err := f.service(ctx); err != nil {
-			return err
+	for component, fill := range map[string]func(context.Context) error{"k8splugin": f.service, "kubevirt": f.kubevirt, "istio": f.istio} {
+		if !chosen(component, *only) {
+			continue
 		}
-	}
-	if chosen("kubevirt", *only) {
-		if err := f.kubevirt(ctx); err != nil {
+		if err := fill(ctx); err != nil {
 			return err
 		}
 	}
 	if err := f.images(ctx, *only == ""); err != nil {
 		return err
-	}
-	if chosen("istio", *only) {
-		if err := f.istio(ctx); err != nil {
-			return err
-		}
 	}
 	if *kubeadm {
 		if err := f.packKubeadm(); err != nil {
