@@ -123,7 +123,7 @@ func TestTrouble(t *testing.T) {
 			conditions: [{type: ReplicaFailure, status: "True", message: 'pods "x" is forbidden: exceeded quota: q'}]}}`
 	}
 	event := func(at, message string) string {
-		return `{apiVersion: v1, kind: Event, metadata: {name: e}, involvedObject: {uid: d}, lastTimestamp: "` + at + `", message: "` + message + `"}`
+		return `{apiVersion: v1, kind: Event, metadata: {name: e}, involvedObject: {uid: d}, lastTimestamp: "` + at + `", reason: FailedCreate, message: "` + message + `"}`
 	}
 	told := func(at, reason string) string {
 		return `{apiVersion: v1, kind: Event, metadata: {name: ` + strings.ToLower(reason) + `}, involvedObject: {uid: p}, lastTimestamp: "` + at + `", reason: ` + reason + `, message: m of ` + at[17:19] + `}`
@@ -215,6 +215,10 @@ func TestTrouble(t *testing.T) {
 		},
 		"old event": {
 			"an event of before the last change is over", []string{set, event("2026-01-01T00:00:09Z", "forbidden: exceeded quota: q")},
+			verdict{nf.InProgress, "Replicas: 0/1"},
+		},
+		"event of something else": {
+			"what is refused is no pod", []string{set, strings.Replace(event("2026-01-01T00:00:10Z", "forbidden: exceeded quota: q"), "FailedCreate", "FailedUpdate", 1)},
 			verdict{nf.InProgress, "Replicas: 0/1"},
 		},
 		"event before a pod": {

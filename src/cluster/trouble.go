@@ -233,7 +233,8 @@ func (v *view) refusalEvent(u *unstructured.Unstructured) trouble {
 		}
 	}
 	for e := range v.childrenOf(u, "Event") {
-		if message := text(e.Object, "message"); !eventTime(e).Before(since) && noRoom(message) {
+		message := text(e.Object, "message")
+		if text(e.Object, "reason") == "FailedCreate" && !eventTime(e).Before(since) && noRoom(message) {
 			return trouble{message, true}
 		}
 	}
