@@ -34,9 +34,9 @@ type imageFile struct{ name, source, link string }
 // images writes the archives of the images that every host of the lab gets, and
 // with roles those that single roles take.
 func (f folder) images(ctx context.Context, roles bool) error {
-	own := filepath.Join(f.dir, ".built", "images")
-	if err := os.MkdirAll(own, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder of the images' programs: %w", err)
+	own, err := f.own()
+	if err != nil {
+		return err
 	}
 	for _, p := range []program{{pkg: "./kud/lab/images/pause"}, {pkg: "./kud/lab/images/standin"}} {
 		if err := f.program(ctx, build{module: "."}, p, filepath.Join(own, p.file())); err != nil {
@@ -55,6 +55,15 @@ func (f folder) images(ctx context.Context, roles bool) error {
 		all = append(all, more...)
 	}
 	return f.pack("images", all)
+}
+
+// own returns the folder of the lab's own programs, which images are made of.
+func (f folder) own() (string, error) {
+	dir := filepath.Join(f.dir, ".built", "images")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("cannot make the folder of the images' programs: %w", err)
+	}
+	return dir, nil
 }
 
 // pack writes archives into a folder, where they are not as they ought to be.

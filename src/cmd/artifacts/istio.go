@@ -28,9 +28,9 @@ func (f folder) istio(ctx context.Context) error {
 	if err := f.istioManifests(ctx, version); err != nil {
 		return err
 	}
-	own := filepath.Join(f.dir, ".built", "images")
-	if err := os.MkdirAll(own, 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder of the images' programs: %w", err)
+	own, err := f.own()
+	if err != nil {
+		return err
 	}
 	workload := filepath.Join(own, "mesh")
 	if err := f.program(ctx, build{module: "kud/lab/modules/mesh"}, program{pkg: "."}, workload); err != nil {
@@ -56,7 +56,8 @@ func (f folder) istioImages(version, workload string) []image {
 	}
 }
 
-// istioManifests has istioctl print the manifests: the control plane alone, which asks for no more than a host of the lab has.
+// istioManifests has istioctl print the manifests: the control plane alone, which
+// asks for no more than a host of the lab has.
 func (f folder) istioManifests(ctx context.Context, version string) error {
 	target := filepath.Join(f.dir, "manifests", "istio", version)
 	if err := os.MkdirAll(target, 0o755); err != nil {

@@ -64,13 +64,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
-	for component, fill := range map[string]func(context.Context) error{"k8splugin": f.service, "kubevirt": f.kubevirt, "istio": f.istio} {
-		if !chosen(component, *only) {
-			continue
-		}
-		if err := fill(ctx); err != nil {
-			return err
-		}
+	if err := f.fill(ctx, *only); err != nil {
+		return err
 	}
 	if err := f.images(ctx, *only == ""); err != nil {
 		return err

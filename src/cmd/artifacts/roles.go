@@ -20,6 +20,22 @@ func roleBuilds() []build {
 	}
 }
 
+// fill fills in what single roles apply or run that no table of builds has.
+func (f folder) fill(ctx context.Context, only string) error {
+	for _, one := range []struct {
+		component string
+		with      func(context.Context) error
+	}{{"k8splugin", f.service}, {"kubevirt", f.kubevirt}, {"istio", f.istio}} {
+		if !chosen(one.component, only) {
+			continue
+		}
+		if err := one.with(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // service builds the service itself, for the role k8splugin, by the version that
 // versions.yml names: what is in the checkout, whatever that is.
 func (f folder) service(ctx context.Context) error {
