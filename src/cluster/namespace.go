@@ -61,6 +61,19 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (bool, 
 // alone without an error. It returns when the namespace is gone, also when
 // somebody else is deleting it.
 func (c *Cluster) RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
+	for range attempts {
+		kept, err = c.removeNamespace(ctx, namespace)
+		if nf.KindOf(err) != nf.Conflict {
+			break
+		}
+		// It changed since it was looked at. That may be our own deletion, whose
+		// answer was lost; or somebody has just begun to use it.
+	}
+	return kept, err
+}
+
+// removeNamespace returns nf.Conflict when the namespace changed meanwhile.
+func (c *Cluster) removeNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
 	live, found, err := c.meta(ctx, namespaceKind, "", namespace)
 	if err != nil {
 		return nil, fail(ctx, "remove", "namespace "+namespace, err)

@@ -72,6 +72,30 @@ func TestRemoveNamespace(t *testing.T) {
 	}
 }
 
+func TestRemoveNamespaceThatChanged(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		fault  clustertest.Fault
+	}{
+		"Lost":    {"the deletion was carried out, so it is another version that is deleted again", clustertest.Lose},
+		"Changed": {"somebody changed it between the look and the deletion", clustertest.Status(409)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, r, ns := recorded(t)
+			r.Fail(clustertest.Times(1, func(q clustertest.Request) bool {
+				return q.Method == "DELETE" && q.Path == "/api/v1/namespaces/"+ns
+			}), tc.fault)
+			if kept, err := c.RemoveNamespace(t.Context(), ns); err != nil || kept != nil {
+				t.Errorf("%s: kept %v, %v", tc.reason, kept, err)
+			}
+			if live := get(t, c, nf.Ref{Version: "v1", Kind: "Namespace", Name: ns}); live != nil {
+				t.Errorf("%s: the namespace is still there: %v", tc.reason, live.Object["status"])
+			}
+		})
+	}
+}
+
 func TestRemoveNamespaceKeeps(t *testing.T) {
 	c, r, ns := recorded(t)
 	heal := r.Fail(func(q clustertest.Request) bool {
