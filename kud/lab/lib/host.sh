@@ -21,6 +21,13 @@ keys() {
   } >"$state/ssh_config"
 }
 
+# host_limits lets one process of this machine have as many mappings as a process of a UML host has pages, each of which is one. Where
+# they run out, the host's process asks for the next page for ever. It stays so until this machine boots; `down` cannot know who else needs it.
+host_limits() {
+  local file=/proc/sys/vm/max_map_count wanted=1048576
+  (($(<"$file") >= wanted)) || echo "$wanted" >"$file" || say "cannot write $file: a process with more than $(($(<"$file") * 4 / 1024)) MiB stands still on the hosts"
+}
+
 host_make() {
   local h=$1 d=$state/$1 dir
   dir=$(image_dir)
