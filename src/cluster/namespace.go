@@ -61,15 +61,18 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (bool, 
 // alone without an error. It returns when the namespace is gone, also when
 // somebody else is deleting it.
 func (c *Cluster) RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
-	for range attempts {
+	for n := range attempts {
 		kept, err = c.removeNamespace(ctx, namespace)
 		if nf.KindOf(err) != nf.Conflict {
-			break
+			return kept, err
 		}
 		// It changed since it was looked at. That may be our own deletion, whose
 		// answer was lost; or somebody has just begun to use it.
+		if err := c.pause(ctx, backoff(n+1)); err != nil {
+			return nil, fail(ctx, "remove", "namespace "+namespace, err)
+		}
 	}
-	return kept, err
+	return nil, nf.E(nf.Conflict, "remove", "namespace "+namespace, errors.New("others keep changing it"))
 }
 
 // removeNamespace returns nf.Conflict when the namespace changed meanwhile.
