@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154 # lab sets what all parts share
 # The kernel of a UML host, in a folder that it is run in by chroot: the program, the libraries that it is linked with,
 # its modules. Two can be had: `debian`, Debian's own package, is there in seconds, and carries neither Services nor OVN
-# (it has no nftables for IPv4 and no conntrack zones); `lab`, built here from Debian's kernel source with kernel.config,
-# has what they need. Both are sid's: kernels before 6.16 panic on processors with large register files.
+# (it has no nftables for IPv4 and no conntrack zones); `lab`, built here from Debian's kernel source with kernel.config and
+# kernel.patch, has what they need, and loses no interrupt. Both are sid's: kernels before 6.16 panic on processors with large register files.
 
 kernel_dir() {
   case $kernel in
-  lab) echo "$cache/kernel-lab-$(grep -v '^#' "$here/kernel.config" | sha256sum | cut -c 1-12)" ;;
+  lab) echo "$cache/kernel-lab-$(grep -v '^#' "$here/kernel.config" | cat - "$here/kernel.patch" | sha256sum | cut -c 1-12)" ;;
   debian) echo "$cache/kernel-debian" ;;
   esac
 }
@@ -49,7 +49,7 @@ kernel_lab() {
   local dir=$1 work source library
   say "building the hosts' kernel, once: some 16 CPU-minutes, 4 GiB of disk meanwhile (LAB_KERNEL=debian needs neither)"
   DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 install -y --no-install-recommends \
-    make gcc libc6-dev bc bison flex libelf-dev xz-utils kmod >&2
+    make gcc libc6-dev bc bison flex libelf-dev xz-utils kmod patch >&2
   work=$cache/kernel-build
   rm -rf --one-file-system "$work"
   mkdir -p "$work"
@@ -59,6 +59,7 @@ kernel_lab() {
   dpkg-deb --fsys-tarfile "$work/${source}"_*.deb | tar -xO "./usr/src/$source.tar.xz" | tar -xJ -C "$work"
   (
     cd "$work/$source" || exit
+    patch -s -p1 <"$here/kernel.patch"
     make ARCH=um -s x86_64_defconfig
     ./scripts/kconfig/merge_config.sh -m -O . .config "$here/kernel.config" >/dev/null
     make ARCH=um -s olddefconfig
