@@ -196,7 +196,7 @@ func TestNodeLoss(t *testing.T) {
 				t.Errorf("writes do not go on after %s", what)
 			}
 		}
-		if err := untilHealthy(ctx, s); err != nil {
+		if err := storetest.UntilHealthy(ctx, s); err != nil {
 			t.Errorf("the cluster is not healthy after %s: %v", what, err)
 		}
 	}
@@ -254,17 +254,6 @@ func appendLine(ctx context.Context, kv store.KV, line string) error {
 	}
 }
 
-// untilHealthy asks after the health until it is good. A node that has just lost
-// its leader knows of none for a moment.
-func untilHealthy(ctx context.Context, s *Store) error {
-	for {
-		err := s.Healthy(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
 // TestQuorumLoss takes away two of three nodes: nothing works, nothing hangs,
 // and everything is back with them.
 func TestQuorumLoss(t *testing.T) {
@@ -306,7 +295,7 @@ func TestQuorumLoss(t *testing.T) {
 	c.start(t, leader, follower)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := untilHealthy(ctx, s); err != nil {
+	if err := storetest.UntilHealthy(ctx, s); err != nil {
 		t.Fatalf("the nodes are back, and it is not healthy: %v", err)
 	}
 	e, err := s.Get(ctx, "key")

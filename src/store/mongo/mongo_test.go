@@ -81,7 +81,7 @@ func TestLostAnswer(t *testing.T) {
 			if now, err := direct.Get(t.Context(), key); err != nil || now.Revision != e.Revision {
 				t.Errorf("it is written again: revision %d follows on %d, error %v", now.Revision, e.Revision, err)
 			}
-			if err := untilHealthy(t.Context(), s); err != nil {
+			if err := storetest.UntilHealthy(aMinute(t), s); err != nil {
 				t.Errorf("the server is back, and it is not healthy: %v", err)
 			}
 		})
@@ -110,22 +110,15 @@ func TestSilence(t *testing.T) {
 	relay.Heal()
 	relay.HangUp()
 	s.patience = answerTime
-	if err := untilHealthy(t.Context(), s); err != nil {
+	if err := storetest.UntilHealthy(aMinute(t), s); err != nil {
 		t.Errorf("it speaks again, and is not healthy: %v", err)
 	}
 }
 
-// untilHealthy asks after the health until it is good, for a minute. Connections
-// that were hung up fail whoever is given one, and each takes others along.
-func untilHealthy(ctx context.Context, s *Store) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		err := s.Healthy(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-	}
+func aMinute(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // TestDocument is what others see: a backup, a migration, an older version.

@@ -8,7 +8,7 @@
 //
 // Failing fails the calls that a test picks. Mortal dies inside a write that a
 // test picks, as the caller's process would, and stays dead. Relay is the network
-// between a driver and its server.
+// between a driver and its server. UntilHealthy waits for a server that is back.
 package storetest
 
 import (
