@@ -3,6 +3,7 @@ package onap_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -128,14 +129,12 @@ type place struct {
 // serve serves the API without the shell around it.
 func (g *ground) serve(t *testing.T, edit ...func(*onap.Config)) place {
 	t.Helper()
-	ids := 0
-	newID := func() string { ids++; return fmt.Sprintf("id%d", ids) }
-	bundles, err := bundle.New(bundle.Config{KV: g.kv, Packages: g, NewID: newID})
+	bundles, err := bundle.New(bundle.Config{KV: g.kv, Packages: g, NewID: rand.Text})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := onap.Config{
-		Bundles: bundles, Access: g, Regions: g, Instances: g, Operations: g, NewID: newID, UploadLimit: 1 << 20,
+		Bundles: bundles, Access: g, Regions: g, Instances: g, Operations: g, NewID: rand.Text, UploadLimit: 1 << 20,
 		Live: struct{ onap.Live }{}, Subscriptions: struct{ onap.Subscriptions }{},
 	}
 	for _, f := range edit {
