@@ -48,7 +48,7 @@ func TestOverRealRegion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const namespace = "notified"
+	namespace := clustertest.Namespace(t)
 	if _, err := c.EnsureNamespace(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
