@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # test and sites set lab and state
+# shellcheck shell=bash disable=SC2154 # test and sites set lab and state, and have a kubectl of their own
 # What both test programs expect of hosts and of commands. Each function says what it saw, or why it failed.
 
 fail() { echo "FAILED: $*"; return 1; }
@@ -14,6 +14,8 @@ until_() {
   done
   say "$what after $((SECONDS - begin)) s"
 }
+
+ready() { [[ $(kubectl get node "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}') == True ]]; }
 
 # refused TEXT COMMAND... wants the command to fail and to say the text.
 refused() {
