@@ -144,7 +144,7 @@ func (l *Log) Forget(ctx context.Context, before time.Time) (int, error) {
 		}
 		for _, e := range old {
 			// Another replica may be at it, too.
-			if err := l.entries.Delete(ctx, e.Place()); err != nil && nf.KindOf(err) != nf.NotFound {
+			if err := nf.UnlessGone(l.entries.Delete(ctx, e.Place())); err != nil {
 				return forgotten, err
 			}
 			forgotten++

@@ -142,10 +142,3 @@ func join(names ...string) string {
 	}
 	return strings.Join(parts, "/")
 }
-
-func unlessGone(err error) error {
-	if err != nil && nf.KindOf(err) != nf.NotFound {
-		return err
-	}
-	return nil
-}

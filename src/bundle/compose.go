@@ -133,11 +133,11 @@ func (b *Bundles) ensure(ctx context.Context, l layers) (string, error) {
 func (b *Bundles) isThere(ctx context.Context, id string) (bool, error) {
 	record, err := b.composed.Get(ctx, id)
 	if err != nil {
-		return false, unlessGone(err)
+		return false, nf.UnlessGone(err)
 	}
 	p, err := b.cfg.Packages.Package(ctx, id)
 	if err != nil {
-		return false, unlessGone(err)
+		return false, nf.UnlessGone(err)
 	}
 	return p.Digest == record.Digest, nil
 }

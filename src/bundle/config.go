@@ -13,7 +13,7 @@ import (
 // Has reports whether a composed package is there.
 func (b *Bundles) Has(ctx context.Context, pkg string) (bool, error) {
 	_, err := b.cfg.Packages.Package(ctx, pkg)
-	return err == nil, unlessGone(err)
+	return err == nil, nf.UnlessGone(err)
 }
 
 // history is how many versions of a configuration are kept, beside those that
@@ -76,7 +76,7 @@ func (l *Ledger) Record(ctx context.Context, v Version) error {
 			return nil
 		}
 	}
-	return unlessGone(l.versions.Delete(ctx, old.id()))
+	return nf.UnlessGone(l.versions.Delete(ctx, old.id()))
 }
 
 // Version returns one version of a configuration, or nf.NotFound.
@@ -130,7 +130,7 @@ func (l *Ledger) ForgetFormer(ctx context.Context, instance, generation string) 
 func (l *Ledger) drop(ctx context.Context, prefix string, so func(ConfigKey) bool) error {
 	for v, err := range l.versions.All(ctx, prefix) {
 		if err == nil && so(v.ConfigKey) {
-			err = unlessGone(l.versions.Delete(ctx, v.id()))
+			err = nf.UnlessGone(l.versions.Delete(ctx, v.id()))
 		}
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (l *Ledger) drop(ctx context.Context, prefix string, so func(ConfigKey) boo
 	}
 	for t, err := range l.tags.All(ctx, prefix) {
 		if err == nil && so(t.ConfigKey) {
-			err = unlessGone(l.tags.Delete(ctx, t.id()))
+			err = nf.UnlessGone(l.tags.Delete(ctx, t.id()))
 		}
 		if err != nil {
 			return err

@@ -2,6 +2,8 @@ package bundle
 
 import (
 	"context"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Connection is what ONAP keeps of the connection to a cloud region beside the
@@ -29,5 +31,5 @@ func (b *Bundles) Connection(ctx context.Context, region string) (Connection, er
 
 // RemoveConnection forgets a connection. That it is not there is no error.
 func (b *Bundles) RemoveConnection(ctx context.Context, region string) error {
-	return unlessGone(b.connections.Delete(ctx, join(region)))
+	return nf.UnlessGone(b.connections.Delete(ctx, join(region)))
 }

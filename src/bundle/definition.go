@@ -35,7 +35,7 @@ func (b *Bundles) CreateDefinition(ctx context.Context, d Definition) (Definitio
 	if err == nil {
 		return Definition{}, nf.E(nf.Exists, "create", d.subject(), nil)
 	}
-	if unlessGone(err) != nil {
+	if nf.UnlessGone(err) != nil {
 		return Definition{}, err
 	}
 	// The profile comes first: who finds the definition finds it, too.
@@ -87,7 +87,7 @@ func (b *Bundles) RemoveDefinition(ctx context.Context, name, version string) er
 	if err == nil {
 		err = b.release(ctx, gone.Content)
 	}
-	return errors.Join(unlessGone(err), b.RemoveProfile(ctx, Key{name, version, defaultProfile}))
+	return errors.Join(nf.UnlessGone(err), b.RemoveProfile(ctx, Key{name, version, defaultProfile}))
 }
 
 // UploadDefinition keeps the content of a definition: a gzipped tar that holds

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
@@ -88,7 +89,7 @@ func sweep[T any](ctx context.Context, t store.Table[T], gone func(id string) (b
 		instance, id := of(record)
 		is, err := gone(instance)
 		if err == nil && is {
-			err = unlessGone(t.Delete(ctx, id))
+			err = nf.UnlessGone(t.Delete(ctx, id))
 		}
 		if err != nil {
 			return err

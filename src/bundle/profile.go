@@ -115,7 +115,7 @@ func (b *Bundles) RemoveProfile(ctx context.Context, k Key) error {
 	if err == nil {
 		err = b.release(ctx, gone.Content)
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 // UploadProfile keeps the overlay of a profile: a gzipped tar with a

@@ -34,7 +34,7 @@ func (l *Ledger) Begin(ctx context.Context, r Run) error {
 		return err
 	}
 	for _, old := range all[:len(all)-runs] {
-		if err := unlessGone(l.runs.Delete(ctx, old.id())); err != nil {
+		if err := nf.UnlessGone(l.runs.Delete(ctx, old.id())); err != nil {
 			return err
 		}
 	}

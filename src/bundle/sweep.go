@@ -28,12 +28,12 @@ func (b *Bundles) Sweep(ctx context.Context, used func(id string) bool) error {
 		if wanted[record.ID] || b.cfg.Clock().Sub(record.Created) < composing || used(record.ID) {
 			continue
 		}
-		err := unlessGone(b.cfg.Packages.RemovePackage(ctx, record.ID))
+		err := nf.UnlessGone(b.cfg.Packages.RemovePackage(ctx, record.ID))
 		if nf.KindOf(err) == nf.Conflict {
 			continue // an instance uses it
 		}
 		if err == nil {
-			err = unlessGone(b.composed.Delete(ctx, record.ID))
+			err = nf.UnlessGone(b.composed.Delete(ctx, record.ID))
 		}
 		if err != nil {
 			return fmt.Errorf("cannot remove the composed package %s: %w", record.ID, err)

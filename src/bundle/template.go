@@ -75,7 +75,7 @@ func (b *Bundles) RemoveTemplate(ctx context.Context, k TemplateKey) error {
 	if err == nil {
 		err = b.release(ctx, gone.Content)
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 // UploadTemplate keeps the chart of a template: a gzipped tar with a folder that

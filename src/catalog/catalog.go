@@ -81,7 +81,7 @@ func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 		if _, err := c.regions.Update(ctx, h.Region, func(r *nf.Region) error {
 			r.Users = nf.Release(r.Users, h.Instance)
 			return nil
-		}); unlessGone(err) != nil {
+		}); nf.UnlessGone(err) != nil {
 			return fmt.Errorf("cannot release the region: %w", err)
 		}
 	}
@@ -89,7 +89,7 @@ func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 		if _, err := c.packages.Update(ctx, h.Package, func(p *nf.Package) error {
 			p.Users = nf.Release(p.Users, h.Instance)
 			return nil
-		}); unlessGone(err) != nil {
+		}); nf.UnlessGone(err) != nil {
 			return fmt.Errorf("cannot release the package: %w", err)
 		}
 	}
@@ -125,13 +125,6 @@ func yieldEach(yield func(nf.Holding, error) bool, users []string, h nf.Holding,
 		}
 	}
 	return true
-}
-
-func unlessGone(err error) error {
-	if err != nil && nf.KindOf(err) != nf.NotFound {
-		return err
-	}
-	return nil
 }
 
 // unused refuses a removal while instances hold the thing, naming each.

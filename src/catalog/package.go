@@ -154,7 +154,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 		return p, false, errors.Join(err, c.blobs.Release(ctx, holder(fresh), fresh.Digest))
 	}
 	again := p.Request.Same(old.Request) && p.Digest == old.Digest
-	return p, again, unlessGone(c.blobs.Release(ctx, holder(old), old.Digest))
+	return p, again, nf.UnlessGone(c.blobs.Release(ctx, holder(old), old.Digest))
 }
 
 // requestedID is the id of a package that a request with a key made: the same
@@ -218,7 +218,7 @@ func (c *Catalog) RemovePackage(ctx context.Context, id string) error {
 	}); err != nil {
 		return err
 	}
-	return unlessGone(c.blobs.Release(ctx, holder(p), p.Digest))
+	return nf.UnlessGone(c.blobs.Release(ctx, holder(p), p.Digest))
 }
 
 func holder(p nf.Package) string { return "package/" + p.ID + "/" + p.Upload }

@@ -140,7 +140,7 @@ func (e *Engine) idFree(ctx context.Context, id string) error {
 	if err == nil {
 		return nf.E(nf.Exists, "instantiate", "VNF instance "+id, nil)
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 // Cancel asks a running operation to stop. What it has done is then undone or
@@ -164,7 +164,7 @@ func (e *Engine) Cancel(ctx context.Context, id string) (nf.Operation, error) {
 	e.interrupt(id)
 	// It may run elsewhere, where the list of work is what is looked at.
 	_, err = e.claims.Update(ctx, id, func(c *claim) error { c.Cancel = true; return nil })
-	return op, unlessGone(err)
+	return op, nf.UnlessGone(err)
 }
 
 func (e *Engine) newOperation(verb nf.Verb, t target, opts nf.Options) nf.Operation {
@@ -265,7 +265,7 @@ func (e *Engine) discard(ctx context.Context, op nf.Operation) {
 	defer done()
 	err := e.withdraw(ctx, op)
 	if err == nil { // otherwise whoever takes the operation up withdraws it again
-		err = errors.Join(unlessGone(e.operations.Delete(ctx, op.ID)), e.drop(ctx, op.ID))
+		err = errors.Join(nf.UnlessGone(e.operations.Delete(ctx, op.ID)), e.drop(ctx, op.ID))
 	}
 	err = errors.Join(err, e.dropRequest(ctx, op))
 	e.disown(op.ID)
@@ -292,15 +292,7 @@ func (e *Engine) dropPlan(ctx context.Context, rev nf.Revision) error {
 	if rev.Plan == "" {
 		return nil
 	}
-	return unlessGone(e.blobs.Release(ctx, planUser(rev.Operation), rev.Plan))
-}
-
-// unlessGone makes the removal of what is not there a success.
-func unlessGone(err error) error {
-	if nf.KindOf(err) == nf.NotFound {
-		return nil
-	}
-	return err
+	return nf.UnlessGone(e.blobs.Release(ctx, planUser(rev.Operation), rev.Plan))
 }
 
 // accept queues the operation whose instance has just been written, or takes

@@ -81,7 +81,7 @@ func (e *Engine) take(ctx context.Context, t *tenure, seen claim) error {
 
 // drop takes an operation that has ended off the list of work.
 func (e *Engine) drop(ctx context.Context, id string) error {
-	return unlessGone(e.claims.Delete(ctx, id))
+	return nf.UnlessGone(e.claims.Delete(ctx, id))
 }
 
 // scan looks through the list of work: it stops what somebody has cancelled

@@ -98,7 +98,7 @@ func (e *Engine) addLock(ctx context.Context, found leftovers, in nf.Instance) e
 			now.Operation, now.Claim, now.State, now.Updated = "", "", nf.Broken, e.now()
 			return nil
 		})
-		return unlessGone(err)
+		return nf.UnlessGone(err)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (e *Engine) evict(ctx context.Context, key, user string) error {
 	if errors.Is(err, errInUse) {
 		return nil
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 var errInUse = errors.New("the namespace is in use")

@@ -20,7 +20,7 @@ func (r *run) hold(ctx context.Context) error {
 	for _, pkg := range packagesOf(rev) {
 		err := r.cfg.Catalog.Hold(ctx, nf.Holding{Instance: rev.Instance, Region: r.op.Region, Package: pkg})
 		if rev.Restores > 0 {
-			err = unlessGone(err) // the plan is kept: whether its package is, too, does not matter
+			err = nf.UnlessGone(err) // the plan is kept: whether its package is, too, does not matter
 		}
 		if err != nil {
 			return recordError(err)
@@ -97,7 +97,7 @@ func (r *run) finishUndo(ctx context.Context) error {
 	if err := r.releasePackages(ctx, inForce(in)); err != nil {
 		return err
 	}
-	gone := unlessGone(r.revisions.Delete(ctx, revisionKey(in.ID, failed.Number)))
+	gone := nf.UnlessGone(r.revisions.Delete(ctx, revisionKey(in.ID, failed.Number)))
 	if err := errors.Join(gone, r.dropPlan(ctx, failed)); err != nil {
 		return recordError(err)
 	}
@@ -166,7 +166,7 @@ func (e *Engine) dropRevision(ctx context.Context, rev nf.Revision) error {
 	if err := e.dropPlan(ctx, rev); err != nil {
 		return err
 	}
-	return unlessGone(e.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
+	return nf.UnlessGone(e.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
 }
 
 // forget removes the instance's records; its own comes last, because the others
@@ -174,7 +174,7 @@ func (e *Engine) dropRevision(ctx context.Context, rev nf.Revision) error {
 func (r *run) forget(ctx context.Context) error {
 	in, err := r.instances.Get(ctx, r.op.Instance)
 	if err != nil {
-		return recordError(unlessGone(err))
+		return recordError(nf.UnlessGone(err))
 	}
 	if err := r.releasePackages(ctx, nf.Revision{}); err != nil {
 		return err
@@ -196,5 +196,5 @@ func (r *run) forget(ctx context.Context) error {
 	if err != nil {
 		return recordError(err)
 	}
-	return recordError(unlessGone(r.instances.Delete(ctx, in.ID)))
+	return recordError(nf.UnlessGone(r.instances.Delete(ctx, in.ID)))
 }

@@ -35,7 +35,7 @@ func (e *Engine) nameFree(ctx context.Context, t target) error {
 	key := t.reservation("").key()
 	holder, err := e.names.Get(ctx, key)
 	if err != nil {
-		return unlessGone(err)
+		return nf.UnlessGone(err)
 	}
 	switch _, err := e.instances.Get(ctx, holder.Instance); {
 	case nf.KindOf(err) == nf.NotFound:
@@ -115,5 +115,5 @@ func (e *Engine) releaseName(ctx context.Context, in nf.Instance) error {
 	if errors.Is(err, errAnothers) {
 		return nil
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }

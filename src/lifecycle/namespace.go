@@ -95,7 +95,7 @@ func (r *run) leaveNamespace(ctx context.Context) error {
 		warning := fmt.Sprintf("namespace %s stays: it holds %s", r.op.Namespace, some(kept))
 		r.note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
 	}
-	return recordError(unlessGone(r.namespaces.Delete(ctx, key)))
+	return recordError(nf.UnlessGone(r.namespaces.Delete(ctx, key)))
 }
 
 // stay lets others use the namespace again after its removal failed.

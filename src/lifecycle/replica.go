@@ -65,7 +65,7 @@ func (m *membership) renew(ctx context.Context) error {
 
 // leave ends the lease, so that nobody waits for it to lapse.
 func (m *membership) leave(ctx context.Context) error {
-	return unlessGone(m.replicas.Delete(ctx, m.id))
+	return nf.UnlessGone(m.replicas.Delete(ctx, m.id))
 }
 
 // watch returns the replicas that hold a lease, and ends the leases that have
@@ -100,7 +100,7 @@ func (m *membership) watch(ctx context.Context) (alive, ended map[string]bool, e
 
 // expire ends another's lease, unless it has moved at the last moment.
 func (m *membership) expire(ctx context.Context, seen replica) (over bool, err error) {
-	err = unlessGone(m.replicas.DeleteIf(ctx, seen.ID, func(r replica) error {
+	err = nf.UnlessGone(m.replicas.DeleteIf(ctx, seen.ID, func(r replica) error {
 		if r.Beat != seen.Beat {
 			return errAlive
 		}
@@ -123,7 +123,7 @@ func (m *membership) evict(ctx context.Context) error {
 		if r.ID == m.id {
 			continue
 		}
-		if err := unlessGone(m.replicas.Delete(ctx, r.ID)); err != nil {
+		if err := nf.UnlessGone(m.replicas.Delete(ctx, r.ID)); err != nil {
 			return fmt.Errorf("cannot end the lease of a former replica: %w", err)
 		}
 	}

@@ -36,7 +36,7 @@ func (e *Engine) repeated(ctx context.Context, k nf.RequestKey) (op nf.Operation
 	}
 	was, err := e.requests.Get(ctx, requestID(k))
 	if err != nil {
-		return op, false, unlessGone(err)
+		return op, false, nf.UnlessGone(err)
 	}
 	if was.Digest != k.Digest {
 		return op, false, &nf.Error{Kind: nf.Conflict, Op: "repeat", Subject: fmt.Sprintf("the request with key %q", k.Key), Reason: reasonIdempotency,
@@ -66,7 +66,7 @@ func (e *Engine) repeated(ctx context.Context, k nf.RequestKey) (op nf.Operation
 		}
 		return nil
 	})
-	return op, false, unlessGone(err)
+	return op, false, nf.UnlessGone(err)
 }
 
 // once carries out a request, unless it has been already under the same key.
@@ -120,7 +120,7 @@ func (e *Engine) accepting(ctx context.Context, r request) (bool, error) {
 		return false, nil
 	}
 	_, err := e.replicas.Get(ctx, r.Replica)
-	return err == nil, unlessGone(err)
+	return err == nil, nf.UnlessGone(err)
 }
 
 // heeded reports whether an operation's request was accepted: its instance names
@@ -133,7 +133,7 @@ func (e *Engine) heeded(ctx context.Context, op nf.Operation) (bool, error) {
 		return true, nil
 	}
 	in, err := e.instances.Get(ctx, op.Instance)
-	return err == nil && in.LastOperation == op.ID, unlessGone(err)
+	return err == nil && in.LastOperation == op.ID, nf.UnlessGone(err)
 }
 
 func beingAccepted(k nf.RequestKey) error {
@@ -178,5 +178,5 @@ func (e *Engine) dropRequest(ctx context.Context, op nf.Operation) error {
 	if errors.Is(err, errTaken) {
 		return nil // the key stands for a later one
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }

@@ -59,7 +59,7 @@ func (e *Engine) forgetOperations(ctx context.Context, before time.Time) (forgot
 // them.
 func (e *Engine) forgetOperation(ctx context.Context, op nf.Operation) error {
 	for i := range op.Steps {
-		if err := unlessGone(e.changes.Delete(ctx, changesKey(op.ID, i))); err != nil {
+		if err := nf.UnlessGone(e.changes.Delete(ctx, changesKey(op.ID, i))); err != nil {
 			return err
 		}
 	}
@@ -67,5 +67,5 @@ func (e *Engine) forgetOperation(ctx context.Context, op nf.Operation) error {
 	if nf.KindOf(err) == nf.NotFound || err == nil && rev.Operation != op.ID {
 		err = e.dropPlan(ctx, op.Target) // no revision needs it
 	}
-	return errors.Join(err, e.dropRequest(ctx, op), unlessGone(e.operations.Delete(ctx, op.ID)))
+	return errors.Join(err, e.dropRequest(ctx, op), nf.UnlessGone(e.operations.Delete(ctx, op.ID)))
 }

@@ -296,7 +296,7 @@ func (r *run) concludeFailure(ctx context.Context, undoing error) error {
 		r.note(func(op *nf.Operation) { op.Failure.Message = message })
 	}
 	err := r.unlock(ctx, func(in *nf.Instance) { in.State, in.Message = nf.Broken, message })
-	if err := unlessGone(err); err != nil {
+	if err := nf.UnlessGone(err); err != nil {
 		return err
 	}
 	return r.conclude(ctx, nil)

@@ -123,7 +123,7 @@ func (r *run) farewell(ctx context.Context) ([]step, error) {
 	}
 	if in.Revision > 0 && !r.op.Orphan {
 		r.plan, _, err = r.planInForce(ctx, in)
-		if err := unlessGone(err); err != nil {
+		if err := nf.UnlessGone(err); err != nil {
 			return nil, recordError(err) // and one that is gone was forgotten by an attempt before
 		}
 	}

@@ -109,6 +109,15 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
+// UnlessGone returns the error, or nil when it is NotFound: for what shall not be
+// there in the end.
+func UnlessGone(err error) error {
+	if KindOf(err) == NotFound {
+		return nil
+	}
+	return err
+}
+
 // ReasonOf returns the first reason in the chain, or "".
 func ReasonOf(err error) string {
 	var e *Error

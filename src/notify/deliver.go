@@ -38,7 +38,7 @@ func (s *service) deliver(ctx context.Context, rec record) (time.Duration, error
 		}
 		return nil
 	})
-	return 0, unlessGone(err)
+	return 0, nf.UnlessGone(err)
 }
 
 // settle notes what became of the first letter.
@@ -46,7 +46,7 @@ func (s *service) settle(ctx context.Context, l letter, arrived bool) error {
 	log := s.n.cfg.Logger.With("subscription", s.key, "letter", l.ID, "attempts", l.Attempts, "status", l.LastStatus)
 	switch {
 	case arrived:
-		if err := unlessGone(s.n.letters.Delete(ctx, l.ID)); err != nil {
+		if err := nf.UnlessGone(s.n.letters.Delete(ctx, l.ID)); err != nil {
 			return err
 		}
 		s.n.cfg.Observe(Delivered)

@@ -95,7 +95,7 @@ func (n *Notifier) Resend(ctx context.Context, id string) (Letter, error) {
 	if err := n.letters.Insert(ctx, id, l); err != nil && nf.KindOf(err) != nf.Exists {
 		return Letter{}, err
 	}
-	if err := unlessGone(n.dead.Delete(ctx, id)); err != nil {
+	if err := nf.UnlessGone(n.dead.Delete(ctx, id)); err != nil {
 		return Letter{}, err
 	}
 	n.remind(l.UID)
@@ -111,7 +111,7 @@ func (n *Notifier) bury(ctx context.Context, l letter) error {
 	if err := n.dead.Put(ctx, l.ID, l); err != nil {
 		return err
 	}
-	if err := unlessGone(n.letters.Delete(ctx, l.ID)); err != nil {
+	if err := nf.UnlessGone(n.letters.Delete(ctx, l.ID)); err != nil {
 		return err
 	}
 	ids, err := idsOf(ctx, n.dead, l.UID)
@@ -119,7 +119,7 @@ func (n *Notifier) bury(ctx context.Context, l letter) error {
 		return err
 	}
 	for _, id := range ids[:max(len(ids)-maxDead, 0)] {
-		if err := unlessGone(n.dead.Delete(ctx, id)); err != nil {
+		if err := nf.UnlessGone(n.dead.Delete(ctx, id)); err != nil {
 			return err
 		}
 	}
@@ -135,12 +135,12 @@ func (n *Notifier) forget(ctx context.Context, uid string) error {
 			return err
 		}
 		for _, id := range ids {
-			if err := unlessGone(table.Delete(ctx, id)); err != nil {
+			if err := nf.UnlessGone(table.Delete(ctx, id)); err != nil {
 				return fmt.Errorf("cannot forget the letters of a subscription: %w", err)
 			}
 		}
 	}
-	return unlessGone(n.baselines.Delete(ctx, uid))
+	return nf.UnlessGone(n.baselines.Delete(ctx, uid))
 }
 
 func idsOf(ctx context.Context, table store.Table[letter], uid string) ([]string, error) {
@@ -199,7 +199,7 @@ func (n *Notifier) expire(ctx context.Context) error {
 		}
 	}
 	for _, id := range old {
-		if err := unlessGone(n.dead.Delete(ctx, id)); err != nil {
+		if err := nf.UnlessGone(n.dead.Delete(ctx, id)); err != nil {
 			return err
 		}
 	}

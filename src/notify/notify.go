@@ -170,14 +170,6 @@ func rouse(c chan struct{}) {
 	}
 }
 
-// unlessGone is for what shall not be there in the end.
-func unlessGone(err error) error {
-	if nf.KindOf(err) == nf.NotFound {
-		return nil
-	}
-	return err
-}
-
 // rest waits for a time, or until the context ends or somebody calls.
 func rest(ctx context.Context, d time.Duration, called <-chan struct{}) {
 	timer := time.NewTimer(d)

@@ -56,7 +56,7 @@ func (n *Notifier) join(ctx context.Context) (*membership, error) {
 		if r.ID == m.id {
 			continue
 		}
-		if err := unlessGone(n.replicas.Delete(ctx, r.ID)); err != nil {
+		if err := nf.UnlessGone(n.replicas.Delete(ctx, r.ID)); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +89,7 @@ func (m *membership) living(ctx context.Context) (map[string]bool, error) {
 			s = sighting{beat: r.Beat, since: m.n.now()}
 		}
 		if r.ID != m.id && m.n.now().Sub(s.since) >= m.n.cfg.Lease {
-			err := unlessGone(m.n.replicas.DeleteIf(ctx, r.ID, func(now replica) error {
+			err := nf.UnlessGone(m.n.replicas.DeleteIf(ctx, r.ID, func(now replica) error {
 				if now.Beat != r.Beat {
 					return errAlive
 				}
@@ -144,7 +144,7 @@ func (m *membership) take(ctx context.Context, region string, seen round) (bool,
 func (m *membership) give(ctx context.Context, region string) error {
 	ctx, cancel := context.WithTimeout(ctx, m.n.cfg.Lease/3)
 	defer cancel()
-	err := unlessGone(m.n.rounds.DeleteIf(ctx, region, func(r round) error {
+	err := nf.UnlessGone(m.n.rounds.DeleteIf(ctx, region, func(r round) error {
 		if r.Replica != m.id {
 			return errTaken
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 const (
@@ -155,7 +157,7 @@ func (t *tenure) leave(ctx context.Context) error {
 			err = errors.Join(err, t.m.give(ctx, r.Region))
 		}
 	}
-	if err := errors.Join(err, unlessGone(t.n.replicas.Delete(ctx, t.m.id))); err != nil {
+	if err := errors.Join(err, nf.UnlessGone(t.n.replicas.Delete(ctx, t.m.id))); err != nil {
 		return fmt.Errorf("cannot leave; the others will wait for the lease to lapse: %w", err)
 	}
 	return nil

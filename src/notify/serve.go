@@ -313,7 +313,7 @@ func (s *service) windUp(ctx context.Context, rec record) (time.Duration, error)
 		}
 		return nil
 	})
-	if err := unlessGone(err); err != nil {
+	if err := nf.UnlessGone(err); err != nil {
 		return 0, err
 	}
 	if err := s.n.forget(ctx, s.uid); err != nil {

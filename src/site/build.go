@@ -236,7 +236,7 @@ func (r *run) deregister(ctx context.Context) error {
 	if err == nil && r.registration().Same(there.Request) {
 		err = r.s.cfg.Regions.RemoveRegion(ctx, r.site.Region)
 	}
-	if unlessGone(err) != nil {
+	if nf.UnlessGone(err) != nil {
 		return err
 	}
 	return r.record(ctx, func(in *nf.Site) error {

@@ -288,7 +288,7 @@ func (r *run) settle(ctx context.Context) error {
 	gone := r.op.Verb == nf.SiteRemove && r.op.Outcome == nf.Succeeded
 	in, err := r.s.sites.Get(ctx, r.op.Site)
 	switch {
-	case unlessGone(err) != nil:
+	case nf.UnlessGone(err) != nil:
 		return err
 	case err == nil && in.Busy == r.op.ID:
 		keep := in.Material
@@ -314,7 +314,7 @@ func (r *run) settle(ctx context.Context) error {
 	if ended {
 		r.s.cfg.Finished(r.op)
 	}
-	return unlessGone(r.s.leases.Delete(ctx, r.op.ID))
+	return nf.UnlessGone(r.s.leases.Delete(ctx, r.op.ID))
 }
 
 // release takes the operation off its site.
@@ -344,7 +344,7 @@ func (r *run) release(ctx context.Context, gone bool) error {
 	if errors.Is(err, errOther) {
 		return nil
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 // settled returns the hosts as they are after a success.

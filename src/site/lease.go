@@ -146,7 +146,7 @@ func (s *Sites) giveBack(ctx context.Context, c claim) error {
 	if errors.Is(err, errLost) {
 		return nil
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 // rest waits for a time, or until the context ends or something is written.

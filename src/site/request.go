@@ -70,7 +70,7 @@ func (s *Sites) free(ctx context.Context, wanted nf.Site) error {
 	if err == nil {
 		return taken(subject, "cloud_region_id")
 	}
-	return unlessGone(err)
+	return nf.UnlessGone(err)
 }
 
 func taken(subject, field string) error {
@@ -219,7 +219,7 @@ func (s *Sites) Remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 	region, err := s.cfg.Regions.Region(ctx, in.Region)
 	if err != nil {
-		return unlessGone(err)
+		return nf.UnlessGone(err)
 	}
 	var v nf.Violations
 	for _, user := range region.Users {
@@ -279,9 +279,9 @@ func (s *Sites) accept(ctx context.Context, op nf.SiteOperation, m *nf.SiteMater
 	if nf.KindOf(err) == nf.Unreachable {
 		return err // the lock may have been written: the sweep will see
 	}
-	undo := unlessGone(s.operations.Delete(ctx, key))
+	undo := nf.UnlessGone(s.operations.Delete(ctx, key))
 	if m != nil {
-		undo = errors.Join(undo, unlessGone(s.materials.Delete(ctx, secret)))
+		undo = errors.Join(undo, nf.UnlessGone(s.materials.Delete(ctx, secret)))
 	}
 	if undo != nil {
 		s.cfg.Logger.WarnContext(ctx, "a refused request has left something behind", "operation", op.ID, "error", undo)

@@ -164,19 +164,19 @@ func (s *Sites) forget(ctx context.Context, op nf.SiteOperation, keepMaterial bo
 		return err
 	}
 	for i := range chunks {
-		if err := unlessGone(s.events.Delete(ctx, part(op.ID, i))); err != nil {
+		if err := nf.UnlessGone(s.events.Delete(ctx, part(op.ID, i))); err != nil {
 			return err
 		}
 	}
 	if !keepMaterial {
-		if err := unlessGone(s.materials.Delete(ctx, under(op.UID, op.ID))); err != nil {
+		if err := nf.UnlessGone(s.materials.Delete(ctx, under(op.UID, op.ID))); err != nil {
 			return err
 		}
 	}
-	if err := unlessGone(s.leases.Delete(ctx, op.ID)); err != nil {
+	if err := nf.UnlessGone(s.leases.Delete(ctx, op.ID)); err != nil {
 		return err
 	}
-	return unlessGone(s.operations.Delete(ctx, under(op.Site, op.ID)))
+	return nf.UnlessGone(s.operations.Delete(ctx, under(op.Site, op.ID)))
 }
 
 // shed removes what was secret of a site, but for what is to be kept.
@@ -188,7 +188,7 @@ func (s *Sites) shed(ctx context.Context, uid, keep string) error {
 		if m.ID == keep {
 			continue
 		}
-		if err := unlessGone(s.materials.Delete(ctx, m.ID)); err != nil {
+		if err := nf.UnlessGone(s.materials.Delete(ctx, m.ID)); err != nil {
 			return err
 		}
 	}

@@ -141,11 +141,3 @@ func (s *Sites) poke() {
 	default:
 	}
 }
-
-// unlessGone is for what shall not be there in the end.
-func unlessGone(err error) error {
-	if nf.KindOf(err) == nf.NotFound {
-		return nil
-	}
-	return err
-}
