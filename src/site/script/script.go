@@ -141,10 +141,31 @@ func (r *run) command(ctx context.Context, text string, input []byte) error {
 	forget := context.AfterFunc(ctx, func() { _ = session.Close() })
 	defer forget()
 	var said bytes.Buffer
-	session.Stdin, session.Stderr = bytes.NewReader(input), &limited{to: &said, left: 4 << 10}
-	if err := session.Run(shellCommand(text)); err != nil {
+	session.Stderr = &limited{to: &said, left: 4 << 10}
+	err = start(session, shellCommand(text), input)
+	if err == nil {
+		err = session.Wait()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
 	}
+	return nil
+}
+
+// start starts a command that may read the input, and need not: the session's
+// own Stdin makes an error of what is left unread.
+func start(session *ssh.Session, command string, input []byte) error {
+	stdin, err := session.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := session.Start(command); err != nil {
+		return err
+	}
+	go func() { // until the session is closed at the latest
+		_, _ = stdin.Write(input)
+		_ = stdin.Close()
+	}()
 	return nil
 }
 
@@ -170,7 +191,7 @@ func (r *run) execute(ctx context.Context) ([]byte, error) {
 	defer func() { _ = session.Close() }() // it may be closed already
 	var out bytes.Buffer
 	bounded := &limited{to: &out, left: maxResult}
-	session.Stdin, session.Stdout = bytes.NewReader(document), bounded
+	session.Stdout = bounded
 	lines, err := session.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -179,7 +200,7 @@ func (r *run) execute(ctx context.Context) ([]byte, error) {
 	for _, option := range r.job.Material.Options {
 		words = append(words, quote(option))
 	}
-	if err := session.Start(shellCommand(strings.Join(words, " "))); err != nil {
+	if err := start(session, shellCommand(strings.Join(words, " ")), document); err != nil {
 		return nil, err
 	}
 	for line := range site.Lines(lines) {

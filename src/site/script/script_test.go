@@ -44,6 +44,18 @@ func run(ctx context.Context, j site.Job) (lines []string, kubeconfig string, er
 	return lines, kubeconfig, err
 }
 
+// TestScriptReadsNothing: nobody need read what he is told, however much it is.
+func TestScriptReadsNothing(t *testing.T) {
+	t.Parallel()
+	j := job(sitetest.New(t), `#!/bin/sh
+echo '{"server": "https://10.0.0.1:6443", "kubeconfig": "apiVersion: v1"}'
+`)
+	j.Material.Secrets["long"] = nf.Secret(strings.Repeat("x", 4<<20)) // more than is sent ahead of the reader
+	if _, kubeconfig, err := run(t.Context(), j); err != nil || kubeconfig != "apiVersion: v1" {
+		t.Errorf("a script that reads nothing: %v, kubeconfig %q", err, kubeconfig)
+	}
+}
+
 func TestScript(t *testing.T) {
 	t.Parallel()
 	h := sitetest.New(t)
