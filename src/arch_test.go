@@ -42,17 +42,18 @@ var floors = map[string]floor{
 	"store/schema":    {[]string{"nf", "store"}, "what a store holds is known before anything is read from it"},
 	"store/seal":      {[]string{"nf", "store", "store/schema"}, "what is stored is secret, whichever the database"},
 	"store/backup":    {[]string{"nf", "store", "store/schema"}, "a store is brought elsewhere, whichever the databases"},
+	"store/lease":     {[]string{"nf", "store"}, "who is alive is found out in one way, whatever he works at"},
 	"render/manifest": {[]string{"nf", "render"}, "a driver knows its contract"},
 
 	"render/helm": {[]string{"nf", "render"}, "a driver knows its contract"},
 
-	"lifecycle": {[]string{"nf", "store", "render"}, "the engine is tested without Kubernetes and without HTTP"},
+	"lifecycle": {[]string{"nf", "store", "store/lease", "render"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 
 	"bundle": {[]string{"nf", "store", "render"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
-	"notify": {[]string{"nf", "store"}, "who is told of what is decided without knowing how regions are watched"},
+	"notify": {[]string{"nf", "store", "store/lease"}, "who is told of what is decided without knowing how regions are watched"},
 
-	"site": {[]string{"nf", "store"}, "sites are looked after without knowing how hosts are reached or changed"},
+	"site": {[]string{"nf", "store", "store/lease"}, "sites are looked after without knowing how hosts are reached or changed"},
 
 	"site/shell":   {[]string{"nf", "site"}, "hosts are talked to in one place"},
 	"site/ansible": {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},

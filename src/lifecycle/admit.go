@@ -12,6 +12,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // Instantiate accepts a request for a new instance and returns its queued
@@ -70,7 +71,7 @@ func (e *Engine) detached(ctx context.Context) (context.Context, context.CancelF
 	if t := e.present(); t != nil {
 		return context.WithDeadline(ctx, *t.sure.Load())
 	}
-	return context.WithTimeout(ctx, e.cfg.Lease*2/3) // and it will be refused
+	return context.WithDeadline(ctx, lease.Sure(time.Now(), e.cfg.Lease)) // and it will be refused
 }
 
 // inForce returns what an instance's record says of its revision.

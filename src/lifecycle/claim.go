@@ -94,7 +94,7 @@ func (e *Engine) scan(ctx context.Context, t *tenure) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the list of work: %w", err)
 	}
-	alive, ended, err := t.membership.watch(ctx)
+	alive, ended, err := t.member.Survey(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,5 +9,6 @@
 // operations are not final, from the recorded step.
 //
 // It does not speak HTTP or Kubernetes: a region is the Cluster it is given.
-// It does not coordinate several processes on one store.
+// It does not say which of the processes that share a store are alive: package
+// lease does.
 package lifecycle

@@ -11,6 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // Catalog is what the engine asks of the registered regions and packages.
@@ -129,7 +130,7 @@ type Engine struct {
 	names      store.Table[reservation]
 	namespaces store.Table[tenancy]
 	claims     store.Table[claim]
-	replicas   store.Table[replica]
+	replicas   *lease.Group
 	requests   store.Table[request]
 	blobs      store.Blobs
 	queue      *queue
@@ -158,7 +159,7 @@ func New(cfg Config) (*Engine, error) {
 		names:      store.NewTable[reservation](cfg.KV, "names/", "instance name"),
 		namespaces: store.NewTable[tenancy](cfg.KV, "namespaces/", "namespace"),
 		claims:     store.NewTable[claim](cfg.KV, "claims/", "claim on operation"),
-		replicas:   store.NewTable[replica](cfg.KV, "replicas/", "replica"),
+		replicas:   lease.NewGroup(cfg.KV, "replicas/", "replica", cfg.Lease, cfg.Clock),
 		requests:   store.NewTable[request](cfg.KV, "requests/", "request"),
 		blobs:      store.NewBlobs(cfg.KV),
 		queue:      newQueue(cfg.Workers),

@@ -119,8 +119,7 @@ func (e *Engine) accepting(ctx context.Context, r request) (bool, error) {
 	if r.Replica == "" {
 		return false, nil
 	}
-	_, err := e.replicas.Get(ctx, r.Replica)
-	return err == nil, nf.UnlessGone(err)
+	return e.replicas.Has(ctx, r.Replica)
 }
 
 // heeded reports whether an operation's request was accepted: its instance names

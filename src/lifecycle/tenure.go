@@ -11,35 +11,37 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // tenure is the time for which this replica holds one lease. When it loses it,
 // it stops what it does, and comes back as another replica.
 type tenure struct {
-	id         string
-	membership *membership
-	closing    atomic.Bool               // it takes no more work
-	sure       atomic.Pointer[time.Time] // until when nobody takes this replica for dead, with a margin
+	id      string
+	member  *lease.Member
+	closing atomic.Bool               // it takes no more work
+	sure    atomic.Pointer[time.Time] // until when nobody takes this replica for dead
 }
 
 const (
 	joinPause  = time.Second      // between attempts to come back
 	leavePause = 5 * time.Second  // how long the last words may take
-	beatShare  = 5                // beats in the time of a lease
 	scanPause  = 10 * time.Second // how long one look at the list of work may take
 )
+
+var errAbsent = errors.New("this replica has not joined yet")
 
 // Join makes this process one of the replicas that share the store. It must
 // return before the first request is taken, and Run must follow it at once:
 // until then nobody renews the lease.
 func (e *Engine) Join(ctx context.Context) error {
 	began := time.Now()
-	m := e.newMembership()
-	if err := m.join(ctx); err != nil {
+	m, err := e.replicas.Join(ctx, e.cfg.NewID())
+	if err != nil {
 		return fmt.Errorf("cannot join the replicas: %w", err)
 	}
 	if e.cfg.Sole {
-		if err := m.evict(ctx); err != nil {
+		if err := m.Evict(ctx); err != nil {
 			return err
 		}
 	}
@@ -55,17 +57,17 @@ func (e *Engine) Join(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.tenure = &tenure{id: m.id, membership: m}
+	e.tenure = &tenure{id: m.ID(), member: m}
 	e.tenure.extend(began, e.cfg.Lease)
 	if e.cfg.Sole {
-		e.living = map[string]bool{m.id: true}
+		e.living = map[string]bool{m.ID(): true}
 	}
 	return nil
 }
 
 // extend notes that the lease was renewed at a time, or a little later.
-func (t *tenure) extend(renewed time.Time, lease time.Duration) {
-	sure := renewed.Add(lease * 2 / 3)
+func (t *tenure) extend(renewed time.Time, lasts time.Duration) {
+	sure := lease.Sure(renewed, lasts)
 	t.sure.Store(&sure)
 }
 
@@ -130,7 +132,7 @@ func (e *Engine) serve(ctx context.Context, t *tenure) {
 	lose := func() {
 		lost.Store(true)
 		halt()
-		stop(errLost)
+		stop(lease.ErrLost)
 	}
 	var keeper, jobs sync.WaitGroup
 	keeper.Go(func() { e.keep(keeping, t, lose) })
@@ -168,41 +170,26 @@ func (e *Engine) retire(ctx context.Context, t *tenure, lost bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause) // its last word
 	defer cancel()
-	if err := t.membership.leave(ctx); err != nil {
+	if err := t.member.Leave(ctx); err != nil {
 		e.cfg.Logger.WarnContext(ctx, "the others will wait for this replica's lease to lapse", "replica", t.id, "error", err)
 	}
 }
 
 // keep renews the lease and looks through the list of work, until the context
-// ends. It calls lose when the lease is over, or when it could not be renewed
-// for so long that others may soon think so.
+// ends or the lease is lost.
 func (e *Engine) keep(ctx context.Context, t *tenure, lose func()) {
-	limit := e.cfg.Lease * 2 / 3
-	late := time.AfterFunc(limit, lose)
-	defer late.Stop()
-	for ctx.Err() == nil {
-		began := time.Now()
-		switch err := e.renew(ctx, t); {
-		case errors.Is(err, errLost):
-			lose()
-			return
-		case err != nil:
+	lease.Keeper{
+		Lasts: e.cfg.Lease, Renew: t.member.Renew, Lose: lose, Rest: e.restUntilPoked,
+		Failed: func(err error) {
 			e.cfg.Logger.WarnContext(ctx, "the lease could not be renewed", "replica", t.id, "error", err)
-		default:
+		},
+		Renewed: func(began time.Time) {
 			t.extend(began, e.cfg.Lease)
-			late.Reset(limit - time.Since(began))
 			if err := e.look(ctx, t); err != nil && ctx.Err() == nil {
 				e.cfg.Logger.WarnContext(ctx, "cannot look for work", "error", err)
 			}
-		}
-		e.restUntilPoked(ctx)
-	}
-}
-
-func (e *Engine) renew(ctx context.Context, t *tenure) error {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.Lease/3)
-	defer cancel()
-	return t.membership.renew(ctx)
+		},
+	}.Keep(ctx)
 }
 
 func (e *Engine) look(ctx context.Context, t *tenure) error {
@@ -211,10 +198,10 @@ func (e *Engine) look(ctx context.Context, t *tenure) error {
 	return e.scan(ctx, t)
 }
 
-// restUntilPoked rests for the time between two beats, or until there may be
-// work for others that this replica could do as well.
-func (e *Engine) restUntilPoked(ctx context.Context) {
-	timer := time.NewTimer(e.cfg.Lease / beatShare)
+// restUntilPoked rests for a time, or until there may be work for others that
+// this replica could do as well.
+func (e *Engine) restUntilPoked(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

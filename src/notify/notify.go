@@ -12,6 +12,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // Source tells what there is to notify of.
@@ -128,7 +129,7 @@ type Notifier struct {
 	baselines     store.Table[baseline]
 	letters       store.Table[letter] // that are on their way
 	dead          store.Table[letter]
-	replicas      store.Table[replica]
+	replicas      *lease.Group
 	rounds        store.Table[round]
 
 	poked   chan struct{} // holds one token when there may be something to do at once
@@ -149,7 +150,7 @@ func New(cfg Config) (*Notifier, error) {
 		baselines:     store.NewTable[baseline](cfg.KV, "baselines/", "baseline of a subscription"),
 		letters:       store.NewTable[letter](cfg.KV, "letters/", "letter"),
 		dead:          store.NewTable[letter](cfg.KV, "deadletters/", "dead letter"),
-		replicas:      store.NewTable[replica](cfg.KV, "notifiers/", "notifying replica"),
+		replicas:      lease.NewGroup(cfg.KV, "notifiers/", "notifying replica", cfg.Lease, cfg.Clock),
 		rounds:        store.NewTable[round](cfg.KV, "rounds/", "round of notifications"),
 		poked:         make(chan struct{}, 1),
 		posting:       make(chan struct{}, cfg.Parallel),

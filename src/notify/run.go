@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 const (
-	beatShare  = 5 // beats in the time of a lease
 	joinPause  = time.Second
 	leavePause = 5 * time.Second // how long the last words may take
 	sweepPause = time.Hour
@@ -32,6 +31,15 @@ func (n *Notifier) Run(ctx context.Context) error {
 		rest(ctx, joinPause, nil)
 	}
 	return nil
+}
+
+// join begins a lease.
+func (n *Notifier) join(ctx context.Context) (*lease.Member, error) {
+	m, err := n.replicas.Join(ctx, n.cfg.NewID())
+	if err == nil && n.cfg.Sole {
+		err = m.Evict(ctx)
+	}
+	return m, err
 }
 
 // attend makes a service known to those who change what it serves, until leave
@@ -61,7 +69,7 @@ func (n *Notifier) remind(uid string) {
 // tenure is the time for which this replica holds one lease.
 type tenure struct {
 	n     *Notifier
-	m     *membership
+	m     *lease.Member
 	desks map[string]*manned // by region
 	looks time.Time          // when the list of subscriptions is looked through next
 }
@@ -85,33 +93,25 @@ func (d *manned) dismiss() {
 func (t *tenure) hold(ctx context.Context) error {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	limit := t.n.cfg.Lease * 2 / 3
-	late := time.AfterFunc(limit, func() { stop(errLost) })
-	defer late.Stop()
 	var chores sync.WaitGroup
 	chores.Go(func() { t.n.clean(work) })
 	defer chores.Wait()
-	for work.Err() == nil {
-		began := time.Now()
-		switch err := t.renew(work); {
-		case errors.Is(err, errLost):
-			stop(errLost)
-			continue
-		case err != nil:
+	lease.Keeper{
+		Lasts: t.n.cfg.Lease, Renew: t.m.Renew, Lose: func() { stop(lease.ErrLost) }, Rest: t.pause,
+		Failed: func(err error) {
 			t.n.cfg.Logger.WarnContext(ctx, "the lease for notifications could not be renewed", "error", err)
-		default:
-			late.Reset(limit - time.Since(began))
+		},
+		Renewed: func(time.Time) {
 			if err := t.scan(work); err != nil && work.Err() == nil {
 				t.n.cfg.Logger.WarnContext(ctx, "cannot look for subscriptions", "error", err)
 			}
-		}
-		t.pause(work)
-	}
+		},
+	}.Keep(work)
 	for region, d := range t.desks {
 		d.dismiss()
 		delete(t.desks, region)
 	}
-	if err := context.Cause(work); errors.Is(err, errLost) {
+	if err := context.Cause(work); errors.Is(err, lease.ErrLost) {
 		return err
 	}
 	return t.leave(ctx)
@@ -127,16 +127,9 @@ func (n *Notifier) clean(ctx context.Context) {
 	}
 }
 
-func (t *tenure) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.n.cfg.Lease/3)
-	defer cancel()
-	return t.m.renew(ctx)
-}
-
-// pause rests for the time between two beats, or until somebody has changed a
-// subscription.
-func (t *tenure) pause(ctx context.Context) {
-	timer := time.NewTimer(t.n.cfg.Lease / beatShare)
+// pause rests for a time, or until somebody has changed a subscription.
+func (t *tenure) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -153,11 +146,11 @@ func (t *tenure) leave(ctx context.Context) error {
 	defer cancel()
 	rounds, err := t.n.rounds.List(ctx, "")
 	for _, r := range rounds {
-		if r.Replica == t.m.id {
-			err = errors.Join(err, t.m.give(ctx, r.Region))
+		if r.Replica == t.m.ID() {
+			err = errors.Join(err, t.give(ctx, r.Region))
 		}
 	}
-	if err := errors.Join(err, nf.UnlessGone(t.n.replicas.Delete(ctx, t.m.id))); err != nil {
+	if err := errors.Join(err, t.m.Leave(ctx)); err != nil {
 		return fmt.Errorf("cannot leave; the others will wait for the lease to lapse: %w", err)
 	}
 	return nil
@@ -178,7 +171,7 @@ func (t *tenure) scan(ctx context.Context) error {
 	}
 	// The rounds came first: who has taken one had joined before, so he is among
 	// the living, or dead.
-	alive, err := t.m.living(limited)
+	alive, _, err := t.m.Survey(limited)
 	if err != nil {
 		return err
 	}
@@ -213,17 +206,17 @@ type share struct {
 // subscriptions any more.
 func (t *tenure) release(ctx context.Context, s share) error {
 	for region, r := range s.held {
-		if r.Replica != t.m.id || len(s.regions[region]) > 0 && chosen(region, s.alive) == t.m.id {
+		if r.Replica != t.m.ID() || len(s.regions[region]) > 0 && chosen(region, s.alive) == t.m.ID() {
 			continue
 		}
 		t.dismiss(region)
-		if err := t.m.give(ctx, region); err != nil {
+		if err := t.give(ctx, region); err != nil {
 			return err
 		}
 		delete(s.regions, region) // for whom it falls to
 	}
 	for region := range t.desks {
-		if s.held[region].Replica != t.m.id {
+		if s.held[region].Replica != t.m.ID() {
 			t.dismiss(region) // it was taken from us
 		}
 	}
@@ -235,11 +228,11 @@ func (t *tenure) release(ctx context.Context, s share) error {
 func (t *tenure) claim(ctx context.Context, s share) error {
 	for region, recs := range s.regions {
 		r := s.held[region]
-		if r.Replica != t.m.id {
-			if s.alive[r.Replica] || chosen(region, s.alive) != t.m.id {
+		if r.Replica != t.m.ID() {
+			if s.alive[r.Replica] || chosen(region, s.alive) != t.m.ID() {
 				continue
 			}
-			taken, err := t.m.take(ctx, region, r)
+			taken, err := t.take(ctx, region, r)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // build makes the site what its record wants, and registers its region.
@@ -123,16 +124,17 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 	})
 }
 
-// record changes the site's record; errLost when the site is another operation's.
+// record changes the site's record; lease.ErrLost when the site is another
+// operation's.
 func (r *run) record(ctx context.Context, edit func(*nf.Site) error) error {
 	in, err := r.s.sites.Update(ctx, r.site.ID, func(in *nf.Site) error {
 		if in.Busy != r.op.ID {
-			return errLost
+			return lease.ErrLost
 		}
 		return edit(in)
 	})
 	switch {
-	case errors.Is(err, errLost):
+	case errors.Is(err, lease.ErrLost):
 		return err
 	case err != nil:
 		return unkeptError{err}

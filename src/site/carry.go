@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // run is one attempt of this replica at an operation.
@@ -58,8 +59,8 @@ func (s *Sites) attempt(work, life context.Context, c claim) error {
 		err := r.perform(work)
 		_, unkept := errors.AsType[unkeptError](err)
 		switch {
-		case errors.Is(context.Cause(work), errLost) || errors.Is(err, errLost):
-			return errLost
+		case errors.Is(context.Cause(work), lease.ErrLost) || errors.Is(err, lease.ErrLost):
+			return lease.ErrLost
 		case err != nil && life.Err() != nil && !r.op.Cancel:
 			return errShutdown
 		case unkept && !r.op.Cancel:
@@ -228,16 +229,16 @@ func progress(e nf.SiteEvent) string {
 	return text
 }
 
-// write changes the operation's record; errLost when it is another's.
+// write changes the operation's record; lease.ErrLost when it is another's.
 func (r *run) write(ctx context.Context, edit func(*nf.SiteOperation)) error {
 	op, err := r.s.operations.Update(ctx, under(r.claim.site, r.claim.op), func(op *nf.SiteOperation) error {
 		if op.Claim != r.claim.token {
-			return errLost
+			return lease.ErrLost
 		}
 		edit(op)
 		return nil
 	})
-	if errors.Is(err, errLost) {
+	if errors.Is(err, lease.ErrLost) {
 		return err
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // claim is an operation that this replica has taken.
@@ -26,7 +27,7 @@ func (s *Sites) Run(ctx context.Context) error {
 	var jobs sync.WaitGroup
 	defer jobs.Wait()
 	jobs.Go(func() { s.clean(ctx) })
-	seen := map[string]sighting{}
+	seen := lease.NewSightings[claimRecord](s.cfg.Lease, s.cfg.Clock)
 	for ctx.Err() == nil {
 		found, err := s.scan(ctx, seen)
 		if err != nil && ctx.Err() == nil {
@@ -48,7 +49,7 @@ func (s *Sites) Run(ctx context.Context) error {
 
 // scan claims the operations that nobody alive runs, as far as there are places:
 // those that sites name, and those that have been decided and not ended.
-func (s *Sites) scan(ctx context.Context, seen map[string]sighting) ([]claim, error) {
+func (s *Sites) scan(ctx context.Context, seen *lease.Sightings[claimRecord]) ([]claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Lease/3)
 	defer cancel()
 	work := map[string]string{}
@@ -66,11 +67,7 @@ func (s *Sites) scan(ctx context.Context, seen map[string]sighting) ([]claim, er
 		}
 		work[l.Operation] = l.Site
 	}
-	for op := range seen {
-		if work[op] == "" {
-			delete(seen, op)
-		}
-	}
+	seen.Retain(func(op string) bool { return work[op] != "" })
 	var found []claim
 	for op, site := range work {
 		if !s.enter(op) {

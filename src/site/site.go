@@ -86,7 +86,7 @@ type Sites struct {
 	materials  store.Table[material]
 	operations store.Table[nf.SiteOperation]
 	events     store.Table[chunk]
-	leases     store.Table[lease]
+	leases     store.Table[claimRecord]
 
 	poked   chan struct{} // holds a token when there may be work
 	stopped chan struct{} // closed when Run returns
@@ -108,7 +108,7 @@ func New(cfg Config) (*Sites, error) {
 		materials:  store.NewTable[material](cfg.KV, "sitematerials/", "material of site"),
 		operations: store.NewTable[nf.SiteOperation](cfg.KV, "siteoperations/", "operation of a site"),
 		events:     store.NewTable[chunk](cfg.KV, "siteevents/", "events of a site's operation"),
-		leases:     store.NewTable[lease](cfg.KV, "siteleases/", "lease of a site's operation"),
+		leases:     store.NewTable[claimRecord](cfg.KV, "siteleases/", "lease of a site's operation"),
 		poked:      make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
 		running:    map[string]nf.SiteOperation{},
