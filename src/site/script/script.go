@@ -79,7 +79,7 @@ func (r *run) carry(ctx context.Context, content nf.Secret) error {
 			<-killed
 		}
 	}()
-	out, err := r.execute(ctx)
+	out, err := r.execute()
 	if r.stopped || err != nil && ctx.Err() == nil {
 		r.stop(ctx)
 	}
@@ -178,8 +178,9 @@ func (r *run) stop(ctx context.Context) {
 }
 
 // execute runs the script, tells what it writes to standard error, and returns
-// what it writes to standard output.
-func (r *run) execute(ctx context.Context) ([]byte, error) {
+// what it writes to standard output. It ends with the script, or when the client
+// is closed.
+func (r *run) execute() ([]byte, error) {
 	document, err := r.document()
 	if err != nil {
 		return nil, err
@@ -215,7 +216,6 @@ func (r *run) execute(ctx context.Context) ([]byte, error) {
 	if bounded.over {
 		return nil, nf.E(nf.TooLarge, "read", "what the script said", fmt.Errorf("it is more than %d bytes", maxResult))
 	}
-	_ = ctx // its end closes the client, which ends the session
 	return out.Bytes(), nil
 }
 
