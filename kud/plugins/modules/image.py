@@ -7,6 +7,7 @@ import json
 import tarfile
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.multicloud_k8s.kud.plugins.module_utils.execute import execute
 
 DOCUMENTATION = """
 module: image
@@ -74,11 +75,11 @@ class Containerd:
         """Digest by name, or None when containerd does not answer."""
         if not self.command:
             return None
-        status, out, _ = self.module.run_command([*self.command, "list"])
+        status, out, _ = execute([*self.command, "list"])
         return {line.split()[0]: line.split()[2] for line in out.splitlines()[1:] if len(line.split()) > 2} if status == 0 else None
 
     def take(self, archive):
-        status, out, err = self.module.run_command([*self.command, "import", archive])
+        status, out, err = execute([*self.command, "import", archive])
         if status != 0:
             self.module.fail_json(msg=f"cannot import {archive}: {err.strip() or out.strip()}")
 

@@ -7,6 +7,7 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.multicloud_k8s.kud.plugins.module_utils.execute import execute
 
 DOCUMENTATION = """
 module: kube
@@ -70,7 +71,8 @@ SOON = (*UNKNOWN, "failed calling webhook", "error looking up service account", 
 # What a control plane says, or does not say, that has too much to do or is being restarted.
 BUSY = ("etcdserver: ", "TLS handshake timeout", "connection refused", "i/o timeout", "Client.Timeout", "context deadline exceeded", "connection lost", "unexpected EOF",
         "has prevented the request from succeeding")
-PATIENCE = 90
+# Seconds. A kubelet that takes the API server for dead starts it again after some 90.
+PATIENCE = 180
 
 
 class Cluster:
@@ -79,16 +81,19 @@ class Cluster:
         self.program = module.get_bin_path("kubectl", opt_dirs=["/usr/local/bin"])
         self.kubeconfig = module.params["kubeconfig"]
 
-    def reachable(self):
-        if self.program is None or not os.path.exists(self.kubeconfig):
-            return False
-        return self.run("get", "--raw", "/readyz", "--request-timeout=30s")[0] == 0
+    def there(self):
+        return self.program is not None and os.path.exists(self.kubeconfig)
+
+    def complaint(self):
+        """Why it is of no use, or nothing."""
+        status, _, err = self.run("get", "--raw", "/readyz", "--request-timeout=30s")
+        return "" if status == 0 else err.strip() or f"kubectl ended with {status}"
 
     def run(self, *args, data=None):
         """Runs kubectl, again for some time while the control plane is too busy to answer."""
         end = time.monotonic() + PATIENCE
         while True:
-            status, out, err = self.module.run_command([self.program, "--kubeconfig", self.kubeconfig, *args], data=data)
+            status, out, err = execute([self.program, "--kubeconfig", self.kubeconfig, *args], data=data)
             if status == 0 or time.monotonic() > end or not any(word in err for word in BUSY):
                 return status, out, err
             time.sleep(1)
@@ -153,11 +158,13 @@ def main():
         supports_check_mode=True,
     )
     cluster, params = Cluster(module), module.params
-    if not cluster.reachable():
-        bare = cluster.program is None or not os.path.exists(cluster.kubeconfig)
-        if bare and (module.check_mode or params["state"] == "absent"):
+    if not cluster.there():
+        if module.check_mode or params["state"] == "absent":
             module.exit_json(changed=params["state"] == "present", msg="there is no cluster yet")
-        module.fail_json(msg=f"the cluster of {params['kubeconfig']} does not answer")
+        module.fail_json(msg=f"there is no cluster: kubectl or {params['kubeconfig']} is missing")
+    complaint = cluster.complaint()
+    if complaint:
+        module.fail_json(msg=f"the cluster of {params['kubeconfig']} is not ready: {complaint}")
     what, data = source(params)
     if module.check_mode and params["src"] is not None and not os.path.exists(params["src"]):
         module.exit_json(changed=params["state"] == "present", msg=f"there is no {params['src']} yet")

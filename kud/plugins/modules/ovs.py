@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.multicloud_k8s.kud.plugins.module_utils.execute import execute
 
 DOCUMENTATION = """
 module: ovs
@@ -65,7 +66,7 @@ def main():
         if module.check_mode:
             module.exit_json(changed=p["value"] is not None, before="")
         module.fail_json(msg="there is no ovs-vsctl on this host")
-    status, out, err = module.run_command([program, "--timeout=20", "--if-exists", "get", p["table"], p["record"], f"{p['column']}:{p['key']}"])
+    status, out, err = execute([program, "--timeout=20", "--if-exists", "get", p["table"], p["record"], f"{p['column']}:{p['key']}"])
     if status != 0 and "no key" not in err:
         module.fail_json(msg=f"cannot read {p['column']}:{p['key']}: {err.strip()}")
     before = out.strip().strip('"')
@@ -76,7 +77,7 @@ def main():
             change = ["remove", p["table"], p["record"], p["column"], p["key"]]
         else:
             change = ["set", p["table"], p["record"], f'{p["column"]}:{p["key"]}="{p["value"]}"']
-        status, out, err = module.run_command([program, "--timeout=20", *change])
+        status, out, err = execute([program, "--timeout=20", *change])
         if status != 0:
             module.fail_json(msg=f"cannot set {p['column']}:{p['key']}: {err.strip()}")
     module.exit_json(changed=True, before=before)

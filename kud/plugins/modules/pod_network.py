@@ -7,6 +7,7 @@ import glob
 import re
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.multicloud_k8s.kud.plugins.module_utils.execute import execute
 
 DOCUMENTATION = """
 module: pod_network
@@ -66,7 +67,7 @@ def main():
     process = process_of(uid)
     if process is None:
         module.fail_json(msg=f"no process of the pod {uid} runs on this host")
-    status, out, err = module.run_command(["nsenter", f"--target={process}", "--net", "--", *module.params["argv"]])
+    status, out, err = execute(["nsenter", f"--target={process}", "--net", "--", *module.params["argv"]])
     result = {"changed": False, "rc": status, "stdout": out, "stderr": err}
     if status != 0:
         module.fail_json(msg=f"{module.params['argv'][0]} ended with {status}: {err.strip() or out.strip()}", **result)
