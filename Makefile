@@ -9,7 +9,7 @@ N        ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help build run sandbox sandbox-stop test test-deps test-go chaos bench golden lint fmt tidy fuzz check clean
-.PHONY: kud-site kud-bundle kud-quick kud-test site-lab site-lab-down
+.PHONY: kud-site kud-bundle kud-quick kud-test kud-test-more site-lab site-lab-down
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,8 +80,11 @@ site-lab: ## make N hosts on this machine, each with its own kernel, and what a 
 	@kud/lab/lab artifacts >/dev/null
 	@LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/lab up $(N)
 
-kud-test: ## hold the collection, and sites through the service, against hosts of the lab, step by step; docs/kud.md
+kud-test: ## hold the collection against the hosts of site-lab, step by step (some two hours on two cores); docs/kud.md
 	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/test
+
+kud-test-more: ## hold other control planes, and sites through the service, against hosts of their own (some two hours more)
+	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/test --more
 	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/sites
 
 site-lab-down: ## remove the hosts, and whatever else there is of them
