@@ -12,9 +12,7 @@ def execute(argv, data=None):
     none, asks whether the program has ended. A ping of three packets ends in that moment, after two seconds, as often as the host is busy.
     """
     try:
-        done = subprocess.run(
-            argv, check=False, capture_output=True, text=True, errors="replace", **({"stdin": subprocess.DEVNULL} if data is None else {"input": data})
-        )
+        done = subprocess.run(argv, input=data or "", check=False, capture_output=True, text=True, errors="replace")
     except OSError as e:
         return 127, "", f"{argv[0]}: {e.strerror}"
     return done.returncode, done.stdout, done.stderr

@@ -77,7 +77,6 @@ PATIENCE = 180
 
 class Cluster:
     def __init__(self, module):
-        self.module = module
         self.program = module.get_bin_path("kubectl", opt_dirs=["/usr/local/bin"])
         self.kubeconfig = module.params["kubeconfig"]
 
