@@ -64,7 +64,7 @@ func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest st
 func (u *upload) discard(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	for n := u.chunks - 1; n >= 0; n-- {
-		if err := u.discardChunk(ctx, n); err != nil && nf.KindOf(err) != nf.NotFound {
+		if err := nf.UnlessGone(u.discardChunk(ctx, n)); err != nil {
 			return err
 		}
 	}

@@ -219,7 +219,7 @@ func (c *Config) clear(ctx context.Context) error {
 		if c.skips(e.Key) {
 			continue
 		}
-		if err := c.Raw.Delete(ctx, e.Key, store.Any); err != nil && nf.KindOf(err) != nf.NotFound {
+		if err := nf.UnlessGone(c.Raw.Delete(ctx, e.Key, store.Any)); err != nil {
 			return err
 		}
 	}
