@@ -179,7 +179,7 @@ func (e *Engine) retire(ctx context.Context, t *tenure, lost bool) {
 // ends or the lease is lost.
 func (e *Engine) keep(ctx context.Context, t *tenure, lose func()) {
 	lease.Keeper{
-		Lasts: e.cfg.Lease, Renew: t.member.Renew, Lose: lose, Rest: e.restUntilPoked,
+		Lasts: e.cfg.Lease, Renew: t.member.Renew, Lose: lose,
 		Failed: func(err error) {
 			e.cfg.Logger.WarnContext(ctx, "the lease could not be renewed", "replica", t.id, "error", err)
 		},
@@ -189,6 +189,8 @@ func (e *Engine) keep(ctx context.Context, t *tenure, lose func()) {
 				e.cfg.Logger.WarnContext(ctx, "cannot look for work", "error", err)
 			}
 		},
+		// There may be work for others that this replica could do as well.
+		Rest: func(ctx context.Context, d time.Duration) { lease.Rest(ctx, d, e.poked) },
 	}.Keep(ctx)
 }
 
@@ -196,18 +198,6 @@ func (e *Engine) look(ctx context.Context, t *tenure) error {
 	ctx, cancel := context.WithTimeout(ctx, min(scanPause, e.cfg.Lease/3))
 	defer cancel()
 	return e.scan(ctx, t)
-}
-
-// restUntilPoked rests for a time, or until there may be work for others that
-// this replica could do as well.
-func (e *Engine) restUntilPoked(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-e.poked:
-	}
 }
 
 // poke makes this replica look for work soon.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // desk serves the subscriptions of one region, and follows for all of them
@@ -94,7 +95,7 @@ func (d *desk) run(ctx context.Context) {
 		d.staff(ctx, recs, &running)
 		d.watch(ctx, kinds, &running)
 		d.survey()
-		rest(ctx, d.n.cfg.Survey, d.called)
+		lease.Rest(ctx, d.n.cfg.Survey, d.called)
 	}
 }
 
@@ -187,7 +188,7 @@ func (d *desk) follow(ctx context.Context, kind nf.Ref, sh *showing) {
 		if failures == 1 && why != nf.Unsupported {
 			d.n.cfg.Logger.WarnContext(ctx, "changes in a region are not seen for now", "region", d.region, "kind", kind.Kind, "error", err)
 		}
-		rest(ctx, min(backoff(failures, random), d.n.cfg.Survey), nil)
+		lease.Rest(ctx, min(backoff(failures, random), d.n.cfg.Survey), nil)
 	}
 }
 

@@ -170,14 +170,3 @@ func rouse(c chan struct{}) {
 	default:
 	}
 }
-
-// rest waits for a time, or until the context ends or somebody calls.
-func rest(ctx context.Context, d time.Duration, called <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-called:
-	}
-}

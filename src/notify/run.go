@@ -28,7 +28,7 @@ func (n *Notifier) Run(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			n.cfg.Logger.WarnContext(ctx, "notifications rest", "error", err)
 		}
-		rest(ctx, joinPause, nil)
+		lease.Rest(ctx, joinPause, nil)
 	}
 	return nil
 }
@@ -97,13 +97,18 @@ func (t *tenure) hold(ctx context.Context) error {
 	chores.Go(func() { t.n.clean(work) })
 	defer chores.Wait()
 	lease.Keeper{
-		Lasts: t.n.cfg.Lease, Renew: t.m.Renew, Lose: func() { stop(lease.ErrLost) }, Rest: t.pause,
+		Lasts: t.n.cfg.Lease, Renew: t.m.Renew, Lose: func() { stop(lease.ErrLost) },
 		Failed: func(err error) {
 			t.n.cfg.Logger.WarnContext(ctx, "the lease for notifications could not be renewed", "error", err)
 		},
 		Renewed: func(time.Time) {
 			if err := t.scan(work); err != nil && work.Err() == nil {
 				t.n.cfg.Logger.WarnContext(ctx, "cannot look for subscriptions", "error", err)
+			}
+		},
+		Rest: func(ctx context.Context, d time.Duration) {
+			if lease.Rest(ctx, d, t.n.poked) {
+				t.looks = time.Time{} // somebody has changed a subscription
 			}
 		},
 	}.Keep(work)
@@ -123,19 +128,7 @@ func (n *Notifier) clean(ctx context.Context) {
 		if err := n.sweep(ctx); err != nil && ctx.Err() == nil {
 			n.cfg.Logger.WarnContext(ctx, "old letters could not be forgotten", "error", err)
 		}
-		rest(ctx, sweepPause, nil)
-	}
-}
-
-// pause rests for a time, or until somebody has changed a subscription.
-func (t *tenure) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-t.n.poked:
-		t.looks = time.Time{}
+		lease.Rest(ctx, sweepPause, nil)
 	}
 }
 

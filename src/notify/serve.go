@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
 // service serves one subscription: it finds what has changed, writes it into a
@@ -72,10 +73,10 @@ func (s *service) run(ctx context.Context) {
 			s.known = nil // it may have been written all the same, or by another
 			s.stale.Store(true)
 			s.n.cfg.Logger.WarnContext(ctx, "a subscription cannot be served for now", "subscription", s.key, "error", err)
-			rest(ctx, min(backoff(failures, random), errorPause), nil)
+			lease.Rest(ctx, min(backoff(failures, random), errorPause), nil)
 		default:
 			failures = 0
-			rest(ctx, wait, s.wake)
+			lease.Rest(ctx, wait, s.wake)
 		}
 	}
 }

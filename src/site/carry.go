@@ -208,7 +208,7 @@ func (r *run) publishing(ctx context.Context) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ctx.Err() == nil {
-			rest(ctx, flushAfter, nil)
+			lease.Rest(ctx, flushAfter, nil)
 			r.mu.Lock()
 			_ = r.publish(ctx) // what cannot be written now waits
 			r.mu.Unlock()

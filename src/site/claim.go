@@ -89,7 +89,7 @@ func (s *Sites) keep(ctx context.Context, c claim, stop context.CancelCauseFunc)
 		Failed: func(err error) {
 			s.cfg.Logger.WarnContext(ctx, "the claim on an operation could not be renewed", "operation", c.op, "error", err)
 		},
-		Rest: func(ctx context.Context, d time.Duration) { rest(ctx, d, outdated) },
+		Rest: func(ctx context.Context, d time.Duration) { lease.Rest(ctx, d, outdated) },
 	}.Keep(ctx)
 }
 
@@ -125,15 +125,4 @@ func (s *Sites) giveBack(ctx context.Context, c claim) error {
 		return nil
 	}
 	return nf.UnlessGone(err)
-}
-
-// rest waits for a time, or until the context ends or something is written.
-func rest(ctx context.Context, d time.Duration, called <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-called:
-	}
 }

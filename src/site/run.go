@@ -42,7 +42,7 @@ func (s *Sites) Run(ctx context.Context) error {
 				}
 			})
 		}
-		rest(ctx, s.cfg.Lease/2, s.poked)
+		lease.Rest(ctx, s.cfg.Lease/2, s.poked)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (s *Sites) clean(ctx context.Context) {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			s.cfg.Logger.WarnContext(ctx, "old operations of sites could not be forgotten", "error", err)
 		}
-		rest(ctx, sweepPause, nil)
+		lease.Rest(ctx, sweepPause, nil)
 	}
 }
 

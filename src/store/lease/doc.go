@@ -7,7 +7,8 @@
 // given its work up (Keeper) before anybody may think so.
 //
 // Group has a lease for each process. Sightings is the judgement alone, for
-// leases of other forms; Keeper is the beat alone.
+// leases of other forms; Keeper is the beat alone; Rest is the wait between two
+// looks at anything that others share.
 //
 // It does not keep what a lease is good for: work that a dead process had is
 // found, claimed and fenced by whoever shares it out.

@@ -57,6 +57,20 @@ func (k Keeper) Keep(ctx context.Context) {
 	}
 }
 
+// Rest waits for a time, until the context ends, or until somebody calls, and
+// reports whether somebody did.
+func Rest(ctx context.Context, d time.Duration, called <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-called:
+		return true
+	}
+	return false
+}
+
 func (k Keeper) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, k.Lasts/3)
 	defer cancel()

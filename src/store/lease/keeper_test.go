@@ -81,12 +81,7 @@ func TestKeeper(t *testing.T) {
 					Lose:    func() { tell("lost", time.Now()) },
 					Renewed: func(at time.Time) { tell("renewed", at) },
 					Failed:  func(error) { tell("failed", time.Now()) },
-					Rest: func(ctx context.Context, d time.Duration) {
-						select {
-						case <-ctx.Done():
-						case <-time.After(d):
-						}
-					},
+					Rest:    func(ctx context.Context, d time.Duration) { lease.Rest(ctx, d, nil) },
 				}.Keep(ctx)
 				synctest.Wait()
 				if diff := cmp.Diff(tc.told, told); diff != "" {
@@ -95,4 +90,33 @@ func TestKeeper(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended, stop := context.WithCancel(t.Context())
+		stop()
+		call := make(chan struct{}, 1)
+		call <- struct{}{}
+		cases := map[string]struct {
+			reason string
+			over   bool
+			called <-chan struct{}
+			took   time.Duration
+			want   bool
+		}{
+			"Time":   {"nobody calls", false, nil, time.Minute, false},
+			"Called": {"somebody does", false, call, 0, true},
+			"Ended":  {"there is no time left", true, nil, 0, false},
+		}
+		for name, tc := range cases {
+			ctx, began := t.Context(), time.Now()
+			if tc.over {
+				ctx = ended
+			}
+			if called := lease.Rest(ctx, time.Minute, tc.called); called != tc.want || time.Since(began) != tc.took {
+				t.Errorf("%s: %s: it says %v after %s, want %v after %s", name, tc.reason, called, time.Since(began), tc.want, tc.took)
+			}
+		}
+	})
 }
