@@ -1,20 +1,18 @@
 package chartsource
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // fail gives what went wrong a kind. The context is that of the caller, who may
@@ -39,7 +37,7 @@ func fail(ctx context.Context, subject string, err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return fail(ctx, subject, refusal(http.StatusUnauthorized))
 	default:
-		e.Kind, e.Reason, e.Err = nf.Unreachable, unreachable(err), bare(err)
+		e.Kind, e.Reason, e.Err = nf.Unreachable, cmp.Or(outbound.Reason(err), "unavailable"), outbound.Bare(err)
 	}
 	return e
 }
@@ -58,37 +56,4 @@ func refusal(status int) error {
 		e.Reason = "unavailable"
 	}
 	return e
-}
-
-// bare is an error without the URL that it happened with: one that was
-// redirected to may hold a signature.
-func bare(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
-}
-
-// unreachable narrows the reason why there was no answer.
-func unreachable(err error) string {
-	var (
-		dns       *net.DNSError
-		verify    *tls.CertificateVerificationError
-		record    tls.RecordHeaderError
-		alert     tls.AlertError
-		authority x509.UnknownAuthorityError
-		timeout   net.Error
-		dialled   *net.OpError
-	)
-	switch {
-	case errors.As(err, &dns):
-		return "dns"
-	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority):
-		return "tls"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
-	case errors.As(err, &dialled):
-		return "tcp"
-	}
-	return "unavailable"
 }

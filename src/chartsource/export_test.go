@@ -1,15 +1,11 @@
 package chartsource
 
 import (
-	"net/netip"
 	"net/url"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
-
-// Decent is decent.
-func Decent(a netip.Addr) bool { return decent(a) }
 
 // ReadIndex holds what is relied on of an index, whatever it says.
 func ReadIndex(t *testing.T, text string) {

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // maxIndex is how large the index of a repository may be. The largest public
@@ -74,7 +75,7 @@ func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64)
 		return nil, fmt.Errorf("cannot make the request: %w", err)
 	}
 	r.Header.Set("User-Agent", userAgent)
-	if at.Scheme == want.url.Scheme && plain(at.Hostname()) == plain(want.url.Hostname()) && portOf(at) == portOf(want.url) && len(want.Password) > 0 {
+	if at.Scheme == want.url.Scheme && outbound.Name(at.Hostname()) == outbound.Name(want.url.Hostname()) && portOf(at) == portOf(want.url) && len(want.Password) > 0 {
 		if want.Username != "" {
 			r.SetBasicAuth(want.Username, string(want.Password))
 		} else {

@@ -1,12 +1,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // failObject is fail for what was done to one object; violations name its
@@ -175,21 +174,8 @@ func transient(err error) bool {
 
 // unreachable narrows the reason why a request had no answer.
 func unreachable(err error) string {
-	var (
-		dns       *net.DNSError
-		verify    *tls.CertificateVerificationError
-		record    tls.RecordHeaderError
-		alert     tls.AlertError
-		authority x509.UnknownAuthorityError
-		timeout   net.Error
-	)
-	switch {
-	case errors.As(err, &dns):
-		return "dns"
-	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority):
-		return "tls"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errSilent), errors.As(err, &timeout) && timeout.Timeout():
+	if errors.Is(err, errSilent) {
 		return "timeout"
 	}
-	return "tcp"
+	return cmp.Or(outbound.Reason(err), "tcp")
 }

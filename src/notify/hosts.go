@@ -9,7 +9,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // Hosts says where callbacks may lead to. The zero value lets them lead
@@ -71,7 +72,7 @@ func (h Hosts) Check(callback string) error {
 	case u.Hostname() == "":
 		return errors.New("names no host")
 	}
-	name := plain(u.Hostname())
+	name := outbound.Name(u.Hostname())
 	if h.named(name) {
 		return nil
 	}
@@ -86,9 +87,6 @@ func (h Hosts) Check(callback string) error {
 	}
 	return nil
 }
-
-// plain is a host name in the form in which it is compared.
-func plain(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
 // named reports whether a host is allowed by its name.
 func (h Hosts) named(host string) bool {
@@ -106,73 +104,26 @@ func (h Hosts) admit(address netip.Addr) error {
 	if h.only {
 		return errors.New("leads to an address that is not allowed")
 	}
-	for _, a := range append(within(address), address) {
-		if !decent(a) {
-			return errors.New("leads to an address that only the operator may allow")
-		}
+	if !outbound.Harmless(address) {
+		return errors.New("leads to an address that only the operator may allow")
 	}
 	return nil
 }
 
-// decent reports whether everybody may have an address called.
-func decent(a netip.Addr) bool {
-	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
-		return false
-	}
-	return !slices.ContainsFunc(indecent, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-// indecent are further addresses that mean this machine, everybody, or a cloud's
-// service for its machines.
-var indecent = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("255.255.255.255/32"),
-	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
-	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
-	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
-	netip.MustParsePrefix("fd00:ec2::/32"),      // AWS
-	netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
-	netip.MustParsePrefix("fec0::/10"),          // site-local, given up
-}
-
-// within returns the IPv4 addresses that an IPv6 address carries, and that a
-// gateway would call in its stead.
-func within(a netip.Addr) []netip.Addr {
-	if !a.Is6() {
-		return nil
-	}
-	b := a.As16()
-	four := func(i int) netip.Addr { return netip.AddrFrom4([4]byte(b[i : i+4])) }
-	switch {
-	case netip.MustParsePrefix("64:ff9b::/96").Contains(a), netip.MustParsePrefix("::/96").Contains(a),
-		netip.MustParsePrefix("64:ff9b:1::/48").Contains(a):
-		return []netip.Addr{four(12)}
-	case netip.MustParsePrefix("2002::/16").Contains(a): // 6to4
-		return []netip.Addr{four(2)}
-	}
-	return nil
-}
-
-// dial connects to where a callback leads, if it may. The address is looked at
-// when it is about to be called, so a name that leads elsewhere by then is none
-// the better for it.
+// dial connects to where a callback leads, if it may.
 func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot call %q: %w", address, err)
 	}
-	d := net.Dialer{Timeout: dialTime}
-	if !h.named(plain(host)) {
-		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return fmt.Errorf("cannot call %q: %w", address, err)
-			}
-			if err := h.admit(at.Addr()); err != nil {
-				return fmt.Errorf("the callback %w", err)
-			}
+	named := h.named(outbound.Name(host))
+	return outbound.Dial(ctx, network, address, func(a netip.Addr) error {
+		if named {
 			return nil
 		}
-	}
-	return d.DialContext(ctx, network, address)
+		if err := h.admit(a); err != nil {
+			return fmt.Errorf("the callback %w", err)
+		}
+		return nil
+	})
 }

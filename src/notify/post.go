@@ -11,14 +11,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 const (
 	postTime  = 10 * time.Second // for one post, with its redirects and the answer
-	dialTime  = 5 * time.Second
+	handshake = 5 * time.Second
 	maxAnswer = 4 << 10 // bytes of an answer that are read; nobody looks at them
 	maxHops   = 3       // redirects that one post follows
 )
@@ -50,7 +51,7 @@ func NewPoster(h Hosts) Poster {
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    4,
 			IdleConnTimeout:        time.Minute,
-			TLSHandshakeTimeout:    dialTime,
+			TLSHandshakeTimeout:    handshake,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
@@ -79,10 +80,7 @@ func (c courier) Post(ctx context.Context, callback string, header map[string]st
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		if e, ok := errors.AsType[*url.Error](err); ok {
-			err = e.Err // the URL may bear a token
-		}
-		return 0, fmt.Errorf("cannot post the letter: %w", err)
+		return 0, fmt.Errorf("cannot post the letter: %w", outbound.Bare(err))
 	}
 	defer resp.Body.Close()
 	// What is read lets the connection be used again; what is not, closes it.

@@ -2,13 +2,13 @@ package shell
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rsa"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 )
 
@@ -36,7 +37,7 @@ func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (client *ssh
 	address := net.JoinHostPort(host.Address, strconv.Itoa(host.Port))
 	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, "", h.unreachable(reasonOf(err), err)
+		return nil, "", h.unreachable(cmp.Or(outbound.Reason(err), "tcp"), err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the handshake fails then
 	defer stop()
@@ -136,7 +137,7 @@ func (h *handshake) prove(_ string, _ net.Addr, key ssh.PublicKey) error {
 // refused says why a handshake failed.
 func (h *handshake) refused(err error) error {
 	_, disagreed := errors.AsType[*ssh.AlgorithmNegotiationError](err)
-	lost := reasonOf(err)
+	lost := outbound.Reason(err)
 	switch {
 	case h.other != "":
 		return h.unreachable("host-key", errors.New(h.other))
@@ -152,18 +153,6 @@ func (h *handshake) refused(err error) error {
 
 func (h *handshake) unreachable(reason string, err error) error {
 	return &nf.Error{Kind: nf.Unreachable, Op: "talk to", Subject: fmt.Sprintf("host %s at %s", h.host.Name, net.JoinHostPort(h.host.Address, strconv.Itoa(h.host.Port))), Reason: reason, Err: err}
-}
-
-func reasonOf(err error) string {
-	var timeout net.Error
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
-	}
-	if _, ok := errors.AsType[*net.DNSError](err); ok {
-		return "dns"
-	}
-	return "tcp"
 }
 
 // PrivateKey returns the private key of a credential; nf.Invalid when it cannot

@@ -1,0 +1,82 @@
+package outbound
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const dialTimeout = 10 * time.Second
+
+// Name is the name of a host in the form in which names are compared.
+func Name(host string) string {
+	return strings.TrimSuffix(strings.Trim(strings.ToLower(host), "[]"), ".")
+}
+
+// Dial connects to a host and port within ten seconds, if admit has nothing
+// against the address that the host leads to; an IPv4 address comes to it as
+// such, whatever its form. The address is looked at when it is about to be
+// called, so that a name which leads elsewhere by then is none the better for it.
+func Dial(ctx context.Context, network, hostPort string, admit func(netip.Addr) error) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return fmt.Errorf("cannot call %q: %w", address, err)
+		}
+		return admit(at.Addr().WithZone("").Unmap())
+	}}
+	return d.DialContext(ctx, network, hostPort)
+}
+
+// Harmless reports whether anybody may have an address called, for all that the
+// addresses tell. Those of private networks are harmless. Those are not that mean
+// this very machine, its link or everybody, as only a process here could call
+// them on its own behalf, nor those at which clouds hand out credentials; nor is
+// an IPv6 address that has a gateway call such a one.
+func Harmless(a netip.Addr) bool {
+	a = a.WithZone("").Unmap()
+	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+		return false
+	}
+	if slices.ContainsFunc(harmful(), func(p netip.Prefix) bool { return p.Contains(a) }) {
+		return false
+	}
+	inner, carries := carried(a)
+	return !carries || Harmless(inner)
+}
+
+// harmful are the addresses that the standard library has no word for.
+func harmful() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("0.0.0.0/8"),
+		netip.MustParsePrefix("255.255.255.255/32"),
+		netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
+		netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+		netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
+		netip.MustParsePrefix("fd00:ec2::/32"),      // AWS
+		netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
+		netip.MustParsePrefix("fec0::/10"),          // site-local, given up
+	}
+}
+
+// carried returns the IPv4 address that an IPv6 address carries, which a gateway
+// would call in its stead.
+func carried(a netip.Addr) (netip.Addr, bool) {
+	if !a.Is6() {
+		return a, false
+	}
+	b := a.As16()
+	switch {
+	case netip.MustParsePrefix("64:ff9b::/96").Contains(a), netip.MustParsePrefix("::/96").Contains(a),
+		netip.MustParsePrefix("64:ff9b:1::/48").Contains(a):
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	case netip.MustParsePrefix("2002::/16").Contains(a): // 6to4
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return a, false
+}
