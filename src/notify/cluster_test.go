@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"iter"
 	"net/http"
@@ -79,6 +80,7 @@ func TestOverRealRegion(t *testing.T) {
 			}
 			return nil
 		}},
+		NewID:  rand.Text,
 		Hosts:  hosts(t, false, "127.0.0.1"),
 		Source: sightings{cluster.NewLookout(func(context.Context, string) (*cluster.Cluster, error) { return c, nil })},
 	})

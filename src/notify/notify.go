@@ -2,8 +2,6 @@ package notify
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"iter"
 	"log/slog"
@@ -51,16 +49,17 @@ type Poster interface {
 	Post(ctx context.Context, url string, header map[string]string, body []byte) (status int, err error)
 }
 
-// Config is what a notifier is made of. KV and Source are required.
+// Config is what a notifier is made of. The fields of the first group are
+// required.
 type Config struct {
 	KV     store.KV
 	Source Source
+	NewID  func() string // short, never the same twice
 
 	Hosts    Hosts            // where callbacks may lead to, beyond what everybody may; default: nowhere
 	Poster   Poster           // default: HTTP, to where Hosts allows
 	Clock    func() time.Time // default time.Now
 	Logger   *slog.Logger     // default: discard
-	NewID    func() string    // short, never the same twice; default: 16 random hexadecimal digits
 	Lease    time.Duration    // after which a replica that stands still is taken for dead; default 10 s
 	Sole     bool             // no other process can have the store open
 	Parallel int              // posts that are under way at once; default 64
@@ -82,8 +81,8 @@ const (
 )
 
 func (c *Config) complete() error {
-	if c.KV == nil || c.Source == nil {
-		return errors.New("cannot make a notifier: KV and Source are required")
+	if c.KV == nil || c.Source == nil || c.NewID == nil {
+		return errors.New("cannot make a notifier: KV, Source and NewID are required")
 	}
 	if c.Poster == nil {
 		c.Poster = NewPoster(c.Hosts)
@@ -96,9 +95,6 @@ func (c *Config) complete() error {
 	}
 	if c.Observe == nil {
 		c.Observe = func(Outcome) {}
-	}
-	if c.NewID == nil {
-		c.NewID = newID
 	}
 	defaults := []struct {
 		field *time.Duration
@@ -113,12 +109,6 @@ func (c *Config) complete() error {
 		c.Parallel = 64
 	}
 	return nil
-}
-
-func newID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // Notifier keeps subscriptions and serves them. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ func desk(t *testing.T, edit func(*notify.Config)) (*notify.Notifier, *world) {
 	t.Helper()
 	w := newWorld()
 	w.instance("vnf-1", "east", configMaps)
-	cfg := notify.Config{KV: memory.New(), Source: w, Clock: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC) }}
+	cfg := notify.Config{KV: memory.New(), Source: w, NewID: rand.Text, Clock: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC) }}
 	if edit != nil {
 		edit(&cfg)
 	}

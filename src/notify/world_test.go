@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -246,7 +247,7 @@ func play(t *testing.T, act func(t *testing.T, s *stage)) {
 // notifier returns a notifier on the stage, which does not run yet.
 func (s *stage) notifier(edit func(*notify.Config)) *notify.Notifier {
 	s.t.Helper()
-	cfg := notify.Config{KV: s.kv, Source: s.world, Poster: s.mail}
+	cfg := notify.Config{KV: s.kv, Source: s.world, NewID: rand.Text, Poster: s.mail}
 	if edit != nil {
 		edit(&cfg)
 	}

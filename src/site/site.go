@@ -1,8 +1,6 @@
 package site
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,13 +18,13 @@ type Config struct {
 	Terminate Terminate
 	Reach     Reach
 	Runners   map[nf.SiteDriver]Runner
+	NewID     func() string // short, never the same twice
 
 	Usable    func(nf.SiteMaterial) error // says whether a credential can be used, without trying; default: every one can
 	Finished  func(nf.SiteOperation)      // is told of every operation that has ended here; it must return at once
 	Resumed   func(nf.SiteOperation)      // and of every one that somebody else had begun
 	Clock     func() time.Time            // default time.Now
 	Logger    *slog.Logger                // default: discard
-	NewID     func() string               // short, never the same twice; default: 16 random hexadecimal digits
 	Parallel  int                         // operations that run at once; default 4
 	Timeout   time.Duration               // of an operation whose request names none; default 2 h
 	Retention time.Duration               // how long operations are kept after their end; default 30 days
@@ -35,8 +33,8 @@ type Config struct {
 }
 
 func (c *Config) complete() error {
-	if c.KV == nil || c.Regions == nil || c.Terminate == nil || c.Reach == nil || len(c.Runners) == 0 {
-		return errors.New("cannot look after sites: KV, Regions, Terminate, Reach and Runners are required")
+	if c.KV == nil || c.Regions == nil || c.Terminate == nil || c.Reach == nil || c.NewID == nil || len(c.Runners) == 0 {
+		return errors.New("cannot look after sites: KV, Regions, Terminate, Reach, NewID and Runners are required")
 	}
 	if c.Usable == nil {
 		c.Usable = func(nf.SiteMaterial) error { return nil }
@@ -53,9 +51,6 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.NewID == nil {
-		c.NewID = newID
-	}
 	if c.Parallel <= 0 {
 		c.Parallel = 4
 	}
@@ -68,12 +63,6 @@ func (c *Config) complete() error {
 		}
 	}
 	return nil
-}
-
-func newID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 // Sites keeps sites and carries out their operations. It is safe for concurrent

@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"iter"
 	"log/slog"
@@ -45,7 +46,7 @@ func (w *world) start(t *testing.T, edit ...func(*site.Config)) (s *site.Sites, 
 	t.Helper()
 	cfg := site.Config{
 		KV: w.kv, Regions: w, Terminate: w.terminate, Reach: w.talk, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
-		Logger: slog.New(slog.DiscardHandler),
+		NewID: rand.Text, Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range edit {
 		f(&cfg)

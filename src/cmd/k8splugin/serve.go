@@ -113,7 +113,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	return group.Wait()
 }
 
-// newID returns an id for a package or an instance: 16 hexadecimal digits, fit
+// newID returns an id for whatever needs one: 16 random hexadecimal digits, fit
 // for a path, a label and an object's name.
 func newID() string {
 	var b [8]byte

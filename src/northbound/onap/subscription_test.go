@@ -2,6 +2,7 @@ package onap_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -68,7 +69,7 @@ func subscribing(t *testing.T, strict bool) *world {
 	t.Helper()
 	w := newWorld(t, strict)
 	n, err := notify.New(notify.Config{
-		KV: memory.New(), Source: targets{w.engine},
+		KV: memory.New(), Source: targets{w.engine}, NewID: rand.Text,
 		Clock: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 9, 123456789, time.UTC) },
 	})
 	if err != nil {
