@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -103,23 +100,7 @@ func (c *Cluster) mark(ctx context.Context, owner string, claim nf.Claim, t targ
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": was.UID, "resourceVersion": was.ResourceVersion,
-		"labels":        map[string]string{nf.OwnerLabel: owner},
-		"managedFields": fields,
-	}})
-	if err != nil {
-		return nil, err
-	}
-	got, err := c.send(ctx, func() *rest.Request {
-		return c.rest.Patch(types.MergePatchType).AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
-			Param("fieldManager", userAgent).SetHeader("Accept", acceptMeta).Body(body)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var now metav1.PartialObjectMetadata
-	return &now.ObjectMeta, got.into(&now)
+	return c.edit(ctx, t, was, map[string]any{"labels": map[string]string{nf.OwnerLabel: owner}, "managedFields": fields})
 }
 
 // inherited returns the managed fields of an object after those of whoever put

@@ -2,13 +2,10 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -78,24 +75,11 @@ func orphanOf(m metav1.Object) string {
 
 // disown takes the owner's marks off an object, if it is as it was.
 func (c *Cluster) disown(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (*metav1.ObjectMeta, error) {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": had.UID, "resourceVersion": had.ResourceVersion,
+	return c.edit(ctx, t, had, map[string]any{
 		"labels":        map[string]any{nf.OwnerLabel: nil},
 		"annotations":   map[string]string{orphanedAnnotation: owner},
 		"managedFields": managedByOthers(had, t.kind, manager(owner)),
-	}})
-	if err != nil {
-		return nil, err
-	}
-	got, err := c.send(ctx, func() *rest.Request {
-		return c.rest.Patch(types.MergePatchType).AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
-			Param("fieldManager", userAgent).SetHeader("Accept", acceptMeta).Body(body)
 	})
-	if err != nil {
-		return nil, err
-	}
-	var now metav1.PartialObjectMetadata
-	return &now.ObjectMeta, got.into(&now)
 }
 
 // managedByOthers returns the managed fields of an object without a manager's.

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -127,6 +128,24 @@ func (c *Cluster) meta(ctx context.Context, k kind, namespace, name string) (m *
 		return nil, false, err
 	}
 	return &out.ObjectMeta, true, nil
+}
+
+// edit changes an object's metadata, if the object is as it was.
+func (c *Cluster) edit(ctx context.Context, t target, was *metav1.ObjectMeta, metadata map[string]any) (*metav1.ObjectMeta, error) {
+	metadata["uid"], metadata["resourceVersion"] = was.UID, was.ResourceVersion
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, err
+	}
+	got, err := c.send(ctx, func() *rest.Request {
+		return c.rest.Patch(types.MergePatchType).AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
+			Param("fieldManager", userAgent).SetHeader("Accept", acceptMeta).Body(body)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var now metav1.PartialObjectMetadata
+	return &now.ObjectMeta, got.into(&now)
 }
 
 // place is all objects of a kind in a namespace, or in the whole cluster.
