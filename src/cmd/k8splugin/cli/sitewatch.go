@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -153,7 +152,15 @@ func (c *client) siteOperation(ctx context.Context, args []string) (string, erro
 // that ended badly is an error. When the context ends first the operation goes
 // on, and the error says so.
 func (s *session) followSite(ctx context.Context, c *client, name, id string, view *progress) error {
-	op, err := s.observeSite(ctx, c, name, id, view)
+	var op siteOperation
+	err := observe(s, view, c.watchSite(ctx, name, id), func(n siteNews) {
+		if n.operation == nil {
+			view.event(n.event)
+			return
+		}
+		op = *n.operation
+		view.show(op.progress())
+	})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -166,42 +173,6 @@ func (s *session) followSite(ctx context.Context, c *client, name, id string, vi
 		s.warn(w)
 	}
 	return ofSite(op.progress().outcome())
-}
-
-// observeSite reads the operation's events, and redraws the progress as time
-// goes by.
-func (s *session) observeSite(ctx context.Context, c *client, name, id string, view *progress) (siteOperation, error) {
-	var g errgroup.Group
-	feed := make(chan siteNews)
-	g.Go(func() error {
-		defer close(feed)
-		for u, err := range c.watchSite(ctx, name, id) {
-			if err != nil {
-				return err
-			}
-			feed <- u // it is read until the channel is closed
-		}
-		return nil
-	})
-	tick := time.NewTicker(s.redraw)
-	defer tick.Stop()
-	var last siteOperation
-	for {
-		select {
-		case <-tick.C:
-			view.redraw()
-		case u, open := <-feed:
-			switch {
-			case !open:
-				return last, g.Wait()
-			case u.operation != nil:
-				last = *u.operation
-				view.show(last.progress())
-			default:
-				view.event(u.event)
-			}
-		}
-	}
 }
 
 // event prints what an event tells, where lines are printed.

@@ -31,7 +31,8 @@ func applied(op operation) bool { return op.State.Final() || !op.Applied.IsZero(
 // that ended badly is an error. When the context ends first the operation goes
 // on, and the error says so.
 func (s *session) follow(ctx context.Context, c *client, id string, done until, view *progress) (operation, error) {
-	op, err := s.observe(ctx, c, id, done, view)
+	var op operation
+	err := observe(s, view, c.watch(ctx, id, done), func(now operation) { op = now; view.show(now) })
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -46,40 +47,34 @@ func (s *session) follow(ctx context.Context, c *client, id string, done until, 
 	return op, op.outcome()
 }
 
-// observe reads the operation's events, and redraws the progress as time goes by.
-func (s *session) observe(ctx context.Context, c *client, id string, done until, view *progress) (operation, error) {
+// observe hands to show what a stream brings, up to its end or its error, and
+// redraws the progress as time goes by.
+func observe[T any](s *session, view *progress, news iter.Seq2[T, error], show func(T)) error {
 	var g errgroup.Group
-	feed := make(chan operation)
+	feed := make(chan T)
 	g.Go(func() error {
 		defer close(feed)
-		return c.feed(ctx, id, done, feed)
+		for n, err := range news {
+			if err != nil {
+				return err
+			}
+			feed <- n // it is read until the channel is closed
+		}
+		return nil
 	})
 	tick := time.NewTicker(s.redraw)
 	defer tick.Stop()
-	var last operation
 	for {
 		select {
 		case <-tick.C:
 			view.redraw()
-		case op, open := <-feed:
+		case n, open := <-feed:
 			if !open {
-				return last, g.Wait()
+				return g.Wait()
 			}
-			last = op
-			view.show(op)
+			show(n)
 		}
 	}
-}
-
-// feed sends the states of an operation to the channel.
-func (c *client) feed(ctx context.Context, id string, done until, to chan<- operation) error {
-	for op, err := range c.watch(ctx, id, done) {
-		if err != nil {
-			return err
-		}
-		to <- op // observe reads until the channel is closed
-	}
-	return nil
 }
 
 // watch yields each state of an operation up to the one that is waited for. A
