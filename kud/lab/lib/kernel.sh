@@ -2,7 +2,7 @@
 # The kernel of a UML host, in a folder that it is run in by chroot: the program, the libraries that it is linked with,
 # its modules. Two can be had: `debian`, Debian's own package, is there in seconds, and carries neither Services nor OVN
 # (it has no nftables for IPv4 and no conntrack zones); `lab`, built here from Debian's kernel source with kernel.config and
-# kernel.patch, has what they need, and loses no interrupt. Both are sid's: kernels before 6.16 panic on processors with large register files.
+# kernel.patch, has what they need, loses no interrupt and does not panic. Both are sid's: kernels before 6.16 panic on processors with large register files.
 
 kernel_dir() {
   case $kernel in
