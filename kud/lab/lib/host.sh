@@ -95,7 +95,9 @@ uml_run() {
   for i in 0 1; do
     nics+=("vec$i:transport=raw,ifname=$h-e$i,depth=64,gro=1,mac=$(mac "$h" "$i")")
   done
-  exec chroot "$k" /usr/bin/linux.uml mem="$memory" ncpus="$cpus" umid="$h" uml_dir=/tmp/uml seccomp=on \
+  ulimit -c 0
+  # The first process of its namespace, as which a kernel that panics could not end itself, and would go round for ever, is this shell.
+  chroot "$k" /usr/bin/linux.uml mem="$memory" ncpus="$cpus" umid="$h" uml_dir=/tmp/uml seccomp=on \
     ubd0="/tmp/host/disk,/lab/$(basename "$(<"$d/image")")/disk" ubd1r=/tmp/host/seed.tar root=/dev/ubda rw \
     "${nics[@]}" con=null con0=null,fd:1 lsm=yama systemd.hostname="$h"
 }
