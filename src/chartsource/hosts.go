@@ -11,10 +11,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
+
+const dialTimeout = 10 * time.Second
 
 // hosts are patterns of hosts.
 type hosts []hostPattern
@@ -106,12 +109,12 @@ func (s *Source) dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, fmt.Errorf("cannot call %q: %w", address, err)
 	}
 	here := s.here(outbound.Name(host))
-	return outbound.Dial(ctx, network, address, func(a netip.Addr) error {
+	return outbound.Dialer{Timeout: dialTimeout, Admit: func(a netip.Addr) error {
 		if outbound.Harmless(a) || here && a.IsLoopback() {
 			return nil
 		}
 		return nf.E(nf.Forbidden, "call", "host "+host, fmt.Errorf("it leads to %s, where no charts are fetched from", a))
-	})
+	}}.Dial(ctx, network, address)
 }
 
 // here reports whether a host is this machine by its very name, and allowed by

@@ -94,7 +94,7 @@ func New(cfg Config) (*Source, error) {
 		Transport: gate{s, &http.Transport{
 			DialContext:           s.dial,
 			TLSClientConfig:       &tls.Config{RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:   10 * time.Second,
+			TLSHandshakeTimeout:   dialTimeout,
 			ResponseHeaderTimeout: 30 * time.Second,
 			IdleConnTimeout:       30 * time.Second,
 			ForceAttemptHTTP2:     true,

@@ -117,7 +117,7 @@ func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, err
 		return nil, fmt.Errorf("cannot call %q: %w", address, err)
 	}
 	named := h.named(outbound.Name(host))
-	return outbound.Dial(ctx, network, address, func(a netip.Addr) error {
+	return outbound.Dialer{Timeout: dialTime, Admit: func(a netip.Addr) error {
 		if named {
 			return nil
 		}
@@ -125,5 +125,5 @@ func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, err
 			return fmt.Errorf("the callback %w", err)
 		}
 		return nil
-	})
+	}}.Dial(ctx, network, address)
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	postTime  = 10 * time.Second // for one post, with its redirects and the answer
-	handshake = 5 * time.Second
+	dialTime  = 5 * time.Second
 	maxAnswer = 4 << 10 // bytes of an answer that are read; nobody looks at them
 	maxHops   = 3       // redirects that one post follows
 )
@@ -51,7 +51,7 @@ func NewPoster(h Hosts) Poster {
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    4,
 			IdleConnTimeout:        time.Minute,
-			TLSHandshakeTimeout:    handshake,
+			TLSHandshakeTimeout:    dialTime,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {

@@ -11,26 +11,29 @@ import (
 	"time"
 )
 
-const dialTimeout = 10 * time.Second
-
 // Name is the name of a host in the form in which names are compared.
 func Name(host string) string {
 	return strings.TrimSuffix(strings.Trim(strings.ToLower(host), "[]"), ".")
 }
 
-// Dial connects to a host and port within ten seconds, if admit has nothing
-// against the address that the host leads to; an IPv4 address comes to it as
-// such, whatever its form. The address is looked at when it is about to be
-// called, so that a name which leads elsewhere by then is none the better for it.
-func Dial(ctx context.Context, network, hostPort string, admit func(netip.Addr) error) (net.Conn, error) {
-	d := net.Dialer{Timeout: dialTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+// Dialer connects to hosts.
+type Dialer struct {
+	Timeout time.Duration          // of one connection; 0: the context's alone
+	Admit   func(netip.Addr) error // says why an address may not be called; an IPv4 address comes to it as such, whatever its form
+}
+
+// Dial connects to a host and port. The address is looked at when it is about to
+// be called, so that a name which leads elsewhere by then is none the better for
+// it.
+func (d Dialer) Dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
+	plain := net.Dialer{Timeout: d.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return fmt.Errorf("cannot call %q: %w", address, err)
 		}
-		return admit(at.Addr().WithZone("").Unmap())
+		return d.Admit(at.Addr().WithZone("").Unmap())
 	}}
-	return d.DialContext(ctx, network, hostPort)
+	return plain.DialContext(ctx, network, hostPort)
 }
 
 // Harmless reports whether anybody may have an address called, for all that the
@@ -43,7 +46,7 @@ func Harmless(a netip.Addr) bool {
 	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
 		return false
 	}
-	if slices.ContainsFunc(harmful(), func(p netip.Prefix) bool { return p.Contains(a) }) {
+	if slices.ContainsFunc(harmful, func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return false
 	}
 	inner, carries := carried(a)
@@ -51,17 +54,15 @@ func Harmless(a netip.Addr) bool {
 }
 
 // harmful are the addresses that the standard library has no word for.
-func harmful() []netip.Prefix {
-	return []netip.Prefix{
-		netip.MustParsePrefix("0.0.0.0/8"),
-		netip.MustParsePrefix("255.255.255.255/32"),
-		netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
-		netip.MustParsePrefix("168.63.129.16/32"),   // Azure
-		netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
-		netip.MustParsePrefix("fd00:ec2::/32"),      // AWS
-		netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
-		netip.MustParsePrefix("fec0::/10"),          // site-local, given up
-	}
+var harmful = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("255.255.255.255/32"),
+	netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
+	netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
+	netip.MustParsePrefix("fd00:ec2::/32"),      // AWS
+	netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
+	netip.MustParsePrefix("fec0::/10"),          // site-local, given up
 }
 
 // carried returns the IPv4 address that an IPv6 address carries, which a gateway

@@ -49,10 +49,11 @@ func TestDial(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			var asked []netip.Addr
-			conn, err := outbound.Dial(t.Context(), "tcp4", net.JoinHostPort(host, port), func(a netip.Addr) error {
+			note := outbound.Dialer{Admit: func(a netip.Addr) error {
 				asked = append(asked, a)
 				return nil
-			})
+			}}
+			conn, err := note.Dial(t.Context(), "tcp4", net.JoinHostPort(host, port))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +64,8 @@ func TestDial(t *testing.T) {
 				t.Errorf("%v was to be admitted", asked)
 			}
 			no := errors.New("not there")
-			if _, err := outbound.Dial(t.Context(), "tcp4", net.JoinHostPort(host, port), func(netip.Addr) error { return no }); !errors.Is(err, no) {
+			refuse := outbound.Dialer{Admit: func(netip.Addr) error { return no }}
+			if _, err := refuse.Dial(t.Context(), "tcp4", net.JoinHostPort(host, port)); !errors.Is(err, no) {
 				t.Errorf("what is not admitted: %v", err)
 			}
 		})
