@@ -80,7 +80,7 @@ site-lab: ## make N hosts on this machine, each with its own kernel, and what a 
 	@kud/lab/lab artifacts >/dev/null
 	@LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/lab up $(N)
 
-kud-test: ## hold the collection against the hosts of site-lab, step by step (some two hours on two cores); docs/kud.md
+kud-test: ## hold the collection against the hosts of site-lab, step by step (some two and a half hours on two cores); docs/kud.md
 	LAB_KERNEL=$${LAB_KERNEL:-lab} kud/lab/test
 
 kud-test-more: ## hold other control planes, and sites through the service, against hosts of their own (some two hours more)
