@@ -105,12 +105,14 @@ func TestJudge(t *testing.T) {
 // TestTrouble is about what must not fail a workload, or must.
 func TestTrouble(t *testing.T) {
 	const (
-		deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d, generation: 2}, spec: {replicas: 1}, status: {observedGeneration: 2, replicas: %}}`
-		behind     = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d, generation: 3}, spec: {replicas: 1}, status: {observedGeneration: 2}}`
-		oldSet     = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-1, uid: r1, annotations: {deployment.kubernetes.io/revision: "9"}, ownerReferences: [{uid: d, controller: true}]}}`
-		newSet     = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-2, uid: r2, annotations: {deployment.kubernetes.io/revision: "10"}, ownerReferences: [{uid: d, controller: true}]}}`
-		job        = `{apiVersion: batch/v1, kind: Job, metadata: {name: web, uid: d}}`
-		set        = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web, uid: d, generation: 1, creationTimestamp: "2026-01-01T00:00:10Z"}, status: {observedGeneration: 1, updateRevision: new}}`
+		oldTemplate = `template: {spec: {containers: [{name: c, image: "i:1"}]}, metadata: {labels: {app: web`
+		newTemplate = `template: {spec: {containers: [{name: c, image: "i:2"}]}, metadata: {labels: {app: web`
+		deployment  = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d, generation: 2}, spec: {replicas: 1, ` + newTemplate + `}}}}, status: {observedGeneration: 2, replicas: %}}`
+		behind      = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, uid: d, generation: 3}, spec: {replicas: 1, ` + newTemplate + `}}}}, status: {observedGeneration: 2}}`
+		oldSet      = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-1, uid: r1, annotations: {deployment.kubernetes.io/revision: "9"}, ownerReferences: [{uid: d, controller: true}]}, spec: {` + oldTemplate + `, pod-template-hash: h1}}}}}`
+		newSet      = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web-2, uid: r2, annotations: {deployment.kubernetes.io/revision: "10"}, ownerReferences: [{uid: d, controller: true}]}, spec: {` + newTemplate + `, pod-template-hash: h2}}}}}`
+		job         = `{apiVersion: batch/v1, kind: Job, metadata: {name: web, uid: d}}`
+		set         = `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web, uid: d, generation: 1, creationTimestamp: "2026-01-01T00:00:10Z"}, status: {observedGeneration: 1, updateRevision: new}}`
 	)
 	pod := func(parent, more, status string) string {
 		return `{apiVersion: v1, kind: Pod, metadata: {name: web-x, uid: p, ` + more + ` ownerReferences: [{uid: ` + parent + `, controller: true}]}, status: {` + status + `}}`
@@ -175,6 +177,10 @@ func TestTrouble(t *testing.T) {
 		},
 		"old pod": {
 			"the pod of an older template is on its way out", []string{deployment, oldSet, newSet, pod("r1", "", waits("containerStatuses", "ImagePullBackOff"))},
+			verdict{nf.InProgress, "Replicas: 0/1"},
+		},
+		"old pod, and the new set is not seen": {
+			"sets are watched apart from Deployments, and may come later", []string{deployment, oldSet, pod("r1", "", waits("containerStatuses", "ImagePullBackOff"))},
 			verdict{nf.InProgress, "Replicas: 0/1"},
 		},
 		"deleted pod": {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -65,7 +65,7 @@ func (v *view) trouble(u *unstructured.Unstructured) trouble {
 	case "Pod":
 		return v.podTrouble(u)
 	case "Deployment":
-		return worst(refusal(u), v.podsTrouble(v.newest(u), isAny))
+		return worst(refusal(u), v.podsTrouble(v.present(u), isAny))
 	case "ReplicaSet", "ReplicationController":
 		return worst(refusal(u), v.podsTrouble(u, isAny))
 	case "StatefulSet":
@@ -96,18 +96,21 @@ func (t trouble) weight() int {
 	return 0
 }
 
-// newest returns the replica set of a Deployment's present template, or nil.
-// Pods of older ones may be broken without harm: an upgrade replaces them.
-func (v *view) newest(deployment *unstructured.Unstructured) *unstructured.Unstructured {
-	var found *unstructured.Unstructured
-	last := int64(-1)
+// present returns the replica set of a Deployment's present template, or nil
+// while it is not seen: its watch is another than the Deployment's, and after a
+// change of replicas too the controller has seen a template before it makes the
+// replica set. Pods of others may be broken without harm: an upgrade replaces
+// them.
+func (v *view) present(deployment *unstructured.Unstructured) *unstructured.Unstructured {
+	want, _, _ := unstructured.NestedMap(deployment.Object, "spec", "template")
 	for child := range v.childrenOf(deployment, "ReplicaSet") {
-		revision, _ := strconv.ParseInt(child.GetAnnotations()["deployment.kubernetes.io/revision"], 10, 64)
-		if revision > last {
-			found, last = child, revision
+		template, _, _ := unstructured.NestedMap(child.Object, "spec", "template")
+		unstructured.RemoveNestedField(template, "metadata", "labels", "pod-template-hash")
+		if equality.Semantic.DeepEqual(want, template) {
+			return child
 		}
 	}
-	return found
+	return nil
 }
 
 // podsTrouble returns the worst trouble of the pods that u controls and that
