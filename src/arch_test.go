@@ -80,7 +80,8 @@ var floors = map[string]floor{
 	"cluster/clustertest":       {[]string{"nf"}, "looks at a cluster with eyes of its own, not through what it tests"},
 	"northbound/northboundtest": {[]string{"nf", "northbound"}, "one suite for every API"},
 
-	"site/sitetest": {[]string{"nf"}, "a host is one, whoever talks to it"},
+	"site/sitetest":           {[]string{"nf"}, "a host is one, whoever talks to it"},
+	"telemetry/telemetrytest": {nil, "a collector is one, whoever sends to it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf"}, "the command line is a client like any other: it knows the wire, not the service"},
@@ -123,6 +124,7 @@ var outside = map[string]struct {
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
 	"go.opentelemetry.io":                      {[]string{"telemetry"}, "traces are made in one place; what is traced knows an interface of its own"},
 	"google.golang.org/grpc":                   {[]string{"store/etcd"}, "etcd speaks it"},
+	"google.golang.org/protobuf":               {[]string{"telemetry/telemetrytest"}, "traces are sent in it"},
 	"github.com/coreos/go-oidc/v3":             {[]string{"access"}, "who asks is proved in one place"},
 	"github.com/go-jose/go-jose/v4":            {[]string{"access"}, "who asks is proved in one place"},
 	"github.com/cedar-policy/cedar-go":         {[]string{"access"}, "what one may is decided in one place"},

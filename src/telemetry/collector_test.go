@@ -15,6 +15,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry/telemetrytest"
 )
 
 func TestWithoutEndpoint(t *testing.T) {
@@ -56,7 +57,7 @@ func TestWithoutEndpoint(t *testing.T) {
 // TestSample holds that with nothing of one's own to trace, a caller's trace is
 // still gone on with.
 func TestSample(t *testing.T) {
-	collector := newReceiver(t)
+	collector := telemetrytest.New(t)
 	tracing, err := telemetry.NewTracing(t.Context(), telemetry.Config{Endpoint: collector.URL, Sample: 0})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestSample(t *testing.T) {
 		end(nf.Operation{}, nil)
 	}
 	flush(t, tracing)
-	if spans := collector.spans(t); len(spans) != 1 || spans["operation terminate#1"] == nil {
+	if spans := named(t, collector); len(spans) != 1 || spans["operation terminate#1"] == nil {
 		t.Errorf("the spans are %v, want the one whose caller keeps his trace", spans)
 	}
 }
@@ -98,7 +99,7 @@ func TestNewTracingRefuses(t *testing.T) {
 }
 
 func TestEndpoints(t *testing.T) {
-	collector := newReceiver(t)
+	collector := telemetrytest.New(t)
 	host := strings.TrimPrefix(collector.URL, "http://")
 	cases := map[string]struct {
 		reason string
@@ -123,13 +124,12 @@ func TestEndpoints(t *testing.T) {
 			_, end := tracing.Operation(t.Context(), nf.Operation{ID: "op-1"})
 			end(nf.Operation{}, nil)
 			flush(t, tracing)
-			collector.mu.Lock()
-			defer collector.mu.Unlock()
-			n := len(collector.paths)
-			if n == 0 || collector.paths[n-1] != tc.path {
-				t.Fatalf("%s: the paths are %q, want the last to be %q", tc.reason, collector.paths, tc.path)
+			exports := collector.Exports()
+			n := len(exports)
+			if n == 0 || exports[n-1].Path != tc.path {
+				t.Fatalf("%s: there were %d exports, want the last to be to %q", tc.reason, n, tc.path)
 			}
-			if h := collector.headers[n-1]; h.Get("X-Key") != "to the collector" || h.Get("X-From") != "" {
+			if h := exports[n-1].Header; h.Get("X-Key") != "to the collector" || h.Get("X-From") != "" {
 				t.Errorf("%s: the headers are %v, want those of the configuration alone", tc.reason, h)
 			}
 		})
@@ -163,14 +163,14 @@ func TestShutdownGivesUp(t *testing.T) {
 }
 
 func TestShutdownLeavesNothing(t *testing.T) {
-	collector := newReceiver(t)
+	collector := telemetrytest.New(t)
 	before := goleak.IgnoreCurrent()
 	tracing := traceTo(t, collector)
 	_, end := tracing.Operation(t.Context(), nf.Operation{ID: "op-1"})
 	end(nf.Operation{}, nil)
 	flush(t, tracing)
 	goleak.VerifyNone(t, before) // no connection either: the collector still serves
-	if len(collector.spans(t)) != 1 {
+	if len(named(t, collector)) != 1 {
 		t.Error("the last span was not sent")
 	}
 }
@@ -178,7 +178,7 @@ func TestShutdownLeavesNothing(t *testing.T) {
 // TestRedirect has a collector that sends us elsewhere: what authenticates us is
 // not for others.
 func TestRedirect(t *testing.T) {
-	elsewhere := newReceiver(t)
+	elsewhere := telemetrytest.New(t)
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
 	var log bytes.Buffer
@@ -191,7 +191,7 @@ func TestRedirect(t *testing.T) {
 	_, end := tracing.Operation(t.Context(), nf.Operation{ID: "op-1"})
 	end(nf.Operation{}, nil)
 	flush(t, tracing)
-	if sent := elsewhere.bytes(); sent != "" {
+	if sent := elsewhere.Sent(); sent != "" {
 		t.Errorf("somebody else was sent %q", sent)
 	}
 	if !strings.Contains(log.String(), "could not be exported") || strings.Contains(log.String(), clusters) {

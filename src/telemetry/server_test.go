@@ -7,12 +7,14 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/telemetry/telemetrytest"
 )
 
 // TestMiddlewareIsTransparent holds that a handler can do with its connection
 // what it could do without: streams are flushed, slow clients cut off.
 func TestMiddlewareIsTransparent(t *testing.T) {
-	collector := newReceiver(t)
+	collector := telemetrytest.New(t)
 	tracing := traceTo(t, collector)
 	flushed := make(chan struct{})
 	server := httptest.NewServer(tracing.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry/telemetrytest"
 )
 
 // The secrets that are planted wherever spans might find them.
@@ -29,7 +30,7 @@ const (
 // TestTrace follows a request into the operation that it begins, through that
 // operation's death with its replica, to its end with another.
 func TestTrace(t *testing.T) {
-	collector, api := newReceiver(t), newAPIServer(t)
+	collector, api := telemetrytest.New(t), newAPIServer(t)
 	tracing := traceTo(t, collector)
 
 	op := nf.Operation{
@@ -74,9 +75,9 @@ func TestTrace(t *testing.T) {
 	wantNoSecrets(t, collector)
 }
 
-func wantTree(t *testing.T, collector *receiver) {
+func wantTree(t *testing.T, collector *telemetrytest.Collector) {
 	t.Helper()
-	spans := collector.spans(t)
+	spans := named(t, collector)
 	want := `PATCH /v1/vnf_instances/{id}
   operation upgrade#1
     apply
@@ -90,7 +91,7 @@ func wantTree(t *testing.T, collector *receiver) {
 	if root == nil {
 		t.Fatal("the request has no span")
 	}
-	if diff := cmp.Diff(want, root.tree("")); diff != "" {
+	if diff := cmp.Diff(want, root.Tree()); diff != "" {
 		t.Errorf("the spans do not hang together (-want +got):\n%s", diff)
 	}
 	if got := hex.EncodeToString(root.GetTraceId()); got != "0af7651916cd43dd8448eb211c80319c" {
@@ -118,18 +119,18 @@ func wantTree(t *testing.T, collector *receiver) {
 			"url.path": "/apis/apps/v1/namespaces/blue/deployments/web", "url.template": "/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
 		}},
 	} {
-		if diff := cmp.Diff(tc.want, spans[name].attributes); diff != "" {
+		if diff := cmp.Diff(tc.want, spans[name].Attributes); diff != "" {
 			t.Errorf("%s: the attributes of %q differ (-want +got):\n%s", tc.reason, name, diff)
 		}
 	}
-	if got := root.attributes["http.route"] + " " + root.attributes["http.response.status_code"]; got != "/v1/vnf_instances/{id} 202" {
+	if got := root.Attributes["http.route"] + " " + root.Attributes["http.response.status_code"]; got != "/v1/vnf_instances/{id} 202" {
 		t.Errorf("the request's route and status are %q", got)
 	}
 }
 
-func wantNoSecrets(t *testing.T, collector *receiver) {
+func wantNoSecrets(t *testing.T, collector *telemetrytest.Collector) {
 	t.Helper()
-	sent := collector.bytes()
+	sent := collector.Sent()
 	for _, known := range []string{"replica-a", "v1.2.3", "op-1"} {
 		if !strings.Contains(sent, known) {
 			t.Errorf("%q was not exported: the test looks in the wrong place", known)
@@ -204,7 +205,7 @@ func TestMiddleware(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			collector := newReceiver(t)
+			collector := telemetrytest.New(t)
 			tracing := traceTo(t, collector)
 			var parent string
 			tracing.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -214,7 +215,7 @@ func TestMiddleware(t *testing.T) {
 				parent = telemetry.Traceparent(r.Context())
 			})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), tc.method, tc.path, nil))
 			flush(t, tracing)
-			spans := collector.spans(t)
+			spans := named(t, collector)
 			if tc.want == "" {
 				if len(spans) > 0 || parent != "" {
 					t.Errorf("%s: it has %d spans and traceparent %q, want none", tc.reason, len(spans), parent)
@@ -249,20 +250,20 @@ func TestOperationSpans(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			collector := newReceiver(t)
+			collector := telemetrytest.New(t)
 			tracing := traceTo(t, collector)
 			_, end := tracing.Operation(t.Context(), tc.op)
 			end(tc.ended, tc.err)
 			flush(t, tracing)
-			for _, s := range collector.spans(t) {
-				if got := s.tree(""); got != tc.want {
+			for _, s := range named(t, collector) {
+				if got := s.Tree(); got != tc.want {
 					t.Errorf("%s: the span is %q, want %q", tc.reason, got, tc.want)
 				}
 				if rooted := len(s.GetParentSpanId()) == 0; rooted != tc.rooted {
 					t.Errorf("%s: rooted is %v, want %v", tc.reason, rooted, tc.rooted)
 				}
 			}
-			if sent := collector.bytes(); strings.Contains(sent, said) || !strings.Contains(sent, "operation") {
+			if sent := collector.Sent(); strings.Contains(sent, said) || !strings.Contains(sent, "operation") {
 				t.Errorf("%s: exported was %q", tc.reason, sent)
 			}
 		})
@@ -271,7 +272,7 @@ func TestOperationSpans(t *testing.T) {
 
 // TestSpansOnBehalf holds that what nobody's trace asked for makes no trace.
 func TestSpansOnBehalf(t *testing.T) {
-	collector, api := newReceiver(t), newAPIServer(t)
+	collector, api := telemetrytest.New(t), newAPIServer(t)
 	tracing := traceTo(t, collector)
 	request(t.Context(), t, &http.Client{Transport: tracing.Wrap("east", api)}, http.MethodGet, "/version")
 	_, end := tracing.Step(t.Context(), "apply")
@@ -284,7 +285,7 @@ func TestSpansOnBehalf(t *testing.T) {
 	request(ctx, t, &http.Client{Transport: tracing.Wrap("east", api)}, http.MethodGet, "/version")
 	endOperation(nf.Operation{}, nil)
 	flush(t, tracing)
-	if spans := collector.spans(t); len(spans) > 0 {
+	if spans := named(t, collector); len(spans) > 0 {
 		t.Errorf("the spans are %v, want none", spans)
 	}
 }
