@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -56,7 +55,7 @@ func (r *run) remove(ctx context.Context) error {
 		return nil
 	}
 	if r.site.Untouched { // also when they do not let us in, which may be why
-		return r.note(ctx, nf.SiteEvent{Kind: nf.EventNote, Message: "nothing was ever run on its hosts: they stay as they are"})
+		return r.say(ctx, "", "nothing was ever run on its hosts: they stay as they are")
 	}
 	if r.site.Driver == nf.SiteByScript && len(r.secret.RemoveScript) == 0 {
 		return r.write(ctx, func(op *nf.SiteOperation) {
@@ -98,7 +97,7 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 		}
 		if err != nil && h.State == nf.HostLeaving && r.op.Verb != nf.SiteRemove && slices.Contains([]string{"dns", "tcp", "timeout"}, nf.ReasonOf(err)) {
 			dead = append(dead, h.Name)
-			err = r.note(ctx, nf.SiteEvent{Kind: nf.EventNote, Host: h.Name, Message: "it leaves without being reset: " + err.Error()})
+			err = r.say(ctx, h.Name, "it leaves without being reset: "+err.Error())
 		}
 		if err != nil {
 			return nil, err
@@ -106,7 +105,7 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 		if key != "" && h.Key == "" {
 			keys[h.Name] = key
 		}
-		if err := r.note(ctx, nf.SiteEvent{Kind: nf.EventNote, Host: h.Name, Message: "was talked to"}); err != nil {
+		if err := r.say(ctx, h.Name, "was talked to"); err != nil {
 			return nil, err
 		}
 	}
@@ -222,11 +221,14 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 // terminate takes down the instances that may be.
 func (r *run) terminate(ctx context.Context) error {
 	for _, id := range r.op.Instances {
-		if err := r.note(ctx, nf.SiteEvent{Kind: nf.EventNote, Message: "VNF instance " + id + " is terminated"}); err != nil {
+		if err := r.say(ctx, "", "VNF instance "+id+" is terminated"); err != nil {
 			return err
 		}
-		if err := r.s.cfg.Terminate(ctx, id); err != nil {
-			return fmt.Errorf("cannot terminate VNF instance %s: %w", id, err)
+		waits := func(operation string) error {
+			return r.say(ctx, "", "operation "+operation+" is running on VNF instance "+id+": it is waited for")
+		}
+		if err := r.s.cfg.Terminate(ctx, id, waits); err != nil {
+			return err
 		}
 	}
 	return nil

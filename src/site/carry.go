@@ -172,18 +172,31 @@ func (r *run) step(ctx context.Context, name string, do func(ctx context.Context
 	})
 }
 
-// note keeps an event of the current step.
+// note keeps an event of the current step. It is published with others, or when
+// there are many.
 func (r *run) note(ctx context.Context, e nf.SiteEvent) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	step := ""
-	if n := len(r.op.Steps); n > 0 {
-		step = r.op.Steps[n-1].Name
-	}
-	if !r.diary.note(step, e) {
+	if !r.diary.note(r.current(), e) {
 		return nil
 	}
 	return r.publish(ctx)
+}
+
+// say publishes what the service itself has to say, about a host if one is named.
+func (r *run) say(ctx context.Context, host, message string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.diary.note(r.current(), nf.SiteEvent{Kind: nf.EventNote, Host: host, Message: message})
+	return r.publish(ctx)
+}
+
+// current names the step that was begun last.
+func (r *run) current() string {
+	if n := len(r.op.Steps); n > 0 {
+		return r.op.Steps[n-1].Name
+	}
+	return ""
 }
 
 // publish writes the events that wait, and in the step what happens just now.
@@ -196,7 +209,7 @@ func (r *run) publish(ctx context.Context) error {
 		return err
 	}
 	return r.write(ctx, func(op *nf.SiteOperation) {
-		if n := len(op.Steps); n > 0 {
+		if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
 			op.Steps[n-1].Message = clip(progress(e))
 		}
 	})

@@ -67,8 +67,10 @@ type Regions interface {
 }
 
 // Terminate takes a VNF instance down, and returns when it is gone. One that is
-// gone already is no error.
-type Terminate func(ctx context.Context, instance string) error
+// gone already is no error. Another operation on it, which waits is told of, is
+// let come to its end first; an error of waits is Terminate's, and every other
+// names the instance.
+type Terminate func(ctx context.Context, instance string, waits func(operation string) error) error
 
 // maxLine is how long a line of output may be before it is cut in two.
 const maxLine = 64 << 10

@@ -305,10 +305,23 @@ func TestRemoveRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "vnf-2") || strings.Contains(err.Error(), "vnf-1") {
 			t.Errorf("the refusal names what is in the way: %v", err)
 		}
+		w.busy = map[string]string{"vnf-2": "op-9"}
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1", "vnf-2"}})
 		must(t, err)
-		if op, _ = end(t, s, op); op.State != nf.Succeeded {
+		op, events := end(t, s, op)
+		if op.State != nf.Succeeded {
 			t.Errorf("with its instances the site goes: %+v", op.Failure)
+		}
+		var told []string
+		for _, e := range events {
+			if strings.Contains(e.Message, "vnf-") {
+				told = append(told, e.Message)
+			}
+		}
+		if diff := cmp.Diff([]string{
+			"VNF instance vnf-1 is terminated", "VNF instance vnf-2 is terminated", "operation op-9 is running on VNF instance vnf-2: it is waited for",
+		}, told); diff != "" {
+			t.Errorf("what was told (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"vnf-1", "vnf-2"}, w.terminated); diff != "" {
 			t.Errorf("what was terminated (-want +got):\n%s", diff)

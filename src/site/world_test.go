@@ -29,7 +29,8 @@ type world struct {
 	jobs       []site.Job
 	reached    []string
 	runs       int
-	alive      int // runs that are under way
+	alive      int               // runs that are under way
+	busy       map[string]string // instances, with what runs on them
 
 	mute  bool                                                       // a run leaves no kubeconfig
 	probe error                                                      // of a registration
@@ -102,9 +103,14 @@ func (w *world) RemoveRegion(_ context.Context, id string) error {
 	return nil
 }
 
-func (w *world) terminate(_ context.Context, id string) error {
+func (w *world) terminate(_ context.Context, id string, waits func(string) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if other := w.busy[id]; other != "" {
+		if err := waits(other); err != nil {
+			return err
+		}
+	}
 	w.terminated = append(w.terminated, id)
 	for name, r := range w.regions {
 		r.Users = nf.Release(r.Users, id)

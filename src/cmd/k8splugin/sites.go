@@ -60,32 +60,60 @@ func (s *service) unfinished() []nf.Operation {
 	return all
 }
 
-// terminated takes an instance down and waits until it is gone.
+// terminated takes an instance down and waits until it is gone. What runs on it
+// may be its own termination, which a former process has begun.
 func terminated(engine *lifecycle.Engine) site.Terminate {
-	return func(ctx context.Context, id string) error {
-		op, err := engine.Terminate(ctx, id, nf.TerminateRequest{})
-		if nf.KindOf(err) == nf.NotFound {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for latest, err := range engine.Follow(ctx, op.ID) {
-			if err != nil {
+	return func(ctx context.Context, id string, waits func(operation string) error) error {
+		for {
+			op, err := engine.Terminate(ctx, id, nf.TerminateRequest{})
+			switch other := nf.OperationOf(err); {
+			case err == nil:
+				return succeeded(ctx, engine, op)
+			case nf.KindOf(err) == nf.NotFound:
+				return nil
+			case nf.KindOf(err) != nf.Busy || other == "":
 				return err
+			default:
+				if err := waits(other); err != nil {
+					return err
+				}
+				if _, err := last(ctx, engine, nf.Operation{ID: other}); err != nil {
+					return err
+				}
 			}
-			op = latest
 		}
-		switch {
-		case op.State == nf.Succeeded:
-			return nil
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case op.Failure != nil:
-			return nf.E(op.Failure.Kind, "terminate", "VNF instance "+id, errors.New(op.Failure.Message))
-		}
-		return nf.E(nf.Failed, "terminate", "VNF instance "+id, fmt.Errorf("operation %s is %s", op.ID, op.State))
 	}
+}
+
+// succeeded waits for the end of an operation; the error is why it ended badly.
+func succeeded(ctx context.Context, engine *lifecycle.Engine, op nf.Operation) error {
+	op, err := last(ctx, engine, op)
+	if err != nil || op.State == nf.Succeeded {
+		return err
+	}
+	why := fmt.Errorf("operation %s is %s", op.ID, op.State)
+	kind := nf.Failed
+	if op.Failure != nil {
+		kind, why = op.Failure.Kind, errors.New(op.Failure.Message)
+	}
+	return nf.E(kind, string(op.Verb), "VNF instance "+op.Instance, why)
+}
+
+// last follows an operation to its end, and returns how it is then.
+func last(ctx context.Context, engine *lifecycle.Engine, op nf.Operation) (nf.Operation, error) {
+	for latest, err := range engine.Follow(ctx, op.ID) {
+		if err != nil {
+			return op, err
+		}
+		op = latest
+	}
+	switch {
+	case op.State.Final():
+		return op, nil
+	case ctx.Err() != nil:
+		return op, context.Cause(ctx)
+	}
+	return op, fmt.Errorf("cannot follow operation %s to its end: the service is shutting down", op.ID)
 }
 
 // guardedSites are the sites as the identity in the context may see and change

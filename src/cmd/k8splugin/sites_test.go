@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,7 +32,12 @@ func siteOf(h *sitetest.Host, id, script string) map[string]any {
 // building is a script that says how the sandbox is reached.
 func building(t *testing.T) string {
 	t.Helper()
-	said, err := json.Marshal(map[string]string{"kubeconfig": string(clustertest.Kubeconfig(t))})
+	return buildingOf(t, clustertest.Kubeconfig(t))
+}
+
+func buildingOf(t *testing.T, kubeconfig []byte) string {
+	t.Helper()
+	said, err := json.Marshal(map[string]string{"kubeconfig": string(kubeconfig)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +152,71 @@ func TestSiteCancel(t *testing.T) {
 	}
 	s.want(http.StatusNotFound, s.do("GET", "/v1/cloud_regions/edge", nil))
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/sites/edge", nil))
+}
+
+// TestSiteWaits: an instance that is being changed is let come to an end before
+// it goes with its site.
+func TestSiteWaits(t *testing.T) {
+	t.Parallel()
+	s := startBareService(t)
+	s.want(http.StatusCreated, s.do("POST", "/v1/sites", siteOf(sitetest.New(t), "edge", building(t))))
+	ns := clustertest.Namespace(t)
+	files := web(goodImage)
+	files["db.yaml"] = deployment("db", "sandbox.invalid/never-ready:1")
+	s.upload("stuck", files)
+	made := s.want(http.StatusAccepted, s.async("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "edge", "csar_id": "stuck", "namespace": ns}))
+	clustertest.WaitForDeployment(t, ns, "db")
+	accepted := s.want(http.StatusAccepted, s.async("DELETE", "/v1/sites/edge?cascade=true", nil))
+	op := accepted.header.Get("Location")
+	s.until(t, op+"/events", "operation "+made.text(t, "operation_id")+" is running on VNF instance")
+	clustertest.Unblock(t, ns, "db", goodImage)
+	s.want(http.StatusOK, s.do("GET", op+"/events", nil)) // ends with the operation
+	ended := s.want(http.StatusOK, s.do("GET", op, nil))
+	if ended.text(t, "state") != "succeeded" {
+		t.Errorf("the removal is %s", ended.body)
+	}
+	if first := s.want(http.StatusOK, s.do("GET", "/v1/operations/"+made.text(t, "operation_id"), nil)); first.text(t, "state") != "succeeded" {
+		t.Errorf("what was waited for is %s", first.body)
+	}
+	s.want(http.StatusNotFound, s.do("GET", "/v1/vnf_instances/"+made.text(t, "vnf_id"), nil))
+}
+
+// TestSiteRemovalResumes: a process that dies while an instance goes with its site
+// leaves that instance's termination to the next one, as well as the site's
+// removal, and these do not stand in each other's way.
+func TestSiteRemovalResumes(t *testing.T) {
+	t.Parallel()
+	data, region := t.TempDir(), clustertest.NewRecorder(t)
+	first := serveProgram(t, data, "--drain-timeout", "1s")
+	ns := clustertest.Namespace(t)
+	first.want(http.StatusCreated, first.do("POST", "/v1/sites", siteOf(sitetest.New(t), "edge", buildingOf(t, region.Kubeconfig()))))
+	first.upload("web", web(goodImage))
+	made := first.want(http.StatusCreated, first.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "edge", "csar_id": "web", "namespace": ns}))
+	first.operation(made.text(t, "operation_id"))
+	asked := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(asked) })
+	heal := region.Fail(func(r clustertest.Request) bool {
+		removes := r.Method == http.MethodDelete && strings.Contains(r.Path, "/deployments/")
+		if removes {
+			begun()
+		}
+		return removes
+	}, clustertest.Status(http.StatusServiceUnavailable))
+	op := first.want(http.StatusAccepted, first.async("DELETE", "/v1/sites/edge?cascade=true", nil)).header.Get("Location")
+	<-asked
+	if code := first.stop(); code != 0 {
+		t.Fatalf("exit code %d: %s", code, first.log)
+	}
+
+	second := serveProgram(t, data)
+	second.until(t, op+"/events", "it is waited for")
+	heal()
+	second.want(http.StatusOK, second.do("GET", op+"/events", nil)) // ends with the operation
+	if ended := second.want(http.StatusOK, second.do("GET", op, nil)); ended.text(t, "state") != "succeeded" {
+		t.Errorf("the resumed removal is %s", ended.body)
+	}
+	second.want(http.StatusNotFound, second.do("GET", "/v1/vnf_instances/"+made.text(t, "vnf_id"), nil))
+	second.want(http.StatusNotFound, second.do("GET", "/v1/sites/edge", nil))
 }
 
 // until reads a stream until it says a word.

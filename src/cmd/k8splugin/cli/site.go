@@ -215,8 +215,9 @@ func siteRemove(s *session) *cobra.Command {
 		Long: `Deregister a site's region and reset its hosts.
 
 While VNF instances run on the region that is refused, unless --cascade
-terminates them. --keep-hosts leaves the hosts as they are, which is all that can
-be done when they are gone.` + siteWaitHelp,
+terminates them; what is running on one of them is let come to its end first.
+--keep-hosts leaves the hosts as they are, which is all that can be done when they
+are gone.` + siteWaitHelp,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(sites(), false),
 	}
