@@ -116,6 +116,10 @@ const (
 	SiteRemove SiteVerb = "remove"
 )
 
+// Qualified returns the verb as it is told beside those of instances, in metrics,
+// traces and logs: "site_build".
+func (v SiteVerb) Qualified() Verb { return Verb("site_" + v) }
+
 // SiteOperation is one change of a site, from its acceptance to its end.
 type SiteOperation struct {
 	ID        string         `json:"id"`
@@ -129,6 +133,7 @@ type SiteOperation struct {
 	KeepHosts bool           `json:"keep_hosts,omitempty"` // of remove: the hosts stay as they are
 	Cancel    bool           `json:"cancel,omitempty"`     // somebody asked to stop
 	Request   RequestKey     `json:"request,omitzero"`     // under which its client asked for it
+	Trace     string         `json:"trace,omitempty"`      // W3C traceparent of the request that began it
 	Claim     string         `json:"claim,omitempty"`      // the token of the replica that runs it: whoever has another one has lost it
 	Attempts  int            `json:"attempts,omitempty"`   // how many replicas have begun it
 	Steps     []Step         `json:"steps"`
@@ -185,6 +190,7 @@ type SiteRequest struct {
 	Material SiteMaterial
 	Timeout  time.Duration // of the whole operation; the service's default when 0
 	Key      RequestKey
+	Trace    string // W3C traceparent of the request; empty: none
 }
 
 // SiteChangeRequest asks for a change of a site. The edits see the site as it
@@ -196,6 +202,7 @@ type SiteChangeRequest struct {
 	Remove   []string                  // names of workers
 	Timeout  time.Duration
 	Key      RequestKey
+	Trace    string
 }
 
 // SiteRemoveRequest asks for the end of a site.
@@ -204,4 +211,5 @@ type SiteRemoveRequest struct {
 	KeepHosts bool     // leave the hosts as they are
 	Timeout   time.Duration
 	Key       RequestKey
+	Trace     string
 }

@@ -55,6 +55,14 @@ func (s *Sites) attempt(work, life context.Context, c claim) error {
 	if err != nil {
 		return err
 	}
+	work, end := s.cfg.Trace.SiteOperation(work, r.op)
+	err = r.proceed(work, life)
+	end(r.op, err)
+	return err
+}
+
+// proceed carries on an operation that is this replica's.
+func (r *run) proceed(work, life context.Context) error {
 	if r.op.Outcome == "" {
 		err := r.perform(work)
 		_, unkept := errors.AsType[unkeptError](err)
@@ -110,6 +118,7 @@ func (s *Sites) begin(ctx context.Context, c claim) (*run, error) {
 	}
 	if r.op.Attempts > 1 {
 		s.cfg.Resumed(r.op)
+		s.cfg.Logger.InfoContext(ctx, "operation resumes", "operation", c.op, "site", c.site, "attempt", r.op.Attempts)
 	}
 	if r.site, err = s.sites.Get(ctx, c.site); err != nil {
 		return nil, err
@@ -160,7 +169,10 @@ func (r *run) step(ctx context.Context, name string, do func(ctx context.Context
 	}); err != nil {
 		return err
 	}
-	if err := do(ctx); err != nil {
+	traced, end := r.s.cfg.Trace.Step(ctx, name)
+	err := do(traced)
+	end(cut(ctx, err))
+	if err != nil {
 		return err
 	}
 	if err := r.diary.flush(ctx); err != nil {
@@ -170,6 +182,18 @@ func (r *run) step(ctx context.Context, name string, do func(ctx context.Context
 		last := &op.Steps[len(op.Steps)-1]
 		last.Finished, last.Message = r.s.now(), ""
 	})
+}
+
+// cut returns a step's error as it is traced: what the end of the context has
+// broken off has not failed by itself.
+func cut(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ctx.Err() == nil:
+		return err
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		return &nf.Error{Kind: nf.Timeout, Err: err}
+	}
+	return &nf.Error{Kind: nf.Cancelled, Err: err}
 }
 
 // note keeps an event of the current step. It is published with others, or when
@@ -261,115 +285,4 @@ func (r *run) write(ctx context.Context, edit func(*nf.SiteOperation)) error {
 	r.s.hold(op)
 	r.s.announce()
 	return nil
-}
-
-// decide writes how the operation ends; from then on that stays so.
-func (r *run) decide(ctx context.Context, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
-	if err := r.diary.flush(ctx); err != nil {
-		return err
-	}
-	return r.write(ctx, func(op *nf.SiteOperation) {
-		op.Outcome = nf.Succeeded
-		if cause == nil {
-			return
-		}
-		step := ""
-		if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
-			last := &op.Steps[n-1]
-			last.Finished, last.Failed, step = r.s.now(), true, last.Name
-		}
-		if errors.Is(cause, errCancelled) {
-			op.Outcome = nf.OperationCancelled
-			op.Failure = &nf.Failure{Kind: nf.Cancelled, Step: step, Message: errCancelled.Error()}
-			return
-		}
-		op.Outcome = nf.OperationFailed
-		op.Failure = nf.FailureOf(step, cause)
-		op.Failure.Message = clip(r.veil.text(op.Failure.Message))
-		for i := range op.Failure.Violations {
-			op.Failure.Violations[i].Message = clip(r.veil.text(op.Failure.Violations[i].Message))
-		}
-	})
-}
-
-// settle tells the site what became of its operation, and ends that. Every part
-// may be done again.
-func (r *run) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-	defer cancel()
-	gone := r.op.Verb == nf.SiteRemove && r.op.Outcome == nf.Succeeded
-	in, err := r.s.sites.Get(ctx, r.op.Site)
-	switch {
-	case nf.UnlessGone(err) != nil:
-		return err
-	case err == nil && in.Busy == r.op.ID:
-		keep := in.Material
-		if gone {
-			keep = ""
-		}
-		if err := r.s.shed(ctx, r.op.UID, keep); err != nil {
-			return err
-		}
-		// The site comes first: whoever waits for the operation finds it free.
-		if err := r.release(ctx, gone); err != nil {
-			return err
-		}
-	}
-	ended := false
-	if err := r.write(ctx, func(op *nf.SiteOperation) {
-		if ended = !op.State.Final(); ended {
-			op.State, op.Finished = op.Outcome, r.s.now()
-		}
-	}); err != nil {
-		return err
-	}
-	if ended {
-		r.s.cfg.Finished(r.op)
-	}
-	return nf.UnlessGone(r.s.leases.Delete(ctx, r.op.ID))
-}
-
-// release takes the operation off its site.
-func (r *run) release(ctx context.Context, gone bool) error {
-	errOther := errors.New("it is another operation's")
-	var err error
-	if gone {
-		err = r.s.sites.DeleteIf(ctx, r.op.Site, func(in nf.Site) error {
-			if in.Busy != r.op.ID {
-				return errOther
-			}
-			return nil
-		})
-	} else {
-		_, err = r.s.sites.Update(ctx, r.op.Site, func(in *nf.Site) error {
-			if in.Busy != r.op.ID {
-				return errOther
-			}
-			in.Busy, in.State, in.Updated = "", nf.SiteFailed, r.s.now()
-			if r.op.Outcome == nf.Succeeded {
-				in.State = nf.SiteReady
-				in.Hosts = settled(in.Hosts)
-			}
-			return nil
-		})
-	}
-	if errors.Is(err, errOther) {
-		return nil
-	}
-	return nf.UnlessGone(err)
-}
-
-// settled returns the hosts as they are after a success.
-func settled(hosts []nf.SiteHost) []nf.SiteHost {
-	out := make([]nf.SiteHost, 0, len(hosts))
-	for _, h := range hosts {
-		if h.State == nf.HostLeaving {
-			continue
-		}
-		h.State = nf.HostPresent
-		out = append(out, h)
-	}
-	return out
 }

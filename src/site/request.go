@@ -44,6 +44,7 @@ func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.SiteOperatio
 		in.Hosts[i].State = nf.HostJoining
 	}
 	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Key)
+	op.Trace = req.Trace
 	in.Material, in.Busy, in.Last = under(in.UID, op.ID), op.ID, op.ID
 	err := s.accept(ctx, op, &req.Material, func() error { return s.sites.Insert(ctx, in.ID, in) })
 	if nf.KindOf(err) == nf.Exists {
@@ -99,6 +100,7 @@ func (s *Sites) Change(ctx context.Context, id string, req nf.SiteChangeRequest)
 		return nf.SiteOperation{}, err
 	}
 	op := s.operation(before, nf.SiteChange, req.Timeout, req.Key)
+	op.Trace = req.Trace
 	err = s.accept(ctx, op, secret, func() error {
 		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
 			if err := admissible("change", *in, before); err != nil {
@@ -200,7 +202,7 @@ func (s *Sites) Remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 		}
 	}
 	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Key)
-	op.Instances, op.KeepHosts = req.Instances, req.KeepHosts
+	op.Instances, op.KeepHosts, op.Trace = req.Instances, req.KeepHosts, req.Trace
 	err = s.accept(ctx, op, nil, func() error {
 		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
 			if err := admissible("remove", *in, before); err != nil {
@@ -274,6 +276,8 @@ func (s *Sites) accept(ctx context.Context, op nf.SiteOperation, m *nf.SiteMater
 	}
 	if err == nil {
 		s.poke()
+		s.cfg.Logger.InfoContext(ctx, "operation accepted", "operation", op.ID, "verb", op.Verb.Qualified(), "site", op.Site,
+			"region", op.Region, "deadline", op.Deadline.Format(time.RFC3339))
 		return nil
 	}
 	if nf.KindOf(err) == nf.Unreachable {

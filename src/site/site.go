@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ type Config struct {
 	Usable    func(nf.SiteMaterial) error // says whether a credential can be used, without trying; default: every one can
 	Finished  func(nf.SiteOperation)      // is told of every operation that has ended here; it must return at once
 	Resumed   func(nf.SiteOperation)      // and of every one that somebody else had begun
+	Trace     Trace                       // default: nothing is traced
 	Clock     func() time.Time            // default time.Now
 	Logger    *slog.Logger                // default: discard
 	Parallel  int                         // operations that run at once; default 4
@@ -30,6 +32,25 @@ type Config struct {
 	Retention time.Duration               // how long operations are kept after their end; default 30 days
 	Lease     time.Duration               // after which a replica that stands still is taken for dead; default 10 s
 	Sole      bool                        // no other process can have the store open
+}
+
+// Trace is told what belongs together.
+type Trace interface {
+	// SiteOperation begins an operation's trace, or goes on with it.
+	SiteOperation(ctx context.Context, op nf.SiteOperation) (context.Context, func(nf.SiteOperation, error))
+	// Step begins a step of the context's operation.
+	Step(ctx context.Context, name string) (context.Context, func(error))
+}
+
+// untraced is the default of Trace.
+type untraced struct{}
+
+func (untraced) SiteOperation(ctx context.Context, _ nf.SiteOperation) (context.Context, func(nf.SiteOperation, error)) {
+	return ctx, func(nf.SiteOperation, error) {}
+}
+
+func (untraced) Step(ctx context.Context, _ string) (context.Context, func(error)) {
+	return ctx, func(error) {}
 }
 
 func (c *Config) complete() error {
@@ -44,6 +65,9 @@ func (c *Config) complete() error {
 	}
 	if c.Resumed == nil {
 		c.Resumed = func(nf.SiteOperation) {}
+	}
+	if c.Trace == nil {
+		c.Trace = untraced{}
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now

@@ -1,7 +1,11 @@
 package site_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +75,146 @@ func TestTold(t *testing.T) {
 		}
 		if all := s.Running(); len(all) != 0 {
 			t.Errorf("what has ended runs on: %+v", all)
+		}
+	})
+}
+
+// traced keeps what an operation tells of itself.
+type traced struct{ told []string }
+
+type spanKey struct{}
+
+// SiteOperation implements site.Trace.
+func (l *traced) SiteOperation(ctx context.Context, op nf.SiteOperation) (context.Context, func(nf.SiteOperation, error)) {
+	name := fmt.Sprintf("%s#%d in %s", op.Verb, op.Attempts, op.Trace)
+	l.told = append(l.told, name)
+	return context.WithValue(ctx, spanKey{}, name), func(op nf.SiteOperation, _ error) {
+		l.told = append(l.told, fmt.Sprintf("%s#%d is %s", op.Verb, op.Attempts, op.State))
+	}
+}
+
+// Step implements site.Trace.
+func (l *traced) Step(ctx context.Context, name string) (context.Context, func(error)) {
+	return context.WithValue(ctx, spanKey{}, name), func(err error) {
+		what := "is done"
+		if err != nil {
+			what = "is " + nf.KindOf(err).String()
+		}
+		l.told = append(l.told, "  "+name+" "+what)
+	}
+}
+
+// TestTraced: an operation belongs to the trace of its request, also when
+// another process ends it, and what it does belongs to its steps.
+func TestTraced(t *testing.T) {
+	const first, registered = "build#1 in t1", "  register region is done"
+	checked := "  check hosts is done"
+	cases := map[string]struct {
+		reason string
+		play   func(ctx context.Context, attempt int, s *site.Sites, op nf.SiteOperation, stop func()) error
+		want   []string
+	}{
+		"Succeeded": {
+			"each step is told with its end", func(context.Context, int, *site.Sites, nf.SiteOperation, func()) error { return nil },
+			[]string{first, checked, "  build cluster is done", registered, "build#1 is succeeded"},
+		},
+		"Failed": {
+			"so is one that failed",
+			func(context.Context, int, *site.Sites, nf.SiteOperation, func()) error {
+				return nf.E(nf.Failed, "build", "site edge", errors.New("no"))
+			},
+			[]string{first, checked, "  build cluster is failed", "build#1 is failed"},
+		},
+		"Cancelled": {
+			"what somebody wished has not failed",
+			func(ctx context.Context, _ int, s *site.Sites, op nf.SiteOperation, _ func()) error {
+				_, err := s.Cancel(ctx, op.Site, op.ID)
+				<-ctx.Done()
+				return errors.Join(err, ctx.Err())
+			},
+			[]string{first, checked, "  build cluster is cancelled", "build#1 is cancelled"},
+		},
+		"Late": {
+			"what takes too long has",
+			func(ctx context.Context, _ int, _ *site.Sites, _ nf.SiteOperation, _ func()) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			[]string{first, checked, "  build cluster is timeout", "build#1 is failed"},
+		},
+		"Interrupted": {
+			"a later process goes on with the trace",
+			func(ctx context.Context, attempt int, _ *site.Sites, _ nf.SiteOperation, stop func()) error {
+				if attempt > 1 {
+					return nil
+				}
+				go stop()
+				<-ctx.Done()
+				return ctx.Err()
+			},
+			[]string{
+				first, checked, "  build cluster is cancelled", "build#1 is running",
+				"build#2 in t1", checked, "  build cluster is done", registered, "build#2 is succeeded",
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w, l := newWorld(), &traced{}
+				hear := func(c *site.Config) { c.Trace = l }
+				s, stop := w.start(t, hear)
+				accepted, attempts := make(chan nf.SiteOperation, 2), 0
+				w.play = func(ctx context.Context, _ site.Job, _ teller) error {
+					attempts++
+					if in := ctx.Value(spanKey{}); in != "build cluster" {
+						t.Errorf("the playbook runs in %v, want it in its step", in)
+					}
+					op := <-accepted
+					accepted <- op
+					return tc.play(ctx, attempts, s, op, stop)
+				}
+				op, err := s.Create(t.Context(), request(func(r *nf.SiteRequest) { r.Trace = "t1" }))
+				must(t, err)
+				accepted <- op
+				if name == "Interrupted" {
+					synctest.Wait()
+					s, _ = w.start(t, hear)
+				}
+				end(t, s, op)
+				synctest.Wait()
+				if diff := cmp.Diff(tc.want, l.told); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// TestLogged: an operation's beginning and end are a line of the log each, which
+// tells no secret.
+func TestLogged(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		w.play = func(context.Context, site.Job, teller) error {
+			return nf.E(nf.Failed, "build", "site edge", errors.New("sudo does not take hunter22"))
+		}
+		var log bytes.Buffer
+		s, stop := w.start(t, func(c *site.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		op, err := s.Create(t.Context(), request())
+		must(t, err)
+		end(t, s, op)
+		stop()
+		said := log.String()
+		wantNoSecret(t, "the log", said)
+		for _, want := range []string{
+			`msg="operation accepted" operation=` + op.ID + ` verb=site_build site=edge region=edge`,
+			`level=WARN msg="operation failed" operation=` + op.ID + ` verb=site_build site=edge step="build cluster" kind=failed error="cannot build site edge: sudo does not take ********"`,
+			`msg="operation ended" operation=` + op.ID + ` verb=site_build site=edge state=failed seconds=`,
+		} {
+			if strings.Count(said, want) != 1 {
+				t.Errorf("the log does not say %q once:\n%s", want, said)
+			}
 		}
 	})
 }

@@ -17,6 +17,20 @@ import (
 // caller ends the span, once, with the operation as it is then and the error
 // that stopped it, if any.
 func (t *Tracing) Operation(ctx context.Context, op nf.Operation) (context.Context, func(nf.Operation, error)) {
+	return t.operation(ctx, op, attribute.String("k8splugin.instance.id", op.Instance))
+}
+
+// SiteOperation is Operation, for one of a site. Its verb is the qualified one.
+func (t *Tracing) SiteOperation(ctx context.Context, of nf.SiteOperation) (context.Context, func(nf.SiteOperation, error)) {
+	ctx, end := t.operation(ctx, nf.Operation{
+		ID: of.ID, Verb: of.Verb.Qualified(), Region: of.Region, Project: of.Project, Attempts: of.Attempts, Trace: of.Trace,
+	}, attribute.String("k8splugin.site.id", of.Site))
+	return ctx, func(of nf.SiteOperation, err error) { end(nf.Operation{State: of.State, Failure: of.Failure}, err) }
+}
+
+// operation begins the span of an operation on the subject. Of the operation
+// that ends it, it reads the state and the failure.
+func (t *Tracing) operation(ctx context.Context, op nf.Operation, subject attribute.KeyValue) (context.Context, func(nf.Operation, error)) {
 	ctx = WithOperation(ctx, op.ID)
 	if t.tracer == nil {
 		return ctx, func(nf.Operation, error) {}
@@ -25,7 +39,7 @@ func (t *Tracing) Operation(ctx context.Context, op nf.Operation) (context.Conte
 		attribute.String("k8splugin.operation.id", op.ID),
 		attribute.String("k8splugin.operation.verb", string(op.Verb)),
 		attribute.Int("k8splugin.operation.attempt", max(op.Attempts, 1)),
-		attribute.String("k8splugin.instance.id", op.Instance),
+		subject,
 		attribute.String("k8splugin.region", op.Region),
 		attribute.String("k8splugin.project", nf.ProjectOf(op.Project)),
 	))

@@ -270,6 +270,45 @@ func TestOperationSpans(t *testing.T) {
 	}
 }
 
+// TestSiteOperationSpan holds that operations of sites are told as those of
+// instances are.
+func TestSiteOperationSpan(t *testing.T) {
+	collector := telemetrytest.New(t)
+	tracing := traceTo(t, collector)
+	op := nf.SiteOperation{
+		ID: "op-1", Site: "edge", Region: "east", Project: "blue", Verb: nf.SiteBuild, State: nf.Running, Attempts: 2,
+		Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	ctx, end := tracing.SiteOperation(t.Context(), op)
+	_, endStep := tracing.Step(ctx, "build cluster")
+	failure := &nf.Error{Kind: nf.Failed, Reason: "task", Op: "build", Subject: said}
+	endStep(failure)
+	op.State, op.Failure = nf.OperationFailed, nf.FailureOf("build cluster", failure)
+	end(op, nil)
+	flush(t, tracing)
+
+	const name = "operation site_build#2"
+	span := named(t, collector)[name]
+	if span == nil {
+		t.Fatalf("there is no span %q: %v", name, named(t, collector))
+	}
+	if diff := cmp.Diff(name+" !failed: task\n  build cluster !failed: task\n", span.Tree()); diff != "" {
+		t.Errorf("the spans do not hang together (-want +got):\n%s", diff)
+	}
+	if got := hex.EncodeToString(span.GetTraceId()); got != "0af7651916cd43dd8448eb211c80319c" {
+		t.Errorf("the trace is %s, want that of the request", got)
+	}
+	if diff := cmp.Diff(map[string]string{
+		"k8splugin.operation.id": "op-1", "k8splugin.operation.verb": "site_build", "k8splugin.operation.attempt": "2", "k8splugin.site.id": "edge",
+		"k8splugin.region": "east", "k8splugin.project": "blue", "k8splugin.operation.state": "failed", "k8splugin.step": "build cluster", "error.type": "failed",
+	}, span.Attributes); diff != "" {
+		t.Errorf("the attributes differ (-want +got):\n%s", diff)
+	}
+	if strings.Contains(collector.Sent(), said) {
+		t.Error("the text of an error was exported")
+	}
+}
+
 // TestSpansOnBehalf holds that what nobody's trace asked for makes no trace.
 func TestSpansOnBehalf(t *testing.T) {
 	collector, api := telemetrytest.New(t), newAPIServer(t)

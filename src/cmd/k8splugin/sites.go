@@ -16,6 +16,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/site/ansible"
 	"github.com/multicloud-k8s/k8splugin/src/site/script"
 	"github.com/multicloud-k8s/k8splugin/src/site/shell"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
 // siteKeeper makes what looks after sites. Without a collection of playbooks it
@@ -35,7 +36,7 @@ func (s *service) siteKeeper(cfg Config, db *vault, see sight) (*site.Sites, err
 	}
 	return site.New(site.Config{
 		KV: db, Regions: regions{s.catalog, s.pool}, Terminate: terminated(s.engine), Reach: shell.Reach, Runners: runners,
-		Usable: shell.Usable, NewID: newID, Logger: see.log, Retention: cfg.Retention, Lease: cfg.Lease, Sole: db.db.sole,
+		Usable: shell.Usable, NewID: newID, Logger: see.log, Trace: see.tracing, Retention: cfg.Retention, Lease: cfg.Lease, Sole: db.db.sole,
 		Finished: func(op nf.SiteOperation) { see.metrics.Finished(measured(op)) },
 		Resumed:  func(op nf.SiteOperation) { see.metrics.Resumed(measured(op)) },
 	})
@@ -46,7 +47,7 @@ func (s *service) siteKeeper(cfg Config, db *vault, see sight) (*site.Sites, err
 // not be built was never registered, and its series would be forgotten at once.
 func measured(op nf.SiteOperation) nf.Operation {
 	return nf.Operation{
-		ID: op.ID, Verb: nf.Verb("site_" + string(op.Verb)), State: op.State,
+		ID: op.ID, Verb: op.Verb.Qualified(), State: op.State,
 		Accepted: op.Accepted, Started: op.Started, Finished: op.Finished, Deadline: op.Deadline,
 	}
 }
@@ -65,7 +66,7 @@ func (s *service) unfinished() []nf.Operation {
 func terminated(engine *lifecycle.Engine) site.Terminate {
 	return func(ctx context.Context, id string, waits func(operation string) error) error {
 		for {
-			op, err := engine.Terminate(ctx, id, nf.TerminateRequest{})
+			op, err := engine.Terminate(ctx, id, nf.TerminateRequest{Options: nf.Options{Trace: telemetry.Traceparent(ctx)}})
 			switch other := nf.OperationOf(err); {
 			case err == nil:
 				return succeeded(ctx, engine, op)

@@ -41,6 +41,7 @@ type siteChanged struct {
 	add      []nf.SiteHost
 	remove   []string
 	timeout  time.Duration
+	trace    string
 }
 
 // siteRemoved is what a removal was asked for.
@@ -102,7 +103,7 @@ func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChange
 	}
 	changed := siteChanged{site: s.site, material: nf.SiteMaterial{
 		Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
-	}, add: req.Add, remove: req.Remove, timeout: req.Timeout}
+	}, add: req.Add, remove: req.Remove, timeout: req.Timeout, trace: req.Trace}
 	for range 2 { // as an engine does that was overtaken
 		changed.site = s.site
 		if err := req.Edit(&changed.site); err != nil {
@@ -178,6 +179,8 @@ const (
 	newSite = `{"site_id": "edge", "cloud_region_id": "east", "user": "debian", "hosts": [{"name": "n1", "address": "10.0.0.1", "role": "control_plane", "host_key": "ssh-ed25519 AAAA"}],
 		"credential": {"password": "s3cret"}, "roles": ["multus"], "parameters": {"size": 3}, "secrets": {"token": "s3cret"}, "timeout": "1h"}`
 	siteOp = `{"operation_id": "op-1", "site_id": "edge", "cloud_region_id": "east", "project": "blue", "verb": "build", "state": "running", "...": ""}`
+
+	callersTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 )
 
 func TestSites(t *testing.T) {
@@ -190,6 +193,8 @@ func TestSites(t *testing.T) {
 		Material: nf.SiteMaterial{Password: nf.Secret("s3cret"), Secrets: map[string]nf.Secret{"token": nf.Secret("s3cret")}},
 		Timeout:  time.Hour,
 	}
+	wantedTraced := wanted
+	wantedTraced.Trace = callersTrace
 	edited := func(f func(*siteChanged)) siteChanged {
 		c := siteChanged{site: newSiteStandIn().site, material: nf.SiteMaterial{
 			Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
@@ -268,6 +273,18 @@ func TestSites(t *testing.T) {
 				s.fail = &nf.Error{Kind: nf.Busy, Op: "change", Subject: "site edge", Operation: "op-0"}
 			},
 			exchange: exchange{reason: "one change at a time", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{}`, status: 409, want: problem("busy", `"operation": "op-0"`)},
+		},
+		"CreateTraced": {
+			exchange: exchange{reason: "the operation goes on with the caller's trace", request: "POST /v1/sites", header: []string{asJSON, "Traceparent: " + callersTrace}, body: newSite, status: 201, want: siteBody},
+			asked:    wantedTraced,
+		},
+		"ChangeTraced": {
+			exchange: exchange{reason: "a change too", request: "PATCH /v1/sites/edge", header: []string{asPatch, "Traceparent: " + callersTrace}, body: `{}`, status: 200, want: siteBody},
+			asked:    edited(func(c *siteChanged) { c.trace = callersTrace }),
+		},
+		"RemoveTraced": {
+			exchange: exchange{reason: "and a removal", request: "DELETE /v1/sites/edge", header: []string{"Traceparent: " + callersTrace}, status: 204},
+			asked:    siteRemoved{nf.SiteRemoveRequest{Trace: callersTrace}, false},
 		},
 		"Remove": {
 			exchange: exchange{reason: "it is gone", request: "DELETE /v1/sites/edge?cascade=true&keep_hosts=true&timeout=10m", status: 204},

@@ -33,6 +33,7 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	req.Trace = a.cfg.Trace(r)
 	op, err := sites.CreateSite(r.Context(), req)
 	if err != nil {
 		return err
@@ -86,6 +87,7 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	req.Trace = a.cfg.Trace(r)
 	op, err := sites.ChangeSite(r.Context(), mux.Vars(r)["site_id"], req)
 	if err != nil {
 		return err
@@ -103,7 +105,7 @@ func (a *API) deleteSite(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query := r.URL.Query()
-	req := nf.SiteRemoveRequest{KeepHosts: query.Get("keep_hosts") == "true", Key: key}
+	req := nf.SiteRemoveRequest{KeepHosts: query.Get("keep_hosts") == "true", Key: key, Trace: a.cfg.Trace(r)}
 	if query.Has("timeout") {
 		if req.Timeout, err = duration(query.Get("timeout")); err != nil {
 			return err
