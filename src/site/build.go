@@ -221,7 +221,7 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 // terminate takes down the instances that may be.
 func (r *run) terminate(ctx context.Context) error {
 	for _, id := range r.op.Instances {
-		if err := r.say(ctx, "", "VNF instance "+id+" is terminated"); err != nil {
+		if err := r.say(ctx, "", "VNF instance "+id+" is being terminated"); err != nil {
 			return err
 		}
 		waits := func(operation string) error {

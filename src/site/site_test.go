@@ -319,7 +319,7 @@ func TestRemoveRefused(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]string{
-			"VNF instance vnf-1 is terminated", "VNF instance vnf-2 is terminated", "operation op-9 is running on VNF instance vnf-2: it is waited for",
+			"VNF instance vnf-1 is being terminated", "VNF instance vnf-2 is being terminated", "operation op-9 is running on VNF instance vnf-2: it is waited for",
 		}, told); diff != "" {
 			t.Errorf("what was told (-want +got):\n%s", diff)
 		}
