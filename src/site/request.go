@@ -43,8 +43,7 @@ func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.SiteOperatio
 	for i := range in.Hosts {
 		in.Hosts[i].State = nf.HostJoining
 	}
-	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Key)
-	op.Trace = req.Trace
+	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Key, req.Trace)
 	in.Material, in.Busy, in.Last = under(in.UID, op.ID), op.ID, op.ID
 	err := s.accept(ctx, op, &req.Material, func() error { return s.sites.Insert(ctx, in.ID, in) })
 	if nf.KindOf(err) == nf.Exists {
@@ -99,8 +98,7 @@ func (s *Sites) Change(ctx context.Context, id string, req nf.SiteChangeRequest)
 	if err != nil {
 		return nf.SiteOperation{}, err
 	}
-	op := s.operation(before, nf.SiteChange, req.Timeout, req.Key)
-	op.Trace = req.Trace
+	op := s.operation(before, nf.SiteChange, req.Timeout, req.Key, req.Trace)
 	err = s.accept(ctx, op, secret, func() error {
 		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
 			if err := admissible("change", *in, before); err != nil {
@@ -201,8 +199,8 @@ func (s *Sites) Remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 			return nf.SiteOperation{}, err
 		}
 	}
-	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Key)
-	op.Instances, op.KeepHosts, op.Trace = req.Instances, req.KeepHosts, req.Trace
+	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Key, req.Trace)
+	op.Instances, op.KeepHosts = req.Instances, req.KeepHosts
 	err = s.accept(ctx, op, nil, func() error {
 		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
 			if err := admissible("remove", *in, before); err != nil {
@@ -249,14 +247,14 @@ func (s *Sites) Cancel(ctx context.Context, site, id string) (nf.SiteOperation, 
 }
 
 // operation returns a new operation of a site.
-func (s *Sites) operation(in nf.Site, verb nf.SiteVerb, timeout time.Duration, key nf.RequestKey) nf.SiteOperation {
+func (s *Sites) operation(in nf.Site, verb nf.SiteVerb, timeout time.Duration, key nf.RequestKey, trace string) nf.SiteOperation {
 	if timeout <= 0 {
 		timeout = s.cfg.Timeout
 	}
 	now := s.now()
 	return nf.SiteOperation{
 		ID: s.operationID(), Site: in.ID, UID: in.UID, Region: in.Region, Project: in.Project, Verb: verb, State: nf.Queued,
-		Request: key, Steps: []nf.Step{}, Accepted: now, Deadline: now.Add(timeout),
+		Request: key, Trace: trace, Steps: []nf.Step{}, Accepted: now, Deadline: now.Add(timeout),
 	}
 }
 

@@ -113,10 +113,12 @@ func TestTraced(t *testing.T) {
 		reason string
 		play   func(ctx context.Context, attempt int, s *site.Sites, op nf.SiteOperation, stop func()) error
 		want   []string
+		stops  bool // the process, in its first attempt
 	}{
 		"Succeeded": {
 			"each step is told with its end", func(context.Context, int, *site.Sites, nf.SiteOperation, func()) error { return nil },
 			[]string{first, checked, "  build cluster is done", registered, "build#1 is succeeded"},
+			false,
 		},
 		"Failed": {
 			"so is one that failed",
@@ -124,6 +126,7 @@ func TestTraced(t *testing.T) {
 				return nf.E(nf.Failed, "build", "site edge", errors.New("no"))
 			},
 			[]string{first, checked, "  build cluster is failed", "build#1 is failed"},
+			false,
 		},
 		"Cancelled": {
 			"what somebody wished has not failed",
@@ -133,6 +136,7 @@ func TestTraced(t *testing.T) {
 				return errors.Join(err, ctx.Err())
 			},
 			[]string{first, checked, "  build cluster is cancelled", "build#1 is cancelled"},
+			false,
 		},
 		"Late": {
 			"what takes too long has",
@@ -141,6 +145,7 @@ func TestTraced(t *testing.T) {
 				return ctx.Err()
 			},
 			[]string{first, checked, "  build cluster is timeout", "build#1 is failed"},
+			false,
 		},
 		"Interrupted": {
 			"a later process goes on with the trace",
@@ -156,6 +161,7 @@ func TestTraced(t *testing.T) {
 				first, checked, "  build cluster is cancelled", "build#1 is running",
 				"build#2 in t1", checked, "  build cluster is done", registered, "build#2 is succeeded",
 			},
+			true,
 		},
 	}
 	for name, tc := range cases {
@@ -177,7 +183,7 @@ func TestTraced(t *testing.T) {
 				op, err := s.Create(t.Context(), request(func(r *nf.SiteRequest) { r.Trace = "t1" }))
 				must(t, err)
 				accepted <- op
-				if name == "Interrupted" {
+				if tc.stops {
 					synctest.Wait()
 					s, _ = w.start(t, hear)
 				}

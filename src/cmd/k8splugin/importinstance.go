@@ -274,22 +274,16 @@ func (im *importer) compare(ctx context.Context, c *cluster.Cluster, o *candidat
 
 // await waits for an operation, and fails when it does.
 func (im *importer) await(ctx context.Context, id string) error {
-	var last nf.Operation
-	for op, err := range im.engine.Follow(ctx, id) {
-		if err != nil {
-			return err
-		}
-		last = op
-	}
+	op, err := last(ctx, im.engine, id)
 	switch {
-	case last.State == nf.Succeeded:
+	case err != nil:
+		return err
+	case op.State == nf.Succeeded:
 		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case last.Failure != nil:
-		return nf.E(nf.Failed, "take over", "the instance", errors.New(last.Failure.Message))
+	case op.Failure != nil:
+		return nf.E(nf.Failed, "take over", "the instance", errors.New(op.Failure.Message))
 	}
-	return nf.E(nf.Failed, "take over", "the instance", fmt.Errorf("the operation is %s", last.State))
+	return nf.E(nf.Failed, "take over", "the instance", fmt.Errorf("the operation is %s", op.State))
 }
 
 // configuration brings the history of a configuration over, once its instance is

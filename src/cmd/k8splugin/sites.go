@@ -67,20 +67,20 @@ func terminated(engine *lifecycle.Engine) site.Terminate {
 	return func(ctx context.Context, id string, waits func(operation string) error) error {
 		for {
 			op, err := engine.Terminate(ctx, id, nf.TerminateRequest{Options: nf.Options{Trace: telemetry.Traceparent(ctx)}})
-			switch other := nf.OperationOf(err); {
+			other := nf.OperationOf(err)
+			switch {
 			case err == nil:
 				return succeeded(ctx, engine, op)
 			case nf.KindOf(err) == nf.NotFound:
 				return nil
 			case nf.KindOf(err) != nf.Busy || other == "":
 				return err
-			default:
-				if err := waits(other); err != nil {
-					return err
-				}
-				if _, err := last(ctx, engine, nf.Operation{ID: other}); err != nil {
-					return err
-				}
+			}
+			if err := waits(other); err != nil {
+				return err
+			}
+			if _, err := last(ctx, engine, other); err != nil {
+				return fmt.Errorf("cannot terminate VNF instance %s: %w", id, err)
 			}
 		}
 	}
@@ -88,21 +88,22 @@ func terminated(engine *lifecycle.Engine) site.Terminate {
 
 // succeeded waits for the end of an operation; the error is why it ended badly.
 func succeeded(ctx context.Context, engine *lifecycle.Engine, op nf.Operation) error {
-	op, err := last(ctx, engine, op)
-	if err != nil || op.State == nf.Succeeded {
-		return err
+	ended, err := last(ctx, engine, op.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot %s VNF instance %s: %w", op.Verb, op.Instance, err)
+	case ended.State == nf.Succeeded:
+		return nil
+	case ended.Failure != nil:
+		return nf.E(ended.Failure.Kind, string(op.Verb), "VNF instance "+op.Instance, errors.New(ended.Failure.Message))
 	}
-	why := fmt.Errorf("operation %s is %s", op.ID, op.State)
-	kind := nf.Failed
-	if op.Failure != nil {
-		kind, why = op.Failure.Kind, errors.New(op.Failure.Message)
-	}
-	return nf.E(kind, string(op.Verb), "VNF instance "+op.Instance, why)
+	return nf.E(nf.Failed, string(op.Verb), "VNF instance "+op.Instance, fmt.Errorf("operation %s is %s", op.ID, ended.State))
 }
 
 // last follows an operation to its end, and returns how it is then.
-func last(ctx context.Context, engine *lifecycle.Engine, op nf.Operation) (nf.Operation, error) {
-	for latest, err := range engine.Follow(ctx, op.ID) {
+func last(ctx context.Context, engine *lifecycle.Engine, id string) (nf.Operation, error) {
+	var op nf.Operation
+	for latest, err := range engine.Follow(ctx, id) {
 		if err != nil {
 			return op, err
 		}
@@ -114,7 +115,7 @@ func last(ctx context.Context, engine *lifecycle.Engine, op nf.Operation) (nf.Op
 	case ctx.Err() != nil:
 		return op, context.Cause(ctx)
 	}
-	return op, fmt.Errorf("cannot follow operation %s to its end: the service is shutting down", op.ID)
+	return op, fmt.Errorf("cannot follow operation %s to its end: the service is shutting down", id)
 }
 
 // guardedSites are the sites as the identity in the context may see and change
