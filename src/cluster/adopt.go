@@ -52,7 +52,7 @@ func (c *Cluster) takeOver(ctx context.Context, owner string, claim nf.Claim, t 
 			return changeOf(t, live, nf.Unchanged), nil
 		}
 		if who, yes := foreign(owner, t.ref, live); yes && !free(live, claim) {
-			return nf.Change{}, notOurs("adopt", nf.Violations{{Field: subject(t.ref), Message: who}})
+			return nf.Change{}, notOurs("adopt", nf.Violations{{Object: t.ref, Message: who}})
 		}
 		now, err := c.mark(ctx, owner, claim, t, live)
 		switch {

@@ -78,7 +78,7 @@ func (c *Cluster) appliable(ctx context.Context, objects []*unstructured.Unstruc
 
 func notServed(u *unstructured.Unstructured) nf.Violation {
 	return nf.Violation{
-		Field:   subject(refOf(u)),
+		Object:  refOf(u),
 		Message: fmt.Sprintf("kind %s of %s is not served by the cloud region", u.GetKind(), u.GetAPIVersion()),
 	}
 }
@@ -198,7 +198,7 @@ func (a *application) mine(ctx context.Context, had *metav1.ObjectMeta, conflict
 	if !yes {
 		return nil
 	}
-	v := nf.Violations{{Field: subject(a.ref), Message: who}}
+	v := nf.Violations{{Object: a.ref, Message: who}}
 	if status, ok := errors.AsType[*apierrors.StatusError](conflict); ok {
 		v = append(v, violations(a.ref, status.Status())...)
 	}
@@ -213,7 +213,7 @@ func (a *application) adopt(ctx context.Context) (*metav1.ObjectMeta, error) {
 		return nil, a.fail(ctx, err)
 	}
 	if who, yes := foreign(a.owner, a.ref, live); yes {
-		return nil, notOurs("apply", nf.Violations{{Field: subject(a.ref), Message: who}})
+		return nil, notOurs("apply", nf.Violations{{Object: a.ref, Message: who}})
 	}
 	return live, nil
 }
@@ -232,7 +232,7 @@ func (a *application) withdraw(ctx context.Context) (nf.Change, error) {
 	}
 	who, yes := inTheWay(a.owner, a.ref, left)
 	if yes {
-		return nf.Change{}, notOurs("apply", nf.Violations{{Field: subject(a.ref), Message: who}})
+		return nf.Change{}, notOurs("apply", nf.Violations{{Object: a.ref, Message: who}})
 	}
 	now, err := a.force(ctx, a.object)
 	if err != nil {

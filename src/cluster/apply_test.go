@@ -83,7 +83,7 @@ func TestApplyRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			changes, err := c.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, tc.object))
 			v := nf.ViolationsOf(err)
-			if nf.KindOf(err) != tc.want || len(v) == 0 || v[0].Field != tc.field || !strings.Contains(v[0].Message, tc.message) {
+			if nf.KindOf(err) != tc.want || len(v) == 0 || fieldIn(v[0]) != tc.field || !strings.Contains(v[0].Message, tc.message) {
 				t.Errorf("%s: kind %v, violations %v, error %v", tc.reason, nf.KindOf(err), v, err)
 			}
 			if len(changes) > 0 {
@@ -127,7 +127,7 @@ func TestApplyConflict(t *testing.T) {
 			before := get(t, c, refOf(tc.theirs))
 			changes, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{mine})
 			wantKind(t, err, nf.Conflict)
-			if v := nf.ViolationsOf(err); len(v) == 0 || v[0].Field != "ConfigMap a" || v[0].Message != tc.who {
+			if v := nf.ViolationsOf(err); len(v) == 0 || fieldIn(v[0]) != "ConfigMap a" || v[0].Message != tc.who {
 				t.Errorf("%s: violations are %v, want the first to say %q", tc.reason, v, tc.who)
 			}
 			if len(changes) > 0 {

@@ -84,7 +84,7 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 		return err
 	}
 	if who, yes := inTheWay(owner, t.ref, &live); yes {
-		return notOurs("compare", nf.Violations{{Field: subject(t.ref), Message: who}})
+		return notOurs("compare", nf.Violations{{Object: t.ref, Message: who}})
 	}
 	change.UID, change.Generation = string(live.GetUID()), live.GetGeneration()
 	change.Fields = differences(&live, &would)

@@ -90,7 +90,7 @@ func (c *Cluster) established(ctx context.Context, targets []target, changes []n
 		case h.Status == nf.Current:
 			delete(waiting, h.Key())
 		case h.Status == nf.StatusFailed || h.Status == nf.Absent:
-			wrong = nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: h.Ref.String(), Message: "is " + string(h.Status) + ": " + h.Message}})
+			wrong = nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: h.Ref, Message: "is " + string(h.Status) + ": " + h.Message}})
 		default:
 			last = h
 		}

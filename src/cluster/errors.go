@@ -118,11 +118,11 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 	var v nf.Violations
 	if s.Details != nil {
 		for _, cause := range s.Details.Causes {
-			v = append(v, nf.Violation{Field: fieldOf(ref, cause.Field), Message: clipped(cause.Message)})
+			v = append(v, nf.Violation{Object: ref, Field: fieldOf(cause.Field), Message: clipped(cause.Message)})
 		}
 	}
 	if len(v) == 0 {
-		v = append(v, nf.Violation{Field: subject(ref), Message: clipped(s.Message)})
+		v = append(v, nf.Violation{Object: ref, Message: clipped(s.Message)})
 	}
 	return v
 }
@@ -144,16 +144,13 @@ func clipped(text string) string {
 	return text[:end] + fmt.Sprintf(note, len(text)-end)
 }
 
-// subject is how violations name an object: "Deployment web".
-func subject(r nf.Ref) string { return r.Kind + " " + r.Name }
-
-// fieldOf is how violations name a field: "Deployment web: spec.replicas".
-func fieldOf(r nf.Ref, field string) string {
-	field = strings.TrimPrefix(field, ".")
-	if field == "" || field == "<nil>" {
-		return subject(r)
+// fieldOf returns the path that an API server's cause names, without a leading
+// dot; "" for none.
+func fieldOf(path string) string {
+	if path == "<nil>" { // how field.Path says that there is none
+		return ""
 	}
-	return subject(r) + ": " + field
+	return strings.TrimPrefix(path, ".")
 }
 
 // transient reports whether a request may succeed if it is sent again.

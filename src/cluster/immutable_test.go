@@ -135,7 +135,7 @@ func TestApplyTellsImmutable(t *testing.T) {
 				if tc.want == nf.Conflict {
 					wantReason = "immutable"
 				}
-				if nf.KindOf(err) != tc.want || nf.ReasonOf(err) != wantReason || len(v) == 0 || v[0].Field != tc.field || v[0].Message == "" {
+				if nf.KindOf(err) != tc.want || nf.ReasonOf(err) != wantReason || len(v) == 0 || fieldIn(v[0]) != tc.field || v[0].Message == "" {
 					t.Errorf("%s: %s: kind %v, reason %q, violations %v, error %v", tc.reason, call, nf.KindOf(err), nf.ReasonOf(err), v, err)
 				}
 			}

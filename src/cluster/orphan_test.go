@@ -65,7 +65,7 @@ func TestOrphan(t *testing.T) {
 	diff(t, "it is not the owner's any more", map[string]nf.Action{"mine": nf.Kept}, actions(deleted))
 	err = c.Preflight(t.Context(), "vnf-2", ns, []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "mine", "1")})
 	wantKind(t, err, nf.Conflict)
-	diff(t, "nor anybody else's", nf.Violations{{Field: "ConfigMap mine", Message: "was left in place by VNF instance vnf-1"}}, nf.ViolationsOf(err))
+	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: "was left in place by VNF instance vnf-1"}}, nf.ViolationsOf(err))
 }
 
 // TestOrphanIsFree lets somebody else take an object over that was left.

@@ -152,7 +152,7 @@ func filledByOthers(m *metav1.ObjectMeta, manager string) bool {
 func (k kind) check(u *unstructured.Unstructured) nf.Violations {
 	var v nf.Violations
 	wrong := func(field, message string) {
-		v = append(v, nf.Violation{Field: fieldOf(refOf(u), field), Message: message})
+		v = append(v, nf.Violation{Object: refOf(u), Field: field, Message: message})
 	}
 	if u.GetName() == "" {
 		wrong("metadata.name", "is missing")

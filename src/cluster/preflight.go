@@ -56,7 +56,7 @@ func (c *Cluster) admissible(ctx context.Context, namespace string, objects []*u
 			}
 		}
 		if !k.can("patch", "list", "watch") {
-			unknown = append(unknown, nf.Violation{Field: subject(refOf(u)), Message: "is of a kind that a cloud region does not keep"})
+			unknown = append(unknown, nf.Violation{Object: refOf(u), Message: "is of a kind that a cloud region does not keep"})
 			continue
 		}
 		wrong = append(wrong, setNamespace(u, k.namespaced, namespace)...)
@@ -114,7 +114,8 @@ func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace strin
 		u.SetNamespace(namespace)
 	case has != namespace:
 		return nf.Violations{{
-			Field:   fieldOf(refOf(u), "metadata.namespace"),
+			Object:  refOf(u),
+			Field:   "metadata.namespace",
 			Message: fmt.Sprintf("is %q, but the instance's namespace is %q", has, namespace),
 		}}
 	}
@@ -132,7 +133,7 @@ func (c *Cluster) unclaimed(ctx context.Context, owner string, claim nf.Claim, t
 	for _, t := range targets {
 		if m, exists := live[t.ref.Key()]; exists {
 			if who, yes := inTheWay(owner, t.ref, m); yes && !free(m, claim) {
-				v = append(v, nf.Violation{Field: subject(t.ref), Message: who})
+				v = append(v, nf.Violation{Object: t.ref, Message: who})
 			}
 		}
 	}

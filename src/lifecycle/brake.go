@@ -64,7 +64,7 @@ func (b Brake) check(op nf.Verb, in nf.Instance, pruned []nf.Item, confirmed str
 		if render.Protected(schema.GroupKind{Group: it.Group, Kind: it.Kind}) {
 			message = "would be deleted, and what it holds cannot be made again"
 		}
-		v = append(v, nf.Violation{Field: it.Ref.String(), Message: message})
+		v = append(v, nf.Violation{Object: it.Ref, Message: message})
 	}
 	return &nf.Error{Kind: nf.Conflict, Op: string(op), Subject: "VNF instance " + in.ID, Reason: reasonConfirm, Confirm: wanted, Err: v}
 }

@@ -84,7 +84,7 @@ func TestFailureIsUndoneOrKept(t *testing.T) {
 			reason: "an object that the region refuses fails the operation with the region's reason",
 			policy: nf.Undo,
 			script: func(c *fakeCluster) {
-				c.applyErr["web"] = nf.E(nf.Invalid, "apply", "ConfigMap ns/web", nf.Violations{{Field: "ConfigMap ns/web", Message: "bad"}})
+				c.applyErr["web"] = nf.E(nf.Invalid, "apply", "ConfigMap ns/web", nf.Violations{{Object: configMap("web"), Message: "bad"}})
 			},
 			want: want{state: nf.OperationFailed, kind: nf.Invalid, live: []string{}},
 		},
@@ -153,7 +153,7 @@ func TestRefusedRequestsRecordNothing(t *testing.T) {
 		"Conflict": {
 			reason: "the preflight's refusal is the request's",
 			script: func(c *fakeCluster) {
-				c.preflight = nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: "ConfigMap ns/db", Message: "was made by kubectl"}})
+				c.preflight = nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Object: configMap("db"), Message: "was made by kubectl"}})
 			},
 			kind: nf.Conflict, field: "ConfigMap ns/db",
 		},
@@ -179,7 +179,7 @@ func TestRefusedRequestsRecordNothing(t *testing.T) {
 				if err == nil || nf.KindOf(err) != tc.kind {
 					t.Fatalf("%s: got %v, want kind %s", tc.reason, err, tc.kind)
 				}
-				if v := nf.ViolationsOf(err); tc.field != "" && (len(v) == 0 || v[0].Field != tc.field) {
+				if v := nf.ViolationsOf(err); tc.field != "" && (len(v) == 0 || v[0].Place() != tc.field) {
 					t.Errorf("%s: violations %v, want one of field %q", tc.reason, v, tc.field)
 				}
 				if left := s.records(); len(left) > 0 {
@@ -196,12 +196,12 @@ func TestRefusedRequestsRecordNothing(t *testing.T) {
 func TestConflictNamesThePlaceInThePackage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		s.cluster.preflight = nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: "ConfigMap ns/svc", Message: "was made by kubectl"}})
+		s.cluster.preflight = nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Object: configMap("svc"), Message: "was made by kubectl"}})
 		e := s.start()
 		s.cluster.preflight = nil
 		first := e.up(t, "web-svc")
 		_, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "svc"}})
-		want := nf.Violations{{Field: "ConfigMap ns/svc", File: "list", Line: 1, Message: "belongs to VNF instance " + first.Instance}}
+		want := nf.Violations{{Object: configMap("svc"), File: "list", Line: 1, Message: "belongs to VNF instance " + first.Instance}}
 		if diff := cmp.Diff(want, nf.ViolationsOf(err)); diff != "" {
 			t.Errorf("violations (-want +got):\n%s", diff)
 		}

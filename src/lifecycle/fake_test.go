@@ -28,7 +28,7 @@ type fakeCluster struct {
 	applyErr    map[string]error  // by object name
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
-	fixed       map[string]bool   // by object name: its fields cannot be changed
+	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed
 	preflight   error
 	diff        []nf.Field        // of every object
 	unreachable error             // returned by everything
@@ -59,6 +59,12 @@ func newFakeCluster() *fakeCluster {
 func refOf(obj *unstructured.Unstructured) nf.Ref {
 	gvk := obj.GroupVersionKind()
 	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// configMap names a ConfigMap of the namespace ns, which is what the tests'
+// packages are made of.
+func configMap(name string) nf.Ref {
+	return nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: name}
 }
 
 // enter serves one call under the lock.
@@ -96,7 +102,7 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner, namespace string, ob
 			continue // it will be nobody's
 		}
 		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && live.former != owner {
-			v = append(v, nf.Violation{Field: refOf(obj).String(), Message: "belongs to VNF instance " + live.owner})
+			v = append(v, nf.Violation{Object: refOf(obj), Message: "belongs to VNF instance " + live.owner})
 		}
 	}
 	if len(v) > 0 {
@@ -157,11 +163,11 @@ func (c *fakeCluster) Apply(ctx context.Context, owner string, objects []*unstru
 // immutable refuses to change an object whose fields cannot be changed.
 func (c *fakeCluster) immutable(obj *unstructured.Unstructured) error {
 	ref := refOf(obj)
-	if !c.fixed[ref.Name] || c.action(obj) != nf.Configured {
+	if !c.fixed[ref.Name] && !c.fixed[ref.Key()] || c.action(obj) != nf.Configured {
 		return nil
 	}
 	return &nf.Error{Kind: nf.Conflict, Op: "apply", Subject: ref.String(), Reason: "immutable",
-		Err: nf.Violations{{Field: ref.Kind + " " + ref.Name + ": data", Message: "field is immutable"}}}
+		Err: nf.Violations{{Object: ref, Field: "data", Message: "field is immutable"}}}
 }
 
 func names(objects []*unstructured.Unstructured) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -148,7 +147,7 @@ func (p *prepared) foreignNamespaces() nf.Violations {
 	for _, stage := range p.plan.Stages {
 		for _, obj := range stage.Objects {
 			if ref := refOf(obj.Object); isNamespace(ref) && ref.Name != p.namespace {
-				out = append(out, nf.Violation{Field: ref.String(), File: obj.File, Line: obj.Line,
+				out = append(out, nf.Violation{Object: ref, File: obj.File, Line: obj.Line,
 					Message: fmt.Sprintf("is not the instance's namespace, %q, which is the only one that a package may bring", p.namespace)})
 			}
 		}
@@ -181,9 +180,8 @@ func missing(field, id string, err error) error {
 	return nf.E(nf.NotFound, "use", field+" "+id, nf.Violations{{Field: field, Message: fmt.Sprintf("%q does not exist", id)}})
 }
 
-// located adds, to violations that name an object, the place in the package
-// where the object was written. Their field is "Kind name" or "Kind
-// namespace/name", and may go on with ": " and a path in the object.
+// located adds, to violations about an object, the file and line in the package
+// where the object was written.
 func located(err error, plan render.Plan) error {
 	violations := slices.Clone(nf.ViolationsOf(err))
 	if violations == nil {
@@ -192,17 +190,14 @@ func located(err error, plan render.Plan) error {
 	places := map[string]render.Planned{}
 	for _, stage := range plan.Stages {
 		for _, obj := range stage.Objects {
-			ref := refOf(obj.Object)
-			places[ref.String()], places[ref.Kind+" "+ref.Name] = obj, obj
+			places[refOf(obj.Object).Key()] = obj
 		}
 	}
 	for _, h := range plan.Hooks {
-		ref := refOf(h.Object)
-		places[ref.String()], places[ref.Kind+" "+ref.Name] = h, h
+		places[refOf(h.Object).Key()] = h
 	}
 	for i, v := range violations {
-		object, _, _ := strings.Cut(v.Field, ": ")
-		if at, ok := places[object]; ok && v.File == "" {
+		if at, ok := places[v.Object.Key()]; ok && v.File == "" {
 			violations[i].File, violations[i].Line = at.File, at.Line
 		}
 	}

@@ -273,6 +273,45 @@ func TestRecreate(t *testing.T) {
 	}
 }
 
+// TestRecreateTwin changes what cannot be changed in one of two objects of the
+// same kind and name, in different groups: that one alone is made again.
+func TestRecreateTwin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		first := e.up(t, "twin.web-again.web")
+		s.cluster.fix("again/ns/web")
+		var told []string
+		preview, err := e.PreviewUpgrade(t.Context(), first.Instance, change("twin.web-again.web", "xl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range preview.Changes {
+			told = append(told, string(c.Action)+" "+c.Key())
+		}
+		slices.Sort(told)
+		if diff := cmp.Diff([]string{"configured again.example.org/ns/web", "recreated again/ns/web"}, told); diff != "" {
+			t.Errorf("a dry run (-want +got):\n%s", diff)
+		}
+		op, err := e.Upgrade(t.Context(), first.Instance, change("twin.web-again.web", "xl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op = e.end(t, op); op.State != nf.Succeeded {
+			t.Fatalf("%s: %+v", op.State, op.Failure)
+		}
+		var done []string
+		changes, _ := e.Changes(t.Context(), op.ID)
+		for _, c := range changes {
+			done = append(done, string(c.Action)+" "+c.Key())
+		}
+		slices.Sort(done)
+		if diff := cmp.Diff([]string{"configured again.example.org/ns/web", "recreated again/ns/web"}, done); diff != "" {
+			t.Errorf("the upgrade (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestClean leaves behind what only a death can, and lets time pass: it goes, and
 // nothing else does.
 func TestClean(t *testing.T) {

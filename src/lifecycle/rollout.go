@@ -75,19 +75,20 @@ func (r *run) share(ctx context.Context, objects []*unstructured.Unstructured) e
 // it cannot be changed is deleted and made again, if its package says that it
 // may be.
 func (r *run) bring(ctx context.Context, index int, wanted []*unstructured.Unstructured) ([]nf.Change, error) {
-	recreated := map[string]bool{}
+	done := map[string]nf.Action{} // by Ref.Key, in all attempts together
 	for {
 		changes, err := r.cluster.Apply(ctx, r.op.Instance, wanted)
 		for i, c := range changes {
-			if recreated[c.Key()] {
-				changes[i].Action = nf.Recreated
+			if before := done[c.Key()]; before == nf.Recreated || before != "" && c.Action == nf.Unchanged {
+				changes[i].Action = before
 			}
+			done[c.Key()] = changes[i].Action
 		}
 		ref, ok := replaceable(r.plan.Stages[index].Objects, err)
-		if !ok || recreated[ref.Key()] {
+		if !ok || done[ref.Key()] == nf.Recreated {
 			return changes, err
 		}
-		recreated[ref.Key()] = true
+		done[ref.Key()] = nf.Recreated
 		r.log.InfoContext(ctx, "object is made again, because a field cannot be changed", "object", ref.String())
 		gone, err := r.cluster.Delete(ctx, r.op.Instance, []nf.Ref{ref})
 		if err == nil {
@@ -106,9 +107,8 @@ func replaceable(objects []render.Planned, err error) (nf.Ref, bool) {
 		return nf.Ref{}, false
 	}
 	for _, v := range nf.ViolationsOf(err) {
-		object, _, _ := strings.Cut(v.Field, ": ")
 		for _, obj := range objects {
-			if ref := refOf(obj.Object); obj.Recreate && (object == ref.String() || object == ref.Kind+" "+ref.Name) {
+			if ref := refOf(obj.Object); obj.Recreate && ref.Key() == v.Object.Key() {
 				return ref, true
 			}
 		}
@@ -206,9 +206,9 @@ func (r *run) await(ctx context.Context, w wait) error {
 		case w.met(health):
 			delete(awaited, key)
 		case health.Status == nf.StatusFailed && wanted == nf.Current:
-			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: health.Message}})
+			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: health.Ref, Message: health.Message}})
 		case health.Status == nf.Absent && wanted == nf.Current:
-			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Field: health.Ref.String(), Message: "has been deleted by somebody else"}})
+			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: health.Ref, Message: "has been deleted by somebody else"}})
 		case known || wanted == nf.Current:
 			awaited[key] = health // also one that was Current and is no longer
 		}
@@ -228,9 +228,9 @@ func (r *run) await(ctx context.Context, w wait) error {
 func overdue(awaited map[string]nf.Health) error {
 	var v nf.Violations
 	for _, h := range awaited {
-		v = append(v, nf.Violation{Field: h.Ref.String(), Message: strings.TrimSuffix(fmt.Sprintf("is %s: %s", h.Status, h.Message), ": ")})
+		v = append(v, nf.Violation{Object: h.Ref, Message: strings.TrimSuffix(fmt.Sprintf("is %s: %s", h.Status, h.Message), ": ")})
 	}
-	slices.SortFunc(v, func(a, b nf.Violation) int { return strings.Compare(a.Field, b.Field) })
+	slices.SortFunc(v, func(a, b nf.Violation) int { return a.Object.Compare(b.Object) })
 	return nf.E(nf.Timeout, "wait for", "the objects", v)
 }
 

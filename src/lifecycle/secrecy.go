@@ -120,6 +120,7 @@ func (s secrecy) error(err error) error {
 	}
 	for i, v := range violations {
 		violations[i].Field, violations[i].Message = s.text(v.Field), s.text(v.Message)
+		violations[i].Object.Namespace, violations[i].Object.Name = s.text(v.Object.Namespace), s.text(v.Object.Name)
 	}
 	hidden.Err = violations
 	return hidden

@@ -44,13 +44,13 @@ func TestSensitiveInputsAreHidden(t *testing.T) {
 			t.Errorf("preview (-want +got):\n%s", diff)
 		}
 
-		s.cluster.refuse("a", nf.E(nf.Invalid, "apply", "ConfigMap ns/a", nf.Violations{{Field: "ConfigMap a: data[new-pass]", Message: "got new-pass, had old-pass, deep-pass"}}))
+		s.cluster.refuse("a", nf.E(nf.Invalid, "apply", "ConfigMap ns/a", nf.Violations{{Object: configMap("a"), Field: "data[new-pass]", Message: "got new-pass, had old-pass, deep-pass"}}))
 		op, err := e.Upgrade(t.Context(), first.Instance, with("new-pass"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		op = e.end(t, op)
-		violations := nf.Violations{{Field: "ConfigMap a: data[" + nf.Masked + "]", File: "list", Line: 1, Message: "got " + nf.Masked + ", had " + nf.Masked + ", " + nf.Masked}}
+		violations := nf.Violations{{Object: configMap("a"), Field: "data[" + nf.Masked + "]", File: "list", Line: 1, Message: "got " + nf.Masked + ", had " + nf.Masked + ", " + nf.Masked}}
 		if diff := cmp.Diff(violations, op.Failure.Violations); diff != "" || op.Failure.Kind != nf.Invalid {
 			t.Errorf("failure (-want +got):\n%s", diff)
 		}

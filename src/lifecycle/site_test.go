@@ -137,6 +137,9 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 			g.Objects = append(g.Objects, render.Object{File: "list", Line: n + 1, Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": bare}, "data": map[string]any{"size": size},
 			}}})
+			if kind == "twin" { // of the kind again, in another group
+				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"], kind = "example.org/v1", "again", "again"
+			}
 			if kind == "again" {
 				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: string(render.RecreateIfNeeded)})
 			}

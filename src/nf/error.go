@@ -166,15 +166,28 @@ func AfterOf(err error) time.Duration {
 	return 0
 }
 
-// Violation is one thing that is wrong with an input: where, and what.
+// Violation is one error in an input: where it is, and what is wrong.
 type Violation struct {
-	Field   string `json:"field,omitempty"` // dotted path in the request or document: "spec.replicas"
+	Object  Ref    `json:"object,omitzero"` // the object that is wrong; zero if it is none
+	Field   string `json:"field,omitempty"` // dotted path in the object, or else in the request: "spec.replicas"
 	File    string `json:"file,omitempty"`  // file in the package
 	Line    int    `json:"line,omitempty"`  // line in the file, from 1
 	Message string `json:"message"`
 }
 
-// String says "file:line: field: message", leaving out what is not known.
+// Place says which object and field the violation is about, for people:
+// "Deployment ns/web: spec.replicas".
+func (v Violation) Place() string {
+	switch {
+	case v.Object == Ref{}:
+		return v.Field
+	case v.Field == "":
+		return v.Object.String()
+	}
+	return v.Object.String() + ": " + v.Field
+}
+
+// String says "file:line: object: field: message", leaving out what is not known.
 func (v Violation) String() string {
 	var b strings.Builder
 	if v.File != "" {
@@ -184,8 +197,8 @@ func (v Violation) String() string {
 		}
 		b.WriteString(": ")
 	}
-	if v.Field != "" {
-		b.WriteString(v.Field + ": ")
+	if place := v.Place(); place != "" {
+		b.WriteString(place + ": ")
 	}
 	b.WriteString(v.Message)
 	return b.String()

@@ -27,19 +27,33 @@ type Problem struct {
 	Errors       []Violation `json:"errors,omitempty"`
 }
 
-// Violation is one thing that is wrong, as clients see it.
+// Violation is one error in an input, as clients see it. Field names the object,
+// too, for people; programs read Object.
 type Violation struct {
-	Field   string `json:"field,omitempty"`
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Message string `json:"message"`
+	Object  *Object `json:"object,omitempty"`
+	Field   string  `json:"field,omitempty"`
+	File    string  `json:"file,omitempty"`
+	Line    int     `json:"line,omitempty"`
+	Message string  `json:"message"`
+}
+
+// Object is the name of an object in a cloud region, as clients see it.
+type Object struct {
+	APIVersion string `json:"api_version"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
 }
 
 // Violations returns violations as clients see them.
 func Violations(violations nf.Violations) []Violation {
 	var out []Violation
 	for _, v := range violations {
-		out = append(out, Violation{Field: v.Field, File: v.File, Line: v.Line, Message: v.Message})
+		shown := Violation{Field: v.Place(), File: v.File, Line: v.Line, Message: v.Message}
+		if (v.Object != nf.Ref{}) {
+			shown.Object = &Object{APIVersion: v.Object.APIVersion(), Kind: v.Object.Kind, Namespace: v.Object.Namespace, Name: v.Object.Name}
+		}
+		out = append(out, shown)
 	}
 	return out
 }

@@ -130,7 +130,7 @@ func TestForeignObjectsAreNeverTakenOver(t *testing.T) {
 	s.operation(up.text(t, "operation_id"))
 	clustertest.Foreign(t, ns, "settings")
 	refused := s.want(http.StatusConflict, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "web", "namespace": ns}))
-	for _, part := range []string{`"field":"ConfigMap settings"`, `"file":"settings.yaml"`, "a-person"} {
+	for _, part := range []string{`"field":"ConfigMap ` + ns + `/settings"`, `"file":"settings.yaml"`, "a-person"} {
 		if !strings.Contains(string(refused.body), part) {
 			t.Errorf("no %s in %s", part, refused.body)
 		}

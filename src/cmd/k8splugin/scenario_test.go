@@ -228,7 +228,7 @@ func TestBadInputIsRefusedBeforeAnythingIsTouched(t *testing.T) {
 		"UnreachableRegion": {reason: "a region that does not answer", do: func() answer {
 			return s.do("POST", "/v1/cloud_regions", map[string]any{"cloud_region_id": "dark", "kubeconfig": kubeconfigOf(closed)})
 		}, status: 502, want: []string{`"reason":"tcp"`}},
-		"NameClash":        {reason: "objects of another instance", do: instance(map[string]any{"namespace": taken}), status: 409, want: []string{first.text(t, "vnf_id"), `"field":"Deployment db"`, `"file":"db.yaml"`}},
+		"NameClash":        {reason: "objects of another instance", do: instance(map[string]any{"namespace": taken}), status: 409, want: []string{first.text(t, "vnf_id"), `"field":"Deployment ` + taken + `/db"`, `"file":"db.yaml"`}},
 		"OversizedBody":    {reason: "an archive above the limit", do: func() answer { return s.do("POST", "/v1/packages", make([]byte, 1<<20+1)) }, status: 413, want: []string{"large"}},
 		"UnknownJSONField": {reason: "a misspelt field", do: instance(map[string]any{"vnf_instance_nam": "x"}), status: 400, want: []string{"vnf_instance_nam"}},
 	}
