@@ -81,7 +81,7 @@ func TestOverRealRegion(t *testing.T) {
 			return nil
 		}},
 		NewID:  rand.Text,
-		Hosts:  hosts(t, false, "127.0.0.1"),
+		Hosts:  hosts(t, "127.0.0.1"),
 		Source: sightings{cluster.NewLookout(func(context.Context, string) (*cluster.Cluster, error) { return c, nil })},
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
@@ -56,7 +57,7 @@ type Config struct {
 	Source Source
 	NewID  func() string // short, never the same twice
 
-	Hosts    Hosts            // where callbacks may lead to, beyond what everybody may; default: nowhere
+	Hosts    outbound.Hosts   // where callbacks may lead to, beyond what everybody may; default: nowhere
 	Poster   Poster           // default: HTTP, to where Hosts allows
 	Clock    func() time.Time // default time.Now
 	Logger   *slog.Logger     // default: discard

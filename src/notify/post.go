@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -43,11 +44,17 @@ var _ Poster = courier{}
 // NewPoster returns a poster that calls only where the hosts allow. It uses no
 // proxy: that would call in its stead. It follows redirects that keep the method,
 // to where the hosts allow. An answer must come within 10 seconds.
-func NewPoster(h Hosts) Poster {
+func NewPoster(h outbound.Hosts) Poster {
 	return courier{&http.Client{
 		Timeout: postTime,
 		Transport: &http.Transport{
-			DialContext:            h.dial,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := h.Dial(ctx, dialTime, network, address)
+				if err != nil {
+					return nil, fmt.Errorf("cannot reach the callback: %w", err)
+				}
+				return conn, nil
+			},
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    4,
 			IdleConnTimeout:        time.Minute,

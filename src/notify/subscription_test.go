@@ -153,7 +153,7 @@ func TestLetterOverHTTP(t *testing.T) {
 	t.Cleanup(receiver.Close)
 	ready := make(chan struct{})
 	n, w := desk(t, func(cfg *notify.Config) {
-		cfg.Hosts, cfg.Clock = hosts(t, false, "127.0.0.1"), nil
+		cfg.Hosts, cfg.Clock = hosts(t, "127.0.0.1"), nil
 		cfg.KV = storetest.Failing{KV: cfg.KV, Lose: func(method, key string) error {
 			if method == "Put" && strings.HasPrefix(key, "baselines/") {
 				select {

@@ -20,7 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // Config is the configuration of the service. Flags win over the environment,
@@ -262,7 +262,7 @@ func (c *Config) validate() error {
 	if c.ONAPErrors != "legacy" && c.ONAPErrors != "strict" {
 		wrong("onap-errors", "%q is neither legacy nor strict", c.ONAPErrors)
 	}
-	if _, err := notify.ParseHosts(listed(c.CallbackAllow), false); err != nil {
+	if _, err := outbound.ParseHosts(listed(c.CallbackAllow)); err != nil {
 		wrong("callback-allow", "%v", err)
 	}
 	if _, err := chartsource.New(chartsource.Config{Allow: listed(c.ChartSources), PlainHTTP: listed(c.ChartSourcesPlain)}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
@@ -81,7 +82,7 @@ func (s *service) onapAPI(cfg Config, db *vault, see sight, guard *access.Guard)
 		return nil, err
 	}
 	open := opened(s.catalog, s.pool)
-	hosts, err := notify.ParseHosts(listed(cfg.CallbackAllow), false)
+	hosts, err := outbound.ParseHosts(listed(cfg.CallbackAllow))
 	if err != nil {
 		return nil, err
 	}

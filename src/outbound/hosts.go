@@ -1,4 +1,4 @@
-package notify
+package outbound
 
 import (
 	"context"
@@ -9,26 +9,27 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/multicloud-k8s/k8splugin/src/outbound"
+	"time"
 )
 
-// Hosts says where callbacks may lead to. The zero value lets them lead
-// everywhere but to what only a process on this very machine or network could
-// reach on its own behalf: loopback, link-local, multicast and unspecified
-// addresses, and those where clouds answer with credentials.
+// ErrNotAllowed is in the chain of every error for an address that Hosts do not
+// allow.
+var ErrNotAllowed = errors.New("leads to an address that only the operator may allow")
+
+// Hosts are the destinations that a user of the service may have it call. The
+// zero value allows every address that is Harmless: all but loopback, link-local,
+// multicast and unspecified addresses, and those at which clouds hand out
+// credentials.
 type Hosts struct {
 	names    []string // lower-case; one that begins with a dot is all names below it
 	networks []netip.Prefix
-	only     bool
 }
 
-// ParseHosts reads a list of what is allowed beside what everybody may: host
-// names, "*.example.org" for all names below one, addresses, and networks in CIDR
-// notation. A name is trusted wherever it leads. With only, nothing but what is
-// on the list is allowed.
-func ParseHosts(list []string, only bool) (Hosts, error) {
-	h := Hosts{only: only}
+// ParseHosts reads a list of what an operator allows in addition: host names,
+// "*.example.org" for all names below one, addresses, and networks in CIDR
+// notation. A name is trusted wherever it leads.
+func ParseHosts(list []string) (Hosts, error) {
+	var h Hosts
 	for _, entry := range list {
 		entry = strings.ToLower(strings.TrimSpace(entry))
 		if network, err := netip.ParsePrefix(entry); err == nil {
@@ -42,7 +43,7 @@ func ParseHosts(list []string, only bool) (Hosts, error) {
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(entry, "*"), ".")
 		if strings.Trim(name, ".") == "" || strings.ContainsAny(name, "*/:@ ") {
-			return Hosts{}, fmt.Errorf("%q is no host, address or network that callbacks could be allowed to", entry)
+			return Hosts{}, fmt.Errorf("%q is not a host name, an address or a network", entry)
 		}
 		h.names = append(h.names, name)
 	}
@@ -58,10 +59,18 @@ func unmappedBits(p netip.Prefix) int {
 	return p.Bits()
 }
 
-// Check returns what is wrong with a callback's URL, as far as its text tells:
-// where a name leads to is looked at when it is called.
-func (h Hosts) Check(callback string) error {
-	u, err := url.Parse(callback)
+// WithLoopback returns the hosts with this machine's own names and addresses
+// allowed, too.
+func (h Hosts) WithLoopback() Hosts {
+	h.names = append(slices.Clone(h.names), "localhost", ".localhost")
+	h.networks = append(slices.Clone(h.networks), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+	return h
+}
+
+// Check returns what is wrong with a URL, as far as its text tells. Where a name
+// leads to is checked when it is called, by Dial.
+func (h Hosts) Check(address string) error {
+	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return errors.New("is not a URL")
@@ -72,7 +81,7 @@ func (h Hosts) Check(callback string) error {
 	case u.Hostname() == "":
 		return errors.New("names no host")
 	}
-	name := outbound.Name(u.Hostname())
+	name := Name(u.Hostname())
 	if h.named(name) {
 		return nil
 	}
@@ -80,10 +89,7 @@ func (h Hosts) Check(callback string) error {
 		return h.admit(address)
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return errors.New("leads to this machine, which is not allowed")
-	}
-	if h.only && len(h.networks) == 0 {
-		return errors.New("names a host that is not allowed")
+		return ErrNotAllowed
 	}
 	return nil
 }
@@ -101,29 +107,24 @@ func (h Hosts) admit(address netip.Addr) error {
 	if slices.ContainsFunc(h.networks, func(p netip.Prefix) bool { return p.Contains(address) }) {
 		return nil
 	}
-	if h.only {
-		return errors.New("leads to an address that is not allowed")
-	}
-	if !outbound.Harmless(address) {
-		return errors.New("leads to an address that only the operator may allow")
+	if !Harmless(address) {
+		return ErrNotAllowed
 	}
 	return nil
 }
 
-// dial connects to where a callback leads, if it may.
-func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial connects to a host and port within the time, if the hosts allow the
+// address that its name leads to.
+func (h Hosts) Dial(ctx context.Context, within time.Duration, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot call %q: %w", address, err)
 	}
-	named := h.named(outbound.Name(host))
-	return outbound.Dialer{Timeout: dialTime, Admit: func(a netip.Addr) error {
+	named := h.named(Name(host))
+	return Dialer{Timeout: within, Admit: func(a netip.Addr) error {
 		if named {
 			return nil
 		}
-		if err := h.admit(a); err != nil {
-			return fmt.Errorf("the callback %w", err)
-		}
-		return nil
+		return h.admit(a)
 	}}.Dial(ctx, network, address)
 }
