@@ -103,11 +103,11 @@ func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Chang
 			return nf.Change{}, err
 		}
 	}
-	got, err := a.patch(ctx, body, false)
+	got, now, err := a.patch(ctx, body, false)
 	if isFieldConflict(err) {
 		if err = a.mine(ctx, had, err); err == nil {
 			// Somebody changed fields of the owner's object; they are ours.
-			got, err = a.patch(ctx, body, true)
+			got, now, err = a.patch(ctx, body, true)
 		}
 	}
 	if err != nil && had != nil {
@@ -116,19 +116,13 @@ func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Chang
 	if err != nil {
 		return nf.Change{}, a.fail(ctx, err)
 	}
-	return a.change(ctx, had, got)
+	return a.change(ctx, had, got, now)
 }
 
-// change makes a change of an API server's answer.
-func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got reply) (nf.Change, error) {
-	var now metav1.PartialObjectMetadata
-	if err := got.into(&now); err != nil {
-		return nf.Change{}, nf.E(nf.Internal, "apply", a.ref.String(), err)
-	}
-	change := nf.Change{
-		Ref: a.ref, Action: nf.Configured, UID: string(now.UID), Generation: now.Generation,
-		Message: strings.Join(got.warnings, "; "),
-	}
+// change makes a change of an API server's answer, in which the object is now.
+func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got reply, now *metav1.ObjectMeta) (nf.Change, error) {
+	change := changeOf(a.target, now, nf.Configured)
+	change.Message = strings.Join(got.warnings, "; ")
 	switch {
 	case now.DeletionTimestamp != nil:
 		return nf.Change{}, nf.E(nf.Busy, "apply", a.ref.String(), errors.New("it is being deleted"))
@@ -138,7 +132,7 @@ func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got re
 		// The answer to an earlier attempt was lost; it was that one which
 		// created the object.
 		change.Action = nf.Created
-	case had == nil && filledByOthers(&now.ObjectMeta, manager(a.owner)):
+	case had == nil && filledByOthers(now, manager(a.owner)):
 		return a.withdraw(ctx)
 	case had != nil && had.ResourceVersion == now.ResourceVersion:
 		change.Action = nf.Unchanged
@@ -148,11 +142,13 @@ func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got re
 
 // patch sends the object. Besides what send repeats, it repeats what fails only
 // because of the moment.
-func (a *application) patch(ctx context.Context, body []byte, force bool) (reply, error) {
-	return a.c.sendDespite(ctx, passing, func() *rest.Request {
+func (a *application) patch(ctx context.Context, body []byte, force bool) (reply, *metav1.ObjectMeta, error) {
+	var now metav1.PartialObjectMetadata
+	got, err := a.c.sendDespite(ctx, passing, func() *rest.Request {
 		return applyRequest(a.c.rest, a.target, manager(a.owner), body).
 			Param("force", fmt.Sprint(force)).SetHeader("Accept", acceptMeta)
-	})
+	}, into(&now))
+	return got, &now.ObjectMeta, err
 }
 
 func applyRequest(r rest.Interface, t target, manager string, body []byte) *rest.Request {
@@ -247,15 +243,11 @@ func (a *application) force(ctx context.Context, u *unstructured.Unstructured) (
 	if err != nil {
 		return nil, nf.E(nf.Internal, "apply", a.ref.String(), err)
 	}
-	got, err := a.patch(ctx, body, true)
+	_, now, err := a.patch(ctx, body, true)
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
-	var now metav1.PartialObjectMetadata
-	if err := got.into(&now); err != nil {
-		return nil, nf.E(nf.Internal, "apply", a.ref.String(), err)
-	}
-	return &now.ObjectMeta, nil
+	return now, nil
 }
 
 func (a *application) fail(ctx context.Context, err error) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 func TestApply(t *testing.T) {
@@ -209,7 +210,7 @@ func TestApplyAsksLittle(t *testing.T) {
 
 func TestApplyStopsAtTheFirstError(t *testing.T) {
 	_, r, ns := recorded(t)
-	c, err := New(PoolConfig{Parallel: 1}).Open("test", r.Kubeconfig())
+	c, err := New(PoolConfig{Parallel: 1, Hosts: outbound.Hosts{}.WithLoopback()}).Open("test", r.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // sandbox opens the sandbox and makes a namespace in it.
@@ -32,9 +33,15 @@ func recorded(t *testing.T) (*Cluster, *clustertest.Recorder, string) {
 	return openAt(t, r.Kubeconfig()), r, namespace
 }
 
+// local returns a pool for regions on this machine.
+func local(t *testing.T) *Pool {
+	t.Helper()
+	return New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
+}
+
 func openAt(t *testing.T, kubeconfig []byte) *Cluster {
 	t.Helper()
-	c, err := New(PoolConfig{}).Open("test", kubeconfig)
+	c, err := local(t).Open("test", kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,15 +139,12 @@ func get(t *testing.T, c *Cluster, ref nf.Ref) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(gvkOf(ref))
-	got, err := c.send(t.Context(), func() *rest.Request {
+	u := &unstructured.Unstructured{}
+	_, err = c.send(t.Context(), func() *rest.Request {
 		return c.rest.Get().AbsPath(k.path(ref.Namespace, ref.Name)...)
-	})
+	}, into(u))
 	if nf.KindOf(failObject(t.Context(), "get", ref, err)) == nf.NotFound {
 		return nil
-	}
-	u := &unstructured.Unstructured{}
-	if err == nil {
-		err = got.into(u)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -33,8 +32,7 @@ func configure(s server, u user) (*rest.Config, nf.Violations) {
 		DisableCompression: true,
 		// The client's own limiter is off: the API server says when it is
 		// asked too much (429), and that is honoured.
-		QPS:  -1,
-		Dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		QPS: -1,
 	}
 	v := configureServer(cfg, s)
 	v = append(v, configureUser(cfg, u)...)
@@ -118,23 +116,31 @@ func (g *guard) connect(cfg *rest.Config) (*http.Client, error) {
 	}
 	proxy := cfg.Proxy
 	if proxy == nil {
-		proxy = http.ProxyFromEnvironment
+		proxy = g.operatorsProxy
 	}
 	g.transport = utilnet.SetTransportDefaults(&http.Transport{
-		DialContext:         cfg.Dial,
+		DialContext:         g.dial(cfg),
 		Proxy:               proxy,
+		MaxConnsPerHost:     int(g.share.limits.turns + g.share.limits.watches),
 		TLSClientConfig:     secure,
 		TLSHandshakeTimeout: dialTimeout,
 		MaxIdleConnsPerHost: 64, // for the rare API server without HTTP/2
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
+		// Kubernetes' own header is far below this.
+		MaxResponseHeaderBytes: 64 << 10,
 		// A watch may be silent for long; its connection may not. These times are
 		// ours: SetTransportDefaults' can be switched off by the environment.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
+			// What a server has sent and nobody has read yet is in memory, too.
+			MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 3 << 20,
+		},
 	})
 	g.next, err = rest.HTTPWrappersForConfig(cfg, g.cfg.Wrap(g.region, g.transport))
 	if err != nil {
 		return nil, fmt.Errorf("cannot use kubeconfig: %w", err)
 	}
-	return &http.Client{Transport: g}, nil
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: g, CheckRedirect: stay}, nil
 }

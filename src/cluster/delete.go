@@ -123,6 +123,6 @@ func (c *Cluster) deleteExact(ctx context.Context, t target, only metav1.Precond
 	_, err = c.send(ctx, func() *rest.Request {
 		return c.rest.Delete().AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
-	})
+	}, nil)
 	return err
 }

@@ -55,9 +55,10 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 	if err != nil {
 		return nf.E(nf.Invalid, "compare", t.ref.String(), err)
 	}
+	var would, live unstructured.Unstructured
 	got, err := c.send(ctx, func() *rest.Request {
 		return applyRequest(c.rest, t, manager(owner), body).Param("force", "true").Param("dryRun", "All")
-	})
+	}, into(&would))
 	if apierrors.IsNotFound(err) || err == nil && got.code == http.StatusCreated {
 		return nil // there is no such object, or not even its namespace
 	}
@@ -67,18 +68,11 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 	if err != nil {
 		return err
 	}
-	var would, live unstructured.Unstructured
-	if err := got.into(&would); err != nil {
-		return err
-	}
-	got, err = c.send(ctx, func() *rest.Request {
+	_, err = c.send(ctx, func() *rest.Request {
 		return c.rest.Get().AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...)
-	})
+	}, into(&live))
 	if apierrors.IsNotFound(err) {
 		return nil // it went away since
-	}
-	if err == nil {
-		err = got.into(&live)
 	}
 	if err != nil {
 		return err

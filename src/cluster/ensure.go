@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -47,9 +48,10 @@ func (c *Cluster) provide(ctx context.Context, t target, u *unstructured.Unstruc
 		return nf.Change{}, nf.E(nf.Invalid, "apply", t.ref.String(), err)
 	}
 	// Not as the owner: what he owns by its fields would go with him.
-	got, err := c.sendDespite(ctx, passing, func() *rest.Request {
+	var made metav1.PartialObjectMetadata
+	_, err = c.sendDespite(ctx, passing, func() *rest.Request {
 		return applyRequest(c.rest, t, nf.MadeBy, body).SetHeader("Accept", acceptMeta)
-	})
+	}, into(&made))
 	if isFieldConflict(err) { // somebody was faster
 		live, _, err = c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
 		if err != nil || live == nil {
@@ -60,11 +62,7 @@ func (c *Cluster) provide(ctx context.Context, t target, u *unstructured.Unstruc
 	if err != nil {
 		return nf.Change{}, err
 	}
-	var made unstructured.Unstructured
-	if err := got.into(&made.Object); err != nil {
-		return nf.Change{}, err
-	}
-	return nf.Change{Ref: t.ref, Action: nf.Created, UID: string(made.GetUID()), Generation: made.GetGeneration()}, nil
+	return changeOf(t, &made.ObjectMeta, nf.Created), nil
 }
 
 // established waits until objects that are nobody's are current.

@@ -162,8 +162,11 @@ func transient(err error) bool {
 	if _, held := errors.AsType[*shut](err); held || errors.Is(err, errReplaced) {
 		return false
 	}
+	if errors.Is(err, errSlow) {
+		return false // it would be as slow again
+	}
 	switch unreachable(err) {
-	case "tls", "dns":
+	case "tls", "dns", "oversized", "not-kubernetes", "not-allowed", "crowded":
 		return false
 	}
 	return true
@@ -171,8 +174,18 @@ func transient(err error) bool {
 
 // unreachable narrows the reason why a request had no answer.
 func unreachable(err error) string {
-	if errors.Is(err, errSilent) {
+	_, redirected := errors.AsType[*misdirected](err)
+	switch {
+	case errors.Is(err, errSilent), errors.Is(err, errSlow):
 		return "timeout"
+	case errors.Is(err, errCrowded):
+		return "crowded"
+	case isOversized(err):
+		return "oversized"
+	case errors.Is(err, errGarbage), redirected:
+		return "not-kubernetes"
+	case errors.Is(err, outbound.ErrNotAllowed):
+		return "not-allowed"
 	}
 	return cmp.Or(outbound.Reason(err), "tcp")
 }

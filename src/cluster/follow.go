@@ -130,7 +130,7 @@ func (l *Lookout) watch(ctx context.Context, s *sharing, region string, kind nf.
 	v := newView("")
 	source := &stream{
 		c: c, view: v, place: targets[0].kind.in(""), query: query{labels: nf.OwnerLabel},
-		keys: []string{everything}, known: map[string]bool{},
+		keys: []string{everything}, known: map[string]int64{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 var configMaps = nf.Ref{Version: "v1", Kind: "ConfigMap"}
@@ -227,7 +228,7 @@ func TestFollowRefused(t *testing.T) {
 // TestFollowReplaced takes the kubeconfig away under those who follow.
 func TestFollowReplaced(t *testing.T) {
 	t.Parallel()
-	pool := New(PoolConfig{})
+	pool := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
 	c, err := pool.Open("east", clustertest.Kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)

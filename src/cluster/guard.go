@@ -3,12 +3,16 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -40,8 +44,10 @@ var (
 type guard struct {
 	region    string
 	cfg       PoolConfig
+	share     *share
 	transport *http.Transport
-	next      http.RoundTripper // leads to the transport
+	proxy     atomic.Pointer[string] // host and port of the operator's, once it has been used
+	next      http.RoundTripper      // leads to the transport
 	breaker   breaker
 	standing  standing
 	gone      chan struct{} // closed when the cluster is retired
@@ -49,7 +55,7 @@ type guard struct {
 
 func newGuard(region string, cfg PoolConfig) *guard {
 	return &guard{
-		region: region, cfg: cfg, gone: make(chan struct{}),
+		region: region, cfg: cfg, share: newShare(cfg.limits), gone: make(chan struct{}),
 		breaker:  breaker{clock: cfg.Clock, threshold: cfg.Failures, state: nf.BreakerClosed},
 		standing: standing{region: region, clock: cfg.Clock, log: cfg.Logger, condition: nf.RegionUnknown},
 	}
@@ -98,6 +104,12 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		resp, err = g.exchange(req)
 	}
+	if err == nil {
+		err = g.screen(resp)
+	}
+	if err != nil {
+		resp = nil
+	}
 	call.Reason = g.settle(req.Context(), t, resp, err)
 	if call.Took = g.cfg.Clock().Sub(t.began); resp != nil {
 		call.Code = strconv.Itoa(resp.StatusCode)
@@ -119,50 +131,97 @@ func (g *guard) refuse(req *http.Request, call Call, err error) error {
 }
 
 // exchange sends a request and reads its whole answer. It ends when the region
-// keeps silent for too long.
+// keeps silent for too long, or sends too much.
 func (g *guard) exchange(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
-	timer := time.AfterFunc(patience, func() { cancel(errSilent) })
-	defer timer.Stop()
+	silence := time.AfterFunc(patience, func() { cancel(errSilent) })
+	defer silence.Stop()
+	whole := time.AfterFunc(answerTime, func() { cancel(errSlow) })
+	defer whole.Stop()
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err == nil {
-		err = hold(resp, timer)
+		err = g.hold(ctx, resp, silence)
 	}
 	if err == nil {
 		g.tidy(resp.Header)
 		return resp, nil
 	}
-	if errors.Is(context.Cause(ctx), errSilent) {
-		err = errSilent
+	if cause := context.Cause(ctx); errors.Is(cause, errSilent) || errors.Is(cause, errSlow) {
+		err = cause
 	}
 	return nil, err
 }
 
 // hold reads the body of an answer into memory. The timer begins anew with each
 // piece that comes.
-func hold(resp *http.Response, timer *time.Timer) error {
+func (g *guard) hold(ctx context.Context, resp *http.Response, silence *time.Timer) error {
 	defer resp.Body.Close()
+	t, ok := ctx.Value(turnKey{}).(*turn)
+	if !ok {
+		own, end, err := g.share.take(ctx, g.share.answer)
+		if err != nil {
+			return err
+		}
+		defer end()
+		t, _ = own.Value(turnKey{}).(*turn)
+	}
 	var body bytes.Buffer
-	if _, err := io.Copy(&body, &impatient{resp.Body, timer}); err != nil {
-		return fmt.Errorf("the answer broke off: %w", err)
+	var s scale
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := resp.Body.Read(piece)
+		if n > 0 {
+			silence.Stop() // what follows is not the server's silence
+			if err := t.read(ctx, s.weigh(piece[:n])); err != nil {
+				return err
+			}
+			silence.Reset(patience)
+			body.Write(piece[:n])
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("the answer broke off: %w", err)
+		}
 	}
 	resp.Body = io.NopCloser(&body)
 	return nil
 }
 
-type impatient struct {
-	io.Reader
-
-	timer *time.Timer
+// screen returns an error for an answer that no API server gives, and takes the
+// text out of errors that are not an API server's: what answers may be another
+// server, whose words are not for whoever uses this service.
+func (g *guard) screen(resp *http.Response) error {
+	code := resp.StatusCode
+	if code >= http.StatusMultipleChoices && code < http.StatusBadRequest {
+		_ = resp.Body.Close() // nobody reads it
+		return &misdirected{resp.Status}
+	}
+	if code < http.StatusBadRequest {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	var status metav1.Status
+	if err != nil || json.Unmarshal(body, &status) != nil || status.Kind != "Status" || status.APIVersion != "v1" {
+		body = nil
+		resp.Header.Del("Content-Type") // or the client would try to read it
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return nil
 }
 
-func (r *impatient) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err == nil {
-		r.timer.Reset(patience)
-	}
-	return n, err
+// maxStatus is the size of an error that is read.
+const maxStatus = 256 << 10
+
+// misdirected is the error of a server that redirects. To follow it would bring
+// the region's credentials to whatever it names.
+type misdirected struct{ status string }
+
+func (m *misdirected) Error() string {
+	return "it answers " + m.status + ": redirects are not followed"
 }
 
 // tidy writes a time to come again at as a number of seconds, the only form
@@ -177,9 +236,13 @@ func (g *guard) tidy(h http.Header) {
 // settle keeps account of what became of a request, and says what was wrong.
 func (g *guard) settle(ctx context.Context, t ticket, resp *http.Response, err error) (reason string) {
 	switch {
-	case err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent):
+	case err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent) && !isOversized(err):
 		g.breaker.abandoned(t)
 		return "cancelled"
+	case isOversized(err):
+		g.breaker.answered() // it did, and more than that
+		g.standing.touch()
+		return "oversized"
 	case err != nil:
 		reason = unreachable(err)
 	case unavailable(resp):

@@ -102,7 +102,7 @@ func alone(t *testing.T, s stub) (*Pool, *Cluster, *notes) {
 
 // tryOnce sends one request, as the package's methods do.
 func (c *Cluster) tryOnce(ctx context.Context) error {
-	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/api/v1/nodes") })
+	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/api/v1/nodes") }, nil)
 	return fail(ctx, "ask", "the region", err)
 }
 
@@ -280,7 +280,8 @@ func TestGuardReadsAnswers(t *testing.T) {
 		want   string // the reason; empty: none
 		took   time.Duration
 	}{
-		"slow":    {"an answer that comes piece by piece is waited for", drip{left: 100, pause: patience - 1, end: io.EOF}, "", 100 * (patience - 1)},
+		"slow":    {"an answer that comes piece by piece is waited for", drip{left: 3, pause: patience - 1, end: io.EOF}, "", 3 * (patience - 1)},
+		"endless": {"but not for ever", drip{left: 1000, pause: patience - 1, end: io.EOF}, "timeout", answerTime},
 		"stalled": {"one that does not go on is none", drip{left: 2, pause: patience + 1}, "timeout", patience},
 		"cut":     {"one that breaks off is none", drip{left: 1, end: io.ErrUnexpectedEOF}, "tcp", 0},
 	}
@@ -301,60 +302,6 @@ func TestGuardReadsAnswers(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestGuardHonoursPatience(t *testing.T) {
-	date := func(in time.Duration) string { return time.Now().Add(in).UTC().Format(http.TimeFormat) }
-	cases := map[string]struct {
-		reason string
-		code   int
-		after  func() string
-		want   time.Duration
-	}{
-		"429":       {"the API server says for how long", 429, func() string { return "7" }, 7 * time.Second},
-		"503":       {"and so it does when it starts", 503, func() string { return "3" }, 3 * time.Second},
-		"date":      {"the other form of the header", 429, func() string { return date(9 * time.Second) }, 9 * time.Second},
-		"past":      {"a date that has passed", 429, func() string { return date(-time.Hour) }, 0},
-		"too long":  {"patience has a limit", 429, func() string { return "86400" }, longestAsk},
-		"long date": {"patience has a limit", 503, func() string { return date(24 * time.Hour) }, longestAsk},
-		"nonsense":  {"what cannot be read counts for nothing", 429, func() string { return "soon" }, 0},
-		"negative":  {"what cannot be counts for nothing", 429, func() string { return "-5" }, 0},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				asked := 0
-				p, c, _ := alone(t, func(*http.Request) (*http.Response, error) {
-					if asked++; asked == 1 {
-						return answer(tc.code, "", "Retry-After", tc.after())
-					}
-					return well(nil)
-				})
-				start := time.Now()
-				if err := c.tryOnce(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				// The own back-off is up to 150 ms, and dates are in whole seconds.
-				if took := time.Since(start); took < tc.want-time.Second || took > tc.want+time.Second {
-					t.Errorf("%s: it was asked again after %v, want %v", tc.reason, took, tc.want)
-				}
-				if state := p.State("east"); state.Breaker != nf.BreakerClosed {
-					t.Errorf("%s: the breaker is %s", tc.reason, state.Breaker)
-				}
-			})
-		})
-	}
-}
-
-func TestGuardPatienceEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, c, _ := alone(t, func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "5") })
-		err := c.tryOnce(t.Context())
-		wantKind(t, err, nf.Unreachable)
-		if nf.AfterOf(err) != 5*time.Second || nf.ReasonOf(err) != "unavailable" {
-			t.Errorf("who asked often enough is told when to come again: %v, %v", nf.AfterOf(err), err)
-		}
-	})
 }
 
 // TestGuardClosesBodies is http.RoundTripper's contract, also for a request that

@@ -21,6 +21,11 @@ func (c *Cluster) Health(ctx context.Context, owner string, refs []nf.Ref) ([]nf
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		for _, s := range streams {
+			s.release()
+		}
+	}()
 	out := make([]nf.Health, len(refs))
 	for _, aside := range [...]bool{false, true} {
 		if err := c.readOnce(ctx, streams, aside); err != nil {
@@ -108,7 +113,7 @@ func (b *bundle) stream(p place, q query) *stream {
 			return s
 		}
 	}
-	s := &stream{c: b.c, view: b.view, place: p, query: q, aside: true, known: map[string]bool{}}
+	s := &stream{c: b.c, view: b.view, place: p, query: q, aside: true, known: map[string]int64{}}
 	b.streams = append(b.streams, s)
 	return s
 }

@@ -35,7 +35,7 @@ func (c *Cluster) asImmutable(ctx context.Context, owner string, t target, objec
 	got, err := c.send(ctx, func() *rest.Request {
 		return applyRequest(c.rest, target{refOf(twin), t.kind, true}, manager(owner), body).
 			Param("force", "true").Param("dryRun", "All").SetHeader("Accept", acceptMeta)
-	})
+	}, nil)
 	if err != nil || got.code != http.StatusCreated {
 		return refusal
 	}

@@ -156,7 +156,7 @@ func (p *Pool) asked(e *entry) {
 func (c *Cluster) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errSilent)
 	defer cancel()
-	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/readyz") })
+	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/readyz") }, nil)
 	if reason := troubleOf(ctx, err); reason != "" {
 		c.guard.standing.bad(ctx, reason, err)
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -113,7 +114,14 @@ func (c *Cluster) lookup(ctx context.Context, gvks []schema.GroupVersionKind) (*
 
 // discover reads what the API server serves, now.
 func (c *Cluster) discover(ctx context.Context) (*kinds, error) {
-	groups, lists, err := c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+	var groups []*metav1.APIGroup
+	var lists []*metav1.APIResourceList
+	err := c.turn(ctx, c.guard.share.survey, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errSlow)
+		defer cancel()
+		groups, lists, err = discovery.ServerGroupsAndResourcesWithContext(ctx, surveyor{c.discovery, c.guard.share.versions})
+		return err
+	})
 	ks := &kinds{by: map[schema.GroupKind][]kind{}}
 	if discovery.IsGroupDiscoveryFailedError(err) {
 		// One aggregated API that is down must not hide all the others.
@@ -131,6 +139,33 @@ func (c *Cluster) discover(ctx context.Context) (*kinds, error) {
 	c.kinds = ks
 	c.mu.Unlock()
 	return ks, nil
+}
+
+// surveyor is a discovery client that does not ask for more groups than there
+// can be: old API servers are asked for each of them, all at once.
+type surveyor struct {
+	*discovery.DiscoveryClient
+
+	most int // versions of groups
+}
+
+// GroupsAndMaybeResourcesWithContext implements
+// discovery.AggregatedDiscoveryInterfaceWithContext.
+func (s surveyor) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
+	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
+) {
+	groups, resources, failed, err := s.DiscoveryClient.GroupsAndMaybeResourcesWithContext(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	versions := 0
+	for _, group := range groups.Groups {
+		versions += len(group.Versions)
+	}
+	if versions > s.most {
+		return nil, nil, nil, &oversized{what: "the versions of its API", limit: fmt.Sprint(s.most)}
+	}
+	return groups, resources, failed, nil
 }
 
 // forgetKinds makes the next lookup read again what the API server serves.

@@ -49,7 +49,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (bool, 
 	_, err = c.send(ctx, func() *rest.Request {
 		return c.rest.Post().AbsPath(namespaceKind.path("", "")...).Param("fieldManager", userAgent).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
-	})
+	}, nil)
 	return err == nil, err
 }
 
@@ -136,16 +136,15 @@ func (c *Cluster) contents(ctx context.Context, namespace string) ([]nf.Ref, err
 	var mu sync.Mutex
 	refs := map[types.UID]nf.Ref{} // an object may be served by two groups
 	err = each(c.parallel, len(places), func(i int) error {
-		metas, err := c.metas(ctx, places[i], "")
+		err := c.visit(ctx, places[i], "", func(m *metav1.ObjectMeta) {
+			mu.Lock()
+			defer mu.Unlock()
+			if ref := places[i].ref(m); len(refs) < mostFound && !incidental(ref, m) {
+				refs[m.UID] = ref
+			}
+		}, func() {}) // what has gone meanwhile only keeps the namespace for longer
 		if apierrors.IsMethodNotSupported(err) {
 			return nil
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for j := range metas {
-			if ref := places[i].ref(&metas[j]); !incidental(ref, &metas[j]) {
-				refs[metas[j].UID] = ref
-			}
 		}
 		return fail(ctx, "list", places[i].kind.Kind+" objects of namespace "+namespace, err)
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -74,22 +75,35 @@ type target struct {
 // owned returns the metadata of those targets that exist and are the owner's,
 // by Ref.Key, from one list for each place.
 func (c *Cluster) owned(ctx context.Context, owner string, targets []target) (map[string]*metav1.ObjectMeta, error) {
-	places := placesOf(targets)
-	found := make([][]metav1.ObjectMeta, len(places))
-	err := each(c.parallel, len(places), func(i int) error {
-		var err error
-		found[i], err = c.metas(ctx, places[i], ownedBy(owner))
-		return fail(ctx, "list", places[i].kind.Kind+" objects", err)
+	wanted := keysOf(targets)
+	return c.gather(placesOf(targets), func(p place) (map[string]*metav1.ObjectMeta, error) {
+		found, err := c.pick(ctx, p, ownedBy(owner), wanted)
+		return found, fail(ctx, "list", p.kind.Kind+" objects", err)
+	})
+}
+
+// keysOf returns the targets' Ref.Key.
+func keysOf(targets []target) map[string]bool {
+	out := make(map[string]bool, len(targets))
+	for _, t := range targets {
+		out[t.ref.Key()] = true
+	}
+	return out
+}
+
+// gather looks into places at the same time, and returns what it found in all.
+func (c *Cluster) gather(places []place, look func(place) (map[string]*metav1.ObjectMeta, error)) (map[string]*metav1.ObjectMeta, error) {
+	found := make([]map[string]*metav1.ObjectMeta, len(places))
+	err := each(c.parallel, len(places), func(i int) (err error) {
+		found[i], err = look(places[i])
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]*metav1.ObjectMeta{}
-	for i, p := range places {
-		for j := range found[i] {
-			m := &found[i][j]
-			out[p.ref(m).Key()] = m
-		}
+	for _, f := range found {
+		maps.Copy(out, f)
 	}
 	return out, nil
 }

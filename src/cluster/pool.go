@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // PoolConfig says how a pool's clusters behave. The zero value is good.
@@ -15,6 +16,10 @@ type PoolConfig struct {
 	Parallel      int           // requests that one call may have under way at once; default 16
 	Failures      int           // requests in a row without an answer that open a region's breaker; default 5
 	ExpiryWarning time.Duration // how long before a credential expires its region is nf.RegionExpiring; default 14 days
+
+	// Hosts are the addresses that a region may have. Default: all that are
+	// harmless.
+	Hosts outbound.Hosts
 
 	// Wrap returns what a region's requests go through on their way out, below
 	// the breaker and above the network. It sees their credentials. Default: rt.
@@ -26,9 +31,14 @@ type PoolConfig struct {
 
 	Logger *slog.Logger     // is told once when a region is away, and once when it is back; default: no log
 	Clock  func() time.Time // default time.Now
+
+	limits limits // a test's; default: regionLimits
 }
 
 func (cfg PoolConfig) filled() PoolConfig {
+	if cfg.limits == (limits{}) {
+		cfg.limits = regionLimits()
+	}
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 16
 	}

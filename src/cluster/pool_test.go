@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 func TestPool(t *testing.T) {
 	one := []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: a`))
 	two := []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: b`))
-	p := New(PoolConfig{})
+	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
 	open := func(id string, kubeconfig []byte) *Cluster {
 		t.Helper()
 		c, err := p.Open(id, kubeconfig)
@@ -90,7 +91,7 @@ func TestRetire(t *testing.T) {
 		"watch that is taken up again": {
 			func(req *http.Request) (*http.Response, error) {
 				if req.URL.Query().Get("watch") != "" {
-					return answer(429, "", "Retry-After", "30")
+					return answer(429, "", "Retry-After", "5")
 				}
 				return served(req)
 			},
@@ -101,7 +102,7 @@ func TestRetire(t *testing.T) {
 			},
 		},
 		"pause between attempts": {
-			func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "30") },
+			func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "5") },
 			func(t *testing.T, c *Cluster) error {
 				_, err := c.EnsureNamespace(t.Context(), "ns")
 				return err
@@ -163,7 +164,7 @@ func TestRetireClosesConnections(t *testing.T) {
 	}
 	s.StartTLS()
 	defer s.Close()
-	p := New(PoolConfig{})
+	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
 	c, err := p.Open("east", []byte(testConfig(trusted(s), "token: t")))
 	if err != nil {
 		t.Fatal(err)

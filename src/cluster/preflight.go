@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -152,35 +151,19 @@ func (c *Cluster) live(ctx context.Context, targets []target) (map[string]*metav
 		key := t.kind.in(t.ref.Namespace).key()
 		asked[key] = append(asked[key], t)
 	}
-	places := placesOf(targets)
-	found := make([]map[string]*metav1.ObjectMeta, len(places))
-	err := each(c.parallel, len(places), func(i int) error {
-		var err error
-		found[i], err = c.liveIn(ctx, places[i], asked[places[i].key()])
-		return fail(ctx, "look for", places[i].kind.Kind+" objects", err)
+	return c.gather(placesOf(targets), func(p place) (map[string]*metav1.ObjectMeta, error) {
+		found, err := c.liveIn(ctx, p, asked[p.key()])
+		return found, fail(ctx, "look for", p.kind.Kind+" objects", err)
 	})
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]*metav1.ObjectMeta{}
-	for _, f := range found {
-		maps.Copy(out, f)
-	}
-	return out, nil
 }
 
 func (c *Cluster) liveIn(ctx context.Context, p place, asked []target) (map[string]*metav1.ObjectMeta, error) {
-	out := map[string]*metav1.ObjectMeta{}
-	if len(asked) == 1 {
-		m, found, err := c.meta(ctx, p.kind, p.namespace, asked[0].ref.Name)
-		if found {
-			out[asked[0].ref.Key()] = m
-		}
-		return out, err
+	if len(asked) > 1 {
+		return c.pick(ctx, p, "", keysOf(asked))
 	}
-	metas, err := c.metas(ctx, p, "")
-	for i := range metas {
-		out[p.ref(&metas[i]).Key()] = &metas[i]
+	m, found, err := c.meta(ctx, p.kind, p.namespace, asked[0].ref.Name)
+	if !found {
+		return nil, err
 	}
-	return out, err
+	return map[string]*metav1.ObjectMeta{asked[0].ref.Key(): m}, nil
 }

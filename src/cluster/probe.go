@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,25 +24,34 @@ const probeTimeout = 15 * time.Second
 // every other failure is nf.Unreachable, and its Reason says how far it got:
 // "dns", "tcp", "tls", "timeout", "not-kubernetes", "unauthorized" (the server
 // does not know us) or "forbidden" (it does, and refuses).
-func Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
+//
+// It is nf.Invalid, too, when the pool's hosts do not allow the address.
+func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	cfg, err := Parse(kubeconfig)
+	if err == nil {
+		err = checkAddresses(cfg, p.cfg.Hosts)
+	}
 	if err != nil {
 		return nf.Probe{}, err
 	}
-	c, err := newCluster(cfg, "", PoolConfig{Parallel: 1}.filled())
+	c, err := newCluster(cfg, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts}.filled())
 	if err != nil {
 		return nf.Probe{}, nf.E(nf.Invalid, "use", "kubeconfig", err)
 	}
 	defer c.http.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	p, err := c.probe(ctx)
+	var seen nf.Probe
+	err = c.turn(ctx, c.guard.share.answer, func(ctx context.Context) (err error) {
+		seen, err = c.probe(ctx)
+		return err
+	})
 	if err != nil {
 		reason := probeReason(ctx, err)
 		return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "API server " + cfg.Host, Reason: reason, Err: probeError(reason, err)}
 	}
-	p.Server = cfg.Host
-	return p, nil
+	seen.Server = cfg.Host
+	return seen, nil
 }
 
 func (c *Cluster) probe(ctx context.Context) (nf.Probe, error) {
@@ -50,7 +60,7 @@ func (c *Cluster) probe(ctx context.Context) (nf.Probe, error) {
 		return nf.Probe{}, err
 	}
 	if v.GitVersion == "" {
-		return nf.Probe{}, errNotKubernetes
+		return nf.Probe{}, errGarbage
 	}
 	if err := c.whoAmI(ctx); err != nil {
 		return nf.Probe{}, err
@@ -97,19 +107,15 @@ func (c *Cluster) ask(ctx context.Context, out any, path string) error {
 	if err != nil {
 		return err
 	}
-	if (reply{body: body}).into(out) != nil {
-		return errNotKubernetes
+	if json.Unmarshal(body, out) != nil {
+		return errGarbage
 	}
 	return nil
 }
 
-var errNotKubernetes = errors.New("what answers is not a Kubernetes API server")
-
 func probeReason(ctx context.Context, err error) string {
 	status, refused := errors.AsType[*apierrors.StatusError](err)
 	switch {
-	case errors.Is(err, errNotKubernetes):
-		return "not-kubernetes"
 	case ctx.Err() != nil:
 		return "timeout"
 	case !refused:
@@ -129,7 +135,7 @@ func probeError(reason string, err error) error {
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("the server does not speak TLS; is its address http instead of https?: %w", err)
-	case errors.Is(err, errNotKubernetes):
+	case errors.Is(err, errGarbage), isOversized(err):
 		return err
 	}
 	return fmt.Errorf("%s: %w", sentences[reason], err)
@@ -141,7 +147,10 @@ var sentences = map[string]string{
 	"tls":            "its certificate is not the one that the kubeconfig trusts",
 	"timeout":        "it did not answer in time",
 	"unavailable":    "its API server is not available",
-	"not-kubernetes": errNotKubernetes.Error(),
+	"not-kubernetes": "it is not a Kubernetes API server",
+	"oversized":      "it does not behave as a Kubernetes API server does",
+	"crowded":        "it is being asked too much",
+	"not-allowed":    "its address is one that only the operator may allow (--region-allow)",
 	"unauthorized":   "it does not accept the kubeconfig's credentials (401)",
 	"forbidden":      "it forbids the kubeconfig's user to use its API (403)",
 }

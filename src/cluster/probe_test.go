@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"log/slog"
 	"net"
@@ -18,7 +19,7 @@ import (
 )
 
 func TestProbe(t *testing.T) {
-	got, err := Probe(t.Context(), clustertest.Kubeconfig(t))
+	got, err := local(t).Probe(t.Context(), clustertest.Kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +73,7 @@ func TestProbeFails(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 				defer cancel()
 			}
-			_, err := Probe(ctx, []byte(testConfig(tc.server, tc.user)))
+			_, err := local(t).Probe(ctx, []byte(testConfig(tc.server, tc.user)))
 			wantKind(t, err, nf.Unreachable)
 			if got := nf.ReasonOf(err); got != tc.want {
 				t.Errorf("%s: reason is %q, want %q: %v", tc.reason, got, tc.want, err)
@@ -115,7 +116,7 @@ func TestProbeOfUserWithoutRights(t *testing.T) {
 	body, err := c.rest.Post().AbsPath("/api/v1/namespaces", ns, "serviceaccounts/nobody/token").
 		Body([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`)).Do(t.Context()).Raw()
 	if err == nil {
-		err = reply{body: body}.into(&answer)
+		err = json.Unmarshal(body, &answer)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestProbeOfUserWithoutRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubeconfig := testConfig(`server: "`+cfg.Host+`", certificate-authority-data: `+base64.StdEncoding.EncodeToString(cfg.CAData), "token: "+answer.Status.Token)
-	if _, err := Probe(t.Context(), []byte(kubeconfig)); err != nil {
+	if _, err := local(t).Probe(t.Context(), []byte(kubeconfig)); err != nil {
 		t.Errorf("who is known may read what is served, whatever else he may not: %v", err)
 	}
 	poor := openAt(t, []byte(kubeconfig))

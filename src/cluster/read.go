@@ -3,9 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -40,9 +40,10 @@ func (c *Cluster) Read(ctx context.Context, owner string, refs []nf.Ref) ([]map[
 	}
 	places := placesOf(targets)
 	found := make([][]unstructured.Unstructured, len(places))
+	wanted := keysOf(targets)
 	err = each(c.parallel, len(places), func(i int) error {
-		var err error
-		found[i], err = c.whole(ctx, places[i], query{labels: ownedBy(owner)})
+		all, err := c.whole(ctx, places[i], query{labels: ownedBy(owner)})
+		found[i] = slices.DeleteFunc(all, func(u unstructured.Unstructured) bool { return !wanted[refOf(&u).Key()] })
 		return fail(ctx, "list", places[i].kind.Kind+" objects", err)
 	})
 	if err != nil {
@@ -119,18 +120,10 @@ func (c *Cluster) listable(ctx context.Context, s Selection) (kind, error) {
 // whole lists a place's objects with all that is in them. There are none of a
 // kind that is not served any more.
 func (c *Cluster) whole(ctx context.Context, p place, q query) ([]unstructured.Unstructured, error) {
-	var out []unstructured.Unstructured
-	read := func(body []byte) (metav1.ListMeta, error) {
-		var page unstructured.UnstructuredList
-		if err := page.UnmarshalJSON(body); err != nil {
-			return metav1.ListMeta{}, err
-		}
-		if out = append(out, page.Items...); len(out) > mostFound {
-			return metav1.ListMeta{}, nf.E(nf.TooLarge, "list", p.kind.Kind+" objects", fmt.Errorf("there are more than %d", mostFound))
-		}
-		return metav1.ListMeta{Continue: page.GetContinue(), ResourceVersion: page.GetResourceVersion()}, nil
-	}
-	_, err := c.pages(ctx, p, q, read, func() { out = nil })
+	h := hoard{share: c.guard.share, most: mostFound}
+	_, err := c.pages(ctx, p, q, h.read, h.release)
+	out := h.items
+	h.release() // from here on it is the caller's
 	if apierrors.IsNotFound(err) {
 		c.forgetKinds()
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // TestRegionGoesAndReturns takes a real API server away and gives it back.
@@ -71,7 +72,7 @@ func TestRun(t *testing.T) {
 		return []nf.Region{{ID: "east", Kubeconfig: nf.Secret(current)}}, ctx.Err()
 	}
 	asked := make(chan Call, 100)
-	p := New(PoolConfig{Observe: func(c Call) { asked <- c }})
+	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Observe: func(c Call) { asked <- c }})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- p.Run(ctx, regions) }()

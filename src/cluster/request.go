@@ -4,15 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // What the API server is asked to answer with: the metadata alone, which is
@@ -25,49 +25,42 @@ const (
 const (
 	attempts   = 6                      // of one request, the first included
 	firstPause = 100 * time.Millisecond // before the second; doubled for each further one
-	longestAsk = 30 * time.Second       // that an API server is granted when it asks for patience
-	pageSize   = 500                    // objects in one answer to a list
+	longestAsk = 5 * time.Second        // that an API server is granted when it asks for patience; more is its answer
 )
 
 // reply is an API server's answer to a request that it granted.
 type reply struct {
 	code     int
-	body     []byte
 	warnings []string
 	repeated bool // an earlier attempt may have been carried out, its answer lost
 }
 
-// into decodes the reply's body.
-func (r reply) into(out any) error {
-	if err := json.Unmarshal(r.body, out); err != nil {
-		return fmt.Errorf("cannot read the API server's answer: %w", err)
-	}
-	return nil
+// reader takes the body of an answer. The body is not to be used after it has
+// returned.
+type reader func(body []byte) error
+
+// into returns a reader that decodes JSON.
+func into(out any) reader {
+	return func(body []byte) error { return json.Unmarshal(body, out) }
 }
 
 // send sends a request, which must be harmless to repeat, and repeats it while
-// the API server asks for patience or cannot be reached. Its error is not
-// translated.
-func (c *Cluster) send(ctx context.Context, build func() *rest.Request) (reply, error) {
-	return c.sendDespite(ctx, func(error) bool { return false }, build)
+// the API server asks for a little patience or cannot be reached. Read takes the
+// answer; nil for one that nobody needs. The error is not translated.
+func (c *Cluster) send(ctx context.Context, build func() *rest.Request, read reader) (reply, error) {
+	return c.sendDespite(ctx, func(error) bool { return false }, build, read)
 }
 
 // sendDespite is send for a request that is worth repeating after further
 // errors.
-func (c *Cluster) sendDespite(ctx context.Context, passing func(error) bool, build func() *rest.Request) (reply, error) {
+func (c *Cluster) sendDespite(ctx context.Context, passing func(error) bool, build func() *rest.Request, read reader) (reply, error) {
 	var out reply
 	for n := 1; ; n++ {
-		result := build().MaxRetries(0).Do(ctx)
-		err := result.Error()
+		err := c.once(ctx, build, &out, read)
 		if err == nil {
-			result.StatusCode(&out.code)
-			out.body, err = result.Raw()
-			for _, w := range result.Warnings() {
-				out.warnings = append(out.warnings, w.Text)
-			}
-			return out, err
+			return out, nil
 		}
-		if n == attempts || ctx.Err() != nil || !transient(err) && !passing(err) {
+		if n == attempts || ctx.Err() != nil || !transient(err) && !passing(err) || asked(err) > longestAsk {
 			return out, err
 		}
 		out.repeated = out.repeated || transient(err) && !apierrors.IsTooManyRequests(err)
@@ -80,14 +73,48 @@ func (c *Cluster) sendDespite(ctx context.Context, passing func(error) bool, bui
 	}
 }
 
+// once sends a request once, in a turn of its own.
+func (c *Cluster) once(ctx context.Context, build func() *rest.Request, out *reply, read reader) error {
+	return c.turn(ctx, c.guard.share.answer, func(ctx context.Context) error {
+		result := build().MaxRetries(0).Do(ctx)
+		if err := result.Error(); err != nil {
+			return err
+		}
+		result.StatusCode(&out.code)
+		for _, w := range result.Warnings() {
+			out.warnings = append(out.warnings, w.Text)
+		}
+		body, err := result.Raw()
+		if err != nil || read == nil {
+			return err
+		}
+		err = read(body)
+		if _, ours := errors.AsType[*nf.Error](err); err != nil && !ours && !isOversized(err) {
+			return errGarbage
+		}
+		return err
+	})
+}
+
+// turn makes requests in one turn, whose answers have a limit all together.
+func (c *Cluster) turn(ctx context.Context, limit int64, requests func(context.Context) error) error {
+	ctx, end, err := c.guard.share.take(ctx, limit)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return requests(ctx)
+}
+
 // asked is how long an API server, or the breaker before it, wants us to wait
 // before we come again.
 func asked(err error) time.Duration {
+	const longest = time.Hour // what is more is nonsense
 	if s, ok := errors.AsType[*shut](err); ok {
 		return s.after
 	}
 	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return min(time.Duration(seconds)*time.Second, longestAsk)
+	return min(time.Duration(seconds)*time.Second, longest)
 }
 
 // backoff is how long to wait after the nth failure: twice as long each time,
@@ -114,17 +141,14 @@ func (c *Cluster) pause(ctx context.Context, d time.Duration) error {
 
 // meta reads an object's metadata; found is false when there is no such object.
 func (c *Cluster) meta(ctx context.Context, k kind, namespace, name string) (m *metav1.ObjectMeta, found bool, err error) {
-	got, err := c.send(ctx, func() *rest.Request {
+	var out metav1.PartialObjectMetadata
+	_, err = c.send(ctx, func() *rest.Request {
 		return c.rest.Get().AbsPath(k.path(namespace, name)...).SetHeader("Accept", acceptMeta)
-	})
+	}, into(&out))
 	if apierrors.IsNotFound(err) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, err
-	}
-	var out metav1.PartialObjectMetadata
-	if err := got.into(&out); err != nil {
 		return nil, false, err
 	}
 	return &out.ObjectMeta, true, nil
@@ -137,102 +161,13 @@ func (c *Cluster) edit(ctx context.Context, t target, was *metav1.ObjectMeta, me
 	if err != nil {
 		return nil, err
 	}
-	got, err := c.send(ctx, func() *rest.Request {
+	var now metav1.PartialObjectMetadata
+	_, err = c.send(ctx, func() *rest.Request {
 		return c.rest.Patch(types.MergePatchType).AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
 			Param("fieldManager", userAgent).SetHeader("Accept", acceptMeta).Body(body)
-	})
+	}, into(&now))
 	if err != nil {
 		return nil, err
 	}
-	var now metav1.PartialObjectMetadata
-	return &now.ObjectMeta, got.into(&now)
-}
-
-// place is all objects of a kind in a namespace, or in the whole cluster.
-type place struct {
-	kind      kind
-	namespace string // empty for a cluster-scoped kind
-}
-
-func (k kind) in(namespace string) place {
-	if !k.namespaced {
-		namespace = ""
-	}
-	return place{k, namespace}
-}
-
-// key names a place; kind is not comparable.
-func (p place) key() string {
-	return strings.Join([]string{p.kind.Group, p.kind.Version, p.kind.Kind, p.namespace}, "/")
-}
-
-// query selects objects of a place; the zero value selects all.
-type query struct {
-	labels string
-	fields string
-	accept string // the media type; empty for whole objects
-}
-
-// pages lists a place page by page. Each page is handed to read, which returns
-// the page's list metadata; restart is called when the pages that were read
-// have expired and the list begins again. It returns the resource version that
-// the list speaks of.
-func (c *Cluster) pages(ctx context.Context, p place, q query, read func(body []byte) (metav1.ListMeta, error), restart func()) (string, error) {
-	limit, next := pageSize, ""
-	for {
-		got, err := c.send(ctx, func() *rest.Request {
-			r := c.rest.Get().AbsPath(p.kind.path(p.namespace, "")...)
-			set(r, "labelSelector", q.labels)
-			set(r, "fieldSelector", q.fields)
-			set(r, "continue", next)
-			if limit > 0 {
-				r.Param("limit", fmt.Sprint(limit))
-			}
-			if q.accept != "" {
-				r.SetHeader("Accept", q.accept)
-			}
-			return r
-		})
-		if apierrors.IsResourceExpired(err) && next != "" {
-			restart()
-			limit, next = 0, ""
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		list, err := read(got.body)
-		if err != nil {
-			return "", fmt.Errorf("cannot read the API server's answer: %w", err)
-		}
-		if next = list.Continue; next == "" {
-			return list.ResourceVersion, nil
-		}
-	}
-}
-
-func set(r *rest.Request, name, value string) {
-	if value != "" {
-		r.Param(name, value)
-	}
-}
-
-// metas lists the metadata of a place's objects. There are none of a kind that
-// is not served any more.
-func (c *Cluster) metas(ctx context.Context, p place, labels string) ([]metav1.ObjectMeta, error) {
-	var out []metav1.ObjectMeta
-	read := func(body []byte) (metav1.ListMeta, error) {
-		var page metav1.PartialObjectMetadataList
-		err := json.Unmarshal(body, &page)
-		for i := range page.Items {
-			out = append(out, page.Items[i].ObjectMeta)
-		}
-		return page.ListMeta, err
-	}
-	_, err := c.pages(ctx, p, query{labels: labels, accept: acceptMetaList}, read, func() { out = nil })
-	if apierrors.IsNotFound(err) {
-		c.forgetKinds()
-		return nil, nil
-	}
-	return out, err
+	return &now.ObjectMeta, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -22,10 +21,10 @@ type stream struct {
 	view   *view
 	place  place
 	query  query
-	aside  bool            // it only explains: what it cannot read is left out
-	keys   []string        // of the targets that it tells about
-	known  map[string]bool // keys of the objects that were there last
-	synced bool            // it has been read once
+	aside  bool             // it only explains: what it cannot read is left out
+	keys   []string         // of the targets that it tells about
+	known  map[string]int64 // the weight of each object that was there last, by Ref.Key
+	synced bool             // it has been read once
 }
 
 // watchTime is how long the API server is asked to keep a watch open.
@@ -34,6 +33,7 @@ const watchTime = 8 * time.Minute
 // run lists and watches until the context ends, or until it is clear that it
 // will never work; that error goes to the view.
 func (s *stream) run(ctx context.Context) {
+	defer s.release()
 	for failures := 1; ctx.Err() == nil; failures++ {
 		version, err := s.list(ctx)
 		if err == nil {
@@ -54,34 +54,41 @@ func (s *stream) run(ctx context.Context) {
 
 // hopeless reports whether an error ends a watch: one that trying again does
 // not mend, or any before the first success. A kind that is not served any more
-// may come back, and so may a region from which requests are held back.
+// may come back, and so may a region from which requests are held back, or in
+// whose place something else answers.
 func (s *stream) hopeless(err error) bool {
 	_, held := errors.AsType[*shut](err)
-	return !s.synced || !transient(err) && !held && !apierrors.IsNotFound(err)
+	passing := transient(err) || held || apierrors.IsNotFound(err) || errors.Is(err, errGarbage)
+	return !s.synced || !passing
+}
+
+// release says that the objects are no longer held.
+func (s *stream) release() {
+	for _, weight := range s.known {
+		s.c.guard.share.give(weight)
+	}
+	s.known = nil
 }
 
 // list reads the place into the view and returns the version it was read at.
 func (s *stream) list(ctx context.Context) (string, error) {
-	var items []unstructured.Unstructured
-	read := func(body []byte) (metav1.ListMeta, error) {
-		var page unstructured.UnstructuredList
-		err := page.UnmarshalJSON(body)
-		items = append(items, page.Items...)
-		return metav1.ListMeta{Continue: page.GetContinue(), ResourceVersion: page.GetResourceVersion()}, err
-	}
-	version, err := s.c.pages(ctx, s.place, s.query, read, func() { items = nil })
+	h := hoard{share: s.c.guard.share}
+	version, err := s.c.pages(ctx, s.place, s.query, h.read, h.release)
 	if apierrors.IsNotFound(err) {
-		err = nil // the kind is not served any more, so there are none
+		h.release() // the kind is not served any more, so there are none
+		err = nil
 	}
 	if err != nil {
+		h.release()
 		return "", err
 	}
-	now := map[string]bool{}
-	for i := range items {
-		now[s.view.put(&items[i])] = true
+	now := map[string]int64{}
+	for i := range h.items {
+		now[s.view.put(&h.items[i])] += h.weights[i]
 	}
-	for key := range s.known {
-		if !now[key] {
+	for key, weight := range s.known {
+		s.c.guard.share.give(weight)
+		if _, still := now[key]; !still {
 			s.view.drop(key)
 		}
 	}
@@ -119,16 +126,27 @@ func (s *stream) follow(ctx context.Context, version string) (events int, last s
 	set(r, "resourceVersion", version)
 	set(r, "labelSelector", s.query.labels)
 	set(r, "fieldSelector", s.query.fields)
+	share := s.c.guard.share
+	if err := share.watches.Acquire(ctx, 1); err != nil {
+		return 0, "", context.Cause(ctx)
+	}
+	defer share.watches.Release(1)
 	body, err := r.MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return 0, "", err
 	}
 	defer body.Close()
-	for decoder := json.NewDecoder(body); ; events++ {
+	feed := &feed{ctx: ctx, body: body, share: share}
+	defer feed.next()
+	for decoder := json.NewDecoder(feed); ; events++ {
 		var e event
-		if decoder.Decode(&e) != nil {
+		switch err := decoder.Decode(&e); {
+		case isOversized(err):
+			return events, last, err
+		case err != nil:
 			return events, last, nil // however it ended, what came before holds
 		}
+		feed.next()
 		if last, err = s.take(e); err != nil {
 			return events, last, err
 		}
@@ -146,19 +164,26 @@ func (s *stream) take(e event) (version string, err error) {
 	if e.Type == watch.Error {
 		var status metav1.Status
 		if err := json.Unmarshal(e.Object, &status); err != nil {
-			return "", fmt.Errorf("cannot read the API server's answer: %w", err)
+			return "", errGarbage
 		}
 		return "", apierrors.FromObject(&status)
 	}
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(e.Object); err != nil {
-		return "", fmt.Errorf("cannot read the API server's answer: %w", err)
+	if u.UnmarshalJSON(e.Object) != nil {
+		return "", errGarbage // the error itself repeats what was sent
 	}
+	key := refOf(u).Key()
 	switch e.Type {
 	case watch.Added, watch.Modified:
-		s.known[s.view.put(u)] = true
+		weight := new(scale).weigh(e.Object)
+		if err := s.c.guard.share.keep(weight); err != nil {
+			return "", err
+		}
+		s.c.guard.share.give(s.known[key])
+		s.known[key] = weight
+		s.view.put(u)
 	case watch.Deleted:
-		key := refOf(u).Key()
+		s.c.guard.share.give(s.known[key])
 		delete(s.known, key)
 		s.view.drop(key)
 	}

@@ -14,11 +14,8 @@ import (
 // Capabilities returns the API server's version and what it serves, as charts
 // ask for it. It is read anew whenever the API is.
 func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
-	got, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/version") })
 	var v version.Info
-	if err == nil {
-		err = got.into(&v)
-	}
+	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/version") }, into(&v))
 	if err != nil {
 		return nf.Capabilities{}, fail(ctx, "read the version of", "cloud region", err)
 	}
@@ -49,18 +46,31 @@ func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error
 	if !served {
 		return nil, nil
 	}
-	got, err := c.send(ctx, func() *rest.Request {
-		return c.rest.Get().AbsPath(k.path(ref.Namespace, ref.Name)...)
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if ref.Name == "" {
+		return c.lookupAll(ctx, k, ref)
 	}
 	var out map[string]any
-	if err == nil {
-		err = got.into(&out)
+	_, err = c.send(ctx, func() *rest.Request {
+		return c.rest.Get().AbsPath(k.path(ref.Namespace, ref.Name)...)
+	}, into(&out))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, failObject(ctx, "look up", ref, err)
 	}
 	return out, nil
+}
+
+// lookupAll returns a list of the kind's objects as one object.
+func (c *Cluster) lookupAll(ctx context.Context, k kind, ref nf.Ref) (map[string]any, error) {
+	found, err := c.whole(ctx, k.in(ref.Namespace), query{})
+	if err != nil {
+		return nil, fail(ctx, "look up", ref.Kind+" objects", err)
+	}
+	items := make([]any, len(found))
+	for i := range found {
+		items[i] = found[i].Object
+	}
+	return map[string]any{"apiVersion": ref.APIVersion(), "kind": ref.Kind + "List", "metadata": map[string]any{}, "items": items}, nil
 }

@@ -24,6 +24,7 @@ type pipes struct {
 	once   sync.Once
 	closed chan struct{}
 	drops  atomic.Bool
+	limits limits // of the region; default: the real ones
 }
 
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -100,7 +101,7 @@ func wired(t *testing.T, network *pipes, handler http.Handler) *Cluster {
 		t.Fatal(err)
 	}
 	cfg.Dial = network.dial
-	c, err := newCluster(cfg, "east", PoolConfig{}.filled())
+	c, err := newCluster(cfg, "east", PoolConfig{limits: network.limits}.filled())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
@@ -45,7 +46,7 @@ func (s sightings) Follow(ctx context.Context, region string, kind nf.Ref) iter.
 // TestOverRealRegion tells a receiver of objects of a real API server.
 func TestOverRealRegion(t *testing.T) {
 	t.Parallel()
-	c, err := cluster.New(cluster.PoolConfig{}).Open("east", clustertest.Kubeconfig(t))
+	c, err := cluster.New(cluster.PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()}).Open("east", clustertest.Kubeconfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,11 +41,14 @@ type service struct {
 
 // assemble makes the parts from a store, and joins the other replicas.
 func assemble(ctx context.Context, cfg Config, db *vault, see sight) (*service, error) {
-	s := &service{log: see.log, pool: see.pool()}
+	hosts, err := cfg.regionHosts()
+	if err != nil {
+		return nil, err
+	}
+	s := &service{log: see.log, pool: see.pool(hosts)}
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
-	var err error
-	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: renderers(), Limits: limits, Probe: cluster.Probe, Check: usable, NewID: newID}); err != nil {
+	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: renderers(), Limits: limits, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID}); err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
@@ -196,12 +199,6 @@ func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, er
 		return nf.RegionState{}, err
 	}
 	return r.pool.State(id), nil
-}
-
-// usable says what is wrong with a kubeconfig, as far as its text tells.
-func usable(kubeconfig []byte) error {
-	_, err := cluster.Parse(kubeconfig)
-	return err
 }
 
 // clusters opens the clusters of registered regions.

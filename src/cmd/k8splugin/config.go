@@ -59,6 +59,7 @@ type Config struct {
 
 	ONAPErrors    string `koanf:"onap-errors"`
 	CallbackAllow string `koanf:"callback-allow"`
+	RegionAllow   string `koanf:"region-allow"`
 	ChartSources  string `koanf:"chart-sources"`
 
 	ChartSourcesPlain string `koanf:"chart-sources-plain"`
@@ -101,6 +102,7 @@ func configFlags(flags *pflag.FlagSet) {
 func apiFlags(flags *pflag.FlagSet) {
 	flags.String("onap-errors", "legacy", "how ONAP's API says that something does not exist: legacy, with the 500s that released clients read, or strict, with 404")
 	flags.String("callback-allow", "", "hosts, addresses and networks, with commas, that notifications may go to although they are loopback or link-local")
+	flags.String("region-allow", "", "hosts, addresses and networks, with commas, that cloud regions may have although they are link-local or, unless the service itself listens on loopback only, loopback")
 	flags.String("chart-sources-plain", "", "those of the chart sources that are asked without TLS")
 	flags.String("kud", "", "folder of the Ansible collection that sites are built with; empty: sites are built by scripts alone")
 	flags.String("kud-artifacts", "", "folder or URL with what sites are built from, unless a site names a URL of its own")
@@ -215,7 +217,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica": &c.Replica,
 		"key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
 		"hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
-		"onap-errors": &c.ONAPErrors, "callback-allow": &c.CallbackAllow, "chart-sources": &c.ChartSources,
+		"onap-errors": &c.ONAPErrors, "callback-allow": &c.CallbackAllow, "region-allow": &c.RegionAllow, "chart-sources": &c.ChartSources,
 		"chart-sources-plain": &c.ChartSourcesPlain, "kud": &c.Kud, "kud-artifacts": &c.KudArtifacts,
 	} {
 		*into, _ = flags.GetString(name)
@@ -264,6 +266,9 @@ func (c *Config) validate() error {
 	}
 	if _, err := outbound.ParseHosts(listed(c.CallbackAllow)); err != nil {
 		wrong("callback-allow", "%v", err)
+	}
+	if _, err := c.regionHosts(); err != nil {
+		wrong("region-allow", "%v", err)
 	}
 	if _, err := chartsource.New(chartsource.Config{Allow: listed(c.ChartSources), PlainHTTP: listed(c.ChartSourcesPlain)}); err != nil {
 		wrong("chart-sources, chart-sources-plain", "%v", err)
@@ -331,6 +336,16 @@ func loopback(address string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
+// regionHosts returns the addresses that cloud regions may have. While the
+// service itself serves this machine only, its clients reach loopback without it.
+func (c Config) regionHosts() (outbound.Hosts, error) {
+	h, err := outbound.ParseHosts(listed(c.RegionAllow))
+	if err == nil && loopback(c.Listen) {
+		h = h.WithLoopback()
+	}
+	return h, err
+}
+
 // hosts returns the names that requests may be for.
 func (c Config) hosts() []string { return listed(c.Hosts) }
 
@@ -353,7 +368,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("hosts", c.Hosts),
 		slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics),
 		slog.String("audit-file", c.AuditFile), slog.Duration("audit-retention", c.AuditRetention),
-		slog.String("onap-errors", c.ONAPErrors), slog.String("callback-allow", c.CallbackAllow), slog.String("chart-sources", c.ChartSources),
+		slog.String("onap-errors", c.ONAPErrors), slog.String("callback-allow", c.CallbackAllow), slog.String("region-allow", c.RegionAllow), slog.String("chart-sources", c.ChartSources),
 		slog.String("chart-sources-plain", c.ChartSourcesPlain), slog.String("kud", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
 		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample", c.OTLPSample),
 	)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
@@ -48,9 +49,9 @@ func (c Config) logger(p process) *slog.Logger {
 
 // pool returns the connections to regions, whose requests are traced and
 // counted.
-func (s sight) pool() *cluster.Pool {
+func (s sight) pool(hosts outbound.Hosts) *cluster.Pool {
 	return cluster.New(cluster.PoolConfig{
-		Logger: s.log, Wrap: s.tracing.Wrap,
+		Hosts: hosts, Logger: s.log, Wrap: s.tracing.Wrap,
 		Observe: func(c cluster.Call) {
 			code, _ := strconv.Atoi(c.Code) // 0 when there was no answer
 			s.metrics.RegionRequest(c.Region, c.Verb, code, c.Reason, c.Took)

@@ -1,0 +1,79 @@
+package adversary
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// plurals are the kinds that are served, by their plural names.
+var plurals = map[string]string{
+	"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace", "pods": "Pod", "events": "Event", "deployments": "Deployment",
+	"replicasets": "ReplicaSet",
+}
+
+// discovery tells which kinds are served.
+func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case s.behavior == Discovery && r.URL.Path == "/apis":
+		s.endlessKinds(w, r)
+	case s.behavior == Groups:
+		s.endlessGroups(w, r)
+	case strings.Contains(r.Header.Get("Accept"), "APIGroupDiscoveryList") && strings.Count(r.URL.Path, "/") == 1:
+		s.kinds(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+// kinds answers in one piece, as API servers do since 1.26.
+func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", aggregated)
+	group, names := "", []string{"configmaps", "secrets", "namespaces", "pods", "events"}
+	if r.URL.Path == "/apis" {
+		group, names = "apps", []string{"deployments", "replicasets"}
+	}
+	var resources []string
+	for _, plural := range names {
+		resources = append(resources, resource(group, plural))
+	}
+	s.say(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"`+group+
+		`"},"versions":[{"version":"v1","freshness":"Current","resources":[`+strings.Join(resources, ",")+`]}]}]}`)
+}
+
+func resource(group, plural string) string {
+	scope := "Namespaced"
+	if plural == "namespaces" {
+		scope = "Cluster"
+	}
+	return fmt.Sprintf(`{"resource":"%s","responseKind":{"group":"%s","version":"v1","kind":"%s"},"scope":"%s","singularResource":"x",`+
+		`"verbs":["create","delete","get","list","patch","update","watch"]}`, plural, group, plurals[plural], scope)
+}
+
+// endlessKinds lists ever more kinds.
+func (s *Server) endlessKinds(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", aggregated)
+	s.say(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"apps"},`+
+		`"versions":[{"version":"v1","freshness":"Current","resources":[`)
+	for i := 0; r.Context().Err() == nil && s.say(w, strings.Replace(resource("apps", "deployments"), "deployments", fmt.Sprintf("deployments%d", i), 1)+","); i++ {
+	}
+}
+
+// endlessGroups lists a hundred thousand groups, of which each has to be asked for.
+func (s *Server) endlessGroups(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/api":
+		s.say(w, `{"kind":"APIVersions","versions":["v1"]}`)
+	case "/apis":
+		var groups []string
+		for i := range 100_000 {
+			groups = append(groups, fmt.Sprintf(`{"name":"g%d","versions":[{"groupVersion":"g%d/v1","version":"v1"}],"preferredVersion":{"groupVersion":"g%d/v1","version":"v1"}}`, i, i, i))
+		}
+		s.say(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[`+strings.Join(groups, ",")+`]}`)
+	default:
+		version := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/"), "/api/")
+		s.say(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"`+version+`","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["get","list","watch","patch"]}]}`)
+	}
+}
