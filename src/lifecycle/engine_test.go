@@ -2,13 +2,16 @@ package lifecycle_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -344,6 +347,33 @@ func TestPreviewTouchesNothing(t *testing.T) {
 		}
 		if diff := cmp.Diff(before, s.records()); diff != "" {
 			t.Errorf("the preview left records (-before +after):\n%s", diff)
+		}
+	})
+}
+
+// TestBurst makes several requests to one region at once: as long as there are
+// places, no operation waits for the next look at the list of work.
+func TestBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start(func(c *lifecycle.Config) { c.Workers = 32 })
+		start := time.Now()
+		var clients sync.WaitGroup
+		for i := range 20 {
+			clients.Go(func() {
+				op, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: fmt.Sprintf("ns%d", i), Spec: nf.Spec{Package: "a_b"}})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if op = e.end(t, op); op.State != nf.Succeeded {
+					t.Errorf("%s: %+v", op.State, op.Failure)
+				}
+			})
+		}
+		clients.Wait()
+		if took := time.Since(start); took > 0 {
+			t.Errorf("they took %v of waiting", took)
 		}
 	})
 }

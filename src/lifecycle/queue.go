@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -44,11 +45,22 @@ func (q *queue) push(j job) {
 	q.signal()
 }
 
-// crowded reports whether a further job of the region would have to wait.
+// crowded reports whether a further job of the region would have to wait. Jobs
+// that are in the queue, and about to be handed out, take their places first.
 func (q *queue) crowded(region string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.fits(region) || slices.ContainsFunc(q.jobs, func(j job) bool { return j.region == region })
+	taken, active := q.taken, maps.Clone(q.active)
+	for _, j := range q.jobs {
+		switch {
+		case q.room(taken, active[j.region]):
+			taken++
+			active[j.region]++
+		case j.region == region:
+			return true
+		}
+	}
+	return !q.room(taken, active[region])
 }
 
 // depth returns how many jobs wait for a place.
@@ -91,10 +103,14 @@ func (q *queue) pop() (job, bool) {
 }
 
 // fits reports whether a region may have another place.
-func (q *queue) fits(region string) bool {
+func (q *queue) fits(region string) bool { return q.room(q.taken, q.active[region]) }
+
+// room reports whether a region that has some of the taken places may have
+// another.
+func (q *queue) room(taken, active int) bool {
 	reserve := q.places / 4
-	free := q.places - q.taken
-	return free > reserve || free > 0 && q.active[region] < max(reserve, 1)
+	free := q.places - taken
+	return free > reserve || free > 0 && active < max(reserve, 1)
 }
 
 func (q *queue) grant(region string) {
