@@ -139,6 +139,7 @@ var outside = map[string]struct {
 	"github.com/go-logr/logr":                  {[]string{"cmd"}, "main decides where logs go"},
 	"golang.org/x/text":                        {[]string{"render"}, "two names of files that look alike are one"},
 	"golang.org/x/sync":                        {[]string{"*"}, "whoever starts goroutines waits for them"},
+	"github.com/google/btree":                  {[]string{"store/memory"}, "what is in memory is in order, too"},
 	"github.com/google/go-cmp":                 {testKits, "tests tell differences"},
 	"github.com/rogpeppe/go-internal":          {testKits, "transcripts and scripts are text"},
 }

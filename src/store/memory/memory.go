@@ -9,10 +9,11 @@ import (
 	"bytes"
 	"context"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/google/btree"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -21,14 +22,17 @@ import (
 // Store is the database. Create it with New.
 type Store struct {
 	mu      sync.RWMutex
-	entries []store.Entry // in the order of their keys; values are never edited in place
+	entries *btree.BTreeG[store.Entry] // by key; values are never edited in place
 	last    store.Revision
 }
 
 var _ store.KV = (*Store)(nil)
 
 // New returns an empty database.
-func New() *Store { return &Store{} }
+func New() *Store {
+	const degree = 32
+	return &Store{entries: btree.NewG(degree, func(a, b store.Entry) bool { return a.Key < b.Key })}
+}
 
 // Get implements store.KV.
 func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
@@ -37,11 +41,11 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	i, found := s.find(key)
+	e, found := s.entries.Get(store.Entry{Key: key})
 	if !found {
 		return store.Entry{}, fail(nf.NotFound, "read", key, nil)
 	}
-	return clone(s.entries[i]), nil
+	return clone(e), nil
 }
 
 // Put implements store.KV.
@@ -54,19 +58,16 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, found := s.find(key)
+	e, found := s.entries.Get(store.Entry{Key: key})
 	switch {
 	case expected == store.Any:
 	case expected == store.Absent && found:
 		return 0, fail(nf.Exists, "write", key, nil)
-	case expected != store.Absent && (!found || s.entries[i].Revision != expected):
+	case expected != store.Absent && (!found || e.Revision != expected):
 		return 0, fail(nf.Conflict, "write", key, nil)
 	}
-	if !found {
-		s.entries = slices.Insert(s.entries, i, store.Entry{Key: strings.Clone(key)})
-	}
 	s.last++
-	s.entries[i].Value, s.entries[i].Revision = bytes.Clone(value), s.last
+	s.entries.ReplaceOrInsert(clone(store.Entry{Key: strings.Clone(key), Value: value, Revision: s.last}))
 	return s.last, nil
 }
 
@@ -77,14 +78,14 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i, found := s.find(key)
+	e, found := s.entries.Get(store.Entry{Key: key})
 	if !found {
 		return fail(nf.NotFound, "delete", key, nil)
 	}
-	if expected != store.Any && s.entries[i].Revision != expected {
+	if expected != store.Any && e.Revision != expected {
 		return fail(nf.Conflict, "delete", key, nil)
 	}
-	s.entries = slices.Delete(s.entries, i, i+1)
+	s.entries.Delete(e)
 	return nil
 }
 
@@ -95,16 +96,21 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 			yield(store.Entry{}, err)
 			return
 		}
-		entries := s.snapshot(prefix)
-		for {
+		goOn := true
+		s.snapshot().AscendGreaterOrEqual(store.Entry{Key: prefix}, func(e store.Entry) bool {
+			if !strings.HasPrefix(e.Key, prefix) {
+				return false
+			}
 			if err := ended(ctx, "list", prefix); err != nil {
+				goOn = false
 				yield(store.Entry{}, err)
-				return
+				return false
 			}
-			if len(entries) == 0 || !yield(clone(entries[0]), nil) {
-				return
-			}
-			entries = entries[1:]
+			goOn = yield(clone(e), nil)
+			return goOn
+		})
+		if err := ended(ctx, "list", prefix); err != nil && goOn {
+			yield(store.Entry{}, err)
 		}
 	}
 }
@@ -112,22 +118,12 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 // Close implements store.KV.
 func (s *Store) Close() error { return nil }
 
-func (s *Store) snapshot(prefix string) []store.Entry {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	from, _ := s.find(prefix)
-	to := from
-	for to < len(s.entries) && strings.HasPrefix(s.entries[to].Key, prefix) {
-		to++
-	}
-	return slices.Clone(s.entries[from:to])
-}
-
-// find returns where the key is, or where it would go.
-func (s *Store) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.entries, key, func(e store.Entry, key string) int {
-		return strings.Compare(e.Key, key)
-	})
+// snapshot returns the entries as they are now. They are copied only where they
+// are changed later.
+func (s *Store) snapshot() *btree.BTreeG[store.Entry] {
+	s.mu.Lock() // Clone writes
+	defer s.mu.Unlock()
+	return s.entries.Clone()
 }
 
 func check(ctx context.Context, op, key string) error {
