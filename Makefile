@@ -36,6 +36,7 @@ test-deps: # Ansible, what it is checked with, and what a host is made of
 test-go: ## run the tests of the service beside a sandbox of its own
 	go vet ./...
 	@$(SANDBOX) exec -- go test -race -timeout 60m ./...
+	go test ./src/lifecycle -run '^TestGrowth$$' -growth 60000
 
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)

@@ -30,6 +30,9 @@ type Records interface {
 type Catalog interface {
 	Regions
 	Packages
+	// Users yields the ids of the instances that hold a region, or else a
+	// package, in their order.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
 	// Enlist keeps a region whether or not its cluster can be reached now.
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
 	// Lint reads a package's archive, and keeps nothing.

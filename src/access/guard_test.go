@@ -212,7 +212,7 @@ func TestVeil(t *testing.T) {
 		remove := h.RemovePackage(ctx, "pkg-a")
 		operation, err1 := h.Operation(ctx, "op-a-east")
 		changes, err2 := h.Changes(ctx, "op-a-east")
-		p, err3 := h.Package(ctx, "pkg-a")
+		users, err3 := usersOf(ctx, h, nf.Holding{Package: "pkg-a"})
 		preview, err4 := h.PreviewInstantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: "east"})
 		instance, err5 := h.Instance(ctx, "vnf-a-east")
 		instances, err6 := h.Instances(ctx)
@@ -225,7 +225,7 @@ func TestVeil(t *testing.T) {
 		return map[string]string{
 			"instantiate": instantiate.Error(), "upgrade": upgrade.Error(), "remove": remove.Error(),
 			"failure": fmt.Sprint(*operation.Failure), "steps": fmt.Sprint(operation.Steps, operation.Warnings), "waiting": operation.Waiting.For,
-			"preview": preview.Warnings[0] + preview.Changes[0].Message, "instance": instance.Message, "instances": instances[0].Message, "changes": changes[0].Message, "users": fmt.Sprint(p.Users),
+			"preview": preview.Warnings[0] + preview.Changes[0].Message, "instance": instance.Message, "instances": instances[0].Message, "changes": changes[0].Message, "users": fmt.Sprint(users),
 		}
 	}
 	for what, text := range said(ctx) {

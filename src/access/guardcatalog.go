@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"io"
+	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -16,7 +17,7 @@ func (g *Guard) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 		return nf.Region{}, err
 	}
 	made, err := g.cfg.Catalog.Register(ctx, r)
-	return g.sharedRegion(ctx, made, err)
+	return made, g.veiled(ctx, err)
 }
 
 // Enlist implements Catalog. It takes region:write.
@@ -25,14 +26,14 @@ func (g *Guard) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 		return nf.Region{}, err
 	}
 	made, err := g.cfg.Catalog.Enlist(ctx, r)
-	return g.sharedRegion(ctx, made, err)
+	return made, g.veiled(ctx, err)
 }
 
 // Region implements Regions. It takes region:read. A region belongs to no
 // project, so a grant for any project counts.
 func (g *Guard) Region(ctx context.Context, id string) (nf.Region, error) {
 	r, err := g.region(ctx, id)
-	return g.sharedRegion(ctx, r, err)
+	return r, g.veiled(ctx, err)
 }
 
 func (g *Guard) region(ctx context.Context, id string) (nf.Region, error) {
@@ -54,14 +55,7 @@ func (g *Guard) Regions(ctx context.Context) ([]nf.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = keep(all, func(r nf.Region) nf.Scope { return regionScope(r.ID) }, visible)
-	veil := g.veil()
-	for i := range all {
-		if all[i].Users, err = veil.users(ctx, all[i].Users); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return keep(all, func(r nf.Region) nf.Scope { return regionScope(r.ID) }, visible), nil
 }
 
 // UpdateRegion implements Regions. It takes region:write.
@@ -70,7 +64,7 @@ func (g *Guard) UpdateRegion(ctx context.Context, id string, edit func(*nf.Regio
 		return nf.Region{}, err
 	}
 	r, err := g.cfg.Catalog.UpdateRegion(ctx, id, edit)
-	return g.sharedRegion(ctx, r, orAbsent(err, absent("cloud region", id)))
+	return r, g.veiled(ctx, orAbsent(err, absent("cloud region", id)))
 }
 
 // RemoveRegion implements Regions. It takes region:write.
@@ -111,8 +105,7 @@ func (g *Guard) Upload(ctx context.Context, as nf.Package, content io.Reader) (n
 	}
 	p, created, err := g.cfg.Catalog.Upload(ctx, as, content)
 	nf.TrailOf(ctx).Ask(nf.WritePackage, packageScope(as), p.ID)
-	p, err = g.sharedPackage(ctx, p, err)
-	return p, created, err
+	return p, created, g.veiled(ctx, err)
 }
 
 // replaceable looks whether an upload would replace a package, and may.
@@ -136,7 +129,7 @@ func (g *Guard) replaceable(ctx context.Context, as *nf.Package) error {
 // region, so a grant for any region counts.
 func (g *Guard) Package(ctx context.Context, id string) (nf.Package, error) {
 	p, err := g.pkg(ctx, id)
-	return g.sharedPackage(ctx, p, err)
+	return p, g.veiled(ctx, err)
 }
 
 func (g *Guard) pkg(ctx context.Context, id string) (nf.Package, error) {
@@ -161,14 +154,7 @@ func (g *Guard) Packages(ctx context.Context) ([]nf.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	all = keep(all, packageScope, visible)
-	veil := g.veil()
-	for i := range all {
-		if all[i].Users, err = veil.users(ctx, all[i].Users); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return keep(all, packageScope, visible), nil
 }
 
 // Content implements Packages. It takes package:read.
@@ -183,10 +169,6 @@ func (g *Guard) Content(ctx context.Context, id string) (nf.Package, io.ReadClos
 	// It may be another package by now, under the same id.
 	if err := g.see(ctx, nf.ReadPackage, packageScope(p), absent("package", id)); err != nil {
 		_ = content.Close() // it was not read
-		return nf.Package{}, nil, err
-	}
-	if p.Users, err = g.veil().users(ctx, p.Users); err != nil {
-		_ = content.Close() // as above
 		return nf.Package{}, nil, err
 	}
 	return p, content, nil
@@ -208,24 +190,55 @@ func (g *Guard) RemovePackage(ctx context.Context, id string) error {
 // given.
 func (g *Guard) Lint(archive []byte) (nf.Package, error) { return g.cfg.Catalog.Lint(archive) }
 
-// sharedRegion returns a region without the users that are hidden, and an error
-// without their ids.
-func (g *Guard) sharedRegion(ctx context.Context, r nf.Region, err error) (nf.Region, error) {
-	if err != nil {
-		return nf.Region{}, g.veiled(ctx, err)
+// Users implements Catalog. It takes region:read or package:read, and yields the
+// instances that may be seen.
+func (g *Guard) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		hidden, err := g.hiddenUsers(ctx, of)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for id, err := range g.cfg.Catalog.Users(ctx, of) {
+			hide := false
+			if err == nil {
+				hide, err = hidden(id)
+			}
+			if hide {
+				continue
+			}
+			if !yield(id, err) || err != nil {
+				return
+			}
+		}
 	}
-	if r.Users, err = g.veil().users(ctx, r.Users); err != nil {
-		return nf.Region{}, err
-	}
-	return r, nil
 }
 
-func (g *Guard) sharedPackage(ctx context.Context, p nf.Package, err error) (nf.Package, error) {
+// hiddenUsers returns what tells which users of a region or a package may not be
+// seen. One that is about to come, or has just gone, may not.
+func (g *Guard) hiddenUsers(ctx context.Context, of nf.Holding) (func(id string) (bool, error), error) {
+	var err error
+	if of.Region != "" {
+		_, err = g.region(ctx, of.Region)
+	} else {
+		_, err = g.pkg(ctx, of.Package)
+	}
 	if err != nil {
-		return nf.Package{}, g.veiled(ctx, err)
+		return nil, err
 	}
-	if p.Users, err = g.veil().users(ctx, p.Users); err != nil {
-		return nf.Package{}, err
+	asker, err := g.asker(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	if g.cfg.Authorizer.view(ctx, asker).everywhere(nf.ReadInstance) {
+		return func(string) (bool, error) { return false, nil }, nil
+	}
+	visible := g.cfg.Authorizer.Visible(ctx, asker, nf.ReadInstance)
+	return func(id string) (bool, error) {
+		in, err := g.cfg.Engine.Instance(ctx, id)
+		if err != nil {
+			return nf.KindOf(err) == nf.NotFound, nf.UnlessGone(err)
+		}
+		return !visible(instanceScope(in)), nil
+	}, nil
 }

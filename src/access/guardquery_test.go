@@ -50,16 +50,29 @@ func TestLists(t *testing.T) {
 			if diff := cmp.Diff([][]string{c.instances, c.operations, c.regions, c.packages}, got); diff != "" {
 				t.Errorf("%s: (-want +got)\n%s", c.reason, diff)
 			}
-			if i := slices.IndexFunc(regions, func(r nf.Region) bool { return r.ID == "east" }); i >= 0 {
-				if diff := cmp.Diff(c.users, regions[i].Users); diff != "" {
-					t.Errorf("%s: users of the region (-want +got)\n%s", c.reason, diff)
+			if slices.ContainsFunc(regions, func(r nf.Region) bool { return r.ID == "east" }) {
+				users, err := usersOf(ctx, h, nf.Holding{Region: "east"})
+				if diff := cmp.Diff(c.users, users); diff != "" || err != nil {
+					t.Errorf("%s: users of the region: %v (-want +got)\n%s", c.reason, err, diff)
 				}
+			} else if _, err := usersOf(ctx, h, nf.Holding{Region: "east"}); nf.KindOf(err) != nf.NotFound {
+				t.Errorf("%s: users of a hidden region: %v", c.reason, err)
 			}
 		})
 	}
 	if _, err := h.Instances(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
 		t.Errorf("a list for nobody: %v", err)
 	}
+}
+
+func usersOf(ctx context.Context, h *house, of nf.Holding) (out []string, err error) {
+	for id, err := range h.Users(ctx, of) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, id)
+	}
+	return out, nil
 }
 
 // TestVeil holds that no way leads to the id of an instance that is hidden.

@@ -44,17 +44,6 @@ func (v *veil) look(ctx context.Context) error {
 	return nil
 }
 
-// users returns those of the instances that may be seen.
-func (v *veil) users(ctx context.Context, users []string) ([]string, error) {
-	if len(users) == 0 {
-		return users, nil
-	}
-	if err := v.look(ctx); err != nil || v.lifted {
-		return users, err
-	}
-	return slices.DeleteFunc(slices.Clone(users), func(id string) bool { return !v.known[id] }), nil
-}
-
 // text masks the ids of hidden instances in a text. Look comes first.
 func (v *veil) text(s string) string {
 	if v.lifted {

@@ -199,9 +199,25 @@ func (w *world) Region(ctx context.Context, id string) (nf.Region, error) {
 
 func (w *world) Regions(context.Context) ([]nf.Region, error) {
 	return []nf.Region{
-		{ID: accesstest.East, Users: []string{"vnf-a-east", "vnf-b-east", "vnf-unborn"}},
-		{ID: accesstest.West, Users: []string{"vnf-a-west", "vnf-b-west"}},
+		{ID: accesstest.East},
+		{ID: accesstest.West},
 	}, nil
+}
+
+func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
+	users := map[nf.Holding][]string{
+		{Region: accesstest.East}: {"vnf-a-east", "vnf-b-east", "vnf-unborn"},
+		{Region: accesstest.West}: {"vnf-a-west", "vnf-b-west"},
+		{Package: "pkg-a"}:        {"vnf-a-east", "vnf-a-west", "vnf-b-west"},
+		{Package: "pkg-b"}:        {"vnf-b-east", "vnf-b-west"},
+	}
+	return func(yield func(string, error) bool) {
+		for _, id := range users[of] {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (w *world) UpdateRegion(ctx context.Context, id string, _ func(*nf.Region) error) (nf.Region, error) {
@@ -237,8 +253,8 @@ func (w *world) Package(ctx context.Context, id string) (nf.Package, error) {
 
 func (w *world) Packages(context.Context) ([]nf.Package, error) {
 	return []nf.Package{
-		{ID: "pkg-a", Project: "a", Users: []string{"vnf-a-east", "vnf-a-west", "vnf-b-west"}},
-		{ID: "pkg-b", Project: "b", Users: []string{"vnf-b-east", "vnf-b-west"}},
+		{ID: "pkg-a", Project: "a"},
+		{ID: "pkg-b", Project: "b"},
 	}, nil
 }
 

@@ -31,8 +31,8 @@ type Probe func(ctx context.Context, kubeconfig []byte) (nf.Probe, error)
 // use.
 type Catalog struct {
 	cfg      Config
-	regions  store.Table[nf.Region]
-	packages store.Table[nf.Package]
+	regions  store.HeldTable[nf.Region]
+	packages store.HeldTable[nf.Package]
 	blobs    store.Blobs
 }
 
@@ -46,50 +46,38 @@ func New(cfg Config) (*Catalog, error) {
 	}
 	return &Catalog{
 		cfg:      cfg,
-		regions:  store.NewTable[nf.Region](cfg.KV, "regions/", "cloud region"),
-		packages: store.NewTable[nf.Package](cfg.KV, "packages/", "package"),
+		regions:  store.NewHeldTable(cfg.KV, "regions/", "cloud region", func(r *nf.Region) *string { return &r.Removing }),
+		packages: store.NewHeldTable(cfg.KV, "packages/", "package", func(p *nf.Package) *string { return &p.Removing }),
 		blobs:    store.NewBlobs(cfg.KV),
 	}, nil
 }
 
-// Hold marks a region and a package as used by an instance; nf.NotFound when
-// one of them is gone. Holding again changes nothing.
+// Hold keeps a region and a package from being removed while an instance uses
+// them; nf.NotFound when one of them is gone. Holding again changes nothing.
 func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
 	if h.Region != "" {
-		if _, err := c.regions.Update(ctx, h.Region, func(r *nf.Region) error {
-			r.Users = nf.Hold(r.Users, h.Instance)
-			return nil
-		}); err != nil {
+		if err := c.regions.Hold(ctx, h.Region, h.Instance); err != nil {
 			return fmt.Errorf("cannot hold the region: %w", err)
 		}
 	}
 	if h.Package != "" {
-		if _, err := c.packages.Update(ctx, h.Package, func(p *nf.Package) error {
-			p.Users = nf.Hold(p.Users, h.Instance)
-			return nil
-		}); err != nil {
+		if err := c.packages.Hold(ctx, h.Package, h.Instance); err != nil {
 			return fmt.Errorf("cannot hold the package: %w", err)
 		}
 	}
 	return nil
 }
 
-// Release takes an instance's hold off a region and a package. One that is gone
-// is no error: there is nothing to release.
+// Release ends an instance's hold on a region and a package. That there is none
+// is no error.
 func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 	if h.Region != "" {
-		if _, err := c.regions.Update(ctx, h.Region, func(r *nf.Region) error {
-			r.Users = nf.Release(r.Users, h.Instance)
-			return nil
-		}); nf.UnlessGone(err) != nil {
+		if err := c.regions.Release(ctx, h.Region, h.Instance); err != nil {
 			return fmt.Errorf("cannot release the region: %w", err)
 		}
 	}
 	if h.Package != "" {
-		if _, err := c.packages.Update(ctx, h.Package, func(p *nf.Package) error {
-			p.Users = nf.Release(p.Users, h.Instance)
-			return nil
-		}); nf.UnlessGone(err) != nil {
+		if err := c.packages.Release(ctx, h.Package, h.Instance); err != nil {
 			return fmt.Errorf("cannot release the package: %w", err)
 		}
 	}
@@ -99,42 +87,49 @@ func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 // Holdings yields every hold, on a region or on a package.
 func (c *Catalog) Holdings(ctx context.Context) iter.Seq2[nf.Holding, error] {
 	return func(yield func(nf.Holding, error) bool) {
-		for r, err := range c.regions.All(ctx, "") {
-			if !yieldEach(yield, r.Users, nf.Holding{Region: r.ID}, err) {
+		for hold, err := range c.regions.Holds().All(ctx) {
+			if !yield(nf.Holding{Instance: hold.User, Region: hold.Thing}, err) || err != nil {
 				return
 			}
 		}
-		for p, err := range c.packages.All(ctx, "") {
-			if !yieldEach(yield, p.Users, nf.Holding{Package: p.ID}, err) {
+		for hold, err := range c.packages.Holds().All(ctx) {
+			if !yield(nf.Holding{Instance: hold.User, Package: hold.Thing}, err) {
 				return
 			}
 		}
 	}
 }
 
-// yieldEach yields a hold of each user, or the error; false when that was the
-// last.
-func yieldEach(yield func(nf.Holding, error) bool, users []string, h nf.Holding, err error) bool {
-	if err != nil {
-		yield(nf.Holding{}, err)
-		return false
+// Users yields the ids of the instances that hold a region, or else a package,
+// in their order. There may be very many.
+func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error] {
+	if of.Region != "" {
+		return c.regions.Holds().Users(ctx, of.Region)
 	}
-	for _, h.Instance = range users {
-		if !yield(h, nil) {
-			return false
-		}
-	}
-	return true
+	return c.packages.Holds().Users(ctx, of.Package)
 }
 
-// unused refuses a removal while instances hold the thing, naming each.
-func unused(op, subject string, users []string) error {
-	if len(users) == 0 {
-		return nil
+// mostNamed is how many users a refusal names.
+const mostNamed = 20
+
+// inUse makes of a refusal to remove what is held one that names its users.
+func (c *Catalog) inUse(ctx context.Context, subject string, of nf.Holding, refusal error) error {
+	if nf.ReasonOf(refusal) != store.ReasonHeld {
+		return refusal
 	}
-	v := make(nf.Violations, len(users))
-	for i, id := range users {
-		v[i] = nf.Violation{Message: "is used by VNF instance " + id}
+	var v nf.Violations
+	for id, err := range c.Users(ctx, of) {
+		if err != nil {
+			return err
+		}
+		if len(v) == mostNamed {
+			v = append(v, nf.Violation{Message: "is used by further VNF instances"})
+			break
+		}
+		v = append(v, nf.Violation{Message: "is used by VNF instance " + id})
 	}
-	return nf.E(nf.Conflict, op, subject, v)
+	if len(v) == 0 {
+		v = nf.Violations{{Message: "was used by a VNF instance a moment ago"}}
+	}
+	return &nf.Error{Kind: nf.Conflict, Op: "remove", Subject: subject, Reason: store.ReasonHeld, Err: v}
 }

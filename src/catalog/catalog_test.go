@@ -107,11 +107,11 @@ func TestRegisterKeepsNothingThatDoesNotAnswer(t *testing.T) {
 
 func TestRegionLife(t *testing.T) {
 	f, ctx := newFixture(t), t.Context()
-	r, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Users: []string{"forged"}})
+	r, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Removing: "forged"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Owner != catalog.DefaultOwner || r.Probe.Version != "v1.37.1" || r.Users != nil {
+	if r.Owner != catalog.DefaultOwner || r.Probe.Version != "v1.37.1" || r.Removing != "" {
 		t.Errorf("registered: %+v", r)
 	}
 	if _, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up")}); nf.KindOf(err) != nf.Exists {
@@ -122,10 +122,10 @@ func TestRegionLife(t *testing.T) {
 	}
 	probes := f.probes
 	updated, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error {
-		r.Labels, r.ID, r.Users = map[string]string{"site": "edge"}, "west", []string{"forged"}
+		r.Labels, r.ID, r.Removing = map[string]string{"site": "edge"}, "west", "forged"
 		return nil
 	})
-	if err != nil || updated.ID != "east" || updated.Users != nil || updated.Labels["site"] != "edge" || string(updated.Kubeconfig) != "up" {
+	if err != nil || updated.ID != "east" || updated.Removing != "" || updated.Labels["site"] != "edge" || string(updated.Kubeconfig) != "up" {
 		t.Errorf("update of labels: %+v, %v", updated, err)
 	}
 	if f.probes != probes {

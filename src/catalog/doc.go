@@ -3,8 +3,7 @@
 //
 // It promises that nothing is kept that was not checked first (a region by
 // connecting to it, a package by reading all of it), and that nothing is removed
-// while an instance holds it. Holds are sets of instance ids in the region's and
-// the package's own record, so a hold and a removal can never both succeed.
+// while an instance holds it: a hold and a removal never both succeed.
 //
 // It does not render or apply anything, and does not know what an operation is.
 package catalog

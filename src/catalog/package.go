@@ -146,7 +146,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 		}
 		old = *stored
 		next := fresh
-		next.Users, next.Created, next.Project = stored.Users, stored.Created, stored.Project
+		next.Removing, next.Created, next.Project = stored.Removing, stored.Created, stored.Project
 		*stored = next
 		return nil
 	})
@@ -208,15 +208,9 @@ func (c *Catalog) archive(ctx context.Context, id string) (nf.Package, []byte, e
 // RemovePackage forgets a package and its content; nf.Conflict while instances
 // use it.
 func (c *Catalog) RemovePackage(ctx context.Context, id string) error {
-	p, err := c.packages.Get(ctx, id)
+	p, err := c.packages.Remove(ctx, id)
 	if err != nil {
-		return err
-	}
-	if err := c.packages.DeleteIf(ctx, id, func(now nf.Package) error {
-		p = now
-		return unused("remove", "package "+id, now.Users)
-	}); err != nil {
-		return err
+		return c.inUse(ctx, "package "+id, nf.Holding{Package: id}, err)
 	}
 	return nf.UnlessGone(c.blobs.Release(ctx, holder(p), p.Digest))
 }

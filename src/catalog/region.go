@@ -37,7 +37,7 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 		return nf.Region{}, nf.E(nf.KindOf(err), "register", subject, err)
 	}
 	now := c.cfg.Clock().UTC()
-	r.Probe, r.Users, r.Created, r.Updated = probe, nil, now, now
+	r.Probe, r.Removing, r.Created, r.Updated = probe, "", now, now
 	if err := c.regions.Insert(ctx, r.ID, r); err != nil {
 		return nf.Region{}, err
 	}
@@ -60,7 +60,7 @@ func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 		}
 	}
 	now := c.cfg.Clock().UTC()
-	r.Probe, r.Users, r.Created, r.Updated = nf.Probe{}, nil, now, now
+	r.Probe, r.Removing, r.Created, r.Updated = nf.Probe{}, "", now, now
 	return r, c.regions.Insert(ctx, r.ID, r)
 }
 
@@ -103,7 +103,7 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 		if !bytes.Equal(r.Kubeconfig, wanted.Kubeconfig) {
 			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by somebody else meanwhile"}})
 		}
-		r.ID, r.Users, r.Created = fixed.ID, fixed.Users, fixed.Created
+		r.ID, r.Removing, r.Created = fixed.ID, fixed.Removing, fixed.Created
 		r.Probe, r.Updated = probe, c.cfg.Clock().UTC()
 		return nil
 	})
@@ -112,9 +112,8 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 // RemoveRegion forgets a region; nf.Conflict while instances use it. Nothing
 // happens in the cluster.
 func (c *Catalog) RemoveRegion(ctx context.Context, id string) error {
-	return c.regions.DeleteIf(ctx, id, func(r nf.Region) error {
-		return unused("remove", "cloud region "+id, r.Users)
-	})
+	_, err := c.regions.Remove(ctx, id)
+	return c.inUse(ctx, "cloud region "+id, nf.Holding{Region: id}, err)
 }
 
 func checkRegion(op string, r nf.Region) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -64,7 +65,8 @@ func (e *Engine) leftovers(ctx context.Context) (leftovers, error) {
 			return nil, err
 		}
 	}
-	needed := map[string]bool{} // operations whose plans are
+	needed := map[string]bool{}  // operations whose plans are
+	entered := map[string]bool{} // namespaces that an operation may be about to enter or to leave
 	for op, err := range e.operations.All(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -72,9 +74,10 @@ func (e *Engine) leftovers(ctx context.Context) (leftovers, error) {
 		needed[op.ID] = true
 		if !op.State.Final() {
 			known[op.Instance] = true
+			entered[tenancyKey(op)] = true
 		}
 	}
-	return found, errors.Join(e.addNames(ctx, found, known), e.addTenants(ctx, found, known), e.addHolds(ctx, found, known),
+	return found, errors.Join(e.addNames(ctx, found, known), e.addTenants(ctx, found, known, entered), e.addHolds(ctx, found, known),
 		e.addRevisions(ctx, found, known, needed), e.addBlobs(ctx, found, needed))
 }
 
@@ -120,47 +123,13 @@ func (e *Engine) addNames(ctx context.Context, found leftovers, known map[string
 	return nil
 }
 
-// addTenants finds users of namespaces that do not exist.
-func (e *Engine) addTenants(ctx context.Context, found leftovers, known map[string]bool) error {
-	for t, err := range e.namespaces.All(ctx, "") {
-		if err != nil {
-			return err
-		}
-		for _, user := range t.Users {
-			if known[user] || t.Key == "" {
-				continue
-			}
-			found["place of "+user+" in namespace "+t.Key] = func(ctx context.Context) error { return e.evict(ctx, t.Key, user) }
-		}
-	}
-	return nil
+// addTenants finds what instances that do not exist have left of the use of
+// namespaces.
+func (e *Engine) addTenants(ctx context.Context, found leftovers, known, entered map[string]bool) error {
+	abandoned, err := e.namespaces.Abandoned(ctx, known, entered)
+	maps.Copy(found, abandoned)
+	return err
 }
-
-// evict takes an instance that does not exist out of a namespace's users, and
-// forgets the namespace with the last of them.
-func (e *Engine) evict(ctx context.Context, key, user string) error {
-	_, err := e.namespaces.Update(ctx, key, func(t *tenancy) error {
-		t.Users = nf.Release(t.Users, user)
-		if t.Removing == user {
-			t.Removing = ""
-		}
-		return nil
-	})
-	if err == nil {
-		err = e.namespaces.DeleteIf(ctx, key, func(t tenancy) error {
-			if len(t.Users) > 0 {
-				return errInUse
-			}
-			return nil
-		})
-	}
-	if errors.Is(err, errInUse) {
-		return nil
-	}
-	return nf.UnlessGone(err)
-}
-
-var errInUse = errors.New("the namespace is in use")
 
 // addRevisions finds revisions of instances that do not exist. The plans of the
 // others are needed.

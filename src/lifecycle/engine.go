@@ -128,7 +128,7 @@ type Engine struct {
 	operations store.Table[nf.Operation]
 	changes    store.Table[[]nf.Change]
 	names      store.Table[reservation]
-	namespaces store.Table[tenancy]
+	namespaces store.SharedTable[tenancy]
 	claims     store.Table[claim]
 	replicas   *lease.Group
 	requests   store.Table[request]
@@ -157,7 +157,7 @@ func New(cfg Config) (*Engine, error) {
 		operations: store.NewTable[nf.Operation](cfg.KV, "operations/", "operation"),
 		changes:    store.NewTable[[]nf.Change](cfg.KV, "changes/", "changes of operation"),
 		names:      store.NewTable[reservation](cfg.KV, "names/", "instance name"),
-		namespaces: store.NewTable[tenancy](cfg.KV, "namespaces/", "namespace"),
+		namespaces: store.NewSharedTable(cfg.KV, "namespaces/", "namespace", func(t *tenancy) *string { return &t.Removing }),
 		claims:     store.NewTable[claim](cfg.KV, "claims/", "claim on operation"),
 		replicas:   lease.NewGroup(cfg.KV, "replicas/", "replica", cfg.Lease, cfg.Clock),
 		requests:   store.NewTable[request](cfg.KV, "requests/", "request"),

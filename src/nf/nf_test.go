@@ -105,19 +105,6 @@ func TestOperationMoves(t *testing.T) {
 	}
 }
 
-func TestHoldsAreSets(t *testing.T) {
-	users := nf.Hold(nf.Hold(nf.Hold(nil, "b"), "a"), "b")
-	if diff := cmp.Diff([]string{"a", "b"}, users); diff != "" {
-		t.Errorf("holding twice (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"a"}, nf.Release(nf.Release(users, "b"), "b")); diff != "" {
-		t.Errorf("releasing twice (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"a", "b"}, users); diff != "" {
-		t.Errorf("the argument was changed (-want +got):\n%s", diff)
-	}
-}
-
 func TestInstantiateRequestValidate(t *testing.T) {
 	cases := map[string]struct {
 		reason string

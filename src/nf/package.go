@@ -18,9 +18,9 @@ type Package struct {
 	Files       []string   `json:"files"` // what the archive holds, sorted
 	Variables   []Variable `json:"variables,omitempty"`
 	Warnings    []string   `json:"warnings,omitempty"`
-	Users       []string   `json:"users,omitempty"`   // ids of the instances that hold the package, sorted
-	Project     string     `json:"project,omitempty"` // the tenant; empty: DefaultProject
-	Request     RequestKey `json:"request,omitzero"`  // under which its client uploaded it
+	Removing    string     `json:"removing,omitempty"` // the attempt to remove it that is under way
+	Project     string     `json:"project,omitempty"`  // the tenant; empty: DefaultProject
+	Request     RequestKey `json:"request,omitzero"`   // under which its client uploaded it
 	Created     time.Time  `json:"created"`
 	Updated     time.Time  `json:"updated"`
 }

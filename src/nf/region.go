@@ -2,7 +2,6 @@ package nf
 
 import (
 	"log/slog"
-	"slices"
 	"time"
 )
 
@@ -15,9 +14,9 @@ type Region struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Kubeconfig  Secret            `json:"kubeconfig"`
-	Probe       Probe             `json:"probe"`            // what the last successful probe saw
-	Users       []string          `json:"users,omitempty"`  // ids of the instances that hold the region, sorted
-	Request     RequestKey        `json:"request,omitzero"` // under which its client registered it
+	Probe       Probe             `json:"probe"`              // what the last successful probe saw
+	Removing    string            `json:"removing,omitempty"` // the attempt to remove it that is under way
+	Request     RequestKey        `json:"request,omitzero"`   // under which its client registered it
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
 }
@@ -86,20 +85,4 @@ type Holding struct {
 	Instance string
 	Region   string
 	Package  string
-}
-
-// Hold adds a user to a sorted set of users. Holding twice is holding once.
-func Hold(users []string, user string) []string {
-	if i, found := slices.BinarySearch(users, user); !found {
-		return slices.Insert(slices.Clone(users), i, user)
-	}
-	return users
-}
-
-// Release takes a user out of a sorted set of users.
-func Release(users []string, user string) []string {
-	if i, found := slices.BinarySearch(users, user); found {
-		return slices.Delete(slices.Clone(users), i, i+1)
-	}
-	return users
 }

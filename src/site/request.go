@@ -217,12 +217,11 @@ func (s *Sites) Remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 // unused refuses while instances use the site's region that may not be
 // terminated, naming each.
 func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
-	region, err := s.cfg.Regions.Region(ctx, in.Region)
-	if err != nil {
-		return nf.UnlessGone(err)
-	}
 	var v nf.Violations
-	for _, user := range region.Users {
+	for user, err := range s.cfg.Regions.Users(ctx, nf.Holding{Region: in.Region}) {
+		if err != nil {
+			return err
+		}
 		if !slices.Contains(but, user) {
 			v = append(v, nf.Violation{Message: "its region is used by VNF instance " + user})
 		}

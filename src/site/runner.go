@@ -64,6 +64,8 @@ type Regions interface {
 	UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error)
 	// RemoveRegion forgets a region; nf.Conflict while instances use it.
 	RemoveRegion(ctx context.Context, id string) error
+	// Users yields the ids of the instances that use a region.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
 }
 
 // Terminate takes a VNF instance down, and returns when it is gone. One that is

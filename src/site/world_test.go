@@ -25,6 +25,7 @@ type world struct {
 
 	mu         sync.Mutex
 	regions    map[string]nf.Region
+	users      map[string][]string // of regions
 	terminated []string
 	jobs       []site.Job
 	reached    []string
@@ -40,7 +41,9 @@ type world struct {
 
 type teller func(site.Event) bool
 
-func newWorld() *world { return &world{kv: memory.New(), regions: map[string]nf.Region{}} }
+func newWorld() *world {
+	return &world{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}}
+}
 
 // start runs a replica until the test ends or the returned function is called.
 func (w *world) start(t *testing.T, edit ...func(*site.Config)) (s *site.Sites, stop func()) {
@@ -96,7 +99,7 @@ func (w *world) UpdateRegion(_ context.Context, id string, edit func(*nf.Region)
 func (w *world) RemoveRegion(_ context.Context, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if users := w.regions[id].Users; len(users) > 0 {
+	if users := w.users[id]; len(users) > 0 {
 		return nf.E(nf.Conflict, "remove", "cloud region "+id, errors.New("it is used by "+strings.Join(users, ", ")))
 	}
 	delete(w.regions, id)
@@ -112,9 +115,8 @@ func (w *world) terminate(_ context.Context, id string, waits func(string) error
 		}
 	}
 	w.terminated = append(w.terminated, id)
-	for name, r := range w.regions {
-		r.Users = nf.Release(r.Users, id)
-		w.regions[name] = r
+	for region, users := range w.users {
+		w.users[region] = slices.DeleteFunc(users, func(user string) bool { return user == id })
 	}
 	return nil
 }
@@ -122,9 +124,20 @@ func (w *world) terminate(_ context.Context, id string, waits func(string) error
 func (w *world) use(region string, users ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.regions[region]
-	r.Users = users
-	w.regions[region] = r
+	w.users[region] = users
+}
+
+func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	users := slices.Clone(w.users[of.Region])
+	return func(yield func(string, error) bool) {
+		for _, id := range users {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (w *world) talk(_ context.Context, h nf.SiteHost, _ nf.SiteMaterial) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,7 +126,9 @@ func (b Blobs) Hold(ctx context.Context, user, digest string) error {
 
 func (b Blobs) hold(ctx context.Context, user, digest string) (manifest, error) {
 	return b.manifests.Update(ctx, digest, func(m *manifest) error {
-		m.Users = nf.Hold(m.Users, user)
+		if i, found := slices.BinarySearch(m.Users, user); !found {
+			m.Users = slices.Insert(m.Users, i, user)
+		}
 		return nil
 	})
 }
@@ -163,7 +166,7 @@ var errLast = errors.New("the blob has no user left")
 // for that.
 func (b Blobs) release(ctx context.Context, user, digest string, announced *string) (manifest, error) {
 	return b.manifests.change(ctx, "release", digest, func(m *manifest) (bool, error) {
-		m.Users = nf.Release(m.Users, user)
+		m.Users = slices.DeleteFunc(m.Users, func(has string) bool { return has == user })
 		last := len(m.Users) == 0
 		if last && *announced != m.Upload {
 			*announced = m.Upload

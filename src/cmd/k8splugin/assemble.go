@@ -102,7 +102,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 	looked := guardedSites{guard: guard, engine: s.engine, regions: regions{s.catalog, s.pool}, keeper: s.sites}
 	api, err := native.New(native.Config{
 		Sites: looked, SiteOperations: looked,
-		Regions: guard, Packages: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
+		Regions: guard, Packages: guard, Usage: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
 		DayTwo: guard, Charts: charts{guard, source}, Letters: letters{guard, s.notifier, s.bundles.Ledger()},
 		Conditions: guard, Audit: guard, Vault: guardedVault{guard, db}, Wait: cfg.SyncWait, Logger: see.log, Trace: see.traceparent,
 	})

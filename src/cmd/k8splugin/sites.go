@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
@@ -194,23 +193,17 @@ func (s guardedSites) RemoveSite(ctx context.Context, id string, req nf.SiteRemo
 // users returns the instances that go with a site. Without cascade there may be
 // none: the refusal names those that may be seen.
 func (s guardedSites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, error) {
-	region, err := s.regions.Region(ctx, in.Region)
-	if nf.KindOf(err) == nf.NotFound {
-		return nil, nil
-	}
-	if err != nil {
+	users, err := gathered(s.regions.Users(ctx, nf.Holding{Region: in.Region}))
+	if err != nil || len(users) == 0 {
 		return nil, err
 	}
-	if len(region.Users) == 0 {
-		return nil, nil
-	}
-	shown, err := s.guard.Region(ctx, in.Region)
+	shown, err := gathered(s.guard.Users(ctx, nf.Holding{Region: in.Region}))
 	if err != nil {
-		return nil, err
+		return nil, nf.UnlessGone(err)
 	}
-	if hidden := len(region.Users) - len(shown.Users); !cascade || hidden > 0 {
+	if hidden := len(users) - len(shown); !cascade || hidden > 0 {
 		var v nf.Violations
-		for _, user := range shown.Users {
+		for _, user := range shown {
 			v = append(v, nf.Violation{Message: "its region is used by VNF instance " + user})
 		}
 		if hidden > 0 {
@@ -218,7 +211,7 @@ func (s guardedSites) users(ctx context.Context, in nf.Site, cascade bool) ([]st
 		}
 		return nil, nf.E(nf.Conflict, "remove", "site "+in.ID, v)
 	}
-	for _, user := range region.Users {
+	for _, user := range users {
 		instance, err := s.engine.Instance(ctx, user)
 		if nf.KindOf(err) == nf.NotFound {
 			continue
@@ -231,7 +224,19 @@ func (s guardedSites) users(ctx context.Context, in nf.Site, cascade bool) ([]st
 		}
 	}
 	nf.TrailOf(ctx).Ask(nf.WriteRegion, siteScope(in.Region), in.ID)
-	return slices.Clone(region.Users), nil
+	return users, nil
+}
+
+// gathered returns what a sequence yields.
+func gathered(ids iter.Seq2[string, error]) ([]string, error) {
+	var out []string
+	for id, err := range ids {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, id)
+	}
+	return out, nil
 }
 
 // Site implements native.Sites. It takes region:read.

@@ -35,10 +35,16 @@ func leases() []string { return []string{"replicas/", "notifiers/", "rounds/", "
 
 // migrations bring a store from one release's form to the next one's.
 func migrations(sealed *seal.Store) []schema.Migration {
-	return []schema.Migration{{Name: "seal every record", Run: func(ctx context.Context) error {
-		_, err := sealed.Adopt(ctx)
-		return err
-	}}}
+	return []schema.Migration{
+		{Name: "seal every record", Run: func(ctx context.Context) error {
+			_, err := sealed.Adopt(ctx)
+			return err
+		}},
+		{Name: "keep each use of a region, package or namespace as a record", Run: func(ctx context.Context) error {
+			return errors.Join(store.SpreadUsers(ctx, sealed, "regions/", ""), store.SpreadUsers(ctx, sealed, "packages/", ""),
+				store.SpreadUsers(ctx, sealed, "namespaces/", "key"))
+		}},
+	}
 }
 
 // openVault opens the store that the configuration names, in the present form.

@@ -30,6 +30,7 @@ import (
 type Config struct {
 	Regions    Regions
 	Packages   Packages
+	Usage      Usage
 	Instances  Instances
 	Inspector  Inspector
 	History    History
@@ -60,9 +61,9 @@ var _ northbound.API = (*API)(nil)
 
 // New returns the API.
 func New(cfg Config) (*API, error) {
-	if cfg.Regions == nil || cfg.Packages == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.History == nil ||
+	if cfg.Regions == nil || cfg.Packages == nil || cfg.Usage == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.History == nil ||
 		cfg.Operations == nil || cfg.Repairs == nil {
-		return nil, errors.New("cannot make the native API: Regions, Packages, Instances, Inspector, History, Operations and Repairs are required")
+		return nil, errors.New("cannot make the native API: Regions, Packages, Usage, Instances, Inspector, History, Operations and Repairs are required")
 	}
 	if cfg.Trace == nil {
 		cfg.Trace = traceparent

@@ -149,7 +149,7 @@ func TestWaitEnds(t *testing.T) {
 func TestNewRefusesHalfAnAPI(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()
-	if _, err := native.New(native.Config{Regions: s, Packages: s, Instances: s, Inspector: s, History: s, Operations: s}); err == nil {
+	if _, err := native.New(native.Config{Regions: s, Packages: s, Usage: s, Instances: s, Inspector: s, History: s, Operations: s}); err == nil {
 		t.Error("an API without repairs was made")
 	}
 }

@@ -50,7 +50,8 @@ type pkg struct {
 	Files        []string   `json:"files"`
 	Variables    []variable `json:"variables"`
 	Warnings     []string   `json:"warnings"`
-	VNFInstances []string   `json:"vnf_instances"`
+	VNFInstances []string   `json:"vnf_instances,omitzero"` // of a single package
+	More         bool       `json:"more_vnf_instances,omitempty"`
 	CreatedAt    time.Time  `json:"created_at"`
 	UpdatedAt    time.Time  `json:"updated_at"`
 }
@@ -68,7 +69,7 @@ func fromPackage(p nf.Package) pkg {
 	return pkg{
 		ID: p.ID, Project: nf.ProjectOf(p.Project), Name: p.Name, Version: p.Version, Description: p.Description,
 		Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: list(p.Files),
-		Variables: each(p.Variables, fromVariable), Warnings: list(p.Warnings), VNFInstances: list(p.Users),
+		Variables: each(p.Variables, fromVariable), Warnings: list(p.Warnings),
 		CreatedAt: p.Created, UpdatedAt: p.Updated,
 	}
 }
@@ -226,7 +227,11 @@ func (a *API) getPackage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return northbound.Answer(w, http.StatusOK, fromPackage(p))
+	shown := fromPackage(p)
+	if shown.VNFInstances, shown.More, err = a.users(r.Context(), nf.Holding{Package: p.ID}); err != nil {
+		return err
+	}
+	return northbound.Answer(w, http.StatusOK, shown)
 }
 
 func (a *API) getContent(w http.ResponseWriter, r *http.Request) error {

@@ -13,7 +13,7 @@ func TestPackages(t *testing.T) {
 		"files": ["metadata.yaml"], "variables": [
 			{"name": "password", "type": "string", "default": "********", "required": false, "sensitive": true},
 			{"name": "replicas", "type": "integer", "default": 0, "required": false, "sensitive": false}],
-		"warnings": [], "vnf_instances": [], "created_at": "<<>>", "updated_at": "<<>>"}`
+		"warnings": [], "created_at": "<<>>", "updated_at": "<<>>"}`
 	form := "Content-Type: multipart/form-data; boundary=x"
 	file := "--x\nContent-Disposition: form-data; name=\"file\"; filename=\"fw.zip\"\n\narchive\n"
 	id := func(id string) string { return "--x\nContent-Disposition: form-data; name=\"csar_id\"\n\n" + id + "\n" }
@@ -100,7 +100,11 @@ func TestPackages(t *testing.T) {
 			status: 200, want: `{"packages": [` + pkg + `], "next": "firewall"}`, headers: []string{`Link: </v1/packages?limit=1&marker=firewall>; rel="next"`},
 		},
 		"ListFails": {reason: "an unreachable store is said", arrange: failing("Packages", nf.E(nf.Unreachable, "list", "packages", errDisk)), request: "GET /v1/packages", status: 502, want: problem("unreachable")},
-		"Get":       {reason: "a package is read", request: "GET /v1/packages/firewall", status: 200, want: pkg},
+		"GetUsed": {
+			reason: "of very many instances some are listed", arrange: func(s *standIn) { s.users = 101 }, request: "GET /v1/packages/firewall", status: 200,
+			want: `{"vnf_instances": ["vnf-more-000", "..."], "more_vnf_instances": true, "...": ""}`,
+		},
+		"Get": {reason: "a package is read", request: "GET /v1/packages/firewall", status: 200, want: strings.Replace(pkg, "{", `{"vnf_instances": [], `, 1)},
 		"GetMissing": {
 			reason: "no package, no answer", request: "GET /v1/packages/other",
 			status: 404, want: problem("not-found", `"instance": "/v1/packages/other", "status": 404, "detail": "cannot get package other: it does not exist"`),

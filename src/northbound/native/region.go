@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"iter"
 	"net/http"
 	"time"
 
@@ -29,6 +30,13 @@ type Regions interface {
 	RemoveRegion(ctx context.Context, id string) error
 }
 
+// Usage tells which instances use regions and packages.
+type Usage interface {
+	// Users yields the ids of the instances that use a region, or else a package,
+	// in their order.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+}
+
 // Conditions tells how the regions are doing.
 type Conditions interface {
 	// RegionState returns what is known of a region without asking it, or
@@ -46,7 +54,8 @@ type region struct {
 	Version      string            `json:"kubernetes_version"`
 	APIs         []string          `json:"apis"`
 	ProbedAt     time.Time         `json:"probed_at,omitzero"`
-	VNFInstances []string          `json:"vnf_instances"`
+	VNFInstances []string          `json:"vnf_instances,omitzero"` // of a single region
+	More         bool              `json:"more_vnf_instances,omitempty"`
 	State        *regionState      `json:"state,omitempty"` // nil: not asked
 	Credential   *credential       `json:"credential,omitempty"`
 	CreatedAt    time.Time         `json:"created_at"`
@@ -74,7 +83,7 @@ func fromRegion(r nf.Region) region {
 	return region{
 		ID: r.ID, Owner: r.Owner, Description: r.Description, Labels: r.Labels,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: list(r.Probe.APIs), ProbedAt: r.Probe.Time,
-		VNFInstances: list(r.Users), CreatedAt: r.Created, UpdatedAt: r.Updated,
+		CreatedAt: r.Created, UpdatedAt: r.Updated,
 	}
 }
 
@@ -106,6 +115,26 @@ func (a *API) stateOf(ctx context.Context, id string) nf.RegionState {
 		a.cfg.Logger.WarnContext(ctx, "the state of a region cannot be told", "region", id, "error", err)
 	}
 	return state
+}
+
+// mostUsers is how many instances the answer to a request for a region or a
+// package names. The list of instances has them all.
+const mostUsers = 100
+
+// users returns the first instances that use a region or a package, and whether
+// there are more.
+func (a *API) users(ctx context.Context, of nf.Holding) (ids []string, more bool, err error) {
+	ids = []string{}
+	for id, err := range a.cfg.Usage.Users(ctx, of) {
+		if err != nil {
+			return nil, false, err
+		}
+		if len(ids) == mostUsers {
+			return ids, true, nil
+		}
+		ids = append(ids, id)
+	}
+	return ids, false, nil
 }
 
 // regionCreate is the body of a registration.
@@ -189,7 +218,11 @@ func (a *API) getRegion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return northbound.Answer(w, http.StatusOK, a.show(r.Context(), found))
+	shown := a.show(r.Context(), found)
+	if shown.VNFInstances, shown.More, err = a.users(r.Context(), nf.Holding{Region: found.ID}); err != nil {
+		return err
+	}
+	return northbound.Answer(w, http.StatusOK, shown)
 }
 
 func (a *API) updateRegion(w http.ResponseWriter, r *http.Request) error {

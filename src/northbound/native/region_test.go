@@ -3,6 +3,7 @@ package native_test
 import (
 	"encoding/base64"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -14,7 +15,7 @@ func TestRegions(t *testing.T) {
 	t.Parallel()
 	const fields = `"cloud_region_id": "east", "cloud_owner": "acme", "description": "first", "labels": {"site": "east"},
 		"server": "https://10.0.0.1:6443", "kubernetes_version": "v1.37.1", "apis": ["apps/v1", "v1"],
-		"probed_at": "2026-11-20T12:00:00Z", "vnf_instances": ["vnf-1"],
+		"probed_at": "2026-11-20T12:00:00Z",
 		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"`
 	const region = `{` + fields + `}`
 	const shown = `{` + fields + `,
@@ -143,15 +144,19 @@ func TestRegions(t *testing.T) {
 			reason: "a condition is one of four", request: "GET /v1/cloud_regions?condition=good",
 			status: 400, want: problem("invalid", `"errors": [{"field": "condition", "message": "must be one of unknown, available, expiring, unreachable"}]`),
 		},
-		"Get":        {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: shown},
-		"GetAway":    {reason: "what is wrong is told, and when it is tried again", arrange: away, request: "GET /v1/cloud_regions/east", status: 200, want: `{` + fields + `, ` + isAway + `}`},
-		"GetBlind":   {reason: "a region is read, whatever is known of its state", arrange: failing("RegionState", errDisk), request: "GET /v1/cloud_regions/east", status: 200, want: `{"...": "", ` + `"state": {"condition": "<<>>", "...": ""}}`},
+		"Get":      {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: strings.Replace(shown, "{", `{"vnf_instances": ["vnf-1"], `, 1)},
+		"GetAway":  {reason: "what is wrong is told, and when it is tried again", arrange: away, request: "GET /v1/cloud_regions/east", status: 200, want: `{"vnf_instances": ["vnf-1"], ` + fields + `, ` + isAway + `}`},
+		"GetBlind": {reason: "a region is read, whatever is known of its state", arrange: failing("RegionState", errDisk), request: "GET /v1/cloud_regions/east", status: 200, want: `{"...": "", ` + `"state": {"condition": "<<>>", "...": ""}}`},
+		"GetUsed": {
+			reason: "of very many instances some are listed", arrange: func(s *standIn) { s.users = 100 }, request: "GET /v1/cloud_regions/east", status: 200,
+			want: `{"vnf_instances": ["vnf-1", "vnf-more-000", "..."], "more_vnf_instances": true, "...": ""}`,
+		},
 		"GetMissing": {reason: "no region, no answer", request: "GET /v1/cloud_regions/west", status: 404, want: problem("not-found")},
 		"Patch": {
 			reason: "a merge patch changes what it names", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
 			body:   `{"description": null, "labels": {"site": null, "tier": "gold"}, "kubeconfig": "` + kubeconfig + `"}`,
 			status: 200, want: `{"cloud_region_id": "east", "cloud_owner": "acme", "labels": {"tier": "gold"}, "server": "<<>>",
-				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "vnf_instances": ["..."], "created_at": "<<>>", "updated_at": "<<>>"}`,
+				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "created_at": "<<>>", "updated_at": "<<>>"}`,
 		},
 		"PatchJSON": {
 			reason: "plain JSON is taken for a merge patch", request: "PATCH /v1/cloud_regions/east", header: []string{asJSON},

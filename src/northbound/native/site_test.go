@@ -49,7 +49,7 @@ func serve(t *testing.T, s *standIn, edit ...func(*native.Config)) site {
 
 func config(s *standIn) native.Config {
 	return native.Config{
-		Regions: s, Packages: s, Instances: s, Inspector: s, History: s, Operations: s, Repairs: s,
+		Regions: s, Packages: s, Usage: s, Instances: s, Inspector: s, History: s, Operations: s, Repairs: s,
 		Conditions: s, Audit: s, Vault: s, DayTwo: s, Charts: s, Letters: s,
 	}
 }

@@ -25,6 +25,7 @@ type content struct {
 	region   nf.Region
 	pkg      nf.Package
 	archive  string
+	users    int  // instances that use the region and the package
 	created  bool // what Upload says
 	instance nf.Instance
 	health   []nf.Health
@@ -82,8 +83,8 @@ func (s *standIn) reset() {
 	s.content = content{
 		region: nf.Region{
 			ID: "east", Owner: "acme", Description: "first", Labels: map[string]string{"site": "east"}, Kubeconfig: nf.Secret("s3cret"),
-			Probe: nf.Probe{Server: "https://10.0.0.1:6443", Version: "v1.37.1", APIs: []string{"apps/v1", "v1"}, Time: noon(0)},
-			Users: []string{"vnf-1"}, Created: noon(0), Updated: noon(0),
+			Probe:   nf.Probe{Server: "https://10.0.0.1:6443", Version: "v1.37.1", APIs: []string{"apps/v1", "v1"}, Time: noon(0)},
+			Created: noon(0), Updated: noon(0),
 		},
 		pkg: nf.Package{
 			ID: "firewall", Name: "firewall", Kind: "manifest", Digest: "sha256:abc", Size: 7, MediaType: "application/zip",
@@ -340,4 +341,22 @@ func (s *standIn) Cancel(ctx context.Context, id string) (nf.Operation, error) {
 	op := s.operation
 	op.Cancel = true
 	return op, s.fail["Cancel"]
+}
+
+// Users implements native.Usage.
+func (s *standIn) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		users := []string{}
+		if of.Region == "east" {
+			users = append(users, "vnf-1")
+		}
+		for i := range s.users {
+			users = append(users, fmt.Sprintf("vnf-more-%03d", i))
+		}
+		for _, id := range users {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +36,8 @@ type ground struct {
 
 	kv      store.KV
 	regions map[string]nf.Region
-	leaving map[string]bool // instances that go when they are waited for
+	users   map[string][]string // of regions
+	leaving map[string]bool     // instances that go when they are waited for
 	denied  map[nf.Permission]bool
 	mu      sync.Mutex
 	asked   []string
@@ -86,12 +88,22 @@ func (g *ground) Region(_ context.Context, id string) (nf.Region, error) {
 }
 
 func (g *ground) RemoveRegion(ctx context.Context, id string) error {
-	r, err := g.Region(ctx, id)
-	if err == nil && len(r.Users) > 0 {
-		return nf.E(nf.Conflict, "remove", "cloud region "+id, nf.Violations{{Message: "is used by VNF instance " + r.Users[0]}})
+	_, err := g.Region(ctx, id)
+	if users := g.users[id]; err == nil && len(users) > 0 {
+		return nf.E(nf.Conflict, "remove", "cloud region "+id, nf.Violations{{Message: "is used by VNF instance " + users[0]}})
 	}
 	delete(g.regions, id)
 	return err
+}
+
+func (g *ground) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, id := range slices.Clone(g.users[of.Region]) {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
 }
 
 func (g *ground) Instance(_ context.Context, id string) (nf.Instance, error) {
@@ -107,16 +119,15 @@ func (g *ground) Follow(_ context.Context, id string) iter.Seq2[nf.Operation, er
 		if !yield(nf.Operation{ID: id, State: nf.Running}, nil) {
 			return
 		}
-		for name, r := range g.regions {
-			r.Users = nf.Release(r.Users, id)
-			g.regions[name] = r
+		for region, users := range g.users {
+			g.users[region] = slices.DeleteFunc(users, func(user string) bool { return user == id })
 		}
 		yield(nf.Operation{ID: id, State: nf.Succeeded}, nil)
 	}
 }
 
 func newGround() *ground {
-	return &ground{kv: memory.New(), regions: map[string]nf.Region{}, leaving: map[string]bool{}, denied: map[nf.Permission]bool{}}
+	return &ground{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}, leaving: map[string]bool{}, denied: map[nf.Permission]bool{}}
 }
 
 // place is where the API is served, and a client that holds its answers against
@@ -326,9 +337,7 @@ func TestRegionOfInstances(t *testing.T) {
 	g := newGround()
 	site := g.serve(t)
 	site.send(t, "POST /v1/connectivity-info", `{"cloud-region": "east", "cloud-owner": "o", "kubeconfig": "eA=="}`)
-	r := g.regions["east"]
-	r.Users = []string{"vnf1", "vnf2"}
-	g.regions["east"] = r
+	g.users["east"] = []string{"vnf1", "vnf2"}
 	g.leaving["vnf1"] = true
 	got := site.send(t, "DELETE /v1/connectivity-info/east", "")
 	if got.status != 500 || !strings.Contains(got.body, "is used by VNF instance") {

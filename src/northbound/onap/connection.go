@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"iter"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -24,6 +25,8 @@ type Regions interface {
 	Region(ctx context.Context, id string) (nf.Region, error)
 	// RemoveRegion removes a region; nf.Conflict while instances use it.
 	RemoveRegion(ctx context.Context, id string) error
+	// Users yields the ids of the instances that use a region.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
 }
 
 // connection is the connection to a region as clients see it.
@@ -190,15 +193,13 @@ func (a *API) deleteConnection(w http.ResponseWriter, r *http.Request) error {
 // whether one has left: only then is there less that uses the region. None has
 // when one of them stays.
 func (a *API) departed(ctx context.Context, id string) bool {
-	region, err := a.cfg.Regions.Region(ctx, id)
-	if err != nil {
-		return nf.KindOf(err) == nf.NotFound
-	}
-	if len(region.Users) == 0 { // the last one left while we were refused
-		return true
-	}
 	var leaving []nf.Instance
-	for _, user := range region.Users {
+	used := false
+	for user, err := range a.cfg.Regions.Users(ctx, nf.Holding{Region: id}) {
+		if err != nil {
+			return nf.KindOf(err) == nf.NotFound
+		}
+		used = true
 		instance, err := a.cfg.Instances.Instance(ctx, user)
 		switch {
 		case nf.KindOf(err) == nf.NotFound: // it has left meanwhile, or the caller may not know of it
@@ -207,6 +208,9 @@ func (a *API) departed(ctx context.Context, id string) bool {
 		default:
 			leaving = append(leaving, instance)
 		}
+	}
+	if !used { // the last one left while we were refused
+		return true
 	}
 	left := false
 	for _, instance := range leaving {

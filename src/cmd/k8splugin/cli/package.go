@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -229,7 +228,6 @@ func packageColumns(s *session) []column[pkg] {
 		{"NAME", false, func(p pkg) string { return p.Name }},
 		{"VERSION", false, func(p pkg) string { return p.Version }},
 		{"SIZE", false, func(p pkg) string { return size(p.Size) }},
-		{"USED BY", false, func(p pkg) string { return strconv.Itoa(len(p.Users)) }},
 		{"AGE", false, func(p pkg) string { return s.age(p.Updated) }},
 		{"PROJECT", true, func(p pkg) string { return p.Project }},
 		{"KIND", true, func(p pkg) string { return p.Kind }},
@@ -262,7 +260,7 @@ func (s *session) describePackage(w io.Writer, a answer) error {
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
 		{"Project", p.Project}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", size(p.Size)}, {"Digest", p.Digest},
-		{"Used by", strings.Join(p.Users, ", ")},
+		{"Used by", usersOf(p.Users, p.MoreUsers)},
 		{"Created", s.stamp(p.Created)}, {"Updated", s.stamp(p.Updated)},
 	}
 	for _, warning := range p.Warnings {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -149,7 +149,6 @@ func regionColumns(s *session) []column[region] {
 		{"VERSION", false, func(r region) string { return r.Version }},
 		{"CONDITION", false, func(r region) string { return string(r.State.Condition) }},
 		{"SERVER", false, func(r region) string { return r.Server }},
-		{"USED BY", false, func(r region) string { return strconv.Itoa(len(r.Users)) }},
 		{"AGE", false, func(r region) string { return s.age(r.Created) }},
 		{"MESSAGE", true, func(r region) string { return r.State.Message }},
 		{"LABELS", true, func(r region) string { return pairsOf(r.Labels) }},
@@ -199,11 +198,19 @@ func (s *session) describeRegion(w io.Writer, r region) error {
 	return printFields(w, []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Description", r.Description},
 		{"Labels", pairsOf(r.Labels)}, {"Server", r.Server}, {"Version", r.Version},
-		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", strings.Join(r.Users, ", ")},
+		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.Users, r.MoreUsers)},
 		{"Condition", state}, {"Message", r.State.Message}, {"Checked", s.stamp(r.State.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},
 		{"Created", s.stamp(r.Created)}, {"Updated", s.stamp(r.Updated)},
 	})
+}
+
+// usersOf lists the instances that use a region or a package.
+func usersOf(ids []string, more bool) string {
+	if more {
+		ids = append(slices.Clone(ids), "…")
+	}
+	return strings.Join(ids, ", ")
 }
 
 // warnOf warns of a region whose credential needs somebody to renew it.

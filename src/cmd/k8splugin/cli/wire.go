@@ -17,7 +17,8 @@ type region struct {
 	Server      string            `json:"server"`
 	Version     string            `json:"kubernetes_version"`
 	APIs        []string          `json:"apis"`
-	Users       []string          `json:"vnf_instances"`
+	Users       []string          `json:"vnf_instances"` // of a single region
+	MoreUsers   bool              `json:"more_vnf_instances"`
 	State       regionState       `json:"state"`
 	Credential  credential        `json:"credential"`
 	Created     time.Time         `json:"created_at"`
@@ -52,7 +53,8 @@ type pkg struct {
 	Files       []string   `json:"files"`
 	Variables   []variable `json:"variables"`
 	Warnings    []string   `json:"warnings"`
-	Users       []string   `json:"vnf_instances"`
+	Users       []string   `json:"vnf_instances"` // of a single package
+	MoreUsers   bool       `json:"more_vnf_instances"`
 	Created     time.Time  `json:"created_at"`
 	Updated     time.Time  `json:"updated_at"`
 }
