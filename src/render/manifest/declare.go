@@ -13,11 +13,11 @@ func (m *metadataReader) readVariables(variables *node) {
 	switch variables.kind {
 	case mapping:
 		for _, f := range variables.fields {
-			m.declare(nf.Variable{Name: f.key.text}, f.value)
+			m.declare(nf.Variable{Name: f.key.text}, f.key.at, f.value)
 		}
 	case list:
 		for _, item := range variables.items {
-			m.declare(nf.Variable{}, item)
+			m.declare(nf.Variable{}, item.at, item)
 		}
 	case scalar:
 		if variables.value != nil {
@@ -26,7 +26,7 @@ func (m *metadataReader) readVariables(variables *node) {
 	}
 }
 
-func (m *metadataReader) declare(v nf.Variable, declaration *node) {
+func (m *metadataReader) declare(v nf.Variable, at place, declaration *node) {
 	if declaration.kind != mapping && (declaration.value != nil || declaration.kind == list) {
 		m.report.add(declaration.at, "variables", "a declaration must be a mapping")
 		return
@@ -52,6 +52,7 @@ func (m *metadataReader) declare(v nf.Variable, declaration *node) {
 			v.Name = m.text(f)
 		}
 	}
+	m.declared[v.Name] = at
 	m.addVariable(v, declaration)
 }
 

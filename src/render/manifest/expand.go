@@ -13,7 +13,7 @@ import (
 type expander struct {
 	scope  *scope
 	report *report
-	left   []string // warnings of variables that were left in texts, distinct
+	left   []string // warnings of references that stay in texts as they are
 	warned map[string]bool
 	room   int // bytes that values with variables may still take
 }
@@ -129,8 +129,8 @@ func (e *expander) partText(n *node, p part) (string, bool) {
 		if p.fallback != nil && !v.foreign {
 			return *p.fallback, true
 		}
-		e.unresolved(n, p, v)
-		return p.text, true
+		text, known := e.unresolved(n, p, v).(string)
+		return text, known
 	}
 	switch value := v.asText().(type) {
 	case unknown:
@@ -143,35 +143,47 @@ func (e *expander) partText(n *node, p part) (string, bool) {
 	}
 }
 
-// unresolved returns the reference as it is written, and says so: it is an
-// error when the whole scalar is the reference, unless the variable is none of
-// the package's, and a warning inside a longer text.
+// unresolved reports a reference without a value, and returns what takes its
+// place. It is an error when the whole scalar is the reference, and inside a
+// longer text a warning: the reference stays as it is written. A text of several
+// lines is often a script with variables of its own, so there an undeclared one
+// is not mentioned unless it looks like a misspelling.
 func (e *expander) unresolved(n *node, p part, v lookup) any {
+	name := p.path[0]
+	guess := e.scope.suggest(name)
+	hint := ""
+	if guess != "" {
+		hint = meant(p.naming(guess))
+	}
+	alone := n.parts.whole() && n.style != block
 	switch {
+	case v.foreign && alone:
+		e.report.add(n.at, "", "%s is not declared%s; write $$ for a dollar sign", p.naming(name), hint)
+	case v.foreign && n.lines && (guess == "" || name == strings.ToUpper(name)):
 	case v.foreign:
-	case n.parts.whole() && n.style != block:
-		e.report.add(n.at, "", "variable %q has no value; write $%s for the text", p.path[0], p.text)
+		e.warn(n, p, fmt.Sprintf("%s is not declared%s; write $$ for a dollar sign", p.naming(clip(name, maxQuote)), hint))
+	case alone:
+		e.report.add(n.at, "", "variable %q has no value%s; write $%s for the text", name, hint, p.text)
 	default:
-		e.warn(fmt.Sprintf("%s:%d: variable %q has no value and stays as it is", n.at.file, n.at.line, p.path[0]))
+		e.warn(n, p, fmt.Sprintf("variable %q has no value%s and stays as it is", clip(name, maxQuote), hint))
+	}
+	if alone {
+		return unknown{}
 	}
 	return p.text
 }
 
-func (e *expander) warn(warning string) {
-	if !e.warned[warning] && len(e.left) < maxFound {
-		e.warned[warning] = true
-		e.left = append(e.left, warning)
+// warn keeps a warning of a reference, once for each variable of a scalar.
+func (e *expander) warn(n *node, p part, warning string) {
+	seen := fmt.Sprintf("%s:%d %s", n.at.file, n.at.line, p.path[0])
+	if !e.warned[seen] && len(e.left) < maxFound {
+		e.warned[seen] = true
+		e.left = append(e.left, fmt.Sprintf("%s:%d: %s", n.at.file, n.at.line+p.row, warning))
 	}
 }
 
 // warnings returns what the reader of the output should know.
-func (e *expander) warnings() []string {
-	left := e.left
-	if more := len(left) - maxShown; more > 0 {
-		left = append(left[:maxShown:maxShown], fmt.Sprintf("and %d more variables without a value", more))
-	}
-	return left
-}
+func (e *expander) warnings() []string { return capped(e.left, "variables without a value") }
 
 // fresh returns a copy of a value.
 func fresh(value any) any {

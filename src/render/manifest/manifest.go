@@ -39,15 +39,16 @@ var _ render.Renderer = Renderer{}
 func (Renderer) Check(files render.Files) (render.Summary, error) {
 	r := &report{}
 	p := load(files, r)
+	var left []string
 	if len(p.documents) == len(p.meta.groups) {
-		p.checkOrder(r)
+		left = p.checkOrder(r)
 	}
 	if err := r.err("check"); err != nil {
 		return render.Summary{}, err
 	}
 	return render.Summary{
 		Name: p.meta.name, Version: p.meta.version, Description: p.meta.description,
-		Variables: p.meta.variables, Warnings: p.warnings,
+		Variables: p.meta.variables, Warnings: slices.Concat(p.warnings, left),
 	}, nil
 }
 
@@ -113,10 +114,20 @@ func load(files render.Files, r *report) *pack {
 			p.warnings = append(p.warnings, name+": is named by no entry of "+p.meta.at.file)
 		}
 	}
-	if more := len(p.warnings) - maxShown; more > 0 {
-		p.warnings = append(p.warnings[:maxShown], fmt.Sprintf("and %d more files that no entry names", more))
-	}
+	p.warnings = append(capped(p.warnings, "files that no entry names"), p.unused()...)
 	return p
+}
+
+// unused warns of the variables that are declared and that no file has.
+func (p *pack) unused() []string {
+	var warnings []string
+	for _, v := range p.meta.variables {
+		if _, used := p.uses[v.Name]; !used {
+			at := p.meta.declared[v.Name]
+			warnings = append(warnings, fmt.Sprintf("%s:%d: variable %q is declared and never used", at.file, at.line, v.Name))
+		}
+	}
+	return capped(warnings, "variables that are never used")
 }
 
 // listed reads one file that the metadata names.
@@ -165,8 +176,9 @@ func isProse(name string) bool {
 
 // checkOrder finds what is wrong with the documents, with the order of the
 // groups, and with objects that are there twice, as far as that does not
-// depend on variables.
-func (p *pack) checkOrder(r *report) {
+// depend on variables. It returns the warnings of references to variables that
+// are not declared.
+func (p *pack) checkOrder(r *report) []string {
 	e := newExpander(blankScope(p), r)
 	groups := make([]render.Group, len(p.meta.groups))
 	for i, g := range p.meta.groups {
@@ -180,6 +192,7 @@ func (p *pack) checkOrder(r *report) {
 		}
 		r.add(at, v.Field, "%s", v.Message)
 	}
+	return e.warnings()
 }
 
 // objects makes the objects of documents. One that depends on an unknown value

@@ -17,6 +17,7 @@ type metadata struct {
 	at        place // of the resources
 	declares  bool  // whether it has variables, be they none
 	variables []nf.Variable
+	declared  map[string]place // where each variable is
 	groups    []group
 }
 
@@ -54,7 +55,7 @@ func readMetadata(files render.Files, rd *reader) metadata {
 		}
 	}
 	m := metadataReader{report: rd.report}
-	m.at = place{file: name}
+	m.at, m.declared = place{file: name}, map[string]place{}
 	switch {
 	case !found:
 		rd.report.add(m.at, "", "is missing at the top of the package")

@@ -1,5 +1,7 @@
 package manifest
 
+import "strings"
+
 // node is a value of a parsed document and the place where it was written.
 // Aliases share the node of their anchor.
 type node struct {
@@ -9,6 +11,7 @@ type node struct {
 	text   string   // of a scalar: as written, quotes and escapes resolved
 	value  any      // of a scalar: nil, bool, int64, float64 or string
 	parts  template // of a string with variables
+	lines  bool     // of a string with variables: whether it has several lines
 	fields []field  // of a mapping, in order, keys distinct
 	items  []*node  // of a list
 	size   int      // about how many bytes it takes, its aliases written out
@@ -162,6 +165,7 @@ func (rd *reader) newText(at place, s style, text string, value any) *node {
 	if n.parts == nil && err == nil {
 		n.value = parts.literal()
 	}
+	n.lines = n.parts != nil && (s == block || strings.Contains(text, "\n"))
 	return n
 }
 

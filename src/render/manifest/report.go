@@ -45,6 +45,15 @@ func (r *report) add(at place, field, format string, args ...any) {
 	})
 }
 
+// capped returns as many warnings as a client gets to see, the last of which
+// counts the rest.
+func capped(warnings []string, rest string) []string {
+	if more := len(warnings) - maxShown; more > 0 {
+		return append(warnings[:maxShown:maxShown], fmt.Sprintf("and %d more %s", more, rest))
+	}
+	return warnings
+}
+
 // clip shortens a text that may be as long as a file.
 func clip(text string, most int) string {
 	if len(text) <= most {

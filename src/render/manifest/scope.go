@@ -23,6 +23,9 @@ type scope struct {
 	failed   map[string]bool        // reported; their values are unknown
 	blank    bool                   // no values yet: all are unknown
 	warnings []string
+
+	names   []string          // that a reference may have, sorted
+	guesses map[string]string // what suggest has returned
 }
 
 const (
@@ -34,7 +37,37 @@ const (
 // builtins are the names that the service sets.
 var builtins = []string{"namespace", "vnf_id", "vnf_name", "cloud_region_id", "cloud_owner"}
 
-func blankScope(p *pack) *scope { return &scope{declared: p.declared(), blank: true} }
+func blankScope(p *pack) *scope {
+	s := &scope{declared: p.declared(), blank: true}
+	s.collect()
+	return s
+}
+
+// collect finds the names that a reference may have.
+func (s *scope) collect() {
+	s.guesses = map[string]string{}
+	s.names = slices.Clone(builtins)
+	if s.declared != nil {
+		s.names = slices.AppendSeq(s.names, maps.Keys(s.declared))
+	} else {
+		s.names = slices.AppendSeq(s.names, maps.Keys(s.values))
+	}
+	slices.Sort(s.names)
+}
+
+// suggest returns the variable that a name without a value is probably a
+// misspelling of, or "".
+func (s *scope) suggest(name string) string {
+	guess, known := s.guesses[name]
+	if !known && len(s.guesses) < maxGuesses {
+		guess = nearest(name, s.names)
+		s.guesses[name] = guess
+	}
+	return guess
+}
+
+// maxGuesses bounds how many names are compared with all variables.
+const maxGuesses = 200
 
 // newScope checks the inputs against the declarations.
 func newScope(p *pack, in render.Input, r *report) *scope {
@@ -53,22 +86,41 @@ func newScope(p *pack, in render.Input, r *report) *scope {
 		s.give("oof_parameters", values)
 	}
 	s.give(network, inputs.Network)
+	s.collect()
 	for _, name := range slices.Sorted(maps.Keys(inputs.Parameters)) {
-		_, declared := s.declared[name]
-		switch {
-		case set[name] != nil || slices.Contains(builtins, name):
+		if set[name] != nil || slices.Contains(builtins, name) {
 			r.add(place{}, parameters+"."+name, "is set by the service")
-		case s.declared != nil && !declared:
-			s.warnings = append(s.warnings, parameters+"."+clip(name, maxQuote)+": the package declares no such variable")
+			delete(inputs.Parameters, name)
 		}
 	}
-	if more := len(s.warnings) - maxShown; more > 0 {
-		s.warnings = append(s.warnings[:maxShown], fmt.Sprintf("and %d more parameters that the package does not declare", more))
-	}
+	s.warnings = p.unknown(inputs.Parameters)
 	for _, v := range p.meta.variables {
 		s.checkDeclared(v, p.uses[v.Name], r)
 	}
 	return s
+}
+
+// unknown warns of the parameters that change nothing.
+func (p *pack) unknown(parameters map[string]any) []string {
+	message := "the package uses no such variable"
+	known := slices.Sorted(maps.Keys(p.uses))
+	if declared := p.declared(); declared != nil {
+		message = "the package declares no such variable"
+		known = slices.Sorted(maps.Keys(declared))
+	}
+	known = slices.DeleteFunc(known, func(name string) bool { return slices.Contains(builtins, name) })
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		if _, is := slices.BinarySearch(known, name); is || parameters[name] == nil {
+			continue
+		}
+		guess := ""
+		if len(warnings) < maxShown {
+			guess = nearest(name, known)
+		}
+		warnings = append(warnings, "parameters."+clip(name, maxQuote)+": "+message+meant(guess))
+	}
+	return capped(warnings, "parameters that change nothing")
 }
 
 // give adds the values of a source, as clients know it, but for those of names

@@ -13,6 +13,15 @@ type part struct {
 	text     string   // the literal, or the reference as it is written
 	path     []string // of a reference: the variable, and what to take of its value
 	fallback *string  // of a reference: ${name:-fallback}
+	row      int      // how many lines of the file below its scalar's first one it is
+}
+
+// naming returns a reference to another variable in the form of this one.
+func (p part) naming(name string) string {
+	if strings.HasPrefix(p.text, "${") {
+		return "${" + name + "}"
+	}
+	return "$" + name
 }
 
 // errUnclosed is the one way in which a text can be wrong: what looks like no
@@ -122,6 +131,16 @@ func parseReference(written string) (part, bool) {
 func isStep(text string) bool {
 	notStep := func(r rune) bool { return r != '-' && r != '_' && nameSize("_"+string(r)) == 1 }
 	return text != "" && !strings.ContainsFunc(text, notStep)
+}
+
+// count finds the rows of the parts of a literal block, which begins in the line
+// below its indicator and has the lines of the file.
+func (t template) count() {
+	row := 1
+	for i := range t {
+		t[i].row = row
+		row += strings.Count(t[i].text, "\n")
+	}
 }
 
 // literal returns the text of a template without references.

@@ -210,7 +210,11 @@ func (c converter) scalar(y *yaml.Node) *node {
 	if err != nil {
 		return c.wrong(y, "%v", err)
 	}
-	return c.newText(c.at(y), s, y.Value, value)
+	n := c.newText(c.at(y), s, y.Value, value)
+	if y.Style&yaml.LiteralStyle != 0 {
+		n.parts.count()
+	}
+	return n
 }
 
 // scalarValue returns what a scalar means to kubectl: the YAML 1.2 core types,
