@@ -108,7 +108,7 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 	if err != nil {
 		return render.Plan{}, nf.E(nf.KindOf(err), "render", "package "+c.pkg.ID, err)
 	}
-	p.sensitive = append(p.sensitive, out.Sensitive...)
+	p.sensitive = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.sensitive, out.Sensitive))))
 	p.own(out)
 	plan, err := render.Order(out.Groups, p.namespace)
 	if err != nil {

@@ -157,7 +157,7 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	}
 	secrets := secretsOf(inForce(in))
 	for i := range health {
-		health[i].Message = secrets.text(health[i].Message)
+		health[i].Message = secrets.Text(health[i].Message)
 		if inventory[i].Passing {
 			health[i] = passed(health[i])
 		}

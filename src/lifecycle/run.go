@@ -225,7 +225,7 @@ func (r *run) save(ctx context.Context, edit func(*nf.Operation)) error {
 
 // progress tells followers how far the current step is, without writing it.
 func (r *run) progress(current, objects int, message string) {
-	message = r.secrets.text(message)
+	message = r.secrets.Text(message)
 	edit := func(op *nf.Operation) {
 		if n := len(op.Steps); n > 0 {
 			op.Steps[n-1].Current, op.Steps[n-1].Objects, op.Steps[n-1].Message = current, objects, message

@@ -64,6 +64,29 @@ func TestSensitiveInputsAreHidden(t *testing.T) {
 	})
 }
 
+func TestSensitiveNamesAreKeptOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		secret := nf.Inputs{Parameters: map[string]any{"secret": "x"}}
+		first := e.up(t, "a", func(r *nf.InstantiateRequest) { r.Inputs = secret })
+		for _, name := range []string{"b", "c"} {
+			op, err := e.Configure(t.Context(), first.Instance, nf.ConfigureRequest{Edit: func(s *nf.Spec) error {
+				s.Amendments = append(s.Amendments, nf.Amendment{Name: name, Package: name, Inputs: secret})
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+		}
+		in, err := e.Instance(t.Context(), first.Instance)
+		if diff := cmp.Diff([]string{"secret"}, in.Sensitive); diff != "" || err != nil {
+			t.Errorf("the record grows with each change: %v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
 func TestAnObjectThatIsDeletedMeanwhileFailsTheStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)

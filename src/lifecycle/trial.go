@@ -111,7 +111,7 @@ func (r *run) try(ctx context.Context, s step) error {
 	if kind := nf.KindOf(err); err == nil || kind != nf.Failed && kind != nf.Timeout && kind != nf.Invalid && kind != nf.Conflict || ctx.Err() != nil {
 		return err
 	}
-	message := r.secrets.text(err.Error())
+	message := r.secrets.Text(err.Error())
 	r.note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Failed, step.Message = true, message

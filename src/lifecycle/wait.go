@@ -46,7 +46,7 @@ func (r *run) wait(ctx context.Context, n int, cause error) error {
 		return cause
 	}
 	now := r.now()
-	w := nf.Wait{Since: now, Reason: nf.ReasonOf(cause), For: r.secrets.text(cause.Error())}
+	w := nf.Wait{Since: now, Reason: nf.ReasonOf(cause), For: r.secrets.Text(cause.Error())}
 	if before := r.op.Waiting; before != nil {
 		w.Since = before.Since
 	}

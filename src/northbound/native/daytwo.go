@@ -40,7 +40,7 @@ type amendment struct {
 // fromAmendments returns amendments as they may be shown.
 func fromAmendments(all []nf.Amendment, sensitive []string) []amendment {
 	return each(all, func(am nf.Amendment) amendment {
-		shown := mask(am.Inputs, sensitive)
+		shown := am.Inputs.Mask(sensitive)
 		return amendment{Name: am.Name, Package: am.Package, Parameters: shown.Parameters, Overrides: shown.Overrides}
 	})
 }

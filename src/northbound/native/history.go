@@ -46,7 +46,7 @@ type revision struct {
 
 // fromRevision returns a revision of an instance as it may be shown.
 func fromRevision(r nf.Revision, in nf.Instance) revision {
-	shown := mask(r.Inputs, r.Sensitive)
+	shown := r.Inputs.Mask(r.Sensitive)
 	return revision{
 		Number: r.Number, InForce: r.Number == in.Revision, Restores: r.Restores,
 		Package: r.Package, PackageDigest: r.PackageDigest, Description: r.Description,

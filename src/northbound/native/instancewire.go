@@ -78,7 +78,7 @@ func nameOf(r nf.Ref) objectName {
 }
 
 func fromInstance(in nf.Instance) instance {
-	shown := mask(in.Inputs, in.Sensitive)
+	shown := in.Inputs.Mask(in.Sensitive)
 	return instance{
 		summary:    summarize(in),
 		Components: nf.Components(in.Inventory),

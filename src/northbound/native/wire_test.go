@@ -51,19 +51,6 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-func TestMaskLeavesInputsAlone(t *testing.T) {
-	t.Parallel()
-	in := nf.Inputs{Parameters: map[string]any{"list": []any{map[string]any{"pin": 1.0}}}, Network: map[string]any{"pin": map[string]any{"a": 1.0}}}
-	got := mask(in, []string{"pin"})
-	want := nf.Inputs{Parameters: map[string]any{"list": []any{map[string]any{"pin": nf.Masked}}}, Network: map[string]any{"pin": nf.Masked}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("masked inputs differ (-want +got):\n%s", diff)
-	}
-	if in.Network["pin"] == nf.Masked {
-		t.Error("masking changed the instance's own inputs")
-	}
-}
-
 func TestPreference(t *testing.T) {
 	t.Parallel()
 	const longest = time.Minute

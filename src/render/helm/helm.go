@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
@@ -58,7 +57,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if !ok {
 		return render.Output{}, r.err("render")
 	}
-	names := sensitive(s.Chart)
+	names := secretNames(s.Chart).In(in.Inputs)
 	r.hide(in.Inputs, names)
 	m := &meter{ctx: ctx, limit: cmp.Or(h.work, maxWork)}
 	printed, err := rendered(m, s, in, r)
@@ -169,27 +168,6 @@ func (p plan) groups(chart string) []render.Group {
 // hide keeps the values of names out of what is reported.
 func (r *report) hide(in nf.Inputs, names []string) {
 	const shortest = 4 // what is shorter tells little, and is in many words
-	var visit func(v any, hidden bool)
-	visit = func(v any, hidden bool) {
-		switch v := v.(type) {
-		case map[string]any:
-			for name, inner := range v {
-				visit(inner, hidden || slices.Contains(names, name))
-			}
-		case []any:
-			for _, inner := range v {
-				visit(inner, hidden)
-			}
-		case string:
-			if hidden && len(v) >= shortest {
-				r.secrets = append(r.secrets, v)
-			}
-		}
-	}
-	visit(in.Parameters, false)
-	for path, value := range in.Overrides {
-		steps := strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' })
-		visit(value, slices.ContainsFunc(steps, func(step string) bool { return slices.Contains(names, step) }))
-	}
+	r.secrets = slices.DeleteFunc(in.Secrets(names), func(text string) bool { return len(text) < shortest })
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }

@@ -69,8 +69,8 @@ func (Renderer) Released(ctx context.Context, in render.Input) (render.Output, n
 	if name := rel.Chart.Metadata.Name; name != s.Name() {
 		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("it is of the chart %q, and the package is %q", name, s.Name())))
 	}
-	names := sensitive(s.Chart)
 	inputs := nf.Inputs{Parameters: rel.Config}
+	names := secretNames(s.Chart).In(inputs)
 	r.hide(inputs, names)
 	d := &decoder{report: r}
 	p := plan{definitions: d.definitions(s.Chart)}

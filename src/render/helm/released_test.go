@@ -23,7 +23,7 @@ func record(t *testing.T, status string, change ...func(map[string]any)) map[str
 	content := map[string]any{
 		"name": "web", "version": 2, "namespace": "ns", "info": map[string]any{"status": status},
 		"chart":  map[string]any{"metadata": map[string]any{"name": "app", "version": "1.0.0"}, "templates": []any{}},
-		"config": map[string]any{"replicas": 3},
+		"config": map[string]any{"replicas": 3, "db": map[string]any{"password": "hunter2"}},
 		"manifest": "---\n# Source: app/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  drawn: x7Ky\n" +
 			"---\n# Source: app/templates/b.yaml\napiVersion: v1\nkind: Service\nmetadata:\n  name: b\n  annotations: {helm.sh/resource-policy: keep}\nspec: {ports: [{port: 80}]}\n",
 		"hooks": []any{map[string]any{"path": "app/templates/h.yaml",
@@ -100,8 +100,11 @@ func TestReleased(t *testing.T) {
 	if len(out.Hooks) != 1 || out.Hooks[0].Events[0] != render.PreUpgrade || out.Hooks[0].File != "app/templates/h.yaml" {
 		t.Errorf("the hooks are %+v", out.Hooks)
 	}
-	if diff := cmp.Diff(nf.Inputs{Parameters: map[string]any{"replicas": int64(3)}}, inputs); diff != "" {
+	if diff := cmp.Diff(nf.Inputs{Parameters: map[string]any{"replicas": int64(3), "db": map[string]any{"password": "hunter2"}}}, inputs); diff != "" {
 		t.Errorf("its inputs (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"password"}, out.Sensitive); diff != "" {
+		t.Errorf("the names of its secrets (-want +got)\n%s", diff)
 	}
 	marks := map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "ns"}
 	if !maps.Equal(marks, claim.Annotations) || len(claim.Labels) != 0 {

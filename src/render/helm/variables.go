@@ -10,6 +10,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // What a package is recorded with is bounded.
@@ -27,7 +28,7 @@ type property struct {
 	Ref         string              `json:"$ref"`
 	Type        any                 `json:"type"`
 	Format      string              `json:"format"`
-	WriteOnly   bool                `json:"writeOnly"`
+	WriteOnly   *bool               `json:"writeOnly"`
 	Description string              `json:"description"`
 	Default     any                 `json:"default"`
 	Required    []string            `json:"required"`
@@ -67,6 +68,7 @@ func variables(c *chart.Chart) []nf.Variable {
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(c.Values))
 	}
+	secrets := secretNames(c)
 	room := maxDefaults
 	var found []nf.Variable
 	for _, name := range names[:min(len(names), maxVariables)] {
@@ -74,14 +76,21 @@ func variables(c *chart.Chart) []nf.Variable {
 			continue
 		}
 		p := schema.resolve(schema.Properties[name])
-		v := nf.Variable{Name: name, Description: oneLine(p.Description, maxDescription), Sensitive: p.secret()}
 		value, there := c.Values[name]
 		if !there || value == nil {
 			value = p.Default
 		}
-		v.Type = typeOf(p.Type, value)
-		v.Required = slices.Contains(schema.Required, name) && value == nil
-		if text, err := json.Marshal(value); err == nil && len(text) <= min(room, maxDefault) && !v.Sensitive && len(schema.marks(p)) == 0 {
+		v := nf.Variable{
+			Name: name, Description: oneLine(p.Description, maxDescription), Type: typeOf(p.Type, value),
+			Required: slices.Contains(schema.Required, name) && value == nil,
+		}
+		var other any = "a text" // a secret's default is often empty
+		if v.Type == "boolean" {
+			other = true
+		}
+		v.Sensitive = secrets.Has(name, other)
+		value = secrets.Mask(value)
+		if text, err := json.Marshal(value); err == nil && len(text) <= min(room, maxDefault) && !v.Sensitive {
 			room -= len(text)
 			v.Default = value
 		}
@@ -90,26 +99,25 @@ func variables(c *chart.Chart) []nf.Variable {
 	return found
 }
 
-// sensitive returns the names that the schemas of a chart and its subcharts
-// mark, at any depth.
-func sensitive(c *chart.Chart) []string {
-	found := map[string]bool{}
-	var visit func(*chart.Chart)
-	visit = func(c *chart.Chart) {
-		schema := schemaOf(c)
-		for _, name := range schema.marks(schema) {
-			found[name] = true
-		}
-		for _, d := range c.Dependencies() {
-			visit(d)
+// secretNames returns what the schemas of a chart and its subcharts say of the
+// names of values, at any depth.
+func secretNames(c *chart.Chart) render.SecretNames {
+	schema := schemaOf(c)
+	m := marker{schema: schema, found: render.SecretNames{}, left: maxParts}
+	m.visit(schema, 0)
+	for _, d := range c.Dependencies() {
+		for name, secret := range secretNames(d) {
+			m.mark(name, secret)
 		}
 	}
-	visit(c)
-	return slices.Sorted(maps.Keys(found))
+	return m.found
 }
 
-// secret reports whether a value must not be shown.
-func (p property) secret() bool { return p.WriteOnly || p.Format == "password" }
+// secret reports whether a property is marked: a password, or what is written and
+// never read.
+func (p property) secret() bool {
+	return p.WriteOnly != nil && *p.WriteOnly || p.Format == "password"
+}
 
 // resolve follows a reference to the definitions of a schema.
 func (p property) resolve(part property) property {
@@ -124,7 +132,9 @@ func (p property) resolve(part property) property {
 		if !there {
 			break
 		}
-		target.WriteOnly = target.WriteOnly || part.WriteOnly
+		if part.WriteOnly != nil && !target.secret() {
+			target.WriteOnly = part.WriteOnly
+		}
 		if part.Description != "" {
 			target.Description = part.Description
 		}
@@ -133,21 +143,17 @@ func (p property) resolve(part property) property {
 	return part
 }
 
-// marks returns the names of all properties in a part of the schema that must
-// not be shown.
-func (p property) marks(part property) []string {
-	m := marker{schema: p, found: map[string]bool{}, left: maxParts}
-	m.visit(part, 0)
-	return slices.Sorted(maps.Keys(m.found))
-}
-
 // marker looks for what is marked in a schema, whose parts may refer to each
 // other in circles.
 type marker struct {
 	schema property
-	found  map[string]bool
+	found  render.SecretNames
 	left   int
 }
+
+// mark notes what is said of a name. If it is said of one property that it is a
+// secret, it does not count that it is said of another that it is none.
+func (m *marker) mark(name string, secret bool) { m.found[name] = m.found[name] || secret }
 
 func (m *marker) visit(part property, depth int) {
 	if m.left--; m.left < 0 || depth > maxSchemaDepth {
@@ -159,8 +165,8 @@ func (m *marker) visit(part property, depth int) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(part.Properties)) {
 		inner := m.schema.resolve(part.Properties[name])
-		if inner.secret() {
-			m.found[name] = true
+		if inner.secret() || inner.WriteOnly != nil {
+			m.mark(name, inner.secret())
 		}
 		parts = append(parts, inner)
 	}

@@ -277,3 +277,21 @@ func TestSecretNames(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
+
+// TestSecretDefaults holds that a secret inside of a default is not shown with
+// the declaration.
+func TestSecretDefaults(t *testing.T) {
+	files := pkg(head + "data: $db\n")
+	files["metadata.yaml"] = append(files["metadata.yaml"], "\nvariables: {db: {default: {user: a, password: hunter2, token_count: 1}}, token_count: {type: integer}}"...)
+	summary, err := Renderer{}.Check(files)
+	want := []nf.Variable{
+		{Name: "db", Type: "object", Default: map[string]any{"user": "a", "password": nf.Masked, "token_count": int64(1)}}, {Name: "token_count", Type: "integer"},
+	}
+	if diff := cmp.Diff(want, summary.Variables); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	out, err := Renderer{}.Render(t.Context(), render.Input{Files: files})
+	if err != nil || out.Groups[0].Objects[0].Object["data"].(map[string]any)["password"] != "hunter2" {
+		t.Errorf("the default is rendered as it is: %v, %v", out, err)
+	}
+}

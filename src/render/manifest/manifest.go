@@ -48,7 +48,7 @@ func (Renderer) Check(files render.Files) (render.Summary, error) {
 	}
 	return render.Summary{
 		Name: p.meta.name, Version: p.meta.version, Description: p.meta.description,
-		Variables: p.meta.variables, Warnings: slices.Concat(p.warnings, left),
+		Variables: p.shown(), Warnings: slices.Concat(p.warnings, left),
 	}, nil
 }
 
@@ -65,7 +65,7 @@ func (Renderer) Render(ctx context.Context, in render.Input) (render.Output, err
 	}
 	s := newScope(p, in, r)
 	e := newExpander(s, r)
-	out := render.Output{Sensitive: s.sensitive()}
+	out := render.Output{Sensitive: p.secretNames().In(in.Inputs)}
 	for i, g := range p.meta.groups {
 		if err := ctx.Err(); err != nil {
 			return render.Output{}, fmt.Errorf("cannot render package: %w", err)
@@ -85,6 +85,24 @@ type pack struct {
 	documents [][]document // of each group
 	uses      map[string]place
 	warnings  []string
+}
+
+// secretNames returns what the declarations say of names.
+func (p *pack) secretNames() render.SecretNames {
+	names := render.SecretNames{}
+	for _, v := range p.meta.variables {
+		names[v.Name] = v.Sensitive
+	}
+	return names
+}
+
+// shown returns the declarations with the secrets inside of defaults masked.
+func (p *pack) shown() []nf.Variable {
+	variables := slices.Clone(p.meta.variables)
+	for i, v := range variables {
+		variables[i].Default = p.secretNames().Mask(v.Default)
+	}
+	return variables
 }
 
 // document is one manifest: one object, once its variables are replaced.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/json"
 
@@ -171,47 +170,6 @@ func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
 	s.failed[v.Name] = true
 	r.add(use, found.from()+"."+v.Name, "%s", message)
 }
-
-// sensitive returns the names of inputs, and of fields in them, that are secret:
-// the package says so, or it says nothing of them and they sound so.
-func (s *scope) sensitive() []string {
-	secret := map[string]bool{}
-	for name, v := range s.declared {
-		secret[name] = v.Sensitive
-	}
-	for name, l := range s.values {
-		if l.source != builtIn {
-			addSecrets(secret, name, l.value)
-		}
-	}
-	maps.DeleteFunc(secret, func(_ string, is bool) bool { return !is })
-	return slices.Sorted(maps.Keys(secret))
-}
-
-// addSecrets adds the names of a value and of what is in it that sound secret,
-// but for those that are decided already.
-func addSecrets(secret map[string]bool, name string, value any) {
-	if _, decided := secret[name]; !decided && soundsSecret(name) {
-		secret[name] = true
-	}
-	switch v := value.(type) {
-	case map[string]any:
-		for name, inner := range v {
-			addSecrets(secret, name, inner)
-		}
-	case []any:
-		for _, inner := range v {
-			addSecrets(secret, "", inner)
-		}
-	}
-}
-
-func soundsSecret(name string) bool {
-	name = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(name, word) })
-}
-
-var secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "privatekey", "apikey", "accesskey", "credential"}
 
 // lookup is the answer to a question for a variable.
 type lookup struct {
