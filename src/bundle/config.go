@@ -40,7 +40,8 @@ type Version struct {
 	Template    string          `json:"template"`
 	Package     string          `json:"package"` // what the template was then
 	Description string          `json:"description,omitempty"`
-	Values      json.RawMessage `json:"values"` // as the client wrote them; of a deletion, those that were deleted
+	Values      json.RawMessage `json:"values"`              // as the client wrote them; of a deletion, those that were deleted
+	Sensitive   []string        `json:"sensitive,omitempty"` // names of values that are masked when shown
 	Created     time.Time       `json:"created"`
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // bring runs the command, and returns its exit code and its report.
@@ -268,7 +269,7 @@ func (p *plugin) live(s *program, id string, before []string) {
 		"id": id, "namespace": p.ns, "release-name": "r1",
 		"request": map[string]any{
 			"rb-name": "fw", "rb-version": "1", "profile-name": "edge", "release-name": "r1", "cloud-region": "sandbox",
-			"labels": map[string]any{"testCaseName": "import"}, "override-values": map[string]any{"replicas": "2"},
+			"labels": map[string]any{"testCaseName": "import"}, "override-values": map[string]any{"replicas": "2", "dbPassword": nf.Masked},
 		},
 		"resources": []any{
 			map[string]any{"GVK": map[string]any{"Group": "", "Version": "v1", "Kind": "ConfigMap"}, "Name": "r1-fw"},
@@ -312,6 +313,11 @@ func (p *plugin) reconfigure(s *program, path string) {
 	now := s.want(http.StatusOK, s.do("GET", path+"/config/keys", nil))
 	if v := now.field(t, "config-version"); v != 2.0 || now.field(t, "values.key") != "second" {
 		t.Errorf("the configuration is %s", now.body)
+	}
+	for _, version := range []string{"1", "2"} {
+		if shown := s.want(http.StatusOK, s.do("GET", path+"/config/keys/version/"+version, nil)); shown.field(t, "values.token") != nf.Masked {
+			t.Errorf("version %s is %s", version, shown.body)
+		}
 	}
 	if tags := s.want(http.StatusOK, s.do("GET", path+"/config/keys/tag", nil)); !strings.Contains(string(tags.body), `"golden"`) {
 		t.Errorf("the tags are %s", tags.body)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -338,7 +339,7 @@ func (im *importer) history(ctx context.Context, o takenOver, c onapstore.Config
 		added = true
 		if err := im.ledger.Record(ctx, bundle.Version{
 			ConfigKey: key, Number: v.Number, Deleted: v.Deleted, Template: v.Template, Package: packages[v.Template],
-			Description: v.Description, Values: v.Values,
+			Description: v.Description, Values: v.Values, Sensitive: secretsIn(v.Values),
 		}); err != nil {
 			return added, err
 		}
@@ -354,4 +355,12 @@ func (im *importer) history(ctx context.Context, o takenOver, c onapstore.Config
 		}
 	}
 	return added, nil
+}
+
+// secretsIn returns the names in the values of a version that sound secret: its
+// chart is not rendered again, so nothing else says which are.
+func secretsIn(values json.RawMessage) []string {
+	var parameters map[string]any
+	_ = json.Unmarshal(values, &parameters) // they were read before
+	return render.SecretNames{}.In(nf.Inputs{Parameters: parameters})
 }

@@ -163,7 +163,7 @@ func (p *plugin) record(id, release string, resources ...bson.D) {
 	}
 	p.put("rbdef", document("id", id), "instance", document("id", id,
 		"request", document("rbname", "fw", "rbversion", "1", "profilename", "edge", "releasename", release, "cloudregion", "sandbox",
-			"labels", document("testCaseName", "import"), "overridevalues", document("replicas", "2")),
+			"labels", document("testCaseName", "import"), "overridevalues", document("replicas", "2", "dbPassword", "planted")),
 		"namespace", p.ns, "status", "DONE", "releasename", release, "resources", all, "hooks", nil, "hookprogress", "0/0",
 		"preinstalltimeout", int64(60), "postinstalltimeout", int64(600)))
 }
@@ -177,7 +177,7 @@ func (p *plugin) configure(id string) {
 	p.t.Helper()
 	root := "onapk8s/config/fw/1/edge/" + id + "/"
 	config := func(key string) map[string]any {
-		return map[string]any{"config-name": "keys", "template-name": "ssh", "description": key, "values": map[string]any{"key": key}}
+		return map[string]any{"config-name": "keys", "template-name": "ssh", "description": key, "values": map[string]any{"key": key, "token": "planted"}}
 	}
 	p.keep(root+"configversion/keys/1/", map[string]any{"config-new": config("first"), "action": "POST"})
 	p.keep(root+"configversion/keys/2/", map[string]any{"config-new": config("second"), "config-prev": config("first"), "action": "PUT"})

@@ -54,9 +54,10 @@ func (l live) Hooks(ctx context.Context, in nf.Instance) ([]onap.Hook, error) {
 	if err != nil {
 		return nil, err
 	}
+	secrets := nf.NewRedactor(in.Inputs.Secrets(in.Sensitive))
 	var out []onap.Hook
 	for _, h := range plan.Hooks {
-		text, err := yaml.Marshal(h.Object.Object)
+		text, err := yaml.Marshal(secrets.Value(h.Object.Object))
 		if err != nil {
 			return nil, fmt.Errorf("cannot show the hook %s: %w", h.Object.GetName(), err)
 		}

@@ -197,12 +197,12 @@ func (c configured) recorded() (bundle.Version, bool, error) {
 	}
 	return bundle.Version{
 		ConfigKey: c.key(), Number: c.memo.Version, Template: c.Template, Description: c.memo.Description,
-		Package: c.Amendments[i].Package, Values: values,
+		Package: c.Amendments[i].Package, Values: values, Sensitive: c.Sensitive,
 	}, true, nil
 }
 
 func shownVersion(v bundle.Version, tags []bundle.Tag) config {
-	out := config{Name: v.Config, Template: v.Template, Description: v.Description, Values: v.Values, Version: v.Number}
+	out := config{Name: v.Config, Template: v.Template, Description: v.Description, Values: maskValues(v.Values, v.Sensitive), Version: v.Number}
 	for _, t := range tags {
 		if t.Number == v.Number {
 			out.Tag = t.Name

@@ -58,6 +58,9 @@ func (a *API) createConfig(w http.ResponseWriter, r *http.Request) error {
 	if c.known && !c.Deleted {
 		return failAs("Create Error - Config exists", nf.E(nf.Exists, "create", fmt.Sprintf("configuration %q", q.Name), nil))
 	}
+	if q.Values, err = a.unmaskValues(r, c, q.Values); err != nil {
+		return err
+	}
 	result, err := a.configure(r, c, q)
 	if err != nil {
 		return err
@@ -76,6 +79,9 @@ func (a *API) updateConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	if !c.known || c.Deleted {
 		return noKey("Update Error - Config doesn't exist", c.name)
+	}
+	if q.Values, err = a.unmaskValues(r, c, q.Values); err != nil {
+		return err
 	}
 	q.Template = cmp.Or(q.Template, c.Template)
 	result, err := a.configure(r, c, q)
@@ -163,7 +169,7 @@ func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.
 	if err != nil {
 		return configResult{}, fmt.Errorf("cannot note the configuration: %w", err)
 	}
-	err = a.amend(r, c, func(s *nf.Spec) {
+	op, err := a.amend(r, c, func(s *nf.Spec) {
 		s.Annotations[configNote+c.name] = string(note)
 		s.Amendments = without(s.Amendments, c.name)
 		if am != nil {
@@ -173,7 +179,7 @@ func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.
 	if err != nil {
 		return configResult{}, err
 	}
-	next.Created = a.cfg.Clock().UTC()
+	next.Created, next.Sensitive = a.cfg.Clock().UTC(), slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.Sensitive, op.Target.Sensitive))))
 	if err := a.ledger().Record(ctx, next); err != nil {
 		return configResult{}, fail("Create Config Version DB Entry", err)
 	}
@@ -186,7 +192,7 @@ func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.
 // amend edits the configuration of an instance, and waits until the region is
 // as it says. It is refused when somebody has changed the configuration since it
 // was read.
-func (a *API) amend(r *http.Request, c configured, edit func(*nf.Spec)) error {
+func (a *API) amend(r *http.Request, c configured, edit func(*nf.Spec)) (nf.Operation, error) {
 	op, err := a.confirmed(r.Context(), a.options(r, 0), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
 		return a.cfg.Instances.Configure(ctx, c.ID, nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
 			if s.Annotations[configNote+c.name] != c.Annotations[configNote+c.name] || s.Annotations[generationNote] != c.Annotations[generationNote] {
@@ -198,12 +204,12 @@ func (a *API) amend(r *http.Request, c configured, edit func(*nf.Spec)) error {
 		}})
 	})
 	if err != nil {
-		return fail("Apply Config failed", err)
+		return op, fail("Apply Config failed", err)
 	}
-	if _, err := a.await(r.Context(), op, ended); err != nil {
-		return fail("Apply Config failed", err)
+	if op, err = a.await(r.Context(), op, ended); err != nil {
+		return op, fail("Apply Config failed", err)
 	}
-	return nil
+	return op, nil
 }
 
 func without(all []nf.Amendment, name string) []nf.Amendment {
@@ -247,7 +253,7 @@ func (a *API) removeConfig(w http.ResponseWriter, r *http.Request) error {
 		return noKey("Delete Config DB Entry", c.name)
 	}
 	recordsOnly := r.URL.Query().Get("deleteConfigOnly") == "true"
-	if err := a.amend(r, c, func(s *nf.Spec) {
+	if _, err := a.amend(r, c, func(s *nf.Spec) {
 		delete(s.Annotations, configNote+c.name)
 		if !recordsOnly {
 			s.Amendments = without(s.Amendments, c.name)

@@ -29,6 +29,7 @@ type engine struct {
 	steps      []nf.Step        // of the next operations
 	stops      bool             // an operation that is cancelled ends at once
 	ill        bool             // nothing is as it should be
+	sensitive  []string         // what packages say is secret
 	made       int
 	changed    chan struct{}
 }
@@ -154,11 +155,12 @@ func (e *engine) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.O
 		Inventory: inventory(req.Namespace), Created: noon(0),
 	}
 	describe(&in, req.Spec)
-	return e.accept(in, nf.Instantiate, revision(1, req.Spec), nil), nil
+	in.Sensitive = e.sensitive
+	return e.accept(in, nf.Instantiate, e.revision(1, req.Spec), nil), nil
 }
 
-func revision(number int, s nf.Spec) nf.Revision {
-	return nf.Revision{Number: number, Package: s.Package, Inputs: s.Inputs, Release: s.Release, Amendments: s.Amendments, Annotations: s.Annotations}
+func (e *engine) revision(number int, s nf.Spec) nf.Revision {
+	return nf.Revision{Number: number, Sensitive: e.sensitive, Package: s.Package, Inputs: s.Inputs, Release: s.Release, Amendments: s.Amendments, Annotations: s.Annotations}
 }
 
 func (e *engine) change(method, id string, verb nf.Verb, edit func(*nf.Spec) error) (nf.Operation, error) {
@@ -175,7 +177,7 @@ func (e *engine) change(method, id string, verb nf.Verb, edit func(*nf.Spec) err
 	}
 	e.asked = append(e.asked, spec)
 	in.State = nf.Updating
-	return e.accept(in, verb, revision(in.Newest+1, spec), func(in *nf.Instance) { describe(in, spec) }), nil
+	return e.accept(in, verb, e.revision(in.Newest+1, spec), func(in *nf.Instance) { describe(in, spec); in.Sensitive = e.sensitive }), nil
 }
 
 func (e *engine) Upgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {

@@ -62,6 +62,9 @@ func (a *API) instantiation(r *http.Request, q instanceRequest, id string) (nf.I
 	if err := a.cfg.Access.May(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: q.Region}); err != nil {
 		return nf.InstantiateRequest{}, err
 	}
+	if err := q.checkMasks(); err != nil {
+		return nf.InstantiateRequest{}, err
+	}
 	if err := a.readBundle(r); err != nil {
 		return nf.InstantiateRequest{}, err
 	}

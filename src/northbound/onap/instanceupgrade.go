@@ -24,7 +24,7 @@ func (a *API) upgradeInstance(w http.ResponseWriter, r *http.Request) error {
 		return fail("Upgrade Instance", err)
 	}
 	// A release keeps its name for life: everything is named after it.
-	req.Release = v.request.Release
+	req.Release, req.Overrides = v.request.Release, req.unmask(v.request.Overrides)
 	if v, err = a.upgraded(r, v, req); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a *API) replaced(ctx context.Context, v vnf, req instanceRequest, op nf.Op
 		return v, fail("Upgrade Instance", err)
 	}
 	// The record speaks of the new revision when its hooks have run, too.
-	in.Release, in.Annotations = op.Target.Release, op.Target.Annotations
+	in.Release, in.Annotations, in.Sensitive = op.Target.Release, op.Target.Annotations, op.Target.Sensitive
 	if err := a.ledger().ForgetFormer(ctx, v.id, in.Annotations[generationNote]); err != nil {
 		a.cfg.Logger.WarnContext(ctx, "former configurations are left for the sweep to forget", "instance", v.id, "error", err)
 	}

@@ -134,19 +134,19 @@ type Hook struct {
 }
 
 func (v vnf) summary() instanceSummary {
-	return instanceSummary{ID: v.id, Request: v.request, Release: v.Release, Namespace: v.Namespace}
+	return instanceSummary{ID: v.id, Request: v.shown(), Release: v.Release, Namespace: v.Namespace}
 }
 
 func (v vnf) response() instanceResponse {
 	return instanceResponse{
-		ID: v.id, Request: v.request, Namespace: v.Namespace, Release: v.Release, Resources: v.resources(),
+		ID: v.id, Request: v.shown(), Namespace: v.Namespace, Release: v.Release, Resources: v.resources(),
 	}
 }
 
 func (v vnf) full(op nf.Operation, hooks []Hook) instanceFull {
 	t := timeoutsOf(v.Annotations)
 	return instanceFull{
-		ID: v.id, Request: v.request, Namespace: v.Namespace, Status: word(v.Instance, op), Release: v.Release,
+		ID: v.id, Request: v.shown(), Namespace: v.Namespace, Status: word(v.Instance, op), Release: v.Release,
 		Resources: v.resources(), Hooks: hooks, Progress: progress(op, hooks),
 		PreInstallTimeout: t["pre-install"], PostInstallTimeout: t["post-install"],
 		PreDeleteTimeout: t["pre-delete"], PostDeleteTimeout: t["post-delete"],

@@ -42,7 +42,7 @@ func (a *API) instanceStatus(w http.ResponseWriter, r *http.Request) error {
 			return fail("Getting Resources Status", err)
 		}
 	}
-	return answer(w, http.StatusOK, instanceStatus{Request: v.request, Ready: ready, Count: len(objects), Objects: objects})
+	return answer(w, http.StatusOK, instanceStatus{Request: v.shown(), Ready: ready, Count: len(objects), Objects: objects})
 }
 
 // objects reads what an instance is, its pods, and what else its profile counts

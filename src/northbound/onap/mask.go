@@ -1,0 +1,153 @@
+package onap
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// shown returns the request of an instance with its secrets masked.
+func (v vnf) shown() instanceRequest {
+	q := v.request
+	q.Overrides = nf.Inputs{Overrides: q.Overrides}.Mask(v.Sensitive).Overrides
+	return q
+}
+
+// maskValues returns the values of a configuration with the secrets masked; as
+// they were written, if there are none.
+func maskValues(values json.RawMessage, names []string) json.RawMessage {
+	written, err := readValues(values)
+	if err != nil || written == nil {
+		return values
+	}
+	shown := nf.MaskFields(written, names)
+	if reflect.DeepEqual(written, shown) {
+		return values
+	}
+	out, err := json.Marshal(shown)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// readValues decodes values and keeps numbers as they are written.
+func readValues(values json.RawMessage) (out any, err error) {
+	if len(values) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(values))
+	d.UseNumber()
+	err = d.Decode(&out)
+	return out, err
+}
+
+// unmask returns overrides in which the masks of secrets are replaced by the
+// present values: a client that sends back what it was shown changes nothing.
+func (q instanceRequest) unmask(present texts) texts {
+	out := maps.Clone(q.Overrides)
+	for path, value := range out {
+		if kept, there := present[path]; there && value == nf.Masked {
+			out[path] = kept
+		}
+	}
+	return out
+}
+
+// checkMasks refuses overrides that are masks: there is no value that they could
+// stand for.
+func (q instanceRequest) checkMasks() error {
+	for path, value := range q.Overrides {
+		if value == nf.Masked {
+			return refuseMask("override-values: " + strconv.Quote(path))
+		}
+	}
+	return nil
+}
+
+func refuseMask(path string) error {
+	return refuse(http.StatusUnprocessableEntity, path+" is the mask of a hidden value; send the value, or leave it out")
+}
+
+// unmaskValues does both with the values of a configuration. One that is new, or
+// has been deleted, has none at present.
+func (a *API) unmaskValues(r *http.Request, c configured, values json.RawMessage) (json.RawMessage, error) {
+	if !bytes.Contains(values, []byte(nf.Masked)) {
+		return values, nil
+	}
+	wanted, err := readValues(values)
+	if err != nil {
+		return nil, refuse(http.StatusUnprocessableEntity, jsonText(err))
+	}
+	var kept any
+	if c.known && !c.Deleted {
+		present, err := a.version(r, c, c.memo.Version)
+		if err == nil {
+			kept, err = readValues(present.Values)
+		}
+		if err != nil {
+			return nil, fail("Get Current Config Version", err)
+		}
+	}
+	wanted = unmasked(wanted, kept)
+	if path := maskIn("values", wanted); path != "" {
+		return nil, refuseMask(path)
+	}
+	out, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the values: %w", err)
+	}
+	return out, nil
+}
+
+// unmasked returns a value in which each mask is replaced by what another value
+// has in its place.
+func unmasked(value, present any) any {
+	switch v := value.(type) {
+	case string:
+		if v == nf.Masked && present != nil {
+			return present
+		}
+	case map[string]any:
+		former, _ := present.(map[string]any)
+		for name := range v {
+			v[name] = unmasked(v[name], former[name])
+		}
+	case []any:
+		former, _ := present.([]any)
+		for i := range min(len(v), len(former)) {
+			v[i] = unmasked(v[i], former[i])
+		}
+	}
+	return value
+}
+
+// maskIn returns the path of the first mask in a value, or "".
+func maskIn(path string, value any) string {
+	switch v := value.(type) {
+	case string:
+		if v == nf.Masked {
+			return path
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if found := maskIn(path+"."+name, v[name]); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			if found := maskIn(fmt.Sprintf("%s[%d]", path, i), inner); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
