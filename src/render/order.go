@@ -25,18 +25,18 @@ import (
 // stage uses them. The limit of a stage is the longest of its groups', and none
 // if one of them has none.
 //
-// The error is nf.Invalid: groups of the same name, groups that wait for an
-// unknown group or in a circle, objects that are there twice (one without a
+// The error is nf.Violations: groups of the same name, groups that depend on an
+// unknown group or in a cycle, objects that are there twice (one without a
 // namespace counts as being in the plan's), and objects that must not be
 // recreated as they are declared to be.
 func Order(groups []Group, namespace string) (Plan, error) {
 	wrong := append(checkNames(groups), checkObjects(groups, namespace)...)
 	if len(wrong) > 0 {
-		return Plan{}, nf.E(nf.Invalid, "order", "package", wrong)
+		return Plan{}, wrong
 	}
 	levels, cycle := levelsOf(groups)
-	if cycle != "" {
-		return Plan{}, nf.E(nf.Invalid, "order", "package", nf.Violations{{Message: "groups wait for each other: " + cycle}})
+	if cycle != nil {
+		return Plan{}, nf.Violations{cycle[0].violation("dependency cycle: %s", strings.Join(namesOf(cycle), " → "))}
 	}
 	plan := Plan{Namespace: namespace}
 	for _, level := range levels {
@@ -65,19 +65,22 @@ func checkNames(groups []Group) (wrong nf.Violations) {
 	known := make(map[string]bool, len(groups))
 	for _, g := range groups {
 		if known[g.Name] {
-			wrong = append(wrong, nf.Violation{Message: fmt.Sprintf("two groups are named %q", g.Name)})
+			wrong = append(wrong, g.violation("two entries are named %q", g.Name))
 		}
 		known[g.Name] = true
 	}
 	for _, g := range groups {
 		for _, name := range g.After {
 			if !known[name] {
-				message := fmt.Sprintf("group %q waits for %q, which does not exist", g.Name, name)
-				wrong = append(wrong, nf.Violation{Message: message})
+				wrong = append(wrong, g.violation("entry %q depends on %q, which does not exist", g.Name, name))
 			}
 		}
 	}
 	return wrong
+}
+
+func (g Group) violation(format string, args ...any) nf.Violation {
+	return nf.Violation{File: g.File, Line: g.Line, Message: fmt.Sprintf(format, args...)}
 }
 
 func checkObjects(groups []Group, namespace string) (wrong nf.Violations) {
@@ -102,16 +105,16 @@ func checkObjects(groups []Group, namespace string) (wrong nf.Violations) {
 	return wrong
 }
 
-// levelsOf puts each group on the lowest level above all groups that it waits
-// for. If there is none, it returns a cycle instead: "a → b → a".
-func levelsOf(groups []Group) (levels [][]Group, cycle string) {
+// levelsOf puts each group on the lowest level above all groups that it depends
+// on. If there is none, it returns a cycle instead, which ends as it begins.
+func levelsOf(groups []Group) (levels [][]Group, cycle []Group) {
 	l := leveler{groups: groups, index: make(map[string]int, len(groups)), level: make([]int, len(groups))}
 	for i, g := range groups {
 		l.index[g.Name] = i
 	}
 	for i := range groups {
 		if !l.visit(i) {
-			return nil, strings.Join(l.path, " → ")
+			return nil, l.path
 		}
 	}
 	for i, g := range groups {
@@ -120,32 +123,33 @@ func levelsOf(groups []Group) (levels [][]Group, cycle string) {
 		}
 		levels[l.level[i]-1] = append(levels[l.level[i]-1], g)
 	}
-	return levels, ""
+	return levels, nil
 }
 
 // leveler walks the groups depth first.
 type leveler struct {
 	groups []Group
 	index  map[string]int
-	level  []int    // from 1; 0: not visited, onPath: being visited
-	path   []string // names being visited; the cycle once one is found
+	level  []int   // from 1; 0: not visited, onPath: being visited
+	path   []Group // being visited; the cycle once one is found
 }
 
 const onPath = -1
 
 func (l *leveler) visit(i int) bool {
-	name := l.groups[i].Name
+	g := l.groups[i]
 	switch {
 	case l.level[i] == onPath:
-		l.path = append(l.path[slices.Index(l.path, name):], name)
+		first := slices.IndexFunc(l.path, func(other Group) bool { return other.Name == g.Name })
+		l.path = append(l.path[first:], g)
 		return false
 	case l.level[i] > 0:
 		return true
 	}
 	l.level[i] = onPath
-	l.path = append(l.path, name)
+	l.path = append(l.path, g)
 	level := 1
-	for _, before := range l.groups[i].After {
+	for _, before := range g.After {
 		j := l.index[before]
 		if !l.visit(j) {
 			return false
@@ -227,13 +231,17 @@ func defaultWait(o Object) Wait {
 	return WaitReady
 }
 
+func namesOf(groups []Group) []string {
+	names := make([]string, len(groups))
+	for i, g := range groups {
+		names[i] = g.Name
+	}
+	return names
+}
+
 func joinNames(groups []Group) string {
 	const shown = 4
-	names := make([]string, 0, shown)
-	for _, g := range groups[:min(shown, len(groups))] {
-		names = append(names, g.Name)
-	}
-	joined := strings.Join(names, ", ")
+	joined := strings.Join(namesOf(groups[:min(shown, len(groups))]), ", ")
 	if more := len(groups) - shown; more > 0 {
 		joined += fmt.Sprintf(" and %d more", more)
 	}

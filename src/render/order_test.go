@@ -180,11 +180,16 @@ func TestOrderRefuses(t *testing.T) {
 		"cycle": {
 			"a circle is shown, without what leads to it",
 			[]render.Group{group(t, "x:", "a"), group(t, "a:", "b"), group(t, "b:", "c"), group(t, "c:", "a")},
-			nf.Violations{{Message: "groups wait for each other: a → b → c → a"}},
+			nf.Violations{{Message: "dependency cycle: a → b → c → a"}},
 		},
-		"itself":    {"so is the smallest", []render.Group{group(t, "a:", "a")}, nf.Violations{{Message: "groups wait for each other: a → a"}}},
-		"unknown":   {"names must exist", []render.Group{group(t, "a:", "b")}, nf.Violations{{Message: `group "a" waits for "b", which does not exist`}}},
-		"same name": {"names are unique", []render.Group{group(t, "a:"), group(t, "a:")}, nf.Violations{{Message: `two groups are named "a"`}}},
+		"placed": {
+			"it is where an entry of it is",
+			[]render.Group{{Name: "a", File: "metadata.yaml", Line: 3, After: []string{"b"}}, {Name: "b", File: "metadata.yaml", Line: 5, After: []string{"a"}}},
+			nf.Violations{{File: "metadata.yaml", Line: 3, Message: "dependency cycle: a → b → a"}},
+		},
+		"itself":    {"so is the smallest", []render.Group{group(t, "a:", "a")}, nf.Violations{{Message: "dependency cycle: a → a"}}},
+		"unknown":   {"names must exist", []render.Group{group(t, "a:", "b")}, nf.Violations{{Message: `entry "a" depends on "b", which does not exist`}}},
+		"same name": {"names are unique", []render.Group{group(t, "a:"), group(t, "a:")}, nf.Violations{{Message: `two entries are named "a"`}}},
 		"twice": {
 			"an object is there once; the plan's namespace is the default, the version is no difference",
 			[]render.Group{group(t, "a: v1 Secret x; apps/v1 Deployment d"), group(t, "b: apps/v1beta1 Deployment d; v1 Secret default/x")},

@@ -21,6 +21,8 @@ type Object struct {
 // its ordered list.
 type Group struct {
 	Name    string        // unique in the package
+	File    string        // in the package, where the entry is written; may be empty
+	Line    int           // in the file, from 1
 	After   []string      // names of the groups that must be settled first
 	Objects []Object      // in the order they were written
 	Wait    Wait          // when the group is settled

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -46,7 +47,7 @@ func (m *metadataReader) declare(v nf.Variable, at place, declaration *node) {
 			v.Description = m.text(f)
 		default:
 			if inMap || f.key.text != "name" {
-				m.report.add(f.key.at, f.key.text, "is no key of a declaration: type, default, required, sensitive or description")
+				m.report.unknownKey(f.key, "type", "default", "required", "sensitive", "description")
 				continue
 			}
 			v.Name = m.text(f)
@@ -78,7 +79,7 @@ func (m *metadataReader) addVariable(v nf.Variable, declaration *node) {
 	case slices.ContainsFunc(m.variables, sameName):
 		m.report.add(declaration.at, "variables."+v.Name, "is declared twice")
 	case v.Default != nil && slices.Contains(typeNames, v.Type) && !hasType(v.Default, v.Type):
-		m.report.add(at, "variables."+v.Name+".default", "must be %s, is %s", withArticle(v.Type), withArticle(typeOf(v.Default)))
+		m.report.add(at, "variables."+v.Name+".default", "%s", mistyped(v, v.Default))
 	default:
 		m.variables = append(m.variables, v)
 	}
@@ -132,6 +133,22 @@ func typeOf(value any) string {
 func hasType(value any, want string) bool {
 	is := typeOf(value)
 	return is == want || is == "integer" && want == "number"
+}
+
+// mistyped says that a value is not of a variable's type. It shows the value,
+// unless the variable is sensitive.
+func mistyped(v nf.Variable, value any) string {
+	text := fmt.Sprintf("must be %s, got %s", withArticle(v.Type), typeOf(value))
+	if v.Sensitive {
+		return text
+	}
+	switch value := value.(type) {
+	case string:
+		text += fmt.Sprintf(" %q", clip(value, maxQuote))
+	case int64, float64, bool:
+		text += " " + textOf(value)
+	}
+	return text
 }
 
 func withArticle(name string) string {

@@ -68,7 +68,7 @@ func FuzzMetadata(f *testing.F) {
 		rd := &reader{report: r, uses: map[string]place{}, verbatim: true}
 		m := readMetadata(render.Files{"metadata.yaml": content}, rd)
 		if !r.ok() {
-			checkViolations(t, r.err("read"))
+			checkViolations(t, r.err())
 			return
 		}
 		if m.at.line == 0 || len(m.groups) == 0 || len(m.groups) > maxEntries || len(m.variables) > maxVars {
@@ -127,7 +127,7 @@ func FuzzManifest(f *testing.F) {
 		rd := &reader{report: r, uses: map[string]place{}}
 		documents := rd.read("m.yaml", content)
 		if !r.ok() {
-			checkViolations(t, r.err("read"))
+			checkViolations(t, r.err())
 			return
 		}
 		values := 0

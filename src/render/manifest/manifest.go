@@ -43,7 +43,7 @@ func (Renderer) Check(files render.Files) (render.Summary, error) {
 	if len(p.documents) == len(p.meta.groups) {
 		left = p.checkOrder(r)
 	}
-	if err := r.err("check"); err != nil {
+	if err := r.err(); err != nil {
 		return render.Summary{}, err
 	}
 	return render.Summary{
@@ -56,12 +56,12 @@ func (Renderer) Check(files render.Files) (render.Summary, error) {
 func (Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
 	r := &report{}
 	p := load(in.Files, r)
-	if err := r.err("render"); err != nil {
+	if err := r.err(); err != nil {
 		return render.Output{}, err
 	}
 	if len(in.Inputs.Overrides) > 0 {
 		// There are no values to set by path: to ignore what was asked for would be silence.
-		return render.Output{}, nf.E(nf.Invalid, "render", "package", nf.Violations{{Field: "set", Message: "is for charts; this package has variables, which parameters set"}})
+		return render.Output{}, nf.Violations{{Field: "set", Message: "is for charts; this package has variables, which parameters set"}}
 	}
 	s := newScope(p, in, r)
 	e := newExpander(s, r)
@@ -72,7 +72,7 @@ func (Renderer) Render(ctx context.Context, in render.Input) (render.Output, err
 		}
 		out.Groups = append(out.Groups, g.with(e.objects(p.documents[i])))
 	}
-	if err := r.err("render"); err != nil {
+	if err := r.err(); err != nil {
 		return render.Output{}, err
 	}
 	out.Warnings = slices.Concat(p.warnings, s.warnings, e.warnings())
@@ -155,7 +155,7 @@ func (rd *reader) listed(files render.Files, f listedFile, named map[string]plac
 	first, twice := named[name]
 	switch {
 	case !found:
-		rd.report.add(f.at, "", "file %q is not in the package", f.path)
+		rd.report.add(f.at, "", "file %q is not in the package%s", f.path, rd.report.meantFile(f.path, files))
 		return nil
 	case twice:
 		rd.report.add(f.at, "", "file %q is named twice, first at line %d", f.path, first.line)

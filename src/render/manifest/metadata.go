@@ -26,6 +26,7 @@ type group struct {
 	name    string
 	at      place
 	after   []string
+	afterAt []place // of each, if dependsOn names them
 	wait    render.Wait
 	timeout time.Duration
 	files   []listedFile
@@ -42,7 +43,9 @@ type listedFile struct {
 
 // with returns the group with its objects.
 func (g group) with(objects []render.Object) render.Group {
-	return render.Group{Name: g.name, After: g.after, Objects: objects, Wait: g.wait, Timeout: g.timeout, Recreate: g.recreate}
+	return render.Group{
+		Name: g.name, File: g.at.file, Line: g.at.line, After: g.after, Objects: objects, Wait: g.wait, Timeout: g.timeout, Recreate: g.recreate,
+	}
 }
 
 // readMetadata reads the metadata of a package.
@@ -103,7 +106,7 @@ func (m *metadataReader) read(root *node) {
 			m.at = f.key.at
 			m.readResources(f.value)
 		default:
-			m.report.add(f.key.at, f.key.text, "is no key of the metadata: name, version, description, variables or resources")
+			m.report.unknownKey(f.key, "name", "version", "description", "variables", "resources")
 		}
 	}
 	if m.at.line == 0 {
@@ -186,7 +189,10 @@ func (m *metadataReader) readEntry(entry *node) {
 				m.report.add(f.value.at, "name", "must be 1 to %d printable characters", maxWord)
 			}
 		case "dependsOn":
-			g.after = append([]string{}, texts(m.list(f))...)
+			g.after = []string{} // also if it names none
+			for _, item := range m.list(f) {
+				g.after, g.afterAt = append(g.after, item.text), append(g.afterAt, item.at)
+			}
 		case "timeout":
 			g.timeout = m.duration(f)
 		case "wait":
@@ -247,13 +253,14 @@ func numberedName(kind string, number int) string {
 
 func (m *metadataReader) checkAfter() {
 	known := map[string]bool{}
-	for _, g := range m.groups {
-		known[g.name] = true
+	names := make([]string, len(m.groups))
+	for i, g := range m.groups {
+		known[g.name], names[i] = true, g.name
 	}
 	for _, g := range m.groups {
-		for _, name := range g.after {
+		for i, name := range g.after {
 			if !known[name] {
-				m.report.add(g.at, "dependsOn", "no entry is named %q", name)
+				m.report.add(g.afterAt[i], "dependsOn", "no entry is named %q%s", name, m.report.meant(name, names...))
 			}
 		}
 	}
@@ -262,7 +269,7 @@ func (m *metadataReader) checkAfter() {
 // files reads the files of a kind.
 func (m *metadataReader) files(f field) []listedFile {
 	if !isKind(f.key.text) {
-		m.report.add(f.key.at, f.key.text, "is neither an option of an entry nor a kind")
+		m.report.unknownKey(f.key, "name", "dependsOn", "timeout", "wait", "recreate", "a kind")
 	}
 	items := m.list(f)
 	files := make([]listedFile, len(items))
@@ -285,14 +292,6 @@ func (m *metadataReader) list(f field) []*node {
 		}
 	}
 	return items
-}
-
-func texts(items []*node) []string {
-	texts := make([]string, len(items))
-	for i, item := range items {
-		texts[i] = item.text
-	}
-	return texts
 }
 
 func (m *metadataReader) duration(f field) time.Duration {

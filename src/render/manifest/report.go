@@ -76,11 +76,25 @@ func shown(text string) string {
 // hidden reports whether a character has no shape: it controls something.
 func hidden(r rune) bool { return !unicode.IsGraphic(r) }
 
+// meant suggests what was meant by a misspelt name. It compares all candidates,
+// so it does so for as many violations as a client gets to see.
+func (r *report) meant(name string, candidates ...string) string {
+	if len(r.found) >= maxShown {
+		return ""
+	}
+	return meant(nearest(name, candidates))
+}
+
+// unknownKey reports a key of the metadata that has no meaning where it is.
+func (r *report) unknownKey(key *node, allowed ...string) {
+	r.add(key.at, "", "unknown key %q%s; allowed: %s", key.text, r.meant(key.text, allowed...), strings.Join(allowed, ", "))
+}
+
 func (r *report) ok() bool { return len(r.found) == 0 }
 
-// err returns what was found as an error of kind nf.Invalid, in the order of
-// the files and lines, or nil.
-func (r *report) err(op string) error {
+// err returns what was found as nf.Violations, in the order of the files and
+// lines, or nil.
+func (r *report) err() error {
 	if r.ok() {
 		return nil
 	}
@@ -91,5 +105,5 @@ func (r *report) err(op string) error {
 	if more := len(found) - maxShown; more > 0 {
 		found = append(found[:maxShown], nf.Violation{Message: fmt.Sprintf("and %d more", more)})
 	}
-	return nf.E(nf.Invalid, op, "package", found)
+	return found
 }

@@ -163,7 +163,7 @@ func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
 	case !found.found && v.Required && v.Default == nil:
 		message = "is required"
 	case found.found && !hasType(found.declaredValue(v.Type), v.Type):
-		message = fmt.Sprintf("must be %s, is %s", withArticle(v.Type), withArticle(typeOf(found.value)))
+		message = mistyped(v, found.value)
 	default:
 		return
 	}

@@ -2,7 +2,12 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
+	"path"
+	"slices"
 	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // nearest returns the candidate that a name is probably a misspelling of, or "".
@@ -31,6 +36,24 @@ const maxEdits = 3
 
 func fold(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// meantFile suggests which file was meant by the path of one that is not there:
+// one of the same name in another folder or with another extension, or one of a
+// similar path.
+func (r *report) meantFile(name string, files render.Files) string {
+	if len(r.found) >= maxShown {
+		return ""
+	}
+	stem := func(file string) string { return strings.TrimSuffix(file, path.Ext(file)) }
+	byStem := map[string]string{}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if path.Base(file) == path.Base(name) || stem(file) == stem(name) {
+			return meant(file)
+		}
+		byStem[stem(file)] = file
+	}
+	return meant(byStem[nearest(stem(name), slices.Sorted(maps.Keys(byStem)))])
 }
 
 // distance returns how many letters must be added, removed, replaced or swapped

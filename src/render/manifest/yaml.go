@@ -61,7 +61,22 @@ func (rd *reader) syntaxError(content []byte, err error) {
 	}
 	rd.size += len(content)
 	rd.full = rd.size > maxSize
+	if tabbed(content, at.line) {
+		message += " (the line is indented with a tab; use spaces)"
+	}
 	rd.report.add(at, "", "is not YAML: %s", message)
+}
+
+// tabbed reports whether a line is indented with a tab, which editors show like
+// spaces and the parser calls a character that cannot start a token.
+func tabbed(content []byte, line int) bool {
+	lines := bytes.SplitN(content, []byte("\n"), line+1)
+	if line < 1 || len(lines) < line {
+		return false
+	}
+	text := lines[line-1]
+	indent := text[:len(text)-len(bytes.TrimLeft(text, " \t"))]
+	return bytes.ContainsRune(indent, '\t')
 }
 
 // maxSearched is how many bytes of a package, or what takes as long, may be

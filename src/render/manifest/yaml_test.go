@@ -27,7 +27,7 @@ func ours(text string) (any, error) {
 	r := &report{}
 	rd := &reader{report: r, uses: map[string]place{}}
 	documents := rd.read("x.yaml", []byte(text))
-	if err := r.err("read"); err != nil || len(documents) == 0 {
+	if err := r.err(); err != nil || len(documents) == 0 {
 		return nil, err
 	}
 	return documents[0].literal(), nil
