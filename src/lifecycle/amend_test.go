@@ -31,6 +31,34 @@ func amendment(name, pkg, size string) nf.Amendment {
 	return nf.Amendment{Name: name, Package: pkg, Inputs: nf.Inputs{Parameters: map[string]any{"size": size}}}
 }
 
+// TestRefusedPackage holds that what cannot be done is said once, with what it
+// cannot be done to.
+func TestRefusedPackage(t *testing.T) {
+	t.Parallel()
+	wrong := nf.Inputs{Parameters: map[string]any{"wrong": "replicas: is required"}}
+	cases := map[string]struct {
+		reason string
+		spec   nf.Spec
+		want   string
+	}{
+		"Rendered": {"a package that cannot be rendered", nf.Spec{Package: "a", Inputs: wrong}, "cannot render package a: list:1: replicas: is required"},
+		"Ordered":  {"one that cannot be ordered", nf.Spec{Package: "a-a"}, `cannot order package a-a: list:2: ConfigMap "a" is there already, at list:1`},
+		"Amended":  {"an amendment", nf.Spec{Package: "a", Amendments: []nf.Amendment{{Name: "x", Package: "b", Inputs: wrong}}}, `cannot amend with "x": cannot render package b: list:1: replicas: is required`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				_, err := s.start().Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: tc.spec})
+				if nf.KindOf(err) != nf.Invalid || nf.ViolationsOf(err) == nil || err.Error() != tc.want {
+					t.Errorf("%s: %v, want %s", tc.reason, err, tc.want)
+				}
+			})
+		})
+	}
+}
+
 func TestConfigure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -106,19 +106,30 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 	}
 	out, err := p.output(ctx, renderer, in)
 	if err != nil {
-		return render.Plan{}, nf.E(nf.KindOf(err), "render", "package "+c.pkg.ID, err)
+		return render.Plan{}, unfit("render", c.pkg, err)
 	}
 	p.sensitive = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.sensitive, out.Sensitive))))
 	p.own(out)
 	plan, err := render.Order(out.Groups, p.namespace)
 	if err != nil {
-		return plan, nf.E(nf.KindOf(err), "order", "package "+c.pkg.ID, err)
+		return plan, unfit("order", c.pkg, err)
 	}
 	if plan.Hooks, err = p.hooks(out.Hooks); err != nil {
-		return plan, nf.E(nf.KindOf(err), "order", "package "+c.pkg.ID, err)
+		return plan, unfit("order", c.pkg, err)
 	}
 	plan.Warnings = append(plan.Warnings, out.Warnings...)
 	return plan, nil
+}
+
+// unfit returns the error that a package cannot be rendered or ordered. If there
+// are violations, they are the cause: what a renderer says around them would say
+// it again.
+func unfit(op string, pkg nf.Package, err error) error {
+	out := &nf.Error{Kind: nf.KindOf(err), Op: op, Subject: "package " + pkg.ID, Reason: nf.ReasonOf(err), Err: err}
+	if v := nf.ViolationsOf(err); v != nil {
+		out.Err = v
+	}
+	return out
 }
 
 // own labels what will be the instance's.

@@ -122,6 +122,9 @@ func (listRenderer) Check(render.Files) (render.Summary, error) { return render.
 
 func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, error) {
 	var out render.Output
+	if why, wrong := in.Inputs.Parameters["wrong"].(string); wrong {
+		return out, nf.E(nf.Invalid, "render", "package", nf.Violations{{File: "list", Line: 1, Message: why}})
+	}
 	if _, ok := in.Inputs.Parameters["secret"]; ok {
 		out.Sensitive = []string{"secret"}
 	}
