@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
@@ -34,8 +35,14 @@ func nearest(name string, candidates []string) string {
 
 const maxEdits = 3
 
+// fold returns a name in small letters, without dashes and underscores.
 func fold(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	return strings.Map(func(c rune) rune {
+		if c == '-' || c == '_' {
+			return -1
+		}
+		return unicode.ToLower(c)
+	}, name)
 }
 
 // meantFile suggests which file was meant by the path of one that is not there:
@@ -58,26 +65,34 @@ func (r *report) meantFile(name string, files render.Files) string {
 
 // distance returns how many letters must be added, removed, replaced or swapped
 // with their neighbor to make one text the other; most+1 if that is more than
-// most. It is the optimal string alignment distance, in bytes.
+// most. It is the optimal string alignment distance, in bytes, and looks only at
+// the part of the table in which it can be small enough.
 func distance(a, b string, most int) int {
 	if max(len(a), len(b))-min(len(a), len(b)) > most {
 		return most + 1
 	}
-	var before []int
-	row := make([]int, len(b)+1)
+	rows := make([]int, 3*(len(b)+1))
+	before, row, next := rows[:len(b)+1], rows[len(b)+1:2*len(b)+2], rows[2*len(b)+2:]
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		least := next[0]
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+		first, last := max(0, i-most), min(len(b), i+most+1)
+		next[first] = most + 1
+		if first == 0 {
+			next[0] = i + 1
+		}
+		least := next[first]
+		for j := first; j < last; j++ {
+			above := most + 1
+			if j+1 <= i+most {
+				above = row[j+1] + 1
 			}
-			next[j+1] = min(row[j+1]+1, next[j]+1, row[j]+cost)
+			replaced := row[j]
+			if a[i] != b[j] {
+				replaced++
+			}
+			next[j+1] = min(above, next[j]+1, replaced)
 			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
 				next[j+1] = min(next[j+1], before[j-1]+1)
 			}
@@ -86,7 +101,7 @@ func distance(a, b string, most int) int {
 		if least > most {
 			return most + 1
 		}
-		before, row = row, next
+		before, row, next = row, next, before
 	}
 	return min(row[len(b)], most+1)
 }
