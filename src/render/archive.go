@@ -43,7 +43,8 @@ const ratioFloor = 1 << 20
 // Archive opens a zip or a gzipped tar, told apart by their first bytes, and
 // returns its files and its media type. When everything lies in one folder that
 // holds a metadata.yaml (or .yml), paths are relative to that folder. What
-// macOS adds to archives is left out.
+// macOS adds to archives is left out. An entry without content whose name is
+// empty, "." or "/" is the root folder.
 //
 // No size that the archive declares is believed: bytes are counted as they are
 // read. The error is nf.Invalid for a broken archive and for entries that are
@@ -212,9 +213,6 @@ func (u *unpacker) add(e entry) error {
 		return err
 	}
 	name, fault := cleanName(e.name)
-	if fault == "" && name == "." && !e.folder {
-		fault = "has no name"
-	}
 	switch {
 	case fault != "":
 		return refused(e.name, fault)
@@ -223,6 +221,8 @@ func (u *unpacker) add(e entry) error {
 		return nil
 	case !e.regular:
 		return refused(e.name, "is a link or a device; only files and folders are accepted")
+	case name == ".":
+		return u.root(e)
 	case strings.HasSuffix(e.name, "/"):
 		return refused(e.name, "is a file with the name of a folder")
 	case isLitter(name):
@@ -237,6 +237,16 @@ func (u *unpacker) add(e entry) error {
 	}
 	u.files[name] = content
 	return nil
+}
+
+// root accepts the root folder although its entry says that it is a file: some
+// programs pack it so. An entry with content is a file without a name.
+func (u *unpacker) root(e entry) error {
+	content, err := u.read(e)
+	if err == nil && len(content) > 0 {
+		err = refused(e.name, "has no name")
+	}
+	return err
 }
 
 func (u *unpacker) count(name string) error {

@@ -17,10 +17,11 @@ const (
 )
 
 // cleanName returns the clean form of an entry's name, or what is wrong with it.
+// That of the root folder is ".".
 func cleanName(name string) (clean, fault string) {
 	switch {
-	case name == "":
-		return "", "has no name"
+	case name == "", name == "/":
+		return ".", ""
 	case len(name) > maxName:
 		return "", fmt.Sprintf("has a name of more than %d bytes", maxName)
 	case strings.ContainsFunc(name, unprintable):

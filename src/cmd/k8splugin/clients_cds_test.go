@@ -83,7 +83,7 @@ func (c caller) profileComponent() {
 	c.ask("the profile", http.StatusCreated, "POST "+cdsDefinition+"/profile",
 		`{"rb-name": "vfw-invariant", "rb-version": "vfw-customization", "profile-name": "vfw-cnf-cds-base", "release-name": "vfw-base", "namespace": "`+c.ns+`",
 		  "kubernetes-version": null, "labels": {"site": "edge"}, "extra-resource-types": [{"Group": "apps", "Version": "v1", "Kind": "ReplicaSet"}]}`)
-	c.ask("its archive", http.StatusOK, "POST "+one+"/content", c.tarball("firewall/profile"))
+	c.ask("its archive", http.StatusOK, "POST "+one+"/content", c.folder("firewall/profile"))
 	if !c.exists(one) {
 		c.t.Error("the profile is not there then")
 	}
@@ -99,7 +99,7 @@ func (c caller) templateComponent() {
 	c.null("a template that is not there", one, "Error finding master table")
 	c.ask("the template", http.StatusCreated, "POST "+cdsDefinition+"/config-template",
 		`{"template-name": "ssh-service", "description": "of the blueprint", "chart-name": null, "has-content": null}`)
-	c.ask("its chart", http.StatusOK, "POST "+one+"/content", c.bundle("ssh/bundle"))
+	c.ask("its chart", http.StatusOK, "POST "+one+"/content", c.folder("ssh/bundle"))
 	got := c.ask("the template is there", http.StatusOK, "GET "+one, nil)
 	c.has("with its chart", got, "has-content", true)
 	c.has("that was found in the archive", got, "chart-name", "ssh-service")

@@ -189,13 +189,27 @@ const networkGroup = "k8s.plugin.opnfv.org"
 // folders, and all paths beginning with "./".
 func (c caller) tarball(folder string) []byte { return c.pack(folder, "./") }
 
+// folder packs a folder of testdata/clients as CDS does: its packer writes the
+// folder itself as a file without a name and without content.
+func (c caller) folder(name string) []byte {
+	c.t.Helper()
+	headers, contents := c.entries(name, "")
+	return rendertest.Tar(append([]tar.Header{{Mode: 0o644}}, headers...), contents)
+}
+
 // bundle packs the chart in a folder of testdata/clients as `tar chart` does.
 func (c caller) bundle(folder string) []byte { return c.pack(folder, "") }
 
 func (c caller) pack(folder, prefix string) []byte {
 	c.t.Helper()
-	var headers []tar.Header
-	contents := map[string]string{}
+	headers, contents := c.entries(folder, prefix)
+	return rendertest.Tar(headers, contents)
+}
+
+// entries returns the entries of a folder of testdata/clients in an archive.
+func (c caller) entries(folder, prefix string) (headers []tar.Header, contents map[string]string) {
+	c.t.Helper()
+	contents = map[string]string{}
 	files := os.DirFS(path.Join("testdata/clients", folder))
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -219,7 +233,7 @@ func (c caller) pack(folder, prefix string) []byte {
 	if err != nil || len(contents) == 0 {
 		c.t.Fatalf("cannot pack %s: %d files, %v", folder, len(contents), err)
 	}
-	return rendertest.Tar(headers, contents)
+	return headers, contents
 }
 
 // connection is a form with what is told of a region, and its kubeconfig. The
