@@ -11,7 +11,7 @@ import (
 type Connection struct {
 	Region  string              `json:"region"`
 	Owner   string              `json:"owner"`
-	Records []map[string]string `json:"records,omitempty"` // free-form, each with a connectivity-record-name
+	Records []map[string]string `json:"records,omitzero"` // free-form, each with a connectivity-record-name; nil and empty are two values
 }
 
 func (c Connection) id() string { return join(c.Region) }

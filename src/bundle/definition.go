@@ -15,7 +15,7 @@ type Definition struct {
 	Version     string            `json:"version"`
 	Chart       string            `json:"chart,omitempty"` // the folder in the content; empty until it is known
 	Description string            `json:"description,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
+	Labels      map[string]string `json:"labels,omitzero"` // nil and empty are two values
 	Content     Content           `json:"content,omitzero"`
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`

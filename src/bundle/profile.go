@@ -22,8 +22,8 @@ type Profile struct {
 	Release     string            `json:"release"` // of instances that name none
 	Namespace   string            `json:"namespace,omitempty"`
 	KubeVersion string            `json:"kube_version,omitempty"` // what the chart is told; empty: the region's
-	Labels      map[string]string `json:"labels,omitempty"`       // of every object
-	Extra       []Type            `json:"extra,omitempty"`        // what else belongs to an instance, by its label
+	Labels      map[string]string `json:"labels,omitzero"`        // of every object; nil and empty are two values
+	Extra       []Type            `json:"extra,omitzero"`         // what else belongs to an instance, by its label; likewise
 	Bare        bool              `json:"bare,omitempty"`         // its overlay is empty, and nobody need upload one
 	Content     Content           `json:"content,omitzero"`
 	Created     time.Time         `json:"created"`

@@ -167,3 +167,42 @@ func TestDots(t *testing.T) {
 		t.Errorf("overrides (-want +got):\n%s", diff)
 	}
 }
+
+// TestEmptyCollections reads objects and lists that are empty, null, and not
+// there.
+func TestEmptyCollections(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		stored any
+		there  bool // it is empty, and not nil
+	}{
+		"Object": {"an empty object stays one", bson.D{}, true},
+		"List":   {"an empty list stays one", bson.A{}, true},
+		"Null":   {"null is nil", nil, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			raw, err := bson.Marshal(bson.D{{Key: "value", Value: tc.stored}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var texts struct {
+				Value, Other map[string]string
+			}
+			var types struct {
+				Value, Other []Type
+			}
+			if name != "List" {
+				err = bson.Unmarshal(raw, &texts)
+			}
+			if name != "Object" && err == nil {
+				err = bson.Unmarshal(raw, &types)
+			}
+			if there := texts.Value != nil || types.Value != nil; err != nil || there != tc.there || texts.Other != nil || types.Other != nil {
+				t.Errorf("%s: it is %v and %v, %v", tc.reason, texts, types, err)
+			}
+		})
+	}
+}

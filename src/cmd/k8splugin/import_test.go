@@ -290,6 +290,7 @@ func (p *plugin) live(s *program, id string, before []string) {
 	if pre := s.want(http.StatusOK, s.do("GET", path+"?full=true", nil)).field(t, "PreInstallTimeout"); pre != 60.0 {
 		t.Errorf("the timeout is %v", pre)
 	}
+	p.empty(s)
 	p.reconfigure(s, path)
 	s.want(http.StatusCreated, s.do("POST", path+"/upgrade", map[string]any{
 		"rb-name": "fw", "rb-version": "1", "profile-name": "edge", "cloud-region": "sandbox", "labels": map[string]string{},
@@ -304,6 +305,22 @@ func (p *plugin) live(s *program, id string, before []string) {
 	}
 	p.gone("Deployment", "r1-fw")
 	p.gone("ConfigMap", "r1-fw")
+}
+
+// empty reads objects and lists that ONAP has stored empty, and some that are
+// null there.
+func (p *plugin) empty(s *program) {
+	t, edge := p.t, s.want(http.StatusOK, s.do("GET", "/v1/rb/definition/fw/1/profile/edge", nil))
+	t.Helper()
+	got := map[string]any{
+		"definition labels": s.want(http.StatusOK, s.do("GET", "/v1/rb/definition/fw/1", nil)).field(t, "labels"),
+		"profile labels":    edge.field(t, "labels"), "profile types": edge.field(t, "extra-resource-types"),
+		"default labels": s.want(http.StatusOK, s.do("GET", "/v1/rb/definition/fw/1/profile/default", nil)).field(t, "labels"),
+	}
+	want := map[string]any{"definition labels": map[string]any{}, "profile labels": map[string]any{}, "profile types": []any{}, "default labels": nil}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what is empty (-want +got):\n%s", diff)
+	}
 }
 
 // reconfigure changes a configuration that was brought over, and takes it back.

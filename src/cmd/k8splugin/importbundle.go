@@ -108,6 +108,9 @@ func (im *importer) profile(ctx context.Context, p onapstore.Profile) (importIte
 		Definition: p.Definition, Version: p.Version, Name: p.Name, Release: cmp.Or(p.Release, p.Name), Namespace: p.Namespace,
 		KubeVersion: p.KubeVersion, Labels: p.Labels,
 	}
+	if p.Extra != nil {
+		wanted.Extra = []bundle.Type{} // empty is not absent
+	}
 	for _, t := range p.Extra {
 		wanted.Extra = append(wanted.Extra, bundle.Type(t))
 	}

@@ -128,7 +128,7 @@ const firewallMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-fw}\nd
 func (p *plugin) define() {
 	p.t.Helper()
 	key := func(more ...any) bson.D { return document(append([]any{"rbname", "fw", "rbversion", "1"}, more...)...) }
-	p.put("rbdef", key(), "defmetadata", document("rbname", "fw", "rbversion", "1", "chartname", "fw", "description", "a firewall", "labels", nil))
+	p.put("rbdef", key(), "defmetadata", document("rbname", "fw", "rbversion", "1", "chartname", "fw", "description", "a firewall", "labels", bson.D{}))
 	p.put("rbdef", key(), "defcontent", packed(map[string]string{
 		"fw/Chart.yaml":            "apiVersion: v2\nname: fw\nversion: 1.0.0\n",
 		"fw/values.yaml":           "replicas: 1\nimage: wrong\n",
@@ -138,7 +138,8 @@ func (p *plugin) define() {
 	for _, profile := range []string{"default", "edge"} {
 		p.put("rbdef", key("profilename", profile), "profilemetadata", document("rbname", "fw", "rbversion", "1", "profilename", profile,
 			"releasename", map[string]string{"default": "default", "edge": "r1"}[profile], "namespace", map[string]string{"default": "default", "edge": p.ns}[profile],
-			"kubernetesversion", "", "labels", nil, "extraresourcetypes", nil))
+			"kubernetesversion", "", "labels", map[string]any{"default": nil, "edge": bson.D{}}[profile],
+			"extraresourcetypes", map[string]any{"default": nil, "edge": bson.A{}}[profile]))
 		values := map[string]string{"default": "{}\n", "edge": "image: " + goodImage + "\n"}[profile]
 		p.put("rbdef", key("profilename", profile), "profilecontent", packed(map[string]string{
 			"manifest.yaml": "version: v1\ntype:\n  values: override_values.yaml\n", "override_values.yaml": values,

@@ -153,8 +153,7 @@ func (a *API) getConnection(w http.ResponseWriter, r *http.Request) error {
 
 // masked hides what of a connectivity record is secret.
 func masked(records []map[string]string) []map[string]string {
-	var out []map[string]string
-	for _, record := range records {
+	return each(records, func(record map[string]string) map[string]string {
 		shown := map[string]string{}
 		for key, value := range record {
 			if key == "password" || key == "private-key" {
@@ -162,9 +161,8 @@ func masked(records []map[string]string) []map[string]string {
 			}
 			shown[key] = value
 		}
-		out = append(out, shown)
-	}
-	return out
+		return shown
+	})
 }
 
 // deleteConnection forgets a region. ONAP did so whoever used it; here instances

@@ -32,32 +32,38 @@ type extraTypes []gvk
 func (e *extraTypes) UnmarshalJSON(text []byte) error {
 	var none struct{}
 	if bytes.HasPrefix(text, []byte("{")) && json.Unmarshal(text, &none) == nil {
-		*e = nil
+		*e = extraTypes{}
 		return nil
 	}
 	return json.Unmarshal(text, (*[]gvk)(e))
 }
 
 func fromProfile(p bundle.Profile) profile {
-	out := profile{
+	return profile{
 		Definition: p.Definition, Version: p.Version, Name: p.Name, Release: p.Release,
 		Namespace: p.Namespace, KubeVersion: p.KubeVersion, Labels: p.Labels,
+		Extra: each(p.Extra, func(t bundle.Type) gvk { return gvk(t) }),
 	}
-	for _, t := range p.Extra {
-		out.Extra = append(out.Extra, gvk(t))
+}
+
+// each converts the items of a list. No list stays none: it is null in JSON.
+func each[T, U any](items []T, convert func(T) U) []U {
+	if items == nil {
+		return nil
+	}
+	out := make([]U, len(items))
+	for i, item := range items {
+		out[i] = convert(item)
 	}
 	return out
 }
 
 func toProfile(p profile) bundle.Profile {
-	out := bundle.Profile{
+	return bundle.Profile{
 		Definition: p.Definition, Version: p.Version, Name: p.Name, Release: p.Release,
 		Namespace: p.Namespace, KubeVersion: p.KubeVersion, Labels: p.Labels,
+		Extra: each(p.Extra, func(t gvk) bundle.Type { return bundle.Type(t) }),
 	}
-	for _, t := range p.Extra {
-		out.Extra = append(out.Extra, bundle.Type(t))
-	}
-	return out
 }
 
 const getProfileFailed = "Get Resource Bundle Profile"
