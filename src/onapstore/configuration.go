@@ -253,7 +253,7 @@ func isObject(values json.RawMessage) bool {
 
 // configuration puts together what etcd has of one, and says what does not fit.
 func (r *record) configuration(name string) (c Configuration, odd []string) {
-	c = Configuration{Name: name, Current: r.counter, InForce: r.data != nil}
+	c = Configuration{Name: name, Current: r.counter}
 	if newest := slices.Max(append(slices.Collect(maps.Keys(r.versions)), 0)); r.counter == 0 {
 		c.Current = max(newest, 1)
 		odd = append(odd, fmt.Sprintf("its counter is missing; the newest version that is there is %d", newest))
@@ -264,9 +264,11 @@ func (r *record) configuration(name string) (c Configuration, odd []string) {
 			delete(r.versions, n)
 		}
 	}
+	last, kept := r.versions[c.Current]
+	c.InForce = r.data != nil && !last.Deleted // a deletion leaves the data
 	if r.data != nil {
-		now := r.data.version(c.Current, false)
-		if last, kept := r.versions[c.Current]; kept && !same(last, now) {
+		now := r.data.version(c.Current, last.Deleted)
+		if kept && !same(last, now) {
 			odd = append(odd, fmt.Sprintf("what is in force is not what version %d says; what is in force counts", c.Current))
 		}
 		r.versions[c.Current] = now

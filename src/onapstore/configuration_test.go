@@ -40,6 +40,14 @@ func TestAssign(t *testing.T) {
 				{Number: 1, Template: "t", Values: json.RawMessage(`{"n":1}`)}, {Number: 2, Deleted: true, Template: "t", Values: json.RawMessage(`{"n":1}`)},
 			}}}, "",
 		},
+		"DeletedData": {
+			"a deletion leaves the data of what was deleted",
+			pairsOf("configdata/c/", `{"template-name":"t","values":{"n":1}}`, "configversion/c/1/", one,
+				"configversion/c/2/", `{"config-new":{"template-name":"t","values":{"n":1}},"config-prev":{"template-name":"t","values":{"n":1}},"action":"DELETE"}`, "counter/c/", "2"),
+			[]Configuration{{Name: "c", Current: 2, Versions: []Version{
+				{Number: 1, Template: "t", Values: json.RawMessage(`{"n":1}`)}, {Number: 2, Deleted: true, Template: "t", Values: json.RawMessage(`{"n":1}`)},
+			}}}, "",
+		},
 		"Slashes": {
 			"nothing in a key is escaped",
 			pairsOf("configdata/c/d/", `{"template-name":"t"}`, "counter/c/d/", "1", "configtag/c/d/x/", "1"),

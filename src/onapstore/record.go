@@ -118,7 +118,7 @@ type Resource struct {
 type Configuration struct {
 	Name     string
 	Current  int  // the number of the version that the counter is at
-	InForce  bool // otherwise it was deleted, and its history is left
+	InForce  bool // otherwise its objects are deleted
 	Versions []Version
 	Tags     []Tag
 }
