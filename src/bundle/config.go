@@ -40,9 +40,21 @@ type Version struct {
 	Template    string          `json:"template"`
 	Package     string          `json:"package"` // what the template was then
 	Description string          `json:"description,omitempty"`
-	Values      json.RawMessage `json:"values"`              // as the client wrote them; of a deletion, those that were deleted
+	Values      json.RawMessage `json:"values"`              // as the client wrote them; of a deletion, those of the version that it repeats
+	Repeats     int             `json:"repeats,omitempty"`   // of a deletion: the number of that version, when it is not the one before
 	Sensitive   []string        `json:"sensitive,omitempty"` // names of values that are masked when shown
 	Created     time.Time       `json:"created"`
+}
+
+// Deletion returns the version of a number that deletes what the configuration has
+// applied, and repeats the values of v.
+func (v Version) Deletion(number int) Version {
+	out := v
+	out.Number, out.Deleted, out.Repeats, out.Created = number, true, 0, time.Time{}
+	if v.Number != number-1 {
+		out.Repeats = v.Number
+	}
+	return out
 }
 
 func (v Version) id() string { return v.ConfigKey.id() + fmt.Sprintf("%010d", v.Number) }

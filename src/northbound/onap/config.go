@@ -24,15 +24,19 @@ type config struct {
 	Tag         string          `json:"config-tag"`
 }
 
-// configResult is what a change of a configuration has come to.
+// configResult is the version that a change of a configuration has made. ONAP's
+// plugin omits the last three fields, which its Python SDK reads all the same.
 type configResult struct {
-	Instance   string `json:"instance-id"`
-	Definition string `json:"rb-name"`
-	Version    string `json:"rb-version"`
-	Profile    string `json:"profile-name"`
-	Name       string `json:"config-name"`
-	Template   string `json:"template-name"`
-	Number     int    `json:"config-version"`
+	Instance    string          `json:"instance-id"`
+	Definition  string          `json:"rb-name"`
+	Version     string          `json:"rb-version"`
+	Profile     string          `json:"profile-name"`
+	Name        string          `json:"config-name"`
+	Template    string          `json:"template-name"`
+	Number      int             `json:"config-version"`
+	Description string          `json:"description"`
+	Values      json.RawMessage `json:"values"`
+	Tag         string          `json:"config-tag"` // a new version has none
 }
 
 // configTag is a name of a version.
@@ -41,12 +45,18 @@ type configTag struct {
 	Tag     string `json:"config-tag"`
 }
 
-// memo is what an instance's record says of a configuration that is in force.
+// memo is what an instance's record says of the newest version of a
+// configuration. The version of a configuration that was deleted is the deletion.
 type memo struct {
 	Version     int    `json:"version"`
-	Deleted     bool   `json:"deleted,omitempty"` // its objects are gone, its history is not
+	Deleted     bool   `json:"deleted,omitempty"` // its objects are gone
+	Repeats     int    `json:"repeats,omitempty"` // as in bundle.Version
 	Template    string `json:"template"`
 	Description string `json:"description,omitempty"`
+}
+
+func memoOfVersion(v bundle.Version) memo {
+	return memo{Version: v.Number, Deleted: v.Deleted, Repeats: v.Repeats, Template: v.Template, Description: v.Description}
 }
 
 func (a *API) configRoutes(r *mux.Router) {
@@ -89,7 +99,7 @@ type configured struct {
 	memo
 
 	name  string
-	known bool // the instance has, or had, such a configuration
+	known bool // the instance has such a configuration, whether or not its objects were deleted
 }
 
 func (c configured) key() bundle.ConfigKey {
@@ -111,6 +121,15 @@ func (v vnf) config(name string) (configured, error) {
 	return configured{vnf: v, memo: m, name: name, known: known}, err
 }
 
+// changeable reads the configuration of a path for a request that changes it.
+func (a *API) changeable(r *http.Request) (configured, error) {
+	c, err := a.configOf(r)
+	if err == nil {
+		err = a.mayChange(r, c.vnf)
+	}
+	return c, err
+}
+
 // noKey is the refusal of a configuration that does not exist, in the words of
 // the database that ONAP kept them in.
 func noKey(what, name string) error {
@@ -128,9 +147,6 @@ func (a *API) listConfigs(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := []config{}
 	for name, m := range memos {
-		if m.Deleted {
-			continue
-		}
 		c, err := a.present(r, configured{vnf: v, memo: m, name: name, known: true})
 		if err != nil {
 			return err
@@ -146,7 +162,7 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !c.known || c.Deleted {
+	if !c.known {
 		return noKey("Get Config DB Entry", c.name)
 	}
 	shown, err := a.present(r, c)
@@ -156,7 +172,7 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, shown)
 }
 
-// present shows a configuration as it is in force.
+// present shows the newest version of a configuration.
 func (a *API) present(r *http.Request, c configured) (config, error) {
 	v, err := a.version(r, c, c.memo.Version)
 	if err != nil {
@@ -176,11 +192,8 @@ func (a *API) tagConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.configOf(r)
+	c, err := a.changeable(r)
 	if err != nil {
-		return err
-	}
-	if err := a.mayChange(r, c.vnf); err != nil {
 		return err
 	}
 	if !c.known {

@@ -1,6 +1,7 @@
 package onap_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,8 +14,9 @@ import (
 
 const configs = "/v1/instance/id1/config"
 
-func result(version int) string {
-	return fmt.Sprintf(`{"instance-id": "id1", "rb-name": "fw", "rb-version": "1", "profile-name": "edge", "config-name": "c", "template-name": "ssh", "config-version": %d}`, version)
+func result(version int, values string) string {
+	return fmt.Sprintf(`{"instance-id": "id1", "rb-name": "fw", "rb-version": "1", "profile-name": "edge", "config-name": "c", "template-name": "ssh",
+		"description": "d", "values": %s, "config-version": %d, "config-tag": ""}`, values, version)
 }
 
 func shownConfig(version int, tag, values string) string {
@@ -32,7 +34,7 @@ func configured(t *testing.T, n int) *world {
 			request = "PUT " + configs + "/c"
 		}
 		body := fmt.Sprintf(`{"config-name": "c", "template-name": "ssh", "description": "d", "values": {"n": %d, "image": {"big": 12345678901234567890}}}`, i)
-		w.want(t, "a version is made", request, body, 201, result(i))
+		w.want(t, "a version is made", request, body, 201, result(i, values(i)))
 	}
 	return w
 }
@@ -60,34 +62,81 @@ func TestConfigs(t *testing.T) {
 	w.want(t, "one by one", "GET "+configs+"/c/version/1", "", 200, shownConfig(1, "", values(1)))
 	w.want(t, "a tag", "POST "+configs+"/c/tagit", `{"tag-name": "golden"}`, 200, `{"config-version": 2, "config-tag": "golden"}`)
 	w.want(t, "is listed", "GET "+configs+"/c/tag", "", 200, `[{"config-version": 2, "config-tag": "golden"}]`)
-	w.want(t, "another version", "PUT "+configs+"/c", `{"values": {"n": 3}, "description": "d"}`, 201, result(3))
+	w.want(t, "another version", "PUT "+configs+"/c", `{"values": {"n": 3}, "description": "d"}`, 201, result(3, `{"n": 3}`))
 	w.want(t, "the tag leads to the one that had it", "GET "+configs+"/c/tag/golden", "", 200, shownConfig(2, "golden", values(2)))
-	w.want(t, "a rollback makes the next version", "POST "+configs+"/c/rollback", `{"config-version": "1"}`, 200, result(4))
+	w.want(t, "a rollback makes the next version", "POST "+configs+"/c/rollback", `{"config-version": "1"}`, 200, result(4, values(1)))
 	w.want(t, "which is like the former", "GET "+configs+"/c", "", 200, shownConfig(4, "", values(1)))
-	w.want(t, "a tag will do", "POST "+configs+"/c/rollback", `{"config-tag": "golden"}`, 200, result(5))
-	w.want(t, "and a number", "POST "+configs+"/c/rollback", `{"config-version": 3}`, 200, result(6))
+	w.want(t, "a tag will do", "POST "+configs+"/c/rollback", `{"config-tag": "golden"}`, 200, result(5, values(2)))
+	w.want(t, "and a number", "POST "+configs+"/c/rollback", `{"config-version": 3}`, 200, result(6, `{"n": 3}`))
 	if got := w.last().(nf.Spec).Amendments; len(got) != 1 || !cmp.Equal(got[0].Inputs.Parameters, map[string]any{"n": 3.0}) {
 		t.Errorf("what is in force is %+v", got)
 	}
 }
 
+// TestDeleteConfig deletes what a configuration has laid over its instance. The
+// configuration stays, as with ONAP's plugin: its newest version is the deletion.
 func TestDeleteConfig(t *testing.T) {
 	t.Parallel()
-	w := configured(t, 1)
-	w.want(t, "its objects go", "POST "+configs+"/c/delete", "", 200, result(2))
-	if got := w.last().(nf.Spec).Amendments; len(got) != 0 {
-		t.Errorf("what is in force is %+v", got)
+	w := configured(t, 2)
+	applied := func(reason string, want ...map[string]any) {
+		t.Helper()
+		var got []map[string]any
+		for _, am := range w.last().(nf.Spec).Amendments {
+			got = append(got, am.Inputs.Parameters)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: what is applied (-want +got):\n%s", reason, diff)
+		}
 	}
-	w.want(t, "it is there no more", "GET "+configs+"/c", "", 500, "Get Config DB Entry: Key doesn't exist")
-	w.want(t, "nor in the list", "GET "+configs, "", 200, "[]")
-	w.want(t, "deleting it again is an error", "POST "+configs+"/c/delete", "", 500, "Update Error - Config doesn't exist: Key doesn't exist")
-	w.want(t, "as is changing it", "PUT "+configs+"/c", "{}", 500, "Update Error - Config doesn't exist: Key doesn't exist")
-	w.want(t, "its history is there", "GET "+configs+"/c/version", "", 200, "["+shownConfig(1, "", values(1))+","+shownConfig(2, "", values(1))+"]")
-	w.want(t, "and leads back", "POST "+configs+"/c/rollback", `{"config-version": "1"}`, 200, result(3))
-	w.want(t, "to what it was", "GET "+configs+"/c", "", 200, shownConfig(3, "", values(1)))
-	w.want(t, "a rollback to a deletion deletes", "POST "+configs+"/c/rollback", `{"config-version": "2"}`, 200, result(4))
-	w.want(t, "once", "POST "+configs+"/c/rollback", `{"config-version": "2"}`, 500, "Rollback Invalid Config Version")
-	w.want(t, "a new one continues the versions", "POST "+configs, `{"config-name": "c", "template-name": "ssh"}`, 201, result(5))
+	history := func(versions ...string) string { return "[" + strings.Join(versions, ",") + "]" }
+	one, two, three := shownConfig(1, "", values(1)), shownConfig(2, "", values(2)), shownConfig(3, "", values(2))
+	w.want(t, "a deletion is a version", "POST "+configs+"/c/delete", "", 200, result(3, values(2)))
+	applied("its objects are gone")
+	w.want(t, "the configuration is there", "GET "+configs+"/c", "", 200, three)
+	w.want(t, "in the list, too", "GET "+configs, "", 200, history(three))
+	w.want(t, "the deletion is in the history", "GET "+configs+"/c/version", "", 200, history(one, two, three))
+	w.want(t, "by its number", "GET "+configs+"/c/version/3", "", 200, three)
+	w.want(t, "the deletion can be tagged", "POST "+configs+"/c/tagit", `{"tag-name": "empty"}`, 200, `{"config-version": 3, "config-tag": "empty"}`)
+	w.want(t, "and read by its tag", "GET "+configs+"/c/tag/empty", "", 200, shownConfig(3, "empty", values(2)))
+	w.want(t, "a second deletion is a further version", "POST "+configs+"/c/delete", "", 200, result(4, values(2)))
+	applied("there is nothing left to delete")
+	w.want(t, "a rollback to before the deletion", "POST "+configs+"/c/rollback", `{"config-version": "1"}`, 200, result(5, values(1)))
+	applied("applies that version", map[string]any{"n": 1.0, "image": map[string]any{"big": 12345678901234567890.0}})
+	w.want(t, "which is shown", "GET "+configs+"/c", "", 200, shownConfig(5, "", values(1)))
+	w.want(t, "a rollback to a deletion deletes", "POST "+configs+"/c/rollback", `{"config-tag": "empty"}`, 200, result(6, values(2)))
+	applied("again")
+	w.want(t, "and shows what the deletion showed", "GET "+configs+"/c", "", 200, shownConfig(6, "", values(2)))
+	w.want(t, "also once more", "POST "+configs+"/c/rollback", `{"config-version": "3"}`, 200, result(7, values(2)))
+	w.want(t, "a change applies values again", "PUT "+configs+"/c", `{"values": {"n": 8}, "description": "d"}`, 201, result(8, `{"n": 8}`))
+	applied("which it has", map[string]any{"n": 8.0})
+	w.want(t, "deleted once more", "POST "+configs+"/c/delete", "", 200, result(9, `{"n": 8}`))
+	w.want(t, "creating it continues the versions", "POST "+configs, `{"config-name": "c", "template-name": "ssh", "description": "d", "values": {"n": 10}}`, 201, result(10, `{"n": 10}`))
+	w.want(t, "one that is not deleted cannot be created", "POST "+configs, `{"config-name": "c", "template-name": "ssh"}`, 500, "Create Error - Config exists")
+	w.want(t, "the records go after a deletion, too", "POST "+configs+"/c/delete", "", 200, result(11, `{"n": 10}`))
+	w.want(t, "with the whole history", "DELETE "+configs+"/c", "", 202, "")
+	w.want(t, "none is left", "GET "+configs, "", 200, "[]")
+	w.want(t, "nor is a version", "GET "+configs+"/c/version", "", 200, "[]")
+}
+
+// TestConfigsAreGoneWithTheirInstance holds that neither a configuration nor its
+// history outlives the instance, and that those of a deletion do not, either.
+func TestConfigsAreGoneWithTheirInstance(t *testing.T) {
+	t.Parallel()
+	w := configured(t, 2)
+	w.want(t, "one is deleted", "POST "+configs+"/c/delete", "", 200, result(3, values(2)))
+	w.want(t, "and tagged", "POST "+configs+"/c/tagit", `{"tag-name": "x"}`, 200, `{"config-version": 3, "config-tag": "x"}`)
+	w.want(t, "the instance goes", "DELETE /v1/instance/id1", "", 202, "")
+	w.want(t, "and with it the configuration", "GET "+configs, "", 500, "Getting Instance: "+noInstance)
+	err := w.ledger.Sweep(t.Context(), func(ctx context.Context, id string) (bool, error) {
+		_, err := w.Instance(ctx, id)
+		return err == nil, nf.UnlessGone(err)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range w.kv.List(t.Context(), "onap/config") {
+		t.Errorf("%s is left: %v", e.Key, err)
+	}
 }
 
 func TestRemoveConfig(t *testing.T) {
@@ -102,7 +151,7 @@ func TestRemoveConfig(t *testing.T) {
 		w.want(t, "nothing is remembered", "GET "+configs+"/c/version", "", 200, "[]")
 		w.want(t, "and no tag", "GET "+configs+"/c/tag", "", 200, "[]")
 		w.want(t, "nor the name", "DELETE "+configs+"/c", "", 500, "Delete Config DB Entry: Key doesn't exist")
-		w.want(t, "it begins anew", "POST "+configs, `{"config-name": "c", "template-name": "ssh"}`, 201, result(1))
+		w.want(t, "it begins anew", "POST "+configs, `{"config-name": "c", "template-name": "ssh", "description": "d", "values": {}}`, 201, result(1, "{}"))
 		if got := w.last().(nf.Spec).Amendments; len(got) != 1 {
 			t.Errorf("with %q, %d amendments are there, want 1", flag, len(got))
 		}
@@ -183,7 +232,7 @@ func TestConfigHistoryIsMended(t *testing.T) {
 	})
 	w.want(t, "the instance knows it", "GET "+configs+"/c", "", 200, shownConfig(2, "", `{"n": 2}`))
 	w.want(t, "it is in the history", "GET "+configs+"/c/version", "", 200, "["+shownConfig(1, "", values(1))+","+shownConfig(2, "", `{"n": 2}`)+"]")
-	w.want(t, "before the next is made", "PUT "+configs+"/c", `{"values": {"n": 3}}`, 201, result(3))
+	w.want(t, "before the next is made", "PUT "+configs+"/c", `{"description": "d", "values": {"n": 3}}`, 201, result(3, `{"n": 3}`))
 	w.want(t, "it is written down", "GET "+configs+"/c/version/2", "", 200, shownConfig(2, "", `{"n": 2}`))
 }
 
@@ -209,11 +258,11 @@ func TestConfigIsRestoredAsItWas(t *testing.T) {
 	first := w.last().(nf.Spec).Amendments[0].Package
 	chart := archive(t, map[string]string{"ssh/Chart.yaml": "{apiVersion: v2, name: ssh, version: 1.0.0}"})
 	w.want(t, "the template gets a chart", "POST /v1/rb/definition/fw/1/config-template/ssh/content", string(chart), 200, "")
-	w.want(t, "that the next version has", "PUT "+configs+"/c", `{"values": {"n": 3}}`, 201, result(3))
+	w.want(t, "that the next version has", "PUT "+configs+"/c", `{"description": "d", "values": {"n": 3}}`, 201, result(3, `{"n": 3}`))
 	if got := w.last().(nf.Spec).Amendments[0].Package; got == first {
 		t.Errorf("the package is %s still", got)
 	}
-	w.want(t, "and the return has not", "POST "+configs+"/c/rollback", `{"config-version": "1"}`, 200, result(4))
+	w.want(t, "and the return has not", "POST "+configs+"/c/rollback", `{"config-version": "1"}`, 200, result(4, values(1)))
 	if got := w.last().(nf.Spec).Amendments[0].Package; got != first {
 		t.Errorf("the package is %s, want %s", got, first)
 	}

@@ -51,6 +51,9 @@ func (a *API) createConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Getting Instance: Get Instance", err)
 	}
+	if err := a.mayChange(r, v); err != nil {
+		return err
+	}
 	c, err := v.config(q.Name)
 	if err != nil {
 		return fail("Create Error", err)
@@ -73,11 +76,11 @@ func (a *API) updateConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.configOf(r)
+	c, err := a.changeable(r)
 	if err != nil {
 		return err
 	}
-	if !c.known || c.Deleted {
+	if !c.known {
 		return noKey("Update Error - Config doesn't exist", c.name)
 	}
 	if q.Values, err = a.unmaskValues(r, c, q.Values); err != nil {
@@ -95,9 +98,6 @@ func (a *API) updateConfig(w http.ResponseWriter, r *http.Request) error {
 func (a *API) configure(r *http.Request, c configured, q configRequest) (configResult, error) {
 	parameters, err := q.parameters()
 	if err != nil {
-		return configResult{}, err
-	}
-	if err := a.mayChange(r, c.vnf); err != nil {
 		return configResult{}, err
 	}
 	pkg, err := a.cfg.Bundles.ComposeTemplate(r.Context(), c.bundle(), q.Template)
@@ -155,17 +155,10 @@ func topOf(path string) string {
 // instance is taken away.
 func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.Amendment) (configResult, error) {
 	ctx := r.Context()
-	// The record of the instance forgets what is in force now: if it was not
-	// remembered then, it is now or never.
-	if now, ok, err := c.recorded(); err != nil || ok {
-		if err == nil {
-			err = a.ledger().Record(ctx, now)
-		}
-		if err != nil {
-			return configResult{}, fail("Create Config Version DB Entry", err)
-		}
+	if err := a.remember(r, c); err != nil {
+		return configResult{}, fail("Create Config Version DB Entry", err)
 	}
-	note, err := json.Marshal(memo{Version: next.Number, Deleted: next.Deleted, Template: next.Template, Description: next.Description})
+	note, err := json.Marshal(memoOfVersion(next))
 	if err != nil {
 		return configResult{}, fmt.Errorf("cannot note the configuration: %w", err)
 	}
@@ -185,8 +178,22 @@ func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.
 	}
 	return configResult{
 		Instance: c.id, Definition: c.request.Definition, Version: c.request.Version, Profile: c.request.Profile,
-		Name: c.name, Template: next.Template, Number: next.Number,
+		Name: c.name, Template: next.Template, Number: next.Number, Description: next.Description, Values: maskValues(next.Values, next.Sensitive),
 	}, nil
+}
+
+// remember writes down the newest version before a change: the record of the
+// instance will know only the next one. A removal that was cut off may have left
+// the history of a configuration that does not exist any more.
+func (a *API) remember(r *http.Request, c configured) error {
+	if !c.known {
+		return a.ledger().Forget(r.Context(), c.key())
+	}
+	now, ok, err := a.recorded(r, c)
+	if err != nil || !ok {
+		return err
+	}
+	return a.ledger().Record(r.Context(), now)
 }
 
 // amend edits the configuration of an instance, and waits until the region is
@@ -216,36 +223,31 @@ func without(all []nf.Amendment, name string) []nf.Amendment {
 	return slices.DeleteFunc(all, func(am nf.Amendment) bool { return am.Name == name })
 }
 
-// deleteConfig takes away what a configuration has laid over the instance, and
-// keeps its history.
+// deleteConfig deletes what a configuration has laid over the instance. The
+// configuration stays, with a version that says so.
 func (a *API) deleteConfig(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+	c, err := a.changeable(r)
 	if err != nil {
 		return err
 	}
-	if !c.known || c.Deleted {
-		return noKey("Update Error - Config doesn't exist", c.name)
+	if !c.known {
+		return noKey("Delete Error - Config doesn't exist", c.name)
 	}
-	result, err := a.erase(r, c)
+	newest, err := a.version(r, c, c.memo.Version)
+	if err != nil {
+		return fail("Delete Config DB Entry", err)
+	}
+	result, err := a.change(r, c, newest.Deletion(c.memo.Version+1), nil)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, result)
 }
 
-func (a *API) erase(r *http.Request, c configured) (configResult, error) {
-	next, err := a.version(r, c, c.memo.Version)
-	if err != nil {
-		return configResult{}, fail("Delete Config DB Entry", err)
-	}
-	next.Number, next.Deleted = c.memo.Version+1, true
-	return a.change(r, c, next, nil)
-}
-
 // removeConfig forgets a configuration and its history. What it has laid over
 // the instance is taken away first, unless only the records are to go.
 func (a *API) removeConfig(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+	c, err := a.changeable(r)
 	if err != nil {
 		return err
 	}
@@ -295,7 +297,7 @@ func (a *API) rollBackConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.configOf(r)
+	c, err := a.changeable(r)
 	if err != nil {
 		return err
 	}
@@ -355,17 +357,11 @@ func (a *API) target(r *http.Request, c configured, body rollbackRequest) (bundl
 // still there, and otherwise of what its template is now.
 func (a *API) restore(r *http.Request, c configured, to bundle.Version) (configResult, error) {
 	if to.Deleted {
-		if c.Deleted {
-			return configResult{}, failAs("Rollback Invalid Config Version", nf.E(nf.Conflict, "roll back", "the configuration", errors.New("it is deleted already")))
-		}
-		return a.erase(r, c)
+		return a.change(r, c, to.Deletion(c.memo.Version+1), nil)
 	}
 	q := configRequest{Template: to.Template, Description: to.Description, Values: to.Values}
 	parameters, err := q.parameters()
 	if err != nil {
-		return configResult{}, err
-	}
-	if err := a.mayChange(r, c.vnf); err != nil {
 		return configResult{}, err
 	}
 	there, err := a.cfg.Bundles.Has(r.Context(), to.Package)

@@ -15,34 +15,49 @@ import (
 )
 
 // version returns a version of a configuration. The history is written after the
-// change: of the last one, it may be that only the instance's record knows.
+// change: the newest version may be known to the instance's record alone.
 func (a *API) version(r *http.Request, c configured, number int) (bundle.Version, error) {
 	v, err := a.ledger().Version(r.Context(), c.key(), number)
 	if nf.KindOf(err) != nf.NotFound || number != c.memo.Version {
 		return v, err
 	}
-	recorded, ok, e := c.recorded()
+	recorded, ok, e := a.recorded(r, c)
 	if e != nil || !ok {
 		return v, cmp.Or(e, err)
 	}
 	return recorded, nil
 }
 
-// recorded returns the version that is in force by what the instance's record
-// says of it; false when none is.
-func (c configured) recorded() (bundle.Version, bool, error) {
-	i := slices.IndexFunc(c.Amendments, func(am nf.Amendment) bool { return am.Name == c.name })
-	if !c.known || c.Deleted || i < 0 {
+// recorded returns the newest version by what the instance's record says of it;
+// false when the record does not say enough.
+func (a *API) recorded(r *http.Request, c configured) (bundle.Version, bool, error) {
+	switch i := slices.IndexFunc(c.Amendments, func(am nf.Amendment) bool { return am.Name == c.name }); {
+	case !c.known:
 		return bundle.Version{}, false, nil
+	case c.Deleted:
+		return a.deletion(r, c)
+	case i < 0:
+		return bundle.Version{}, false, nil
+	default:
+		values, err := json.Marshal(c.Amendments[i].Inputs.Parameters)
+		if err != nil {
+			return bundle.Version{}, false, fmt.Errorf("cannot read the values of configuration %q: %w", c.name, err)
+		}
+		return bundle.Version{
+			ConfigKey: c.key(), Number: c.memo.Version, Template: c.Template, Description: c.memo.Description,
+			Package: c.Amendments[i].Package, Values: values, Sensitive: c.Sensitive,
+		}, true, nil
 	}
-	values, err := json.Marshal(c.Amendments[i].Inputs.Parameters)
+}
+
+// deletion returns the newest version of a configuration that was deleted. Every
+// change records the version before it, so that the values are in the history.
+func (a *API) deletion(r *http.Request, c configured) (bundle.Version, bool, error) {
+	v, err := a.ledger().Version(r.Context(), c.key(), cmp.Or(c.Repeats, c.memo.Version-1))
 	if err != nil {
-		return bundle.Version{}, false, fmt.Errorf("cannot read the values of configuration %q: %w", c.name, err)
+		return bundle.Version{}, false, nf.UnlessGone(err)
 	}
-	return bundle.Version{
-		ConfigKey: c.key(), Number: c.memo.Version, Template: c.Template, Description: c.memo.Description,
-		Package: c.Amendments[i].Package, Values: values, Sensitive: c.Sensitive,
-	}, true, nil
+	return v.Deletion(c.memo.Version), true, nil
 }
 
 func shownVersion(v bundle.Version, tags []bundle.Tag) config {
@@ -60,11 +75,14 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !c.known {
+		return answer(w, http.StatusOK, []config{})
+	}
 	all, err := a.ledger().Versions(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
-	last, ok, err := c.recorded()
+	last, ok, err := a.recorded(r, c)
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
@@ -117,6 +135,9 @@ func (a *API) listTags(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if !c.known {
+		return answer(w, http.StatusOK, []configTag{})
+	}
 	tags, err := a.ledger().Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Tags", err)
@@ -137,7 +158,7 @@ func (a *API) getTagged(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t, err := a.ledger().Tag(r.Context(), c.key(), mux.Vars(r)["tag"])
-	if nf.KindOf(err) == nf.NotFound {
+	if !c.known || nf.KindOf(err) == nf.NotFound {
 		return noKey("Config DB Entry Not found", c.name)
 	}
 	if err != nil {

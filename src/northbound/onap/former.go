@@ -29,7 +29,7 @@ type Former struct {
 type FormerConfig struct {
 	Name        string
 	Number      int  // of the version that its counter is at
-	Deleted     bool // only its history is left
+	Deleted     bool // its objects are deleted
 	Template    string
 	Description string
 	Package     string // what its template is composed to; empty: it is not laid over the instance

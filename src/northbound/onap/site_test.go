@@ -26,6 +26,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
@@ -122,9 +123,12 @@ type world struct {
 
 	live    *live
 	rights  rights
+	kv      store.KV
+	shelf   *packages
 	bundles *bundle.Bundles
 	ledger  *bundle.Ledger
 	server  http.Handler
+	uploads atomic.Int64
 	checks  map[string]northbound.Check
 	minting sync.Mutex
 	ids     int
@@ -134,23 +138,36 @@ type world struct {
 // edge, and its template ssh.
 func newWorld(t *testing.T, strict bool) *world {
 	t.Helper()
-	w := &world{engine: newEngine(), rights: rights{}, checks: map[string]northbound.Check{}}
+	w := newWorldOn(t, strict, memory.New())
+	w.furnish(t)
+	return w
+}
+
+// newWorldOn returns a world on a store, as it is.
+func newWorldOn(t *testing.T, strict bool, kv store.KV) *world {
+	t.Helper()
+	w := &world{engine: newEngine(), rights: rights{}, checks: map[string]northbound.Check{}, shelf: &packages{kept: map[string]nf.Package{}}}
 	w.live = &live{engine: w.engine, gone: map[string]bool{}}
+	w.start(t, strict, kv)
+	return w
+}
+
+// start starts the API on a store, as a process does that comes after another.
+func (w *world) start(t *testing.T, strict bool, kv store.KV) {
+	t.Helper()
 	newID := func() string {
 		w.minting.Lock()
 		defer w.minting.Unlock()
 		w.ids++
 		return fmt.Sprintf("id%d", w.ids)
 	}
-	kv := memory.New()
-	var uploads atomic.Int64
 	var err error
-	if w.bundles, err = bundle.New(bundle.Config{KV: kv, Packages: &packages{kept: map[string]nf.Package{}}, NewID: func() string {
-		return fmt.Sprint("upload", uploads.Add(1))
+	if w.bundles, err = bundle.New(bundle.Config{KV: kv, Packages: w.shelf, NewID: func() string {
+		return fmt.Sprint("upload", w.uploads.Add(1))
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	w.ledger = w.bundles.Ledger()
+	w.kv, w.ledger = kv, w.bundles.Ledger()
 	api, err := onap.New(onap.Config{
 		Bundles: w.bundles, Access: w.rights, Regions: newRegions(), Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: struct{ told }{},
 		NewID: newID, Checks: w.checks, Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
@@ -161,8 +178,6 @@ func newWorld(t *testing.T, strict bool) *world {
 	router := mux.NewRouter().SkipClean(true)
 	api.Routes(router)
 	w.server = router
-	w.furnish(t)
-	return w
 }
 
 func (w *world) furnish(t *testing.T) {

@@ -19,7 +19,8 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("the engine is asked for %+v, and there is nothing to do", w.last())
 	}
 	w.want(t, "a configuration", "POST /v1/instance/id1/config", `{"config-name": "c", "template-name": "ssh", "values": {"k": 1}}`, 201,
-		`{"instance-id": "id1", "rb-name": "fw", "rb-version": "1", "profile-name": "edge", "config-name": "c", "template-name": "ssh", "config-version": 1}`)
+		`{"instance-id": "id1", "rb-name": "fw", "rb-version": "1", "profile-name": "edge", "config-name": "c", "template-name": "ssh",
+			"description": "", "values": {"k": 1}, "config-version": 1, "config-tag": ""}`)
 	changed := strings.Replace(fwRequest, `"release-name": ""`, `"release-name": "ignored"`, 1)
 	changed = strings.Replace(changed, `"x"`, `"y"`, 1)
 	shown := strings.Replace(fwShown, `"x"`, `"y"`, 1)
