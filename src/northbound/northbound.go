@@ -97,14 +97,9 @@ func newRouter(cfg Config, rules *contract) (*mux.Router, error) {
 	// A path that is not clean is another path, so it is not found; the default
 	// is a redirect.
 	router, gate := mux.NewRouter().SkipClean(true), newGate(cfg)
-	router.NotFoundHandler = gate.around(Handler(func(http.ResponseWriter, *http.Request) error {
-		return refusal(http.StatusNotFound, "there is nothing at this path")
-	}))
-	router.MethodNotAllowedHandler = gate.around(Handler(func(w http.ResponseWriter, r *http.Request) error {
-		allowed := allowedMethods(router, r)
-		w.Header().Set("Allow", allowed)
-		return refusal(http.StatusMethodNotAllowed, "only "+allowed+" is possible here")
-	}))
+	unrouted := strays{router: router, apis: cfg.APIs}
+	router.NotFoundHandler = gate.around(Handler(unrouted.notFound))
+	router.MethodNotAllowedHandler = gate.around(Handler(unrouted.notAllowed))
 	router.Use(gate.around, checker{rules: rules, uploadLimit: cfg.UploadLimit}.middleware)
 	for _, api := range append([]API{service}, cfg.APIs...) {
 		api.Routes(router)

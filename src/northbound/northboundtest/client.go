@@ -29,7 +29,7 @@ import (
 // Client returns a client that fails the test on every answer that the OpenAPI
 // document does not describe: an unknown status or media type, or a body that
 // does not fit its schema. A path or method that the document lacks must be
-// answered with a problem.
+// answered with a problem, and below ONAP's paths as ONAP's router does.
 func Client(t testing.TB, swagger []byte) *http.Client {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(swagger)
@@ -71,10 +71,13 @@ func (c *checked) check(r *http.Request, res *http.Response) error {
 		r.Method = http.MethodGet
 	}
 	route, params, err := c.router.FindRoute(r)
-	if err != nil && head {
+	switch {
+	case err == nil:
+	case head:
 		return nil
-	}
-	if err != nil {
+	case c.lenient(r.URL.Path):
+		return c.checkStray(res)
+	default:
 		return c.checkProblem(res)
 	}
 	described := route.Operation.Responses.Status(res.StatusCode)
@@ -103,6 +106,55 @@ func (c *checked) check(r *http.Request, res *http.Response) error {
 		Body:                   io.NopCloser(bytes.NewReader(body)),
 		Options:                &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
 	})
+}
+
+// lenient reports whether a path is below the paths of an operation that the
+// document marks x-lenient: those are ONAP's.
+func (c *checked) lenient(path string) bool {
+	given := strings.Split(path, "/")
+	for template, item := range c.doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			if yes, _ := op.Extensions["x-lenient"].(bool); yes && below(given, strings.Split(template, "/")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// below reports whether a path begins as a template does, up to the first segment
+// that is neither the version nor a variable.
+func below(path, template []string) bool {
+	for i, segment := range template {
+		variable := strings.HasPrefix(segment, "{")
+		if i >= len(path) || !variable && path[i] != segment {
+			return false
+		}
+		if !variable && segment != "" && segment != "v1" {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStray checks an answer to a request for a path or a method that ONAP's API
+// does not have. One that does not reach the API is a problem.
+func (c *checked) checkStray(res *http.Response) error {
+	if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
+		return c.checkProblem(res)
+	}
+	body, err := buffer(res)
+	if err != nil {
+		return err
+	}
+	want, media := "", ""
+	if res.StatusCode == http.StatusNotFound {
+		want, media = "404 page not found\n", "text/plain"
+	}
+	if string(body) != want || mediaOf(res) != media {
+		return fmt.Errorf("its media type is %q, and its body %q", mediaOf(res), body)
+	}
+	return nil
 }
 
 // checkProblem checks an answer to a request that the document does not know.

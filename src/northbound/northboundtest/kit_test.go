@@ -24,6 +24,11 @@ paths:
         '200': {description: it, content: {application/json: {schema: {$ref: '#/components/schemas/Thing'}}}}
         '204': {description: nothing}
         default: {description: no, content: {application/problem+json: {schema: {$ref: '#/components/schemas/Problem'}}}}
+  /v1/bundles/{id}:
+    get:
+      x-lenient: true
+      parameters: [{name: id, in: path, required: true, schema: {type: string}}]
+      responses: {'200': {description: it}}
 components:
   schemas:
     Thing: {type: object, additionalProperties: false, required: [id], properties: {id: {type: string}, size: {type: integer}}}
@@ -64,6 +69,11 @@ func TestClientChecksAnswers(t *testing.T) {
 		"BadProblem":     {"half a problem is not", "/things/a", 404, "application/problem+json", `{}`, true},
 		"UnknownPath":    {"a problem answers an unknown path", "/nothing", 404, "application/problem+json", `{"title": "no"}`, false},
 		"UnknownPathOdd": {"and nothing else does", "/nothing", 404, "text/plain", `no`, true},
+		"Stray":          {"below lenient paths, a line of text does", "/v1/bundles/a/b", 404, "text/plain; charset=utf-8", "404 page not found\n", false},
+		"StrayMethod":    {"and no body for a method", "/v1/bundles/a", 405, "", "", false},
+		"StrayProblem":   {"and no problem", "/v1/bundles/a/b", 404, "application/problem+json", `{"title": "no"}`, true},
+		"StrayElsewhere": {"which is so nowhere else", "/v1/bundle", 404, "text/plain; charset=utf-8", "404 page not found\n", true},
+		"StrayRefused":   {"what does not reach the API is a problem", "/v1/bundles/a/b", 401, "application/problem+json", `{"title": "no"}`, false},
 		"UnknownPathBad": {"and it is a whole one", "/nothing", 404, "application/problem+json", `{}`, true},
 	}
 	for name, c := range cases {

@@ -115,6 +115,10 @@ func (a *API) tell(w http.ResponseWriter, r *http.Request, err error) {
 	if a.cfg.Strict {
 		status = e.strict
 	}
+	if e.text == "" {
+		w.WriteHeader(status)
+		return
+	}
 	text := strings.TrimRight(e.text, "\n")
 	if id := northbound.RequestID(r.Context()); id != "" && nf.KindOf(e.cause) == nf.Internal {
 		text += " " + id

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -45,7 +47,7 @@ type Access interface {
 // API answers the requests of ONAP's v1 API.
 type API struct{ cfg Config }
 
-var _ northbound.API = (*API)(nil)
+var _ northbound.Strays = (*API)(nil)
 
 // New returns the API.
 func New(cfg Config) (*API, error) {
@@ -83,6 +85,32 @@ func (a *API) Routes(r *mux.Router) {
 	a.subscriptionRoutes(r)
 	a.queryRoutes(r)
 	a.brokerRoutes(r)
+}
+
+// Below reports whether a path is below the paths of ONAP's API.
+func (a *API) Below(path string) bool {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if len(segments) > 2 && segments[2] == "infra_workload" {
+		return true
+	}
+	return len(segments) > 1 && segments[0] == "v1" &&
+		slices.Contains([]string{"rb", "connectivity-info", "instance", "query", "healthcheck"}, segments[1])
+}
+
+// Stray answers as ONAP's router does: a line of text for a path that does not
+// exist, and no body for a method that a path does not have.
+func (a *API) Stray(w http.ResponseWriter, r *http.Request, allowed string) {
+	if allowed != "" {
+		a.tell(w, r, &refusal{
+			status: http.StatusMethodNotAllowed, strict: http.StatusMethodNotAllowed,
+			cause: nf.E(nf.Invalid, "answer", "the request", errors.New("only "+allowed+" is possible here")),
+		})
+		return
+	}
+	a.tell(w, r, &refusal{
+		status: http.StatusNotFound, strict: http.StatusNotFound, text: "404 page not found",
+		cause: nf.E(nf.NotFound, "find", "the path", nil),
+	})
 }
 
 // on adds a route. Its handler's errors are told in ONAP's words.
