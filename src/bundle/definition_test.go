@@ -245,20 +245,3 @@ func TestProfileLife(t *testing.T) {
 		t.Errorf("profiles: %+v", all)
 	}
 }
-
-func TestConnectionLife(t *testing.T) {
-	t.Parallel()
-	f, ctx := newFixture(t), t.Context()
-	want := bundle.Connection{Region: "east", Owner: "acme", Records: []map[string]string{{"connectivity-record-name": "ovn"}}}
-	must(t, f.PutConnection(ctx, want))
-	got, err := f.Connection(ctx, "east")
-	must(t, err)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the connection (-want +got):\n%s", diff)
-	}
-	for range 2 {
-		must(t, f.RemoveConnection(ctx, "east"))
-	}
-	_, err = f.Connection(ctx, "east")
-	fails(t, "it is forgotten", err, nf.NotFound, "east")
-}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -74,9 +75,39 @@ func (l *Ledger) Sweep(ctx context.Context, exists func(ctx context.Context, id 
 		sweep(ctx, l.versions, gone, func(v Version) (string, string) { return v.Instance, v.id() }),
 		sweep(ctx, l.tags, gone, func(t Tag) (string, string) { return t.Instance, t.id() }),
 		sweep(ctx, l.runs, gone, func(r Run) (string, string) { return r.Instance, r.id() }),
+		l.sweepLeaving(ctx, exists),
 		// Last: they tell where the instances of all the others are.
 		sweep(ctx, l.aliases, gone, func(a Alias) (string, string) { return a.ID, a.ID }),
 	)
+}
+
+// sweepLeaving drops from the aliases the instances that have left.
+func (l *Ledger) sweepLeaving(ctx context.Context, exists func(ctx context.Context, id string) (bool, error)) error {
+	for a, err := range l.aliases.All(ctx, "") {
+		if err != nil {
+			return err
+		}
+		var gone []string
+		for _, engine := range a.Leaving {
+			there, err := exists(ctx, engine)
+			if err != nil {
+				return err
+			}
+			if !there {
+				gone = append(gone, engine)
+			}
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		if _, err := l.Realias(ctx, a.ID, func(a *Alias) error {
+			a.Leaving = slices.DeleteFunc(a.Leaving, func(id string) bool { return slices.Contains(gone, id) })
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sweep deletes the records whose instance is gone. Of tells a record's instance

@@ -178,7 +178,9 @@ func TestLedgerSweep(t *testing.T) {
 	// Of moved, only the instance that it means now is there; of gone, none is.
 	for id, engine := range map[string]string{"moved": "moved-2", "gone": "gone-2"} {
 		if _, err := l.Realias(t.Context(), id, func(a *bundle.Alias) error {
-			a.Engine = engine
+			if a.Engine, a.Leaving = engine, []string{id}; id == "moved" {
+				a.Leaving = append(a.Leaving, "here") // it has not left yet
+			}
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -200,7 +202,7 @@ func TestLedgerSweep(t *testing.T) {
 		}
 	}
 	left, err := l.Aliases(t.Context())
-	if diff := cmp.Diff(map[string]bundle.Alias{"moved": {ID: "moved", Engine: "moved-2"}}, left); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]bundle.Alias{"moved": {ID: "moved", Engine: "moved-2", Leaving: []string{"here"}}}, left); diff != "" || err != nil {
 		t.Errorf("the aliases that are left (-want +got):\n%s%v", diff, err)
 	}
 	if used, err := l.Packages(t.Context()); err != nil || !cmp.Equal(used, map[string]bool{"rb-1": true}) {

@@ -189,11 +189,11 @@ func (im *importer) region(ctx context.Context, c onapstore.Connection) (importI
 	if err != nil {
 		return outcome(it, false, err)
 	}
-	kept, err := im.bundles.Connection(ctx, c.Region)
+	kept, err := im.bundles.Connection(ctx, there)
 	switch {
 	case err != nil && nf.KindOf(err) == nf.NotFound:
 		created = true
-		err = im.bundles.PutConnection(ctx, bundle.Connection{Region: there.ID, Owner: there.Owner, Records: c.Records})
+		err = im.bundles.PutConnection(ctx, bundle.Connection{Region: there.ID, Registered: there.Created, Owner: there.Owner, Records: c.Records})
 	case err == nil && !slices.EqualFunc(kept.Records, c.Records, maps.Equal):
 		err = differsError("its connectivity records are others here")
 	}

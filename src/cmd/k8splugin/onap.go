@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -131,7 +132,7 @@ func (s *service) sweepOnce(ctx context.Context) error {
 		}
 		return err == nil, err
 	}
-	if err := ledger.Sweep(ctx, exists); err != nil {
+	if err := errors.Join(ledger.Sweep(ctx, exists), s.bundles.SweepConnections(ctx, s.catalog.Region)); err != nil {
 		return err
 	}
 	used, err := ledger.Packages(ctx)

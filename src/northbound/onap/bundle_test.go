@@ -330,25 +330,6 @@ func TestConnectionSecrets(t *testing.T) {
 	}
 }
 
-// TestRegionOfInstances removes the region of instances that stay, and of some
-// that are leaving.
-func TestRegionOfInstances(t *testing.T) {
-	t.Parallel()
-	g := newGround()
-	site := g.serve(t)
-	site.send(t, "POST /v1/connectivity-info", `{"cloud-region": "east", "cloud-owner": "o", "kubeconfig": "eA=="}`)
-	g.users["east"] = []string{"vnf1", "vnf2"}
-	g.leaving["vnf1"] = true
-	got := site.send(t, "DELETE /v1/connectivity-info/east", "")
-	if got.status != 500 || !strings.Contains(got.body, "is used by VNF instance") {
-		t.Errorf("one of them stays: %d %s", got.status, got.body)
-	}
-	g.leaving["vnf2"] = true
-	if got := site.send(t, "DELETE /v1/connectivity-info/east", ""); got.status != 204 || len(g.regions) > 0 {
-		t.Errorf("both are leaving: %d %s", got.status, got.body)
-	}
-}
-
 // TestRegisteredElsewhere reads the connection to a region that ONAP's API did
 // not make.
 func TestRegisteredElsewhere(t *testing.T) {

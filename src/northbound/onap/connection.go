@@ -63,7 +63,7 @@ func (a *API) createConnection(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return onlyIf(nf.Exists, err, "Connection already exists", "Creating DB Entry")
 	}
-	kept := bundle.Connection{Region: made.ID, Owner: made.Owner, Records: in.Other.Records}
+	kept := bundle.Connection{Region: made.ID, Registered: made.Created, Owner: made.Owner, Records: in.Other.Records}
 	if err := a.cfg.Bundles.PutConnection(ctx, kept); err != nil {
 		// Half a connection would be there already when the client tries again.
 		return fail("Creating DB Entry", errors.Join(err, a.cfg.Regions.RemoveRegion(ctx, made.ID)))
@@ -136,7 +136,7 @@ func (a *API) getConnection(w http.ResponseWriter, r *http.Request) error {
 		return fail("Get Connection", err)
 	}
 	out := connection{Region: region.ID, Owner: region.Owner}
-	kept, err := a.cfg.Bundles.Connection(ctx, id)
+	kept, err := a.cfg.Bundles.Connection(ctx, region)
 	if err != nil && nf.KindOf(err) != nf.NotFound { // the region may have been registered in another way
 		return fail("Get Connection", err)
 	}
@@ -165,56 +165,54 @@ func masked(records []map[string]string) []map[string]string {
 	})
 }
 
-// deleteConnection forgets a region. ONAP did so whoever used it; here instances
-// that stay keep it, and those that are leaving are waited for: ONAP's clients
-// delete an instance, and then at once its region.
+// deleteConnection removes a region and its connection. ONAP did so whoever used
+// the region; here instances that stay keep it, and those that are being
+// terminated are waited for: ONAP's clients delete an instance, and then at once
+// its region. A region that does not exist, or that the caller may not see, is
+// answered in the same way, and nothing is removed.
 func (a *API) deleteConnection(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["cloud-region"]
 	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.Wait)
 	defer cancel()
-	for {
+	for last := false; ; {
 		err := a.cfg.Regions.RemoveRegion(ctx, id)
-		if err == nil || nf.KindOf(err) == nf.NotFound {
-			break
+		if err == nil {
+			err = a.cfg.Bundles.RemoveConnection(ctx, id)
 		}
-		if nf.KindOf(err) != nf.Conflict || !a.departed(ctx, id) {
+		if nf.UnlessGone(err) == nil {
+			return done(w, http.StatusNoContent)
+		}
+		departed, users := a.departed(ctx, id)
+		if nf.KindOf(err) != nf.Conflict || !departed && (users || last) {
 			return fail("Delete Connection", err)
 		}
+		// The last user may have left meanwhile, or the caller may not see it.
+		last = !departed
 	}
-	if err := a.cfg.Bundles.RemoveConnection(r.Context(), id); err != nil {
-		return fail("Delete Connection", err)
-	}
-	return done(w, http.StatusNoContent)
 }
 
-// departed waits for an instance of the region that is leaving, and reports
-// whether one has left: only then is there less that uses the region. None has
-// when one of them stays.
-func (a *API) departed(ctx context.Context, id string) bool {
+// departed waits for the instances of a region that are being terminated. It
+// reports whether one has left, and whether the caller saw any instance that uses
+// the region.
+func (a *API) departed(ctx context.Context, id string) (departed, users bool) {
 	var leaving []nf.Instance
-	used := false
 	for user, err := range a.cfg.Regions.Users(ctx, nf.Holding{Region: id}) {
 		if err != nil {
-			return nf.KindOf(err) == nf.NotFound
+			return nf.KindOf(err) == nf.NotFound, false
 		}
-		used = true
 		instance, err := a.cfg.Instances.Instance(ctx, user)
 		switch {
-		case nf.KindOf(err) == nf.NotFound: // it has left meanwhile, or the caller may not know of it
+		case nf.KindOf(err) == nf.NotFound: // it has left meanwhile
 		case err != nil || instance.State != nf.Terminating || instance.Operation == "":
-			return false
+			return false, true
 		default:
 			leaving = append(leaving, instance)
 		}
 	}
-	if !used { // the last one left while we were refused
-		return true
-	}
-	left := false
 	for _, instance := range leaving {
-		left = a.gone(ctx, instance.Operation) || left
+		departed = a.gone(ctx, instance.Operation) || departed
 	}
-	return left
+	return departed, len(leaving) > 0
 }
 
 // gone waits for an operation to end, and reports whether it succeeded.

@@ -238,6 +238,10 @@ func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) error {
 // takeDown begins the removal of an instance, and of what a move has left of it.
 // Its tests are stopped: nobody needs to know any more.
 func (a *API) takeDown(r *http.Request, v vnf) error {
+	scope := nf.Scope{Project: nf.ProjectOf(v.Project), Region: v.Region}
+	if err := a.cfg.Access.May(r.Context(), nf.RemoveInstance, scope, v.ID); err != nil {
+		return err
+	}
 	if v.Operation != "" {
 		op, err := a.latest(r.Context(), v.Instance)
 		if err == nil && op.Verb == nf.Test && !ending(op) {
@@ -256,6 +260,5 @@ func (a *API) takeDown(r *http.Request, v vnf) error {
 	if v.alias.Coming != "" {
 		leaving = append(slices.Clone(leaving), v.alias.Coming)
 	}
-	_, err := a.leave(r, leaving)
-	return err
+	return a.leave(r, leaving)
 }

@@ -72,12 +72,17 @@ func (a *API) instantiation(r *http.Request, q instanceRequest, id string) (nf.I
 	if err != nil {
 		return nf.InstantiateRequest{}, err
 	}
-	composed, err := a.cfg.Bundles.Compose(ctx, bundle.Key{Name: q.Definition, Version: q.Version, Profile: q.Profile})
-	if err != nil {
+	key := bundle.Key{Name: q.Definition, Version: q.Version, Profile: q.Profile}
+	if _, err := a.cfg.Bundles.Profile(ctx, key); err != nil {
 		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}
+	// Before anything is composed: the caller may not see the region.
 	if _, err := a.cfg.Regions.Region(ctx, q.Region); err != nil {
 		return nf.InstantiateRequest{}, fail("Getting CloudRegion Information", err)
+	}
+	composed, err := a.cfg.Bundles.Compose(ctx, key)
+	if err != nil {
+		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}
 	spec, err := specOf(q, composed, id)
 	if err != nil {

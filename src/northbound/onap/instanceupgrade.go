@@ -23,6 +23,9 @@ func (a *API) upgradeInstance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Upgrade Instance", err)
 	}
+	if err := a.mayChange(r, v); err != nil {
+		return err
+	}
 	// A release keeps its name for life: everything is named after it.
 	req.Release, req.Overrides = v.request.Release, req.unmask(v.request.Overrides)
 	if v, err = a.upgraded(r, v, req); err != nil {
@@ -140,7 +143,7 @@ func (a *API) move(r *http.Request, v vnf, req instanceRequest, wanted nf.Instan
 	if v, err = a.replaced(ctx, v, req, op); err != nil {
 		return v, err
 	}
-	if _, err := a.leave(r, alias.Leaving); err != nil {
+	if err := a.leave(r, alias.Leaving); err != nil {
 		return v, fail("Upgrade Instance: it has moved, and what it was before cannot be removed", err)
 	}
 	return v, nil
@@ -165,7 +168,7 @@ func (a *API) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operatio
 			return nil
 		})
 		if err == nil {
-			_, err = a.leave(r, []string{in.ID})
+			err = a.leave(r, []string{in.ID})
 		}
 		if err != nil {
 			return nf.Operation{}, err
@@ -176,29 +179,19 @@ func (a *API) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operatio
 }
 
 // settleMove ends what earlier moves of an instance have left: what it was is
-// removed, and what never came up is next.
+// terminated, and what never came up is next. The sweep drops what is gone from
+// the record, since the caller may not see all of it.
 func (a *API) settleMove(r *http.Request, v *vnf) error {
-	ctx := r.Context()
-	if len(v.alias.Leaving) == 0 && v.alias.Coming == "" {
-		return nil
-	}
-	left, err := a.leave(r, v.alias.Leaving)
-	if err != nil {
+	if err := a.leave(r, v.alias.Leaving); err != nil || v.alias.Coming == "" {
 		return err
 	}
-	gone := slices.DeleteFunc(slices.Clone(v.alias.Leaving), func(id string) bool { return slices.Contains(left, id) })
-	broken := false
-	if v.alias.Coming != "" {
-		in, err := a.cfg.Instances.Instance(ctx, v.alias.Coming)
-		if err != nil && nf.KindOf(err) != nf.NotFound {
-			return err
-		}
-		broken = err == nil && in.State == nf.Broken
-	}
 	coming := v.alias.Coming
-	v.alias, err = a.ledger().Realias(ctx, v.id, func(al *bundle.Alias) error {
-		al.Leaving = slices.DeleteFunc(al.Leaving, func(id string) bool { return slices.Contains(gone, id) })
-		if broken && al.Coming == coming {
+	in, err := a.cfg.Instances.Instance(r.Context(), coming)
+	if err != nil || in.State != nf.Broken {
+		return nf.UnlessGone(err)
+	}
+	v.alias, err = a.ledger().Realias(r.Context(), v.id, func(al *bundle.Alias) error {
+		if al.Coming == coming {
 			al.Coming, al.Leaving = "", append(al.Leaving, coming)
 		}
 		return nil
@@ -206,24 +199,18 @@ func (a *API) settleMove(r *http.Request, v *vnf) error {
 	return err
 }
 
-// leave removes instances that nobody's id means any more, and returns those
-// that are still there.
-func (a *API) leave(r *http.Request, engines []string) ([]string, error) {
-	var left []string
+// leave begins to terminate instances that no id means any more.
+func (a *API) leave(r *http.Request, engines []string) error {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(engines))) {
 		in, err := a.cfg.Instances.Instance(r.Context(), id)
-		if nf.KindOf(err) == nf.NotFound {
-			continue
-		}
-		left = append(left, id)
 		if err == nil && in.State != nf.Terminating {
 			_, err = a.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
 				return a.cfg.Instances.Terminate(ctx, id, nf.TerminateRequest{Options: nf.Options{Trace: a.cfg.Trace(r)}})
 			})
 		}
-		if err != nil && nf.KindOf(err) != nf.NotFound {
-			return left, err
+		if nf.UnlessGone(err) != nil {
+			return err
 		}
 	}
-	return left, nil
+	return nil
 }

@@ -1,0 +1,157 @@
+package onap_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
+)
+
+// veiled are regions of which the caller sees nothing, or sees no user.
+type veiled struct {
+	onap.Regions
+
+	hidden, used bool
+	removals     int
+}
+
+func (v *veiled) Region(ctx context.Context, id string) (nf.Region, error) {
+	if v.hidden {
+		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
+	}
+	return v.Regions.Region(ctx, id)
+}
+
+func (v *veiled) Users(context.Context, nf.Holding) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if v.hidden {
+			yield("", nf.E(nf.NotFound, "get", "cloud region", nil))
+		}
+	}
+}
+
+func (v *veiled) RemoveRegion(ctx context.Context, id string) error {
+	const forever = 100
+	if v.removals++; v.removals > forever {
+		return nf.E(nf.Internal, "remove", "cloud region "+id, nil)
+	}
+	switch {
+	case v.hidden:
+		return nf.E(nf.NotFound, "get", "cloud region "+id, nil)
+	case v.used:
+		return nf.E(nf.Conflict, "remove", "cloud region "+id, nf.Violations{{Message: "is used by VNF instance (one that you may not see)"}})
+	}
+	return v.Regions.RemoveRegion(ctx, id)
+}
+
+// TestRemoveHiddenRegion removes a region that the caller may not see, and one
+// that only an instance uses which the caller may not see.
+func TestRemoveHiddenRegion(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason       string
+		hidden, used bool
+		status       int
+		kept         bool
+	}{
+		"Hidden": {"a hidden region is answered as one that does not exist, and keeps its connection", true, false, 204, true},
+		"User":   {"a hidden instance keeps the region, and nobody waits for it", false, true, 500, true},
+		"Free":   {"a region goes with its connection", false, false, 204, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGround()
+			v := &veiled{Regions: g, hidden: tc.hidden, used: tc.used}
+			site := g.serve(t, func(c *onap.Config) { c.Regions = v })
+			site.send(t, "POST /v1/connectivity-info", `{"cloud-region": "east", "cloud-owner": "o", "kubeconfig": "eA=="}`)
+			got := site.send(t, "DELETE /v1/connectivity-info/east", "")
+			_, err := g.kv.Get(t.Context(), "onap/connections/east")
+			if got.status != tc.status || (err == nil) != tc.kept || v.removals > 2 {
+				t.Errorf("%s: %d %s after %d tries; the connection: %v", tc.reason, got.status, got.body, v.removals, err)
+			}
+		})
+	}
+}
+
+// TestDeniedChangesNothing makes requests that fail for what the caller may not
+// do, or may not see, and looks for what they have left.
+func TestDeniedChangesNothing(t *testing.T) {
+	t.Parallel()
+	const elsewhere = `{"rb-name": "fw", "rb-version": "1", "profile-name": "default", "cloud-region": "north"}`
+	cases := map[string]struct {
+		reason, request, body string
+		denied                nf.Permission
+		status                int
+	}{
+		"Test":    {"whoever may change an instance, and not terminate it, does not stop its tests", "DELETE /v1/instance/id1", "", nf.RemoveInstance, 403},
+		"Upgrade": {"whoever may not change an instance does not clear up after its moves", "POST /v1/instance/id1/upgrade", fwRequest, nf.ChangeInstance, 403},
+		"Config":  {"nor mend the history of its configurations", "POST " + configs + "/c/delete", "", nf.ChangeInstance, 403},
+		"Compose": {"nothing is composed for a region that does not exist", "POST /v1/instance", elsewhere, "", 500},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := configured(t, 1)
+			if _, err := w.ledger.Realias(t.Context(), "id1", func(a *bundle.Alias) error {
+				a.Leaving = []string{"gone"}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			w.edit(func(e *engine) { // the history lacks the version that is in force
+				in := e.instances["id1"]
+				in.Annotations["onap/config/c"] = strings.Replace(in.Annotations["onap/config/c"], `"version":1`, `"version":2`, 1)
+				e.instances["id1"] = in
+			})
+			w.hold = true
+			if _, err := w.Test(t.Context(), "id1", nf.TestRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			before, last := w.stored(t), w.last()
+			w.rights[tc.denied] = true
+			if got := w.ask(t, tc.request, tc.body); got.status != tc.status {
+				t.Fatalf("%s: %d %s", tc.reason, got.status, got.body)
+			}
+			if after := w.stored(t); after != before || w.last() != last {
+				t.Errorf("%s: the engine was asked for %v; the store was\n%s\nand is\n%s", tc.reason, w.last(), before, after)
+			}
+		})
+	}
+}
+
+// stored returns all that the API has stored.
+func (w *world) stored(t *testing.T) string {
+	t.Helper()
+	var out strings.Builder
+	for e, err := range w.kv.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString(e.Key + ": " + string(e.Value) + "\n")
+	}
+	return out.String()
+}
+
+// TestRegionOfInstances removes the region of instances that stay, and of some
+// that are leaving.
+func TestRegionOfInstances(t *testing.T) {
+	t.Parallel()
+	g := newGround()
+	site := g.serve(t)
+	site.send(t, "POST /v1/connectivity-info", `{"cloud-region": "east", "cloud-owner": "o", "kubeconfig": "eA=="}`)
+	g.users["east"] = []string{"vnf1", "vnf2"}
+	g.leaving["vnf1"] = true
+	got := site.send(t, "DELETE /v1/connectivity-info/east", "")
+	if got.status != 500 || !strings.Contains(got.body, "is used by VNF instance") {
+		t.Errorf("one of them stays: %d %s", got.status, got.body)
+	}
+	g.leaving["vnf2"] = true
+	if got := site.send(t, "DELETE /v1/connectivity-info/east", ""); got.status != 204 || len(g.regions) > 0 {
+		t.Errorf("both are leaving: %d %s", got.status, got.body)
+	}
+}
