@@ -52,6 +52,7 @@ func people() []person {
 		{"admin-all", "admin", nf.Permissions(), "*", "*"},
 		{"starter-a", "starter", []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance, nf.CreateInstance}, ProjectA, "*"},
 		{"changer-a", "changer", []nf.Permission{nf.ReadInstance, nf.ChangeInstance}, ProjectA, "*"},
+		{"blind-all", "maker", []nf.Permission{nf.ReadPackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WritePackage, nf.WriteRegion}, "*", "*"},
 		{"blind-a", "blind", []nf.Permission{nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WritePackage, nf.WriteRegion}, ProjectA, "*"},
 	}
 }
