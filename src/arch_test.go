@@ -30,6 +30,7 @@ type floor struct {
 // here on purpose, and its reason is read in review.
 var floors = map[string]floor{
 	"nf":       {nil, "the vocabulary holds whatever the transport or the store"},
+	"syntax":   {nil, "why a text cannot be read is said in the same words to every reader"},
 	"outbound": {nil, "what a user may make the service call is said once, whatever he has it call"},
 
 	"store":   {[]string{"nf"}, "records are kept without knowing what they are for"},
@@ -44,14 +45,14 @@ var floors = map[string]floor{
 	"store/seal":      {[]string{"nf", "store", "store/schema"}, "what is stored is secret, whichever the database"},
 	"store/backup":    {[]string{"nf", "store", "store/schema"}, "a store is brought elsewhere, whichever the databases"},
 	"store/lease":     {[]string{"nf", "store"}, "who is alive is found out in one way, whatever he works at"},
-	"render/manifest": {[]string{"nf", "render"}, "a driver knows its contract"},
+	"render/manifest": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
 
-	"render/helm": {[]string{"nf", "render"}, "a driver knows its contract"},
+	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
 
 	"lifecycle": {[]string{"nf", "store", "store/lease", "render"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 
-	"bundle": {[]string{"nf", "store", "render"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
+	"bundle": {[]string{"nf", "store", "render", "syntax"}, "what ONAP calls resource bundles is composed to packages, and kept beside them"},
 	"notify": {[]string{"nf", "outbound", "store", "store/lease"}, "who is told of what is decided without knowing how regions are watched"},
 
 	"site": {[]string{"nf", "store", "store/lease"}, "sites are looked after without knowing how hosts are reached or changed"},
@@ -68,9 +69,9 @@ var floors = map[string]floor{
 	"audit":     {[]string{"nf", "store"}, "what was asked is kept whatever came of it"},
 	"telemetry": {[]string{"nf"}, "what is seen of the service is told in the vocabulary's words; main joins them to what happens"},
 
-	"northbound":        {[]string{"nf"}, "HTTP is one way to ask; it declares what it calls"},
+	"northbound":        {[]string{"nf", "syntax"}, "HTTP is one way to ask; it declares what it calls"},
 	"northbound/native": {[]string{"nf", "northbound"}, "each API has its own view of the engine, and none sees it whole"},
-	"northbound/onap":   {[]string{"nf", "northbound", "bundle"}, "ONAP's nouns are ONAP's API's alone"},
+	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax"}, "ONAP's nouns are ONAP's API's alone"},
 
 	"access/accesstest":             {[]string{"nf"}, "who may do what is said once, for every API"},
 	"store/storetest":               {[]string{"nf", "store"}, "one suite for every store"},

@@ -33,6 +33,17 @@ func tooLarge(limit int64) error {
 	return nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its body is larger than %d bytes", limit))
 }
 
+// FormFault says what is wrong with a form that mime/multipart has refused.
+func FormFault(err error) error {
+	switch {
+	case errors.Is(err, http.ErrMissingBoundary):
+		return errors.New("its Content-Type has no boundary")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends too early")
+	}
+	return errors.New("a part or its header cannot be read")
+}
+
 // body gives the errors of reading a request's body their kinds: a body that is
 // cut off is the client's fault, not ours.
 type body struct{ io.ReadCloser }
@@ -50,5 +61,5 @@ func (b *body) Read(p []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, refusal(http.StatusRequestTimeout, "the body comes too slowly")
 	}
-	return n, nf.E(nf.Invalid, "read", "the request", fmt.Errorf("its body is cut off: %w", err))
+	return n, nf.E(nf.Invalid, "read", "the request", errors.New("its body is cut off"))
 }

@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,7 +49,18 @@ func walk(field string, err error, yield func(nf.Violation) bool) bool {
 	case *openapi3.SchemaError:
 		return walkSchema(field, e, yield)
 	}
-	return yield(nf.Violation{Field: field, Message: err.Error()})
+	return yield(nf.Violation{Field: field, Message: parameterFault(err)})
+}
+
+// parameterFault says what is wrong with a parameter that has no value.
+func parameterFault(err error) string {
+	switch {
+	case errors.Is(err, openapi3filter.ErrInvalidRequired):
+		return "is missing"
+	case errors.Is(err, openapi3filter.ErrInvalidEmptyValue):
+		return "must not be empty"
+	}
+	return "cannot be read"
 }
 
 func walkParameter(e *openapi3filter.RequestError, yield func(nf.Violation) bool) bool {
@@ -62,7 +74,7 @@ func walkParameter(e *openapi3filter.RequestError, yield func(nf.Violation) bool
 	}
 	switch cause := e.Err.(type) { //nolint:errorlint // as in walk
 	case nil:
-		return yield(nf.Violation{Field: field, Message: e.Reason})
+		return yield(nf.Violation{Field: field, Message: parameterFault(nil)})
 	case *openapi3filter.ParseError:
 		return yield(nf.Violation{Field: field, Message: "must be " + typeName(schema)})
 	default:
@@ -87,6 +99,9 @@ func walkSchema(field string, e *openapi3.SchemaError, yield func(nf.Violation) 
 		}
 		return true
 	}
+	if inner, ok := errors.AsType[*openapi3.SchemaError](e.Origin); ok && e.SchemaField == "allOf" {
+		e, path = inner, append(path, inner.JSONPointer()...)
+	}
 	return yield(nf.Violation{Field: join(path), Message: complaint(e)})
 }
 
@@ -105,6 +120,10 @@ func complaint(e *openapi3.SchemaError) string {
 		return "must not be empty"
 	case "maxLength":
 		return fmt.Sprintf("must not be longer than %d characters", *e.Schema.MaxLength)
+	case "minItems":
+		return fmt.Sprintf("must not have fewer than %d items", e.Schema.MinItems)
+	case "maxItems":
+		return fmt.Sprintf("must not have more than %d items", *e.Schema.MaxItems)
 	case "minimum":
 		return fmt.Sprintf("must be at least %v", *e.Schema.Min)
 	case "maximum":
@@ -113,7 +132,7 @@ func complaint(e *openapi3.SchemaError) string {
 	if must, ok := e.Schema.Extensions["x-must"].(string); ok {
 		return "must " + must
 	}
-	return e.Reason
+	return "is not what the contract allows"
 }
 
 // typeName says the type that a schema asks for, with its article.

@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 const (
@@ -110,19 +111,14 @@ func parse(document []byte) (any, error) {
 	}
 	var value any
 	err := json.Unmarshal(document, &value)
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		read := document[:min(max(e.Offset-1, 0), int64(len(document)))]
-		line := bytes.Count(read, []byte("\n")) + 1
-		column := len(read) - bytes.LastIndexByte(read, '\n')
-		return nil, fmt.Errorf("the body is not JSON: line %d, column %d: %w", line, column, e)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		line, column, message := syntax.JSON(document)
+		return nil, fmt.Errorf("the body is not JSON: line %d, column %d: %s", line, column, message)
 	}
 	if wrong := strict(document); wrong != nil {
 		return nil, wrong
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the body is not JSON that can be used: %w", err)
-	}
-	return value, nil
+	return value, err
 }
 
 // deeper reports whether a JSON document nests deeper than the limit. Of what

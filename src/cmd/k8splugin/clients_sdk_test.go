@@ -96,7 +96,7 @@ func (c caller) sdkInstance() string {
 		status      int
 	}{
 		`"RegionOne"`: {`""`, "CreateVnfRequest bad request: Invalid/Missing CloudRegion in POST request", http.StatusUnprocessableEntity},
-		`"fw-1"`:      {`1`, "json: ", http.StatusUnprocessableEntity},
+		`"fw-1"`:      {`1`, "override-values.vnf-name: a string is needed, not a number", http.StatusUnprocessableEntity},
 		`"edge"`:      {`"none"`, "Unable to find Profile to create instance", http.StatusInternalServerError},
 	} {
 		c.told("A6: a request that is wrong", refused.status, "POST /v1/instance", strings.Replace(request, old, refused.fresh, 1), refused.text)

@@ -56,10 +56,7 @@ func nextPart(reader *multipart.Reader, seen map[string]bool) (formPart, error) 
 	}
 	seen[name] = true
 	content, err := io.ReadAll(part)
-	if err != nil {
-		return formPart{}, fmt.Errorf("cannot read the part %q: %w", name, err)
-	}
-	return formPart{name, content}, nil
+	return formPart{name, content}, err
 }
 
 // formError gives the errors of reading a form a kind: those of the body have
@@ -68,7 +65,7 @@ func formError(err error) error {
 	if nf.KindOf(err) != nf.Internal {
 		return err
 	}
-	return nf.E(nf.Invalid, "read", "the form", err)
+	return nf.E(nf.Invalid, "read", "the form", northbound.FormFault(err))
 }
 
 // regionForm returns the JSON document that a form stands for: the part

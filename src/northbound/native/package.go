@@ -188,6 +188,10 @@ func archive(r *http.Request) (p nf.Package, content io.Reader, err error) {
 
 // about adds what a part says of the package that it comes with.
 func (p formPart) about(pkg *nf.Package) error {
+	const longest = 128 // of an id; what is longer is not quoted
+	if len(p.content) > longest {
+		return invalid(p.name, fmt.Sprintf("is longer than %d bytes", longest))
+	}
 	text := string(p.content)
 	switch p.name {
 	case "csar_id":

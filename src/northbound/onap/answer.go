@@ -1,6 +1,7 @@
 package onap
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 // Texts that clients look for: ONAP's errors named its database.
@@ -157,7 +159,7 @@ func decode[T any](r *http.Request, empty error) (T, error) {
 	document, err := io.ReadAll(io.LimitReader(r.Body, northbound.MaxDocument+1))
 	if err != nil {
 		var none T
-		return none, fmt.Errorf("cannot read the body: %w", err)
+		return none, err
 	}
 	return decodeDocument[T](document, empty)
 }
@@ -173,18 +175,20 @@ func decodeDocument[T any](document []byte, empty error) (T, error) {
 	case errors.Is(err, io.EOF):
 		return none, empty
 	case err != nil:
-		return none, refuse(http.StatusUnprocessableEntity, jsonText(err))
+		return none, refuse(http.StatusUnprocessableEntity, jsonText("", document, err))
 	}
 	return out, nil
 }
 
-// jsonText says what is wrong with a document, and quotes nothing of it.
-func jsonText(err error) string {
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("json: %s is a %s, and of another type", e.Field, e.Value)
+// jsonText says what is wrong with a document that cannot be read, which may be
+// that of a field.
+func jsonText(field string, document []byte, err error) string {
+	if inner, message, ok := syntax.Mismatch(err); ok {
+		path := strings.Trim(field+"."+inner, ".")
+		return cmp.Or(path, "the document") + ": " + message
 	}
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf("json: the body is not JSON from byte %d on", e.Offset)
+	if line, column, message := syntax.JSON(document); message != "" {
+		return fmt.Sprintf("the document is not JSON: line %d, column %d: %s", line, column, message)
 	}
-	return "json: the body cannot be read: " + err.Error()
+	return "the document cannot be read"
 }

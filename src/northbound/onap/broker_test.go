@@ -117,7 +117,7 @@ func TestWorkloadRefuses(t *testing.T) {
 		"Module":    {"each of them", `"vf-module-id": "m"`, `"x": ""`, 400, "vf-module-id is empty"},
 		"Stack":     {"and a stack", `"s1"`, `""`, 400, "stack_name is missing from template_data"},
 		"Profile":   {"and a profile", "k8s-rb-profile-name", "x", 400, "k8s-rb-profile-name is missing from directives"},
-		"Number":    {"a directive is a text", `"oof"`, `5`, 422, "json: oof_directives.attributes.attribute_value is a number, and of another type"},
+		"Number":    {"a directive is a text", `"oof"`, `5`, 422, "oof_directives.attributes.attribute_value: a string is needed, not a number"},
 		"Unknown":   {"what is not there cannot be brought up", `"fw"`, `"lb"`, 500, "Unable to find Profile to create instance"},
 	}
 	for name, tc := range cases {

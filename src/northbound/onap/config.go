@@ -212,4 +212,4 @@ func (a *API) mayChange(r *http.Request, v vnf) error {
 	return a.cfg.Access.May(r.Context(), nf.ChangeInstance, nf.Scope{Project: nf.ProjectOf(v.Project), Region: v.Region}, v.ID)
 }
 
-func emptyConfig() error { return refuse(http.StatusUnprocessableEntity, "EOF") }
+func emptyConfig() error { return refuse(http.StatusUnprocessableEntity, "Body empty") }

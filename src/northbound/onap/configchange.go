@@ -31,7 +31,7 @@ func (q configRequest) parameters() (map[string]any, error) {
 		return out, nil
 	}
 	if err := json.Unmarshal(q.Values, &out); err != nil {
-		return nil, refuse(http.StatusUnprocessableEntity, "json: values is no object")
+		return nil, refuse(http.StatusUnprocessableEntity, jsonText("values", q.Values, err))
 	}
 	return out, nil
 }

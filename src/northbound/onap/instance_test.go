@@ -82,11 +82,11 @@ func TestCreateInstanceRefuses(t *testing.T) {
 		want    string
 	}{
 		"Empty":       {reason: "there must be a body", body: "", status: 400, strict: 400, want: "Body empty"},
-		"NotJSON":     {reason: "of JSON", body: "{", status: 422, strict: 422, want: "json: the body cannot be read: unexpected EOF"},
+		"NotJSON":     {reason: "of JSON", body: "{", status: 422, strict: 422, want: "the document is not JSON: line 1, column 2: it ends too early"},
 		"NoRegion":    {reason: "with a region", body: with(`"east"`, `""`), status: 422, strict: 422, want: "CreateVnfRequest bad request: Invalid/Missing CloudRegion in POST request"},
 		"NoBundle":    {reason: "a bundle", body: with(`"rb-version": "1"`, `"rb-version": ""`), status: 422, strict: 422, want: "CreateVnfRequest bad request: Invalid/Missing resource bundle parameters in POST request"},
 		"NoProfile":   {reason: "and a profile", body: with(`"edge"`, `""`), status: 422, strict: 422, want: "CreateVnfRequest bad request: Invalid/Missing profile name in POST request"},
-		"Number":      {reason: "a value is a text", body: with(`"x"`, `5`), status: 422, strict: 422, want: `json: the body cannot be read: the value of "a.b" is not a text`},
+		"Number":      {reason: "a value is a text", body: with(`"x"`, `5`), status: 422, strict: 422, want: "override-values.a.b: a string is needed, not a number"},
 		"BadTimeout":  {reason: "a timeout is a number, and its override is not forgotten", body: with(`"a.b"`, `"k8s-rb-instance-pre-install-timeout"`), status: 422, strict: 422, want: "k8s-rb-instance-pre-install-timeout is not a number of seconds up to 86400"},
 		"LongTimeout": {reason: "and one of this world", body: with(`"a.b": "x"`, `"k8s-rb-instance-pre-install-timeout": "86401"`), status: 422, strict: 422, want: "k8s-rb-instance-pre-install-timeout is not a number of seconds up to 86400"},
 		"NoSuchProfile": {

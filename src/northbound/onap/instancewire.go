@@ -2,10 +2,11 @@ package onap
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -24,13 +25,18 @@ func (t *texts) UnmarshalJSON(document []byte) error {
 		return nil
 	}
 	*t = make(texts, len(values))
-	for name, raw := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		raw := values[name]
 		if string(raw) == "null" {
 			continue
 		}
 		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			return fmt.Errorf("the value of %q is not a text", name)
+		err := json.Unmarshal(raw, &text)
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			e.Field = name
+		}
+		if err != nil {
+			return err
 		}
 		(*t)[name] = text
 	}

@@ -84,7 +84,7 @@ func (a *API) unmaskValues(r *http.Request, c configured, values json.RawMessage
 	}
 	wanted, err := readValues(values)
 	if err != nil {
-		return nil, refuse(http.StatusUnprocessableEntity, jsonText(err))
+		return nil, refuse(http.StatusUnprocessableEntity, jsonText("values", values, err))
 	}
 	var kept any
 	if c.known && !c.Deleted {

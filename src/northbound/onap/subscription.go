@@ -1,7 +1,6 @@
 package onap
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -87,8 +86,11 @@ func decodeSubscription(r *http.Request) (Subscription, error) {
 	if err != nil {
 		return Subscription{}, err
 	}
-	if m := bytes.TrimSpace(body.Metadata); len(m) > 0 && m[0] != '{' && string(m) != "null" {
-		return Subscription{}, refuse(http.StatusUnprocessableEntity, "json: metadata is of another type")
+	if len(body.Metadata) > 0 {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(body.Metadata, &fields); err != nil {
+			return Subscription{}, refuse(http.StatusUnprocessableEntity, jsonText("metadata", body.Metadata, err))
+		}
 	}
 	return Subscription{
 		Name: body.Name, MinInterval: time.Duration(body.MinInterval) * time.Second, Callback: body.Callback,

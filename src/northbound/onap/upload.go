@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // maxParts is how many parts a form may have.
@@ -45,7 +46,7 @@ func (a *API) upload(r *http.Request) ([]byte, error) {
 func readBody(r *http.Request, limit int64) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the body: %w", err)
+		return nil, err
 	}
 	if int64(len(body)) > limit {
 		return nil, nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its body is larger than %d bytes", limit))
@@ -89,14 +90,14 @@ func readForm(body []byte, boundary string) ([]part, error) {
 			return parts, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the form: %w", err)
+			return nil, fmt.Errorf("cannot read the form: %w", northbound.FormFault(err))
 		}
 		if len(parts) == maxParts {
 			return nil, fmt.Errorf("cannot read the form: it has more than %d parts", maxParts)
 		}
 		content, err := io.ReadAll(p)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read a part of the form: %w", err)
+			return nil, fmt.Errorf("cannot read the form: %w", northbound.FormFault(err))
 		}
 		parts = append(parts, part{name: p.FormName(), file: p.FileName() != "", content: content})
 	}
