@@ -132,7 +132,8 @@ func TestManifestIsRefused(t *testing.T) {
 		manifest string
 		text     string
 	}{
-		"NotYAML":        {"it must be readable", "type: [", "manifest"},
+		"NotYAML":        {"it must be readable", "version: v1\ntype:\n\tvalues: f", "manifest.yaml:3: is not a profile's manifest: found character that cannot start any token"},
+		"NotManifest":    {"its fields have their types", "type: {values: [f]}", "manifest.yaml: is not a profile's manifest: type.values: a string is needed, not an array"},
 		"NoValues":       {"a file that is named is there", "type: {values: gone.yaml}", "gone.yaml"},
 		"NoFile":         {"a file that is named is there", "type: {configresource: [{filepath: gone, chartpath: fw/x}]}", "gone"},
 		"ValuesUp":       {"no file outside the archive is read", "type: {values: ../../etc/passwd}", "parent"},
@@ -143,7 +144,7 @@ func TestManifestIsRefused(t *testing.T) {
 		"ChartDot":       {"a folder is no file", "type: {configresource: [{filepath: f, chartpath: .}]}", "no file"},
 		"ChartNone":      {"a file goes somewhere", "type: {configresource: [{filepath: f}]}", "chartpath"},
 		"ChartBeside":    {"the path begins with the chart's folder", "type: {configresource: [{filepath: f, chartpath: x.yaml}]}", "folder"},
-		"BadValues":      {"values are a map", "type: {values: f}", "values"},
+		"BadValues":      {"values are a map", "type: {values: f}", "f: is not a file of values: an object is needed, not an array"},
 		"EveryViolation": {"all that is wrong is told at once", "type: {values: gone, configresource: [{filepath: lost, chartpath: /}]}", "lost"},
 	}
 	for name, tc := range cases {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 const (
@@ -116,7 +117,8 @@ func parseManifest(text []byte) (manifest, error) {
 		return m, tooLong(manifestFile)
 	}
 	if err := yaml.Unmarshal(text, &m); err != nil {
-		return manifest{}, nf.Violations{{File: manifestFile, Message: "is not a profile's manifest: " + err.Error()}}
+		line, message := syntax.YAML(err)
+		return manifest{}, nf.Violations{{File: manifestFile, Line: line, Message: "is not a profile's manifest: " + message}}
 	}
 	return m, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 const valuesFile = "values.yaml"
@@ -28,7 +29,8 @@ func parseChart(text []byte) (chartHead, error) {
 		return c, tooLong("Chart.yaml")
 	}
 	if err := yaml.Unmarshal(text, &c); err != nil {
-		return c, nf.Violations{{File: "Chart.yaml", Message: err.Error()}}
+		line, message := syntax.YAML(err)
+		return c, nf.Violations{{File: "Chart.yaml", Line: line, Message: "is not as it should be: " + message}}
 	}
 	return c, nil
 }
@@ -66,7 +68,8 @@ func readValues(name string, text []byte) (map[string]any, error) {
 		return d
 	}
 	if err := yaml.Unmarshal(text, &values, exact); err != nil {
-		return nil, nf.Violations{{File: name, Message: "is not a file of values: " + err.Error()}}
+		line, message := syntax.YAML(err)
+		return nil, nf.Violations{{File: name, Line: line, Message: "is not a file of values: " + message}}
 	}
 	if values == nil { // the file says null
 		values = map[string]any{}

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -353,7 +354,24 @@ func broken(name string, err error) error {
 	if nf.KindOf(err) != nf.Internal {
 		return err
 	}
-	return refused(name, "is truncated or broken: "+err.Error())
+	return refused(name, "is truncated or broken: "+fault(err))
+}
+
+// fault says why an archive cannot be read on.
+func fault(err error) string {
+	if wrong, ok := errors.AsType[flate.CorruptInputError](err); ok {
+		return fmt.Sprintf("its compressed data is wrong before byte %d", int64(wrong))
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it ends too early"
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrChecksum):
+		return "its checksum or length is that of other content"
+	}
+	if errors.Is(err, zip.ErrFormat) {
+		return "the list of its files, or a header, is wrong or cut off"
+	}
+	return "a header is wrong"
 }
 
 // violation names an entry in a form that is safe to show.

@@ -185,9 +185,9 @@ func TestHostileArchives(t *testing.T) {
 		"names":         {"names alone", longNames(), nf.TooLarge, "", "has names of more than 262144 bytes together"},
 		"pax headers":   {"headers of headers", gzipOf(t, append(append(headers.Bytes(), file...), end...)), nf.TooLarge, "", "has headers that are too large"},
 		"long names":    {"names of names", gzipOf(t, append(append(long.Bytes(), file...), end...)), nf.TooLarge, "", "has headers that are too large"},
-		"tar size":      {"a size that nothing is behind", gzipOf(t, huge), nf.Invalid, "x", "is truncated or broken: unexpected EOF"},
-		"zip size lie":  {"a size that nothing is behind", zipOf(t, zip.FileHeader{Name: "x", UncompressedSize64: 1 << 60}), nf.Invalid, "x", "is truncated or broken: unexpected EOF"},
-		"zip span lie":  {"bytes beyond the end", zipOf(t, zip.FileHeader{Name: "x", CompressedSize64: 1 << 60, UncompressedSize64: 1 << 60}), nf.Invalid, "x", "is truncated or broken: unexpected EOF"},
+		"tar size":      {"a size that nothing is behind", gzipOf(t, huge), nf.Invalid, "x", "is truncated or broken: it ends too early"},
+		"zip size lie":  {"a size that nothing is behind", zipOf(t, zip.FileHeader{Name: "x", UncompressedSize64: 1 << 60}), nf.Invalid, "x", "is truncated or broken: it ends too early"},
+		"zip span lie":  {"bytes beyond the end", zipOf(t, zip.FileHeader{Name: "x", CompressedSize64: 1 << 60, UncompressedSize64: 1 << 60}), nf.Invalid, "x", "is truncated or broken: it ends too early"},
 		"algorithm":     {"a compression of another tool", zipOf(t, zip.FileHeader{Name: "x", Method: 12}), nf.Invalid, "x", "is compressed in another way than by deflate"},
 		"symbolic link": {"a way out", device(tar.TypeSymlink), nf.Invalid, "x", special},
 		"hard link":     {"a way out", device(tar.TypeLink), nf.Invalid, "x", special},
@@ -228,7 +228,7 @@ func TestHostileArchives(t *testing.T) {
 		"pax size": {
 			"a size in a header of another kind",
 			gzipOf(t, append(append(block(t, tar.TypeXHeader, "x", records("size", "9223372036854775807")), file...), end...)),
-			nf.Invalid, "x", "is truncated or broken: unexpected EOF",
+			nf.Invalid, "x", "is truncated or broken: it ends too early",
 		},
 		"pax path": {
 			"a name in a header of another kind",
@@ -236,7 +236,7 @@ func TestHostileArchives(t *testing.T) {
 			nf.Invalid, "../../etc/passwd", "is a path through a parent folder",
 		},
 		"second tar": {"an archive that only other tools see", gzipOf(t, append(tarBytes(t), tarBytes(t)...)), nf.Invalid, "", "goes on behind its end"},
-		"members":    {"bytes behind the last of many", append(bytes.Repeat(gzipOf(t, nil), 10_000), "x"...), nf.Invalid, "", "is truncated or broken: unexpected EOF"},
+		"members":    {"bytes behind the last of many", append(bytes.Repeat(gzipOf(t, nil), 10_000), "x"...), nf.Invalid, "", "is truncated or broken: it ends too early"},
 		"plain tar":  {"a tar that is not gzipped", tarBytes(t), nf.Invalid, "", "is neither a zip nor a gzipped tar archive"},
 		"bytes":      {"more bytes than are looked at", noise(6<<20 + 1), nf.TooLarge, "", "has more than 6291456 bytes"},
 	}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 func isJSON(file string) bool { return strings.EqualFold(path.Ext(file), ".json") }
@@ -23,7 +26,7 @@ func (rd *reader) readJSON(content []byte) []*node {
 			return documents
 		}
 		if err != nil {
-			rd.report.add(p.at(), "", "is not JSON: %v", err)
+			rd.syntaxFault(p.at(), content, err)
 			return nil
 		}
 		if !rd.begin(root.at, 1) {
@@ -37,6 +40,17 @@ func (rd *reader) readJSON(content []byte) []*node {
 		}
 		documents = append(documents, root)
 	}
+}
+
+// syntaxFault reports why a file is not JSON.
+func (rd *reader) syntaxFault(at place, content []byte, err error) {
+	message := err.Error()
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
+		var column int
+		at.line, column, message = syntax.JSONStream(content)
+		message = fmt.Sprintf("column %d: %s", column, message)
+	}
+	rd.report.add(at, "", "is not JSON: %s", message)
 }
 
 // jsonParser makes nodes of JSON tokens; encoding/json keeps no positions, and
