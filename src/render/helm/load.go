@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 // What is parsed as a whole takes many times its size.
@@ -210,24 +211,10 @@ func (l *reader) checkMetadata(at place, content []byte) {
 // checkYAML reports an error of the YAML parser, and whether there is none.
 func (l *reader) checkYAML(at place, err error) bool {
 	if err != nil {
-		line, message := yamlFault(err)
+		line, message := syntax.YAML(err)
 		l.report.add(place{at.file, line}, "", "is not as it should be: %s", message)
 	}
 	return err == nil
-}
-
-// yamlLine finds the line in an error of the YAML parser, which has no other
-// place for it.
-var yamlLine = regexp.MustCompile(`yaml: line (\d+): (.*)`)
-
-// yamlFault takes an error of the YAML parser apart.
-func yamlFault(err error) (line int, message string) {
-	found := yamlLine.FindStringSubmatch(err.Error())
-	if found == nil {
-		return 0, err.Error()
-	}
-	_, _ = fmt.Sscan(found[1], &line)
-	return line, found[2]
 }
 
 // templatesOf returns the templates of a chart and its subcharts, under the

@@ -15,6 +15,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 const (
@@ -109,7 +110,7 @@ var keyOfLine = regexp.MustCompile(`^\s*(?:- )*["']?[A-Za-z0-9_./-]{1,40}["']?:`
 // syntaxError reports why a document is not YAML. Of the line no more is told
 // than the key: the value may be secret.
 func (d *decoder) syntaxError(doc document, err error) {
-	line, message := yamlFault(err)
+	line, message := syntax.YAML(err)
 	if line == 0 {
 		d.report.add(doc.at, "", "is not YAML")
 		return

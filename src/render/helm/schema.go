@@ -13,6 +13,8 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
 // schemaURL is what a values.schema.json is called while it is compiled.
@@ -121,7 +123,11 @@ func compile(content []byte, j *judge) (schema *jsonschema.Schema, refs []string
 func (l *reader) checkSchema(at place, content []byte) {
 	_, refs, err := compile(content, &judge{left: maxJudged})
 	if err != nil {
-		l.report.add(at, "", "is no JSON schema: %v", err)
+		why := err.Error()
+		if line, column, wrong := syntax.JSON(content); wrong != "" {
+			at, why = place{at.file, line}, fmt.Sprintf("column %d: %s", column, wrong)
+		}
+		l.report.add(at, "", "is no JSON schema: %s", why)
 	}
 	for _, ref := range refs {
 		l.report.warn("%s: refers to %s, which is not looked up; what it describes is not checked", at.file, ref)
