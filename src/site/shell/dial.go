@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func (h *handshake) config(m nf.SiteMaterial) (*ssh.ClientConfig, error) {
 		}
 		signer, err := ssh.NewSignerFromKey(raw)
 		if err != nil {
-			return nil, unusable(err)
+			return nil, unusable("SSH has no keys of its kind")
 		}
 		cfg.Auth = append(cfg.Auth, ssh.PublicKeys(signer))
 	}
@@ -166,10 +167,10 @@ func PrivateKey(m nf.SiteMaterial) (any, error) {
 		raw, err = ssh.ParseRawPrivateKey(m.PrivateKey)
 	}
 	if err != nil {
-		return nil, unusable(err)
+		return nil, unusable(keyFault(m, err))
 	}
 	if key, ok := raw.(*rsa.PrivateKey); ok && key.N.BitLen() < 2048 {
-		return nil, unusable(errors.New("it is an RSA key of less than 2048 bits"))
+		return nil, unusable("it is an RSA key of less than 2048 bits")
 	}
 	return raw, nil
 }
@@ -184,8 +185,22 @@ func Usable(m nf.SiteMaterial) error {
 	return err
 }
 
-func unusable(cause error) error {
-	return nf.E(nf.Invalid, "use", "the credential", nf.Violations{{Field: "credential.private_key", Message: "cannot be read: " + cause.Error()}})
+func unusable(why string) error {
+	return nf.E(nf.Invalid, "use", "the credential", nf.Violations{{Field: "credential.private_key", Message: "cannot be read: " + why}})
+}
+
+// keyFault says why the SSH library cannot read a private key.
+func keyFault(m nf.SiteMaterial, err error) string {
+	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
+		return "it has a passphrase, and none is given"
+	}
+	if errors.Is(err, x509.IncorrectPasswordError) {
+		return "it has another passphrase"
+	}
+	if _, err := ssh.ParseRawPrivateKey(m.PrivateKey); err == nil {
+		return "it has no passphrase, and one is given"
+	}
+	return "it is not a private key in PEM or in the format of OpenSSH"
 }
 
 // parseKey reads a pinned key.

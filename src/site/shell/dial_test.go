@@ -2,9 +2,13 @@ package shell_test
 
 import (
 	"context"
+	"encoding/pem"
 	"net"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/site/shell"
@@ -74,15 +78,41 @@ func TestReachSilent(t *testing.T) {
 
 func TestUsable(t *testing.T) {
 	t.Parallel()
-	for name, m := range map[string]nf.SiteMaterial{
-		"NoKey": {PrivateKey: nf.Secret("no key")}, "Passphrase": {PrivateKey: sitetest.New(t).Material().PrivateKey, Passphrase: nf.Secret("for nothing")},
-	} {
-		if err := shell.Usable(m); nf.KindOf(err) != nf.Invalid {
-			t.Errorf("%s: a key that cannot be read is %v, want that it is invalid", name, err)
-		}
+	open := sitetest.New(t).Material().PrivateKey
+	parsed, err := shell.PrivateKey(nf.SiteMaterial{PrivateKey: open})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err := shell.Usable(sitetest.New(t).Material()); err != nil {
-		t.Errorf("a key is a key: %v", err)
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(parsed, "", []byte("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := nf.Secret(pem.EncodeToMemory(block))
+	for name, tc := range map[string]struct {
+		reason          string
+		key, passphrase nf.Secret
+		want            string // what is wrong
+	}{
+		"Key":       {"a key is a key", open, nil, ""},
+		"Locked":    {"also behind a passphrase", locked, nf.Secret("x"), ""},
+		"None":      {"a text is no key", nf.Secret("no key"), nil, "it is not a private key in PEM or in the format of OpenSSH"},
+		"NoneAtAll": {"whatever its passphrase", nf.Secret("no key"), nf.Secret("x"), "it is not a private key in PEM or in the format of OpenSSH"},
+		"Broken":    {"nor is half a key", open[:len(open)/2], nil, "it is not a private key in PEM or in the format of OpenSSH"},
+		"Missing":   {"a passphrase is needed", locked, nil, "it has a passphrase, and none is given"},
+		"Wrong":     {"the right one", locked, nf.Secret("y"), "it has another passphrase"},
+		"Needless":  {"or none", open, nf.Secret("x"), "it has no passphrase, and one is given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want nf.Violations
+			if tc.want != "" {
+				want = nf.Violations{{Field: "credential.private_key", Message: "cannot be read: " + tc.want}}
+			}
+			got := shell.Usable(nf.SiteMaterial{PrivateKey: tc.key, Passphrase: tc.passphrase})
+			if diff := cmp.Diff(want, nf.ViolationsOf(got)); diff != "" {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, got, diff)
+			}
+		})
 	}
 }
 
