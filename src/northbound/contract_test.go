@@ -55,8 +55,10 @@ func TestContractIsComplete(t *testing.T) {
 			if r := op.Responses.Default(); r == nil || r.Value.Content["application/problem+json"] == nil {
 				t.Errorf("%s does not say what any other problem looks like", at)
 			}
+			lenient, _ := op.Extensions["x-lenient"].(bool)
 			for status, r := range op.Responses.Map() {
-				if status >= "4" && status < "5" && r.Value.Content["application/problem+json"] == nil {
+				bare := lenient && len(r.Value.Content) == 0 // ONAP's clients know answers without a body
+				if status >= "4" && status < "5" && r.Value.Content["application/problem+json"] == nil && !bare {
 					t.Errorf("%s answers %s with something else than a problem", at, status)
 				}
 			}
