@@ -25,12 +25,15 @@ type Instance struct {
 	Description   string            `json:"description,omitempty"`
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
-	Project       string            `json:"project,omitempty"` // the tenant; empty: DefaultProject
-	Package       string            `json:"package"`           // the csar_id
-	PackageDigest string            `json:"package_digest"`    // content that Revision was made from
+	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
+	Entered       []string          `json:"entered,omitempty"`    // further ones that it may have objects in
+	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
+	Package       string            `json:"package"`              // the csar_id
+	PackageDigest string            `json:"package_digest"`       // content that Revision was made from
 	Inputs        Inputs            `json:"inputs"`
 	Sensitive     []string          `json:"sensitive,omitempty"` // names of inputs that are masked when shown
 	Labels        map[string]string `json:"labels,omitempty"`
+	Hidden        []string          `json:"hidden,omitempty"`      // as of its revision
 	Release       string            `json:"release,omitempty"`     // what a chart calls its release; empty: the name, or else the id
 	Amendments    []Amendment       `json:"amendments,omitempty"`  // day-2 configuration, in the order it is laid over the package
 	Annotations   map[string]string `json:"annotations,omitempty"` // what an API remembers with the revision, for itself
@@ -99,9 +102,11 @@ type Revision struct {
 	PackageDigest string            `json:"package_digest"`
 	Inputs        Inputs            `json:"inputs"`
 	Sensitive     []string          `json:"sensitive,omitempty"`
+	Hidden        []string          `json:"hidden,omitempty"` // texts of Secrets of the region that the plan repeats: never shown
 	Labels        map[string]string `json:"labels,omitempty"`
 	Description   string            `json:"description,omitempty"`
 	Release       string            `json:"release,omitempty"`
+	Namespaces    []string          `json:"namespaces,omitempty"`
 	Amendments    []Amendment       `json:"amendments,omitempty"`
 	Annotations   map[string]string `json:"annotations,omitempty"`
 	Plan          string            `json:"plan"`               // digest of the stored plan

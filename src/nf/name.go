@@ -42,6 +42,28 @@ func CheckNamespace(field, name string) Violations {
 	return Violations{{Field: field, Message: fmt.Sprintf("%q is not a namespace name: 1 to 63 lower-case letters, digits or '-', a letter or digit at both ends", name)}}
 }
 
+// MaxNamespaces is how many further namespaces an instance may open.
+const MaxNamespaces = 20
+
+// CheckNamespaces returns a violation for each name that cannot name a Kubernetes
+// namespace or is there twice, and for too many.
+func CheckNamespaces(field string, names []string) Violations {
+	var out Violations
+	if len(names) > MaxNamespaces {
+		out = append(out, Violation{Field: field, Message: fmt.Sprintf("are %d, and at most %d are allowed", len(names), MaxNamespaces)})
+	}
+	seen := map[string]bool{}
+	for i, name := range names {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		out = append(out, CheckNamespace(at, name)...)
+		if seen[name] {
+			out = append(out, Violation{Field: at, Message: fmt.Sprintf("%q is there twice", name)})
+		}
+		seen[name] = true
+	}
+	return out
+}
+
 // CheckRelease returns a violation unless name can name a release of a chart:
 // Helm's rule, an RFC 1123 label of at most 53 characters.
 func CheckRelease(field, name string) Violations {

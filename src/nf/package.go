@@ -17,6 +17,7 @@ type Package struct {
 	MediaType   string     `json:"media_type"`
 	Files       []string   `json:"files"` // what the archive holds, sorted
 	Variables   []Variable `json:"variables,omitempty"`
+	Namespaces  []string   `json:"namespaces,omitempty"` // that it opens, besides the instance's own
 	Warnings    []string   `json:"warnings,omitempty"`
 	Removing    string     `json:"removing,omitempty"` // the attempt to remove it that is under way
 	Project     string     `json:"project,omitempty"`  // the tenant; empty: DefaultProject

@@ -13,6 +13,7 @@ type Spec struct {
 	Labels      map[string]string
 	Description string
 	Release     string            // what a chart calls its release; empty: the instance's name, or else its id
+	Namespaces  []string          // further ones that objects may be in, besides those that the package opens
 	Amendments  []Amendment       // names are distinct
 	Annotations map[string]string // what an API remembers with the revision, for itself
 }
@@ -89,6 +90,7 @@ type Options struct {
 	Patient   bool          // wait for a region that is away, beyond the deadline
 	NoWait    bool          // objects are applied, and only definitions and hooks are waited for; what fails after the last apply is kept
 	Confirm   string        // what a refusal with reason "confirm" asked for
+	Secrets   bool          // of a preview: templates find the Secrets that they look up, with masked values
 	Key       RequestKey    // makes repeating the request harmless
 	Trace     string        // W3C traceparent of the request; empty: none
 }
@@ -151,6 +153,7 @@ func (s Spec) violations() Violations {
 		v = append(v, checkNumbers(fmt.Sprintf("oof_parameters[%d]", i), answers)...)
 	}
 	v = append(v, checkAmendments(s.Amendments)...)
+	v = append(v, CheckNamespaces("namespaces", s.Namespaces)...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

@@ -1,0 +1,182 @@
+package nf
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ProjectAnnotation is on every namespace that the service created; its value is
+// the project that it was created for.
+const ProjectAnnotation = "k8splugin.io/project"
+
+// AnyProject names every project in a Tenant.
+const AnyProject = "*"
+
+// ReasonTenant is the reason of a Forbidden error that a Tenant of the region
+// would prevent.
+const ReasonTenant = "tenant"
+
+// Tenant is what a cloud region lets a project use, besides the namespaces that
+// the service creates for it.
+type Tenant struct {
+	Project        string   `json:"project"`                   // or AnyProject
+	Namespaces     []string `json:"namespaces,omitempty"`      // names; "*" stands for any characters
+	ClusterKinds   []string `json:"cluster_kinds,omitempty"`   // cluster-scoped kinds as "Kind.group"; "*" likewise
+	ServiceAccount string   `json:"service_account,omitempty"` // "namespace/name" that the service acts as; empty: as itself
+}
+
+var (
+	tenantNamespacePattern = regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`)
+	tenantKindPattern      = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9*]*(\.[a-z0-9*]([a-z0-9*.-]*[a-z0-9*])?)?$`)
+)
+
+// CheckTenants returns a violation for everything that is wrong with the tenants
+// of a region.
+func CheckTenants(field string, tenants []Tenant) Violations {
+	var v Violations
+	seen := map[string]bool{}
+	for i, t := range tenants {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if t.Project != AnyProject {
+			v = append(v, CheckID(at+".project", t.Project)...)
+		}
+		if seen[t.Project] {
+			v = append(v, Violation{Field: at + ".project", Message: fmt.Sprintf("%q has an entry already", t.Project)})
+		}
+		seen[t.Project] = true
+		for j, name := range t.Namespaces {
+			if !tenantNamespacePattern.MatchString(name) {
+				v = append(v, Violation{Field: fmt.Sprintf("%s.namespaces[%d]", at, j), Message: fmt.Sprintf("%q is not a namespace name, with %q for any characters", name, "*")})
+			}
+		}
+		for j, kind := range t.ClusterKinds {
+			if !tenantKindPattern.MatchString(kind) {
+				v = append(v, Violation{Field: fmt.Sprintf("%s.cluster_kinds[%d]", at, j), Message: fmt.Sprintf(`%q is not a kind and its group, as in "ClusterRole.rbac.authorization.k8s.io"`, kind)})
+			}
+		}
+		if t.ServiceAccount == "" {
+			continue
+		}
+		namespace, name, _ := strings.Cut(t.ServiceAccount, "/")
+		if CheckNamespace("", namespace) != nil || CheckNamespace("", strings.ReplaceAll(name, ".", "-")) != nil {
+			v = append(v, Violation{Field: at + ".service_account", Message: fmt.Sprintf(`%q is not "namespace/name"`, t.ServiceAccount)})
+		}
+	}
+	return v
+}
+
+// Tenancy is what one project may use of a region.
+type Tenancy struct {
+	Region, Project string
+	Whole           bool     // all of it: projects are not kept apart
+	Namespaces      []string // patterns, as in Tenant
+	ClusterKinds    []string
+	ServiceAccount  string // "namespace/name"; empty: the service acts as itself
+}
+
+// Tenancy returns what the region lets a project use. If projects are not kept
+// apart, that is everything.
+func (r Region) Tenancy(project string, apart bool) Tenancy {
+	t := Tenancy{Region: r.ID, Project: project, Whole: !apart}
+	for _, name := range [...]string{project, AnyProject} { // the project's own service account first
+		for _, entry := range r.Tenants {
+			if entry.Project != name {
+				continue
+			}
+			t.Namespaces = append(t.Namespaces, entry.Namespaces...)
+			t.ClusterKinds = append(t.ClusterKinds, entry.ClusterKinds...)
+			if t.ServiceAccount == "" {
+				t.ServiceAccount = entry.ServiceAccount
+			}
+		}
+	}
+	return t
+}
+
+// Namespace is a namespace of a region as it is.
+type Namespace struct {
+	Made    bool   // by the service
+	Project string // that the service made it for; empty: made before projects were written down
+}
+
+// MayUse reports whether the project may use a namespace: one that it is granted,
+// one that does not exist (live is nil), or one that the service has made for it.
+func (t Tenancy) MayUse(name string, live *Namespace) bool {
+	return t.Whole || live == nil || live.Made && live.Project == t.Project || matchesAny(t.Namespaces, name)
+}
+
+// MayHold reports whether the project may have objects of a cluster-scoped kind.
+func (t Tenancy) MayHold(group, kind string) bool {
+	return t.Whole || matchesAny(t.ClusterKinds, clusterKind(group, kind))
+}
+
+// DeniedNamespace returns the violation for a namespace that the project may not
+// use, and that a field of the request names.
+func (t Tenancy) DeniedNamespace(field, name string) Violation {
+	return Violation{Field: field, Message: fmt.Sprintf(
+		"namespace %q of cloud region %s was not made for project %s, and is not granted to it; the region's tenants entry for the project would have to have namespaces: [%q]",
+		name, t.Region, t.Project, name)}
+}
+
+// Refuse returns the error for what the region does not let the project use.
+func (t Tenancy) Refuse(denied Violations) error {
+	return &Error{Kind: Forbidden, Op: "use", Subject: "cloud region " + t.Region, Reason: ReasonTenant, Err: denied}
+}
+
+func clusterKind(group, kind string) string {
+	if group == "" {
+		return kind
+	}
+	return kind + "." + group
+}
+
+// matchesAny reports whether one of the patterns describes the whole name. Both
+// are checked, so that "*" is the only character with a meaning of its own.
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	})
+}
+
+// Bounds are where the objects of an instance may be.
+type Bounds struct {
+	Namespace string   // the instance's own, which objects get that name none
+	Further   []string // that its request or its package opens
+	Tenancy   Tenancy
+}
+
+// Opens reports whether the instance may have objects in a namespace.
+func (b Bounds) Opens(namespace string) bool {
+	return namespace == b.Namespace || slices.Contains(b.Further, namespace)
+}
+
+// Outside returns a violation for an object in a namespace that the instance does
+// not open, or that is such a namespace.
+func (b Bounds) Outside(ref Ref) Violations {
+	const message = `is a namespace that the instance does not open: its own is %q, and "namespaces" of the request or of the package names further ones`
+	switch {
+	case ref.isNamespace() && !b.Opens(ref.Name):
+		return Violations{{Object: ref, Message: fmt.Sprintf(message, b.Namespace)}}
+	case ref.Namespace != "" && !b.Opens(ref.Namespace):
+		return Violations{{Object: ref, Field: "metadata.namespace", Message: fmt.Sprintf("%q "+message, ref.Namespace, b.Namespace)}}
+	}
+	return nil
+}
+
+// Denied returns a violation for an object of a cluster-scoped kind that the
+// project may not have. A Ref without a namespace is cluster-scoped; a namespace
+// that the instance opens is its to have.
+func (b Bounds) Denied(ref Ref) Violations {
+	if ref.Namespace != "" || ref.isNamespace() && b.Opens(ref.Name) || b.Tenancy.MayHold(ref.Group, ref.Kind) {
+		return nil
+	}
+	return Violations{{Object: ref, Message: fmt.Sprintf(
+		"is cluster-scoped, and cloud region %s does not grant the kind to project %s; the region's tenants entry for the project would have to have cluster_kinds: [%q]",
+		b.Tenancy.Region, b.Tenancy.Project, clusterKind(ref.Group, ref.Kind))}}
+}
+
+func (r Ref) isNamespace() bool { return r.Group == "" && r.Kind == "Namespace" }
