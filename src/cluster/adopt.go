@@ -18,8 +18,8 @@ import (
 
 // PreflightAdopt is Preflight for objects that are to be taken over: one that
 // bears the claim may exist, too.
-func (c *Cluster) PreflightAdopt(ctx context.Context, owner, namespace string, claim nf.Claim, objects []*unstructured.Unstructured) error {
-	targets, err := c.admissible(ctx, namespace, objects)
+func (c *Cluster) PreflightAdopt(ctx context.Context, owner string, bounds nf.Bounds, claim nf.Claim, objects []*unstructured.Unstructured) error {
+	targets, err := c.admissible(ctx, bounds, objects)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,11 @@ func TestAdopt(t *testing.T) {
 	before := pods()
 
 	wanted := []*unstructured.Unstructured{configMap(t, vnf, ns, "old", "1"), configMap(t, vnf, ns, "missing", "1")}
-	if err := c.PreflightAdopt(t.Context(), vnf, ns, claim, wanted); err != nil {
+	if err := c.PreflightAdopt(t.Context(), vnf, inside(ns), claim, wanted); err != nil {
 		t.Fatalf("what bears the claim is in nobody's way: %v", err)
 	}
-	wantKind(t, c.Preflight(t.Context(), vnf, ns, wanted), nf.Conflict)
-	wantKind(t, c.PreflightAdopt(t.Context(), vnf, ns, nf.Claim{}, wanted), nf.Conflict)
+	wantKind(t, c.Preflight(t.Context(), vnf, inside(ns), wanted), nf.Conflict)
+	wantKind(t, c.PreflightAdopt(t.Context(), vnf, inside(ns), nf.Claim{}, wanted), nf.Conflict)
 	for _, action := range []nf.Action{nf.Configured, nf.Unchanged} {
 		changes, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{refOf(web), refOf(old), missing})
 		if err != nil {
@@ -55,7 +55,7 @@ func TestAdopt(t *testing.T) {
 	_, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{theirs})
 	wantKind(t, err, nf.Conflict)
 	// The claim is borne still, and does not make it anybody's for the asking.
-	wantKind(t, c.PreflightAdopt(t.Context(), "vnf-2", ns, claim, wanted), nf.Conflict)
+	wantKind(t, c.PreflightAdopt(t.Context(), "vnf-2", inside(ns), claim, wanted), nf.Conflict)
 	_, err = c.Adopt(t.Context(), "vnf-2", claim, []nf.Ref{refOf(old)})
 	wantKind(t, err, nf.Conflict)
 

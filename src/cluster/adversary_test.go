@@ -37,12 +37,12 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 	refs := []nf.Ref{refOf(one()[0])}
 	claim := nf.Claim{Labels: map[string]string{"app": "x"}}
 	return map[string]func(ctx context.Context, c *Cluster) error{
-		"Preflight": func(ctx context.Context, c *Cluster) error { return c.Preflight(ctx, owner, ns, one()) },
+		"Preflight": func(ctx context.Context, c *Cluster) error { return c.Preflight(ctx, owner, inside(ns), one()) },
 		"Preflight of several": func(ctx context.Context, c *Cluster) error {
-			return c.Preflight(ctx, owner, ns, two())
+			return c.Preflight(ctx, owner, inside(ns), two())
 		},
 		"PreflightAdopt": func(ctx context.Context, c *Cluster) error {
-			return c.PreflightAdopt(ctx, owner, ns, claim, two())
+			return c.PreflightAdopt(ctx, owner, inside(ns), claim, two())
 		},
 		"Diff":   func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, owner, one()); return err },
 		"Apply":  func(ctx context.Context, c *Cluster) error { _, err := c.Apply(ctx, owner, one()); return err },
@@ -61,8 +61,11 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			_, err := c.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Secret"})
 			return err
 		},
-		"Capabilities":    func(ctx context.Context, c *Cluster) error { _, err := c.Capabilities(ctx); return err },
-		"EnsureNamespace": func(ctx context.Context, c *Cluster) error { _, err := c.EnsureNamespace(ctx, ns); return err },
+		"Capabilities": func(ctx context.Context, c *Cluster) error { _, err := c.Capabilities(ctx); return err },
+		"EnsureNamespace": func(ctx context.Context, c *Cluster) error {
+			_, err := c.EnsureNamespace(ctx, ns, nf.DefaultProject)
+			return err
+		},
 		"RemoveNamespace": func(ctx context.Context, c *Cluster) error { _, err := c.RemoveNamespace(ctx, ns); return err },
 		"contents":        func(ctx context.Context, c *Cluster) error { _, err := c.contents(ctx, ns); return err },
 		"namespaceGone":   func(ctx context.Context, c *Cluster) error { return c.namespaceGone(ctx, ns, "u") },

@@ -53,10 +53,15 @@ func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := clustertest.Namespace(t)
 	c := openAt(t, clustertest.Kubeconfig(t))
-	if made, err := c.EnsureNamespace(t.Context(), namespace); err != nil || !made {
-		t.Fatalf("EnsureNamespace: made %v, %v", made, err)
+	if is, err := c.EnsureNamespace(t.Context(), namespace, nf.DefaultProject); err != nil || !is.Made {
+		t.Fatalf("EnsureNamespace: %+v, %v", is, err)
 	}
 	return namespace
+}
+
+// inside are the bounds of an instance in a region that keeps no projects apart.
+func inside(namespace string) nf.Bounds {
+	return nf.Bounds{Namespace: namespace, Tenancy: nf.Tenancy{Whole: true}}
 }
 
 // objects reads YAML documents, puts the objects into the namespace unless it

@@ -103,9 +103,9 @@ func serves(lookup func(schema.GroupVersionKind) (kind, bool), gvks []schema.Gro
 // lookup returns what the API server serves. It is read once, and again when a
 // kind is asked for that is not in it: it may be new.
 func (c *Cluster) lookup(ctx context.Context, gvks []schema.GroupVersionKind) (*kinds, error) {
-	c.mu.Lock()
-	known := c.kinds
-	c.mu.Unlock()
+	c.knows.mu.Lock()
+	known := c.knows.kinds
+	c.knows.mu.Unlock()
 	if known != nil && serves(known.exact, gvks) {
 		return known, nil
 	}
@@ -135,9 +135,9 @@ func (c *Cluster) discover(ctx context.Context) (*kinds, error) {
 	for _, group := range groups {
 		ks.prefer(group)
 	}
-	c.mu.Lock()
-	c.kinds = ks
-	c.mu.Unlock()
+	c.knows.mu.Lock()
+	c.knows.kinds = ks
+	c.knows.mu.Unlock()
 	return ks, nil
 }
 
@@ -170,9 +170,9 @@ func (s surveyor) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 
 // forgetKinds makes the next lookup read again what the API server serves.
 func (c *Cluster) forgetKinds() {
-	c.mu.Lock()
-	c.kinds = nil
-	c.mu.Unlock()
+	c.knows.mu.Lock()
+	c.knows.kinds = nil
+	c.knows.mu.Unlock()
 }
 
 func (ks *kinds) add(list *metav1.APIResourceList) {

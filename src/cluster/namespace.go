@@ -19,38 +19,67 @@ import (
 
 var namespaceKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "namespaces", false, nil}
 
-// EnsureNamespace creates the namespace with nf.MadeByLabel when it is missing.
-// A namespace that is being deleted is nf.Busy.
-func (c *Cluster) EnsureNamespace(ctx context.Context, namespace string) (made bool, err error) {
+// Namespaces returns those of the named namespaces that exist, by name.
+func (c *Cluster) Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
+	targets := make([]target, len(names))
+	for i, name := range names {
+		targets[i] = target{nf.Ref{Version: "v1", Kind: "Namespace", Name: name}, namespaceKind, true}
+	}
+	live, err := c.itself().live(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]nf.Namespace{}
+	for _, m := range live {
+		out[m.Name] = namespaceOf(m)
+	}
+	return out, nil
+}
+
+func namespaceOf(m *metav1.ObjectMeta) nf.Namespace {
+	return nf.Namespace{Made: m.Labels[nf.MadeByLabel] == nf.MadeBy, Project: m.Annotations[nf.ProjectAnnotation]}
+}
+
+// EnsureNamespace creates the namespace when it is missing, with nf.MadeByLabel
+// and the project in nf.ProjectAnnotation, and returns it as it is. A namespace
+// that is being deleted is nf.Busy.
+func (c *Cluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
+	c = c.itself()
 	live, found, err := c.meta(ctx, namespaceKind, "", namespace)
 	if err == nil && !found {
-		made, err = c.createNamespace(ctx, namespace)
+		err = c.createNamespace(ctx, namespace, project)
+		if err == nil {
+			return nf.Namespace{Made: true, Project: project}, nil
+		}
 		if apierrors.IsAlreadyExists(err) { // somebody else was faster
 			live, found, err = c.meta(ctx, namespaceKind, "", namespace)
 		}
 	}
-	if err != nil {
-		return false, fail(ctx, "create", "namespace "+namespace, err)
+	switch {
+	case err != nil:
+		return nf.Namespace{}, fail(ctx, "create", "namespace "+namespace, err)
+	case !found || live.DeletionTimestamp != nil:
+		return nf.Namespace{}, nf.E(nf.Busy, "use", "namespace "+namespace, errors.New("it is being deleted"))
 	}
-	if found && live.DeletionTimestamp != nil {
-		return false, nf.E(nf.Busy, "use", "namespace "+namespace, errors.New("it is being deleted"))
-	}
-	return made, nil
+	return namespaceOf(live), nil
 }
 
-func (c *Cluster) createNamespace(ctx context.Context, namespace string) (bool, error) {
+func (c *Cluster) createNamespace(ctx context.Context, namespace, project string) error {
 	body, err := json.Marshal(metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{nf.MadeByLabel: nf.MadeBy}},
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: namespace, Labels: map[string]string{nf.MadeByLabel: nf.MadeBy},
+			Annotations: map[string]string{nf.ProjectAnnotation: project},
+		},
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
 	_, err = c.send(ctx, func() *rest.Request {
 		return c.rest.Post().AbsPath(namespaceKind.path("", "")...).Param("fieldManager", userAgent).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
 	}, nil)
-	return err == nil, err
+	return err
 }
 
 // RemoveNamespace deletes a namespace that bears nf.MadeByLabel, unless it
@@ -61,6 +90,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace string) (bool, 
 // alone without an error. It returns when the namespace is gone, also when
 // somebody else is deleting it.
 func (c *Cluster) RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
+	c = c.itself()
 	for n := range attempts {
 		kept, err = c.removeNamespace(ctx, namespace)
 		if nf.KindOf(err) != nf.Conflict {

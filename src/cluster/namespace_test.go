@@ -11,9 +11,11 @@ import (
 
 func TestEnsureNamespace(t *testing.T) {
 	c, ns := sandbox(t)
-	if made, err := c.EnsureNamespace(t.Context(), ns); made || err != nil {
-		t.Errorf("a namespace that is there is not made: %v, %v", made, err)
+	is, err := c.EnsureNamespace(t.Context(), ns, "another")
+	if err != nil {
+		t.Fatal(err)
 	}
+	diff(t, "a namespace that is there is as it was made", nf.Namespace{Made: true, Project: nf.DefaultProject}, is)
 	live := get(t, c, nf.Ref{Version: "v1", Kind: "Namespace", Name: ns})
 	if live.GetLabels()[nf.MadeByLabel] != nf.MadeBy {
 		t.Errorf("a namespace that was made bears the label: %v", live.GetLabels())
@@ -22,7 +24,7 @@ func TestEnsureNamespace(t *testing.T) {
 	stuck.SetFinalizers([]string{"example.org/wait"})
 	mustApply(t, c, "vnf-1", stuck)
 	deleteForeign(t, c, live)
-	_, err := c.EnsureNamespace(t.Context(), ns)
+	_, err = c.EnsureNamespace(t.Context(), ns, nf.DefaultProject)
 	wantKind(t, err, nf.Busy)
 	_, err = c.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}`))
 	wantKind(t, err, nf.Busy)
@@ -30,11 +32,29 @@ func TestEnsureNamespace(t *testing.T) {
 	_, _ = c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{stuck}) // let it go
 }
 
+func TestNamespaces(t *testing.T) {
+	c, ns := sandbox(t)
+	want := map[string]nf.Namespace{ns: {Made: true, Project: nf.DefaultProject}, "kube-system": {}}
+	for _, names := range [][]string{{ns, "kube-system", ns + "-not"}, {ns}, {ns + "-not"}} {
+		got, err := c.Namespaces(t.Context(), names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]nf.Namespace{}
+		for _, name := range names {
+			if is, there := want[name]; there {
+				all[name] = is
+			}
+		}
+		diff(t, "those that exist, and who they were made for", all, got)
+	}
+}
+
 func TestEnsureNamespaceRace(t *testing.T) {
 	r := clustertest.NewRecorder(t)
 	c, ns := openAt(t, r.Kubeconfig()), clustertest.Namespace(t)
 	r.Fail(clustertest.Times(1, func(q clustertest.Request) bool { return q.Method == "POST" }), clustertest.Lose)
-	if _, err := c.EnsureNamespace(t.Context(), ns); err != nil {
+	if _, err := c.EnsureNamespace(t.Context(), ns, nf.DefaultProject); err != nil {
 		t.Errorf("who finds the namespace made in the meantime is content: %v", err)
 	}
 }

@@ -104,7 +104,7 @@ func TestRetire(t *testing.T) {
 		"pause between attempts": {
 			func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "5") },
 			func(t *testing.T, c *Cluster) error {
-				_, err := c.EnsureNamespace(t.Context(), "ns")
+				_, err := c.EnsureNamespace(t.Context(), "ns", nf.DefaultProject)
 				return err
 			},
 		},

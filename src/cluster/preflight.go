@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,18 +10,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Preflight checks that the objects could be applied for the owner into the
-// namespace: every kind is served by the region or defined by a
+// Preflight checks that the objects could be applied for the owner within the
+// bounds: every kind is served by the region or defined by a
 // CustomResourceDefinition among the objects (nf.Unsupported, with a violation
-// for each that is not), and no object exists already that is not the owner's
-// (nf.Conflict, with a violation for each that says who has it). It sets
-// metadata.namespace of namespaced objects that lack one, clears it on
-// cluster-scoped ones, and fails with nf.Invalid on an object that names
-// another namespace. An object that bears no owner will be nobody's (see
+// for each that is not), every object is within the bounds (nf.Invalid for a
+// namespace that is not opened, nf.Forbidden with nf.ReasonTenant for a
+// cluster-scoped kind that is not granted), and no object exists already that is
+// not the owner's (nf.Conflict, with a violation for each that says who has it).
+// It sets metadata.namespace of namespaced objects that lack one, and clears it
+// on cluster-scoped ones. An object that bears no owner will be nobody's (see
 // Ensure): that it is there already is fine. Preflight changes nothing in the
 // region.
-func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error {
-	targets, err := c.admissible(ctx, namespace, objects)
+func (c *Cluster) Preflight(ctx context.Context, owner string, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+	targets, err := c.admissible(ctx, bounds, objects)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (c *Cluster) Preflight(ctx context.Context, owner, namespace string, object
 
 // admissible returns those objects of an owner that may exist, after it has seen
 // that the region could take all.
-func (c *Cluster) admissible(ctx context.Context, namespace string, objects []*unstructured.Unstructured) ([]target, error) {
+func (c *Cluster) admissible(ctx context.Context, bounds nf.Bounds, objects []*unstructured.Unstructured) ([]target, error) {
 	defined := definitions(objects)
 	var gvks []schema.GroupVersionKind
 	for _, u := range objects {
@@ -43,7 +43,7 @@ func (c *Cluster) admissible(ctx context.Context, namespace string, objects []*u
 	if err != nil {
 		return nil, err
 	}
-	var unknown, wrong nf.Violations
+	var unknown, wrong, denied nf.Violations
 	var targets []target
 	for _, u := range objects {
 		k, served := ks.exact(u.GroupVersionKind())
@@ -58,13 +58,21 @@ func (c *Cluster) admissible(ctx context.Context, namespace string, objects []*u
 			unknown = append(unknown, nf.Violation{Object: refOf(u), Message: "is of a kind that a cloud region does not keep"})
 			continue
 		}
-		wrong = append(wrong, setNamespace(u, k.namespaced, namespace)...)
+		setNamespace(u, k.namespaced, bounds.Namespace)
 		wrong = append(wrong, k.check(u)...)
+		wrong = append(wrong, bounds.Outside(refOf(u))...)
+		denied = append(denied, bounds.Denied(refOf(u))...)
 		if served && u.GetLabels()[nf.OwnerLabel] != "" {
 			targets = append(targets, target{refOf(u), k, true})
 		}
 	}
-	return targets, refused("apply", unknown, wrong)
+	if err := refused("apply", unknown, wrong); err != nil {
+		return nil, err
+	}
+	if len(denied) > 0 {
+		return nil, bounds.Tenancy.Refuse(denied)
+	}
+	return targets, nil
 }
 
 // refused returns the error for kinds that are unknown and objects that are
@@ -105,20 +113,13 @@ func definitions(objects []*unstructured.Unstructured) map[schema.GroupVersionKi
 }
 
 // setNamespace gives the object the namespace that its kind's scope asks for.
-func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace string) nf.Violations {
-	switch has := u.GetNamespace(); {
+func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace string) {
+	switch {
 	case !namespaced:
 		u.SetNamespace("")
-	case has == "":
+	case u.GetNamespace() == "":
 		u.SetNamespace(namespace)
-	case has != namespace:
-		return nf.Violations{{
-			Object:  refOf(u),
-			Field:   "metadata.namespace",
-			Message: fmt.Sprintf("is %q, but the instance's namespace is %q", has, namespace),
-		}}
 	}
-	return nil
 }
 
 // unclaimed returns nf.Conflict when objects exist that are not the owner's and

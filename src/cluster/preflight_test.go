@@ -60,7 +60,7 @@ func TestPreflight(t *testing.T) {
 			want:    nf.Unsupported, fields: []string{"SelfSubjectAccessReview a"}, messages: []string{"does not keep"},
 		},
 		"another namespace": {
-			reason: "an instance lives in one namespace", namespace: ns,
+			reason: "an instance has no objects in a namespace that nothing opens", namespace: ns,
 			objects: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-system}}`,
 			want:    nf.Invalid, fields: []string{"ConfigMap a: metadata.namespace"}, messages: []string{`"kube-system"`},
 		},
@@ -74,7 +74,7 @@ func TestPreflight(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := c.Preflight(t.Context(), vnf, tc.namespace, objects(t, vnf, "", tc.objects))
+			err := c.Preflight(t.Context(), vnf, inside(tc.namespace), objects(t, vnf, "", tc.objects))
 			if tc.fields == nil {
 				if err != nil {
 					t.Fatalf("%s: %v", tc.reason, err)
@@ -106,7 +106,7 @@ func TestPreflightSetsNamespaces(t *testing.T) {
 	c := openAt(t, clustertest.Kubeconfig(t))
 	us := objects(t, "vnf-1", "", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`+"\n---\n"+definition("preflight.test", "Namespaced"))
 	us[1].SetNamespace("wrong") // the definition is of the whole cluster
-	if err := c.Preflight(t.Context(), "vnf-1", "somewhere", us); err != nil {
+	if err := c.Preflight(t.Context(), "vnf-1", inside("somewhere"), us); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -122,7 +122,7 @@ func TestDefinitionAndItsObject(t *testing.T) {
 	c, ns := sandbox(t)
 	const vnf = "vnf-crd"
 	us := objects(t, vnf, "", definition(ns+".test", "Namespaced"))
-	if err := c.Preflight(t.Context(), vnf, ns, us); err != nil {
+	if err := c.Preflight(t.Context(), vnf, inside(ns), us); err != nil {
 		t.Fatal(err)
 	}
 	changes, err := c.Diff(t.Context(), vnf, us)

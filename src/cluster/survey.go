@@ -34,6 +34,17 @@ func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
 	return out, nil
 }
 
+// Scope reports whether a kind is served, in the version that is asked for, and
+// whether its objects have a namespace.
+func (c *Cluster) Scope(ctx context.Context, ref nf.Ref) (namespaced, served bool, err error) {
+	ks, err := c.lookup(ctx, nil)
+	if err != nil {
+		return false, false, err
+	}
+	k, served := ks.exact(gvkOf(ref))
+	return k.namespaced, served, nil
+}
+
 // Lookup returns an object as it is, or, without a name, a list of the kind's
 // objects, in ref.Namespace or everywhere when that is empty. It is nil when
 // there is no such object or no such kind.

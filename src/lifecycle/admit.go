@@ -30,7 +30,7 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 }
 
 func (e *Engine) instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
-	p, err := e.prepareNew(ctx, &req)
+	p, err := e.prepareNew(ctx, &req, secretsWhole)
 	if err != nil {
 		return nf.Operation{}, err
 	}
@@ -78,7 +78,7 @@ func (e *Engine) detached(ctx context.Context) (context.Context, context.CancelF
 func inForce(in nf.Instance) nf.Revision {
 	return nf.Revision{
 		Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description,
-		Release: in.Release, Amendments: in.Amendments, Annotations: in.Annotations,
+		Release: in.Release, Namespaces: in.Namespaces, Amendments: in.Amendments, Annotations: in.Annotations, Hidden: in.Hidden,
 	}
 }
 
@@ -87,24 +87,25 @@ func describe(in *nf.Instance, rev nf.Revision) {
 	in.Package, in.PackageDigest = rev.Package, rev.PackageDigest
 	in.Inputs, in.Sensitive = rev.Inputs, rev.Sensitive
 	in.Labels, in.Description = rev.Labels, rev.Description
-	in.Release, in.Amendments, in.Annotations = rev.Release, rev.Amendments, rev.Annotations
+	in.Release, in.Namespaces, in.Amendments, in.Annotations, in.Hidden = rev.Release, rev.Namespaces, rev.Amendments, rev.Annotations, rev.Hidden
 }
 
 // PreviewInstantiate tells what Instantiate would do to the region, or fails as
 // it would.
 func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
-	p, err := e.prepareNew(ctx, &req)
+	p, err := e.prepareNew(ctx, &req, previewSight(req.Options))
 	if err != nil {
 		return nf.Preview{}, err
 	}
 	return e.preview(ctx, nf.Instance{}, p)
 }
 
-func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest) (*prepared, error) {
+func (e *Engine) prepareNew(ctx context.Context, req *nf.InstantiateRequest, sight sight) (*prepared, error) {
 	t, err := e.newTarget(ctx, req)
 	if err != nil {
 		return nil, err
 	}
+	t.sight = sight
 	return e.prepare(ctx, t)
 }
 
@@ -228,7 +229,8 @@ func (p *prepared) revision(n int) nf.Revision {
 	return nf.Revision{
 		Instance: p.id, Number: n, Package: p.spec.Package, PackageDigest: p.pkg.Digest,
 		Inputs: p.spec.Inputs, Sensitive: p.sensitive, Labels: p.spec.Labels, Description: p.spec.Description,
-		Release: p.spec.Release, Amendments: p.spec.Amendments, Annotations: p.spec.Annotations,
+		Release: p.spec.Release, Namespaces: p.spec.Namespaces, Amendments: p.spec.Amendments, Annotations: p.spec.Annotations,
+		Hidden: p.hidden,
 	}
 }
 
@@ -319,7 +321,7 @@ func definite(err error) bool { return err != nil && nf.KindOf(err) != nf.Unreac
 // preview compares the plan with the region, and adds what would be pruned from
 // the present instance.
 func (e *Engine) preview(ctx context.Context, in nf.Instance, p *prepared) (nf.Preview, error) {
-	secrets := secretsOf(p.revision(0), inForce(in))
+	secrets := secretsOf(p.revision(0), inForce(in)) // what templates read was masked already
 	changes, err := p.diff(ctx)
 	if err != nil {
 		return nf.Preview{}, secrets.error(located(err, p.plan))

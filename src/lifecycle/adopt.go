@@ -92,13 +92,13 @@ func (a *adoption) own(id string, out render.Output) {
 // preflight holds what was prepared against the region.
 func (p *prepared) preflight(ctx context.Context) error {
 	if p.adoption == nil {
-		return p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks())
+		return p.cluster.Preflight(ctx, p.id, p.bounds, withHooks(p.plan))
 	}
-	if err := p.cluster.PreflightAdopt(ctx, p.id, p.namespace, p.adoption.claim, p.objects()); err != nil {
+	if err := p.cluster.PreflightAdopt(ctx, p.id, p.bounds, p.adoption.claim, p.objects()); err != nil {
 		return err
 	}
 	for _, h := range p.plan.Hooks {
-		if err := p.cluster.PreflightAdopt(ctx, p.id, p.namespace, leftBy(h), []*unstructured.Unstructured{h.Object}); err != nil {
+		if err := p.cluster.PreflightAdopt(ctx, p.id, p.bounds, leftBy(h), []*unstructured.Unstructured{h.Object}); err != nil {
 			return err
 		}
 	}

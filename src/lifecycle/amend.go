@@ -58,9 +58,14 @@ func (e *Engine) prepareConfigure(ctx context.Context, id string, req nf.Configu
 		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
 		plan: plan.Unamended(), sensitive: rev.Sensitive,
 	}
-	if p.cluster, err = e.cfg.Open(ctx, in.Region); err != nil {
+	if p.cluster, err = e.cfg.Open(ctx, p.region, p.project); err != nil {
 		return in, nil, err
 	}
+	if err := e.bound(ctx, p, region); err != nil {
+		return in, nil, err
+	}
+	p.open(namespacesOf(p.plan)) // they were opened when it was made
+	p.hidden = rev.Hidden
 	return in, p, e.complete(ctx, p, region)
 }
 
@@ -80,6 +85,7 @@ func (e *Engine) amend(ctx context.Context, p *prepared, region nf.Region) error
 		if err != nil {
 			return missing("amendments."+a.Name, a.Package, err)
 		}
+		p.open(pkg.Namespaces)
 		plan, err := e.render(ctx, p, content{pkg, files, a.Inputs}, region)
 		if err != nil {
 			return fmt.Errorf("cannot amend with %q: %w", a.Name, err)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -17,10 +18,14 @@ func (s *site) sizes() map[string]string {
 	defer s.cluster.mu.Unlock()
 	out := map[string]string{}
 	for _, o := range s.cluster.objects {
-		data, _ := o.object.Object["data"].(map[string]any)
-		out[o.object.GetName()], _ = data["size"].(string)
+		out[o.object.GetName()] = size(o.object)
 	}
 	return out
+}
+
+func size(object *unstructured.Unstructured) string {
+	text, _, _ := unstructured.NestedString(object.Object, "data", "size")
+	return text
 }
 
 func amendments(all ...nf.Amendment) nf.ConfigureRequest {

@@ -17,7 +17,7 @@ func (e *Engine) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) 
 }
 
 func (e *Engine) upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
-	in, p, err := e.prepareChange(ctx, id, req)
+	in, p, err := e.prepareChange(ctx, id, req, secretsWhole)
 	if err != nil {
 		return nf.Operation{}, err
 	}
@@ -27,7 +27,7 @@ func (e *Engine) upgrade(ctx context.Context, id string, req nf.UpgradeRequest) 
 // PreviewUpgrade tells what Upgrade would do to the region, objects that it
 // would prune included, or fails as it would.
 func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
-	in, p, err := e.prepareChange(ctx, id, req)
+	in, p, err := e.prepareChange(ctx, id, req, previewSight(req.Options))
 	if err != nil {
 		return nf.Preview{}, err
 	}
@@ -87,7 +87,7 @@ func (e *Engine) change(ctx context.Context, in nf.Instance, p *prepared, c revi
 	return e.accept(ctx, op, e.lock(ctx, in, op, state))
 }
 
-func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Instance, *prepared, error) {
+func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeRequest, sight sight) (nf.Instance, *prepared, error) {
 	in, err := e.instances.Get(ctx, id)
 	if err != nil {
 		return in, nil, err
@@ -105,7 +105,9 @@ func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeReq
 	if err := req.Options.Validate(); err != nil {
 		return in, nil, err
 	}
-	p, err := e.prepare(ctx, targetOf(in, spec))
+	t := targetOf(in, spec)
+	t.sight = sight
+	p, err := e.prepare(ctx, t)
 	return in, p, err
 }
 
@@ -113,7 +115,7 @@ func (e *Engine) prepareChange(ctx context.Context, id string, req nf.UpgradeReq
 func specOf(rev nf.Revision) nf.Spec {
 	return nf.Spec{
 		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
-		Release: rev.Release, Amendments: rev.Amendments, Annotations: rev.Annotations,
+		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
 	}
 }
 
@@ -169,16 +171,23 @@ func (e *Engine) prepareAgain(ctx context.Context, in nf.Instance, former nf.Rev
 	rev.Number, rev.Operation = in.Newest+1, ""
 	p := &prepared{
 		target: targetOf(in, specOf(former)),
-		pkg:    nf.Package{ID: former.Package, Digest: former.PackageDigest}, sensitive: former.Sensitive,
+		pkg:    nf.Package{ID: former.Package, Digest: former.PackageDigest}, sensitive: former.Sensitive, hidden: former.Hidden,
 	}
-	var err error
+	region, err := e.cfg.Catalog.Region(ctx, in.Region)
+	if err != nil {
+		return nil, rev, err
+	}
 	if p.plan, err = e.loadPlan(ctx, former.Plan); err != nil {
 		return nil, rev, err
 	}
-	if p.cluster, err = e.cfg.Open(ctx, in.Region); err != nil {
+	if p.cluster, err = e.cfg.Open(ctx, p.region, p.project); err != nil {
 		return nil, rev, err
 	}
-	if err := p.cluster.Preflight(ctx, p.id, p.namespace, p.withHooks()); err != nil {
+	if err := e.bound(ctx, p, region); err != nil {
+		return nil, rev, err
+	}
+	p.open(namespacesOf(p.plan)) // they were opened when it was made
+	if err := e.inspect(ctx, p); err != nil {
 		return nil, rev, secretsOf(former).error(located(err, p.plan))
 	}
 	return p, rev, nil

@@ -56,17 +56,20 @@ func (e *Engine) sweep(ctx context.Context, before, now leftovers) error {
 // leftovers looks through the store.
 func (e *Engine) leftovers(ctx context.Context) (leftovers, error) {
 	known, found := map[string]bool{}, leftovers{}
+	entered := map[string]bool{} // namespaces that an operation may be about to enter or to leave
 	for in, err := range e.instances.All(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
 		known[in.ID] = true
+		for _, namespace := range in.Entered {
+			entered[tenancyKey(in.Region, namespace)] = in.Operation != "" || entered[tenancyKey(in.Region, namespace)]
+		}
 		if err := e.addLock(ctx, found, in); err != nil {
 			return nil, err
 		}
 	}
-	needed := map[string]bool{}  // operations whose plans are
-	entered := map[string]bool{} // namespaces that an operation may be about to enter or to leave
+	needed := map[string]bool{} // operations whose plans are
 	for op, err := range e.operations.All(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -74,7 +77,7 @@ func (e *Engine) leftovers(ctx context.Context) (leftovers, error) {
 		needed[op.ID] = true
 		if !op.State.Final() {
 			known[op.Instance] = true
-			entered[tenancyKey(op)] = true
+			entered[tenancyKey(op.Region, op.Namespace)] = true
 		}
 	}
 	return found, errors.Join(e.addNames(ctx, found, known), e.addTenants(ctx, found, known, entered), e.addHolds(ctx, found, known),

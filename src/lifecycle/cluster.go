@@ -24,7 +24,7 @@ type Cluster interface {
 type Adopter interface {
 	// PreflightAdopt is Preflight for objects that are to be taken over: one
 	// that bears the claim may exist, too.
-	PreflightAdopt(ctx context.Context, owner, namespace string, claim nf.Claim, objects []*unstructured.Unstructured) error
+	PreflightAdopt(ctx context.Context, owner string, bounds nf.Bounds, claim nf.Claim, objects []*unstructured.Unstructured) error
 
 	// Adopt makes those refs the owner's that exist and bear the claim, without
 	// a change to what they are: nf.Configured, or nf.Unchanged when it is the
@@ -42,22 +42,31 @@ type Provider interface {
 	Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error)
 }
 
-// OpenCluster returns the cluster of a region: nf.NotFound when the region is
-// not registered. It does not dial.
-type OpenCluster func(ctx context.Context, region string) (Cluster, error)
+// OpenCluster returns the cluster of a region, which acts as the project's service
+// account there if the region names one: nf.NotFound when the region is not
+// registered. It does not dial.
+type OpenCluster func(ctx context.Context, region, project string) (Cluster, error)
 
 // Observer is the part of a Cluster that changes nothing.
 type Observer interface {
-	// Preflight checks that the objects could be applied for the owner into the
-	// namespace: every kind is served by the region or defined by a
+	// Preflight checks that the objects could be applied for the owner within
+	// the bounds: every kind is served by the region or defined by a
 	// CustomResourceDefinition among the objects (nf.Unsupported, with one
-	// violation for each that is not), and no object exists already that is not
-	// the owner's (nf.Conflict, with one violation for each and who it belongs
-	// to). It sets metadata.namespace of namespaced objects that lack one,
-	// clears it on cluster-scoped ones, and fails with nf.Invalid on an object
-	// that names another namespace. An object without nf.OwnerLabel is one for
-	// Ensure, and may exist.
-	Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error
+	// violation for each that is not), every object is within the bounds
+	// (nf.Invalid for a namespace that is not opened, nf.Forbidden with
+	// nf.ReasonTenant for a cluster-scoped kind that is not granted), and no
+	// object exists already that is not the owner's (nf.Conflict, with one
+	// violation for each and who it belongs to). It sets metadata.namespace of
+	// namespaced objects that lack one, and clears it on cluster-scoped ones. An
+	// object without nf.OwnerLabel is one for Ensure, and may exist.
+	Preflight(ctx context.Context, owner string, bounds nf.Bounds, objects []*unstructured.Unstructured) error
+
+	// Namespaces returns those of the named namespaces that exist, by name.
+	Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error)
+
+	// Scope reports whether a kind is served, in the version that is asked for,
+	// and whether its objects have a namespace.
+	Scope(ctx context.Context, ref nf.Ref) (namespaced, served bool, err error)
 
 	// Diff tells what Apply would change, by a server-side dry run.
 	Diff(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error)
@@ -96,9 +105,10 @@ type Changer interface {
 	// Delete says. Repeating it changes nothing.
 	Orphan(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error)
 
-	// EnsureNamespace creates the namespace with nf.MadeByLabel when it is
-	// missing. A namespace that is being deleted is nf.Busy.
-	EnsureNamespace(ctx context.Context, namespace string) (made bool, err error)
+	// EnsureNamespace creates the namespace when it is missing, with
+	// nf.MadeByLabel and the project in nf.ProjectAnnotation, and returns it as
+	// it is. A namespace that is being deleted is nf.Busy.
+	EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error)
 
 	// RemoveNamespace deletes a namespace that bears nf.MadeByLabel, unless it
 	// holds objects that are neither the cluster's own (the default service

@@ -169,6 +169,9 @@ func crashScenarios() map[string]crashScenario {
 		"adopt":                    pair(running("db", "web"), adopt("db_web-absent")),
 		"adopt fails":              pair(running("db", "web", "!theirs"), adopt("db_web-theirs")),
 		"test":                     pair(first("db_probe.p-probe.q"), tested),
+		"other namespaces":         pair(elsewhere("mon"), move("db_new", "logs")),
+		"other namespaces, undo":   pair(func(t *testing.T, s *site, e *engine) { elsewhere("mon")(t, s, e); refuse(s) }, move("db_new-bad", "logs")),
+		"terminate elsewhere":      pair(elsewhere("mon"), terminate(false)),
 		"undo of a failed change":  pair(broken("db_bad-new"), again((*engine).Undo)),
 	}
 }
@@ -197,6 +200,22 @@ func upgraded(t *testing.T, _ *site, e *engine) {
 		t.Fatal(err)
 	}
 	e.end(t, op)
+}
+
+// elsewhere makes an instance that has an object in a further namespace.
+func elsewhere(namespace string) func(*testing.T, *site, *engine) {
+	return func(t *testing.T, _ *site, e *engine) { e.up(t, "db_new", named, opening("new", namespace)) }
+}
+
+// move changes an instance into another namespace.
+func move(pkg, namespace string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Upgrade(ctx, e.only(ctx).ID, nf.UpgradeRequest{Options: nf.Options{OnFailure: nf.Undo, Key: key}, Edit: func(s *nf.Spec) error {
+			s.Package, s.Namespaces = pkg, []string{namespace}
+			s.Inputs.Parameters = placed(map[string]any{"new": namespace})
+			return nil
+		}})
+	}
 }
 
 func rollback(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
@@ -285,7 +304,9 @@ func (sc crashScenario) play(t *testing.T, d death) (world, bool) {
 	e := s.start(func(c *lifecycle.Config) {
 		c.Drain = time.Nanosecond
 		c.KV = storetest.Failing{KV: s.kv, Fail: p.beforeWrite, Lose: p.afterWrite}
-		c.Open = func(context.Context, string) (lifecycle.Cluster, error) { return mortalCluster{s.cluster, p}, nil }
+		c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
+			return mortalCluster{s.cluster, p}, nil
+		}
 	})
 	p.born()
 	op, err := sc.request(t.Context(), e, key)

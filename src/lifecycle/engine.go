@@ -46,6 +46,7 @@ type Config struct {
 	Retention time.Duration    // how long operations are kept after their end; default 30 days
 	Lease     time.Duration    // after which a replica that stands still is taken for dead; default 10 s
 	Sole      bool             // no other process can have the store open
+	Apart     bool             // projects have only what regions let them use (nf.Tenant); default: every region is all theirs
 	Brake     Brake            // of changes that delete; default: see there
 	Meter     Meter            // default: nothing is counted
 	Trace     Trace            // default: nothing is traced
@@ -128,7 +129,7 @@ type Engine struct {
 	operations store.Table[nf.Operation]
 	changes    store.Table[[]nf.Change]
 	names      store.Table[reservation]
-	namespaces store.SharedTable[tenancy]
+	namespaces store.SharedTable[occupancy]
 	claims     store.Table[claim]
 	replicas   *lease.Group
 	requests   store.Table[request]
@@ -157,7 +158,7 @@ func New(cfg Config) (*Engine, error) {
 		operations: store.NewTable[nf.Operation](cfg.KV, "operations/", "operation"),
 		changes:    store.NewTable[[]nf.Change](cfg.KV, "changes/", "changes of operation"),
 		names:      store.NewTable[reservation](cfg.KV, "names/", "instance name"),
-		namespaces: store.NewSharedTable(cfg.KV, "namespaces/", "namespace", func(t *tenancy) *string { return &t.Removing }),
+		namespaces: store.NewSharedTable(cfg.KV, "namespaces/", "namespace", func(o *occupancy) *string { return &o.Removing }),
 		claims:     store.NewTable[claim](cfg.KV, "claims/", "claim on operation"),
 		replicas:   lease.NewGroup(cfg.KV, "replicas/", "replica", cfg.Lease, cfg.Clock),
 		requests:   store.NewTable[request](cfg.KV, "requests/", "request"),

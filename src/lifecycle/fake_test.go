@@ -22,8 +22,10 @@ type fakeCluster struct {
 	mu         sync.Mutex
 	changed    chan struct{} // closed at every change
 	objects    map[string]*fakeObject
-	namespaces map[string]bool // name → made by the service
-	calls      []string        // what was asked for, in order
+	namespaces map[string]nf.Namespace
+	lookups    map[string]map[string]any    // what templates find, by "Kind namespace/name"
+	diffed     []*unstructured.Unstructured // what the last preview compared
+	calls      []string                     // what was asked for, in order
 
 	applyErr    map[string]error  // by object name
 	status      map[string]health // by object name, instead of Current
@@ -51,7 +53,7 @@ var _ lifecycle.Cluster = (*fakeCluster)(nil)
 
 func newFakeCluster() *fakeCluster {
 	return &fakeCluster{
-		changed: make(chan struct{}), objects: map[string]*fakeObject{}, namespaces: map[string]bool{},
+		changed: make(chan struct{}), objects: map[string]*fakeObject{}, namespaces: map[string]nf.Namespace{},
 		applyErr: map[string]error{}, status: map[string]health{}, finalizer: map[string]bool{}, fixed: map[string]bool{},
 	}
 }
@@ -86,7 +88,46 @@ func (c *fakeCluster) touch() {
 	c.changed = make(chan struct{})
 }
 
-func (c *fakeCluster) Preflight(ctx context.Context, owner, namespace string, objects []*unstructured.Unstructured) error {
+// place gives an object the namespace that its scope asks for, and holds it
+// against the bounds.
+func place(obj *unstructured.Unstructured, bounds nf.Bounds) error {
+	switch {
+	case clusterScoped(obj.GetKind()):
+		obj.SetNamespace("")
+	case obj.GetNamespace() == "":
+		obj.SetNamespace(bounds.Namespace)
+	}
+	if v := bounds.Outside(refOf(obj)); v != nil {
+		return nf.E(nf.Invalid, "apply", "objects", v)
+	}
+	if v := bounds.Denied(refOf(obj)); v != nil {
+		return bounds.Tenancy.Refuse(v)
+	}
+	return nil
+}
+
+func (c *fakeCluster) Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
+	leave, err := c.enter(ctx, "namespaces")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	out := map[string]nf.Namespace{}
+	for _, name := range names {
+		if is, there := c.namespaces[name]; there {
+			out[name] = is
+		}
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) Scope(_ context.Context, ref nf.Ref) (namespaced, served bool, err error) {
+	return !clusterScoped(ref.Kind), ref.Kind != "unknown", nil
+}
+
+func clusterScoped(kind string) bool { return kind == "wide" || kind == "Namespace" }
+
+func (c *fakeCluster) Preflight(ctx context.Context, owner string, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
 	leave, err := c.enter(ctx, "preflight")
 	if err != nil {
 		return err
@@ -97,7 +138,9 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner, namespace string, ob
 	}
 	var v nf.Violations
 	for _, obj := range objects {
-		obj.SetNamespace(namespace)
+		if err := place(obj, bounds); err != nil {
+			return err
+		}
 		if obj.GetLabels()[nf.OwnerLabel] == "" {
 			continue // it will be nobody's
 		}
@@ -117,6 +160,7 @@ func (c *fakeCluster) Diff(ctx context.Context, _ string, objects []*unstructure
 		return nil, err
 	}
 	defer leave()
+	c.diffed = objects
 	var out []nf.Change
 	for _, obj := range objects {
 		if err := c.immutable(obj); err != nil {
@@ -228,17 +272,16 @@ func (c *fakeCluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) (
 	return out, nil
 }
 
-func (c *fakeCluster) EnsureNamespace(ctx context.Context, namespace string) (bool, error) {
+func (c *fakeCluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
 	leave, err := c.enter(ctx, "ensure namespace "+namespace)
 	if err != nil {
-		return false, err
+		return nf.Namespace{}, err
 	}
 	defer leave()
-	if _, ok := c.namespaces[namespace]; ok {
-		return false, nil
+	if _, there := c.namespaces[namespace]; !there {
+		c.namespaces[namespace] = nf.Namespace{Made: true, Project: project}
 	}
-	c.namespaces[namespace] = true
-	return true, nil
+	return c.namespaces[namespace], nil
 }
 
 func (c *fakeCluster) RemoveNamespace(ctx context.Context, namespace string) ([]nf.Ref, error) {
@@ -253,7 +296,7 @@ func (c *fakeCluster) RemoveNamespace(ctx context.Context, namespace string) ([]
 			kept = append(kept, refOf(live.object))
 		}
 	}
-	if len(kept) == 0 && c.namespaces[namespace] {
+	if len(kept) == 0 && c.namespaces[namespace].Made {
 		delete(c.namespaces, namespace)
 	}
 	return kept, nil
@@ -367,7 +410,14 @@ func (c *fakeCluster) live() []string {
 func (c *fakeCluster) madeNamespaces() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(maps.Keys(c.namespaces))
+	out := []string{}
+	for name, is := range c.namespaces {
+		if is.Made {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // asked returns the calls that change the cluster, in order.

@@ -32,16 +32,22 @@ func (c *fakeCluster) Capabilities(context.Context) (nf.Capabilities, error) {
 	return nf.Capabilities{Version: "v1.37.1"}, nil
 }
 
-func (c *fakeCluster) Lookup(context.Context, nf.Ref) (map[string]any, error) { return nil, nil }
+func (c *fakeCluster) Lookup(_ context.Context, ref nf.Ref) (map[string]any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return (&unstructured.Unstructured{Object: c.lookups[ref.String()]}).DeepCopy().Object, nil
+}
 
-func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner, namespace string, claim nf.Claim, objects []*unstructured.Unstructured) error {
+func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner string, bounds nf.Bounds, claim nf.Claim, objects []*unstructured.Unstructured) error {
 	leave, err := c.enter(ctx, "preflight")
 	if err != nil {
 		return err
 	}
 	defer leave()
 	for _, obj := range objects {
-		obj.SetNamespace(namespace)
+		if err := place(obj, bounds); err != nil {
+			return err
+		}
 		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !bears(live.object, claim) {
 			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: refOf(obj).String(), Message: "is somebody else's"}})
 		}

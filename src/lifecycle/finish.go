@@ -10,7 +10,7 @@ import (
 )
 
 // hold keeps what the revision needs from being removed, writes the revision
-// down, and sees to the namespace.
+// down, and sees to the namespaces.
 func (r *run) hold(ctx context.Context) error {
 	rev := r.op.Target
 	// The revision comes first: holds are released by what revisions name.
@@ -26,7 +26,7 @@ func (r *run) hold(ctx context.Context) error {
 			return recordError(err)
 		}
 	}
-	return r.enterNamespace(ctx)
+	return r.enterNamespaces(ctx)
 }
 
 // packagesOf returns the packages that a revision was made from.

@@ -33,10 +33,10 @@ type stubCluster struct {
 	calls atomic.Int64
 }
 
-func (c *stubCluster) Preflight(_ context.Context, _, namespace string, objects []*unstructured.Unstructured) error {
+func (c *stubCluster) Preflight(_ context.Context, _ string, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
 	c.calls.Add(1)
 	for _, obj := range objects {
-		obj.SetNamespace(namespace)
+		obj.SetNamespace(bounds.Namespace)
 	}
 	return nil
 }
@@ -50,9 +50,9 @@ func (c *stubCluster) Apply(_ context.Context, _ string, objects []*unstructured
 	return out, nil
 }
 
-func (c *stubCluster) EnsureNamespace(context.Context, string) (bool, error) {
+func (c *stubCluster) EnsureNamespace(context.Context, string, string) (nf.Namespace, error) {
 	c.calls.Add(1)
-	return false, nil
+	return nf.Namespace{}, nil
 }
 
 func (c *stubCluster) Watch(_ context.Context, _ string, targets []nf.Change) iter.Seq2[nf.Health, error] {
@@ -145,7 +145,7 @@ func newField(t *testing.T) *field {
 	}
 	f.Engine, err = lifecycle.New(lifecycle.Config{
 		KV: f.ledger, Catalog: f.catalog, Renderers: renderers, NewID: newID, Workers: 32,
-		Open: func(context.Context, string) (lifecycle.Cluster, error) { return f.region, nil },
+		Open: func(context.Context, string, string) (lifecycle.Cluster, error) { return f.region, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

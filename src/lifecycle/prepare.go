@@ -18,7 +18,8 @@ type target struct {
 	project           string
 	region, namespace string
 	spec              nf.Spec
-	revision          int // that it becomes
+	revision          int   // that it becomes
+	sight             sight // of the templates
 }
 
 // prepared is a target that could be brought about: rendered, ordered, and
@@ -30,6 +31,9 @@ type prepared struct {
 	encoded   []byte
 	sensitive []string
 	cluster   Cluster
+	bounds    nf.Bounds
+	window    *window   // nil: nothing is rendered
+	hidden    []string  // texts of the region's Secrets that the plan repeats
 	adoption  *adoption // nil: what is prepared is to be made
 }
 
@@ -47,13 +51,15 @@ func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
 
 // prepareOf prepares a target whose package has been read.
 func (e *Engine) prepareOf(ctx context.Context, p *prepared, files render.Files, region nf.Region) (*prepared, error) {
-	t, pkg := p.target, p.pkg
 	var err error
-	if p.cluster, err = e.cfg.Open(ctx, t.region); err != nil {
+	if p.cluster, err = e.cfg.Open(ctx, p.region, p.project); err != nil {
 		return nil, err
 	}
-	if p.plan, err = e.render(ctx, p, content{pkg, files, t.spec.Inputs}, region); err != nil {
+	if err := e.bound(ctx, p, region); err != nil {
 		return nil, err
+	}
+	if p.plan, err = e.render(ctx, p, content{p.pkg, files, p.spec.Inputs}, region); err != nil {
+		return nil, p.secrecy().error(err)
 	}
 	return p, e.complete(ctx, p, region)
 }
@@ -61,16 +67,19 @@ func (e *Engine) prepareOf(ctx context.Context, p *prepared, files render.Files,
 // complete lays the amendments over a plan, and holds it against the region.
 func (e *Engine) complete(ctx context.Context, p *prepared, region nf.Region) error {
 	if err := e.amend(ctx, p, region); err != nil {
-		return err
-	}
-	if v := p.foreignNamespaces(); v != nil {
-		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, v)
+		return p.secrecy().error(err)
 	}
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
 	}
-	if err := p.preflight(ctx); err != nil {
-		return secretsOf(p.revision(0)).error(located(err, p.plan))
+	if err := e.inspect(ctx, p); err != nil {
+		return p.secrecy().error(located(err, p.plan))
+	}
+	p.hidden = append(p.hidden, p.window.repeated(p.plan)...)
+	p.plan.Warnings = append(p.plan.Warnings, p.window.warnings...)
+	secrets := p.secrecy()
+	for i, warning := range p.plan.Warnings {
+		p.plan.Warnings[i] = secrets.Text(warning)
 	}
 	var err error
 	if p.encoded, err = render.Encode(p.plan); err != nil {
@@ -102,7 +111,7 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 		Release: render.Release{
 			Name: cmp.Or(p.spec.Release, p.name, p.id), Namespace: p.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
 		},
-		Region: p.cluster,
+		Region: p.window,
 	}
 	out, err := p.output(ctx, renderer, in)
 	if err != nil {
@@ -150,22 +159,6 @@ func (p *prepared) own(out render.Output) {
 	}
 }
 
-// foreignNamespaces returns a violation for each namespace among the objects
-// that is not the instance's own: others may live there, and nothing of this
-// instance can.
-func (p *prepared) foreignNamespaces() nf.Violations {
-	var out nf.Violations
-	for _, stage := range p.plan.Stages {
-		for _, obj := range stage.Objects {
-			if ref := refOf(obj.Object); isNamespace(ref) && ref.Name != p.namespace {
-				out = append(out, nf.Violation{Object: ref, File: obj.File, Line: obj.Line,
-					Message: fmt.Sprintf("is not the instance's namespace, %q, which is the only one that a package may bring", p.namespace)})
-			}
-		}
-	}
-	return out
-}
-
 func (p *prepared) objects() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range p.plan.Objects() {
@@ -175,9 +168,12 @@ func (p *prepared) objects() []*unstructured.Unstructured {
 }
 
 // withHooks returns every object that the region must be able to take.
-func (p *prepared) withHooks() []*unstructured.Unstructured {
-	out := p.objects()
-	for _, h := range p.plan.Hooks {
+func withHooks(plan render.Plan) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, obj := range plan.Objects() {
+		out = append(out, obj)
+	}
+	for _, h := range plan.Hooks {
 		out = append(out, h.Object)
 	}
 	return out

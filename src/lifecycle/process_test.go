@@ -177,11 +177,11 @@ func (c mortalCluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) 
 	return changes, err
 }
 
-func (c mortalCluster) EnsureNamespace(ctx context.Context, namespace string) (made bool, err error) {
-	if dead := c.call(func() { made, err = c.fakeCluster.EnsureNamespace(ctx, namespace) }, func() {}); dead != nil {
-		return false, dead
+func (c mortalCluster) EnsureNamespace(ctx context.Context, namespace, project string) (is nf.Namespace, err error) {
+	if dead := c.call(func() { is, err = c.fakeCluster.EnsureNamespace(ctx, namespace, project) }, func() {}); dead != nil {
+		return nf.Namespace{}, dead
 	}
-	return made, err
+	return is, err
 }
 
 func (c mortalCluster) RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {

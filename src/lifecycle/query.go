@@ -143,7 +143,7 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	if len(inventory) == 0 {
 		return nil, nil
 	}
-	cluster, err := e.cfg.Open(ctx, in.Region)
+	cluster, err := e.cfg.Open(ctx, in.Region, nf.ProjectOf(in.Project))
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (s *stall) pass() {
 func (s *site) stalling(st *stall) func(*lifecycle.Config) {
 	return func(c *lifecycle.Config) {
 		c.KV = storetest.Failing{KV: s.kv, Fail: func(string, string) error { st.pass(); return nil }}
-		c.Open = func(context.Context, string) (lifecycle.Cluster, error) {
+		c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
 			return stallingCluster{s.cluster, st}, nil
 		}
 	}
@@ -106,9 +106,9 @@ type stallingCluster struct {
 	stall *stall
 }
 
-func (c stallingCluster) EnsureNamespace(ctx context.Context, namespace string) (bool, error) {
+func (c stallingCluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
 	c.stall.pass()
-	return c.fakeCluster.EnsureNamespace(ctx, namespace)
+	return c.fakeCluster.EnsureNamespace(ctx, namespace, project)
 }
 
 func TestReplicasShareTheWork(t *testing.T) {

@@ -11,16 +11,27 @@ import (
 // server repeats the values that it refuses, and a comparison shows what differs.
 type secrecy struct{ nf.Redactor }
 
-// secretsOf returns the secrecy of inputs, of each under its own list of names.
+// secretsOf returns the secrecy of revisions: of their inputs, of each under its
+// own list of names, and of what their templates read.
 func secretsOf(revisions ...nf.Revision) secrecy {
 	var values []string
 	for _, rev := range revisions {
+		values = append(values, rev.Hidden...)
 		values = append(values, rev.Inputs.Secrets(rev.Sensitive)...)
 		for _, a := range rev.Amendments {
 			values = append(values, a.Inputs.Secrets(rev.Sensitive)...)
 		}
 	}
 	return secrecy{nf.NewRedactor(values)}
+}
+
+// secrecy returns the secrecy of what was prepared so far.
+func (p *prepared) secrecy() secrecy {
+	rev := p.revision(0)
+	if p.window != nil {
+		rev.Hidden = slices.Concat(rev.Hidden, p.window.seen)
+	}
+	return secretsOf(rev)
 }
 
 // error hides the values in an error and keeps what callers branch on.

@@ -47,7 +47,7 @@ func (s *site) start(edit ...func(*lifecycle.Config)) *engine {
 	s.t.Helper()
 	cfg := lifecycle.Config{
 		KV: s.kv, Catalog: s.catalog, Renderers: map[string]render.Renderer{"list": listRenderer{}},
-		Open:    func(context.Context, string) (lifecycle.Cluster, error) { return s.cluster, nil },
+		Open:    func(context.Context, string, string) (lifecycle.Cluster, error) { return s.cluster, nil },
 		NewID:   func() string { return fmt.Sprintf("id%04d", s.ids.Add(1)) },
 		Workers: 4,
 		Sole:    true,
@@ -115,13 +115,18 @@ func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateReques
 //
 // listRenderer renders the packages of these tests, whose id is their content:
 // stages separated by "/", object names by ",": "db/web,svc". "Kind.name" is an
-// object of another kind than ConfigMap.
+// object of another kind than ConfigMap. The parameters' namespaces say where
+// objects are, by name; lookup names a Secret whose data.key each object repeats.
 type listRenderer struct{}
 
 func (listRenderer) Check(render.Files) (render.Summary, error) { return render.Summary{}, nil }
 
-func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, error) {
+func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
 	var out render.Output
+	found, err := lookUp(ctx, in)
+	if err != nil {
+		return out, err
+	}
 	if why, wrong := in.Inputs.Parameters["wrong"].(string); wrong {
 		return out, nf.E(nf.Invalid, "render", "package", nf.Violations{{File: "list", Line: 1, Message: why}})
 	}
@@ -133,6 +138,7 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}
 		for n, name := range strings.Split(stage, ",") {
 			size, _ := in.Inputs.Parameters["size"].(string)
+			size += found
 			kind, bare, other := strings.Cut(name, ".")
 			if !other {
 				kind, bare = "ConfigMap", name
@@ -140,6 +146,10 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 			g.Objects = append(g.Objects, render.Object{File: "list", Line: n + 1, Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": bare}, "data": map[string]any{"size": size},
 			}}})
+			places, _ := in.Inputs.Parameters["namespaces"].(map[string]any)
+			if place, placed := places[bare].(string); placed {
+				g.Objects[n].SetNamespace(place)
+			}
 			if kind == "twin" { // of the kind again, in another group
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"], kind = "example.org/v1", "again", "again"
 			}
@@ -167,6 +177,31 @@ func (listRenderer) Render(_ context.Context, in render.Input) (render.Output, e
 	return out, nil
 }
 
+// lookUp returns data.key of each Secret that the parameter lookup asks for, as
+// "namespace/name", or "/" for all that there are.
+func lookUp(ctx context.Context, in render.Input) (string, error) {
+	asked, is := in.Inputs.Parameters["lookup"].(string)
+	if !is {
+		return "", nil
+	}
+	namespace, name, _ := strings.Cut(asked, "/")
+	found, err := in.Region.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Secret", Namespace: namespace, Name: name})
+	if err != nil {
+		return "", err
+	}
+	items, list := found["items"].([]any)
+	if !list {
+		items = []any{found}
+	}
+	text := ""
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		value, _, _ := unstructured.NestedString(object, "data", "key")
+		text += value
+	}
+	return text, nil
+}
+
 // hookKinds are the kinds of these tests' objects that are hooks.
 var hookKinds = map[string][]render.Event{
 	"early": {render.PreInstall, render.PreUpgrade, render.PreRollback},
@@ -189,20 +224,24 @@ func discards(name string) []render.Discard {
 
 // fakeCatalog knows the regions east and west, and every package.
 type fakeCatalog struct {
-	mu   sync.Mutex
-	held map[string]bool
+	mu      sync.Mutex
+	held    map[string]bool
+	tenants []nf.Tenant         // of every region
+	opened  map[string][]string // namespaces, by package
 }
 
-func (*fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
+func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
 	if id != "east" && id != "west" {
 		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 	}
-	return nf.Region{ID: id, Owner: "owner"}, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return nf.Region{ID: id, Owner: "owner", Tenants: c.tenants}, nil
 }
 
-func (*fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, error) {
+func (c *fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, error) {
 	list := strings.NewReplacer("_", "/", "-", ",").Replace(id) // ids are path segments
-	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id}, render.Files{"list": []byte(list)}, nil
+	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id, Namespaces: c.opened[id]}, render.Files{"list": []byte(list)}, nil
 }
 
 func (c *fakeCatalog) Hold(_ context.Context, h nf.Holding) error {

@@ -12,7 +12,7 @@ import (
 // steps returns what the operation does, in order.
 func (r *run) steps(ctx context.Context) ([]step, error) {
 	var err error
-	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
+	if r.cluster, err = r.cfg.Open(ctx, r.op.Region, nf.ProjectOf(r.op.Project)); err != nil {
 		return nil, recordError(err) // it does not dial: what is unreachable is the store
 	}
 	switch r.op.Verb {
@@ -36,6 +36,9 @@ func (r *run) steps(ctx context.Context) ([]step, error) {
 			return nil, recordError(err)
 		}
 		steps = append(steps, r.deletion("prune", outside(in.Inventory, r.plan))...)
+		if r.moved(in) {
+			steps = append(steps, step{"leave former namespaces", r.leaveFormer})
+		}
 	}
 	steps = append(steps, r.hooks("", after(r.op.Verb))...)
 	return append(steps, step{"finish", r.finish}), nil
@@ -63,7 +66,7 @@ func (r *run) undoable(ctx context.Context) (bool, error) {
 // instance, or the former revision of a changed one.
 func (r *run) undoSteps(ctx context.Context) ([]step, error) {
 	var err error
-	if r.cluster, err = r.cfg.Open(ctx, r.op.Region); err != nil {
+	if r.cluster, err = r.cfg.Open(ctx, r.op.Region, nf.ProjectOf(r.op.Project)); err != nil {
 		return nil, recordError(err) // it does not dial: what is unreachable is the store
 	}
 	if r.op.Verb == nf.Instantiate || r.op.Verb == nf.Adopt {
@@ -86,7 +89,12 @@ func (r *run) undoSteps(ctx context.Context) ([]step, error) {
 		first, last = r.hooks("undo: ", render.PreRollback), r.hooks("undo: ", render.PostRollback)
 	}
 	prelude, rest := r.rollout("undo: ")
-	steps := slices.Concat(prelude, first, rest, r.deletion("undo: prune", outside(in.Inventory, r.plan)), last)
+	var enter, leave []step
+	if r.moved(in) {
+		enter = []step{{"undo: enter namespaces", r.enterNamespaces}}
+		leave = []step{{"undo: leave former namespaces", r.leaveFormer}}
+	}
+	steps := slices.Concat(enter, prelude, first, rest, r.deletion("undo: prune", outside(in.Inventory, r.plan)), leave, last)
 	return append(steps, step{"undo: finish", r.finishUndo}), nil
 }
 
@@ -154,7 +162,7 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 		}
 		out = []step{{prefix + "orphan", func(ctx context.Context) error { return r.orphan(ctx, refs) }}}
 	}
-	return append(out, step{prefix + "leave namespace", r.leaveNamespace}, step{prefix + "forget", r.forget}), nil
+	return append(out, step{prefix + "leave namespace", r.leaveNamespaces}, step{prefix + "forget", r.forget}), nil
 }
 
 // loadPlan reads a stored plan.

@@ -69,7 +69,7 @@ func (r *run) wait(ctx context.Context, n int, cause error) error {
 		return cause
 	}
 	// The region may have come back with another kubeconfig.
-	r.cluster, err = r.cfg.Open(ctx, r.op.Region)
+	r.cluster, err = r.cfg.Open(ctx, r.op.Region, nf.ProjectOf(r.op.Project))
 	return recordError(err)
 }
 

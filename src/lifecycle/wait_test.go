@@ -84,7 +84,7 @@ func TestAbsentRegionTakesNoPlace(t *testing.T) {
 		s := newSite(t)
 		west := newFakeCluster()
 		e := s.start(func(c *lifecycle.Config) { // with four places
-			c.Open = func(_ context.Context, region string) (lifecycle.Cluster, error) {
+			c.Open = func(_ context.Context, region, _ string) (lifecycle.Cluster, error) {
 				return map[string]*fakeCluster{"east": s.cluster, "west": west}[region], nil
 			}
 		})

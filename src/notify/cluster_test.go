@@ -51,7 +51,7 @@ func TestOverRealRegion(t *testing.T) {
 		t.Fatal(err)
 	}
 	namespace := clustertest.Namespace(t)
-	if _, err := c.EnsureNamespace(t.Context(), namespace); err != nil {
+	if _, err := c.EnsureNamespace(t.Context(), namespace, nf.DefaultProject); err != nil {
 		t.Fatal(err)
 	}
 	apply := func(text string) {

@@ -43,7 +43,9 @@ func TestWords(t *testing.T) {
 	}
 	engine, err := lifecycle.New(lifecycle.Config{
 		KV: kv, Catalog: cat, Renderers: renderers, NewID: ids,
-		Open: func(context.Context, string) (lifecycle.Cluster, error) { return nil, errors.New("nobody calls") },
+		Open: func(context.Context, string, string) (lifecycle.Cluster, error) {
+			return nil, errors.New("nobody calls")
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func assemble(ctx context.Context, cfg Config, db *vault, see sight) (*service, 
 		KV: db, Catalog: s.catalog, Renderers: renderers(), Open: clusters(s.catalog, s.pool), NewID: newID,
 		Logger: see.log, Meter: see.metrics, Trace: see.tracing,
 		Workers: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
-		Lease: cfg.Lease, Sole: db.db.sole, Brake: lifecycle.Brake{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
+		Lease: cfg.Lease, Sole: db.db.sole, Apart: cfg.AccessFile != "", Brake: lifecycle.Brake{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})
 	if err != nil {
 		return nil, err
@@ -203,13 +203,16 @@ func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, er
 
 // clusters opens the clusters of registered regions.
 func clusters(cat *catalog.Catalog, pool *cluster.Pool) lifecycle.OpenCluster {
-	open := opened(cat, pool)
-	return func(ctx context.Context, id string) (lifecycle.Cluster, error) {
-		c, err := open(ctx, id)
+	return func(ctx context.Context, id, project string) (lifecycle.Cluster, error) {
+		region, err := cat.Region(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		c, err := pool.Open(id, region.Kubeconfig)
 		if err != nil {
 			return nil, err // and not a nil *Cluster, which would be a Cluster
 		}
-		return c, nil
+		return c.As(region.Tenancy(project, false).ServiceAccount), nil
 	}
 }
 
