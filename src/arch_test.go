@@ -126,7 +126,7 @@ var outside = map[string]struct {
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
 	"go.opentelemetry.io":                      {[]string{"telemetry"}, "traces are made in one place; what is traced knows an interface of its own"},
 	"google.golang.org/grpc":                   {[]string{"store/etcd"}, "etcd speaks it"},
-	"google.golang.org/protobuf":               {[]string{"telemetry/telemetrytest"}, "traces are sent in it"},
+	"google.golang.org/protobuf":               {[]string{"telemetry/telemetrytest", "store/etcd"}, "traces are sent in it, and etcd stores revisions in it"},
 	"github.com/coreos/go-oidc/v3":             {[]string{"access"}, "who asks is proved in one place"},
 	"github.com/go-jose/go-jose/v4":            {[]string{"access"}, "who asks is proved in one place"},
 	"github.com/cedar-policy/cedar-go":         {[]string{"access"}, "what one may is decided in one place"},

@@ -34,7 +34,8 @@ type service struct {
 	notifier *notify.Notifier
 	sites    *site.Sites
 	audit    *audit.Log
-	tls      *access.TLS // nil: it speaks without
+	tls      *access.TLS                 // nil: it speaks without
+	wait     func(context.Context) error // for the end of the store
 	handler  http.Handler
 	log      *slog.Logger
 }
@@ -45,7 +46,7 @@ func assemble(ctx context.Context, cfg Config, db *vault, see sight) (*service, 
 	if err != nil {
 		return nil, err
 	}
-	s := &service{log: see.log, pool: see.pool(hosts)}
+	s := &service{log: see.log, pool: see.pool(hosts), wait: db.db.wait}
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
 	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: renderers(), Limits: limits, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID}); err != nil {

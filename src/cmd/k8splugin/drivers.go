@@ -30,7 +30,8 @@ type database struct {
 	store.KV
 
 	healthy func(context.Context) error
-	sole    bool // no other process can have it open
+	wait    func(context.Context) error // returns when the database cannot be used any longer, or with nil when the context ends
+	sole    bool                        // no other process can have it open
 }
 
 // opener opens one kind of store. The location is what follows "kind://" in the
@@ -53,7 +54,7 @@ func stores() map[string]opener {
 			if err != nil {
 				return database{}, err
 			}
-			return database{KV: kv, healthy: kv.Healthy, sole: location == ""}, nil
+			return database{KV: kv, healthy: kv.Healthy, wait: kv.Wait, sole: location == ""}, nil
 		},
 		"mongodb":     mongoOpener("mongodb://"),
 		"mongodb+srv": mongoOpener("mongodb+srv://"),
@@ -84,6 +85,9 @@ func openStore(ctx context.Context, cfg Config, log *slog.Logger) (database, err
 	db, err := open(ctx, cfg, location, log)
 	if err != nil {
 		return database{}, fmt.Errorf("cannot open store %q: %w", masked(cfg.Store), err)
+	}
+	if db.wait == nil {
+		db.wait = func(ctx context.Context) error { <-ctx.Done(); return nil }
 	}
 	return db, nil
 }

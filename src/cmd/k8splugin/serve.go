@@ -93,6 +93,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 		}
 		return nil
 	})
+	group.Go(func() error { return s.wait(ctx) })
 	group.Go(func() error { return s.engine.Run(ctx) })
 	group.Go(func() error { return s.pool.Run(ctx, s.catalog.Regions) })
 	group.Go(func() error { return s.audit.Run(ctx) })

@@ -239,7 +239,7 @@ func TestUserWaits(t *testing.T) {
 // its URL.
 func startAlone(t *testing.T, edit func(*embed.Config)) []string {
 	t.Helper()
-	c := serverConfig(t.TempDir(), quota, zap.NewNop())
+	c := serverConfig(Config{Dir: t.TempDir()}, zap.NewNop())
 	c.ListenClientUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	edit(c)
 	c.AdvertiseClientUrls = c.ListenClientUrls

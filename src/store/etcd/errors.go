@@ -3,6 +3,11 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
@@ -34,4 +39,21 @@ func translate(ctx context.Context, op, subject string, err error) error {
 		reason = "forbidden"
 	}
 	return &nf.Error{Kind: kind, Op: op, Subject: subject, Reason: reason, Err: err}
+}
+
+// unusable returns the error for a data folder that etcd cannot use. It says what is
+// wrong and what to do.
+func unusable(dir string, cause error) error {
+	reason, remedy := "damaged", "restore a backup into a new folder: k8splugin backup restore --data NEW_FOLDER --identity-file IDENTITY BACKUP"
+	switch {
+	case errors.Is(cause, syscall.ENOSPC), errors.Is(cause, syscall.EDQUOT):
+		reason, remedy = "disk-full", "free space on the disk of the folder, and start again"
+	case errors.Is(cause, fs.ErrPermission), errors.Is(cause, syscall.EROFS):
+		reason, remedy = "permission", fmt.Sprintf("let user %d read and write all files in the folder, and start again", os.Getuid())
+	case errors.Is(cause, syscall.ENOMEM):
+		reason, remedy = "memory", "give the process more memory and address space (ulimit -v), and start again"
+	case errors.Is(cause, syscall.EMFILE), errors.Is(cause, syscall.ENFILE):
+		reason, remedy = "files", "let the process open more files (ulimit -n), and start again"
+	}
+	return &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "data folder " + strconv.Quote(dir), Reason: reason, Err: fmt.Errorf("%w; %s", cause, remedy)}
 }

@@ -9,8 +9,10 @@
 // that moment are nf.Unreachable, and the next find a node that answers.
 //
 // The server inside the process opens no port and no socket; a second process
-// that asks for its folder is refused. The package does not back up, and it does
-// not set up an outside cluster, its quota, its compaction or its users.
+// that asks for its folder is refused. Open checks the files: it returns an error if
+// one is damaged, or if a write that was acknowledged is missing.
+// The package does not back up, and it does not set up an outside cluster, its
+// quota, its compaction or its users.
 package etcd
 
 import (
@@ -40,25 +42,25 @@ var _ store.KV = (*Store)(nil)
 
 // Get implements store.KV. It sees every write that has returned.
 func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
-	if err := check(ctx, "read", key); err != nil {
+	if err := s.check(ctx, "read", key); err != nil {
 		return store.Entry{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	got, err := s.client.Get(ctx, key)
+	got, err := callEtcd(ctx, s, func() (*clientv3.GetResponse, error) { return s.client.Get(ctx, key) })
 	if err != nil {
-		return store.Entry{}, translate(ctx, "read", quoted(key), err)
+		return store.Entry{}, s.translate(ctx, "read", quoted(key), err)
 	}
 	if len(got.Kvs) == 0 {
 		return store.Entry{}, fail(nf.NotFound, "read", key)
 	}
 	kv := got.Kvs[0]
-	return store.Entry{Key: key, Value: kv.Value, Revision: store.Revision(kv.ModRevision)}, nil
+	return store.Entry{Key: key, Value: withoutSum(key, kv.Value), Revision: store.Revision(kv.ModRevision)}, nil
 }
 
 // Put implements store.KV, in one transaction.
 func (s *Store) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	if err := check(ctx, "write", key); err != nil {
+	if err := s.check(ctx, "write", key); err != nil {
 		return 0, err
 	}
 	if err := store.CheckValue(key, value); err != nil {
@@ -70,13 +72,17 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 	if expected != store.Any {
 		put = put.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
 	}
-	done, err := put.Then(clientv3.OpPut(key, string(value))).Commit()
+	stored := string(value)
+	if s.server != nil {
+		stored = withSum(key, value)
+	}
+	done, err := callEtcd(ctx, s, put.Then(clientv3.OpPut(key, stored)).Commit)
 	if err != nil {
-		return 0, translate(ctx, "write", quoted(key), err)
+		return 0, s.translate(ctx, "write", quoted(key), err)
 	}
 	switch {
 	case done.Succeeded:
-		return store.Revision(done.Header.Revision), nil
+		return store.Revision(done.Header.Revision), s.acknowledge()
 	case expected == store.Absent:
 		return 0, fail(nf.Exists, "write", key)
 	default:
@@ -86,7 +92,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 
 // Delete implements store.KV, in one transaction.
 func (s *Store) Delete(ctx context.Context, key string, expected store.Revision) error {
-	if err := check(ctx, "delete", key); err != nil {
+	if err := s.check(ctx, "delete", key); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
@@ -95,14 +101,14 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	if expected != store.Any {
 		del = del.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
 	}
-	done, err := del.Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key, clientv3.WithCountOnly())).Commit()
+	done, err := callEtcd(ctx, s, del.Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key, clientv3.WithCountOnly())).Commit)
 	if err != nil {
-		return translate(ctx, "delete", quoted(key), err)
+		return s.translate(ctx, "delete", quoted(key), err)
 	}
 	answer := done.Responses[0]
 	switch {
 	case done.Succeeded && answer.GetResponseDeleteRange().Deleted > 0:
-		return nil
+		return s.acknowledge()
 	case !done.Succeeded && answer.GetResponseRange().Count > 0:
 		return fail(nf.Conflict, "delete", key)
 	default:
@@ -161,14 +167,17 @@ type page struct {
 func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	got, err := s.client.Get(ctx, p.from, clientv3.WithRange(p.end), clientv3.WithLimit(p.limit), clientv3.WithRev(p.revision))
+	got, err := callEtcd(ctx, s, func() (*clientv3.GetResponse, error) {
+		return s.client.Get(ctx, p.from, clientv3.WithRange(p.end), clientv3.WithLimit(p.limit), clientv3.WithRev(p.revision))
+	})
 	if err != nil {
-		return nil, false, translate(ctx, "list", quoted(p.prefix), err)
+		return nil, false, s.translate(ctx, "list", quoted(p.prefix), err)
 	}
 	size := 0
 	for _, kv := range got.Kvs {
 		size += len(kv.Value)
-		entries = append(entries, store.Entry{Key: string(kv.Key), Value: kv.Value, Revision: store.Revision(kv.ModRevision)})
+		key := string(kv.Key)
+		entries = append(entries, store.Entry{Key: key, Value: withoutSum(key, kv.Value), Revision: store.Revision(kv.ModRevision)})
 	}
 	p.revision = got.Header.Revision
 	if got.More {
@@ -188,12 +197,17 @@ func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more 
 func (s *Store) Healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	if _, err := s.client.Get(ctx, "health", clientv3.WithCountOnly()); err != nil {
-		return translate(ctx, "use", "etcd", err)
+	if err := s.failure(); err != nil {
+		return err
 	}
-	status, err := s.status(ctx) // whichever node is asked: an alarm is raised on all
+	_, err := callEtcd(ctx, s, func() (*clientv3.GetResponse, error) { return s.client.Get(ctx, "health", clientv3.WithCountOnly()) })
 	if err != nil {
-		return translate(ctx, "use", "etcd", err)
+		return s.translate(ctx, "use", "etcd", err)
+	}
+	// Any node will do: an alarm is raised on all.
+	status, err := callEtcd(ctx, s, func() (*etcdserverpb.StatusResponse, error) { return s.status(ctx) })
+	if err != nil {
+		return s.translate(ctx, "use", "etcd", err)
 	}
 	if len(status.Errors) > 0 {
 		return nf.E(nf.Unreachable, "use", "etcd", errors.New(status.Errors[0]))
@@ -211,14 +225,7 @@ func (s *Store) Close() error {
 	if s.server == nil {
 		return err
 	}
-	return errors.Join(err, s.server.close())
-}
-
-func check(ctx context.Context, op, key string) error {
-	if err := store.CheckKey(key); err != nil {
-		return err
-	}
-	return translate(ctx, op, quoted(key), ctx.Err())
+	return errors.Join(err, s.server.close(0))
 }
 
 func fail(kind nf.Kind, op, key string) error {

@@ -1,13 +1,10 @@
 package etcd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,37 +16,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
-
-// childDir makes the test binary write a key into the folder and wait to be
-// killed, instead of testing.
-const childDir = "K8SPLUGIN_TEST_ETCD_CHILD"
-
-func TestMain(m *testing.M) {
-	dir := os.Getenv(childDir)
-	if dir == "" {
-		os.Exit(m.Run())
-	}
-	if err := child(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func child(dir string) error {
-	ctx := context.Background()
-	s, err := Open(ctx, Config{Dir: dir})
-	if err != nil {
-		return err
-	}
-	if _, err := s.Put(ctx, "written/by/child", []byte("value"), store.Absent); err != nil {
-		return err
-	}
-	if _, err := os.Stdout.WriteString("ready\n"); err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
-}
 
 func TestInside(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.KV { return open(t, Config{Dir: t.TempDir()}) })
@@ -160,46 +126,39 @@ func TestFolderIsPrivate(t *testing.T) {
 	}
 }
 
-// TestSecondProcess has another process use the folder and die without closing
-// it: it holds the folder until then, and what it wrote is there afterwards.
+// TestSecondProcess has another process use the folder and be killed: it holds
+// the folder until then, and what it wrote is there afterwards.
 func TestSecondProcess(t *testing.T) {
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	dir := filepath.Join(t.TempDir(), "data")
+	cmd := child(t, "fill", dir)
 	cmd.Stderr = os.Stderr
 	if _, err := cmd.StdinPipe(); err != nil { // never closed: it waits
 		t.Fatal(err)
 	}
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil || line != "ready\n" {
-		t.Fatalf("the other process says %q, error %v", line, err)
+	must(t, err)
+	must(t, cmd.Start())
+	written := read(t, stdout, map[string]record{})
+	if len(written) == 0 {
+		t.Fatal("the other process has written nothing")
 	}
 
 	_, err = Open(t.Context(), Config{Dir: dir})
 	if err == nil || nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), fmt.Sprintf("process %d", cmd.Process.Pid)) {
 		t.Errorf("the error is %v, want a conflict with process %d", err, cmd.Process.Pid)
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed, and says so
 
-	e, err := open(t, Config{Dir: dir}).Get(t.Context(), "written/by/child")
-	if err != nil || string(e.Value) != "value" {
-		t.Errorf("what a killed process wrote is %q, error %v", e.Value, err)
+	keep(t, dir, written)
+	if code, says := look(t, dir); code != 0 {
+		t.Errorf("what a killed process wrote is not all there: %d, %s", code, says)
 	}
 }
 
 func TestFull(t *testing.T) {
 	dir := t.TempDir()
-	s, err := openInside(t.Context(), Config{Dir: dir}, 4<<20)
+	s, err := Open(t.Context(), Config{Dir: dir, Quota: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

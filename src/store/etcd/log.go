@@ -9,11 +9,11 @@ import (
 
 // logger returns a zap logger that passes what is of the level and above on to
 // slog, if there is one.
-func logger(to *slog.Logger, level zapcore.LevelEnabler) *zap.Logger {
+func logger(to *slog.Logger, level zapcore.LevelEnabler, options ...zap.Option) *zap.Logger {
 	if to == nil {
-		return zap.NewNop()
+		return zap.New(zapcore.NewNopCore(), options...)
 	}
-	return zap.New(core{LevelEnabler: level, to: to})
+	return zap.New(core{LevelEnabler: level, to: to}, options...)
 }
 
 // core implements zapcore.Core.

@@ -24,7 +24,15 @@ type Config struct {
 	User      string       // who the client is to the cluster, where it has users: one that may read and write all keys
 	Password  nf.Secret    // the user's
 	Logger    *slog.Logger // what etcd complains of; nowhere when nil
+	Quota     int64        // size of the embedded server's file above which writes are refused; 0: DefaultQuota
 }
+
+// The default quota of an embedded server, and the largest quota that etcd
+// recommends. Both values are etcd's own.
+const (
+	DefaultQuota = 2 << 30
+	MaxQuota     = 8 << 30
+)
 
 // answerTime is how long Open waits for an outside cluster, and every call for
 // its answer, unless the caller is less patient. An election takes less.
@@ -38,8 +46,11 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
+	if config.Quota == 0 {
+		config.Quota = DefaultQuota
+	}
 	if config.Dir != "" {
-		return openInside(ctx, config, quota)
+		return openInside(ctx, config)
 	}
 	return openOutside(ctx, config)
 }
@@ -99,8 +110,8 @@ func openOutside(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-func openInside(ctx context.Context, config Config, quota int64) (*Store, error) {
-	server, err := start(ctx, config, quota)
+func openInside(ctx context.Context, config Config) (*Store, error) {
+	server, err := start(ctx, config)
 	if err != nil {
 		return nil, err
 	}

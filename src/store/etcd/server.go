@@ -9,58 +9,182 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// quota is the size of the database file above which writes are refused.
-const quota = 2 << 30
+// startTime limits the start of etcd after the files are checked. It allows for
+// reading a large database from a slow disk.
+const startTime = 5 * time.Minute
+
+// endTime limits the stop of a server whose start was aborted.
+const endTime = 10 * time.Second
 
 // server is an etcd server inside this process, and the lock on its folder.
 type server struct {
+	dir  string
 	etcd *embed.Etcd
 	lock *fileutil.LockedFile
+	mark *watermark
+
+	calls sync.WaitGroup // calls in progress, even if the caller has returned
+
+	once   sync.Once
+	failed chan struct{} // closed when etcd has failed
+	err    error         // the reason; set before failed is closed
 }
 
-// start runs a server on the folder and waits until it takes requests.
-func start(ctx context.Context, config Config, quota int64) (*server, error) {
+// start checks the folder, runs a server on it and waits until it takes requests.
+func start(ctx context.Context, config Config) (*server, error) {
 	lock, err := lockDir(config.Dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{lock: lock}
-	// At every start etcd warns of the listeners and tokens that it lacks here.
-	level := zap.NewAtomicLevelAt(zap.ErrorLevel)
-	s.etcd, err = embed.StartEtcd(serverConfig(config.Dir, quota, logger(config.Logger, level)))
-	level.SetLevel(zap.WarnLevel)
+	s := &server{dir: config.Dir, lock: lock, failed: make(chan struct{})}
+	m, err := layout{config.Dir}.inspect()
+	if err == nil {
+		s.mark, err = openWatermark(config.Dir, m)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot start etcd on data folder %q: %w", config.Dir, err), lock.Close())
+		return nil, errors.Join(unusable(config.Dir, err), lock.Close())
+	}
+	// At every start etcd warns that listeners and tokens are not configured.
+	// Until it has applied the first log entry, it also retries to publish itself
+	// in a busy loop and logs "too many requests" each time: it compares the
+	// commit index with an applied index of 0. The loop ends by itself, within
+	// milliseconds, so warnings are logged only once the server is ready.
+	level := zap.NewAtomicLevelAt(zap.ErrorLevel)
+	log := logger(config.Logger, level, zap.WithFatalHook(s), zap.WithPanicHook(s))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it is not ready after %s", startTime))
+	defer cancel()
+	if err := s.run(ctx, serverConfig(config, log)); err != nil {
+		return nil, err
+	}
+	level.SetLevel(zap.WarnLevel)
+	return s, nil
+}
+
+// run starts etcd and waits until it is ready. It does not close anything of a
+// server that has failed: closing would wait for locks that are never released.
+func (s *server) run(ctx context.Context, config *embed.Config) error {
+	started := make(chan error, 1)
+	go s.protect(func() {
+		etcd, err := embed.StartEtcd(config)
+		s.etcd = etcd
+		started <- err
+	})
+	var err error
+	select {
+	case err = <-started:
+	case <-s.failed:
+		return s.err
+	case <-ctx.Done():
+		select {
+		case err = <-started:
+		case <-s.failed:
+			return s.err
+		case <-time.After(endTime):
+			return s.late(ctx)
+		}
+	}
+	if err != nil {
+		return errors.Join(unusable(s.dir, err), s.mark.file.Close(), s.lock.Close())
 	}
 	select {
 	case <-s.etcd.Server.ReadyNotify():
-		return s, nil
-	case err = <-s.etcd.Err():
+		return nil
+	case <-s.failed:
+		return s.err
+	case err := <-s.etcd.Err():
+		return errors.Join(unusable(s.dir, err), s.close(endTime))
 	case <-ctx.Done():
-		err = ctx.Err()
+		return errors.Join(s.late(ctx), s.close(endTime))
 	}
-	return nil, nf.E(nf.Unreachable, "start", "etcd on data folder "+strconv.Quote(config.Dir), errors.Join(err, s.close()))
 }
 
-func (s *server) close() error {
-	s.etcd.Close()
-	return s.lock.Close()
+// late returns the error of a start that has not ended in time.
+func (s *server) late(ctx context.Context) error {
+	return nf.E(nf.Unreachable, "start", "etcd on data folder "+strconv.Quote(s.dir), context.Cause(ctx))
 }
+
+// close stops the server and waits for it, for at most the given time. 0 means no
+// limit.
+func (s *server) close(limit time.Duration) error {
+	select {
+	case <-s.failed:
+		return nil // the error was returned before; closing would never end
+	default:
+	}
+	var late <-chan time.Time
+	if limit > 0 {
+		late = time.After(limit)
+	}
+	ended := make(chan struct{})
+	go s.protect(func() {
+		s.calls.Wait()
+		s.etcd.Close()
+		close(ended)
+	})
+	select {
+	case <-ended:
+	case <-s.failed:
+		return s.err
+	case <-late:
+		return fmt.Errorf("etcd on data folder %q does not end", s.dir)
+	}
+	sum, err := sumFile(layout{s.dir}.database())
+	m := mark{index: max(s.mark.index, s.etcd.Server.AppliedIndex()), sum: sum}
+	return errors.Join(err, s.mark.close(m), s.lock.Close())
+}
+
+// protect calls do, and turns a panic into a failure of the server.
+func (s *server) protect(do func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.fail(fmt.Errorf("etcd has panicked: %v", p))
+		}
+	}()
+	do()
+}
+
+// fail records that the server has failed. Only the first cause is kept.
+func (s *server) fail(cause error) {
+	s.once.Do(func() {
+		s.err = unusable(s.dir, cause)
+		close(s.failed)
+	})
+}
+
+// OnWrite implements zapcore.CheckWriteHook. etcd's logger calls it instead of
+// panicking or exiting, in any goroutine. It marks the server as failed and never
+// returns, so the goroutine keeps its locks. If it released them, other goroutines
+// would continue with inconsistent state and panic.
+func (s *server) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
+	cause := errors.New(e.Message)
+	for _, f := range fields {
+		if err, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType {
+			cause = fmt.Errorf("%s: %w", e.Message, err)
+		}
+	}
+	s.fail(cause)
+	select {}
+}
+
+var _ zapcore.CheckWriteHook = (*server)(nil)
 
 // serverConfig describes a cluster of one that listens nowhere.
-func serverConfig(dir string, quota int64, log *zap.Logger) *embed.Config {
+func serverConfig(config Config, log *zap.Logger) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = "k8splugin"
-	c.Dir = dir
+	c.Dir = config.Dir
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 
 	// A member must have an address, though nobody calls it: an IP, so that
@@ -76,7 +200,7 @@ func serverConfig(dir string, quota int64, log *zap.Logger) *embed.Config {
 	c.TickMs, c.ElectionMs = 100, 500
 	c.BackendBatchInterval = 50 * time.Millisecond
 
-	c.QuotaBackendBytes = quota
+	c.QuotaBackendBytes = config.Quota
 	c.AutoCompactionMode = embed.CompactorModePeriodic
 	c.AutoCompactionRetention = "5m"
 	c.BootstrapDefragThresholdMegabytes = 64
@@ -91,11 +215,15 @@ func serverConfig(dir string, quota int64, log *zap.Logger) *embed.Config {
 // lockDir makes the folder, for this user only, and takes the lock that keeps
 // other processes out. The database itself would wait for them to go.
 func lockDir(dir string) (*fileutil.LockedFile, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := os.MkdirAll(dir, 0o700)
+	if errors.Is(err, syscall.ENOTDIR) {
 		return nil, nf.E(nf.Invalid, "make", "data folder "+strconv.Quote(dir), err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, nf.E(nf.Invalid, "close to others", "data folder "+strconv.Quote(dir), err)
+	if err == nil {
+		err = os.Chmod(dir, 0o700)
+	}
+	if err != nil {
+		return nil, unusable(dir, err)
 	}
 	path := filepath.Join(dir, "LOCK")
 	lock, err := fileutil.TryLockFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -103,14 +231,14 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 		return nil, nf.E(nf.Conflict, "use", "data folder "+strconv.Quote(dir), inUse(path))
 	}
 	if err != nil {
-		return nil, nf.E(nf.Invalid, "lock", "data folder "+strconv.Quote(dir), err)
+		return nil, unusable(dir, err)
 	}
 	err = lock.Truncate(0)
 	if err == nil {
 		_, err = lock.WriteString(strconv.Itoa(os.Getpid()) + "\n")
 	}
 	if err != nil {
-		return nil, nf.E(nf.Invalid, "lock", "data folder "+strconv.Quote(dir), errors.Join(err, lock.Close()))
+		return nil, unusable(dir, errors.Join(err, lock.Close()))
 	}
 	return lock, nil
 }

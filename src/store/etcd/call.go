@@ -1,0 +1,94 @@
+package etcd
+
+import (
+	"context"
+
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// callEtcd calls etcd and returns when the call, the context or the embedded server
+// ends. A call to the embedded server may block on a lock regardless of its
+// context: during a defragmentation, and forever after a failure.
+func callEtcd[T any](ctx context.Context, s *Store, call func() (T, error)) (T, error) {
+	if s.server == nil {
+		return call()
+	}
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	s.server.calls.Go(func() {
+		value, err := call()
+		done <- result{value, err}
+	})
+	var none T
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-s.server.failed:
+		return none, s.server.err
+	}
+}
+
+func (s *Store) check(ctx context.Context, op, key string) error {
+	if err := store.CheckKey(key); err != nil {
+		return err
+	}
+	if err := s.failure(); err != nil {
+		return err
+	}
+	return s.translate(ctx, op, quoted(key), ctx.Err())
+}
+
+// translate returns the error of a call with its kind. If the embedded server has
+// failed, it returns the reason for that instead.
+func (s *Store) translate(ctx context.Context, op, subject string, err error) error {
+	if failed := s.failure(); err != nil && failed != nil {
+		return failed
+	}
+	return translate(ctx, op, subject, err)
+}
+
+// failure returns the reason if the embedded server has failed, otherwise nil.
+func (s *Store) failure() error {
+	if s.server == nil {
+		return nil
+	}
+	select {
+	case <-s.server.failed:
+		return s.server.err
+	default:
+		return nil
+	}
+}
+
+// Wait blocks until the context ends, and then returns nil, or until the embedded
+// server fails, for example because its disk is full. It then returns the reason,
+// all other calls return it too, and the process must be restarted.
+func (s *Store) Wait(ctx context.Context) error {
+	if s.server == nil {
+		<-ctx.Done()
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.server.failed:
+	}
+	return s.failure()
+}
+
+// acknowledge raises the watermark to the last committed entry. It is called before
+// the result of a write is returned.
+func (s *Store) acknowledge() error {
+	if s.server == nil {
+		return nil
+	}
+	if err := s.server.mark.raise(s.server.etcd.Server.CommittedIndex()); err != nil {
+		s.server.fail(err)
+		return s.server.err
+	}
+	return nil
+}
