@@ -46,6 +46,10 @@ const (
 	MaxStored = MaxValue + 4<<10 // what a driver accepts: there is room for a seal
 )
 
+// ReasonNoSpace is the reason of an nf.Unreachable error when a database refuses a
+// write because its quota is used up. The cause says what to do.
+const ReasonNoSpace = "no-space"
+
 // Revision is the version of one key. It changes with each write, and a key
 // that was deleted and made again never gets an old one back.
 type Revision int64

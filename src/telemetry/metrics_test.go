@@ -158,8 +158,18 @@ func TestSourcesAreShown(t *testing.T) {
 		"Certificate": {"the certificate expires", telemetry.Sources{Certificate: func() time.Time { return start }}, map[string]float64{"k8splugin_tls_certificate_expiry_timestamp_seconds": unix}},
 		"Plain":       {"a service without TLS has no certificate that could expire in 1970", telemetry.Sources{Certificate: func() time.Time { return time.Time{} }}, map[string]float64{}},
 		"Sealed":      {"records are counted by key", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a": 1, "b": 0} }}, map[string]float64{"k8splugin_sealed_records{key=a}": 1, "k8splugin_sealed_records{key=b}": 0}},
-		"Broken":      {"files that cannot be used are counted by what they hold", telemetry.Sources{Broken: func() map[string]int64 { return map[string]int64{"rules": 2} }}, map[string]float64{"k8splugin_access_reload_failures_total{file=rules}": 2}},
-		"Garbled":     {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_sealed_records{key=a?}": 1}},
+		"Store": {"a store has a size, and may be full", telemetry.Sources{Store: func() telemetry.StoreSpace {
+			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: start, Full: true}
+		}}, map[string]float64{
+			"k8splugin_store_size_bytes": 80, "k8splugin_store_in_use_bytes": 60, "k8splugin_store_quota_bytes": 100,
+			"k8splugin_store_full": 1, "k8splugin_store_compaction_timestamp_seconds": unix,
+		}},
+		"OldStore": {"what it does not report is not 0", telemetry.Sources{Store: func() telemetry.StoreSpace {
+			return telemetry.StoreSpace{Size: 80, InUse: 60}
+		}}, map[string]float64{"k8splugin_store_size_bytes": 80, "k8splugin_store_in_use_bytes": 60, "k8splugin_store_full": 0}},
+		"NewStore": {"nothing is known yet", telemetry.Sources{Store: func() telemetry.StoreSpace { return telemetry.StoreSpace{} }}, map[string]float64{}},
+		"Broken":   {"files that cannot be used are counted by what they hold", telemetry.Sources{Broken: func() map[string]int64 { return map[string]int64{"rules": 2} }}, map[string]float64{"k8splugin_access_reload_failures_total{file=rules}": 2}},
+		"Garbled":  {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_sealed_records{key=a?}": 1}},
 		"NewRegion": {"a region that was never asked is unknown, and has no times", telemetry.Sources{
 			Regions: func() map[string]nf.RegionState { return map[string]nf.RegionState{"east": {}} },
 		}, regionWith("east", "unknown", "closed", nil)},

@@ -76,7 +76,10 @@ func busy(t testing.TB) *prometheus.Registry {
 		},
 		Certificate: func() time.Time { return accepted },
 		Sealed:      func() map[string]int { return map[string]int{"2026-01": 7} },
-		Broken:      func() map[string]int64 { return map[string]int64{"rules": 1, "certificate": 0} },
+		Store: func() telemetry.StoreSpace {
+			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: accepted}
+		},
+		Broken: func() map[string]int64 { return map[string]int64{"rules": 1, "certificate": 0} },
 	})
 	serveHTTP(t, registry)
 	return registry

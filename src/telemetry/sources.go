@@ -20,7 +20,16 @@ type Sources struct {
 	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: not known at the moment
 	Certificate func() time.Time                 // when the certificate of the service expires; zero: it has none
 	Sealed      func() map[string]int            // records by the key that they are sealed with
+	Store       func() StoreSpace                // how full the store is
 	Broken      func() map[string]int64          // new versions of files that could not be used, by what they hold: "rules"
+}
+
+// StoreSpace is how full the store is. Fields that are zero are not shown, and
+// without a Size nothing is.
+type StoreSpace struct {
+	Size, InUse, Quota int64     // bytes
+	Compacted          time.Time // when history was last removed
+	Full               bool      // writes are refused
 }
 
 // Watch shows what the sources tell, from the next scrape on. It fails when a
@@ -44,6 +53,9 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Sealed != nil {
 		all = append(all, sealedGauge(s.Sealed))
+	}
+	if s.Store != nil {
+		all = append(all, storeGauges(s.Store))
 	}
 	if s.Broken != nil {
 		all = append(all, brokenCounter(s.Broken))
@@ -128,6 +140,35 @@ func sealedGauge(records func() map[string]int) *asked {
 			show(d, float64(n), key)
 		}
 	}}
+}
+
+// storeGauges tell how full the store is.
+func storeGauges(space func() StoreSpace) *asked {
+	size := desc("k8splugin_store_size_bytes", "Size of the store's database file; in a cluster, of the largest one.")
+	inUse := desc("k8splugin_store_in_use_bytes", "Bytes of the store's database file that are in use; the others are free for new records.")
+	quota := desc("k8splugin_store_quota_bytes", "Size of the store's database file above which it refuses writes; absent if the store does not report it.")
+	full := desc("k8splugin_store_full", "1 if the store refuses writes because its quota is used up, else 0.")
+	compacted := desc("k8splugin_store_compaction_timestamp_seconds", "When the store's history was last removed, in seconds since 1970; absent until this replica has seen it.")
+	return &asked{
+		descs: []*prometheus.Desc{size, inUse, quota, full, compacted},
+		collect: func(show func(*prometheus.Desc, float64, ...string)) {
+			s := space()
+			if s.Size == 0 {
+				return
+			}
+			show(size, float64(s.Size))
+			show(inUse, float64(s.InUse))
+			if s.Quota > 0 {
+				show(quota, float64(s.Quota))
+			}
+			value := 0.0
+			if s.Full {
+				value = 1
+			}
+			show(full, value)
+			showTime(show, compacted, s.Compacted)
+		},
+	}
 }
 
 func brokenCounter(versions func() map[string]int64) *asked {

@@ -21,6 +21,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
+	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
 )
 
 // Config is the configuration of the service. Flags win over the environment,
@@ -42,6 +43,7 @@ type Config struct {
 	Replica          string        `koanf:"replica"`
 	PruneObjects     int           `koanf:"prune-objects"`
 	PruneShare       float64       `koanf:"prune-share"`
+	StoreQuota       int64         `koanf:"store-quota"`
 
 	KeyFile string    `koanf:"key-file"`
 	Keys    nf.Secret `koanf:"-"` // from the environment alone: a flag is for everybody to see
@@ -74,6 +76,10 @@ type Config struct {
 
 const envPrefix = "K8SPLUGIN_"
 
+// minStoreQuota is the least space that the service can work with: one package of
+// the largest default size.
+const minStoreQuota = 64 << 20
+
 // configFlags defines a flag for every field; the flags' defaults are the
 // configuration's.
 func configFlags(flags *pflag.FlagSet) {
@@ -81,6 +87,7 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.String("listen", "127.0.0.1:9015", "address to serve on")
 	flags.String("data", defaultData(), "folder of the embedded database")
 	flags.String("store", "etcd", "database: etcd (embedded), etcd://[user:password@]host:port,… (an outside cluster), mongodb://… or memory (nothing is kept)")
+	flags.Int64("store-quota", etcd.DefaultQuota, "largest database file of the embedded store in bytes; above it, writes are refused")
 	flags.String("log-level", "info", "debug, info, warn or error")
 	flags.String("log-format", "json", "json or text")
 	flags.Int("workers", 32, "operations that act at once")
@@ -239,6 +246,7 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	c.Workers, _ = flags.GetInt("workers")
 	c.PruneObjects, _ = flags.GetInt("prune-objects")
 	c.MaxPackage, _ = flags.GetInt64("max-package")
+	c.StoreQuota, _ = flags.GetInt64("store-quota")
 }
 
 func (c *Config) validate() error {
@@ -297,6 +305,9 @@ func (c *Config) validateLimits() []error {
 	}
 	if c.MaxPackage < 1 || c.MaxPackage > 1<<30 {
 		wrong("max-package", "%d is not between 1 byte and 1 GiB", c.MaxPackage)
+	}
+	if c.StoreQuota < minStoreQuota || c.StoreQuota > etcd.MaxQuota {
+		wrong("store-quota", "%d is not between %d (64 MiB) and %d (8 GiB)", c.StoreQuota, minStoreQuota, int64(etcd.MaxQuota))
 	}
 	if c.AuditRetention < time.Minute {
 		wrong("audit-retention", "%s is less than a minute", c.AuditRetention)
@@ -360,7 +371,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("listen", c.Listen), slog.String("data", c.Data), slog.String("store", masked(c.Store)),
 		slog.String("log-level", c.LogLevel), slog.String("log-format", c.LogFormat),
 		slog.Int("workers", c.Workers), slog.Duration("operation-timeout", c.OperationTimeout), slog.Duration("sync-wait", c.SyncWait),
-		slog.Duration("drain-timeout", c.DrainTimeout), slog.Int64("max-package", c.MaxPackage), slog.Duration("retention", c.Retention),
+		slog.Duration("drain-timeout", c.DrainTimeout), slog.Int64("max-package", c.MaxPackage), slog.Int64("store-quota", c.StoreQuota), slog.Duration("retention", c.Retention),
 		slog.Duration("lease", c.Lease), slog.String("replica", c.Replica),
 		slog.Int("prune-objects", c.PruneObjects), slog.Float64("prune-share", c.PruneShare),
 		slog.String("key-file", c.keyFile()), slog.Bool("keys-from-environment", len(c.Keys) > 0),

@@ -15,6 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 	"github.com/multicloud-k8s/k8splugin/src/store/mongo"
+	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
 // renderers are the kinds of packages that this program understands.
@@ -31,6 +32,7 @@ type database struct {
 
 	healthy func(context.Context) error
 	wait    func(context.Context) error // returns when the database cannot be used any longer, or with nil when the context ends
+	space   func() telemetry.StoreSpace // nil: it is not known
 	sole    bool                        // no other process can have it open
 }
 
@@ -42,7 +44,7 @@ type opener func(ctx context.Context, cfg Config, location string, log *slog.Log
 func stores() map[string]opener {
 	return map[string]opener{
 		"etcd": func(ctx context.Context, cfg Config, location string, log *slog.Logger) (database, error) {
-			opts := etcd.Config{Dir: cfg.Data}
+			opts := etcd.Config{Dir: cfg.Data, Quota: cfg.StoreQuota}
 			if location != "" {
 				var err error
 				if opts, err = etcd.ParseLocation(location); err != nil {
@@ -54,7 +56,7 @@ func stores() map[string]opener {
 			if err != nil {
 				return database{}, err
 			}
-			return database{KV: kv, healthy: kv.Healthy, wait: kv.Wait, sole: location == ""}, nil
+			return database{KV: kv, healthy: kv.Healthy, wait: kv.Wait, space: func() telemetry.StoreSpace { return telemetry.StoreSpace(kv.Space()) }, sole: location == ""}, nil
 		},
 		"mongodb":     mongoOpener("mongodb://"),
 		"mongodb+srv": mongoOpener("mongodb+srv://"),

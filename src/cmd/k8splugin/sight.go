@@ -66,7 +66,7 @@ func (s sight) traceparent(r *http.Request) string { return telemetry.Traceparen
 func (s sight) watch(ctx context.Context, parts *service, d doors, db *vault) error {
 	sources := telemetry.Sources{
 		Operations: parts.unfinished, Queue: parts.engine.Queued, Replicas: parts.engine.Replicas,
-		Regions: parts.pool.States, Sealed: db.sealed,
+		Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space,
 	}
 	if d.tls != nil {
 		sources.Certificate = func() time.Time { return d.tls.Expires(ctx) }

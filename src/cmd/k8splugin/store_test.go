@@ -100,3 +100,35 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, p.log)
 	}
 }
+
+// TestStoreFull fills a store to its quota, and starts it with a larger one.
+func TestStoreFull(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	p := serveProgram(t, data, "--store-quota", "67108864")
+	files := web(goodImage)
+	for i := range 4 {
+		noise := make([]byte, 15<<20)
+		_, _ = rand.Read(noise) // never fails
+		files[fmt.Sprint("noise", i)] = string(noise)
+	}
+	large := archive(files)
+	refused := p.do("PUT", "/v1/packages/a", large)
+	for i := 0; refused.status == http.StatusCreated; i++ {
+		refused = p.do("PUT", fmt.Sprint("/v1/packages/b", i), large)
+	}
+	if refused.status != http.StatusBadGateway || !strings.Contains(string(refused.body), "raise --store-quota") {
+		t.Errorf("the refusal is %d: %s", refused.status, refused.body)
+	}
+	ready := p.do("GET", "/readyz", nil)
+	if ready.status != http.StatusServiceUnavailable || !strings.Contains(string(ready.body), "NOSPACE") || !strings.Contains(string(ready.body), "raise --store-quota") {
+		t.Errorf("/readyz says %d: %s", ready.status, ready.body)
+	}
+	if metrics := p.do("GET", "/metrics", nil); !strings.Contains(string(metrics.body), "k8splugin_store_quota_bytes 6.7108864e+07") {
+		t.Errorf("the quota is not measured: %s", metrics.body)
+	}
+	p.stop()
+	p = serveProgram(t, data, "--store-quota", "268435456")
+	p.want(http.StatusOK, p.do("GET", "/readyz", nil))
+	p.upload("small", web(goodImage))
+}

@@ -2,7 +2,11 @@ package etcd
 
 import (
 	"context"
+	"errors"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
@@ -48,6 +52,9 @@ func (s *Store) check(ctx context.Context, op, key string) error {
 func (s *Store) translate(ctx context.Context, op, subject string, err error) error {
 	if failed := s.failure(); err != nil && failed != nil {
 		return failed
+	}
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		return &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: store.ReasonNoSpace, Err: s.full()}
 	}
 	return translate(ctx, op, subject, err)
 }

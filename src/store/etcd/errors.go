@@ -30,8 +30,6 @@ func translate(ctx context.Context, op, subject string, err error) error {
 	switch {
 	case errors.Is(err, rpctypes.ErrRequestTooLarge):
 		kind = nf.TooLarge
-	case errors.Is(err, rpctypes.ErrNoSpace):
-		reason = "no-space"
 	case errors.Is(err, rpctypes.ErrCompacted):
 		reason = "compacted"
 	case errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken),

@@ -36,6 +36,8 @@ type Store struct {
 	patience time.Duration // with a call that is not answered
 	status   func(context.Context) (*etcdserverpb.StatusResponse, error)
 	server   *server // nil when the cluster is outside
+
+	maintenance *maintenance
 }
 
 var _ store.KV = (*Store)(nil)
@@ -127,13 +129,16 @@ const (
 
 // List implements store.KV. It yields the entries as they are when it begins,
 // unless reading them takes longer than the history is kept: then it fails with
-// nf.Unreachable and the reason "compacted".
+// nf.Unreachable and the reason "compacted". An embedded server keeps the
+// history for up to 15 minutes while a list reads it.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := store.CheckPrefix(prefix); err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
+		list := s.maintenance.lists.add()
+		defer s.maintenance.lists.remove(list)
 		p := page{prefix: prefix, from: prefix, end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
 		if prefix == "" {
 			p.from, p.end = "\x00", "\x00" // etcd's way to say all keys
@@ -146,6 +151,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 				yield(store.Entry{}, err)
 				return
 			}
+			s.maintenance.lists.reads(list, p.revision)
 			for _, e := range entries {
 				if !yield(e, nil) {
 					return
@@ -191,33 +197,10 @@ func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more 
 	return entries, got.More, nil
 }
 
-// Healthy returns nf.Unreachable unless the database answers, has a leader and
-// has raised no alarm; the cause says which. A cluster that has lost one node of
-// three is healthy.
-func (s *Store) Healthy(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
-	if err := s.failure(); err != nil {
-		return err
-	}
-	_, err := callEtcd(ctx, s, func() (*clientv3.GetResponse, error) { return s.client.Get(ctx, "health", clientv3.WithCountOnly()) })
-	if err != nil {
-		return s.translate(ctx, "use", "etcd", err)
-	}
-	// Any node will do: an alarm is raised on all.
-	status, err := callEtcd(ctx, s, func() (*etcdserverpb.StatusResponse, error) { return s.status(ctx) })
-	if err != nil {
-		return s.translate(ctx, "use", "etcd", err)
-	}
-	if len(status.Errors) > 0 {
-		return nf.E(nf.Unreachable, "use", "etcd", errors.New(status.Errors[0]))
-	}
-	return nil
-}
-
 // Close implements store.KV. With a server of its own it ends that and waits
 // for it.
 func (s *Store) Close() error {
+	s.maintenance.close()
 	err := s.client.Close()
 	if errors.Is(err, context.Canceled) {
 		err = nil // how the client of an inside server says that it is closed

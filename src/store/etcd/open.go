@@ -43,6 +43,11 @@ const answerTime = 15 * time.Second
 // answer (with the reason "forbidden" when it does not know the user), nf.Invalid
 // when the configuration is wrong. The context bounds the opening only.
 func Open(ctx context.Context, config Config) (*Store, error) {
+	return openWith(ctx, config, nil)
+}
+
+// openWith is Open with a channel that starts the rounds of maintenance.
+func openWith(ctx context.Context, config Config, rounds <-chan time.Time) (*Store, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
@@ -50,9 +55,9 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		config.Quota = DefaultQuota
 	}
 	if config.Dir != "" {
-		return openInside(ctx, config)
+		return openInside(ctx, config, rounds)
 	}
-	return openOutside(ctx, config)
+	return openOutside(ctx, config, rounds)
 }
 
 // check returns nf.Invalid when the configuration contradicts itself. It shows
@@ -92,7 +97,7 @@ func (c Config) tls() bool {
 	return len(c.Endpoints) > 0 && strings.HasPrefix(c.Endpoints[0], "https:")
 }
 
-func openOutside(ctx context.Context, config Config) (*Store, error) {
+func openOutside(ctx context.Context, config Config, rounds <-chan time.Time) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	client, err := dial(ctx, config)
@@ -100,42 +105,59 @@ func openOutside(ctx context.Context, config Config) (*Store, error) {
 		return nil, err
 	}
 	members := clientv3.RetryMaintenanceClient(client, client.ActiveConnection())
-	s := &Store{client: client, patience: answerTime, status: func(ctx context.Context) (*etcdserverpb.StatusResponse, error) {
+	s := newStore(client, config, rounds)
+	s.status = func(ctx context.Context) (*etcdserverpb.StatusResponse, error) {
 		return members.Status(ctx, &etcdserverpb.StatusRequest{})
-	}}
+	}
 	if err := s.Healthy(ctx); err != nil {
 		subject := "etcd at " + strings.Join(config.Endpoints, ",")
-		return nil, nf.E(nf.KindOf(err), "open", subject, errors.Join(err, s.Close()))
+		return nil, nf.E(nf.KindOf(err), "open", subject, errors.Join(err, client.Close()))
 	}
+	s.maintenance.start(ctx)
 	return s, nil
 }
 
-func openInside(ctx context.Context, config Config) (*Store, error) {
+func openInside(ctx context.Context, config Config, rounds <-chan time.Time) (*Store, error) {
 	server, err := start(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: v3client.New(server.etcd.Server), patience: answerTime, server: server}
+	s := newStore(v3client.New(server.etcd.Server), config, rounds)
+	s.server = server
 	s.status = func(ctx context.Context) (*etcdserverpb.StatusResponse, error) {
 		status, err := s.client.Status(ctx, "")
 		return (*etcdserverpb.StatusResponse)(status), err
 	}
+	s.maintenance.start(ctx)
+	// The quota may have been raised, and the start has defragmented the file. If
+	// that was not enough, the next write raises the alarm again.
 	if err := s.disarm(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// disarm takes back the alarm that the database was full. The start has made
-// the file as small as it can be; if that was not enough, the next write raises
-// the alarm again.
+func newStore(client *clientv3.Client, config Config, rounds <-chan time.Time) *Store {
+	s := &Store{client: client, patience: answerTime}
+	log := config.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s.maintenance = &maintenance{store: s, log: log, rounds: rounds}
+	return s
+}
+
+// disarm disarms the alarm NOSPACE of an embedded server.
 func (s *Store) disarm(ctx context.Context) error {
 	for _, alarm := range s.server.etcd.Server.Alarms() {
 		if alarm.Alarm != etcdserverpb.AlarmType_NOSPACE {
 			continue
 		}
-		if _, err := s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm)); err != nil {
-			return nf.E(nf.Unreachable, "open", "etcd", err)
+		_, err := callEtcd(ctx, s, func() (*clientv3.AlarmResponse, error) {
+			return s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(alarm))
+		})
+		if err != nil {
+			return s.translate(ctx, "disarm", "etcd", err)
 		}
 	}
 	return nil

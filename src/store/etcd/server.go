@@ -30,10 +30,11 @@ const endTime = 10 * time.Second
 
 // server is an etcd server inside this process, and the lock on its folder.
 type server struct {
-	dir  string
-	etcd *embed.Etcd
-	lock *fileutil.LockedFile
-	mark *watermark
+	dir   string
+	quota int64
+	etcd  *embed.Etcd
+	lock  *fileutil.LockedFile
+	mark  *watermark
 
 	calls sync.WaitGroup // calls in progress, even if the caller has returned
 
@@ -48,7 +49,7 @@ func start(ctx context.Context, config Config) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{dir: config.Dir, lock: lock, failed: make(chan struct{})}
+	s := &server{dir: config.Dir, quota: config.Quota, lock: lock, failed: make(chan struct{})}
 	m, err := layout{config.Dir}.inspect()
 	if err == nil {
 		s.mark, err = openWatermark(config.Dir, m)
@@ -200,10 +201,10 @@ func serverConfig(config Config, log *zap.Logger) *embed.Config {
 	c.TickMs, c.ElectionMs = 100, 500
 	c.BackendBatchInterval = 50 * time.Millisecond
 
+	// The maintenance removes history, because it knows which history is being
+	// read. The start also defragments files that the maintenance leaves alone.
 	c.QuotaBackendBytes = config.Quota
-	c.AutoCompactionMode = embed.CompactorModePeriodic
-	c.AutoCompactionRetention = "5m"
-	c.BootstrapDefragThresholdMegabytes = 64
+	c.BootstrapDefragThresholdMegabytes = largeFile >> 20
 
 	// The log holds whole chunks of blobs in memory, for followers that do not
 	// exist, and all since the last snapshot when it is read again at start.
