@@ -72,38 +72,83 @@ func openRaw(ctx context.Context, cfg Config, log *slog.Logger) (*vault, error) 
 	if err != nil {
 		return nil, err
 	}
-	keys, err := cfg.keys(ctx, db.sole, log)
+	keys, err := cfg.keys(ctx, db, log)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &vault{Store: seal.New(db.KV, keys), db: db, keys: keys}, nil
 }
 
-// keys returns the keys that seal the store. Only a store that nobody else can
-// have open is given new ones.
-func (c Config) keys(ctx context.Context, sole bool, log *slog.Logger) (seal.Keys, error) {
+// keys returns the encryption keys of the store. If the store has records, the keys
+// must include the one that the records are encrypted with. Only a new store that
+// no other process can open is given a new key.
+func (c Config) keys(ctx context.Context, db database, log *slog.Logger) (seal.Keys, error) {
+	inUse, err := keyInUse(ctx, db.KV)
+	if err != nil {
+		return nil, err
+	}
+	where, remedy := fmt.Sprintf("key file %q", c.keyFile()), "put the right file there"
+	if len(c.Keys) > 0 {
+		where, remedy = envPrefix+"KEYS", "set the right keys"
+	}
+	keys, err := c.givenKeys()
+	if err == nil && inUse != "" {
+		_, err = keys.Find(ctx, inUse)
+	}
+	missing := nf.KindOf(err) == nf.NotFound
+	switch {
+	case err == nil:
+		return keys, nil
+	case inUse != "" && missing:
+		return nil, wrongKeys(fmt.Errorf("the store is encrypted with key %s, which %s does not have: %s", inUse, where, remedy))
+	case inUse != "":
+		return nil, wrongKeys(fmt.Errorf("the store is encrypted with key %s, which %s does not have (%w): %s", inUse, where, err, remedy))
+	case missing && !db.sole:
+		return nil, fmt.Errorf("%w: create it with `k8splugin keys init %s`, and give the same file to every replica", err, c.keyFile())
+	case !missing:
+		return nil, err
+	}
+	return c.newKeys(ctx, log)
+}
+
+// keyInUse returns the id of a key that the store is encrypted with, or "" if
+// nothing is encrypted.
+func keyInUse(ctx context.Context, kv store.KV) (string, error) {
+	id, err := seal.KeyInUse(ctx, kv)
+	if err != nil || id != "" {
+		return id, err
+	}
+	rec, err := schema.Read(ctx, kv)
+	return rec.SealedBy, nf.UnlessGone(err)
+}
+
+func wrongKeys(cause error) error {
+	return &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: "the store", Reason: "key", Err: cause}
+}
+
+// givenKeys returns the keys that the configuration names, or nf.NotFound.
+func (c Config) givenKeys() (seal.Keys, error) {
 	if len(c.Keys) > 0 {
 		return seal.Parse(c.Keys)
 	}
 	if c.Store == "memory" && c.KeyFile == "" {
 		return seal.Generate()
 	}
-	file := c.keyFile()
-	keys, err := seal.Follow(file, nil)
-	if err == nil {
-		return keys, nil
-	}
-	if nf.KindOf(err) != nf.NotFound || !sole {
-		return nil, err
-	}
+	return seal.Follow(c.keyFile(), nil)
+}
+
+// newKeys creates the key file of a new store, before the first record is written. A
+// start that is interrupted in between uses the same file when it is repeated.
+func (c Config) newKeys(ctx context.Context, log *slog.Logger) (seal.Keys, error) {
 	ring, err := seal.Generate()
 	if err != nil {
 		return nil, err
 	}
+	file := c.keyFile()
 	if err := ring.Save(file); err != nil && nf.KindOf(err) != nf.Exists {
 		return nil, err
 	}
-	log.WarnContext(ctx, "a key was made that the store is sealed with: keep a copy of it elsewhere", "file", file)
+	log.WarnContext(ctx, "generated a new store encryption key: back up this file, because the store cannot be read without it", "file", file)
 	return seal.Follow(file, nil)
 }
 

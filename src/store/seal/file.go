@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -80,31 +81,57 @@ func private(stat fs.FileInfo) error {
 // as it was or as it will be. Nothing is written when there is a file that the
 // keyring does not come from (nf.Exists), when it has changed since it was
 // loaded (nf.Conflict), or while another process saves (nf.Conflict): no KEK
-// gets lost that somebody may have sealed by.
+// gets lost that somebody may have sealed by. A temporary file that a killed process
+// left behind is overwritten.
 func (k *Keyring) Save(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	// The file that will take the other's place is also the lock.
 	next := path + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nf.E(nf.Conflict, "save", keyFile(path), fmt.Errorf("%s is there: another process is saving, or was cut and left it behind", next))
-	}
+	f, err := lockNext(next)
 	if err != nil {
-		return nf.E(nf.Invalid, "save", keyFile(path), err)
+		return nf.E(nf.KindOf(err), "save", keyFile(path), err)
 	}
 	err = k.unchanged(path)
 	if err == nil {
 		err = fill(f, k.text)
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err == nil {
 		err = os.Rename(next, path)
 	}
 	if err != nil {
-		return errors.Join(failSave(path, err), os.Remove(next))
+		return errors.Join(failSave(path, err), os.Remove(next), f.Close())
 	}
-	return failSave(path, syncDir(filepath.Dir(path)))
+	return failSave(path, errors.Join(f.Close(), syncDir(filepath.Dir(path))))
+}
+
+// lockNext opens the temporary file that will replace the key file, and locks it until
+// it is closed. It does not touch a file that another process has just renamed.
+func lockNext(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "open", path, err)
+	}
+	busy := nf.E(nf.Conflict, "lock", path, errors.New("another process is saving"))
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errors.Join(busy, f.Close())
+	}
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "lock", path, errors.Join(err, f.Close()))
+	}
+	mine, err := f.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = os.Stat(path); err != nil || !os.SameFile(mine, there) {
+			return nil, errors.Join(busy, f.Close())
+		}
+		err = errors.Join(f.Truncate(0), f.Chmod(0o600))
+	}
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "use", path, errors.Join(err, f.Close()))
+	}
+	return f, nil
 }
 
 func failSave(path string, err error) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,9 +43,17 @@ func TestSave(t *testing.T) {
 		t.Errorf("the mode is %o, want 600", stat.Mode().Perm())
 	}
 
-	must(t, os.WriteFile(path+".new", nil, 0o600))
-	wantKind(t, "who saves at the same time is waited for", loaded.Save(path), nf.Conflict)
-	must(t, os.Remove(path+".new"))
+	saving, err := os.Create(path + ".new")
+	must(t, err)
+	must(t, syscall.Flock(int(saving.Fd()), syscall.LOCK_EX))
+	wantKind(t, "another process saves at the same time", loaded.Save(path), nf.Conflict)
+	_, err = saving.WriteString("left behind")
+	must(t, err)
+	must(t, saving.Close())
+	must(t, loaded.Save(path))
+	loaded, err = seal.Load(path)
+	must(t, err)
+	wantIDs(t, "what a killed process left behind is not in the way", one.IDs(), loaded.IDs())
 	must(t, os.Remove(path))
 	wantKind(t, "a file that is gone is not made again behind somebody's back", loaded.Save(path), nf.Conflict)
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {

@@ -126,3 +126,33 @@ func TestHeaderIsBound(t *testing.T) {
 	_, err = kv.Get(t.Context(), "a")
 	wantKind(t, "the header is bound, too", err, nf.Internal)
 }
+
+// TestKeyInUse finds a key that is needed, in whatever is stored.
+func TestKeyInUse(t *testing.T) {
+	ring := generate(t)
+	cases := map[string]struct {
+		reason string
+		plain  []string // keys whose records are not sealed
+		sealed []string
+		want   string
+	}{
+		"Empty":   {"nothing is sealed", nil, nil, ""},
+		"Plain":   {"an earlier release did not seal", []string{"a", "b"}, nil, ""},
+		"About":   {"what is about the store is never sealed", []string{"meta/schema"}, []string{"z"}, ring.IDs()[0]},
+		"Migrate": {"the sealing of a plain store was interrupted", []string{"a", "z"}, []string{"m"}, ring.IDs()[0]},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			raw := memory.New()
+			for _, key := range tc.plain {
+				put(t, raw, key, "plain")
+			}
+			for _, key := range tc.sealed {
+				put(t, seal.New(raw, ring), key, "value")
+			}
+			if got, err := seal.KeyInUse(t.Context(), raw); got != tc.want || err != nil {
+				t.Errorf("%s: it is %q, %v, want %q", tc.reason, got, err, tc.want)
+			}
+		})
+	}
+}

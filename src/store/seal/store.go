@@ -102,6 +102,20 @@ func (s *Store) open(ctx context.Context, e store.Entry) (store.Entry, error) {
 	return e, nil
 }
 
+// KeyInUse returns the id of the KEK of the first sealed record in a store, or ""
+// if no record is sealed. It needs no KEK.
+func KeyInUse(ctx context.Context, kv store.KV) (string, error) {
+	for e, err := range kv.List(ctx, "") {
+		if err != nil {
+			return "", fmt.Errorf("cannot see by which key the store is sealed: %w", err)
+		}
+		if id, _, _, err := parse(e.Value); err == nil && !reserved(e.Key) {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
 func reserved(key string) bool { return strings.HasPrefix(key, schema.Prefix) }
 
 func checkKey(key string) error {
