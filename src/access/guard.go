@@ -36,7 +36,7 @@ type Catalog interface {
 	// Enlist keeps a region whether or not its cluster can be reached now.
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
 	// Lint reads a package's archive, and keeps nothing.
-	Lint(archive []byte) (nf.Package, error)
+	Lint(ctx context.Context, archive []byte) (nf.Package, error)
 }
 
 // Changes begin operations. Under a key that was used before they return the

@@ -188,7 +188,9 @@ func (g *Guard) RemovePackage(ctx context.Context, id string) error {
 
 // Lint implements Catalog. It takes nothing, and tells of nothing but what it is
 // given.
-func (g *Guard) Lint(archive []byte) (nf.Package, error) { return g.cfg.Catalog.Lint(archive) }
+func (g *Guard) Lint(ctx context.Context, archive []byte) (nf.Package, error) {
+	return g.cfg.Catalog.Lint(ctx, archive)
+}
 
 // Users implements Catalog. It takes region:read or package:read, and yields the
 // instances that may be seen.

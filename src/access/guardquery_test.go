@@ -149,7 +149,7 @@ func TestOpen(t *testing.T) {
 	if text, _ := io.ReadAll(content); string(text) != "content of pkg-b" {
 		t.Errorf("the content is %q", text)
 	}
-	if p, err := h.Lint(nil); err != nil || p.Kind != "manifest" {
+	if p, err := h.Lint(t.Context(), nil); err != nil || p.Kind != "manifest" {
 		t.Errorf("lint: %+v, %v", p, err)
 	}
 }

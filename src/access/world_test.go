@@ -268,7 +268,9 @@ func (w *world) RemovePackage(_ context.Context, id string) error {
 	return err
 }
 
-func (w *world) Lint([]byte) (nf.Package, error) { return nf.Package{Kind: "manifest"}, nil }
+func (w *world) Lint(context.Context, []byte) (nf.Package, error) {
+	return nf.Package{Kind: "manifest"}, nil
+}
 
 func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	entries := []nf.AuditEntry{

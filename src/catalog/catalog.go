@@ -34,6 +34,7 @@ type Catalog struct {
 	regions  store.HeldTable[nf.Region]
 	packages store.HeldTable[nf.Package]
 	blobs    store.Blobs
+	memory   *budget
 }
 
 // New returns the catalog of a store.
@@ -49,6 +50,7 @@ func New(cfg Config) (*Catalog, error) {
 		regions:  store.NewHeldTable(cfg.KV, "regions/", "cloud region", func(r *nf.Region) *string { return &r.Removing }),
 		packages: store.NewHeldTable(cfg.KV, "packages/", "package", func(p *nf.Package) *string { return &p.Removing }),
 		blobs:    store.NewBlobs(cfg.KV),
+		memory:   newBudget(cfg.Limits),
 	}, nil
 }
 

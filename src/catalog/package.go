@@ -46,6 +46,9 @@ func kindOf(files render.Files) string {
 // project is taken (nf.Exists). Nothing is kept when the check fails: nf.Invalid with
 // violations that name file and line, or nf.TooLarge. A request that is repeated
 // (as.Request) gives the package that it made before.
+//
+// All uploads together use a limited amount of memory. An upload that gets no memory
+// for its next bytes within 10 seconds fails with nf.TooMany.
 func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error) {
 	id := as.ID
 	if id == "" {
@@ -61,11 +64,13 @@ func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) 
 	if v != nil {
 		return p, false, nf.E(nf.Invalid, "upload", subject, v)
 	}
-	archive, err := c.read(content)
+	memory := c.memory.open()
+	defer memory.close()
+	archive, err := c.read(ctx, memory, content)
 	if err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
-	p, err = c.Lint(archive)
+	p, err = c.lint(ctx, memory, archive)
 	if err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
@@ -83,8 +88,21 @@ func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) 
 
 // Lint reads a package's archive as Upload does, and keeps nothing. The result
 // has no id, digest or times.
-func (c *Catalog) Lint(archive []byte) (nf.Package, error) {
-	return Lint(archive, c.cfg.Limits, c.cfg.Renderers)
+func (c *Catalog) Lint(ctx context.Context, archive []byte) (nf.Package, error) {
+	memory := c.memory.open()
+	defer memory.close()
+	return c.lint(ctx, memory, archive)
+}
+
+// lint unpacks and checks an archive once there is memory for its files.
+func (c *Catalog) lint(ctx context.Context, memory *reservation, archive []byte) (nf.Package, error) {
+	l := c.cfg.Limits
+	files := min(l.Unpacked, max(1<<20, int64(l.Ratio)*int64(len(archive))))
+	if err := memory.reserve(ctx, files); err != nil {
+		return nf.Package{}, err
+	}
+	defer memory.release(files)
+	return Lint(archive, l, c.cfg.Renderers)
 }
 
 // Lint reads a package's archive and says what it holds. Its errors are those
@@ -111,19 +129,35 @@ func Lint(archive []byte, limits render.Limits, renderers map[string]render.Rend
 	}, nil
 }
 
-// read takes the whole archive, which must fit the limit: zip needs random
-// access, and the check needs all of it before anything is kept.
-func (c *Catalog) read(content io.Reader) ([]byte, error) {
-	archive, err := io.ReadAll(io.LimitReader(content, c.cfg.Limits.Archive+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("cannot read the archive: %w", err)
-	case int64(len(archive)) > c.cfg.Limits.Archive:
-		return nil, nf.E(nf.TooLarge, "read", "archive", fmt.Errorf("it is larger than %d bytes", c.cfg.Limits.Archive))
-	case len(archive) == 0:
-		return nil, nf.Violations{{Message: "the archive is empty"}}
+// read reads the whole archive, which must fit the limit: zip needs random access,
+// and the check needs all of it before anything is stored. The buffer grows as
+// memory is reserved.
+func (c *Catalog) read(ctx context.Context, memory *reservation, content io.Reader) ([]byte, error) {
+	most := int(c.cfg.Limits.Archive) + 1
+	var archive []byte
+	for {
+		if len(archive) == cap(archive) {
+			grown := min(max(firstBuffer, 2*cap(archive)), most)
+			if err := memory.reserve(ctx, int64(grown)); err != nil {
+				return nil, err
+			}
+			old := int64(cap(archive))
+			archive = append(make([]byte, 0, grown), archive...)
+			memory.release(old)
+		}
+		n, err := content.Read(archive[len(archive):cap(archive)])
+		archive = archive[:len(archive)+n]
+		switch {
+		case len(archive) == most:
+			return nil, nf.E(nf.TooLarge, "read", "archive", fmt.Errorf("it is larger than %d bytes", c.cfg.Limits.Archive))
+		case errors.Is(err, io.EOF) && len(archive) == 0:
+			return nil, nf.Violations{{Message: "the archive is empty"}}
+		case errors.Is(err, io.EOF):
+			return archive, nil
+		case err != nil:
+			return nil, fmt.Errorf("cannot read the archive: %w", err)
+		}
 	}
-	return archive, nil
 }
 
 func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, error) {
