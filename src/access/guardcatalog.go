@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"iter"
+	"maps"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -33,7 +34,25 @@ func (g *Guard) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 // project, so a grant for any project counts.
 func (g *Guard) Region(ctx context.Context, id string) (nf.Region, error) {
 	r, err := g.region(ctx, id)
-	return r, g.veiled(ctx, err)
+	if err != nil {
+		return nf.Region{}, g.veiled(ctx, err)
+	}
+	return r, g.narrow(ctx, &r)
+}
+
+// narrow takes the tenants out of a region whose instances the identity may not
+// see, unless it may write the region.
+func (g *Guard) narrow(ctx context.Context, r *nf.Region) error {
+	id, err := g.asker(ctx)
+	if err != nil || len(r.Tenants) == 0 || g.cfg.Authorizer.Allow(ctx, id, nf.WriteRegion, regionScope(r.ID)) == nil {
+		return err
+	}
+	visible := g.cfg.Authorizer.Visible(ctx, id, nf.ReadInstance)
+	r.Tenants = maps.Clone(r.Tenants)
+	maps.DeleteFunc(r.Tenants, func(project string, _ nf.Tenant) bool {
+		return project != nf.AnyProject && !visible(nf.Scope{Project: project, Region: r.ID})
+	})
+	return nil
 }
 
 func (g *Guard) region(ctx context.Context, id string) (nf.Region, error) {
@@ -55,7 +74,13 @@ func (g *Guard) Regions(ctx context.Context) ([]nf.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keep(all, func(r nf.Region) nf.Scope { return regionScope(r.ID) }, visible), nil
+	all = keep(all, func(r nf.Region) nf.Scope { return regionScope(r.ID) }, visible)
+	for i := range all {
+		if err := g.narrow(ctx, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // UpdateRegion implements Regions. It takes region:write.

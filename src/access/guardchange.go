@@ -42,8 +42,18 @@ func (g *Guard) PreviewInstantiate(ctx context.Context, req nf.InstantiateReques
 	if gone != nil {
 		return nf.Preview{}, gone
 	}
+	if req.Secrets, err = g.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
+		return nf.Preview{}, err
+	}
 	preview, err := g.cfg.Engine.PreviewInstantiate(ctx, req)
 	return g.previewed(ctx, preview, err)
+}
+
+// could reports whether the identity has the permission. That it has not is no
+// refusal.
+func (g *Guard) could(ctx context.Context, p nf.Permission, s nf.Scope) (bool, error) {
+	id, err := g.asker(ctx)
+	return err == nil && g.cfg.Authorizer.Allow(ctx, id, p, s) == nil, err
 }
 
 // previewed returns a preview as the identity may read it.
@@ -115,7 +125,11 @@ func (g *Guard) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (
 // PreviewUpgrade implements Previews. It takes instance:read, and package:read
 // as Upgrade does.
 func (g *Guard) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
-	if _, err := g.instance(ctx, id); err != nil {
+	in, err := g.instance(ctx, id)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	if req.Secrets, err = g.could(ctx, nf.ChangeInstance, instanceScope(in)); err != nil {
 		return nf.Preview{}, err
 	}
 	preview, err := g.cfg.Engine.PreviewUpgrade(ctx, id, g.withPackage(ctx, req))

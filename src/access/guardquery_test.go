@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -175,6 +176,51 @@ func TestUploadReplaces(t *testing.T) {
 		_, _, err := h.Upload(h.as(t, c.who), c.as, strings.NewReader(""))
 		if c.kind == 0 && err != nil || c.kind != 0 && nf.KindOf(err) != c.kind || strings.Join(h.world.done, ",") != c.done {
 			t.Errorf("%s: %s: %v, done %v", name, c.reason, err, h.world.done)
+		}
+	}
+}
+
+// TestTenants holds that a region tells whoever may not write it only what the
+// projects whose instances he sees may use.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason, who string
+		want        []string
+	}{
+		"Tenant": {"his project's, and what all have", "viewer-a-east", []string{nf.AnyProject, "a"}},
+		"All":    {"who sees all instances sees all", "viewer-all", []string{nf.AnyProject, "a", "b"}},
+		"Admin":  {"who writes the region sees all", "admin-all", []string{nf.AnyProject, "a", "b"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			one, err1 := h.Region(h.as(t, tc.who), accesstest.East)
+			all, err2 := h.Regions(h.as(t, tc.who))
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range []nf.Region{one, all[0]} {
+				if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(r.Tenants))); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestPreviewsOfSecrets holds that templates of a dry run find Secrets only when
+// whoever asks may make the change.
+func TestPreviewsOfSecrets(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for who, want := range map[string]bool{"viewer-a-east": false, "operator-a-east": true, "admin-all": true} {
+		ctx := h.as(t, who)
+		if _, err := h.PreviewInstantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: pkg("a")}, Project: "a", Region: accesstest.East}); err != nil || h.world.secrets != want {
+			t.Errorf("%s previews an instantiation: %v, finds Secrets: %t", who, err, h.world.secrets)
+		}
+		if _, err := h.PreviewUpgrade(ctx, vnf("a", accesstest.East), nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}); err != nil || h.world.secrets != want {
+			t.Errorf("%s previews an upgrade: %v, finds Secrets: %t", who, err, h.world.secrets)
 		}
 	}
 }

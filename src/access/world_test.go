@@ -23,6 +23,7 @@ type world struct {
 	fail    error    // of the changes; nil: none
 	client  string   // of the key of the last change
 	edit    nf.Spec  // what the last upgrade wanted
+	secrets bool     // whether the last preview was to find Secrets
 	keyed   map[string]nf.Operation
 	lenient bool // it looks at the key before the options, and fails
 }
@@ -95,11 +96,13 @@ func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest)
 	return w.did("terminate "+id, req.Options)
 }
 
-func (w *world) PreviewInstantiate(context.Context, nf.InstantiateRequest) (nf.Preview, error) {
+func (w *world) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
+	w.secrets = req.Secrets
 	return nf.Preview{Warnings: []string{"VNF instance vnf-b-west"}, Changes: []nf.Change{{Message: "belongs to VNF instance vnf-b-west"}}}, nil
 }
 
 func (w *world) PreviewUpgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
+	w.secrets = req.Secrets
 	return nf.Preview{}, req.Edit(&nf.Spec{Package: "pkg-" + strings.Split(id, "-")[1]})
 }
 
@@ -199,7 +202,7 @@ func (w *world) Region(ctx context.Context, id string) (nf.Region, error) {
 
 func (w *world) Regions(context.Context) ([]nf.Region, error) {
 	return []nf.Region{
-		{ID: accesstest.East},
+		{ID: accesstest.East, Tenants: map[string]nf.Tenant{nf.AnyProject: {Namespaces: []string{"all"}}, "a": {Namespaces: []string{"of-a"}}, "b": {Namespaces: []string{"of-b"}}}},
 		{ID: accesstest.West},
 	}, nil
 }

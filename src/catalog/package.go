@@ -125,7 +125,7 @@ func Lint(archive []byte, limits render.Limits, renderers map[string]render.Rend
 		Name: summary.Name, Version: summary.Version, Description: summary.Description,
 		Kind: kind, Size: int64(len(archive)), MediaType: mediaType,
 		Files:     slices.Sorted(maps.Keys(files)),
-		Variables: summary.Variables, Warnings: summary.Warnings,
+		Variables: summary.Variables, Namespaces: summary.Namespaces, Warnings: summary.Warnings,
 	}, nil
 }
 

@@ -121,6 +121,7 @@ func checkRegion(op string, r nf.Region) error {
 	v = append(v, nf.CheckID("cloud_owner", r.Owner)...)
 	v = append(v, nf.CheckText("description", r.Description)...)
 	v = append(v, nf.CheckLabels("labels", r.Labels)...)
+	v = append(v, nf.CheckTenants("tenants", r.Tenants)...)
 	if len(r.Kubeconfig) == 0 {
 		v = append(v, nf.Violation{Field: "kubeconfig", Message: "is missing"})
 	}

@@ -226,8 +226,8 @@ func discards(name string) []render.Discard {
 type fakeCatalog struct {
 	mu      sync.Mutex
 	held    map[string]bool
-	tenants []nf.Tenant         // of every region
-	opened  map[string][]string // namespaces, by package
+	tenants map[string]nf.Tenant // of every region
+	opened  map[string][]string  // namespaces, by package
 }
 
 func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {

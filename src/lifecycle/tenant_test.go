@@ -24,7 +24,7 @@ func placed(places map[string]any) map[string]any { return map[string]any{"names
 // of all sorts.
 func TestTenants(t *testing.T) {
 	t.Parallel()
-	blue := nf.Tenant{Project: "blue", Namespaces: []string{"kube-system", "mon-*"}, ClusterKinds: []string{"wide"}}
+	blue := map[string]nf.Tenant{"blue": {Namespaces: []string{"kube-system", "mon-*"}, ClusterKinds: []string{"wide"}}}
 	in := func(namespace string) nf.InstantiateRequest {
 		return nf.InstantiateRequest{Project: "blue", Region: "east", Namespace: namespace, Spec: nf.Spec{Package: "a"}}
 	}
@@ -40,7 +40,7 @@ func TestTenants(t *testing.T) {
 	opened.Package = "b"
 	cases := map[string]struct {
 		reason  string
-		tenants []nf.Tenant
+		tenants map[string]nf.Tenant
 		whole   bool
 		req     nf.InstantiateRequest
 		kind    nf.Kind // 0: it comes up
@@ -50,17 +50,17 @@ func TestTenants(t *testing.T) {
 		"Own":            {reason: "the service made it for the project", req: in("blues")},
 		"Another's":      {reason: "the service made it for another project", req: in("reds"), kind: nf.Forbidden, want: []string{"namespace: ", `namespaces: ["reds"]`, "project blue"}},
 		"Foreign":        {reason: "somebody else made it", req: in("kube-system"), kind: nf.Forbidden, want: []string{"namespace: ", `namespaces: ["kube-system"]`}},
-		"Granted":        {reason: "the region grants it", tenants: []nf.Tenant{blue}, req: in("kube-system")},
-		"Pattern":        {reason: "a pattern grants it", tenants: []nf.Tenant{blue}, req: in("mon-1")},
-		"To another":     {reason: "the region grants it to another project", tenants: []nf.Tenant{{Project: "red", Namespaces: []string{"*"}}}, req: in("kube-system"), kind: nf.Forbidden},
-		"To all":         {reason: "the region grants it to every project", tenants: []nf.Tenant{{Project: nf.AnyProject, Namespaces: []string{"*"}}}, req: in("kube-system")},
+		"Granted":        {reason: "the region grants it", tenants: blue, req: in("kube-system")},
+		"Pattern":        {reason: "a pattern grants it", tenants: blue, req: in("mon-1")},
+		"To another":     {reason: "the region grants it to another project", tenants: map[string]nf.Tenant{"red": {Namespaces: []string{"*"}}}, req: in("kube-system"), kind: nf.Forbidden},
+		"To all":         {reason: "the region grants it to every project", tenants: map[string]nf.Tenant{nf.AnyProject: {Namespaces: []string{"*"}}}, req: in("kube-system")},
 		"Not apart":      {reason: "without access rules one project owns everything", whole: true, req: in("reds")},
-		"Not opened":     {reason: "an object names a namespace that is not the instance's", tenants: []nf.Tenant{blue}, req: opening("new"), kind: nf.Invalid, want: []string{"list:2: ConfigMap kube-system/b", `"namespaces" of the request or of the package`}},
-		"Opened":         {reason: "the request opens it", tenants: []nf.Tenant{blue}, req: opening("new", "kube-system")},
-		"By the package": {reason: "the package opens it", tenants: []nf.Tenant{blue}, req: opened},
+		"Not opened":     {reason: "an object names a namespace that is not the instance's", tenants: blue, req: opening("new"), kind: nf.Invalid, want: []string{"list:2: ConfigMap kube-system/b", `"namespaces" of the request or of the package`}},
+		"Opened":         {reason: "the request opens it", tenants: blue, req: opening("new", "kube-system")},
+		"By the package": {reason: "the package opens it", tenants: blue, req: opened},
 		"Opened, denied": {reason: "the request opens what the project may not use", req: opening("new", "kube-system"), kind: nf.Forbidden, want: []string{"namespaces: ", `namespaces: ["kube-system"]`}},
 		"Kind":           {reason: "a cluster-scoped kind is not granted", req: wide, kind: nf.Forbidden, want: []string{"list:2: wide w", `cluster_kinds: ["wide"]`}},
-		"Kind, granted":  {reason: "a cluster-scoped kind is granted", tenants: []nf.Tenant{blue}, req: wide},
+		"Kind, granted":  {reason: "a cluster-scoped kind is granted", tenants: blue, req: wide},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -219,10 +219,10 @@ func opening(object string, namespaces ...string) func(*nf.InstantiateRequest) {
 // TestWindow holds what templates find in a region.
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	secrets := []nf.Tenant{{Project: "blue", Namespaces: []string{"open"}}}
+	secrets := map[string]nf.Tenant{"blue": {Namespaces: []string{"open"}}}
 	cases := map[string]struct {
 		reason  string
-		tenants []nf.Tenant
+		tenants map[string]nf.Tenant
 		lookup  string
 		preview bool
 		opts    nf.Options

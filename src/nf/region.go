@@ -14,7 +14,7 @@ type Region struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Kubeconfig  Secret            `json:"kubeconfig"`
-	Tenants     []Tenant          `json:"tenants,omitempty"`  // what projects may use; at most one for each
+	Tenants     map[string]Tenant `json:"tenants,omitempty"`  // what projects may use, by project or AnyProject
 	Probe       Probe             `json:"probe"`              // what the last successful probe saw
 	Removing    string            `json:"removing,omitempty"` // the attempt to remove it that is under way
 	Request     RequestKey        `json:"request,omitzero"`   // under which its client registered it

@@ -1,7 +1,9 @@
 package nf
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -12,7 +14,7 @@ import (
 // the project that it was created for.
 const ProjectAnnotation = "k8splugin.io/project"
 
-// AnyProject names every project in a Tenant.
+// AnyProject stands for every project among the tenants of a region.
 const AnyProject = "*"
 
 // ReasonTenant is the reason of a Forbidden error that a Tenant of the region
@@ -22,7 +24,6 @@ const ReasonTenant = "tenant"
 // Tenant is what a cloud region lets a project use, besides the namespaces that
 // the service creates for it.
 type Tenant struct {
-	Project        string   `json:"project"`                   // or AnyProject
 	Namespaces     []string `json:"namespaces,omitempty"`      // names; "*" stands for any characters
 	ClusterKinds   []string `json:"cluster_kinds,omitempty"`   // cluster-scoped kinds as "Kind.group"; "*" likewise
 	ServiceAccount string   `json:"service_account,omitempty"` // "namespace/name" that the service acts as; empty: as itself
@@ -34,36 +35,37 @@ var (
 )
 
 // CheckTenants returns a violation for everything that is wrong with the tenants
-// of a region.
-func CheckTenants(field string, tenants []Tenant) Violations {
+// of a region, which are by project.
+func CheckTenants(field string, tenants map[string]Tenant) Violations {
 	var v Violations
-	seen := map[string]bool{}
-	for i, t := range tenants {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		if t.Project != AnyProject {
-			v = append(v, CheckID(at+".project", t.Project)...)
+	for _, project := range slices.Sorted(maps.Keys(tenants)) {
+		at := field + "." + project
+		if project != AnyProject {
+			v = append(v, CheckID(at, project)...)
 		}
-		if seen[t.Project] {
-			v = append(v, Violation{Field: at + ".project", Message: fmt.Sprintf("%q has an entry already", t.Project)})
+		v = append(v, tenants[project].check(at)...)
+	}
+	return v
+}
+
+func (t Tenant) check(at string) Violations {
+	var v Violations
+	for i, name := range t.Namespaces {
+		if !tenantNamespacePattern.MatchString(name) {
+			v = append(v, Violation{Field: fmt.Sprintf("%s.namespaces[%d]", at, i), Message: fmt.Sprintf("%q is not a namespace name, with %q for any characters", name, "*")})
 		}
-		seen[t.Project] = true
-		for j, name := range t.Namespaces {
-			if !tenantNamespacePattern.MatchString(name) {
-				v = append(v, Violation{Field: fmt.Sprintf("%s.namespaces[%d]", at, j), Message: fmt.Sprintf("%q is not a namespace name, with %q for any characters", name, "*")})
-			}
+	}
+	for i, kind := range t.ClusterKinds {
+		if !tenantKindPattern.MatchString(kind) {
+			v = append(v, Violation{Field: fmt.Sprintf("%s.cluster_kinds[%d]", at, i), Message: fmt.Sprintf(`%q is not a kind and its group, as in "ClusterRole.rbac.authorization.k8s.io"`, kind)})
 		}
-		for j, kind := range t.ClusterKinds {
-			if !tenantKindPattern.MatchString(kind) {
-				v = append(v, Violation{Field: fmt.Sprintf("%s.cluster_kinds[%d]", at, j), Message: fmt.Sprintf(`%q is not a kind and its group, as in "ClusterRole.rbac.authorization.k8s.io"`, kind)})
-			}
-		}
-		if t.ServiceAccount == "" {
-			continue
-		}
-		namespace, name, _ := strings.Cut(t.ServiceAccount, "/")
-		if CheckNamespace("", namespace) != nil || CheckNamespace("", strings.ReplaceAll(name, ".", "-")) != nil {
-			v = append(v, Violation{Field: at + ".service_account", Message: fmt.Sprintf(`%q is not "namespace/name"`, t.ServiceAccount)})
-		}
+	}
+	if t.ServiceAccount == "" {
+		return v
+	}
+	namespace, name, _ := strings.Cut(t.ServiceAccount, "/")
+	if CheckNamespace("", namespace) != nil || CheckNamespace("", strings.ReplaceAll(name, ".", "-")) != nil {
+		v = append(v, Violation{Field: at + ".service_account", Message: fmt.Sprintf(`%q is not "namespace/name"`, t.ServiceAccount)})
 	}
 	return v
 }
@@ -82,16 +84,10 @@ type Tenancy struct {
 func (r Region) Tenancy(project string, apart bool) Tenancy {
 	t := Tenancy{Region: r.ID, Project: project, Whole: !apart}
 	for _, name := range [...]string{project, AnyProject} { // the project's own service account first
-		for _, entry := range r.Tenants {
-			if entry.Project != name {
-				continue
-			}
-			t.Namespaces = append(t.Namespaces, entry.Namespaces...)
-			t.ClusterKinds = append(t.ClusterKinds, entry.ClusterKinds...)
-			if t.ServiceAccount == "" {
-				t.ServiceAccount = entry.ServiceAccount
-			}
-		}
+		entry := r.Tenants[name]
+		t.Namespaces = append(t.Namespaces, entry.Namespaces...)
+		t.ClusterKinds = append(t.ClusterKinds, entry.ClusterKinds...)
+		t.ServiceAccount = cmp.Or(t.ServiceAccount, entry.ServiceAccount)
 	}
 	return t
 }
@@ -117,8 +113,8 @@ func (t Tenancy) MayHold(group, kind string) bool {
 // use, and that a field of the request names.
 func (t Tenancy) DeniedNamespace(field, name string) Violation {
 	return Violation{Field: field, Message: fmt.Sprintf(
-		"namespace %q of cloud region %s was not made for project %s, and is not granted to it; the region's tenants entry for the project would have to have namespaces: [%q]",
-		name, t.Region, t.Project, name)}
+		"namespace %q of cloud region %s was not made for project %s, and is not granted to it; a grant of the region would allow it: tenants: {%[3]s: {namespaces: [%[1]q]}}",
+		name, t.Region, t.Project)}
 }
 
 // Refuse returns the error for what the region does not let the project use.
@@ -175,7 +171,7 @@ func (b Bounds) Denied(ref Ref) Violations {
 		return nil
 	}
 	return Violations{{Object: ref, Message: fmt.Sprintf(
-		"is cluster-scoped, and cloud region %s does not grant the kind to project %s; the region's tenants entry for the project would have to have cluster_kinds: [%q]",
+		"is cluster-scoped, and cloud region %s does not grant the kind to project %s; a grant of the region would allow it: tenants: {%[2]s: {cluster_kinds: [%[3]q]}}",
 		b.Tenancy.Region, b.Tenancy.Project, clusterKind(ref.Group, ref.Kind))}}
 }
 

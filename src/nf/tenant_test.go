@@ -12,39 +12,37 @@ import (
 func TestCheckTenants(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		reason string
-		tenant nf.Tenant
-		want   string // the field; empty: nothing is wrong
+		reason  string
+		project string
+		tenant  nf.Tenant
+		want    string // the field; empty: nothing is wrong
 	}{
-		"Everything":      {"what a grant may say", nf.Tenant{Project: "blue", Namespaces: []string{"a", "mon-*", "*"}, ClusterKinds: []string{"Namespace", "ClusterRole.rbac.authorization.k8s.io", "*.example.org", "*"}, ServiceAccount: "tenants/blue.deployer"}, ""},
-		"Every project":   {"a grant to all", nf.Tenant{Project: nf.AnyProject}, ""},
-		"No project":      {"a grant to nobody", nf.Tenant{}, "tenants[0].project"},
-		"Project pattern": {"projects have no patterns", nf.Tenant{Project: "b*"}, "tenants[0].project"},
-		"Namespace":       {"no namespace is called so", nf.Tenant{Project: "blue", Namespaces: []string{"a", "Mon"}}, "tenants[0].namespaces[1]"},
-		"Class":           {"only * stands for others", nf.Tenant{Project: "blue", Namespaces: []string{"[a-z]"}}, "tenants[0].namespaces[0]"},
-		"Kind":            {"a resource is no kind", nf.Tenant{Project: "blue", ClusterKinds: []string{"apps/v1"}}, "tenants[0].cluster_kinds[0]"},
-		"Service account": {"a service account has a namespace", nf.Tenant{Project: "blue", ServiceAccount: "deployer"}, "tenants[0].service_account"},
-		"Nameless":        {"and a name", nf.Tenant{Project: "blue", ServiceAccount: "tenants/"}, "tenants[0].service_account"},
+		"Everything":      {"what a grant may say", "blue", nf.Tenant{Namespaces: []string{"a", "mon-*", "*"}, ClusterKinds: []string{"Namespace", "ClusterRole.rbac.authorization.k8s.io", "*.example.org", "*"}, ServiceAccount: "tenants/blue.deployer"}, ""},
+		"Every project":   {"a grant to all", nf.AnyProject, nf.Tenant{}, ""},
+		"No project":      {"a grant to nobody", "", nf.Tenant{}, "tenants."},
+		"Project pattern": {"projects have no patterns", "b*", nf.Tenant{}, "tenants.b*"},
+		"Namespace":       {"no namespace is called so", "blue", nf.Tenant{Namespaces: []string{"a", "Mon"}}, "tenants.blue.namespaces[1]"},
+		"Class":           {"only * stands for others", "blue", nf.Tenant{Namespaces: []string{"[a-z]"}}, "tenants.blue.namespaces[0]"},
+		"Kind":            {"a resource is no kind", "blue", nf.Tenant{ClusterKinds: []string{"apps/v1"}}, "tenants.blue.cluster_kinds[0]"},
+		"Service account": {"a service account has a namespace", "blue", nf.Tenant{ServiceAccount: "deployer"}, "tenants.blue.service_account"},
+		"Nameless":        {"and a name", "blue", nf.Tenant{ServiceAccount: "tenants/"}, "tenants.blue.service_account"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := nf.CheckTenants("tenants", []nf.Tenant{tc.tenant})
+			got := nf.CheckTenants("tenants", map[string]nf.Tenant{tc.project: tc.tenant})
 			if tc.want == "" && got != nil || tc.want != "" && (len(got) != 1 || got[0].Field != tc.want) {
 				t.Errorf("%s: %v, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
-	if got := nf.CheckTenants("tenants", []nf.Tenant{{Project: "blue"}, {Project: "blue"}}); len(got) != 1 || got[0].Field != "tenants[1].project" {
-		t.Errorf("a project that has two entries: %v", got)
-	}
 }
 
 func TestTenancy(t *testing.T) {
 	t.Parallel()
-	region := nf.Region{ID: "east", Tenants: []nf.Tenant{
-		{Project: nf.AnyProject, Namespaces: []string{"shared"}, ServiceAccount: "k/anybody"},
-		{Project: "blue", Namespaces: []string{"blue-*"}, ClusterKinds: []string{"ClusterRole.rbac.authorization.k8s.io", "Namespace"}, ServiceAccount: "k/blue"},
+	region := nf.Region{ID: "east", Tenants: map[string]nf.Tenant{
+		nf.AnyProject: {Namespaces: []string{"shared"}, ServiceAccount: "k/anybody"},
+		"blue":        {Namespaces: []string{"blue-*"}, ClusterKinds: []string{"ClusterRole.rbac.authorization.k8s.io", "Namespace"}, ServiceAccount: "k/blue"},
 	}}
 	blue, red, whole := region.Tenancy("blue", true), region.Tenancy("red", true), region.Tenancy("red", false)
 	if diff := cmp.Diff([]string{"k/blue", "k/anybody"}, []string{blue.ServiceAccount, red.ServiceAccount}); diff != "" {

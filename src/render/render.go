@@ -39,6 +39,7 @@ type Summary struct {
 	Version     string
 	Description string
 	Variables   []nf.Variable
+	Namespaces  []string // that its objects may be in, besides the instance's own; as nf.CheckNamespaces allows
 	Warnings    []string // what is odd but not wrong: files that nothing names
 }
 

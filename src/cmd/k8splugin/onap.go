@@ -55,7 +55,7 @@ func (l live) Hooks(ctx context.Context, in nf.Instance) ([]onap.Hook, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := nf.NewRedactor(in.Inputs.Secrets(in.Sensitive))
+	secrets := nf.NewRedactor(append(in.Inputs.Secrets(in.Sensitive), in.Hidden...))
 	var out []onap.Hook
 	for _, h := range plan.Hooks {
 		text, err := yaml.Marshal(secrets.Value(h.Object.Object))

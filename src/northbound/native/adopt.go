@@ -18,13 +18,14 @@ type instanceAdopt struct {
 	Description   string            `json:"vnf_instance_description"`
 	Release       string            `json:"release"`
 	Labels        map[string]string `json:"labels"`
+	Namespaces    []string          `json:"namespaces"`
 	OnUnreachable string            `json:"on_unreachable"`
 	Timeout       any               `json:"timeout"`
 }
 
 func (b instanceAdopt) request(opts nf.Options) nf.AdoptRequest {
 	return nf.AdoptRequest{InstantiateRequest: nf.InstantiateRequest{
-		Spec:   nf.Spec{Package: b.Package, Labels: b.Labels, Description: b.Description, Release: b.Release},
+		Spec:   nf.Spec{Package: b.Package, Labels: b.Labels, Description: b.Description, Release: b.Release, Namespaces: b.Namespaces},
 		Region: b.Region, Project: b.Project, Namespace: b.Namespace, Name: b.Name, Options: opts,
 	}}
 }

@@ -109,11 +109,11 @@ func (p formPart) into(fields map[string]json.RawMessage) error {
 			fields[name] = value
 		}
 		return nil
-	case "labels":
+	case "labels", "tenants":
 		if !json.Valid(p.content) {
-			return invalid("labels", "is not a JSON object")
+			return invalid(p.name, "is not a JSON object")
 		}
-		fields["labels"] = p.content
+		fields[p.name] = p.content
 		return nil
 	case "kubeconfig":
 		text = base64.StdEncoding.EncodeToString(p.content)

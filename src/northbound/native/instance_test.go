@@ -56,6 +56,11 @@ func TestCreateInstance(t *testing.T) {
 			body: `{"cloud_region_id": "east", "csar_id": "firewall", "timeout": 90}`, status: 201, want: asked,
 			asked: nf.InstantiateRequest{Spec: nf.Spec{Package: "firewall"}, Region: "east", Options: nf.Options{Timeout: 90 * time.Second}},
 		},
+		"Namespaces": {
+			reason: "further namespaces are opened", request: "POST /v1/vnf_instances", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "csar_id": "firewall", "namespaces": ["kube-system"]}`, status: 201, want: asked,
+			asked: nf.InstantiateRequest{Spec: nf.Spec{Package: "firewall", Namespaces: []string{"kube-system"}}, Region: "east"},
+		},
 		"Async": {
 			reason: "respond-async does not wait", arrange: stuck, request: "POST /v1/vnf_instances", header: []string{asJSON, "Prefer: respond-async"},
 			body: create, status: 202, want: asked, headers: []string{"Location: /v1/operations/op-1", "Preference-Applied: respond-async"},

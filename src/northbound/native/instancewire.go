@@ -47,6 +47,7 @@ type instance struct {
 
 	Components        map[string][]string `json:"vnf_components"`
 	Release           string              `json:"release,omitempty"`
+	Namespaces        []string            `json:"namespaces,omitempty"` // further ones that its request opens
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
@@ -82,7 +83,7 @@ func fromInstance(in nf.Instance) instance {
 	return instance{
 		summary:    summarize(in),
 		Components: nf.Components(in.Inventory),
-		Release:    in.Release,
+		Release:    in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: fromAmendments(in.Amendments, in.Sensitive),
 	}
@@ -125,17 +126,18 @@ type instanceEdit struct {
 	Overrides         map[string]string `json:"set,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
 	Description       string            `json:"vnf_instance_description,omitempty"`
+	Namespaces        []string          `json:"namespaces,omitempty"` // further ones that objects may be in
 }
 
 // into changes a spec into what the edit says. What it does not speak of stays.
 func (e instanceEdit) into(s *nf.Spec) {
-	s.Package, s.Labels, s.Description = e.Package, e.Labels, e.Description
+	s.Package, s.Labels, s.Description, s.Namespaces = e.Package, e.Labels, e.Description, e.Namespaces
 	s.Inputs.Parameters, s.Inputs.OOF, s.Inputs.Network, s.Inputs.Overrides = e.Parameters, e.OOFParameters, e.NetworkParameters, e.Overrides
 }
 
 func editOf(s nf.Spec) instanceEdit {
 	return instanceEdit{
-		Package: s.Package, Labels: s.Labels, Description: s.Description,
+		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
 	}
 }

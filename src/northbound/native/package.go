@@ -49,6 +49,7 @@ type pkg struct {
 	MediaType    string     `json:"media_type"`
 	Files        []string   `json:"files"`
 	Variables    []variable `json:"variables"`
+	Namespaces   []string   `json:"namespaces,omitempty"` // that it opens, besides the instance's own
 	Warnings     []string   `json:"warnings"`
 	VNFInstances []string   `json:"vnf_instances,omitzero"` // of a single package
 	More         bool       `json:"more_vnf_instances,omitempty"`
@@ -69,7 +70,7 @@ func fromPackage(p nf.Package) pkg {
 	return pkg{
 		ID: p.ID, Project: nf.ProjectOf(p.Project), Name: p.Name, Version: p.Version, Description: p.Description,
 		Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: list(p.Files),
-		Variables: each(p.Variables, fromVariable), Warnings: list(p.Warnings),
+		Variables: each(p.Variables, fromVariable), Namespaces: p.Namespaces, Warnings: list(p.Warnings),
 		CreatedAt: p.Created, UpdatedAt: p.Updated,
 	}
 }

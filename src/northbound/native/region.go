@@ -50,6 +50,7 @@ type region struct {
 	Owner        string            `json:"cloud_owner"`
 	Description  string            `json:"description,omitempty"`
 	Labels       map[string]string `json:"labels,omitempty"`
+	Tenants      tenants           `json:"tenants,omitempty"`
 	Server       string            `json:"server"`
 	Version      string            `json:"kubernetes_version"`
 	APIs         []string          `json:"apis"`
@@ -61,6 +62,9 @@ type region struct {
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
 }
+
+// tenants are what projects may use of a region, by project.
+type tenants map[string]nf.Tenant
 
 // regionState is how a region is doing.
 type regionState struct {
@@ -81,7 +85,7 @@ type credential struct {
 
 func fromRegion(r nf.Region) region {
 	return region{
-		ID: r.ID, Owner: r.Owner, Description: r.Description, Labels: r.Labels,
+		ID: r.ID, Owner: r.Owner, Description: r.Description, Labels: r.Labels, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: list(r.Probe.APIs), ProbedAt: r.Probe.Time,
 		CreatedAt: r.Created, UpdatedAt: r.Updated,
 	}
@@ -143,6 +147,7 @@ type regionCreate struct {
 	Owner       string            `json:"cloud_owner"`
 	Description string            `json:"description"`
 	Labels      map[string]string `json:"labels"`
+	Tenants     tenants           `json:"tenants"`
 	Kubeconfig  string            `json:"kubeconfig"` // base64
 }
 
@@ -151,6 +156,7 @@ type regionEdit struct {
 	Owner       string            `json:"cloud_owner,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
+	Tenants     tenants           `json:"tenants,omitempty"`
 	Kubeconfig  string            `json:"kubeconfig,omitempty"` // base64; empty: as it was
 }
 
@@ -164,7 +170,7 @@ func (a *API) createRegion(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := a.cfg.Regions.Register(r.Context(), nf.Region{
-		ID: in.ID, Owner: in.Owner, Description: in.Description, Labels: in.Labels, Kubeconfig: kubeconfig,
+		ID: in.ID, Owner: in.Owner, Description: in.Description, Labels: in.Labels, Tenants: in.Tenants, Kubeconfig: kubeconfig,
 		Request: key,
 	})
 	if err != nil {
@@ -231,7 +237,7 @@ func (a *API) updateRegion(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changed, err := a.cfg.Regions.UpdateRegion(r.Context(), mux.Vars(r)["cloud_region_id"], func(g *nf.Region) error {
-		edit, err := apply(change, regionEdit{Owner: g.Owner, Description: g.Description, Labels: g.Labels})
+		edit, err := apply(change, regionEdit{Owner: g.Owner, Description: g.Description, Labels: g.Labels, Tenants: g.Tenants})
 		if err != nil {
 			return err
 		}
@@ -240,7 +246,7 @@ func (a *API) updateRegion(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		g.Owner, g.Description, g.Labels = edit.Owner, edit.Description, edit.Labels
+		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
 		return nil
 	})
 	if err != nil {

@@ -158,6 +158,26 @@ func TestRegions(t *testing.T) {
 			status: 200, want: `{"cloud_region_id": "east", "cloud_owner": "acme", "labels": {"tier": "gold"}, "server": "<<>>",
 				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "created_at": "<<>>", "updated_at": "<<>>"}`,
 		},
+		"Tenants": {
+			reason: "what projects may use is part of a region", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `", "tenants": {"blue": {"namespaces": ["mon-*"], "cluster_kinds": ["Namespace"], "service_account": "k/blue"}}}`,
+			status: 201, want: region,
+			asked: nf.Region{ID: "east", Kubeconfig: nf.Secret("kind: Config"), Tenants: map[string]nf.Tenant{
+				"blue": {Namespaces: []string{"mon-*"}, ClusterKinds: []string{"Namespace"}, ServiceAccount: "k/blue"},
+			}},
+		},
+		"PatchTenants": {
+			reason: "a merge patch grants, changes and takes away by project", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			arrange: func(s *standIn) {
+				s.region.Tenants = map[string]nf.Tenant{"blue": {Namespaces: []string{"a"}, ServiceAccount: "k/blue"}, "red": {Namespaces: []string{"b"}}}
+			},
+			body:   `{"tenants": {"blue": {"namespaces": ["c"]}, "red": null, "*": {"namespaces": ["d"]}}}`,
+			status: 200, want: `{"tenants": {"*": {"namespaces": ["d"]}, "blue": {"namespaces": ["c"], "service_account": "k/blue"}}, "...": ""}`,
+		},
+		"TenantsUnknownField": {
+			reason: "a grant that is misspelt is none", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body: `{"tenants": {"blue": {"namespace": ["c"]}}}`, status: 400, want: problem("invalid", `"errors": [{"field": "tenants.blue.namespace", "message": "is not a known field"}]`),
+		},
 		"PatchJSON": {
 			reason: "plain JSON is taken for a merge patch", request: "PATCH /v1/cloud_regions/east", header: []string{asJSON},
 			body: `{"cloud_owner": "other"}`, status: 200, want: `{"cloud_owner": "other", "description": "first", "...": ""}`,

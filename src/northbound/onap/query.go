@@ -110,13 +110,32 @@ func (a *API) queryInstance(w http.ResponseWriter, r *http.Request) error {
 			return fail("Query Resources", err)
 		}
 	}
-	q.Region, q.Namespace, q.Labels = v.Region, v.Namespace, v.selector(q.Labels)
-	found, err := a.cfg.Live.Find(r.Context(), q)
+	q.Region, q.Labels = v.Region, v.selector(q.Labels)
+	found, err := a.findIn(r.Context(), v, q)
 	if err != nil {
 		return fail("Query Resources", err)
 	}
 	objects := statuses(found, shown)
 	return answer(w, http.StatusOK, instanceStatus{Request: v.request, Count: len(objects), Objects: objects})
+}
+
+// findIn returns the objects that a query selects in the namespaces of an
+// instance. Those of a cluster-scoped kind are in none.
+func (a *API) findIn(ctx context.Context, v vnf, q Query) ([]map[string]any, error) {
+	var out []map[string]any
+	for _, q.Namespace = range append([]string{v.Namespace}, v.Entered...) {
+		found, err := a.cfg.Live.Find(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+		if len(found) > 0 {
+			if metadata, _ := found[0]["metadata"].(map[string]any); metadata["namespace"] == nil {
+				return found, nil
+			}
+		}
+	}
+	return out, nil
 }
 
 // selector adds the instance's label to a selector that does not mention it. Of

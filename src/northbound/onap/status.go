@@ -107,14 +107,14 @@ func (a *API) further(ctx context.Context, v vnf) ([]map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := Query{Region: v.Region, APIVersion: "v1", Kind: "Pod", Namespace: v.Namespace, Labels: nf.OwnerLabel + "=" + v.ID}
-	out, err := a.cfg.Live.Find(ctx, q)
+	q := Query{Region: v.Region, APIVersion: "v1", Kind: "Pod", Labels: nf.OwnerLabel + "=" + v.ID}
+	out, err := a.findIn(ctx, v, q)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range memo.Extra {
 		q.Kind, q.APIVersion = t.Kind, nf.Ref{Group: t.Group, Version: t.Version}.APIVersion()
-		found, err := a.cfg.Live.Find(ctx, q)
+		found, err := a.findIn(ctx, v, q)
 		if nf.KindOf(err) == nf.Unsupported {
 			continue // there cannot be any
 		}

@@ -35,7 +35,7 @@ func (Renderer) Check(files render.Files) (render.Summary, error) {
 	}
 	summary := render.Summary{
 		Name: s.Name(), Version: s.Metadata.Version, Description: oneLine(s.Metadata.Description, maxDescription),
-		Variables: variables(s.Chart),
+		Variables: variables(s.Chart), Namespaces: namespaces(s.Chart, r),
 	}
 	parse(s.Chart, r)
 	d := &decoder{report: r}

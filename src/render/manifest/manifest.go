@@ -48,7 +48,7 @@ func (Renderer) Check(files render.Files) (render.Summary, error) {
 	}
 	return render.Summary{
 		Name: p.meta.name, Version: p.meta.version, Description: p.meta.description,
-		Variables: p.shown(), Warnings: slices.Concat(p.warnings, left),
+		Variables: p.shown(), Namespaces: p.meta.namespaces, Warnings: slices.Concat(p.warnings, left),
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 // metadata is what a metadata.yaml says.
 type metadata struct {
 	name, version, description string
+	namespaces                 []string
 
 	at        place // of the resources
 	declares  bool  // whether it has variables, be they none
@@ -100,13 +101,15 @@ func (m *metadataReader) read(root *node) {
 			m.version = m.text(f)
 		case "description":
 			m.description = m.text(f)
+		case "namespaces":
+			m.readNamespaces(f.value)
 		case "variables":
 			m.readVariables(f.value)
 		case "resources":
 			m.at = f.key.at
 			m.readResources(f.value)
 		default:
-			m.report.unknownKey(f.key, "name", "version", "description", "variables", "resources")
+			m.report.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "resources")
 		}
 	}
 	if m.at.line == 0 {
@@ -131,6 +134,25 @@ func (m *metadataReader) text(f field) string {
 		m.report.add(f.value.at, f.key.text, "%s", v.Message)
 	}
 	return f.value.text
+}
+
+// readNamespaces reads the namespaces that objects may be in, besides the
+// instance's own.
+func (m *metadataReader) readNamespaces(names *node) {
+	if names.kind != list {
+		m.report.add(names.at, "namespaces", "must be a list of names")
+		return
+	}
+	for i, name := range names.items {
+		if name.kind != scalar {
+			m.report.add(name.at, fmt.Sprintf("namespaces[%d]", i), "must be a name")
+			return
+		}
+		m.namespaces = append(m.namespaces, name.text)
+	}
+	for _, v := range nf.CheckNamespaces("namespaces", m.namespaces) {
+		m.report.add(names.at, v.Field, "%s", v.Message)
+	}
 }
 
 func (m *metadataReader) readResources(resources *node) {

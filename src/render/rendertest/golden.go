@@ -124,6 +124,9 @@ func errorText(err error) string {
 func outputText(t *testing.T, summary render.Summary, out render.Output) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# package %q version %q: %s\n", summary.Name, summary.Version, summary.Description)
+	if len(summary.Namespaces) > 0 {
+		fmt.Fprintf(&b, "# opens namespaces %s\n", strings.Join(summary.Namespaces, ", "))
+	}
 	for _, v := range summary.Variables {
 		text, err := json.Marshal(v)
 		if err != nil {

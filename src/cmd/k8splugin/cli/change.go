@@ -28,6 +28,7 @@ type specFlags struct {
 	set                     settings
 	oof, network            []string
 	labels                  labelsFlag
+	namespaces              []string
 	project                 string
 	manner                  mannerFlags
 }
@@ -41,6 +42,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.oof, "oof", nil, "YAML or JSON file with oof_parameters, a list of maps or one of them; may be given several times")
 	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; may be given several times")
 	flags.Var(&f.labels, "label", "a label; may be given several times")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "further namespaces that objects may be in, separated by commas")
 	f.manner.define(cmd)
 	f.manner.defineOnFailure(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
@@ -114,6 +116,9 @@ func (f *specFlags) body(s *session) (map[string]any, error) {
 	}
 	if len(f.labels.labels) > 0 {
 		body["labels"] = f.labels.labels
+	}
+	if f.namespaces != nil { // an empty list takes them away
+		body["namespaces"] = f.namespaces
 	}
 	return body, nil
 }

@@ -131,7 +131,7 @@ func instanceShow(s *session) *cobra.Command {
 func (s *session) describeInstance(w io.Writer, i instance) error {
 	list := []field{
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
-		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Package", i.Package}, {"Release", i.Release},
+		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", i.State}, {"Healthy", yesNo(i.Healthy)},
 		{"Message", i.Message}, {"Operation", i.Operation}, {"Labels", pairsOf(i.Labels)},
 		{"Created", s.stamp(i.Created)}, {"Updated", s.stamp(i.Updated)},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 func regionCommand(s *session) *cobra.Command {
 	return s.noun("region", "Register and look after cloud regions",
-		regionAdd(s), regionList(s), regionShow(s), regionUpdate(s), regionRemove(s))
+		regionAdd(s), regionList(s), regionShow(s), regionUpdate(s), regionGrant(s), regionRevoke(s), regionRemove(s))
 }
 
 // regionFlags are the flags that say what a region is.
@@ -195,14 +196,18 @@ func (s *session) describeRegion(w io.Writer, r region) error {
 	if expires := s.until(r.Credential.Expires); expires != "" {
 		credential += ", expires " + expires
 	}
-	return printFields(w, []field{
+	list := []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Description", r.Description},
 		{"Labels", pairsOf(r.Labels)}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.Users, r.MoreUsers)},
 		{"Condition", state}, {"Message", r.State.Message}, {"Checked", s.stamp(r.State.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},
 		{"Created", s.stamp(r.Created)}, {"Updated", s.stamp(r.Updated)},
-	})
+	}
+	for _, project := range slices.Sorted(maps.Keys(r.Tenants)) {
+		list = append(list, field{"Tenant", project + ": " + r.Tenants[project].String()})
+	}
+	return printFields(w, list)
 }
 
 // usersOf lists the instances that use a region or a package.

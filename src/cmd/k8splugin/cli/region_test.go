@@ -83,6 +83,28 @@ func TestRegion(t *testing.T) {
 		"region-update-nothing": {
 			reason: "an update of nothing is a mistake", args: []string{"region", "update", "east"},
 		},
+		"region-grant": {
+			reason:  "what is granted comes on top of what was, and every field is named",
+			args:    []string{"region", "grant", "east", "blue", "--namespace", "mon-*", "--cluster-kind", "ClusterRole.rbac.authorization.k8s.io"},
+			replies: replies{"GET /v1/cloud_regions/east": {body: grantedJSON}, "PATCH /v1/cloud_regions/east": {body: grantedJSON}},
+		},
+		"region-grant-nothing": {
+			reason: "a grant of nothing is a mistake", args: []string{"region", "grant", "east", "blue"},
+		},
+		"region-revoke": {
+			reason:  "what is named is taken back",
+			args:    []string{"region", "revoke", "east", "blue", "--namespace", "logs"},
+			replies: replies{"GET /v1/cloud_regions/east": {body: grantedJSON}, "PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
+		"region-revoke-all": {
+			reason:  "or everything",
+			args:    []string{"region", "revoke", "east", "blue"},
+			replies: replies{"GET /v1/cloud_regions/east": {body: grantedJSON}, "PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
+		"region-show-tenants": {
+			reason: "who may use what", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", grantedJSON),
+		},
 		"region-remove": {
 			reason: "every one is tried; what is in use stays, and says by whom it is used",
 			args:   []string{"region", "remove", "east", "west", "north"},

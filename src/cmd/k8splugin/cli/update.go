@@ -33,7 +33,7 @@ is there.` + waitHelp + confirmHelp,
 			return err
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --label or --description")
+			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --label or --description")
 		}
 		r, err := patchOf(ctx, c, args[0])
 		if err != nil {

@@ -14,6 +14,7 @@ type region struct {
 	Owner       string            `json:"cloud_owner"`
 	Description string            `json:"description"`
 	Labels      map[string]string `json:"labels"`
+	Tenants     map[string]tenant `json:"tenants"`
 	Server      string            `json:"server"`
 	Version     string            `json:"kubernetes_version"`
 	APIs        []string          `json:"apis"`
@@ -23,6 +24,13 @@ type region struct {
 	Credential  credential        `json:"credential"`
 	Created     time.Time         `json:"created_at"`
 	Updated     time.Time         `json:"updated_at"`
+}
+
+// tenant is what a project may use of a region.
+type tenant struct {
+	Namespaces     []string `json:"namespaces,omitempty"`
+	ClusterKinds   []string `json:"cluster_kinds,omitempty"`
+	ServiceAccount string   `json:"service_account,omitempty"`
 }
 
 type regionState struct {
@@ -74,6 +82,7 @@ type instance struct {
 	Description string                     `json:"vnf_instance_description"`
 	Region      string                     `json:"cloud_region_id"`
 	Namespace   string                     `json:"namespace"`
+	Namespaces  []string                   `json:"namespaces"`
 	Project     string                     `json:"project"`
 	Package     string                     `json:"csar_id"`
 	State       string                     `json:"state"`
