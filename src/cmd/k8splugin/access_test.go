@@ -153,7 +153,9 @@ func newRoleWorld(t *testing.T) *roleWorld {
 	w.archive = rendertest.Zip(files)
 	const admin = "admin-all"
 	for _, region := range []string{accesstest.East, accesstest.West} {
-		w.want(http.StatusCreated, w.as(admin, "POST", "/v1/cloud_regions", map[string]any{"cloud_region_id": region, "kubeconfig": w.kubeconfig}))
+		w.want(http.StatusCreated, w.as(admin, "POST", "/v1/cloud_regions", map[string]any{
+			"cloud_region_id": region, "kubeconfig": w.kubeconfig, "tenants": map[string]any{"*": map[string]any{"namespaces": []string{"default"}}},
+		}))
 	}
 	for _, project := range []string{accesstest.ProjectA, accesstest.ProjectB} {
 		w.want(http.StatusCreated, w.as(admin, "PUT", "/v1/packages/pkg-"+project+"?project="+project, w.archive))
