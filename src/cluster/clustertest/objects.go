@@ -53,8 +53,31 @@ func mine(obj metav1.ObjectMeta, namespaces []string) bool {
 	return slices.Contains(namespaces, obj.Name) || !strings.Contains(obj.Name, "test-")
 }
 
+// Kind is a kind of object that the sandbox serves.
+type Kind struct {
+	APIVersion string
+	Kind       string
+	Namespaced bool
+	Creatable  bool
+}
+
+// Kinds returns every kind that can be listed, but for those of tests.
+func Kinds(t testing.TB) []Kind {
+	t.Helper()
+	var out []Kind
+	for _, r := range resources(t) {
+		out = append(out, Kind{r.GroupVersion().String(), r.kind, r.namespaced, r.creatable})
+	}
+	return out
+}
+
 // resource is a kind of object that the sandbox serves.
-type resource struct{ schema.GroupVersionResource }
+type resource struct {
+	schema.GroupVersionResource
+
+	kind                  string
+	namespaced, creatable bool
+}
 
 func resources(t testing.TB) []resource {
 	t.Helper()
@@ -77,7 +100,7 @@ func resources(t testing.TB) []resource {
 			// A definition that another test has just removed takes its kind with it.
 			foreign := strings.Contains(gv.Group, "test")
 			if slices.Contains(r.Verbs, "list") && !passing && !foreign {
-				out = append(out, resource{gv.WithResource(r.Name)})
+				out = append(out, resource{gv.WithResource(r.Name), r.Kind, r.Namespaced, slices.Contains(r.Verbs, "create")})
 			}
 		}
 	}
