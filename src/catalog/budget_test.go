@@ -27,7 +27,7 @@ import (
 // anything accepts every package, and calls check when it does.
 type anything struct{ check func() }
 
-func (a anything) Check(render.Files) (render.Summary, error) {
+func (a anything) Check(context.Context, render.Files) (render.Summary, error) {
 	a.check()
 	return render.Summary{}, nil
 }

@@ -102,12 +102,12 @@ func (c *Catalog) lint(ctx context.Context, memory *reservation, archive []byte)
 		return nf.Package{}, err
 	}
 	defer memory.release(files)
-	return Lint(archive, l, c.cfg.Renderers)
+	return Lint(ctx, archive, l, c.cfg.Renderers)
 }
 
 // Lint reads a package's archive and says what it holds. Its errors are those
 // of Catalog.Upload.
-func Lint(archive []byte, limits render.Limits, renderers map[string]render.Renderer) (nf.Package, error) {
+func Lint(ctx context.Context, archive []byte, limits render.Limits, renderers map[string]render.Renderer) (nf.Package, error) {
 	files, mediaType, err := render.Archive(archive, limits)
 	if err != nil {
 		return nf.Package{}, fmt.Errorf("cannot open the archive: %w", err)
@@ -117,7 +117,7 @@ func Lint(archive []byte, limits render.Limits, renderers map[string]render.Rend
 	if !ok {
 		return nf.Package{}, nf.E(nf.Unsupported, "read", "package", fmt.Errorf("no renderer for kind %s", kind))
 	}
-	summary, err := renderer.Check(files)
+	summary, err := renderer.Check(ctx, files)
 	if err != nil {
 		return nf.Package{}, fmt.Errorf("cannot use the package: %w", err)
 	}

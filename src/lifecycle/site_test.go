@@ -119,7 +119,9 @@ func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateReques
 // objects are, by name; lookup names a Secret whose data.key each object repeats.
 type listRenderer struct{}
 
-func (listRenderer) Check(render.Files) (render.Summary, error) { return render.Summary{}, nil }
+func (listRenderer) Check(context.Context, render.Files) (render.Summary, error) {
+	return render.Summary{}, nil
+}
 
 func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
 	var out render.Output

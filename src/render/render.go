@@ -11,7 +11,7 @@ type Renderer interface {
 	// Check reads a package without values, as at upload. Its error is of kind
 	// nf.Invalid and carries a violation, with file and line, for everything
 	// that is wrong.
-	Check(files Files) (Summary, error)
+	Check(ctx context.Context, files Files) (Summary, error)
 
 	// Render makes the objects of one instance. It is a pure function of its
 	// input. Its error is of kind nf.Invalid with violations naming file, line

@@ -200,7 +200,7 @@ func TestSchemaBomb(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), errJudged.Error()) {
 		t.Errorf("alternatives of alternatives: %v", err)
 	}
-	if _, err := (Renderer{}).Check(files); err != nil {
+	if _, err := (Renderer{}).Check(t.Context(), files); err != nil {
 		t.Errorf("what is marked is looked for: %v", err)
 	}
 }
@@ -305,7 +305,7 @@ func TestPackagedDependency(t *testing.T) {
 		"c/charts/outer-1.0.0.tgz": outer, "c/charts/_ignored.tgz": []byte("x"), "c/templates/a.yaml": []byte(template("c")),
 	}
 	before := maps.Clone(files)
-	if _, err := (Renderer{}).Check(files); err != nil {
+	if _, err := (Renderer{}).Check(t.Context(), files); err != nil {
 		t.Fatal(err)
 	}
 	out, err := Renderer{}.Render(t.Context(), input(files))
@@ -347,7 +347,7 @@ func TestPackagedDependencyRefused(t *testing.T) {
 			t.Parallel()
 			files := one(configMap)
 			files["charts/s.tgz"] = tc.archive
-			_, err := Renderer{}.Check(files)
+			_, err := Renderer{}.Check(t.Context(), files)
 			if nf.KindOf(err) != nf.Invalid || !strings.Contains(fmt.Sprint(err), tc.want) {
 				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
 			}

@@ -49,7 +49,7 @@ func FuzzCheck(f *testing.F) {
 			return // the format of the test itself
 		}
 		files := helmtest.Files(archive)
-		summary, err := Renderer{}.Check(files)
+		summary, err := Renderer{}.Check(t.Context(), files)
 		checkRefusal(t, err)
 		if err == nil && (summary.Name == "" || summary.Version == "") {
 			t.Errorf("the chart says of itself %+v", summary)

@@ -27,7 +27,7 @@ var _ render.Renderer = Renderer{}
 // Check reads the chart with all its subcharts: their metadata, values, schemas
 // and templates. It executes none of the latter. Dependencies must be there as
 // far as the chart's own values want them.
-func (Renderer) Check(files render.Files) (render.Summary, error) {
+func (Renderer) Check(_ context.Context, files render.Files) (render.Summary, error) {
 	r := &report{}
 	s, ok := load(files, r)
 	if !ok {

@@ -35,10 +35,10 @@ type settings struct {
 	Region      *region           `json:"region"`
 }
 
-func (e example) Check(files render.Files) (render.Summary, error) {
+func (e example) Check(ctx context.Context, files render.Files) (render.Summary, error) {
 	files = maps.Clone(files)
 	delete(files, caseFile)
-	return e.Renderer.Check(files)
+	return e.Renderer.Check(ctx, files)
 }
 
 func (e example) Render(ctx context.Context, in render.Input) (render.Output, error) {

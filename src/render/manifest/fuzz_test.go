@@ -240,7 +240,7 @@ func FuzzCheck(f *testing.F) {
 		if asJSON {
 			files["m.json"] = content
 		}
-		_, err := Renderer{}.Check(files)
+		_, err := Renderer{}.Check(t.Context(), files)
 		checkViolations(t, err)
 		in := render.Input{Files: files, Inputs: nf.Inputs{Parameters: map[string]any{"a": "x", "b": 3, "c": []any{"y"}}}}
 		out, err := Renderer{}.Render(t.Context(), in)

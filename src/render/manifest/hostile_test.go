@@ -116,7 +116,7 @@ func TestHostileManifests(t *testing.T) {
 			}
 			files := pkg(tc.content, file)
 			var err error
-			used := rendertest.Allocated(func() { _, err = Renderer{}.Check(files) })
+			used := rendertest.Allocated(func() { _, err = Renderer{}.Check(t.Context(), files) })
 			found := nf.ViolationsOf(err)
 			if len(found) == 0 || nf.KindOf(err) != nf.Invalid {
 				t.Fatalf("%s: %v error: %v", tc.reason, nf.KindOf(err), err)
@@ -166,7 +166,7 @@ func TestHostileMetadata(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var err error
-			used := rendertest.Allocated(func() { _, err = Renderer{}.Check(render.Files{"metadata.yaml": []byte(tc.metadata)}) })
+			used := rendertest.Allocated(func() { _, err = Renderer{}.Check(t.Context(), render.Files{"metadata.yaml": []byte(tc.metadata)}) })
 			found := nf.ViolationsOf(err)
 			tc.want.File = "metadata.yaml"
 			if len(found) == 0 || nf.KindOf(err) != nf.Invalid {
@@ -197,7 +197,7 @@ func TestLargestPackages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := pkg(head + tc.content)
 			var err error
-			if used := rendertest.Allocated(func() { _, err = Renderer{}.Check(files) }); err != nil || used > mostMemory()/2 {
+			if used := rendertest.Allocated(func() { _, err = Renderer{}.Check(t.Context(), files) }); err != nil || used > mostMemory()/2 {
 				t.Errorf("%s take %d MiB: %v", tc.reason, used>>20, err)
 			}
 		})
@@ -237,7 +237,7 @@ func TestManyUnnamedFiles(t *testing.T) {
 	for i := range 4000 {
 		files[fmt.Sprintf("%s/%d", strings.Repeat("n", 200), i)] = nil
 	}
-	summary, err := Renderer{}.Check(files)
+	summary, err := Renderer{}.Check(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestSecretNames(t *testing.T) {
 func TestSecretDefaults(t *testing.T) {
 	files := pkg(head + "data: $db\n")
 	files["metadata.yaml"] = append(files["metadata.yaml"], "\nvariables: {db: {default: {user: a, password: hunter2, token_count: 1}}, token_count: {type: integer}}"...)
-	summary, err := Renderer{}.Check(files)
+	summary, err := Renderer{}.Check(t.Context(), files)
 	want := []nf.Variable{
 		{Name: "db", Type: "object", Default: map[string]any{"user": "a", "password": nf.Masked, "token_count": int64(1)}}, {Name: "token_count", Type: "integer"},
 	}

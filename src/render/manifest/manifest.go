@@ -36,7 +36,7 @@ var _ render.Renderer = Renderer{}
 
 // Check reads the metadata and every file that it names, and finds all that is
 // wrong whatever the variables' values will be.
-func (Renderer) Check(files render.Files) (render.Summary, error) {
+func (Renderer) Check(_ context.Context, files render.Files) (render.Summary, error) {
 	r := &report{}
 	p := load(files, r)
 	var left []string

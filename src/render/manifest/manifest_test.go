@@ -95,7 +95,7 @@ func TestBounds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Renderer{}.Check(tc.files)
+			_, err := Renderer{}.Check(t.Context(), tc.files)
 			if tc.want.File == "" {
 				tc.want.File = "m.yaml"
 			}

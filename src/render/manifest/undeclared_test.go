@@ -60,7 +60,7 @@ func TestUndeclared(t *testing.T) {
 				files["a.json"] = []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "used": "$replicas $db_name", "a": "` + tc.data + `"}`)
 				delete(files, "a.yaml")
 			}
-			summary, checked := Renderer{}.Check(files)
+			summary, checked := Renderer{}.Check(t.Context(), files)
 			out, rendered := Renderer{}.Render(t.Context(), render.Input{Files: files})
 			for when, got := range map[string]struct {
 				err      error
@@ -103,7 +103,7 @@ func TestUnused(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			files := render.Files{"metadata.yaml": []byte("resources: [{manifest: a.yaml}]\n" + tc.variables), "a.yaml": []byte(object)}
-			summary, err := Renderer{}.Check(files)
+			summary, err := Renderer{}.Check(t.Context(), files)
 			if diff := cmp.Diff(tc.check, summary.Warnings); diff != "" || err != nil {
 				t.Errorf("%s: the check: %v (-want +got):\n%s", tc.reason, err, diff)
 			}
@@ -127,7 +127,7 @@ func TestManyUndeclared(t *testing.T) {
 	}
 	files := pkg(head + "data:\n" + data.String())
 	files["metadata.yaml"] = append(files["metadata.yaml"], "\nvariables:\n"+variables.String()...)
-	summary, err := Renderer{}.Check(files)
+	summary, err := Renderer{}.Check(t.Context(), files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func run(t *testing.T, r render.Renderer, example string) {
 	}
 	in, want, rest := split(t, archive)
 	name, got := wantYAML, ""
-	summary, err := r.Check(in.Files)
+	summary, err := r.Check(t.Context(), in.Files)
 	var out render.Output
 	if err == nil {
 		out, err = r.Render(t.Context(), in)

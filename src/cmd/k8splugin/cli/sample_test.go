@@ -19,7 +19,7 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	about, err := manifest.Renderer{}.Check(files)
+	about, err := manifest.Renderer{}.Check(t.Context(), files)
 	if err != nil || len(about.Warnings) > 0 {
 		t.Fatalf("got warnings %q, error %v", about.Warnings, err)
 	}
