@@ -6,9 +6,9 @@
 // lookup function is answered by the region that the chart is rendered for;
 // environment and DNS are out of a template's reach.
 //
-// A chart is a program from a stranger. What it may take is bounded as far as
-// that can be done from inside: see meter for what is counted, and when. What
-// remains is the time of one call of one function, such as genCA.
+// A chart is a program from a stranger. A meter bounds the time and the memory of
+// each rendering, and a gate the number of renderings; a function that is running
+// is not interrupted.
 //
 // The package does not install anything, fetches no chart, no dependency and no
 // part of a schema, keeps no release, and writes nothing to disk.

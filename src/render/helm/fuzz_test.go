@@ -16,10 +16,13 @@ func checkRefusal(t *testing.T, err error) {
 	if err == nil {
 		return
 	}
-	if kind := nf.KindOf(err); kind != nf.Invalid && kind != nf.Unsupported || nf.ViolationsOf(err) == nil {
+	if kind := nf.KindOf(err); kind != nf.Invalid && kind != nf.Unsupported && kind != nf.TooLarge && kind != nf.Timeout || nf.ViolationsOf(err) == nil {
 		t.Errorf("error of kind %v: %v", nf.KindOf(err), err)
 	}
 	for _, v := range nf.ViolationsOf(err) {
+		if goText.MatchString(v.String()) {
+			t.Errorf("a violation is for programmers: %q", v)
+		}
 		if v.Message == "" || v.Line < 0 || v.Line > 0 && v.File == "" || strings.ContainsAny(v.String(), "\x1b\n\r\x00") {
 			t.Errorf("a violation says %q", v)
 		}

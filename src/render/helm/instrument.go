@@ -7,22 +7,43 @@ import (
 	"strings"
 )
 
-// The functions that instrument puts into templates; see meter.
+// The functions that instrument inserts into templates; see meter.
 const (
 	stepFunc = "__step" // at the beginning of the body of a range
-	callFunc = "__call" // at the beginning of everything that can be called
+	callFunc = "__call" // at the beginning of each template
 	outFunc  = "__out"  // at the end of a pipeline that is printed
-	letFunc  = "__let"  // at the end of a pipeline that is assigned
-	tplFunc  = "__tpl"  // around what tpl takes for a template
+	letFunc  = "__let"  // at the end of a pipeline that is assigned, and after a path that may call a method
+	argFunc  = "__arg"  // around the arguments of functions that cannot be replaced
+	textFunc = "__text" // around the arguments of methods, and before a method at the end of a pipeline
+	tplFunc  = "__tpl"  // around the text that tpl executes
 )
 
-// instrument returns a template that does and prints the same, but tells a meter
-// as it goes: Helm's engine can be neither stopped nor bounded. Lines stay where
-// they are. What is no template is not made one.
-func instrument(text string) string {
+// Limits of one template.
+const (
+	maxActions = 100_000
+	maxWords   = 400_000 // operands in all actions
+	maxBlocks  = 200     // nested conditions and loops
+	maxSteps   = 64      // of a path: .a.b.c has three
+	maxParens  = 1000    // nested parentheses
+)
+
+// instrumented is a template that prints the same as another, and charges a meter.
+type instrumented struct {
+	text    string
+	actions int    // number of actions
+	defines int    // number of templates that it defines
+	words   int    // number of operands in its actions
+	fault   string // the limit that it exceeds; empty: none
+	broken  bool   // it is not a template
+}
+
+// instrument inserts the functions of the meter into a template, since Helm's
+// engine can be neither stopped nor bounded. It keeps the line numbers. A text that
+// is not a template, or exceeds a limit, stays as it is.
+func instrument(text string) instrumented {
 	in := instrumenter{text: text}
 	in.frames = []frame{{metered: true, call: true}}
-	for in.pos < len(text) {
+	for in.pos < len(text) && in.fault == "" {
 		start := strings.Index(text[in.pos:], "{{")
 		if start < 0 {
 			in.body(len(text))
@@ -30,37 +51,30 @@ func instrument(text string) string {
 		}
 		in.body(in.pos + start)
 		if !in.action() {
-			return text // an action that does not end
+			in.broken = true
+			break
 		}
 	}
-	if len(in.frames) != 1 {
-		return text
+	out := instrumented{text: text, actions: in.actions, defines: in.defines, words: in.words, fault: in.fault}
+	if out.broken = in.broken || len(in.frames) != 1; out.fault == "" && !out.broken {
+		in.leave()
+		out.text = in.apply()
 	}
-	in.leave()
-	return in.apply()
+	return out
 }
 
-// actionBytes returns how many bytes of a template are in its actions.
-func actionBytes(text string) int {
-	sum := 0
-	for {
-		_, after, found := strings.Cut(text, "{{")
-		if !found {
-			return sum
-		}
-		inside, rest, _ := strings.Cut(after, "}}")
-		sum += len(inside)
-		text = rest
-	}
-}
-
-// instrumenter finds the places in a template at which something is put in. It
-// knows of actions only where they end and which word they begin with.
+// instrumenter finds the places in a template at which functions are inserted. It
+// parses actions only as far as necessary.
 type instrumenter struct {
 	text    string
 	pos     int
 	frames  []frame
 	inserts []insert
+	actions int
+	defines int
+	words   int
+	fault   string
+	broken  bool
 }
 
 type insert struct {
@@ -83,9 +97,10 @@ type frame struct {
 func (in *instrumenter) body(end int) {
 	piece := in.text[in.pos:end]
 	in.pos = end
+	filled := strings.TrimSpace(piece) != ""
 	for i := len(in.frames) - 1; i >= 0; i-- {
 		f := &in.frames[i]
-		f.filled = f.filled || strings.TrimSpace(piece) != ""
+		f.filled = f.filled || filled
 		if f.metered {
 			f.size += len(piece)
 			return
@@ -95,6 +110,10 @@ func (in *instrumenter) body(end int) {
 
 // action reads one action, and returns whether it ends.
 func (in *instrumenter) action() bool {
+	if in.actions++; in.actions > maxActions || in.words > maxWords {
+		in.fault = fmt.Sprintf("contains more than %d actions or %d operands", maxActions, maxWords)
+		return true
+	}
 	start := in.pos + len("{{")
 	if trimsLeft(in.text[start:]) {
 		start += 2
@@ -117,14 +136,15 @@ func (in *instrumenter) action() bool {
 		content, trim = inner, "-"
 	}
 	in.pos = end + len("}}")
-	in.templates(start, content)
 	return in.enter(start, content, trim)
 }
 
 // enter does what the first word of an action asks for.
 func (in *instrumenter) enter(start int, content, trim string) bool {
 	word := firstWord(content)
+	after := len(content) - len(strings.TrimLeft(content, " \t\r\n")) + len(word)
 	opened := frame{at: in.pos, trim: trim}
+	pipe := pipeline{start: start + after, content: content[after:], trim: trim}
 	switch word {
 	case "if", "with":
 		in.fill()
@@ -135,23 +155,41 @@ func (in *instrumenter) enter(start int, content, trim string) bool {
 		}
 		opened.metered, opened.call = true, word != "range"
 		in.frames = append(in.frames, opened)
+		if word != "range" {
+			in.defines++
+			pipe = pipe.named()
+		}
 	case "end":
 		if len(in.frames) == 1 {
 			return false
 		}
 		in.leave()
-	case "else", "break", "continue", "template":
+		return true
+	case "template":
 		in.fill()
+		pipe = pipe.named()
+	case "else", "break", "continue":
+		in.fill()
+		if next := firstWord(pipe.content); next == "if" || next == "with" {
+			pipe = pipe.skip(strings.Index(pipe.content, next) + len(next))
+		}
 	default:
 		in.fill()
-		in.pipe(start, content, trim)
+		pipe = pipeline{start: start, content: content, trim: trim, last: outFunc}
+		if assigns(content) {
+			pipe.last = letFunc
+		}
 	}
+	if len(in.frames) > maxBlocks {
+		in.fault = fmt.Sprintf("nests more than %d conditions and loops", maxBlocks)
+	}
+	in.read(pipe)
 	return true
 }
 
 // fill notes that what is open holds an action.
 func (in *instrumenter) fill() {
-	for i := len(in.frames) - 1; i >= 0; i-- {
+	for i := len(in.frames) - 1; i >= 0 && !in.frames[i].filled; i-- {
 		in.frames[i].filled = true
 		if in.frames[i].call {
 			return
@@ -176,46 +214,11 @@ func (in *instrumenter) leave() {
 	if f.trim != "" {
 		gap = " " + f.trim
 	}
-	in.inserts = append(in.inserts, insert{f.at, fmt.Sprintf("{{%s %d%s}}", name, f.size, gap)})
+	in.insert(f.at, fmt.Sprintf("{{%s %d%s}}", name, f.size, gap))
 }
 
-// pipe puts a function at the end of a pipeline.
-func (in *instrumenter) pipe(start int, content, trim string) {
-	name := outFunc
-	if assigns(content) {
-		name = letFunc
-	}
-	text := " | " + name
-	if trim != "" {
-		text = "| " + name + " " // the blank before the dash is there
-	}
-	in.inserts = append(in.inserts, insert{start + len(content), text})
-}
-
-// templates finds what tpl takes for templates.
-func (in *instrumenter) templates(start int, content string) {
-	for i := 0; i < len(content); i++ {
-		switch c := content[i]; {
-		case isQuote(c):
-			i += quoteSize(content[i:]) - 1
-		case isWordByte(c) || c == '.' || c == '$':
-			size := wordSize(content[i:])
-			if content[i:i+size] == "tpl" {
-				in.operand(start, content, i+size)
-			}
-			i += size - 1
-		}
-	}
-}
-
-// operand wraps the operand that follows in a call.
-func (in *instrumenter) operand(start int, content string, at int) {
-	for at < len(content) && isBlank(content[at]) {
-		at++
-	}
-	if size := operandSize(content[at:]); size > 0 {
-		in.inserts = append(in.inserts, insert{start + at, "(" + tplFunc + " "}, insert{start + at + size, ")"})
-	}
+func (in *instrumenter) insert(at int, text string) {
+	in.inserts = append(in.inserts, insert{at, text})
 }
 
 func (in *instrumenter) apply() string {

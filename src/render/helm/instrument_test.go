@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"text/template"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,6 +21,8 @@ func TestInstrument(t *testing.T) {
 		"Variable":   {"a variable is printed", "{{ $a.b }}", "{{__call 0}}{{ $a.b  | __out}}"},
 		"Range":      {"rounds are counted with their text", "{{range .}}abc{{if .}}de{{else}}f{{end}}{{end}}", "{{__call 0}}{{range .}}{{__step 6}}abc{{if .}}de{{else}}f{{end}}{{end}}"},
 		"RangeTrim":  {"text after a range is trimmed as it was", "{{range . -}} a {{- end}}", "{{__call 0}}{{range . -}}{{__step 3 -}} a {{- end}}"},
+		"Bar":        {"a bar may have nothing behind it", "{{.a|}}{{- .b | -}}", "{{__call 0}}{{.a| __out}}{{- .b | __out -}}"},
+		"Tight":      {"a keyword may stand beside what follows", "{{range.}}{{if.a}}{{end}}{{end}}", "{{__call 0}}{{range.}}{{__step 0}}{{if.a}}{{end}}{{end}}"},
 		"Define":     {"calls are counted", `{{define "a"}}b{{end}}`, `{{define "a"}}{{__call 1}}b{{end}}`},
 		"Empty":      {"an empty template replaces no other", `{{define "a"}} {{/* c */}}{{end}}`, `{{define "a"}} {{/* c */}}{{end}}`},
 		"Block":      {"a block is a template", `{{block "a" .}}b{{end}}`, `{{__call 0}}{{block "a" .}}{{__call 1}}b{{end}}`},
@@ -29,13 +32,21 @@ func TestInstrument(t *testing.T) {
 		"TplText":    {"a text is an operand", "{{ if tpl `a b` . }}{{end}}", "{{__call 0}}{{ if tpl (__tpl `a b`) . }}{{end}}"},
 		"TplNot":     {"a field is no function", `{{ .tpl $tpl "tpl" }}`, `{{__call 0}}{{ .tpl $tpl "tpl"  | __out}}`},
 		"TplInner":   {"templates make templates", `{{ tpl (tpl .a .) . }}`, `{{__call 0}}{{ tpl (__tpl (tpl (__tpl .a) .)) .  | __out}}`},
+		"Method":     {"what a method returns is counted", `{{ .Files.Get "a" | b }}`, `{{__call 0}}{{ .Files.Get "a"  | __let| b  | __out}}`},
+		"MethodArg":  {"as an argument, too", `{{ f $f.AsConfig (x .a.B "c") (y).C .Values.d }}`, `{{__call 0}}{{ f ($f.AsConfig | __let) (x (.a.B | __let) "c") ((y).C | __let) .Values.d  | __out}}`},
+		"MethodIf":   {"in a condition", `{{ if .A -}}{{ else if .B }}{{ end }}`, `{{__call 0}}{{ if .A | __let -}}{{ else if .B  | __let}}{{ end }}`},
+		"MethodWith": {"and in what is handed on", `{{ template "a" .B }}{{ with $x := .C }}{{ end }}`, `{{__call 0}}{{ template "a" .B  | __let}}{{ with $x := .C  | __let}}{{ end }}`},
+		"MethodIn":   {"in parentheses", `{{ (.A "b") }}`, `{{__call 0}}{{ (.A "b" | __let)  | __out}}`},
+		"Arguments":  {"those of functions that cannot be replaced are counted", `{{ if eq .a "b" 1 -2 true (len .c) now.Unix }}{{end}}`, `{{__call 0}}{{ if eq (__arg .a) "b" 1 -2 true (__arg (len .c)) (__arg now.Unix) }}{{end}}`},
+		"MethodText": {"what a method is given is counted", `{{ .F.G .a "b" 1 (c) | d }}{{ .p | .F.G }}`, `{{__call 0}}{{ .F.G (__text .a) "b" 1 (__text (c))  | __let| d  | __out}}{{ .p | __text | .F.G  | __out}}`},
+		"Index":      {"also behind a bar", `{{ $x := .a | index .m }}`, `{{__call 0}}{{ $x := .a | index (__arg .m)  | __let}}`},
 		"Unclosed":   {"what is no template is let alone", "{{ a", "{{ a"},
 		"Unbalanced": {"what is no template is let alone", "{{end}}", "{{end}}"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, instrument(tc.text)); diff != "" {
+			if diff := cmp.Diff(tc.want, instrument(tc.text).text); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -52,6 +63,10 @@ func FuzzInstrument(f *testing.F) {
 		"{{block \"b\" .m}}{{.k | printf \"%v}}\" }}{{end}} {{- /* c */ -}} x {{`raw }}`}}",
 		"{{range .l}}{{if eq . 2}}{{break}}{{end}}{{continue}}{{end}}{{$a := 1}}{{$a = 2}}{{$a}}",
 		"{{ tpl (tpl `{{ \"{{ .n }}\" }}` .) . }}{{ 'a' }}{{(.m).k}}{{- -3}}",
+		"{{.s|}}{{range.l}}{{if.}}{{with.}}{{.}}{{end}}{{end}}{{end}}",
+		"{{ if eq .s \"text\" 1 (index .m \"k\") }}{{ .T.Year }}{{ else if .T.IsZero }}{{ end }}{{ printf \"%v\" .T.Zone }}",
+		"{{ .T.Format .s }}{{ .s | .T.Format }}{{ .T.Add (.T.Sub .T) }}{{ .T.AddDate .n 1 (len .l) }}{{ .T.Format .missing }}{{ .n | (.T).Format }}",
+		"{{ with $x := .T.UTC -}} {{ $x.Unix }}{{ (.T.Add 3).Unix }}{{ end }}{{ index .l 1 | eq 2 }}{{ template \"u\" .T.Month }}{{ define \"u\" }}{{ . }}{{ end }}",
 	} {
 		f.Add(text)
 	}
@@ -60,12 +75,15 @@ func FuzzInstrument(f *testing.F) {
 			return
 		}
 		plainText, plainErr := run(t, text, false)
-		metered, err := run(t, instrument(text), true)
+		if in := instrument(text); in.broken && plainErr == nil {
+			t.Fatalf("%q is taken for no template", text)
+		}
+		metered, err := run(t, instrument(text).text, true)
 		if (plainErr == nil) != (err == nil) {
-			t.Fatalf("%q fails with %v, and as %q with %v", text, plainErr, instrument(text), err)
+			t.Fatalf("%q fails with %v, and as %q with %v", text, plainErr, instrument(text).text, err)
 		}
 		if err == nil && plainText != metered {
-			t.Fatalf("%q prints %q, and as %q %q", text, plainText, instrument(text), metered)
+			t.Fatalf("%q prints %q, and as %q %q", text, plainText, instrument(text).text, metered)
 		}
 	})
 }
@@ -75,7 +93,7 @@ func run(t *testing.T, text string, metered bool) (string, error) {
 	t.Helper()
 	m := &meter{ctx: t.Context(), limit: maxWork}
 	var b strings.Builder
-	funcs := template.FuncMap{stepFunc: m.step, callFunc: m.call, outFunc: m.out, letFunc: m.let, tplFunc: m.tpl}
+	funcs := template.FuncMap{stepFunc: m.step, callFunc: m.call, outFunc: m.out, letFunc: m.let, argFunc: m.arg, textFunc: m.text, tplFunc: m.tpl}
 	calls := 0
 	root := template.New("root").Option("missingkey=zero")
 	funcs["tpl"] = func(inner string, data any) (string, error) {
@@ -90,7 +108,7 @@ func run(t *testing.T, text string, metered bool) (string, error) {
 		return b.String(), err
 	}
 	if !metered {
-		for _, name := range []string{stepFunc, callFunc, outFunc, letFunc, tplFunc} {
+		for _, name := range []string{stepFunc, callFunc, outFunc, letFunc, argFunc, textFunc, tplFunc} {
 			delete(funcs, name)
 		}
 	}
@@ -98,7 +116,7 @@ func run(t *testing.T, text string, metered bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data := map[string]any{"s": "text", "n": 3, "l": []any{1, 2, "x"}, "m": map[string]any{"k": nil}}
+	data := map[string]any{"s": "text", "n": 3, "l": []any{1, 2, "x"}, "m": map[string]any{"k": nil}, "T": time.Unix(1, 0).UTC()}
 	limited := &limitedWriter{&b, 1 << 16}
 	err = parsed.Execute(limited, data)
 	return b.String(), err

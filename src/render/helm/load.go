@@ -2,7 +2,7 @@ package helm
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"maps"
 	"path"
 	"regexp"
@@ -19,13 +19,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
-// What is parsed as a whole takes many times its size.
+// Limits of a chart, whose parsed files take many times their size. The largest
+// public charts use about a tenth of each.
 const (
-	maxFile      = 4 << 20   // bytes of a file that is YAML or JSON
-	maxMarks     = 512 << 10 // in all those files of a chart; see marks
-	maxTemplates = 16 << 20  // bytes of all templates
-	maxActions   = 4 << 20   // bytes of all their actions
-	maxFiles     = 16 << 20  // bytes of all other files, which templates can make objects of
+	maxFile      = 4 << 20   // bytes of a YAML or JSON file
+	maxMarks     = 256 << 10 // separators in all these files; see marks
+	maxTemplates = 10_000    // files and named templates
+	maxText      = 16 << 20  // bytes of all templates
+	maxParsed    = 64 << 20  // bytes of memory of the parsed templates
+	maxFiles     = 16 << 20  // bytes of all other files, which templates can print
 )
 
 // chartRoot matches the folders of charts in a chart.
@@ -65,6 +67,10 @@ func load(files render.Files, r *report) (s source, ok bool) {
 		r.add(s.at(chartFile), "", "%v", err)
 		return s, false
 	}
+	if multiplied(s.Chart) > maxMultiplied {
+		r.add(s.at(chartFile), "dependencies", "take more than %d bytes of memory, with a copy for each alias and each import of values", maxMultiplied)
+		return s, false
+	}
 	sortDependencies(s.Chart)
 	if s.Metadata.Type == "library" {
 		r.add(s.at(chartFile), "type", "is library: such a chart is there for others, and cannot be deployed")
@@ -90,11 +96,13 @@ func sortDependencies(c *chart.Chart) {
 	}
 }
 
+var errUnread = errors.New("helm cannot read it")
+
 // guarded calls into Helm, which panics at some malformed input.
 func guarded(fn func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("helm cannot read it: %v", p)
+		if recover() != nil {
+			err = errUnread
 		}
 	}()
 	return fn()
@@ -107,7 +115,7 @@ type reader struct {
 	folder    string
 	marks     int
 	templates int
-	actions   int
+	parsed    int
 	files     int
 }
 
@@ -158,6 +166,10 @@ func (l *reader) bounded(at place, content []byte) bool {
 		l.report.add(at, "", "brings the chart to more than %d commas, colons and what else sets values apart", maxMarks)
 		return false
 	}
+	if expanded(content) > maxExpanded {
+		l.report.add(at, "", "has more than %d bytes with its aliases expanded", maxExpanded)
+		return false
+	}
 	return true
 }
 
@@ -182,12 +194,16 @@ func marks(content []byte) int {
 func isFlow(c byte) bool { return strings.IndexByte(`,[]{}"':`, c) >= 0 }
 
 func (l *reader) checkTemplate(at place, content []byte) {
-	if l.templates += len(content); l.templates > maxTemplates {
-		l.report.add(at, "", "brings the templates to more than %d bytes", maxTemplates)
+	if l.templates += len(content); l.templates > maxText {
+		l.report.add(at, "", "brings the templates to more than %d bytes", maxText)
 		return
 	}
-	if l.actions += actionBytes(string(content)); l.actions > maxActions {
-		l.report.add(at, "", "brings what is between {{ and }} to more than %d bytes", maxActions)
+	in := instrument(string(content))
+	if in.fault != "" {
+		l.report.add(at, "", "%s", in.fault)
+	}
+	if l.parsed += in.size(); l.parsed > maxParsed {
+		l.report.add(at, "", "brings the parsed templates to more than %d bytes of memory", maxParsed)
 	}
 }
 

@@ -4,215 +4,249 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"reflect"
-	"regexp"
 	"runtime"
-	"strconv"
-	"strings"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// What the templates of a chart may do in one rendering.
+// Limits of one rendering. The largest public charts use about a tenth of each.
 const (
-	maxWork     = 256 << 20 // bytes that are printed, assigned, or made by functions, over and over
-	stepCost    = 256       // bytes that a round of a loop counts as
-	callCost    = 1 << 10   // bytes that a call of a template counts as
-	tplCost     = 8 << 10   // bytes that a call of tpl counts as: all templates are copied for it
-	itemCost    = 32        // bytes that an item of a map or list counts as
-	maxRendered = 32 << 20  // bytes of all that comes out
-	maxFrames   = 20_000    // of the stack, on which templates call each other
-	maxDepth    = 500       // of maps and lists in each other
+	maxWork     = 96 << 20         // bytes charged for text and values that templates create
+	maxTime     = 30 * time.Second // including lookups in the region
+	maxRendered = 16 << 20         // bytes of all output
+	maxFrames   = 20_000           // stack frames, for templates that call each other
+	maxDepth    = 500              // nesting of maps and lists
+
+	tooMuch = 1 << 40 // bytes; exceeds every limit
 )
 
-// meter counts what templates do. Everything that can be repeated tells it:
-// rounds of loops, calls of templates, what is printed or assigned, and
-// functions that can make much of little, before they do. So a rendering ends
-// soon after its context, and holds no more than a small multiple of maxWork.
-// When it has stopped a rendering, err says why.
+// Charges, in bytes of memory or of work that takes as long.
+const (
+	stepCost     = 256      // one iteration of a loop
+	callCost     = 1 << 10  // one call of a template
+	tplCost      = 8 << 10  // one call of tpl, which copies all templates
+	itemCost     = 32       // one item of a map or list
+	functionCost = 64       // one call of a function
+	lookupCost   = 64 << 10 // one request to the region
+)
+
+// meter bounds the time and memory of one rendering. Templates charge it before
+// each iteration, each call of a template and each call of a function, and for
+// each value that they print or assign. A charge fails when the context has
+// ended or the limit is exceeded; err then holds the reason.
 type meter struct {
-	ctx   context.Context //nolint:containedctx // it lives as long as one rendering; a template hands on none
-	limit int             // maxWork, but in tests
-	used  int
-	calls int
-	err   error
-	tpls  []string // what tpl was given, as it is quoted in errors
+	ctx       context.Context //nolint:containedctx // it lives as long as one rendering; templates pass none
+	limit     int             // maxWork, except in tests
+	timeout   *limitError     // the error of the context's own deadline
+	templates int             // number of templates, all of which tpl copies
+	used      int
+	calls     int
+	err       *limitError
+	stack     []uintptr // buffer for runtime.Callers
+	failed    failure
+	tpls      []string // the latest arguments of tpl, which its errors quote
 }
 
+// limitError says which limit stopped a rendering.
+type limitError struct {
+	kind  nf.Kind
+	cause error
+}
+
+func (e *limitError) Error() string { return e.cause.Error() }
+
+func (e *limitError) Unwrap() error { return e.cause }
+
+// at returns the error of a rendering that was stopped in a template.
+func (e *limitError) at(p place) error {
+	return nf.E(e.kind, "render", "package", &stopped{
+		nf.Violations{{File: p.file, Line: p.line, Message: e.Error()}}, e,
+	})
+}
+
+// stopped is a violation with the limit that caused it.
+type stopped struct {
+	found nf.Violations
+	cause error
+}
+
+func (e *stopped) Error() string { return e.found.Error() }
+
+func (e *stopped) Unwrap() []error { return []error{e.found, e.cause} }
+
 var (
-	errStack = errors.New("the templates call each other too deep")
-	errDepth = fmt.Errorf("a value refers to itself, or is nested more than %d deep", maxDepth)
+	errStack = &limitError{nf.Invalid, errors.New("the templates call each other too deep")}
+	errDepth = &limitError{nf.Invalid, fmt.Errorf("a value refers to itself, or is nested more than %d deep", maxDepth)}
+
+	errRendered = &limitError{nf.TooLarge, fmt.Errorf("the templates make more than %d bytes of objects", maxRendered)}
 )
 
-// charge takes bytes from what is left.
+func errWork(limit int) *limitError {
+	return &limitError{nf.TooLarge, fmt.Errorf("the templates make more than %d bytes of text and values", limit)}
+}
+
+// errTime returns the cause of a context whose rendering has exceeded its time.
+func errTime(limit time.Duration) *limitError {
+	return &limitError{nf.Timeout, fmt.Errorf("the rendering takes more than %s", limit)}
+}
+
+// ended returns the reason why a context has ended.
+func ended(ctx context.Context) *limitError {
+	cause := context.Cause(ctx)
+	if known, ok := errors.AsType[*limitError](cause); ok {
+		return known
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &limitError{nf.Timeout, cause}
+	}
+	return &limitError{nf.Cancelled, cause}
+}
+
+// charge adds bytes to the work done. Its error is the meter's.
 func (m *meter) charge(bytes int) error {
+	if m.err == nil && m.ctx.Err() != nil {
+		m.err = ended(m.ctx)
+	}
 	if m.err == nil {
-		if m.used += min(max(bytes, 0), maxWork+1); m.used > m.limit {
-			m.err = fmt.Errorf("the templates make more than %d bytes of text and values", m.limit)
+		if m.used += min(max(bytes, 0), tooMuch); m.used > m.limit {
+			m.err = errWork(m.limit)
 		}
 	}
 	if m.err == nil {
-		m.err = m.ctx.Err()
+		return nil // not a nil *limitError
 	}
 	return m.err
 }
 
-// must is charge for functions that cannot fail in another way; the template
-// engine makes errors of panics.
+// must is charge for code that cannot return an error. The template engine turns
+// the panic into one.
 func (m *meter) must(bytes int) {
 	if err := m.charge(bytes); err != nil {
 		panic(err)
 	}
 }
 
+// stop ends the rendering.
+func (m *meter) stop(err *limitError) {
+	if m.err == nil {
+		m.err = err
+	}
+	panic(m.err)
+}
+
+// weigh returns the weight of a value. A value without one ends the rendering.
+func (m *meter) weigh(v reflect.Value) weight {
+	w, err := weigh(v)
+	if err != nil {
+		m.stop(errDepth)
+	}
+	return w
+}
+
 func (m *meter) step(size int) (string, error) { return "", m.charge(stepCost + size) }
 
 func (m *meter) call(size int) (string, error) {
-	const seldom = 64 // looking at the stack takes as long as it is deep
-	var pc [1]uintptr
-	if m.calls++; m.calls%seldom == 0 && m.err == nil && runtime.Callers(maxFrames, pc[:]) > 0 {
-		m.err = errStack
+	const seldom = 64 // the deeper the stack, the longer it takes to read
+	if m.calls++; m.calls%seldom == 0 {
+		m.depth()
 	}
 	return "", m.charge(callCost + size)
 }
 
-func (m *meter) out(v reflect.Value) (reflect.Value, error) {
-	size, err := m.weigh(v)
-	if err == nil {
-		err = m.charge(size)
+// depth returns the number of frames on the stack. Too many end the rendering.
+func (m *meter) depth() int {
+	if m.stack == nil {
+		m.stack = make([]uintptr, maxFrames)
 	}
-	return v, err
+	frames := runtime.Callers(0, m.stack)
+	if frames == maxFrames {
+		m.stop(errStack)
+	}
+	return frames
 }
 
-// let counts what a variable is made of, not what that refers to.
+func (m *meter) out(v reflect.Value) (reflect.Value, error) {
+	return v, m.charge(m.weigh(v).size)
+}
+
+// let charges for a variable or the result of a method, without the values that
+// it refers to.
 func (m *meter) let(v reflect.Value) (reflect.Value, error) {
-	size := 0
+	if inside(v).Kind() == reflect.Struct {
+		return v, m.charge(m.weigh(v).size) // methods return structs of their own
+	}
+	return v, m.charge(shallow(v))
+}
+
+// arg charges for an argument of a function that cannot be replaced.
+func (m *meter) arg(v reflect.Value) (reflect.Value, error) {
+	size := functionCost
 	if inner := inside(v); inner.Kind() == reflect.String {
-		size = inner.Len()
-	} else if inner.Kind() == reflect.Slice || inner.Kind() == reflect.Map {
-		size = product(itemCost, inner.Len())
+		size += inner.Len()
 	}
 	return v, m.charge(size)
 }
 
-// maxTpls bounds what is remembered of tpl.
-const maxTpls = 100
+const (
+	shortText  = 128 // bytes of an argument of a method
+	globFactor = 128 // see text
+)
 
+// text charges for an argument of a method, which may be the pattern of Files.Glob:
+// compiling it takes memory that grows with the square of its length.
+func (m *meter) text(v reflect.Value) (reflect.Value, error) {
+	v, err := m.let(v)
+	if inner := inside(v); err == nil && inner.Kind() == reflect.String {
+		beyond := inner.Len() - shortText
+		err = m.charge(functionCost + product(globFactor, product(beyond, beyond)))
+	}
+	return v, err
+}
+
+// shallow returns the size of a value without the values that it refers to.
+func shallow(v reflect.Value) int {
+	v = inside(v)
+	if v.Kind() == reflect.String {
+		return v.Len()
+	}
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
+		return product(itemCost, v.Len())
+	}
+	return 0
+}
+
+const keptTpls = 16
+
+// tpl instruments the text that the function tpl executes.
 func (m *meter) tpl(text string) (string, error) {
-	if err := m.charge(tplCost + 2*len(text)); err != nil {
+	in := instrument(text)
+	if in.fault != "" || in.broken {
+		m.must(product(len(text), wordCost))
+		return text, in.unread()
+	}
+	// tpl copies all templates, and keeps the copy until the call returns: nested
+	// calls cost more, since they hold all copies at once.
+	copies := tplCost + product(m.templates, templateCost)
+	if err := m.charge(in.size() + product(1+m.depth()/framesATpl, copies)); err != nil {
 		return "", err
 	}
-	instrumented := instrument(text)
-	if len(m.tpls) < maxTpls {
-		m.tpls = append(m.tpls, strconv.Quote(instrumented))
+	if len(m.tpls) == keptTpls {
+		m.tpls = m.tpls[1:]
 	}
-	return instrumented, nil
+	m.tpls = append(m.tpls, in.text)
+	return in.text, nil
 }
 
-// ranged is an error of the template engine that repeats a value.
-var ranged = regexp.MustCompile(`(range can't iterate over ).*`)
+const (
+	framesATpl   = 128 // stack frames after which tpl costs as much again
+	templateCost = 20  // each template that tpl copies
+	actionCost   = 512 // each action of a parsed template
+	wordCost     = 128 // each operand of its actions
+)
 
-// clean takes out of an error what the chart has not written.
-func (m *meter) clean(message string) string {
-	message = ranged.ReplaceAllString(message, "${1}what is no list")
-	for _, quoted := range m.tpls {
-		message = strings.ReplaceAll(message, quoted, `"…"`)
-	}
-	return strings.NewReplacer(" | "+outFunc, "", " | "+letFunc, "", tplFunc+" ", "").Replace(message)
-}
-
-// weigh returns how large a value is when it is written out, each time that it
-// is referred to.
-func (m *meter) weigh(v reflect.Value) (int, error) {
-	s := scale{known: map[held]weight{}}
-	w, err := s.weigh(v, 0)
-	if err != nil && m.err == nil {
-		m.err = err
-	}
-	return w.size, err
-}
-
-// held is a map or list, which more than one value can refer to.
-type held struct {
-	at   uintptr
-	size int
-}
-
-// weight is how large a value is, and how deep.
-type weight struct{ size, height int }
-
-func (w weight) plus(inner weight) weight {
-	return weight{min(w.size+inner.size+inner.height, maxWork+1), max(w.height, inner.height+1)}
-}
-
-type scale struct{ known map[held]weight }
-
-func (s scale) weigh(v reflect.Value, depth int) (weight, error) {
-	w := weight{size: 2}
-	var err error
-	switch v = inside(v); v.Kind() {
-	case reflect.String:
-		w.size += v.Len()
-	case reflect.Map, reflect.Slice:
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-			w.size += 4 * v.Len()
-		} else if v.Len() > 0 {
-			w, err = s.container(v, depth)
-		}
-	case reflect.Struct:
-		for _, field := range v.Fields() {
-			var inner weight
-			if inner, err = s.weigh(field, depth+1); err != nil {
-				break
-			}
-			w = w.plus(inner)
-		}
-	default:
-		w.size = 8
-	}
-	if depth+w.height > maxDepth {
-		err = errDepth
-	}
-	return w, err
-}
-
-func (s scale) container(v reflect.Value, depth int) (weight, error) {
-	key := held{v.Pointer(), v.Len()}
-	if w, again := s.known[key]; again {
-		return w, nil
-	}
-	if depth > maxDepth {
-		return weight{}, errDepth
-	}
-	w := weight{size: 2}
-	for element := range elements(v) {
-		inner, err := s.weigh(element, depth+1)
-		if err != nil {
-			return w, err
-		}
-		w = w.plus(inner)
-	}
-	s.known[key] = w
-	return w, nil
-}
-
-// elements returns what is in a map or list.
-func elements(v reflect.Value) iter.Seq[reflect.Value] {
-	return func(yield func(reflect.Value) bool) {
-		for key, value := range v.Seq2() {
-			if v.Kind() == reflect.Map && !yield(key) || !yield(value) {
-				return
-			}
-		}
-	}
-}
-
-// inside returns what an interface or a pointer holds.
-func inside(v reflect.Value) reflect.Value {
-	for range maxDepth {
-		if v.Kind() != reflect.Interface && v.Kind() != reflect.Pointer {
-			break
-		}
-		v = v.Elem()
-	}
-	return v
+// size estimates the memory of a parsed template.
+func (in instrumented) size() int {
+	return 2*len(in.text) + product(in.actions, actionCost) + product(in.words, wordCost)
 }

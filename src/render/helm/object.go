@@ -1,8 +1,10 @@
 package helm
 
 import (
+	"context"
 	"fmt"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,8 +22,10 @@ import (
 
 const (
 	maxDocuments  = 5000
-	maxPrinted    = 1 << 20 // what sets values apart, in all that is printed; see marks
-	maxListDepth  = 8       // of lists of objects in each other
+	maxDocument   = 256 << 10 // separators in one document; see marks
+	maxPrinted    = 1 << 20   // separators in all documents
+	maxValues     = 512 << 10 // values in all documents
+	maxListDepth  = 8         // nested lists of objects
 	maxObjectName = 253
 )
 
@@ -61,30 +65,60 @@ func split(file, text string) []document {
 
 // decoder makes objects of documents.
 type decoder struct {
+	ctx       context.Context //nolint:containedctx // it lives as long as one rendering
 	report    *report
 	documents int
 	marks     int
+	values    int
 }
 
 // objects returns the objects in a file.
 func (d *decoder) objects(file, text string) []render.Object {
 	var objects []render.Object
 	for _, doc := range split(file, text) {
-		d.documents++
-		d.marks += marks([]byte(doc.text))
-		if d.documents > maxDocuments || d.marks > maxPrinted {
-			d.report.add(doc.at, "", "brings the chart to more than can be taken: %d documents, and %d commas, colons and what else sets values apart", maxDocuments, maxPrinted)
+		if d.ctx.Err() != nil || !d.take(doc) {
+			return nil // the caller reports the context's end
+		}
+		root := d.decode(doc)
+		w, err := weigh(reflect.ValueOf(root))
+		if err != nil {
+			d.report.add(doc.at, "", "is nested more than %d deep", maxDepth)
+			continue
+		}
+		if d.values += w.items; d.values > maxValues {
+			d.report.add(doc.at, "", "brings the objects to more than %d values", maxValues)
 			return nil
 		}
-		if root := d.decode(doc); root != nil {
+		if root != nil {
 			objects = append(objects, d.flatten(root, doc.at, 0)...)
 		}
 	}
 	return objects
 }
 
+// take reports whether a document is within the limits.
+func (d *decoder) take(doc document) bool {
+	count := marks([]byte(doc.text))
+	d.documents++
+	d.marks += count
+	const what = "separators of values (commas, colons, dashes, brackets)"
+	switch {
+	case d.documents > maxDocuments || d.marks > maxPrinted:
+		d.report.add(doc.at, "", "brings the objects to more than %d documents or %d %s", maxDocuments, maxPrinted, what)
+		return false
+	case count > maxDocument:
+		d.report.add(doc.at, "", "has more than %d %s", maxDocument, what)
+		return false
+	}
+	return true
+}
+
 // decode parses a document. What is nothing but comments is nil.
 func (d *decoder) decode(doc document) map[string]any {
+	if expanded([]byte(doc.text)) > maxExpanded {
+		d.report.add(doc.at, "", "has more than %d bytes with its aliases expanded", maxExpanded)
+		return nil
+	}
 	text, err := yaml.YAMLToJSON([]byte(doc.text))
 	if err != nil {
 		d.syntaxError(doc, err)

@@ -3,6 +3,7 @@ package helm
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
@@ -55,11 +56,11 @@ func checkKubeVersion(s source, caps *common.Capabilities) error {
 	}})
 }
 
-// lookup answers the function of that name.
+// lookup implements the function of that name.
 type lookup struct {
-	ctx    context.Context //nolint:containedctx // it lives as long as one rendering; a template hands on none
+	meter  *meter
 	region render.Region
-	err    error // the first
+	err    error // the first error of the region
 }
 
 func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]any, error) {
@@ -68,9 +69,9 @@ func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]an
 	}
 	version, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return nil, fmt.Errorf("lookup: %q is not an API version", apiVersion)
+		return nil, fmt.Errorf("%q is not an API version", apiVersion)
 	}
-	found, err := l.region.Lookup(l.ctx, nf.Ref{
+	found, err := l.region.Lookup(l.meter.ctx, nf.Ref{
 		Group: version.Group, Version: version.Version, Kind: kind, Namespace: namespace, Name: name,
 	})
 	if err != nil {
@@ -82,6 +83,7 @@ func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]an
 	if found == nil {
 		return map[string]any{}, nil
 	}
+	l.meter.must(encodeCost(l.meter, []reflect.Value{reflect.ValueOf(found)}))
 	object, _ := plain(found).(map[string]any) // a template may change what it gets
 	return object, nil
 }

@@ -21,7 +21,7 @@ import (
 var _ render.Adopter = Renderer{}
 
 // maxRelease bounds what is read of a release.
-const maxRelease = 64 << 20
+const maxRelease = 32 << 20
 
 // The marks of Helm on what it has installed.
 const (
@@ -53,18 +53,27 @@ type release struct {
 // Released returns what the newest revision of a release consists of, from the
 // record that Helm keeps in a Secret of the release's namespace. A release whose
 // record is elsewhere, in a ConfigMap or a database, is nf.NotFound.
-func (Renderer) Released(ctx context.Context, in render.Input) (render.Output, nf.Inputs, nf.Claim, error) {
+func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output, nf.Inputs, nf.Claim, error) {
 	fail := func(err error) (render.Output, nf.Inputs, nf.Claim, error) {
 		return render.Output{}, nf.Inputs{}, nf.Claim{}, err
+	}
+	record, err := newest(ctx, in) // before entering: the region may be slow
+	if err != nil {
+		return fail(err)
+	}
+	leave, err := h.gate.enter(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	defer leave()
+	rel, err := deployed(record, in.Release.Name)
+	if err != nil {
+		return fail(err)
 	}
 	r := &report{}
 	s, ok := load(in.Files, r)
 	if !ok {
 		return fail(r.err("adopt"))
-	}
-	rel, err := newest(ctx, in)
-	if err != nil {
-		return fail(err)
 	}
 	if name := rel.Chart.Metadata.Name; name != s.Name() {
 		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("it is of the chart %q, and the package is %q", name, s.Name())))
@@ -72,7 +81,7 @@ func (Renderer) Released(ctx context.Context, in render.Input) (render.Output, n
 	inputs := nf.Inputs{Parameters: rel.Config}
 	names := secretNames(s.Chart).In(inputs)
 	r.hide(inputs, names)
-	d := &decoder{report: r}
+	d := &decoder{ctx: ctx, report: r}
 	p := plan{definitions: d.definitions(s.Chart)}
 	for _, doc := range split("manifest", rel.Manifest) {
 		for _, o := range d.objects(sourceOf(doc.text), doc.text) {
@@ -86,6 +95,9 @@ func (Renderer) Released(ctx context.Context, in render.Input) (render.Output, n
 	}
 	if version := rel.Chart.Metadata.Version; version != s.Metadata.Version {
 		r.warn("the release is of version %s of the chart, and the package has %s", version, s.Metadata.Version)
+	}
+	if ctx.Err() != nil {
+		return fail(ended(ctx).at(s.at(chartFile)))
 	}
 	if err := r.err("adopt"); err != nil {
 		return fail(err)
@@ -105,15 +117,15 @@ func sourceOf(text string) string {
 	return "manifest"
 }
 
-// newest reads the newest revision of a release, which must be in force.
-func newest(ctx context.Context, in render.Input) (release, error) {
+// newest returns the Secret of the newest revision of a release.
+func newest(ctx context.Context, in render.Input) (map[string]any, error) {
 	subject := "release " + in.Release.Name
 	if in.Region == nil {
-		return release{}, nf.E(nf.Unsupported, "adopt", subject, errors.New("there is no region to look into"))
+		return nil, nf.E(nf.Unsupported, "adopt", subject, errors.New("there is no region to look into"))
 	}
 	list, err := in.Region.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Secret", Namespace: in.Release.Namespace})
 	if err != nil {
-		return release{}, err
+		return nil, err
 	}
 	var found map[string]any
 	last := 0
@@ -125,9 +137,15 @@ func newest(ctx context.Context, in render.Input) (release, error) {
 		}
 	}
 	if found == nil {
-		return release{}, nf.E(nf.NotFound, "adopt", subject, fmt.Errorf("namespace %s has no Secret in which Helm keeps it", in.Release.Namespace))
+		return nil, nf.E(nf.NotFound, "adopt", subject, fmt.Errorf("namespace %s has no Secret in which Helm keeps it", in.Release.Namespace))
 	}
-	rel, err := decodeRelease(found)
+	return found, nil
+}
+
+// deployed reads a revision of a release, which must be in force.
+func deployed(record map[string]any, name string) (release, error) {
+	subject := "release " + name
+	rel, err := decodeRelease(record)
 	if err != nil {
 		return release{}, nf.E(nf.Invalid, "read", subject, err)
 	}

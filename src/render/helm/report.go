@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -14,7 +15,8 @@ import (
 type report struct {
 	found    nf.Violations
 	warnings []string
-	secrets  []string // values that must not be told, longest first
+	secrets  []string // values that must not be shown
+	mask     *strings.Replacer
 }
 
 const (
@@ -45,11 +47,29 @@ func (r *report) warn(format string, args ...any) {
 	}
 }
 
+const shortestSecret = 4 // bytes; a shorter value is part of many words
+
+// hidden masks values in all later violations and warnings, also where they are
+// quoted.
+func (r *report) hidden(values []string) {
+	for _, value := range values {
+		quoted := strconv.Quote(value)
+		r.secrets = append(r.secrets, value, quoted[1:len(quoted)-1])
+	}
+	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	r.secrets = slices.Compact(r.secrets)
+	pairs := make([]string, 0, 2*len(r.secrets))
+	for _, secret := range r.secrets {
+		pairs = append(pairs, secret, nf.Masked)
+	}
+	r.mask = strings.NewReplacer(pairs...)
+}
+
 // shown returns a text on one line, without secrets, without what would command
 // the terminal that it is shown on, and not too long.
 func (r *report) shown(text string) string {
-	for _, secret := range r.secrets {
-		text = strings.ReplaceAll(text, secret, nf.Masked)
+	if r.mask != nil {
+		text = r.mask.Replace(text)
 	}
 	text = strings.Map(func(c rune) rune {
 		switch {

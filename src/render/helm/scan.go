@@ -48,10 +48,15 @@ func quoteSize(text string) int {
 	return 0
 }
 
-// firstWord returns the keyword or whatever else an action begins with.
+// firstWord returns the keyword, or the name of a function, that an action begins
+// with.
 func firstWord(content string) string {
 	content = strings.TrimLeft(content, " \t\r\n")
-	return content[:wordSize(content)]
+	size := 0
+	for size < len(content) && isWordByte(content[size]) {
+		size++
+	}
+	return content[:size]
 }
 
 // wordSize returns the size of a word, with dots and dollars in it.
@@ -72,43 +77,4 @@ func assigns(content string) bool {
 	}
 	rest := strings.TrimLeft(content[wordSize(content):], " \t\r\n")
 	return strings.HasPrefix(rest, ":=") || strings.HasPrefix(rest, "=")
-}
-
-// operandSize returns the size of the operand that a text begins with, or 0.
-func operandSize(text string) int {
-	size := 0
-	if text != "" && isQuote(text[0]) {
-		return quoteSize(text)
-	}
-	if strings.HasPrefix(text, "(") {
-		size = parenSize(text)
-		if size == 0 {
-			return 0
-		}
-	}
-	return size + wordSize(text[size:])
-}
-
-// parenSize returns the size of what is in parentheses, or 0 if they are not
-// closed.
-func parenSize(text string) int {
-	depth := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case isQuote(c):
-			size := quoteSize(text[i:])
-			if size == 0 {
-				return 0
-			}
-			i += size - 1
-		}
-		if depth == 0 {
-			return i + 1
-		}
-	}
-	return 0
 }

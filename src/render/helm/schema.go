@@ -3,8 +3,10 @@ package helm
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,7 +26,10 @@ const schemaURL = "file:///values.schema.json"
 // values. Parts that refer to each other make that grow without bound.
 const maxJudged = 512 << 10
 
-var errJudged = fmt.Errorf("takes more than %d comparisons", maxJudged)
+var (
+	errJudged   = fmt.Errorf("takes more than %d comparisons", maxJudged)
+	errUnusable = errors.New("the schema cannot be used")
+)
 
 // nowhere is where what lies outside of a schema is: nothing is fetched.
 type nowhere struct{}
@@ -78,6 +83,28 @@ func walk(v any, visit func(map[string]any)) {
 	}
 }
 
+var errLargeNumber = errors.New("contains a number with an exponent of more than 3 digits")
+
+// hasLargeNumber reports whether a schema contains a number that takes much more
+// memory as a value than as a text, such as 1e1000000.
+func hasLargeNumber(document any) bool {
+	switch v := document.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			if hasLargeNumber(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasLargeNumber)
+	case json.Number:
+		const exponentSize = 3
+		_, exponent, _ := strings.Cut(strings.ToLower(v.String()), "e")
+		return len(strings.TrimLeft(exponent, "+-0")) > exponentSize
+	}
+	return false
+}
+
 // judge counts how often a schema is held against a value. It is compiled into
 // every part of one.
 type judge struct {
@@ -96,6 +123,38 @@ func (j *judge) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
+// pattern compiles a pattern of a schema. Its size and its matches count as
+// comparisons.
+func (j *judge) pattern(text string) (jsonschema.Regexp, error) {
+	size, instructions := compiled(text, "")
+	if j.left -= size / patternBytes; j.left < 0 {
+		return nil, errJudged
+	}
+	re, err := regexp.Compile(text)
+	return judgedPattern{re, instructions, j}, err
+}
+
+// Work on patterns that counts as one comparison.
+const (
+	patternBytes = 256  // bytes of a compiled pattern
+	patternSteps = 1024 // instructions executed
+)
+
+type judgedPattern struct {
+	*regexp.Regexp
+
+	instructions int
+	judge        *judge
+}
+
+// MatchString implements jsonschema.Regexp.
+func (p judgedPattern) MatchString(text string) bool {
+	if p.judge.left -= product(p.instructions, len(text)) / patternSteps; p.judge.left < 0 {
+		panic(errJudged)
+	}
+	return p.Regexp.MatchString(text)
+}
+
 // compile reads a schema. The references that lead out of it are returned.
 func compile(content []byte, j *judge) (schema *jsonschema.Schema, refs []string, err error) {
 	err = guarded(func() error {
@@ -103,8 +162,12 @@ func compile(content []byte, j *judge) (schema *jsonschema.Schema, refs []string
 		if err != nil {
 			return err
 		}
+		if hasLargeNumber(document) {
+			return errLargeNumber
+		}
 		refs = cutOff(document)
 		compiler := jsonschema.NewCompiler()
+		compiler.UseRegexpEngine(j.pattern)
 		compiler.UseLoader(nowhere{})
 		compiler.RegisterVocabulary(&jsonschema.Vocabulary{
 			URL:     "urn:k8splugin:judge",
@@ -158,12 +221,12 @@ func checkSingle(ctx context.Context, content []byte, values map[string]any, fie
 	j := &judge{ctx: ctx, left: maxJudged}
 	schema, _, err := compile(content, j)
 	if err == nil {
-		err = judged(schema, values)
+		err = j.holds(schema, values)
 	}
 	var found *jsonschema.ValidationError
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("cannot check values: %w", ctx.Err())
+		return ended(ctx).at(place{file: schemaFile})
 	case errors.As(err, &found):
 		reportCauses(found, field, r)
 	case err != nil:
@@ -172,12 +235,12 @@ func checkSingle(ctx context.Context, content []byte, values map[string]any, fie
 	return nil
 }
 
-func judged(schema *jsonschema.Schema, values map[string]any) (err error) {
+func (j *judge) holds(schema *jsonschema.Schema, values map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err, _ = p.(error)
-			if err == nil {
-				err = fmt.Errorf("the schema cannot be used: %v", p)
+			err = errUnusable
+			if known, ok := p.(error); ok && errors.Is(known, errJudged) {
+				err = errJudged
 			}
 		}
 	}()

@@ -1,61 +1,67 @@
 package helm
 
 import (
-	"fmt"
+	"context"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/engine"
-
-	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// execute runs the templates of a chart and returns what they print, by the
-// names that Helm gives them.
-func execute(s source, values common.Values, m *meter, region render.Region, r *report) (map[string]string, error) {
-	ctx := m.ctx
+// execute runs the templates of a chart and returns their output by name. Its error
+// has the violations of the chart, or is that of a limit or of the region.
+func execute(s source, values common.Values, l *lookup, r *report) (map[string]string, error) {
+	m := l.meter
 	names := templateNames(s.Chart)
-	prepare(s.Chart)
-	l := &lookup{ctx: ctx, region: region}
+	if m.prepare(s.Chart, r); m.templates > maxTemplates {
+		r.add(s.at(chartFile), "", "the chart has more than %d templates, including named ones", maxTemplates)
+	}
+	if !r.ok() {
+		return nil, r.err("render")
+	}
 	e := engine.Engine{CustomTemplateFuncs: functions(m, l)}
-	printed, err := e.RenderWithContext(ctx, s.Chart, values)
-	if err != nil && m.err == nil && l.err == nil {
-		reportTemplate(names, m.clean(err.Error()), r)
-	}
-	if m.err != nil {
-		r.add(s.at(chartFile), "", "%v", m.err)
-	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("cannot render the chart: %w", ctx.Err())
-	}
-	if l.err != nil {
+	printed, err := e.RenderWithContext(m.ctx, s.Chart, values)
+	switch {
+	case l.err != nil && m.err == nil:
 		return nil, l.err
+	case m.err != nil:
+		return nil, m.err.at(templateError{s, names, m, err}.limited())
+	case err != nil:
+		templateError{s, names, m, err}.report(r)
+		return nil, r.err("render")
 	}
 	size := 0
 	for _, text := range printed {
 		size += len(text)
 	}
 	if size > maxRendered {
-		r.add(s.at(chartFile), "", "the templates make more than %d bytes of objects", maxRendered)
+		return nil, errRendered.at(s.at(chartFile))
 	}
 	return printed, nil
 }
 
 // prepare instruments all templates of a chart. Subcharts that are there under
 // two names share theirs, which must not be instrumented twice.
-func prepare(c *chart.Chart) {
+func (m *meter) prepare(c *chart.Chart, r *report) {
 	templates := make([]*common.File, len(c.Templates))
 	for i, t := range c.Templates {
-		templates[i] = &common.File{Name: t.Name, Data: []byte(instrument(string(t.Data)))}
+		in := instrument(string(t.Data))
+		if in.fault != "" || in.broken {
+			name, before := path.Join(c.ChartFullPath(), t.Name), len(r.found)
+			if checkTemplate(name, t.Data, r); len(r.found) == before {
+				r.add(place{file: name}, "", "%v", errTemplate)
+			}
+		}
+		m.templates += 1 + in.defines
+		templates[i] = &common.File{Name: t.Name, Data: []byte(in.text)}
 	}
 	c.Templates = templates
 	for _, d := range c.Dependencies() {
-		prepare(d)
+		m.prepare(d, r)
 	}
 }
 
@@ -67,20 +73,27 @@ func templateNames(c *chart.Chart) []string {
 	return names
 }
 
-// parse reports what is wrong with the templates of a chart and its subcharts
-// whatever the values are.
-func parse(c *chart.Chart, r *report) {
+// checkTemplates reports the templates of a chart and its subcharts that cannot be
+// parsed.
+func checkTemplates(ctx context.Context, c *chart.Chart, r *report) {
 	for _, t := range templatesOf(c) {
-		// The engine executes no template whose name begins so, but parses it.
-		const unexecuted = "/_"
-		alone := &chart.Chart{
-			Metadata:  &chart.Metadata{Name: path.Dir(t.Name)},
-			Templates: []*common.File{{Name: path.Base(t.Name) + unexecuted, Data: t.Data}},
+		if ctx.Err() != nil {
+			return // reported by the caller
 		}
-		err := guarded(func() error { _, err := engine.Render(alone, common.Values{}); return err })
-		if err != nil {
-			reportTemplate([]string{t.Name}, strings.ReplaceAll(err.Error(), t.Name+unexecuted, t.Name), r)
-		}
+		checkTemplate(t.Name, t.Data, r)
+	}
+}
+
+func checkTemplate(name string, content []byte, r *report) {
+	// The engine executes no template whose name begins so, but parses it.
+	const unexecuted = "/_"
+	alone := &chart.Chart{
+		Metadata:  &chart.Metadata{Name: path.Dir(name)},
+		Templates: []*common.File{{Name: path.Base(name) + unexecuted, Data: content}},
+	}
+	err := guarded(func() error { _, err := engine.Render(alone, common.Values{}); return err })
+	if err != nil {
+		reportTemplate([]string{name}, strings.ReplaceAll(err.Error(), name+unexecuted, name), r)
 	}
 }
 
@@ -102,28 +115,33 @@ var (
 // the fault is the last place that it names.
 func templateFault(names []string, message string) (at place, rest string) {
 	message = enginePrefix.ReplaceAllString(message, "")
-	longest := slices.SortedFunc(slices.Values(names), func(a, b string) int { return len(b) - len(a) })
 	for line := range strings.SplitSeq(message, "\n") {
 		line = strings.TrimLeft(strings.TrimSpace(line), "(")
-		for _, name := range longest {
-			after, found := strings.CutPrefix(line, name)
-			if !found {
-				continue
-			}
-			number, tail := 0, after
-			if position := lineAndColumn.FindStringSubmatch(after); position != nil {
-				number, _ = strconv.Atoi(position[1])
-				tail = after[len(position[0]):]
-			}
+		if name, number, tail := cutPlace(names, line); name != "" {
 			if at.file == "" || tail == "" {
 				at = place{name, number}
 			}
 			if line = strings.TrimLeft(tail, "): "); line == "" {
 				rest = ""
 			}
-			break
 		}
 		rest = strings.TrimSpace(rest + " " + line)
 	}
 	return at, rest
+}
+
+// cutPlace removes the name of a template, and its line number, from the beginning
+// of a text. If several names match, it is the longest.
+func cutPlace(names []string, line string) (name string, number int, tail string) {
+	for _, n := range names {
+		if strings.HasPrefix(line, n) && len(n) > len(name) {
+			name = n
+		}
+	}
+	tail = line[len(name):]
+	if position := lineAndColumn.FindStringSubmatch(tail); name != "" && position != nil {
+		number, _ = strconv.Atoi(position[1])
+		tail = tail[len(position[0]):]
+	}
+	return name, number, tail
 }

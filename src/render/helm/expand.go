@@ -1,0 +1,103 @@
+package helm
+
+import (
+	"bytes"
+	"reflect"
+
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	goyaml "sigs.k8s.io/yaml/goyaml.v3"
+)
+
+// maxExpanded bounds the size of a YAML text with its aliases expanded.
+const maxExpanded = 16 << 20
+
+// expanded returns the size of a YAML text with its aliases expanded, 0 for a text
+// without aliases, and tooMuch for one that cannot be parsed. The YAML parser
+// bounds the number of aliases, but not the size of the values that they refer to.
+func expanded(content []byte) int {
+	if !mayRefer(content) {
+		return 0
+	}
+	var root goyaml.Node
+	if goyaml.Unmarshal(content, &root) != nil {
+		return tooMuch
+	}
+	e := expansion{known: map[*goyaml.Node]int{}}
+	return e.size(&root)
+}
+
+// mayRefer reports whether a YAML text may have aliases.
+func mayRefer(content []byte) bool { return hasToken(content, '&') && hasToken(content, '*') }
+
+// hasToken reports whether a text has a mark before a name, at a place where a
+// YAML value can begin.
+func hasToken(content []byte, mark byte) bool {
+	for from := 0; ; from++ {
+		next := bytes.IndexByte(content[from:], mark)
+		if from += next; next < 0 || from+1 == len(content) {
+			return false
+		}
+		begins := from == 0 || content[from-1] <= ' ' || isFlow(content[from-1])
+		if name := content[from+1]; begins && (isWordByte(name) || name == '-') {
+			return true
+		}
+	}
+}
+
+// expansion remembers the sizes of nodes.
+type expansion struct{ known map[*goyaml.Node]int }
+
+// size returns the size of a node with its aliases expanded.
+func (e expansion) size(n *goyaml.Node) int {
+	const nodeSize = 64
+	if n.Kind == goyaml.AliasNode {
+		n = n.Alias
+	}
+	if size, again := e.known[n]; again {
+		return size
+	}
+	e.known[n] = tooMuch // while it is being computed: a node that contains itself
+	size := nodeSize + len(n.Value)
+	for _, inner := range n.Content {
+		size = min(size+e.size(inner), tooMuch)
+	}
+	e.known[n] = size
+	return size
+}
+
+// maxMultiplied bounds the memory of a chart after Helm has copied its subcharts:
+// once for each alias, and their values once for each import.
+const maxMultiplied = 128 << 20
+
+// multiplied estimates that memory.
+func multiplied(c *chart.Chart) int {
+	const chartSize = 4 << 10
+	size := chartSize + valuesSize(c)
+	for _, t := range c.Templates {
+		size += 2*len(t.Data) + product(actionCost, bytes.Count(t.Data, []byte("{{")))
+	}
+	for _, d := range c.Dependencies() {
+		names, imports := 0, 0
+		for _, wanted := range c.Metadata.Dependencies {
+			if wanted != nil && wanted.Name == d.Name() {
+				names++
+				imports += len(wanted.ImportValues)
+			}
+		}
+		size = min(size+product(max(names, 1), multiplied(d))+product(imports, valuesSize(d)), tooMuch)
+	}
+	return size
+}
+
+// valuesSize estimates the memory of the values of a chart and its subcharts.
+func valuesSize(c *chart.Chart) int {
+	w, err := weigh(reflect.ValueOf(c.Values))
+	if err != nil {
+		return tooMuch
+	}
+	size := 2*w.size + product(4*itemCost, w.items)
+	for _, d := range c.Dependencies() {
+		size += valuesSize(d)
+	}
+	return min(size, tooMuch)
+}
