@@ -49,11 +49,12 @@ func assemble(ctx context.Context, cfg Config, db *vault, see sight) (*service, 
 	s := &service{log: see.log, pool: see.pool(hosts), wait: db.db.wait}
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
-	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: renderers(), Limits: limits, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID}); err != nil {
+	kinds := renderers() // once: all share the limit on renderings of charts
+	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: kinds, Limits: limits, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID}); err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
-		KV: db, Catalog: s.catalog, Renderers: renderers(), Open: clusters(s.catalog, s.pool), NewID: newID,
+		KV: db, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool), NewID: newID,
 		Logger: see.log, Meter: see.metrics, Trace: see.tracing,
 		Workers: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Lease: cfg.Lease, Sole: db.db.sole, Apart: cfg.AccessFile != "", Brake: lifecycle.Brake{Objects: cfg.PruneObjects, Share: cfg.PruneShare},

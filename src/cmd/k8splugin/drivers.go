@@ -18,10 +18,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
-// renderers are the kinds of packages that this program understands.
+// renderers are the kinds of packages that this program understands. Each call
+// makes others, which do not wait for those of another call.
 func renderers() map[string]render.Renderer {
 	return map[string]render.Renderer{
-		"helm":     helm.Renderer{},
+		"helm":     helm.New(helm.Config{}),
 		"manifest": manifest.Renderer{},
 	}
 }
