@@ -8,7 +8,7 @@
 //
 // A chart is a program from a stranger. A meter bounds the time and the memory of
 // each rendering, and a gate the number of renderings; a function that is running
-// is not interrupted.
+// is not interrupted. Messages do not contain what templates have read by lookup.
 //
 // The package does not install anything, fetches no chart, no dependency and no
 // part of a schema, keeps no release, and writes nothing to disk.

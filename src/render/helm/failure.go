@@ -164,6 +164,7 @@ type templateError struct {
 	s     source
 	names []string // of all templates
 	m     *meter
+	l     *lookup
 	err   error // the engine's; may be nil
 }
 
@@ -182,7 +183,7 @@ func (f templateError) first() place {
 
 // limited returns the place at which a limit was exceeded.
 func (f templateError) limited() place {
-	if f.err == nil {
+	if f.err == nil || f.l.read {
 		return f.first()
 	}
 	at, _ := templateFault(f.names, f.m.clean(f.err.Error()))
@@ -192,12 +193,18 @@ func (f templateError) limited() place {
 	return at
 }
 
-// report reports the failure.
+// report reports the failure. Once templates have read objects of the region, the
+// engine's message may contain their values, and is withheld.
 func (f templateError) report(r *report) {
 	failed := f.m.failed
-	if failed.function == "fail" || failed.function == "required" {
+	switch {
+	case f.l.read && failed.function != "":
+		r.add(f.first(), "", "%s fails; its message is withheld, because the templates have read objects of the region", failed.function)
+	case f.l.read:
+		r.add(f.first(), "", "the template fails; the reason is withheld, because the templates have read objects of the region")
+	case failed.function == "fail" || failed.function == "required":
 		r.add(f.first(), "", "%s", cmp.Or(failed.err.Error(), failed.function+" has no message"))
-		return
+	default:
+		reportTemplate(f.names, f.m.clean(f.err.Error()), r)
 	}
-	reportTemplate(f.names, f.m.clean(f.err.Error()), r)
 }

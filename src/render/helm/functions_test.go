@@ -129,7 +129,7 @@ func called(t *testing.T, m *meter, name string, args []any) string {
 		return ""
 	}
 	r := &report{}
-	fault := templateError{names: []string{file}, m: m, err: err}
+	fault := templateError{names: []string{file}, m: m, l: &lookup{}, err: err}
 	if m.err != nil {
 		return m.err.at(fault.limited()).Error()
 	}

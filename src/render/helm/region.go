@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -58,9 +59,11 @@ func checkKubeVersion(s source, caps *common.Capabilities) error {
 
 // lookup implements the function of that name.
 type lookup struct {
-	meter  *meter
-	region render.Region
-	err    error // the first error of the region
+	meter   *meter
+	region  render.Region
+	read    bool     // the templates have read an object of the region
+	secrets []string // the values that they have read from Secrets
+	err     error    // the first error of the region
 }
 
 func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]any, error) {
@@ -75,15 +78,32 @@ func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]an
 		Group: version.Group, Version: version.Version, Kind: kind, Namespace: namespace, Name: name,
 	})
 	if err != nil {
-		if l.err == nil {
-			l.err = fmt.Errorf("cannot look up %s: %w", kind, err)
-		}
-		return nil, l.err
+		return nil, l.fail(kind, err)
 	}
 	if found == nil {
 		return map[string]any{}, nil
 	}
 	l.meter.must(encodeCost(l.meter, []reflect.Value{reflect.ValueOf(found)}))
+	l.read = true
+	if version.Group == "" && (kind == "Secret" || kind == "SecretList") {
+		l.secrets = append(l.secrets, secretsIn(found)...)
+	}
 	object, _ := plain(found).(map[string]any) // a template may change what it gets
 	return object, nil
+}
+
+// fail records the error of a request. Once templates have read objects, a request
+// may contain their values, and the region's message may quote them.
+func (l *lookup) fail(kind string, err error) error {
+	if l.err != nil {
+		return l.err
+	}
+	l.err = fmt.Errorf("cannot look up %s: %w", kind, err)
+	if l.read {
+		l.err = &nf.Error{
+			Kind: nf.KindOf(err), Op: "look up", Subject: "an object of the region", Reason: nf.ReasonOf(err), After: nf.AfterOf(err),
+			Err: errors.New("the reason is withheld, because the templates have read objects of the region"),
+		}
+	}
+	return l.err
 }

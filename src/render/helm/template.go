@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,13 +26,16 @@ func execute(s source, values common.Values, l *lookup, r *report) (map[string]s
 	}
 	e := engine.Engine{CustomTemplateFuncs: functions(m, l)}
 	printed, err := e.RenderWithContext(m.ctx, s.Chart, values)
+	slices.Sort(l.secrets)
+	l.secrets = slices.Compact(l.secrets)
+	r.hidden(l.secrets)
 	switch {
 	case l.err != nil && m.err == nil:
 		return nil, l.err
 	case m.err != nil:
-		return nil, m.err.at(templateError{s, names, m, err}.limited())
+		return nil, m.err.at(templateError{s, names, m, l, err}.limited())
 	case err != nil:
-		templateError{s, names, m, err}.report(r)
+		templateError{s, names, m, l, err}.report(r)
 		return nil, r.err("render")
 	}
 	size := 0

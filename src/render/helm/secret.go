@@ -1,0 +1,53 @@
+package helm
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+)
+
+// appliedAnnotation holds a copy of the object that kubectl has applied.
+const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+
+// secretsIn returns the values of a Secret or of a list of Secrets: encoded,
+// decoded, and each of their lines.
+func secretsIn(object map[string]any) []string {
+	var found []string
+	if items, isList := object["items"].([]any); isList {
+		for _, item := range items {
+			if secret, ok := item.(map[string]any); ok {
+				found = append(found, secretsIn(secret)...)
+			}
+		}
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	found = append(found, linesOf(annotations[appliedAnnotation])...)
+	for _, name := range []string{"data", "stringData"} {
+		values, _ := object[name].(map[string]any)
+		for _, value := range values {
+			found = append(found, linesOf(value)...)
+			text, _ := value.(string)
+			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
+				found = append(found, linesOf(string(decoded))...)
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// linesOf returns a text and its lines, with and without surrounding blanks, except
+// those that are too short.
+func linesOf(value any) []string {
+	text, _ := value.(string)
+	var found []string
+	for _, line := range append([]string{text}, strings.Split(text, "\n")...) {
+		for _, form := range []string{line, strings.TrimSpace(line)} {
+			if len(form) >= shortestSecret {
+				found = append(found, form)
+			}
+		}
+	}
+	return found
+}
