@@ -1,45 +1,12 @@
 package helm
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/engine"
-
-	"github.com/multicloud-k8s/k8splugin/src/render/helm/helmtest"
 )
-
-// TestLikeHelm holds what the templates of all charts print against what they
-// print without being instrumented, with none of Helm's functions replaced.
-func TestLikeHelm(t *testing.T) {
-	for name, files := range helmtest.Charts() {
-		if name == "certificates" || name == "passwords" {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			printed := func(run func(source, common.Values) (map[string]string, error)) map[string]string {
-				r := &report{}
-				s, _ := load(files, r)
-				top := resolve(s, map[string]any{}, common.ReleaseOptions{Name: "rel", Namespace: "ns", IsInstall: true}, nil, r)
-				out, err := run(s, top)
-				if err = errors.Join(err, r.err("render")); err != nil {
-					t.Fatal(err)
-				}
-				return out
-			}
-			want := printed(func(s source, v common.Values) (map[string]string, error) { return engine.Render(s.Chart, v) })
-			got := printed(func(s source, v common.Values) (map[string]string, error) {
-				return execute(s, v, unasked(t.Context()), &report{})
-			})
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-Helm +ours):\n%s", diff)
-			}
-		})
-	}
-}
 
 // TestFunctionsLikeHelm holds the functions that are replaced against Helm's.
 func TestFunctionsLikeHelm(t *testing.T) {

@@ -168,6 +168,7 @@ type plan struct {
 func sorted(ctx context.Context, c *chart.Chart, printed map[string]string, r *report) plan {
 	d := &decoder{ctx: ctx, report: r}
 	p := plan{definitions: d.definitions(c)}
+	d.printed = true
 	for _, file := range slices.Sorted(maps.Keys(printed)) {
 		if isNotes(file) {
 			continue
@@ -186,10 +187,10 @@ func sorted(ctx context.Context, c *chart.Chart, printed map[string]string, r *r
 func (d *decoder) definitions(c *chart.Chart) []render.Object {
 	var objects []render.Object
 	for _, crd := range c.CRDObjects() {
-		objects = append(objects, d.objects(crd.Filename, string(crd.File.Data))...)
-	}
-	for i := range objects {
-		objects[i].Shared = true
+		for _, o := range d.objects(crd.Filename, string(crd.File.Data)) {
+			o.Shared = true
+			objects = append(objects, o.Object)
+		}
 	}
 	return objects
 }

@@ -31,20 +31,20 @@ const (
 
 // sort puts an object where it belongs: among the definitions, the hooks or the
 // other objects.
-func (p *plan) sort(o render.Object, r *report) {
-	written, isHook := annotation(o.Object, hookAnnotation)
+func (p *plan) sort(o decoded, r *report) {
+	written, isHook := o.marks[hookAnnotation]
 	if !isHook {
-		p.objects = append(p.objects, o)
+		p.objects = append(p.objects, o.Object)
 		return
 	}
-	hook := render.Hook{Object: o}
+	hook := render.Hook{Object: o.Object}
 	at := place{o.File, o.Line}
 	for _, word := range words(written) {
 		event := render.Event(word)
 		switch {
 		case word == oldCRD:
 			o.Shared = true
-			p.definitions = append(p.definitions, o)
+			p.definitions = append(p.definitions, o.Object)
 			return
 		case word == oldTest:
 			event = render.TestRun
@@ -61,8 +61,8 @@ func (p *plan) sort(o render.Object, r *report) {
 	p.hooks = append(p.hooks, hook)
 }
 
-func weightOf(o render.Object, r *report) int {
-	written, given := annotation(o.Object, weightAnnotation)
+func weightOf(o decoded, r *report) int {
+	written, given := o.marks[weightAnnotation]
 	weight, err := strconv.Atoi(written)
 	if given && err != nil {
 		r.warn("%s:%d: %s is not a number, and counts as 0", o.File, o.Line, weightAnnotation)
@@ -71,8 +71,8 @@ func weightOf(o render.Object, r *report) int {
 	return weight
 }
 
-func discardsOf(o render.Object, r *report) []render.Discard {
-	written, given := annotation(o.Object, discardAnnotation)
+func discardsOf(o decoded, r *report) []render.Discard {
+	written, given := o.marks[discardAnnotation]
 	if !given {
 		return nil
 	}

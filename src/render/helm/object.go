@@ -3,11 +3,11 @@ package helm
 import (
 	"context"
 	"fmt"
-	"path"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -38,22 +38,19 @@ type document struct {
 // separator is what Helm takes for the end of a document: more than YAML does.
 var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
 
-// split returns the documents of a text that are not blank.
+// split returns the documents of a text that are not blank, without leading blanks.
+// Helm splits texts in the same way.
 func split(file, text string) []document {
 	var documents []document
 	from, line := 0, 1
 	add := func(to int) {
 		piece := text[from:to]
-		trimmed := strings.TrimLeft(piece, " \t\r\n")
-		blank := piece[:len(piece)-len(trimmed)]
-		at := line + strings.Count(blank, "\n")
+		trimmed := strings.TrimLeftFunc(piece, unicode.IsSpace)
+		at := line + strings.Count(piece[:len(piece)-len(trimmed)], "\n")
 		line += strings.Count(piece, "\n")
-		if trimmed == "" {
-			return
+		if trimmed != "" {
+			documents = append(documents, document{place{file, at}, trimmed})
 		}
-		// Blanks before the first key belong to it: they are its indent.
-		indent := blank[strings.LastIndex(blank, "\n")+1:]
-		documents = append(documents, document{place{file, at}, indent + trimmed})
 	}
 	for _, found := range separator.FindAllStringIndex(text, -1) {
 		add(found[0])
@@ -70,16 +67,25 @@ type decoder struct {
 	documents int
 	marks     int
 	values    int
+	printed   bool // by templates: Helm appends a line end to each document that is not a hook
+}
+
+// decoded is an object with the annotations that Helm reads. An annotation of a list
+// applies to its items.
+type decoded struct {
+	render.Object
+
+	marks map[string]string
 }
 
 // objects returns the objects in a file.
-func (d *decoder) objects(file, text string) []render.Object {
-	var objects []render.Object
+func (d *decoder) objects(file, text string) []decoded {
+	var objects []decoded
 	for _, doc := range split(file, text) {
 		if d.ctx.Err() != nil || !d.take(doc) {
 			return nil // the caller reports the context's end
 		}
-		root := d.decode(doc)
+		root := d.root(doc)
 		w, err := weigh(reflect.ValueOf(root))
 		if err != nil {
 			d.report.add(doc.at, "", "is nested more than %d deep", maxDepth)
@@ -90,7 +96,7 @@ func (d *decoder) objects(file, text string) []render.Object {
 			return nil
 		}
 		if root != nil {
-			objects = append(objects, d.flatten(root, doc.at, 0)...)
+			objects = append(objects, d.flatten(root, nil, doc.at, 0)...)
 		}
 	}
 	return objects
@@ -111,6 +117,25 @@ func (d *decoder) take(doc document) bool {
 		return false
 	}
 	return true
+}
+
+// root parses a document as Helm's client does. The client ends the last line if it
+// does not end; Helm has appended a line end before that, which matters to a block
+// scalar at the end of the document.
+func (d *decoder) root(doc document) map[string]any {
+	line := doc
+	if !strings.HasSuffix(line.text, "\n") {
+		line.text += "\n"
+	}
+	if !d.printed {
+		return d.decode(line)
+	}
+	doc.text += "\n"
+	root := d.decode(doc)
+	if _, isHook := annotation(root, hookAnnotation); isHook {
+		return d.decode(line)
+	}
+	return root
 }
 
 // decode parses a document. What is nothing but comments is nil.
@@ -150,17 +175,18 @@ func (d *decoder) syntaxError(doc document, err error) {
 		return
 	}
 	near := ""
-	if lines := strings.Split(doc.text, "\n"); line <= len(lines) {
-		if key := strings.TrimSpace(keyOfLine.FindString(lines[line-1])); key != "" {
-			near = fmt.Sprintf(", near %q", key)
-		}
+	lines := strings.Split(strings.TrimRight(doc.text, "\n"), "\n")
+	line = min(line, len(lines)) // the parser may report the line after the last one
+	if key := strings.TrimSpace(keyOfLine.FindString(lines[line-1])); key != "" {
+		near = fmt.Sprintf(", near %q", key)
 	}
 	d.report.add(place{doc.at.file, doc.at.line + line - 1}, "", "is not YAML: %s%s", message, near)
 }
 
 // flatten replaces a list of objects by the objects. One that is a hook makes
 // hooks of them.
-func (d *decoder) flatten(root map[string]any, at place, depth int) []render.Object {
+func (d *decoder) flatten(root map[string]any, marks map[string]string, at place, depth int) []decoded {
+	marks = marksOf(root, marks)
 	kind, _ := root["kind"].(string)
 	items, isList := root["items"].([]any)
 	if !strings.HasSuffix(kind, "List") || !isList {
@@ -168,13 +194,14 @@ func (d *decoder) flatten(root map[string]any, at place, depth int) []render.Obj
 		if !d.identify(root, at) {
 			return nil
 		}
-		return []render.Object{{Unstructured: o, File: at.file, Line: at.line, Keep: kept(root)}}
+		keep := strings.EqualFold(strings.TrimSpace(marks[policyAnnotation]), "keep")
+		return []decoded{{render.Object{Unstructured: o, File: at.file, Line: at.line, Keep: keep}, marks}}
 	}
 	if depth == maxListDepth {
 		d.report.add(at, "items", "are lists in more than %d others", maxListDepth)
 		return nil
 	}
-	var objects []render.Object
+	var objects []decoded
 	for _, item := range items {
 		object, ok := item.(map[string]any)
 		if !ok {
@@ -182,42 +209,32 @@ func (d *decoder) flatten(root map[string]any, at place, depth int) []render.Obj
 			continue
 		}
 		inherit(object, root, strings.TrimSuffix(kind, "List"))
-		objects = append(objects, d.flatten(object, at, depth+1)...)
+		objects = append(objects, d.flatten(object, marks, at, depth+1)...)
 	}
 	return objects
 }
 
-// inherit gives an item of a list what it has from the list: its kind, and
-// whether it is a hook.
+// inherit gives an item of a list its kind, if it has none.
 func inherit(item, list map[string]any, kind string) {
 	if item["kind"] == nil && item["apiVersion"] == nil && kind != "" {
 		item["kind"], item["apiVersion"] = kind, list["apiVersion"]
 	}
-	for _, name := range []string{hookAnnotation, weightAnnotation, discardAnnotation, policyAnnotation} {
-		value, given := annotation(list, name)
-		if _, own := annotation(item, name); !given || own {
-			continue
-		}
-		if annotations := annotationsOf(item); annotations != nil {
-			annotations[name] = value
-		}
-	}
 }
 
-// annotationsOf returns the annotations of an object, made if need be; nil if
-// there is something else in their place.
-func annotationsOf(object map[string]any) map[string]any {
-	for _, name := range []string{"metadata", "annotations"} {
-		if object[name] == nil {
-			object[name] = map[string]any{}
+// marksOf returns the annotations of an object that Helm reads, and those of the
+// list that contains it where the object has none.
+func marksOf(object map[string]any, list map[string]string) map[string]string {
+	marks := map[string]string{}
+	for _, name := range []string{hookAnnotation, weightAnnotation, discardAnnotation, policyAnnotation} {
+		value, own := annotation(object, name)
+		if !own {
+			if value, own = list[name]; !own {
+				continue
+			}
 		}
-		inner, ok := object[name].(map[string]any)
-		if !ok {
-			return nil
-		}
-		object = inner
+		marks[name] = value
 	}
-	return object
+	return marks
 }
 
 // annotation returns an annotation as a text, whatever it was written as.
@@ -237,11 +254,6 @@ func annotation(object map[string]any, name string) (string, bool) {
 
 // policyAnnotation says whether Helm leaves an object in place.
 const policyAnnotation = "helm.sh/resource-policy"
-
-func kept(object map[string]any) bool {
-	policy, _ := annotation(object, policyAnnotation)
-	return strings.EqualFold(strings.TrimSpace(policy), "keep")
-}
 
 // identify reports whether the object says what it is.
 func (d *decoder) identify(object map[string]any, at place) bool {
@@ -306,7 +318,5 @@ func installOrder(a, b render.Object) int {
 	return strings.Compare(a.GetKind(), b.GetKind())
 }
 
-// isNotes reports whether a template is for people only.
-func isNotes(file string) bool {
-	return path.Base(file) == "NOTES.txt"
-}
+// isNotes reports whether Helm takes a template for notes to its user.
+func isNotes(file string) bool { return strings.HasSuffix(file, "NOTES.txt") }

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"bytes"
 	"maps"
 	"path"
 	"regexp"
@@ -18,11 +19,17 @@ const (
 	schemaFile = "values.schema.json"
 )
 
+// byteOrderMark may begin a file, and Helm reads it without.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // maxNested is how deep archives of charts may lie in each other.
 const maxNested = 8
 
 // subchartArchive matches what Helm takes for a packaged dependency.
 var subchartArchive = regexp.MustCompile(`^(?:charts/[^/]+/)*charts/[^/_.][^/]*\.tgz$`)
+
+// ignoredChart matches the files of subcharts that Helm ignores.
+var ignoredChart = regexp.MustCompile(`^(?:charts/[^/]+/)*charts/[_.]`)
 
 // unpacker takes a package apart into the files of a chart.
 type unpacker struct {
@@ -46,7 +53,10 @@ func unpack(files render.Files, r *report) (flat render.Files, folder string) {
 			r.warn("%s: is outside of the chart", name)
 			continue
 		}
-		flat[inside] = files[name]
+		if ignoredChart.MatchString(inside) {
+			continue
+		}
+		flat[inside] = bytes.TrimPrefix(files[name], byteOrderMark)
 		u.limits.Unpacked -= int64(len(files[name]))
 	}
 	u.expand(flat, 0)
@@ -119,7 +129,10 @@ func (u *unpacker) open(name string, content []byte) render.Files {
 		u.limits.Entries--
 		u.limits.Unpacked -= int64(len(content))
 		if inside, below := strings.CutPrefix(path, folder); below {
-			inner[inside] = content
+			if ignoredChart.MatchString(inside) {
+				continue
+			}
+			inner[inside] = bytes.TrimPrefix(content, byteOrderMark)
 		}
 	}
 	return inner
