@@ -21,6 +21,13 @@ func (c *counts) add(name string, n int) {
 	c.n[name] += n
 }
 
+// most keeps the largest of the numbers that it is told under a name.
+func (c *counts) most(name string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[name] = max(c.n[name], n)
+}
+
 // longest keeps the longest of the spans that it is told under a name.
 func (c *counts) longest(name string, d time.Duration) {
 	c.mu.Lock()

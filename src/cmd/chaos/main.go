@@ -2,12 +2,14 @@
 // it fails: three servers on a three-node etcd bring instances up, change them
 // and take them down on the sandbox, while servers and etcd nodes are killed and
 // stalled, and connections cut, slowed and black-holed, as a seeded script says.
+// Besides, a cloud region floods the servers, which may hold 300 MiB each.
 // Afterwards it makes everything whole, and holds what the servers say and what
 // the cluster has against what was asked and answered.
 //
-// It ends with code 1 when one invariant is broken, and then keeps all logs. It
-// measures nothing, and it does not touch clocks, disks or the API server. The
-// same seed repeats the faults and the requests, not their exact meeting.
+// It ends with code 1 when one invariant is broken, and then keeps all logs. But
+// for memory it measures nothing, and it does not touch clocks, disks or the API
+// server. The same seed repeats the faults and the requests, not their exact
+// meeting.
 package main
 
 import (

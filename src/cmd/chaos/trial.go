@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,7 @@ func (t *trial) play(ctx context.Context, n *nursery) error {
 		return err
 	}
 	began := time.Now()
-	findings, err := t.trouble(ctx, l)
+	findings, err := t.beside(ctx, l)
 	t.counts.longest("the whole run", time.Since(began))
 	t.report()
 	if err == nil && len(findings) > 0 {
@@ -107,6 +108,17 @@ func (t *trial) play(ctx context.Context, n *nursery) error {
 		err = fmt.Errorf("the service has not kept its word: %d findings", len(findings))
 	}
 	return err
+}
+
+// beside has a region flood the servers all the while.
+func (t *trial) beside(ctx context.Context, l layout) (findings []finding, err error) {
+	flooding, enough := context.WithCancel(ctx)
+	var group errgroup.Group
+	group.Go(func() error { return flood{t.client, t.rig, t.counts}.run(flooding) })
+	group.Go(func() error { return t.rig.weigh(flooding) })
+	findings, err = t.trouble(ctx, l)
+	enough()
+	return findings, errors.Join(err, group.Wait())
 }
 
 // trouble lets the load meet the faults, and then looks at what is left.
@@ -234,7 +246,7 @@ func (t *trial) judge(ctx context.Context, w *watcher) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		findings := append(seen.check(), t.rig.crashes()...)
+		findings := slices.Concat(seen.check(), t.rig.crashes(), t.heavy())
 		if len(findings) == 0 || pause(deadline, time.Second) != nil {
 			t.tally(seen)
 			return findings, w.keep(ctx, filepath.Join(t.dir, "records.json"))

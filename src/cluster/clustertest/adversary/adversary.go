@@ -9,6 +9,7 @@ package adversary
 import (
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -64,6 +65,9 @@ type Server struct {
 func New(b Behavior, target string) *Server {
 	return &Server{behavior: b, target: target, most: 1 << 30}
 }
+
+// Endless takes away the bound on what is sent.
+func (s *Server) Endless() { s.most = math.MaxInt64 }
 
 // Sent returns how many bytes of answers about objects were taken by clients.
 func (s *Server) Sent() int64 { return s.sent.Load() }
