@@ -18,9 +18,6 @@ import (
 // mostFound is how many objects are read at once: they are all held in memory.
 const mostFound = 5000
 
-// kubectlCopy is where kubectl keeps a copy of what it applied, secrets and all.
-const kubectlCopy = "kubectl.kubernetes.io/last-applied-configuration"
-
 // Selection says which objects are meant. APIVersion and Kind are required.
 type Selection struct {
 	APIVersion string // "v1", "apps/v1"
@@ -142,6 +139,6 @@ func blanked(object map[string]any) map[string]any {
 			values[name] = ""
 		}
 	}
-	unstructured.RemoveNestedField(object, "metadata", "annotations", kubectlCopy)
+	unstructured.RemoveNestedField(object, "metadata", "annotations", nf.AppliedAnnotation)
 	return object
 }

@@ -30,9 +30,6 @@ func previewSight(opts nf.Options) sight {
 	return secretsHidden
 }
 
-// appliedByKubectl is the annotation in which kubectl keeps a copy of an object.
-const appliedByKubectl = "kubectl.kubernetes.io/last-applied-configuration"
-
 // window is what templates see of a region: what the project may use there. It
 // belongs to one preparation.
 type window struct {
@@ -170,6 +167,10 @@ func namespaceIn(object any) string {
 
 // treat notes what Secrets hold, and masks it in a preview.
 func (w *window) treat(found map[string]any) {
+	if w.sight != secretsMasked {
+		w.seen = append(w.seen, nf.TextsOfSecret(found)...)
+		return
+	}
 	objects := []any{found}
 	if items, list := found["items"].([]any); list {
 		objects = items
@@ -177,20 +178,10 @@ func (w *window) treat(found map[string]any) {
 	for _, item := range objects {
 		object, _ := item.(map[string]any)
 		data, _ := object["data"].(map[string]any)
-		for name, value := range data {
-			if w.sight == secretsMasked {
-				data[name] = base64.StdEncoding.EncodeToString([]byte(nf.Masked))
-				continue
-			}
-			text, _ := value.(string)
-			w.seen = append(w.seen, text)
-			if plain, err := base64.StdEncoding.DecodeString(text); err == nil {
-				w.seen = append(w.seen, string(plain))
-			}
+		for name := range data {
+			data[name] = base64.StdEncoding.EncodeToString([]byte(nf.Masked))
 		}
-		if w.sight == secretsMasked { // kubectl keeps a copy of the values
-			unstructured.RemoveNestedField(object, "metadata", "annotations", appliedByKubectl)
-		}
+		unstructured.RemoveNestedField(object, "metadata", "annotations", nf.AppliedAnnotation)
 	}
 }
 

@@ -86,7 +86,7 @@ func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]an
 	l.meter.must(encodeCost(l.meter, []reflect.Value{reflect.ValueOf(found)}))
 	l.read = true
 	if version.Group == "" && (kind == "Secret" || kind == "SecretList") {
-		l.secrets = append(l.secrets, secretsIn(found)...)
+		l.secrets = append(l.secrets, nf.TextsOfSecret(found)...)
 	}
 	object, _ := plain(found).(map[string]any) // a template may change what it gets
 	return object, nil

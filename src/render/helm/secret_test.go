@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ func secretRegion() *region {
 	return &region{Version: "v1.37.1", Objects: []map[string]any{
 		{
 			"apiVersion": "v1", "kind": "Secret",
-			"metadata": map[string]any{"name": "s", "namespace": "kube-system", "annotations": map[string]any{appliedAnnotation: hidden + " applied"}},
+			"metadata": map[string]any{"name": "s", "namespace": "kube-system", "annotations": map[string]any{nf.AppliedAnnotation: hidden + " applied"}},
 			"data":     map[string]any{"p": encode(hidden), "line": encode("first\n " + hidden + " \n"), "q": encode(crooked), "n": encode(numeric), "t": encode("{{ " + hidden)},
 		},
 		{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "m", "namespace": "ns"}, "data": map[string]any{"p": hidden}},
@@ -104,25 +103,6 @@ func TestReadSecretsAreNotAskedFor(t *testing.T) {
 	}
 	if nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "breaker" || nf.AfterOf(err) != time.Minute {
 		t.Errorf("it is not told what to do: kind %v, reason %q, after %v", nf.KindOf(err), nf.ReasonOf(err), nf.AfterOf(err))
-	}
-}
-
-func TestSecretsIn(t *testing.T) {
-	t.Parallel()
-	encoded := base64.StdEncoding.EncodeToString([]byte(hidden))
-	want := []string{hidden, hidden + " applied", encoded, crooked, numeric, "first", "first\n " + hidden + " \n"}
-	secret := secretRegion().Objects[0]
-	for reason, object := range map[string]map[string]any{
-		"a Secret":                    secret,
-		"a list of Secrets":           {"items": []any{secret}},
-		"a Secret that was not saved": {"stringData": map[string]any{"a": hidden, "b": "first\n " + hidden + " \n", "c": crooked, "d": numeric, "e": encoded, "f": hidden + " applied"}},
-	} {
-		found := secretsIn(object)
-		for _, secret := range want {
-			if !slices.Contains(found, secret) {
-				t.Errorf("%s does not have %q: %q", reason, secret, found)
-			}
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package helm
+package nf
 
 import (
 	"encoding/base64"
@@ -6,23 +6,25 @@ import (
 	"strings"
 )
 
-// appliedAnnotation holds a copy of the object that kubectl has applied.
-const appliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
+// AppliedAnnotation is the annotation in which kubectl keeps a copy of the object
+// that it has applied.
+const AppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// secretsIn returns the values of a Secret or of a list of Secrets: encoded,
-// decoded, and each of their lines.
-func secretsIn(object map[string]any) []string {
+// TextsOfSecret returns the values of a Secret or of a list of Secrets, as JSON
+// has them: encoded, decoded, and each of their lines. Values that are too short to
+// be told from other text are left out.
+func TextsOfSecret(object map[string]any) []string {
 	var found []string
 	if items, isList := object["items"].([]any); isList {
 		for _, item := range items {
 			if secret, ok := item.(map[string]any); ok {
-				found = append(found, secretsIn(secret)...)
+				found = append(found, TextsOfSecret(secret)...)
 			}
 		}
 	}
 	meta, _ := object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
-	found = append(found, linesOf(annotations[appliedAnnotation])...)
+	found = append(found, linesOf(annotations[AppliedAnnotation])...)
 	for _, name := range []string{"data", "stringData"} {
 		values, _ := object[name].(map[string]any)
 		for _, value := range values {
@@ -44,7 +46,7 @@ func linesOf(value any) []string {
 	var found []string
 	for _, line := range append([]string{text}, strings.Split(text, "\n")...) {
 		for _, form := range []string{line, strings.TrimSpace(line)} {
-			if len(form) >= shortestSecret {
+			if len(form) >= minSecret {
 				found = append(found, form)
 			}
 		}
