@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -145,9 +146,9 @@ func newest(ctx context.Context, in render.Input) (map[string]any, error) {
 // deployed reads a revision of a release, which must be in force.
 func deployed(record map[string]any, name string) (release, error) {
 	subject := "release " + name
-	rel, err := decodeRelease(record)
+	rel, err := decodeRelease(record, subject)
 	if err != nil {
-		return release{}, nf.E(nf.Invalid, "read", subject, err)
+		return release{}, err
 	}
 	if rel.Info.Status != "deployed" {
 		return release{}, nf.E(nf.Conflict, "adopt", subject, fmt.Errorf("revision %d of it is %s", rel.Version, rel.Info.Status))
@@ -168,33 +169,50 @@ func versionOf(secret map[string]any, name string) int {
 }
 
 // decodeRelease reads the record: JSON, compressed, as base64 in a Secret.
-func decodeRelease(secret map[string]any) (release, error) {
+func decodeRelease(secret map[string]any, subject string) (release, error) {
+	refuse := func(kind nf.Kind, format string, args ...any) (release, error) {
+		return release{}, nf.E(kind, "read", subject, fmt.Errorf(format, args...))
+	}
 	data, _ := secret["data"].(map[string]any)
 	written, _ := data["release"].(string)
 	outer, err := base64.StdEncoding.DecodeString(written)
 	if err != nil {
-		return release{}, errors.New("its record is not base64")
+		return refuse(nf.Invalid, "its record is not base64")
 	}
 	inner, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(outer)))
 	if err != nil {
-		return release{}, errors.New("its record is not base64 within base64")
+		return refuse(nf.Invalid, "its record is not base64 within base64")
 	}
 	text := inner
 	if bytes.HasPrefix(inner, []byte("\x1f\x8b")) {
 		unzipped, err := gzip.NewReader(bytes.NewReader(inner))
 		if err != nil {
-			return release{}, errors.New("its record is not compressed as it says")
+			return refuse(nf.Invalid, "its record is not compressed as it says")
 		}
 		if text, err = io.ReadAll(io.LimitReader(unzipped, maxRelease+1)); err != nil {
-			return release{}, errors.New("its record is broken off")
+			return refuse(nf.Invalid, "its record is broken off")
 		}
 	}
 	if len(text) > maxRelease {
-		return release{}, nf.E(nf.TooLarge, "read", "release", fmt.Errorf("its record has more than %d bytes", maxRelease))
+		return refuse(nf.TooLarge, "its record has more than %d bytes", maxRelease)
 	}
-	var rel release
+	var rel struct {
+		release
+
+		// They are decoded when it is known how much they make.
+		Config stdjson.RawMessage `json:"config"`
+		Hooks  stdjson.RawMessage `json:"hooks"`
+	}
 	if err := json.Unmarshal(text, &rel); err != nil {
-		return release{}, errors.New("its record is not the JSON that Helm writes")
+		return refuse(nf.Invalid, "its record is not the JSON that Helm writes")
 	}
-	return rel, nil
+	if marks(rel.Config)+marks(rel.Hooks) > maxMarks {
+		return refuse(nf.TooLarge, "its values and hooks have more than %d parts", maxMarks)
+	}
+	for raw, into := range map[*stdjson.RawMessage]any{&rel.Config: &rel.release.Config, &rel.Hooks: &rel.release.Hooks} {
+		if len(*raw) > 0 && json.Unmarshal(*raw, into) != nil {
+			return refuse(nf.Invalid, "its record is not the JSON that Helm writes")
+		}
+	}
+	return rel.release, nil
 }

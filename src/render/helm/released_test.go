@@ -131,6 +131,8 @@ func TestReleasedRefuses(t *testing.T) {
 		"Broken":    {"its record must be one", secrets{secretOf("web", "1", "%%")}, "app", nf.Invalid, "base64"},
 		"BrokenIn":  {"all the way down", secrets{secretOf("web", "1", base64.StdEncoding.EncodeToString([]byte("%%")))}, "app", nf.Invalid, "within"},
 		"NotJSON":   {"likewise", secrets{secretOf("web", "1", base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte("x")))))}, "app", nf.Invalid, "JSON"},
+		"Dense":     {"it must not be more than it seems", secrets{record(t, "deployed", func(c map[string]any) { c["config"] = map[string]any{"a": make([]any, 300_000)} })}, "app", nf.TooLarge, "parts"},
+		"NotTable":  {"its values must be a table", secrets{record(t, "deployed", func(c map[string]any) { c["config"] = "x" })}, "app", nf.Invalid, "JSON"},
 		"NotObject": {"what it lists must be objects", secrets{record(t, "deployed", func(c map[string]any) { c["manifest"] = "---\nkind: ConfigMap\n" })}, "app", nf.Invalid, "apiVersion"},
 	}
 	for name, tc := range cases {
