@@ -47,7 +47,9 @@ func (f flood) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	err = f.look(ctx, listener.Addr().String())
+	if err = f.look(ctx, listener.Addr().String()); ctx.Err() != nil {
+		err = nil // it was to end
+	}
 	f.counts.add("MiB sent by the region that floods", int(region.Sent()>>20))
 	return errors.Join(err, server.Close(), group.Wait())
 }
@@ -60,10 +62,7 @@ func (f flood) look(ctx context.Context, address string) error {
 	a, err := f.client.insist(ctx, call{method: http.MethodPost, path: "/v1/cloud_regions", key: "region-" + floodRegion, body: map[string]any{
 		"cloud_region_id": floodRegion, "kubeconfig": base64.StdEncoding.EncodeToString([]byte(kubeconfig)),
 	}})
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil || a.status != http.StatusCreated:
+	if err != nil || a.status != http.StatusCreated {
 		return errors.Join(err, fmt.Errorf("cannot register region %s: status %d: %s", floodRegion, a.status, a.body))
 	}
 	preview := call{method: http.MethodPost, path: "/v1/vnf_instances?dry_run=true", body: map[string]any{
