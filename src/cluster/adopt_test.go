@@ -88,14 +88,12 @@ func foreignCreate(t *testing.T, c *Cluster, manager string, u *unstructured.Uns
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	path := k.path(u.GetNamespace(), "")
-	if err := c.rest.Post().AbsPath(path...).Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error(); err != nil {
+	if err := k.at(c.rest.Post(), u.GetNamespace(), "").Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	// And as they change them.
 	patch := []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`)
-	path = k.path(u.GetNamespace(), u.GetName())
-	if err := c.rest.Patch(types.MergePatchType).AbsPath(path...).Param("fieldManager", manager).Body(patch).Do(t.Context()).Error(); err != nil {
+	if err := k.at(c.rest.Patch(types.MergePatchType), u.GetNamespace(), u.GetName()).Param("fieldManager", manager).Body(patch).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }

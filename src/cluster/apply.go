@@ -152,7 +152,7 @@ func (a *application) patch(ctx context.Context, body []byte, force bool) (reply
 }
 
 func applyRequest(r rest.Interface, t target, manager string, body []byte) *rest.Request {
-	return r.Patch(types.ApplyYAMLPatchType).AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
+	return t.kind.at(r.Patch(types.ApplyYAMLPatchType), t.ref.Namespace, t.ref.Name).
 		Param("fieldManager", manager).Param("fieldValidation", metav1.FieldValidationStrict).Body(body)
 }
 

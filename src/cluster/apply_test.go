@@ -154,7 +154,7 @@ func deleteForeign(t *testing.T, c *Cluster, u *unstructured.Unstructured) {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	if err := c.rest.Delete().AbsPath(k.path(u.GetNamespace(), u.GetName())...).Do(t.Context()).Error(); err != nil {
+	if err := k.at(c.rest.Delete(), u.GetNamespace(), u.GetName()).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -146,7 +146,7 @@ func get(t *testing.T, c *Cluster, ref nf.Ref) *unstructured.Unstructured {
 	k, _ := ks.exact(gvkOf(ref))
 	u := &unstructured.Unstructured{}
 	_, err = c.send(t.Context(), func() *rest.Request {
-		return c.rest.Get().AbsPath(k.path(ref.Namespace, ref.Name)...)
+		return k.at(c.rest.Get(), ref.Namespace, ref.Name)
 	}, into(u))
 	if nf.KindOf(failObject(t.Context(), "get", ref, err)) == nf.NotFound {
 		return nil

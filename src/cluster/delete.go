@@ -121,7 +121,7 @@ func (c *Cluster) deleteExact(ctx context.Context, t target, only metav1.Precond
 		return err
 	}
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.rest.Delete().AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
+		return t.kind.at(c.rest.Delete(), t.ref.Namespace, t.ref.Name).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
 	}, nil)
 	return err

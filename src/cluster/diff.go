@@ -69,7 +69,7 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 		return err
 	}
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.rest.Get().AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...)
+		return t.kind.at(c.rest.Get(), t.ref.Namespace, t.ref.Name)
 	}, into(&live))
 	if apierrors.IsNotFound(err) {
 		return nil // it went away since

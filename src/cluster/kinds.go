@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -33,21 +34,22 @@ func (k kind) gvr() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.resource)
 }
 
-// path is where the API server keeps an object, or all of them when name is
-// empty; all namespaces when namespace is.
-func (k kind) path(namespace, name string) []string {
-	p := []string{"/apis", k.Group, k.Version}
+// at directs a request to an object, or to all of them when name is empty; of all
+// namespaces when namespace is. A name that would lead elsewhere, because it is
+// more than one segment of a path, fails the request before it is sent.
+func (k kind) at(r *rest.Request, namespace, name string) *rest.Request {
 	if k.Group == "" {
-		p = []string{"/api", k.Version}
+		r.AbsPath("/api", k.Version)
+	} else {
+		r.AbsPath("/apis", k.Group, k.Version)
 	}
-	if k.namespaced && namespace != "" {
-		p = append(p, "namespaces", namespace)
+	if r.Resource(k.resource); k.namespaced && namespace != "" {
+		r.Namespace(namespace)
 	}
-	p = append(p, k.resource)
 	if name != "" {
-		p = append(p, name)
+		r.Name(name)
 	}
-	return p
+	return r
 }
 
 // kinds is everything that the API server serves.

@@ -91,7 +91,7 @@ type listing struct {
 }
 
 func (l *listing) request(client rest.Interface) *rest.Request {
-	r := client.Get().AbsPath(l.kind.path(l.namespace, "")...).Param("limit", fmt.Sprint(l.size))
+	r := l.kind.at(client.Get(), l.namespace, "").Param("limit", fmt.Sprint(l.size))
 	set(r, "labelSelector", l.labels)
 	set(r, "fieldSelector", l.fields)
 	set(r, "continue", l.next)

@@ -21,9 +21,11 @@ var namespaceKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "Namespace
 
 // Namespaces returns those of the named namespaces that exist, by name.
 func (c *Cluster) Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
-	targets := make([]target, len(names))
-	for i, name := range names {
-		targets[i] = target{nf.Ref{Version: "v1", Kind: "Namespace", Name: name}, namespaceKind, true}
+	var targets []target
+	for _, name := range names {
+		if nf.CheckNamespace("", name) == nil { // else there can be none
+			targets = append(targets, target{nf.Ref{Version: "v1", Kind: "Namespace", Name: name}, namespaceKind, true})
+		}
 	}
 	live, err := c.itself().live(ctx, targets)
 	if err != nil {
@@ -76,7 +78,7 @@ func (c *Cluster) createNamespace(ctx context.Context, namespace, project string
 		return err
 	}
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.rest.Post().AbsPath(namespaceKind.path("", "")...).Param("fieldManager", userAgent).
+		return namespaceKind.at(c.rest.Post(), "", "").Param("fieldManager", userAgent).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
 	}, nil)
 	return err

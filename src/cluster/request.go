@@ -143,7 +143,7 @@ func (c *Cluster) pause(ctx context.Context, d time.Duration) error {
 func (c *Cluster) meta(ctx context.Context, k kind, namespace, name string) (m *metav1.ObjectMeta, found bool, err error) {
 	var out metav1.PartialObjectMetadata
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.rest.Get().AbsPath(k.path(namespace, name)...).SetHeader("Accept", acceptMeta)
+		return k.at(c.rest.Get(), namespace, name).SetHeader("Accept", acceptMeta)
 	}, into(&out))
 	if apierrors.IsNotFound(err) {
 		return nil, false, nil
@@ -163,7 +163,7 @@ func (c *Cluster) edit(ctx context.Context, t target, was *metav1.ObjectMeta, me
 	}
 	var now metav1.PartialObjectMetadata
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.rest.Patch(types.MergePatchType).AbsPath(t.kind.path(t.ref.Namespace, t.ref.Name)...).
+		return t.kind.at(c.rest.Patch(types.MergePatchType), t.ref.Namespace, t.ref.Name).
 			Param("fieldManager", userAgent).SetHeader("Accept", acceptMeta).Body(body)
 	}, into(&now))
 	if err != nil {

@@ -120,7 +120,7 @@ func (s *stream) follow(ctx context.Context, version string) (events int, last s
 	// The API server ends the watch by itself; one that does not may be dead.
 	ctx, cancel := context.WithTimeout(ctx, watchTime+time.Minute)
 	defer cancel()
-	r := s.c.rest.Get().AbsPath(s.place.kind.path(s.place.namespace, "")...).
+	r := s.place.kind.at(s.c.rest.Get(), s.place.namespace, "").
 		Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("timeoutSeconds", strconv.Itoa(int(watchTime/time.Second)))
 	set(r, "resourceVersion", version)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
@@ -47,7 +48,7 @@ func (c *Cluster) Scope(ctx context.Context, ref nf.Ref) (namespaced, served boo
 
 // Lookup returns an object as it is, or, without a name, a list of the kind's
 // objects, in ref.Namespace or everywhere when that is empty. It is nil when
-// there is no such object or no such kind.
+// there is no such object or no such kind, and nf.Invalid when there cannot be.
 func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error) {
 	ks, err := c.lookup(ctx, nil)
 	if err != nil {
@@ -57,12 +58,17 @@ func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error
 	if !served {
 		return nil, nil
 	}
+	for field, name := range map[string]string{"namespace": ref.Namespace, "name": ref.Name} {
+		if wrong := rest.IsValidPathSegmentName(name); len(wrong) > 0 {
+			return nil, nf.E(nf.Invalid, "look up", ref.Kind+" objects", nf.Violations{{Field: field, Message: strconv.Quote(name) + " " + wrong[0]}})
+		}
+	}
 	if ref.Name == "" {
 		return c.lookupAll(ctx, k, ref)
 	}
 	var out map[string]any
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.rest.Get().AbsPath(k.path(ref.Namespace, ref.Name)...)
+		return k.at(c.rest.Get(), ref.Namespace, ref.Name)
 	}, into(&out))
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -166,3 +166,32 @@ subjects: [{kind: ServiceAccount, name: project, namespace: `+ns+`}]
 		t.Error("without a service account the service acts as itself")
 	}
 }
+
+// TestLookupKeepsToItsKind looks for names that lead elsewhere when they are
+// joined to a path.
+func TestLookupKeepsToItsKind(t *testing.T) {
+	t.Parallel()
+	c, _ := sandbox(t)
+	cases := map[string]struct {
+		reason string
+		ref    nf.Ref
+	}{
+		"Name":        {"a name that leads to another kind in another namespace", nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "default", Name: "../../kube-system/configmaps/kube-root-ca.crt"}},
+		"Namespace":   {"a namespace that leads to another", nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "x/../kube-system", Name: "kube-root-ca.crt"}},
+		"List":        {"a list of another namespace", nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "x/../kube-system"}},
+		"Up":          {"a name that is a way up", nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: ".."}},
+		"Subresource": {"a name that goes on", nf.Ref{Version: "v1", Kind: "Namespace", Name: "default/status"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, err := c.Lookup(t.Context(), tc.ref)
+			if nf.KindOf(err) != nf.Invalid || found != nil {
+				t.Errorf("%s: %v, %v", tc.reason, found["kind"], err)
+			}
+		})
+	}
+	if live, err := c.Namespaces(t.Context(), []string{"x/../kube-system"}); len(live) > 0 || err != nil {
+		t.Errorf("a namespace that leads to another: %v, %v", live, err)
+	}
+}
