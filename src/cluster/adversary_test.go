@@ -44,14 +44,15 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		"PreflightAdopt": func(ctx context.Context, c *Cluster) error {
 			return c.PreflightAdopt(ctx, owner, inside(ns), claim, two())
 		},
-		"Diff":   func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, owner, one()); return err },
-		"Apply":  func(ctx context.Context, c *Cluster) error { _, err := c.Apply(ctx, owner, one()); return err },
-		"Delete": func(ctx context.Context, c *Cluster) error { _, err := c.Delete(ctx, owner, refs); return err },
-		"Orphan": func(ctx context.Context, c *Cluster) error { _, err := c.Orphan(ctx, owner, refs); return err },
-		"Adopt":  func(ctx context.Context, c *Cluster) error { _, err := c.Adopt(ctx, owner, claim, refs); return err },
-		"Ensure": func(ctx context.Context, c *Cluster) error { _, err := c.Ensure(ctx, one()); return err },
-		"Health": func(ctx context.Context, c *Cluster) error { _, err := c.Health(ctx, owner, refs); return err },
-		"Read":   func(ctx context.Context, c *Cluster) error { _, err := c.Read(ctx, owner, refs); return err },
+		"Diff":    func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, owner, one()); return err },
+		"Apply":   func(ctx context.Context, c *Cluster) error { _, err := c.Apply(ctx, owner, one()); return err },
+		"Delete":  func(ctx context.Context, c *Cluster) error { _, err := c.Delete(ctx, owner, refs); return err },
+		"Orphan":  func(ctx context.Context, c *Cluster) error { _, err := c.Orphan(ctx, owner, refs); return err },
+		"Adopt":   func(ctx context.Context, c *Cluster) error { _, err := c.Adopt(ctx, owner, claim, refs); return err },
+		"Ensure":  func(ctx context.Context, c *Cluster) error { _, err := c.Ensure(ctx, one()); return err },
+		"Health":  func(ctx context.Context, c *Cluster) error { _, err := c.Health(ctx, owner, refs); return err },
+		"Read":    func(ctx context.Context, c *Cluster) error { _, err := c.Read(ctx, owner, refs); return err },
+		"Unready": func(ctx context.Context, c *Cluster) error { _, _, err := c.Unready(ctx, owner, refs, 5); return err },
 		"Find": func(ctx context.Context, c *Cluster) error {
 			_, err := c.Find(ctx, Selection{APIVersion: "v1", Kind: "ConfigMap", Namespace: ns})
 			return err

@@ -132,12 +132,15 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 const longestMessage = 2 << 10
 
 // clipped cuts a text to longestMessage and says so.
-func clipped(text string) string {
-	if len(text) <= longestMessage {
+func clipped(text string) string { return cut(text, longestMessage) }
+
+// cut cuts a text to a number of bytes and says so.
+func cut(text string, longest int) string {
+	if len(text) <= longest {
 		return text
 	}
 	const note = "… (%d more bytes)"
-	end := longestMessage - len(note) - len("9223372036854775807")
+	end := longest - len(note) - len("9223372036854775807")
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -49,6 +49,8 @@ type OpenCluster func(ctx context.Context, region, project string) (Cluster, err
 
 // Observer is the part of a Cluster that changes nothing.
 type Observer interface {
+	Watcher
+
 	// Preflight checks that the objects could be applied for the owner within
 	// the bounds: every kind is served by the region or defined by a
 	// CustomResourceDefinition among the objects (nf.Unsupported, with one
@@ -70,7 +72,10 @@ type Observer interface {
 
 	// Diff tells what Apply would change, by a server-side dry run.
 	Diff(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error)
+}
 
+// Watcher is the part of a Cluster that says how objects are.
+type Watcher interface {
 	// Health returns the present status of each ref, in their order.
 	Health(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Health, error)
 
@@ -80,6 +85,12 @@ type Observer interface {
 	// another uid, is not yielded. A workload whose pods cannot start (image
 	// pull, crash loop, quota) is StatusFailed with the pod's own message.
 	Watch(ctx context.Context, owner string, targets []nf.Change) iter.Seq2[nf.Health, error]
+
+	// Unready returns the pods of the owner's refs that are not ready, sorted, at
+	// most as many as asked for, and how many more there are. The message of each
+	// says its phase, the state of its containers and its last event, in bounded
+	// length. Events that cannot be read are left out.
+	Unready(ctx context.Context, owner string, refs []nf.Ref, most int) (pods []nf.Health, more int, err error)
 }
 
 // Changer is the part of a Cluster that changes it.

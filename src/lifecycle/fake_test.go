@@ -32,7 +32,9 @@ type fakeCluster struct {
 	finalizer   map[string]bool   // by object name: deletion never completes
 	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed
 	preflight   error
-	diff        []nf.Field        // of every object
+	diff        []nf.Field  // of every object
+	unready     []nf.Health // the pods that Unready finds
+	unreadyErr  error
 	unreachable error             // returned by everything
 	before      func(call string) // runs before each call is served
 }

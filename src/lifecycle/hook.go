@@ -156,9 +156,9 @@ func (r *run) awaitHook(ctx context.Context, h render.Planned, made string) erro
 	}
 	limited, cancel := withTimeout(ctx, h.Timeout)
 	defer cancel()
-	err = r.await(limited, wait{
+	err = r.elaborate(ctx, r.await(limited, wait{
 		wanted: nf.Current, targets: applied, done: true, passing: map[string]bool{applied[0].Key(): itemOf(0, h.Object).Passing},
-	})
+	}))
 	if kind := nf.KindOf(err); err != nil && (kind == nf.Failed || kind == nf.Timeout) && ctx.Err() == nil && h.Discards(render.DiscardFailure) {
 		err = errors.Join(err, r.discard(ctx, []nf.Ref{refOf(h.Object)}))
 	}

@@ -1,9 +1,7 @@
 package lifecycle
 
 import (
-	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -122,12 +120,4 @@ func refsOf(inventory []nf.Item, stage int) (refs, kept []nf.Ref) {
 		}
 	}
 	return refs, kept
-}
-
-// withTimeout is context.WithTimeout where no timeout means none.
-func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	if timeout <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, timeout)
 }

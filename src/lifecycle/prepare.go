@@ -208,7 +208,7 @@ func located(err error, plan render.Plan) error {
 			violations[i].File, violations[i].Line = at.File, at.Line
 		}
 	}
-	return &nf.Error{Kind: nf.KindOf(err), Op: "apply", Subject: "the package", Reason: nf.ReasonOf(err), Err: violations}
+	return rewritten(err, violations)
 }
 
 func refOf(obj *unstructured.Unstructured) nf.Ref {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -157,9 +156,9 @@ func (r *run) settle(ctx context.Context, stage render.Stage, apply string) erro
 		}
 		applied = applied[1:]
 	}
-	ctx, cancel := withTimeout(ctx, stage.Timeout)
+	limited, cancel := withTimeout(ctx, stage.Timeout)
 	defer cancel()
-	if err := r.await(ctx, w); err != nil {
+	if err := r.elaborate(ctx, r.await(limited, w)); err != nil {
 		return located(err, r.plan)
 	}
 	return nil
@@ -221,17 +220,7 @@ func (r *run) await(ctx context.Context, w wait) error {
 		}
 		r.progress(total-len(awaited), total, waiting)
 	}
-	return overdue(awaited)
-}
-
-// overdue says what was still being waited for.
-func overdue(awaited map[string]nf.Health) error {
-	var v nf.Violations
-	for _, h := range awaited {
-		v = append(v, nf.Violation{Object: h.Ref, Message: strings.TrimSuffix(fmt.Sprintf("is %s: %s", h.Status, h.Message), ": ")})
-	}
-	slices.SortFunc(v, func(a, b nf.Violation) int { return a.Object.Compare(b.Object) })
-	return nf.E(nf.Timeout, "wait for", "the objects", v)
+	return r.overdue(ctx, wanted, awaited)
 }
 
 // deletion deletes items, from the last stage to the first: one stage must be

@@ -87,25 +87,25 @@ func (r *run) forward(ctx context.Context) error {
 	if r.op.Cancel {
 		return nf.E(nf.Cancelled, string(r.op.Verb), "VNF instance "+r.op.Instance, errCancelled)
 	}
-	ctx, cancel := r.limit(ctx, r.op.Deadline)
+	limited, cancel := r.limit(ctx, r.op.Deadline)
 	defer cancel()
-	steps, err := r.steps(ctx)
+	steps, err := r.steps(limited)
 	if err == nil {
-		err = r.execute(ctx, steps)
+		err = r.execute(limited, steps)
 	}
-	return r.explain(ctx, err)
+	return r.elaborate(ctx, r.explain(limited, err))
 }
 
 // backward undoes, within as much time as the operation had, whether or not it
 // was cancelled.
 func (r *run) backward(ctx context.Context) error {
-	ctx, cancel := r.limit(ctx, r.op.UndoBy)
+	limited, cancel := r.limit(ctx, r.op.UndoBy)
 	defer cancel()
-	steps, err := r.undoSteps(ctx)
+	steps, err := r.undoSteps(limited)
 	if err == nil {
-		err = r.execute(ctx, steps)
+		err = r.execute(limited, steps)
 	}
-	return r.explain(ctx, err)
+	return r.elaborate(ctx, r.explain(limited, err))
 }
 
 // explain gives an error that comes from the end of the context the reason why
@@ -123,9 +123,9 @@ func (r *run) explain(ctx context.Context, err error) error {
 		r.log.WarnContext(ctx, "the deadline has passed", "step", r.current(), "error", r.secrets.error(err))
 		if w := r.op.Waiting; w != nil {
 			return &nf.Error{Kind: nf.Timeout, Op: string(r.op.Verb), Subject: subject, Reason: w.Reason,
-				Err: fmt.Errorf("%w, while it waited for the cloud region: %s", errDeadline, w.For)}
+				Err: fmt.Errorf("%w, while it waited for the cloud region: %s", r.timedOut(cause), w.For)}
 		}
-		return nf.E(nf.Timeout, string(r.op.Verb), subject, errDeadline)
+		return nf.E(nf.Timeout, string(r.op.Verb), subject, r.timedOut(cause))
 	}
 	return err
 }
@@ -186,7 +186,9 @@ func (r *run) enter(ctx context.Context, name string) error {
 			if op.Steps[n-1].Name == name {
 				return // resumed
 			}
-			op.Steps[n-1].Finished = now
+			if op.Steps[n-1].Finished.IsZero() {
+				op.Steps[n-1].Finished = now
+			}
 		}
 		op.Steps = append(op.Steps, nf.Step{Name: name, Started: now})
 	})
@@ -247,10 +249,19 @@ func (r *run) fail(ctx context.Context, cause error) error {
 	}
 	return r.save(ctx, func(op *nf.Operation) {
 		op.Failure, op.Undoing, op.Waiting = failure, undo, nil
+		r.markFailed(op, failure.Message)
 		if undo {
 			op.UndoBy = r.now().Add(op.Deadline.Sub(op.Accepted))
 		}
 	})
+}
+
+// markFailed ends the current step as one that failed.
+func (r *run) markFailed(op *nf.Operation, message string) {
+	if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
+		step := &op.Steps[n-1]
+		step.Finished, step.Failed, step.Message = r.now(), true, message
+	}
 }
 
 // conclude writes the operation's end.
@@ -293,7 +304,10 @@ func (r *run) concludeFailure(ctx context.Context, undoing error) error {
 	if undoing = r.secrets.error(undoing); undoing != nil {
 		r.log.ErrorContext(ctx, "operation could not be undone", "step", r.current(), "error", undoing)
 		message = fmt.Sprintf("%s; undoing it failed in step %q: %s", message, r.current(), undoing)
-		r.note(func(op *nf.Operation) { op.Failure.Message = message })
+		r.note(func(op *nf.Operation) {
+			op.Failure.Message = message
+			r.markFailed(op, undoing.Error())
+		})
 	}
 	err := r.unlock(ctx, func(in *nf.Instance) { in.State, in.Message = nf.Broken, message })
 	if err := nf.UnlessGone(err); err != nil {

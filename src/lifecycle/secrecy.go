@@ -42,18 +42,16 @@ func (s secrecy) error(err error) error {
 	if u := (unrecorded{}); errors.As(err, &u) {
 		return err // it speaks of the store, and will be tried again
 	}
-	hidden := &nf.Error{Kind: nf.KindOf(err), Op: "apply", Subject: "the package", Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err)}
 	violations := slices.Clone(nf.ViolationsOf(err))
 	if violations == nil {
-		hidden.Err = errors.New(s.Text(err.Error()))
-		return hidden
+		return &nf.Error{Kind: nf.KindOf(err), Op: "apply", Subject: "the package", Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err),
+			Err: errors.New(s.Text(err.Error()))}
 	}
 	for i, v := range violations {
 		violations[i].Field, violations[i].Message = s.Text(v.Field), s.Text(v.Message)
 		violations[i].Object.Namespace, violations[i].Object.Name = s.Text(v.Object.Namespace), s.Text(v.Object.Name)
 	}
-	hidden.Err = violations
-	return hidden
+	return rewritten(err, violations)
 }
 
 // changes hides the values in what a comparison shows.

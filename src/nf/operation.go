@@ -113,7 +113,7 @@ type Step struct {
 	Started  time.Time `json:"started"`
 	Finished time.Time `json:"finished,omitzero"`
 	Message  string    `json:"message,omitempty"`
-	Failed   bool      `json:"failed,omitempty"`  // what it tried did not succeed, and the operation went on; Message says why
+	Failed   bool      `json:"failed,omitempty"`  // what it tried did not succeed; Message says why
 	Changes  int       `json:"changes,omitempty"` // how many objects the step changed; they are kept beside the record
 	Objects  int       `json:"objects,omitempty"` // how many objects the step is about
 	Current  int       `json:"current,omitempty"` // how many of them are as they should be

@@ -126,19 +126,25 @@ func (s *session) describeOperation(w io.Writer, a answer) error {
 	}
 	if len(op.Steps) > 0 {
 		fmt.Fprintln(w)
-		if err := table(w, false, stepColumns(s), op.Steps); err != nil {
+		rows := make([]int, len(op.Steps))
+		for i := range rows {
+			rows[i] = i
+		}
+		if err := table(w, false, stepColumns(s, op), rows); err != nil {
 			return err
 		}
 	}
 	return printChanges(w, op.Changes)
 }
 
-func stepColumns(s *session) []column[step] {
-	return []column[step]{
-		{"STEP", false, func(st step) string { return st.Name }},
-		{"OBJECTS", false, func(st step) string { return st.count() }},
-		{"TOOK", false, func(st step) string { return took(span(st.Started, st.Finished, s.Now())) }},
-		{"MESSAGE", false, func(st step) string { return st.Message }},
+// stepColumns are the columns of an operation's steps, which the rows number.
+func stepColumns(s *session, op operation) []column[int] {
+	return []column[int]{
+		{"STEP", false, func(i int) string { return op.Steps[i].Name }},
+		{"STATE", false, op.stepState},
+		{"OBJECTS", false, op.count},
+		{"TOOK", false, func(i int) string { return took(span(op.Steps[i].Started, op.Steps[i].Finished, s.Now())) }},
+		{"MESSAGE", false, op.message},
 	}
 }
 

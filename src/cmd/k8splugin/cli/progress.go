@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -141,8 +142,8 @@ func (p *progress) block() []string {
 	fmt.Fprintf(&b, "%s  %s\n", op.title(), op.elapsed(p.now()))
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for i, st := range op.Steps {
-		fmt.Fprintf(t, "  %s %s\t%s\t%s\t%s\n", op.mark(i), oneLine(st.Name), st.count(),
-			took(span(st.Started, st.Finished, p.now())), flat(st.Message))
+		fmt.Fprintf(t, "  %s %s\t%s\t%s\t%s\n", op.mark(i), oneLine(st.Name), op.count(i),
+			took(span(st.Started, st.Finished, p.now())), flat(op.message(i)))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -158,12 +159,8 @@ func changes(before, op operation) []string {
 	if op.state() != before.state() && !op.State.Final() {
 		lines = append(lines, op.title())
 	}
-	for i, st := range op.Steps {
-		var old step
-		if i < len(before.Steps) {
-			old = before.Steps[i]
-		}
-		if line := st.line(op.Accepted); line != old.line(op.Accepted) {
+	for i := range op.Steps {
+		if line := op.line(i); i >= len(before.Steps) || line != before.line(i) {
 			lines = append(lines, line)
 		}
 	}
@@ -215,42 +212,78 @@ func span(started, finished, now time.Time) time.Duration {
 	return finished.Sub(started)
 }
 
-// mark tells how the i-th step went. A step that was under way when the
+// The states of steps.
+const (
+	stepDone    = "done"
+	stepFailed  = "failed"
+	stepRunning = "running"
+)
+
+// stepState says how the i-th step went. A step that was running when the
 // operation failed is the one that failed.
-func (op operation) mark(i int) string {
+func (op operation) stepState(i int) string {
 	switch st := op.Steps[i]; {
-	case st.Failed, op.Failure != nil && op.Failure.Step == st.Name:
-		return markBad
+	case st.Failed, op.failedIn(i):
+		return stepFailed
 	case !st.Finished.IsZero():
-		return markGood
+		return stepDone
 	case op.State == nf.OperationFailed || op.State == nf.OperationCancelled:
-		return markBad
+		return stepFailed
 	}
-	return markRunning
+	return stepRunning
+}
+
+// failedIn reports whether the i-th step is the one that failed the operation.
+func (op operation) failedIn(i int) bool {
+	return op.Failure != nil && op.Failure.Step == op.Steps[i].Name
+}
+
+// mark is the state of the i-th step as one character.
+func (op operation) mark(i int) string {
+	return map[string]string{stepDone: markGood, stepFailed: markBad, stepRunning: markRunning}[op.stepState(i)]
+}
+
+// message is the message of the i-th step, unless the operation's failure, which
+// is shown in full elsewhere, says the same.
+func (op operation) message(i int) string {
+	if message := op.Steps[i].Message; !op.failedIn(i) || !strings.Contains(op.Failure.Message, message) {
+		return message
+	}
+	return ""
 }
 
 // count says "3/4", how many of the step's objects are as they should be, and
 // "4" when the step is done.
-func (st step) count() string {
-	switch {
+func (op operation) count(i int) string {
+	switch st := op.Steps[i]; {
 	case st.Objects == 0:
 		return ""
-	case !st.Finished.IsZero():
+	case op.stepState(i) == stepDone:
 		return strconv.Itoa(st.Objects)
+	default:
+		return fmt.Sprintf("%d/%d", st.Current, st.Objects)
 	}
-	return fmt.Sprintf("%d/%d", st.Current, st.Objects)
 }
 
 // line says "databases: 3/4", or "databases: done after 3s". What is waited for
 // changes too often for a log; the count is what matters there.
-func (st step) line(accepted time.Time) string {
-	switch {
-	case st.Failed && !st.Finished.IsZero():
-		return st.Name + ": failed after " + took(st.Finished.Sub(accepted)) + ": " + st.Message
-	case !st.Finished.IsZero():
-		return st.Name + ": done after " + took(st.Finished.Sub(accepted))
-	case st.Objects > 0:
-		return st.Name + ": " + st.count()
+func (op operation) line(i int) string {
+	st := op.Steps[i]
+	if st.Finished.IsZero() {
+		return joined(st.Name, op.count(i))
 	}
-	return st.Name
+	return joined(st.Name, op.stepState(i)+" after "+took(st.Finished.Sub(op.Accepted)), op.failureOf(i))
+}
+
+// failureOf is the message of the i-th step, if it failed.
+func (op operation) failureOf(i int) string {
+	if op.stepState(i) != stepFailed {
+		return ""
+	}
+	return op.message(i)
+}
+
+// joined joins those of the parts that are not empty with ": ".
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

@@ -1,0 +1,189 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+const (
+	longestReport = 1 << 10 // of one pod, in bytes
+	longestWord   = 300     // of the kubelet or an event in it
+)
+
+// Unready returns the pods of the owner's refs that are not ready, sorted, at
+// most as many as asked for, and how many more there are. The message of each
+// says its phase, the state of its containers and its last event, in bounded
+// length. Events that cannot be read are left out.
+func (c *Cluster) Unready(ctx context.Context, owner string, refs []nf.Ref, most int) (pods []nf.Health, more int, err error) {
+	targets := make([]nf.Change, len(refs))
+	for i, ref := range refs {
+		targets[i].Ref = ref
+	}
+	v := newView(owner)
+	streams, err := c.streams(ctx, owner, targets, v)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		for _, s := range streams {
+			s.release()
+		}
+	}()
+	err = each(c.parallel, len(streams), func(i int) error {
+		if streams[i].place.kind.Kind == eventKind.Kind {
+			return nil // those of the pods that are told of are read below
+		}
+		_, err := streams[i].list(ctx)
+		return fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	found := v.unready(refs)
+	told := found[:min(most, len(found))]
+	pods = make([]nf.Health, len(told))
+	err = each(c.parallel, len(told), func(i int) error {
+		pods[i] = c.report(ctx, told[i])
+		return nil
+	})
+	return pods, len(found) - len(told), err
+}
+
+// unready returns the pods below the refs that are not ready, sorted.
+func (v *view) unready(refs []nf.Ref) []*unstructured.Unstructured {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	found := map[string]*unstructured.Unstructured{}
+	for _, ref := range refs {
+		for p := range v.podsOf(v.objects[ref.Key()]) {
+			if p.GetDeletionTimestamp() == nil && !isReady(p) {
+				found[refOf(p).Key()] = p
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b *unstructured.Unstructured) int { return refOf(a).Compare(refOf(b)) })
+}
+
+// podsOf yields the pods that decide whether an object is ready. The lock is
+// held.
+func (v *view) podsOf(u *unstructured.Unstructured) iter.Seq[*unstructured.Unstructured] {
+	none := func(func(*unstructured.Unstructured) bool) {}
+	if u == nil {
+		return none
+	}
+	counts := isAny
+	switch u.GetKind() {
+	case "Pod":
+		return func(yield func(*unstructured.Unstructured) bool) { yield(u) }
+	case "Deployment":
+		if u = v.present(u); u == nil {
+			return none
+		}
+	case "StatefulSet":
+		counts = hasLabel("controller-revision-hash", text(u.Object, "status", "updateRevision"))
+	case "DaemonSet":
+		counts = hasLabel("pod-template-generation", u.GetAnnotations()["deprecated.daemonset.template.generation"])
+	}
+	return func(yield func(*unstructured.Unstructured) bool) {
+		for p := range v.childrenOf(u, "Pod") {
+			if counts(p) && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// isReady reports whether a pod is ready, or has done its work.
+func isReady(p *unstructured.Unstructured) bool {
+	ready, _ := condition(p, "Ready", "True")
+	return ready || text(p.Object, "status", "phase") == "Succeeded"
+}
+
+// report says how a pod is that is not ready.
+func (c *Cluster) report(ctx context.Context, p *unstructured.Unstructured) nf.Health {
+	out := nf.Health{Ref: refOf(p), Status: nf.InProgress, UID: string(p.GetUID())}
+	phase := cmp.Or(text(p.Object, "status", "phase"), "Pending")
+	if phase == "Failed" {
+		out.Status = nf.StatusFailed
+	}
+	parts := []string{words(phase, text(p.Object, "status", "reason"), text(p.Object, "status", "message"))}
+	if unscheduled, why := condition(p, "PodScheduled", "False"); unscheduled {
+		parts = append(parts, words("it is not scheduled", why))
+	}
+	for s := range containers(p) {
+		if says := containerSays(s); says != "" {
+			parts = append(parts, says)
+		}
+	}
+	if e := c.lastEvent(ctx, p); e != nil {
+		parts = append(parts, words("last event", text(e.Object, "reason"), text(e.Object, "message")))
+	}
+	out.Message = cut(strings.Join(parts, "; "), longestReport)
+	return out
+}
+
+// containerSays says why a container does not run or is not ready; "" for one
+// that is as it should be.
+func containerSays(status map[string]any) string {
+	name := "container " + text(status, "name")
+	ready, _, _ := unstructured.NestedBool(status, "ready")
+	before := ""
+	if state, failed := ended(status, "lastState"); failed {
+		before = " (it " + state + " before)"
+	}
+	if waiting, found, _ := unstructured.NestedMap(status, "state", "waiting"); found {
+		return words(name+" is waiting"+before, text(waiting, "reason"), text(waiting, "message"))
+	}
+	if state, failed := ended(status, "state"); failed {
+		return name + " " + state
+	}
+	if _, running, _ := unstructured.NestedFieldNoCopy(status, "state", "running"); running && !ready {
+		return name + " runs and is not ready" + before
+	}
+	return ""
+}
+
+// ended says how a container ended: "ended with exit code 137: OOMKilled".
+func ended(status map[string]any, state string) (says string, failed bool) {
+	end, found, _ := unstructured.NestedMap(status, state, "terminated")
+	if !found {
+		return "", false
+	}
+	code, _, _ := unstructured.NestedInt64(end, "exitCode")
+	return words(fmt.Sprintf("ended with exit code %d", code), text(end, "reason"), text(end, "message")), code != 0
+}
+
+// words joins what there is of texts, each cut to its longest.
+func words(first string, more ...string) string {
+	for _, s := range more {
+		if s != "" {
+			first += ": " + cut(strings.TrimSpace(s), longestWord)
+		}
+	}
+	return first
+}
+
+// lastEvent returns the last event of a pod, or nil when there is none or events
+// cannot be read. Of those of the same second a warning counts.
+func (c *Cluster) lastEvent(ctx context.Context, p *unstructured.Unstructured) *unstructured.Unstructured {
+	all, err := c.whole(ctx, eventKind.in(p.GetNamespace()), query{fields: "involvedObject.uid=" + string(p.GetUID())})
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	last := slices.MaxFunc(all, func(a, b unstructured.Unstructured) int {
+		if order := eventTime(&a).Compare(eventTime(&b)); order != 0 {
+			return order
+		}
+		return cmp.Compare(text(a.Object, "type"), text(b.Object, "type")) // "Normal", "Warning"
+	})
+	return &last
+}

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// TestUnready reads pods whose status the test writes in the kubelet's place.
+func TestUnready(t *testing.T) {
+	state := func(ready, state string) string {
+		return `{"phase":"Pending","conditions":[{"type":"Ready","status":"` + map[string]string{"true": "True", "false": "False"}[ready] + `"}],
+			"containerStatuses":[{"name":"c","image":"i:1","imageID":"","ready":` + ready + `,"restartCount":0,` + state + `}]}`
+	}
+	cases := map[string]struct {
+		reason   string
+		kind     string // Deployment when empty
+		spec     string
+		replicas int
+		status   string
+		events   []string // reason, last second, message
+		deny     string   // a part of the paths that are forbidden
+		most     int
+		says     []string // of each pod that is told of
+		more     int
+		kindOf   nf.Kind // of the error; Internal: none
+	}{
+		"Creating": {
+			reason: "the event says what the status does not", replicas: 1, most: 5, status: state("false", `"state":{"waiting":{"reason":"ContainerCreating"}}`),
+			events: []string{"Scheduled 01 assigned", "FailedMount 03 no volume", "Pulled 02 pulled"},
+			says:   []string{"Pending; container c is waiting: ContainerCreating; last event: FailedMount: no volume"},
+		},
+		"Crashed": {
+			reason: "how it ended before is why it waits", replicas: 1, most: 5, spec: "serviceName: db,", kind: "StatefulSet",
+			status: state("false", `"state":{"waiting":{"reason":"CrashLoopBackOff","message":"back-off 10s"}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}`),
+			says:   []string{"Pending; container c is waiting (it ended with exit code 137: OOMKilled before): CrashLoopBackOff: back-off 10s"},
+		},
+		"Ended": {
+			reason: "a container that failed and is not started again yet", replicas: 1, most: 5,
+			status: state("false", `"state":{"terminated":{"exitCode":1,"reason":"Error","message":"no database"}}`),
+			says:   []string{"Pending; container c ended with exit code 1: Error: no database"},
+		},
+		"NotReady": {
+			reason: "a probe fails", replicas: 1, most: 5, status: state("false", `"state":{"running":{}}`), events: []string{"Unhealthy 01 probe failed: 503"},
+			says: []string{"Pending; container c runs and is not ready; last event: Unhealthy: probe failed: 503"},
+		},
+		"Ready":  {reason: "a pod that is ready is not told of", replicas: 1, most: 5, status: state("true", `"state":{"running":{}}`), says: []string{}},
+		"NoNode": {reason: "the scheduler's words", replicas: 1, most: 5, status: `{"conditions":[{"type":"PodScheduled","status":"False","message":"0/3 nodes"}]}`, says: []string{"Pending; it is not scheduled: 0/3 nodes"}},
+		"Many": {
+			reason: "only as many as asked for", replicas: 3, most: 2, status: state("false", `"state":{"waiting":{"reason":"ContainerCreating"}}`),
+			says: []string{"Pending; container c is waiting: ContainerCreating", "Pending; container c is waiting: ContainerCreating"}, more: 1,
+		},
+		"Long": {
+			reason: "a long text is cut", replicas: 1, most: 5, status: state("false", `"state":{"waiting":{"reason":"X","message":"`+strings.Repeat("y", 400)+`"}}`),
+			says: []string{"Pending; container c is waiting: X: " + strings.Repeat("y", 262) + "… (138 more bytes)"},
+		},
+		"EventsForbidden": {
+			reason: "without events the rest is told", replicas: 1, most: 5, status: state("false", `"state":{"waiting":{"reason":"ContainerCreating"}}`),
+			events: []string{"FailedMount 01 no volume"}, deny: "/events",
+			says: []string{"Pending; container c is waiting: ContainerCreating"},
+		},
+		"PodsForbidden": {
+			reason: "without pods there is nothing to tell", replicas: 1, most: 5, status: `{}`, deny: "/pods",
+			kindOf: nf.Failed,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, r, ns := recorded(t)
+			kind := "Deployment"
+			if tc.kind != "" {
+				kind = tc.kind
+			}
+			u := workloadOf(t, ns, kind, "web", held, tc.spec)
+			if err := unstructured.SetNestedField(u.Object, int64(tc.replicas), "spec", "replicas"); err != nil {
+				t.Fatal(err)
+			}
+			mustApply(t, c, "vnf-1", u)
+			heldPods(t, ns, tc.replicas, func(p *unstructured.Unstructured) {
+				patchStatus(t, c, "/api/v1/namespaces/"+ns+"/pods/"+p.GetName(), tc.status)
+				for _, e := range tc.events {
+					tell(t, p, strings.SplitN(e, " ", 3))
+				}
+			})
+			if tc.deny != "" {
+				r.Fail(func(req clustertest.Request) bool { return strings.HasSuffix(req.Path, tc.deny) }, clustertest.Status(http.StatusForbidden))
+			}
+			pods, more, err := c.Unready(t.Context(), "vnf-1", refs(u), tc.most)
+			if nf.KindOf(err) != tc.kindOf || (err != nil) != (tc.kindOf != nf.Internal) {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if err != nil {
+				return
+			}
+			says := []string{}
+			for _, p := range pods {
+				if says = append(says, p.Message); p.Kind != "Pod" || !strings.HasPrefix(p.Name, "web-") || p.Namespace != ns {
+					t.Errorf("%s: told of %s", tc.reason, p.Ref)
+				}
+			}
+			if diff := cmp.Diff(tc.says, says); diff != "" || more != tc.more {
+				t.Errorf("%s: %d more, want %d (-want +got):\n%s", tc.reason, more, tc.more, diff)
+			}
+		})
+	}
+}
+
+// tell makes an event of a pod: its reason, the second of its time, its message.
+func tell(t *testing.T, p *unstructured.Unstructured, e []string) {
+	t.Helper()
+	kind := "Warning"
+	if e[0] == "Scheduled" || e[0] == "Pulled" {
+		kind = "Normal"
+	}
+	event := parsed(t, `{apiVersion: v1, kind: Event, metadata: {name: `+p.GetName()+strings.ToLower(e[0])+`}, type: `+kind+`, reason: `+e[0]+`, message: "`+e[2]+`",
+		lastTimestamp: "2026-01-01T00:00:`+e[1]+`Z",
+		involvedObject: {apiVersion: v1, kind: Pod, namespace: `+p.GetNamespace()+`, name: `+p.GetName()+`, uid: `+string(p.GetUID())+`}}`)
+	if _, err := watcher(t).Resource(eventKind.gvr()).Namespace(p.GetNamespace()).Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

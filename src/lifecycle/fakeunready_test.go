@@ -1,0 +1,22 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func (c *fakeCluster) Unready(ctx context.Context, _ string, refs []nf.Ref, most int) (pods []nf.Health, more int, err error) {
+	var asked []string
+	for _, ref := range refs {
+		asked = append(asked, ref.Name)
+	}
+	leave, err := c.enter(ctx, "unready "+fmt.Sprint(asked))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer leave()
+	most = min(most, len(c.unready))
+	return c.unready[:most], len(c.unready) - most, c.unreadyErr
+}
