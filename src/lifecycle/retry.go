@@ -10,8 +10,9 @@ import (
 
 // Retry accepts another attempt at an operation that failed and was not undone,
 // and returns the new operation: it does what the failed one was to do, from its
-// plan. It is nf.Conflict when there is nothing to try again, and fails as
-// Upgrade does.
+// plan. If it fails too, what it did is kept, unless the options say otherwise or
+// the failed operation was to be undone and could not be. It is nf.Conflict when
+// there is nothing to try again, and fails as Upgrade does.
 func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
 	return e.once(ctx, opts.Key, func() (nf.Operation, error) { return e.retry(ctx, operation, opts) })
 }
@@ -20,6 +21,9 @@ func (e *Engine) retry(ctx context.Context, operation string, opts nf.Options) (
 	in, failed, err := e.leftover(ctx, "retry", operation, opts)
 	if err != nil {
 		return nf.Operation{}, err
+	}
+	if opts.OnFailure == "" && !failed.Undoing {
+		opts.OnFailure = nf.Keep
 	}
 	switch failed.Verb {
 	case nf.Terminate:

@@ -44,7 +44,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.Var(&f.labels, "label", "a label; may be given several times")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "further namespaces that objects may be in, separated by commas")
 	f.manner.define(cmd)
-	f.manner.defineOnFailure(cmd)
+	f.manner.defineOnFailure(cmd, "undo")
 	completeFlag(cmd, "package", s.ids(packages(), true))
 }
 
@@ -68,8 +68,8 @@ func (m *mannerFlags) define(cmd *cobra.Command) {
 }
 
 // defineOnFailure defines the flag of operations that can be undone.
-func (m *mannerFlags) defineOnFailure(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&m.onFailure, "on-failure", "", "undo or keep what was done when the change fails (default undo)")
+func (m *mannerFlags) defineOnFailure(cmd *cobra.Command, otherwise string) {
+	cmd.Flags().StringVar(&m.onFailure, "on-failure", "", "undo or keep what was done when the change fails (default "+otherwise+")")
 	completeFlag(cmd, "on-failure", fixed("undo", "keep"))
 }
 

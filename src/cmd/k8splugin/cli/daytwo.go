@@ -41,7 +41,7 @@ replaced; with --remove it is taken away.` + waitHelp + confirmHelp,
 	defineValues(flags, &files, set)
 	flags.StringArrayVar(&files, "parameters", nil, "the same as --values")
 	m.define(cmd)
-	m.defineOnFailure(cmd)
+	m.defineOnFailure(cmd, "undo")
 	w.define(cmd)
 	k.define(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))

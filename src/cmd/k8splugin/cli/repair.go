@@ -8,34 +8,37 @@ import (
 )
 
 func operationRetry(s *session) *cobra.Command {
-	return s.repair("retry", "Try an operation again that failed and was kept", true)
+	return s.repair(&cobra.Command{
+		Use: "retry ID", Short: "Retry a failed operation whose results were kept",
+		Long: "Retry a failed operation whose results were kept. The retry is a new operation. If it fails too, its results are kept again,\n" +
+			"unless you give --on-failure undo.",
+	}, "retry", "keep")
 }
 
 func operationUndo(s *session) *cobra.Command {
-	return s.repair("undo", "Take an operation back that failed and was kept", false)
+	return s.repair(&cobra.Command{
+		Use: "undo ID", Short: "Undo a failed operation whose results were kept",
+		Long: "Undo a failed operation whose results were kept. The undo is a new operation.",
+	}, "undo", "")
 }
 
-// repair is the command that begins an operation because another one failed.
-func (s *session) repair(verb, short string, policy bool) *cobra.Command {
+// repair completes a command that begins an operation because another one failed.
+// Policy is the default of --on-failure; without one there is no such flag.
+func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command {
 	var w waiting
 	var k consent
 	var m mannerFlags
-	cmd := &cobra.Command{
-		Use:               verb + " ID",
-		Short:             short,
-		Long:              short + ". That is an operation of its own." + waitHelp + confirmHelp,
-		Args:              oneName,
-		ValidArgsFunction: s.ids(operations(), false),
-	}
+	cmd.Long += waitHelp + confirmHelp
+	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(operations(), false)
 	m.define(cmd)
-	if policy {
-		m.defineOnFailure(cmd)
+	if policy != "" {
+		m.defineOnFailure(cmd, policy)
 	}
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body := map[string]any{}
-		if !policy && w.wait == waitApplied {
+		if policy == "" && w.wait == waitApplied {
 			return usagef("--wait=applied is not for what takes an operation back")
 		}
 		if err := m.into(body); err != nil {

@@ -95,7 +95,7 @@ one that --to names. It is applied as it was then, and makes a new revision.` + 
 	cmd.Flags().IntVar(&to, "to", 0, "number of the revision, as \"instance revisions\" lists them")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "tell what would be done, and do nothing")
 	m.define(cmd)
-	m.defineOnFailure(cmd)
+	m.defineOnFailure(cmd, "undo")
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
