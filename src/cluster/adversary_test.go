@@ -53,6 +53,10 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		"Health":  func(ctx context.Context, c *Cluster) error { _, err := c.Health(ctx, owner, refs); return err },
 		"Read":    func(ctx context.Context, c *Cluster) error { _, err := c.Read(ctx, owner, refs); return err },
 		"Unready": func(ctx context.Context, c *Cluster) error { _, _, err := c.Unready(ctx, owner, refs, 5); return err },
+		"VolumeClaims": func(ctx context.Context, c *Cluster) error {
+			_, err := c.VolumeClaims(ctx, owner, []nf.Ref{{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: ns, Name: "db"}}, nil)
+			return err
+		},
 		"Find": func(ctx context.Context, c *Cluster) error {
 			_, err := c.Find(ctx, Selection{APIVersion: "v1", Kind: "ConfigMap", Namespace: ns})
 			return err

@@ -200,7 +200,7 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 }
 
 func (e *Engine) remove(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
-	if err := req.Options.Validate(); err != nil {
+	if err := req.Validate(); err != nil {
 		return nf.Operation{}, err
 	}
 	in, err := e.instances.Get(ctx, id)
@@ -218,6 +218,6 @@ func (e *Engine) terminate(ctx context.Context, in nf.Instance, req nf.Terminate
 	defer done()
 	req.OnFailure = nf.Keep // what was deleted cannot be brought back
 	op := e.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
-	op.Orphan, op.Repeats = req.Orphan, repeats
+	op.Orphan, op.Volumes, op.Repeats = req.Orphan, req.Volumes, repeats
 	return e.bare(ctx, in, op, nf.Terminating)
 }

@@ -31,6 +31,13 @@ type Adopter interface {
 	// owner's already or does not exist, with a message that says so. It is
 	// nf.Conflict for one that is somebody else's. Repeating it changes nothing.
 	Adopt(ctx context.Context, owner string, claim nf.Claim, refs []nf.Ref) ([]nf.Change, error)
+
+	// VolumeClaims returns the PersistentVolumeClaims that those of the owner's
+	// StatefulSets have made which the refs name, and that would stay without
+	// them, grouped by StatefulSet. A StatefulSet that does not exist any more is
+	// taken from the planned ones. A claim that belongs to another instance, that
+	// another StatefulSet may have made, or that another's pod uses, is left out.
+	VolumeClaims(ctx context.Context, owner string, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error)
 }
 
 // Provider is the part of a Cluster that makes what is nobody's.

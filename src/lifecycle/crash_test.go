@@ -157,6 +157,8 @@ func crashScenarios() map[string]crashScenario {
 		"upgrade fails, keep":      pair(func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, upgrade("db_bad-new", nf.Keep)),
 		"terminate":                pair(first("db_web-svc"), terminate(false)),
 		"terminate, orphan":        pair(first("db_web-svc"), terminate(true)),
+		"terminate, volumes":       pair(claimed("set.db-web"), terminateWhole),
+		"terminate, volumes stay":  pair(claimed("set.db-web"), terminate(false)),
 		"rollback":                 pair(upgraded, rollback),
 		"retry of a failed change": pair(broken("db_bad-new"), again((*engine).Retry)),
 		"instantiate with hooks":   pair(func(*testing.T, *site, *engine) {}, instantiate(hooked, "")),

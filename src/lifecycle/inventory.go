@@ -30,13 +30,14 @@ func merge(inventory, items []nf.Item) []nf.Item {
 }
 
 // outside returns the inventory's entries that a plan does not have. What hooks
-// have made is no part of any plan's stages, and not for it to remove.
+// have made is no part of any plan's stages, and not for it to remove; neither are
+// the volumes of StatefulSets.
 func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 	planned := map[string]bool{}
 	for _, obj := range plan.Objects() {
 		planned[refOf(obj).Key()] = true
 	}
-	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] || it.Hook })
+	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] || it.Hook || it.Volume })
 }
 
 func isNamespace(ref nf.Ref) bool { return ref.Group == "" && ref.Kind == "Namespace" }
@@ -70,7 +71,8 @@ func passed(h nf.Health) nf.Health {
 }
 
 // itemsOf returns the inventory that a plan in force has, with what hooks have
-// left of the former one. What is shared is in no inventory.
+// left of the former one, and the volumes that a removal was to delete. What is
+// shared is in no inventory.
 func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
 	var out []nf.Item
 	planned := map[string]bool{}
@@ -85,16 +87,17 @@ func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
 		}
 	}
 	for _, it := range former {
-		if it.Hook && !planned[it.Key()] {
+		if (it.Hook || it.Volume) && !planned[it.Key()] {
 			out = append(out, it)
 		}
 	}
 	return out
 }
 
-// lasting returns the entries that are not a hook's.
+// lasting returns the entries that are neither a hook's nor volumes of
+// StatefulSets.
 func lasting(inventory []nf.Item) []nf.Item {
-	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return it.Hook })
+	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return it.Hook || it.Volume })
 }
 
 // stagesOf returns the numbers of the stages that an inventory has, ascending.

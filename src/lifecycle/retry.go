@@ -27,7 +27,7 @@ func (e *Engine) retry(ctx context.Context, operation string, opts nf.Options) (
 	}
 	switch failed.Verb {
 	case nf.Terminate:
-		return e.terminate(ctx, in, nf.TerminateRequest{Orphan: failed.Orphan, Options: opts}, operation)
+		return e.terminate(ctx, in, nf.TerminateRequest{Orphan: failed.Orphan, Volumes: failed.Volumes, Options: opts}, operation)
 	case nf.Adopt:
 		return nf.Operation{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("what could not be adopted is let go of, and can be adopted again"))
 	case nf.Instantiate, nf.Upgrade, nf.Rollback, nf.Configure, nf.Test:

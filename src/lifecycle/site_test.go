@@ -158,6 +158,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			if kind == "again" {
 				g.Objects[n].SetAnnotations(map[string]string{render.RecreateAnnotation: string(render.RecreateIfNeeded)})
 			}
+			if kind == "set" {
+				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "StatefulSet"
+			}
 			if kind == "pods" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "Deployment"
 				g.Objects[n].Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{}}}

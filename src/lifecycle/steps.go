@@ -148,7 +148,8 @@ func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
 	if err != nil {
 		return nil, recordError(err)
 	}
-	out := r.deletion(prefix+"delete", lasting(in.Inventory))
+	find, last := r.volumeSteps(prefix, in)
+	out := slices.Concat(find, r.deletion(prefix+"delete", lasting(in.Inventory)), last)
 	if first, last := r.hooks(prefix, render.PreDelete), r.hooks(prefix, render.PostDelete); r.op.Verb == nf.Terminate {
 		out = slices.Concat(first, out, last)
 	}

@@ -122,6 +122,7 @@ type Item struct {
 	Passing bool `json:"passing,omitempty"` // it goes by itself when it is done: a Job with a time to live
 	Keep    bool `json:"keep,omitempty"`    // its package says that it is never deleted, but left in place
 	Hook    bool `json:"hook,omitempty"`    // it was made by a hook, and is no part of what the instance is
+	Volume  bool `json:"volume,omitempty"`  // a volume claim that a StatefulSet made, and that a removal is to delete
 }
 
 // Ref names one object of a cluster.

@@ -22,6 +22,7 @@ type Operation struct {
 	Undoing   bool           `json:"undoing,omitempty"`  // the change failed and is being taken back
 	Cancel    bool           `json:"cancel,omitempty"`   // somebody asked to stop
 	Orphan    bool           `json:"orphan,omitempty"`   // of terminate: the objects stay, and are nobody's
+	Volumes   bool           `json:"volumes,omitempty"`  // of terminate: the volume claims of StatefulSets are deleted, too
 	Patient   bool           `json:"patient,omitempty"`  // a region that is away is waited for beyond the deadline
 	NoWait    bool           `json:"no_wait,omitempty"`  // only definitions and hooks are waited for
 	Takes     *Claim         `json:"takes,omitempty"`    // of adopt: what the objects bear that become the instance's

@@ -79,7 +79,8 @@ type RollbackRequest struct {
 
 // TerminateRequest asks for the removal of an instance.
 type TerminateRequest struct {
-	Orphan bool // leave the objects in place, as nobody's
+	Orphan  bool // leave the objects in place, as nobody's
+	Volumes bool // delete the volume claims that StatefulSets made, too; without Orphan only
 	Options
 }
 
@@ -136,6 +137,15 @@ func (r InstantiateRequest) Validate() error {
 
 // Validate returns nf.Invalid with a violation for every field that is wrong.
 func (s Spec) Validate() error { return invalid("use", "specification", s.violations()) }
+
+// Validate returns nf.Invalid with a violation for every field that is wrong.
+func (r TerminateRequest) Validate() error {
+	v := r.Options.violations()
+	if r.Orphan && r.Volumes {
+		v = append(v, Violation{Field: "claims", Message: "cannot be delete when the objects stay in place"})
+	}
+	return invalid("use", "options", v)
+}
 
 // Validate returns nf.Invalid with a violation for every option that is wrong.
 func (o Options) Validate() error { return invalid("use", "options", o.violations()) }

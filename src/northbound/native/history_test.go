@@ -114,6 +114,12 @@ func TestNewOptions(t *testing.T) {
 			reason: "the objects may stay", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?orphan=true&on_unreachable=wait", status: 204,
 			asked: nf.TerminateRequest{Orphan: true, Options: nf.Options{Patient: true}},
 		},
+		"Claims": {
+			reason: "volume claims may go, too", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=delete", status: 204,
+			asked: nf.TerminateRequest{Volumes: true},
+		},
+		"ClaimsKept":       {reason: "as they do not unasked", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=keep", status: 204, asked: nf.TerminateRequest{}},
+		"ClaimsWord":       {reason: "one or the other", request: "DELETE /v1/vnf_instances/vnf-1?claims=perhaps", status: 400, want: problem("invalid", `"errors": [{"field": "claims", "message": "<<>>"}]`)},
 		"OrphanWord":       {reason: "yes or no", request: "DELETE /v1/vnf_instances/vnf-1?orphan=perhaps", status: 400, want: problem("invalid", `"errors": [{"field": "orphan", "message": "must be a boolean"}]`)},
 		"List":             {reason: "of a project", arrange: blue, request: "GET /v1/vnf_instances?project=blue", status: 200, want: `{"vnf_instances": [{"project": "blue", "...": ""}]}`},
 		"ListDefault":      {reason: "what names no project belongs to the default one", request: "GET /v1/vnf_instances?project=default", status: 200, want: `{"vnf_instances": [{"project": "default", "...": ""}]}`},

@@ -143,16 +143,18 @@ func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) error {
 	if query.Has("timeout") {
 		m.Timeout = query.Get("timeout")
 	}
-	orphan := query.Get("orphan") == "true"
-	key, err := a.key(r, orphan)
+	req := nf.TerminateRequest{Orphan: query.Get("orphan") == "true", Volumes: query.Get("claims") == claimsDelete}
+	var asked any = req.Orphan
+	if req.Volumes {
+		asked = []any{req.Orphan, claimsDelete}
+	}
+	key, err := a.key(r, asked)
 	if err != nil {
 		return err
 	}
-	opts, err := a.options(r, m, key)
-	if err != nil {
+	if req.Options, err = a.options(r, m, key); err != nil {
 		return err
 	}
-	req := nf.TerminateRequest{Orphan: orphan, Options: opts}
 	op, err := a.cfg.Instances.Terminate(r.Context(), mux.Vars(r)["vnf_id"], req)
 	if err != nil {
 		return err

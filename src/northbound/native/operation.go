@@ -42,6 +42,7 @@ type operation struct {
 	OnUnreachable   string            `json:"on_unreachable,omitempty"`
 	Wait            string            `json:"wait,omitempty"`
 	Orphan          bool              `json:"orphan,omitempty"`
+	Claims          string            `json:"claims,omitempty"`
 	Repeats         string            `json:"repeats,omitempty"`
 	Undoing         bool              `json:"undoing,omitempty"`
 	UndoBy          time.Time         `json:"undo_by,omitzero"`
@@ -114,6 +115,9 @@ func fromOperation(op nf.Operation) operation {
 	}
 	if op.Patient {
 		out.OnUnreachable = wait
+	}
+	if op.Volumes {
+		out.Claims = claimsDelete
 	}
 	if op.NoWait {
 		out.Wait = waitApplied

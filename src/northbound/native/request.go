@@ -107,6 +107,8 @@ type manner struct {
 const (
 	wait        = "wait"    // of on_unreachable
 	waitApplied = "applied" // of wait
+
+	claimsDelete = "delete" // of claims
 )
 
 func mannerOf(p patch) manner {

@@ -234,7 +234,7 @@ func (a *API) deleteWorkload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	if err := a.takeDown(r, v); err != nil {
+	if err := a.takeDown(r, v, false); err != nil {
 		return fail("Error deleting instance", err)
 	}
 	return answer(w, http.StatusAccepted, workloadOf(v.id, "DELETE_COMPLETE"))

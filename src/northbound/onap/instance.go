@@ -224,11 +224,15 @@ func (a *API) latest(ctx context.Context, in nf.Instance) (nf.Operation, error) 
 }
 
 func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) error {
+	claims := r.URL.Query().Get("claims")
+	if claims != "" && claims != "keep" && claims != "delete" {
+		return refuse(http.StatusBadRequest, "Error deleting instance: claims must be keep or delete")
+	}
 	v, err := a.vnfOf(r)
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	if err := a.takeDown(r, v); err != nil {
+	if err := a.takeDown(r, v, claims == "delete"); err != nil {
 		return fail("Error deleting instance", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -236,8 +240,9 @@ func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) error {
 }
 
 // takeDown begins the removal of an instance, and of what a move has left of it.
-// Its tests are stopped: nobody needs to know any more.
-func (a *API) takeDown(r *http.Request, v vnf) error {
+// Its tests are stopped: nobody needs to know any more. The volume claims of its
+// StatefulSets go, too, if volumes is true.
+func (a *API) takeDown(r *http.Request, v vnf, volumes bool) error {
 	scope := nf.Scope{Project: nf.ProjectOf(v.Project), Region: v.Region}
 	if err := a.cfg.Access.May(r.Context(), nf.RemoveInstance, scope, v.ID); err != nil {
 		return err
@@ -252,7 +257,7 @@ func (a *API) takeDown(r *http.Request, v vnf) error {
 		}
 	}
 	if _, err := a.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
-		return a.cfg.Instances.Terminate(ctx, v.ID, nf.TerminateRequest{Options: nf.Options{Trace: a.cfg.Trace(r)}})
+		return a.cfg.Instances.Terminate(ctx, v.ID, nf.TerminateRequest{Volumes: volumes, Options: nf.Options{Trace: a.cfg.Trace(r)}})
 	}); err != nil {
 		return err
 	}
@@ -260,5 +265,5 @@ func (a *API) takeDown(r *http.Request, v vnf) error {
 	if v.alias.Coming != "" {
 		leaving = append(slices.Clone(leaving), v.alias.Coming)
 	}
-	return a.leave(r, leaving)
+	return a.leave(r, leaving, volumes)
 }

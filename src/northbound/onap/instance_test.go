@@ -314,3 +314,32 @@ func TestDeleteInstance(t *testing.T) {
 	w.want(t, "and gone at once for whoever looks", "GET /v1/instance/id1", "", 500, noInstance)
 	w.want(t, "twice is once too often", "DELETE /v1/instance/id1", "", 500, "Error getting Instance: "+noInstance)
 }
+
+// TestDeleteInstanceWithItsClaims deletes the volume claims of StatefulSets, too,
+// which is an extension of ONAP's API.
+func TestDeleteInstanceWithItsClaims(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		query  string
+		status int
+		want   []any // what is asked of the engine
+	}{
+		"Delete": {"they go if the request says so", "?claims=delete", 202, []any{nf.TerminateRequest{Volumes: true}}},
+		"Keep":   {"or stay", "?claims=keep", 202, []any{nf.TerminateRequest{}}},
+		"Unsaid": {"as they do unasked", "", 202, []any{nf.TerminateRequest{}}},
+		"Wrong":  {"a word that means nothing deletes nothing", "?claims=all", 400, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, false)
+			w.create(t)
+			w.asked = nil
+			if got := w.ask(t, "DELETE /v1/instance/id1"+tc.query, ""); got.status != tc.status {
+				t.Errorf("%s: %d %s", tc.reason, got.status, got.body)
+			}
+			if diff := cmp.Diff(tc.want, w.asked); diff != "" {
+				t.Errorf("%s: asked (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -143,7 +143,7 @@ func (a *API) move(r *http.Request, v vnf, req instanceRequest, wanted nf.Instan
 	if v, err = a.replaced(ctx, v, req, op); err != nil {
 		return v, err
 	}
-	if err := a.leave(r, alias.Leaving); err != nil {
+	if err := a.leave(r, alias.Leaving, false); err != nil {
 		return v, fail("Upgrade Instance: it has moved, and what it was before cannot be removed", err)
 	}
 	return v, nil
@@ -168,7 +168,7 @@ func (a *API) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operatio
 			return nil
 		})
 		if err == nil {
-			err = a.leave(r, []string{in.ID})
+			err = a.leave(r, []string{in.ID}, false)
 		}
 		if err != nil {
 			return nf.Operation{}, err
@@ -182,7 +182,7 @@ func (a *API) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operatio
 // terminated, and what never came up is next. The sweep drops what is gone from
 // the record, since the caller may not see all of it.
 func (a *API) settleMove(r *http.Request, v *vnf) error {
-	if err := a.leave(r, v.alias.Leaving); err != nil || v.alias.Coming == "" {
+	if err := a.leave(r, v.alias.Leaving, false); err != nil || v.alias.Coming == "" {
 		return err
 	}
 	coming := v.alias.Coming
@@ -199,13 +199,14 @@ func (a *API) settleMove(r *http.Request, v *vnf) error {
 	return err
 }
 
-// leave begins to terminate instances that no id means any more.
-func (a *API) leave(r *http.Request, engines []string) error {
+// leave begins to terminate instances that no id means any more, with the volume
+// claims of their StatefulSets if volumes is true.
+func (a *API) leave(r *http.Request, engines []string, volumes bool) error {
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(engines))) {
 		in, err := a.cfg.Instances.Instance(r.Context(), id)
 		if err == nil && in.State != nf.Terminating {
 			_, err = a.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
-				return a.cfg.Instances.Terminate(ctx, id, nf.TerminateRequest{Options: nf.Options{Trace: a.cfg.Trace(r)}})
+				return a.cfg.Instances.Terminate(ctx, id, nf.TerminateRequest{Volumes: volumes, Options: nf.Options{Trace: a.cfg.Trace(r)}})
 			})
 		}
 		if nf.UnlessGone(err) != nil {

@@ -178,25 +178,45 @@ func objectColumns() []column[object] {
 	}
 }
 
+// What becomes of the volume claims of an instance that is removed.
+const (
+	claimsKeep   = "keep"
+	claimsDelete = "delete"
+)
+
 func instanceDelete(s *session) *cobra.Command {
 	var wait, orphan bool
+	var claims string
 	var m mannerFlags
 	cmd := &cobra.Command{
-		Use:               "delete ID|NAME...",
-		Aliases:           []string{"remove"},
-		Short:             "Remove instances and all their objects",
-		Long:              "Remove instances and all their objects. With --orphan the objects stay, as nobody's.",
+		Use:     "delete ID|NAME...",
+		Aliases: []string{"remove"},
+		Short:   "Remove instances and all their objects",
+		Long: "Remove instances and all their objects. With --orphan the objects stay, as nobody's. PersistentVolumeClaims\n" +
+			"that StatefulSets made stay, and the operation's warnings name them; with --claims delete they are deleted, with their data.",
 		Args:              someNames,
 		ValidArgsFunction: s.ids(instances(), true),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is gone, and show how it comes along")
 	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, as nobody's")
+	cmd.Flags().StringVar(&claims, "claims", "", "keep or delete the PersistentVolumeClaims that StatefulSets made (default keep)")
+	completeFlag(cmd, "claims", fixed(claimsKeep, claimsDelete))
 	m.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, names []string) error {
 		if err := m.check(); err != nil {
 			return err
 		}
 		query := url.Values{}
+		switch claims {
+		case "", claimsKeep:
+		case claimsDelete:
+			if orphan {
+				return usagef("--claims delete does not go with --orphan")
+			}
+			query.Set("claims", claims)
+		default:
+			return usagef("--claims is keep or delete, not %q", claims)
+		}
 		if m.timeout != 0 {
 			query.Set("timeout", m.timeout.String())
 		}

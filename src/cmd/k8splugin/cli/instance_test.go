@@ -171,6 +171,12 @@ func TestInstance(t *testing.T) {
 			reason: "the objects stay", args: []string{"instance", "delete", "k3x9vq2m", "--orphan", "--on-unreachable", "wait"},
 			replies: replies{getIt: {body: instanceJSON}, deleteIt + "?on_unreachable=wait&orphan=true": {status: 202, location: operation1, body: op1}},
 		},
+		"instance-delete-claims": {
+			reason: "with what StatefulSets leave", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "delete"},
+			replies: replies{getIt: {body: instanceJSON}, deleteIt + "?claims=delete": {status: 202, location: operation1, body: op1}},
+		},
+		"instance-delete-claims-word":   {reason: "one or the other", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "all"}},
+		"instance-delete-claims-orphan": {reason: "objects that stay keep their claims", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "delete", "--orphan"}},
 		"instance-diff": {
 			reason: "a difference is exit code 1",
 			args:   []string{"instance", "diff", "k3x9vq2m", "--set", "replicas=3"},

@@ -177,8 +177,11 @@ func (op operation) title() string {
 
 // verb says "terminate, leaving the objects".
 func (op operation) verb() string {
-	if op.Orphan {
+	switch {
+	case op.Orphan:
 		return string(op.Verb) + ", leaving the objects"
+	case op.Claims == claimsDelete:
+		return string(op.Verb) + ", with volume claims"
 	}
 	return string(op.Verb)
 }

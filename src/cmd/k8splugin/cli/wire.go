@@ -148,6 +148,7 @@ type operation struct {
 	OnFailure     nf.OnFailure      `json:"on_failure"`
 	OnUnreachable string            `json:"on_unreachable"`
 	Orphan        bool              `json:"orphan"`
+	Claims        string            `json:"claims"`
 	Repeats       string            `json:"repeats"`
 	Undoing       bool              `json:"undoing"`
 	UndoBy        time.Time         `json:"undo_by"`
