@@ -98,7 +98,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			if path == "check" {
 				continue // its outcome is the region's condition
 			}
-			if nf.KindOf(fail(t.Context(), "ask", "it", err)) != nf.Unreachable || strings.Contains(err.Error(), "secret-path") || strings.Contains(err.Error(), "internal") {
+			if nf.KindOf(c.fail(t.Context(), "ask", "it", err)) != nf.Unreachable || strings.Contains(err.Error(), "secret-path") || strings.Contains(err.Error(), "internal") {
 				t.Errorf("%d: %s: %v", code, path, err)
 			}
 		}

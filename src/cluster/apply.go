@@ -61,7 +61,7 @@ func (c *Cluster) appliable(ctx context.Context, objects []*unstructured.Unstruc
 		}
 	}
 	if err != nil {
-		return nil, fail(ctx, "read the API of", "cloud region", err)
+		return nil, c.fail(ctx, "read the API of", c.name(), err)
 	}
 	targets, unknown, wrong := make([]target, len(objects)), nf.Violations(nil), nf.Violations(nil)
 	for i, u := range objects {
@@ -254,5 +254,5 @@ func (a *application) fail(ctx context.Context, err error) error {
 	if apierrors.IsNotFound(err) {
 		a.c.forgetKinds() // the kind may be gone
 	}
-	return failObject(ctx, "apply", a.ref, err)
+	return a.c.failObject(ctx, "apply", a.ref, err)
 }

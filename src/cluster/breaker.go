@@ -46,7 +46,7 @@ type shut struct {
 }
 
 func (s *shut) Error() string {
-	return fmt.Sprintf("the cloud region gives no answer and is asked again in %v; the last failure was: %s", s.after.Round(time.Millisecond), s.cause)
+	return fmt.Sprintf("no request is sent for %v; the last failure was: %s", s.after.Round(time.Millisecond), s.cause)
 }
 
 // admit lets a request through or returns a shut. A watch is no probe: it may

@@ -148,7 +148,7 @@ func get(t *testing.T, c *Cluster, ref nf.Ref) *unstructured.Unstructured {
 	_, err = c.send(t.Context(), func() *rest.Request {
 		return k.at(c.rest.Get(), ref.Namespace, ref.Name)
 	}, into(u))
-	if nf.KindOf(failObject(t.Context(), "get", ref, err)) == nf.NotFound {
+	if nf.KindOf(c.failObject(t.Context(), "get", ref, err)) == nf.NotFound {
 		return nil
 	}
 	if err != nil {

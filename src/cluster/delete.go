@@ -44,7 +44,7 @@ func (c *Cluster) treat(ctx context.Context, owner string, refs []nf.Ref, op str
 		}
 		var err error
 		changes[i], err = do(ctx, owner, targets[i], had[refs[i].Key()])
-		return failObject(ctx, op, refs[i], err)
+		return c.failObject(ctx, op, refs[i], err)
 	})
 	return reached(changes), err
 }

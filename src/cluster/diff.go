@@ -41,7 +41,7 @@ func (c *Cluster) Diff(ctx context.Context, owner string, objects []*unstructure
 		if v := t.kind.check(objects[i]); len(v) > 0 {
 			return nf.E(nf.Invalid, "compare", t.ref.String(), v)
 		}
-		return failObject(ctx, "compare", t.ref, c.compare(ctx, owner, t, objects[i], &changes[i]))
+		return c.failObject(ctx, "compare", t.ref, c.compare(ctx, owner, t, objects[i], &changes[i]))
 	})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (c *Cluster) Ensure(ctx context.Context, objects []*unstructured.Unstructur
 	err = each(c.parallel, len(objects), func(i int) error {
 		var err error
 		changes[i], err = c.provide(ctx, targets[i], objects[i])
-		return failObject(ctx, "apply", targets[i].ref, err)
+		return c.failObject(ctx, "apply", targets[i].ref, err)
 	})
 	if err != nil {
 		return reached(changes), err
@@ -95,7 +95,7 @@ func (c *Cluster) established(ctx context.Context, targets []target, changes []n
 		return wrong == nil && len(waiting) > 0
 	})
 	if wrong == nil && len(waiting) > 0 {
-		wrong = fail(ctx, "wait for", "the objects", fmt.Errorf("%s is %s: %s: %w", last.Ref, last.Status, last.Message, context.Cause(ctx)))
+		wrong = c.fail(ctx, "wait for", "the objects", fmt.Errorf("%s is %s: %s: %w", last.Ref, last.Status, last.Message, context.Cause(ctx)))
 	}
 	return wrong
 }

@@ -18,8 +18,8 @@ import (
 
 // failObject is fail for what was done to one object; violations name its
 // fields.
-func failObject(ctx context.Context, op string, ref nf.Ref, err error) error {
-	err = fail(ctx, op, ref.String(), err)
+func (c *Cluster) failObject(ctx context.Context, op string, ref nf.Ref, err error) error {
+	err = c.fail(ctx, op, ref.String(), err)
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && nf.KindOf(err) == nf.Invalid {
 		return nf.E(nf.Invalid, op, ref.String(), violations(ref, status.Status()))
 	}
@@ -28,7 +28,7 @@ func failObject(ctx context.Context, op string, ref nf.Ref, err error) error {
 
 // fail translates an error of a request into an nf.Error. It is the only place
 // where Kubernetes' and the network's errors become kinds.
-func fail(ctx context.Context, op, subject string, err error) error {
+func (c *Cluster) fail(ctx context.Context, op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -37,26 +37,50 @@ func fail(ctx context.Context, op, subject string, err error) error {
 	}
 	e := &nf.Error{Op: op, Subject: subject, Err: err}
 	status, refused := errors.AsType[*apierrors.StatusError](err)
-	closed, held := errors.AsType[*shut](err)
+	_, held := errors.AsType[*shut](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.Kind, e.Err = nf.Timeout, context.Cause(ctx)
 	case ctx.Err() != nil:
 		e.Kind, e.Err = nf.Cancelled, context.Cause(ctx)
 	case errors.Is(err, errReplaced):
-		e.Kind, e.Reason, e.Err = nf.Unreachable, "replaced", errReplaced
+		e.Kind, e.Reason = nf.Unreachable, "replaced"
 	case held:
-		e.Kind, e.Reason, e.Err = nf.Unreachable, "breaker", closed
+		e.Kind, e.Reason = nf.Unreachable, "breaker"
 	case refused:
 		e.Kind, e.Reason = refusalKind(status.Status())
 	default:
 		e.Kind, e.Reason = nf.Unreachable, unreachable(err)
 	}
 	if e.Kind == nf.Unreachable {
-		e.After = asked(err)
+		e.After, e.Err = asked(err), &away{c.name(), e.Reason, err}
 	}
 	return e
 }
+
+// name says which region it is, for people. One that is being registered has no
+// name yet.
+func (c *Cluster) name() string { return strings.TrimSpace("cloud region " + c.guard.region) }
+
+// away is the cause of an nf.Unreachable error.
+type away struct {
+	region, reason string
+	err            error
+}
+
+// Error says "cloud region east is unreachable (tcp: connection refused)".
+func (a *away) Error() string {
+	if closed, held := errors.AsType[*shut](a.err); held {
+		return fmt.Sprintf("%s is unreachable (%s)", a.region, closed.cause)
+	}
+	if errors.Is(a.err, errReplaced) {
+		return a.region + " has another kubeconfig now, or is gone"
+	}
+	// The URL says nothing: what was to be done is told by the error around it.
+	return fmt.Sprintf("%s is unreachable (%s: %s)", a.region, a.reason, outbound.Bare(a.err))
+}
+
+func (a *away) Unwrap() error { return a.err }
 
 // refusalKind says what sort of failure an API server's refusal is.
 func refusalKind(s metav1.Status) (nf.Kind, string) {

@@ -1,10 +1,15 @@
 package cluster
 
 import (
+	"errors"
+	"net"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -45,5 +50,46 @@ func TestViolationsAreShort(t *testing.T) {
 		if v := violations(ref, s); len(v) != 1 || len(v[0].Message) > longestMessage {
 			t.Errorf("%s is kept whole: %d bytes", reason, len(v[0].Message))
 		}
+	}
+}
+
+func TestUnreachableErrorsNameTheRegion(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connect: connection refused")}
+	cases := map[string]struct {
+		reason string
+		err    error
+		want   string
+		word   string
+		after  time.Duration
+	}{
+		"Refused": {
+			reason: "without the URL that was asked for", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: refused}, word: "tcp",
+			want: "cannot list Pod objects: cloud region east is unreachable (tcp: dial tcp: connect: connection refused)",
+		},
+		"HeldBack": {
+			reason: "the last failure, and when the next request goes out", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: &shut{after: time.Minute, cause: "no route"}},
+			word: "breaker", after: time.Minute, want: "cannot list Pod objects: cloud region east is unreachable (no route)",
+		},
+		"Replaced": {
+			reason: "it can be asked again at once", err: errReplaced, word: "replaced",
+			want: "cannot list Pod objects: cloud region east has another kubeconfig now, or is gone",
+		},
+		"Unavailable": {
+			reason: "an answer may say as much", err: apierrors.NewTimeoutError("etcd is away", 7), word: "unavailable", after: 7 * time.Second,
+			want: "cannot list Pod objects: cloud region east is unreachable (unavailable: Timeout: etcd is away)",
+		},
+		"Crowded": {reason: "ours alone", err: errCrowded, word: "crowded", want: "cannot list Pod objects: cloud region east is unreachable (crowded: " + errCrowded.Error() + ")"},
+	}
+	c := &Cluster{guard: newGuard("east", PoolConfig{}.filled())}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := c.fail(t.Context(), "list", "Pod objects", tc.err)
+			if err.Error() != tc.want || nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != tc.word || nf.AfterOf(err) != tc.after {
+				t.Errorf("%s: %v (%s, %s, after %s), want %s", tc.reason, err, nf.KindOf(err), nf.ReasonOf(err), nf.AfterOf(err), tc.want)
+			}
+			if !errors.Is(err, tc.err) {
+				t.Errorf("%s: the cause is not in the chain", tc.reason)
+			}
+		})
 	}
 }

@@ -149,7 +149,7 @@ func (l *Lookout) watch(ctx context.Context, s *sharing, region string, kind nf.
 			return err
 		}
 	}
-	return fail(ctx, "follow", subject, errReplaced)
+	return c.fail(ctx, "follow", subject, errReplaced)
 }
 
 // states returns the present state of objects, by key: nil for one that is gone.

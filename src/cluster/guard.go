@@ -35,7 +35,7 @@ var (
 	// is told apart from the caller's own end.
 	errSilent = errors.New("no answer in time")
 
-	errReplaced = errors.New("the cloud region has another kubeconfig now, or is gone")
+	errReplaced = errors.New("it has another kubeconfig now, or is gone")
 )
 
 // guard is the way of every request to a region. It holds requests back while

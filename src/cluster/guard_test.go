@@ -103,7 +103,7 @@ func alone(t *testing.T, s stub) (*Pool, *Cluster, *notes) {
 // tryOnce sends one request, as the package's methods do.
 func (c *Cluster) tryOnce(ctx context.Context) error {
 	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/api/v1/nodes") }, nil)
-	return fail(ctx, "ask", "the region", err)
+	return c.fail(ctx, "ask", "the region", err)
 }
 
 func TestGuardTellsOutcomes(t *testing.T) {

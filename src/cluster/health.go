@@ -48,7 +48,7 @@ func (c *Cluster) readOnce(ctx context.Context, streams []*stream, aside bool) e
 	streams = slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.aside != aside })
 	return each(c.parallel, len(streams), func(i int) error {
 		if _, err := streams[i].list(ctx); err != nil && !aside {
-			return fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
+			return c.fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
 		}
 		return nil
 	})

@@ -129,7 +129,7 @@ func (c *Cluster) discover(ctx context.Context) (*kinds, error) {
 		// One aggregated API that is down must not hide all the others.
 		ks.partial = err
 	} else if err != nil {
-		return nil, fail(ctx, "read the API of", "cloud region", err)
+		return nil, c.fail(ctx, "read the API of", c.name(), err)
 	}
 	for _, list := range lists {
 		ks.add(list)

@@ -59,7 +59,7 @@ func (c *Cluster) EnsureNamespace(ctx context.Context, namespace, project string
 	}
 	switch {
 	case err != nil:
-		return nf.Namespace{}, fail(ctx, "create", "namespace "+namespace, err)
+		return nf.Namespace{}, c.fail(ctx, "create", "namespace "+namespace, err)
 	case !found || live.DeletionTimestamp != nil:
 		return nf.Namespace{}, nf.E(nf.Busy, "use", "namespace "+namespace, errors.New("it is being deleted"))
 	}
@@ -101,7 +101,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, namespace string) (kept [
 		// It changed since it was looked at. That may be our own deletion, whose
 		// answer was lost; or somebody has just begun to use it.
 		if err := c.pause(ctx, backoff(n+1)); err != nil {
-			return nil, fail(ctx, "remove", "namespace "+namespace, err)
+			return nil, c.fail(ctx, "remove", "namespace "+namespace, err)
 		}
 	}
 	return nil, nf.E(nf.Conflict, "remove", "namespace "+namespace, errors.New("others keep changing it"))
@@ -111,7 +111,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, namespace string) (kept [
 func (c *Cluster) removeNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
 	live, found, err := c.meta(ctx, namespaceKind, "", namespace)
 	if err != nil {
-		return nil, fail(ctx, "remove", "namespace "+namespace, err)
+		return nil, c.fail(ctx, "remove", "namespace "+namespace, err)
 	}
 	if !found || live.Labels[nf.MadeByLabel] != nf.MadeBy {
 		return nil, nil
@@ -126,7 +126,7 @@ func (c *Cluster) removeNamespace(ctx context.Context, namespace string) (kept [
 	t := target{ref: nf.Ref{Version: "v1", Kind: "Namespace", Name: namespace}, kind: namespaceKind, served: true}
 	err = c.deleteExact(ctx, t, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fail(ctx, "remove", "namespace "+namespace, err)
+		return nil, c.fail(ctx, "remove", "namespace "+namespace, err)
 	}
 	return nil, c.namespaceGone(ctx, namespace, live.UID)
 }
@@ -147,7 +147,7 @@ func (c *Cluster) namespaceGone(ctx context.Context, namespace string, uid types
 	if err == nil && !gone {
 		err = context.Cause(ctx)
 	}
-	return fail(ctx, "remove", "namespace "+namespace, err)
+	return c.fail(ctx, "remove", "namespace "+namespace, err)
 }
 
 // contents returns what somebody put into a namespace.
@@ -157,7 +157,7 @@ func (c *Cluster) contents(ctx context.Context, namespace string) ([]nf.Ref, err
 		return nil, err
 	}
 	if ks.partial != nil {
-		return nil, fail(ctx, "read the API of", "cloud region", ks.partial)
+		return nil, c.fail(ctx, "read the API of", c.name(), ks.partial)
 	}
 	var places []place
 	for gk, all := range ks.by {
@@ -178,7 +178,7 @@ func (c *Cluster) contents(ctx context.Context, namespace string) ([]nf.Ref, err
 		if apierrors.IsMethodNotSupported(err) {
 			return nil
 		}
-		return fail(ctx, "list", places[i].kind.Kind+" objects of namespace "+namespace, err)
+		return c.fail(ctx, "list", places[i].kind.Kind+" objects of namespace "+namespace, err)
 	})
 	if err != nil {
 		return nil, err

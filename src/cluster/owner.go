@@ -78,7 +78,7 @@ func (c *Cluster) owned(ctx context.Context, owner string, targets []target) (ma
 	wanted := keysOf(targets)
 	return c.gather(placesOf(targets), func(p place) (map[string]*metav1.ObjectMeta, error) {
 		found, err := c.pick(ctx, p, ownedBy(owner), wanted)
-		return found, fail(ctx, "list", p.kind.Kind+" objects", err)
+		return found, c.fail(ctx, "list", p.kind.Kind+" objects", err)
 	})
 }
 
@@ -138,7 +138,7 @@ func (c *Cluster) targetsOf(ctx context.Context, refs []nf.Ref) ([]target, error
 		out[i].ref = ref
 		out[i].kind, out[i].served = ks.any(gvkOf(ref))
 		if !out[i].served && ks.hidden(ref.Group) {
-			return nil, fail(ctx, "read the API of", "cloud region", ks.partial)
+			return nil, c.fail(ctx, "read the API of", c.name(), ks.partial)
 		}
 	}
 	return out, nil

@@ -154,7 +154,7 @@ func (c *Cluster) live(ctx context.Context, targets []target) (map[string]*metav
 	}
 	return c.gather(placesOf(targets), func(p place) (map[string]*metav1.ObjectMeta, error) {
 		found, err := c.liveIn(ctx, p, asked[p.key()])
-		return found, fail(ctx, "look for", p.kind.Kind+" objects", err)
+		return found, c.fail(ctx, "look for", p.kind.Kind+" objects", err)
 	})
 }
 

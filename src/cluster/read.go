@@ -41,7 +41,7 @@ func (c *Cluster) Read(ctx context.Context, owner string, refs []nf.Ref) ([]map[
 	err = each(c.parallel, len(places), func(i int) error {
 		all, err := c.whole(ctx, places[i], query{labels: ownedBy(owner)})
 		found[i] = slices.DeleteFunc(all, func(u unstructured.Unstructured) bool { return !wanted[refOf(&u).Key()] })
-		return fail(ctx, "list", places[i].kind.Kind+" objects", err)
+		return c.fail(ctx, "list", places[i].kind.Kind+" objects", err)
 	})
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (c *Cluster) Find(ctx context.Context, s Selection) ([]map[string]any, erro
 	}
 	objects, err := c.whole(ctx, k.in(s.Namespace), q)
 	if err != nil {
-		return nil, fail(ctx, "list", s.Kind+" objects", err)
+		return nil, c.fail(ctx, "list", s.Kind+" objects", err)
 	}
 	out := make([]map[string]any, len(objects))
 	for i := range objects {
@@ -107,7 +107,7 @@ func (c *Cluster) listable(ctx context.Context, s Selection) (kind, error) {
 	k, ok := ks.exact(gvk)
 	switch {
 	case !ok && ks.hidden(gvk.Group):
-		return kind{}, fail(ctx, "read the API of", "cloud region", ks.partial)
+		return kind{}, c.fail(ctx, "read the API of", c.name(), ks.partial)
 	case !ok || !k.can("list"):
 		return kind{}, nf.E(nf.Unsupported, "list", s.Kind+" objects", fmt.Errorf("the region has no list of %s, kind %s", s.APIVersion, s.Kind))
 	}

@@ -44,7 +44,7 @@ func (s *stream) run(ctx context.Context) {
 		}
 		if err != nil && s.hopeless(err) {
 			if !s.aside && ctx.Err() == nil {
-				s.view.end(fail(ctx, "watch", s.place.kind.Kind+" objects", err))
+				s.view.end(s.c.fail(ctx, "watch", s.place.kind.Kind+" objects", err))
 			}
 			return
 		}

@@ -18,7 +18,7 @@ func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
 	var v version.Info
 	_, err := c.send(ctx, func() *rest.Request { return c.rest.Get().AbsPath("/version") }, into(&v))
 	if err != nil {
-		return nf.Capabilities{}, fail(ctx, "read the version of", "cloud region", err)
+		return nf.Capabilities{}, c.fail(ctx, "read the version of", c.name(), err)
 	}
 	ks, err := c.lookup(ctx, nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failObject(ctx, "look up", ref, err)
+		return nil, c.failObject(ctx, "look up", ref, err)
 	}
 	return out, nil
 }
@@ -83,7 +83,7 @@ func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error
 func (c *Cluster) lookupAll(ctx context.Context, k kind, ref nf.Ref) (map[string]any, error) {
 	found, err := c.whole(ctx, k.in(ref.Namespace), query{})
 	if err != nil {
-		return nil, fail(ctx, "look up", ref.Kind+" objects", err)
+		return nil, c.fail(ctx, "look up", ref.Kind+" objects", err)
 	}
 	items := make([]any, len(found))
 	for i := range found {

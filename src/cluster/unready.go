@@ -43,7 +43,7 @@ func (c *Cluster) Unready(ctx context.Context, owner string, refs []nf.Ref, most
 			return nil // those of the pods that are told of are read below
 		}
 		_, err := streams[i].list(ctx)
-		return fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
+		return c.fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
 	})
 	if err != nil {
 		return nil, 0, err

@@ -60,7 +60,7 @@ type volumes struct {
 func (c *Cluster) readVolumes(ctx context.Context, namespace string, v *volumes) error {
 	var err error
 	if v.sets, err = c.whole(ctx, setKind.in(namespace), query{}); err != nil {
-		return fail(ctx, "list", "StatefulSet objects", err)
+		return c.fail(ctx, "list", "StatefulSet objects", err)
 	}
 	err = c.visit(ctx, claimKind.in(namespace), "", func(m *metav1.ObjectMeta) {
 		if len(v.claims) < mostFound {
@@ -68,11 +68,11 @@ func (c *Cluster) readVolumes(ctx context.Context, namespace string, v *volumes)
 		}
 	}, func() { v.claims = nil })
 	if err != nil || len(v.claims) == 0 {
-		return fail(ctx, "list", "PersistentVolumeClaim objects", err)
+		return c.fail(ctx, "list", "PersistentVolumeClaim objects", err)
 	}
 	pods, err := c.whole(ctx, podKind.in(namespace), query{})
 	if err != nil {
-		return fail(ctx, "list", "Pod objects", err)
+		return c.fail(ctx, "list", "Pod objects", err)
 	}
 	v.users = map[string][]types.UID{}
 	for i := range pods {

@@ -48,7 +48,7 @@ func (c *Cluster) follow(ctx context.Context, v *view, streams []*stream, target
 		}
 	}
 	if ctx.Err() == nil {
-		yield(nf.Health{}, fail(ctx, "watch", "objects", errReplaced))
+		yield(nf.Health{}, c.fail(ctx, "watch", "objects", errReplaced))
 	}
 }
 

@@ -45,21 +45,15 @@ func (r *run) wait(ctx context.Context, n int, cause error) error {
 	if ctx.Err() != nil {
 		return cause
 	}
-	now := r.now()
-	w := nf.Wait{Since: now, Reason: nf.ReasonOf(cause), For: r.secrets.Text(cause.Error())}
-	if before := r.op.Waiting; before != nil {
-		w.Since = before.Since
-	}
-	if before := r.op.Waiting; before == nil || before.Reason != w.Reason {
-		r.log.WarnContext(ctx, "operation waits for its region", "region", r.op.Region, "reason", w.Reason, "error", w.For)
-		if err := r.save(ctx, func(op *nf.Operation) { op.Waiting = &w }); err != nil {
-			return err
-		}
+	now, pause := r.now(), waitFor(n, cause)
+	w := nf.Wait{Since: now, Reason: nf.ReasonOf(cause), For: r.secrets.Text(whatIsAway(cause)), Next: now.Add(pause)}
+	if err := r.tellWait(ctx, w); err != nil {
+		return err
 	}
 	if r.patience != nil {
 		r.patience.Stop()
 	}
-	err := r.rest(ctx, waitFor(n, cause))
+	err := r.rest(ctx, pause)
 	if r.patience != nil {
 		if err := r.prolong(ctx, r.now().Sub(now)); err != nil {
 			return err
@@ -71,6 +65,29 @@ func (r *run) wait(ctx context.Context, n int, cause error) error {
 	// The region may have come back with another kubeconfig.
 	r.cluster, err = r.cfg.Open(ctx, r.op.Region, nf.ProjectOf(r.op.Project))
 	return recordError(err)
+}
+
+// whatIsAway says what does not answer, without what was wanted of it.
+func whatIsAway(cause error) string {
+	if e, ok := errors.AsType[*nf.Error](cause); ok && e.Err != nil {
+		return e.Err.Error()
+	}
+	return cause.Error()
+}
+
+// tellWait tells followers what is waited for, and records it if that is new.
+func (r *run) tellWait(ctx context.Context, w nf.Wait) error {
+	before := r.op.Waiting
+	if before != nil {
+		w.Since = before.Since
+	}
+	if before != nil && before.Reason == w.Reason {
+		r.op.Waiting = &w
+		r.feed.publish(r.op)
+		return nil
+	}
+	r.log.WarnContext(ctx, "operation waits for its region", "region", r.op.Region, "reason", w.Reason, "error", w.For)
+	return r.save(ctx, func(op *nf.Operation) { op.Waiting = &w })
 }
 
 // waitFor returns how long to wait after the nth failure in a row.

@@ -57,7 +57,7 @@ func TestRegionThatGoesAway(t *testing.T) {
 				s.cluster.script("a", nf.Current, "")
 				<-time.After(time.Minute)
 				now, err := e.Operation(t.Context(), op.ID)
-				if err != nil || now.Waiting == nil || now.Waiting.Reason != "tcp" || now.Waiting.For == "" {
+				if err != nil || now.Waiting == nil || now.Waiting.Reason != "tcp" || now.Waiting.For != "cannot reach the region: no route" || !now.Waiting.Next.After(now.Waiting.Since) {
 					t.Errorf("%s: what it waits for is not told: %+v", tc.reason, now.Waiting)
 				}
 				<-time.After(tc.away - time.Minute)

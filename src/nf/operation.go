@@ -48,6 +48,7 @@ type Wait struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"` // "tcp", "timeout", "unauthorized", "breaker", …
 	For    string    `json:"for"`              // in words
+	Next   time.Time `json:"next,omitzero"`    // when it tries again; of a record, the first time
 }
 
 // Verb is what an operation does.

@@ -94,6 +94,9 @@ func problemOf(r *http.Request, err error) Problem {
 	} else if kind == nf.Internal {
 		p.Detail = "an unexpected failure; the log has its cause under the request's id"
 	}
+	if after := nf.AfterOf(err); after > 0 && p.Kind == nf.Unreachable {
+		p.Detail += "; next attempt in " + after.Round(time.Millisecond).String()
+	}
 	p.Type = "/docs#problem-" + p.Kind.String()
 	if p.Operation != "" {
 		p.OperationURL = OperationPath(p.Operation)

@@ -138,7 +138,8 @@ func TestNewOptions(t *testing.T) {
 		},
 		"RegionAway": {
 			reason: "when to try again is told", arrange: failing("Instantiate", &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "cloud region east", Reason: "breaker", After: 20 * time.Second, Err: errors.New("no route")}),
-			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 502, want: problem("unreachable", `"reason": "breaker"`), headers: []string{"Retry-After: 20"},
+			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 502,
+			want: problem("unreachable", `"reason": "breaker", "detail": "cannot reach cloud region east: no route; next attempt in 20s"`), headers: []string{"Retry-After: 20"},
 		},
 	})
 }

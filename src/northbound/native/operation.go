@@ -67,6 +67,7 @@ type waiting struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
 	For    string    `json:"for"`
+	Next   time.Time `json:"next_attempt_at,omitzero"`
 }
 
 type step struct {
@@ -123,7 +124,7 @@ func fromOperation(op nf.Operation) operation {
 		out.Wait = waitApplied
 	}
 	if op.Waiting != nil {
-		out.Waiting = &waiting{Since: op.Waiting.Since, Reason: op.Waiting.Reason, For: op.Waiting.For}
+		out.Waiting = &waiting{Since: op.Waiting.Since, Reason: op.Waiting.Reason, For: op.Waiting.For, Next: op.Waiting.Next}
 	}
 	if f := op.Failure; f != nil {
 		out.Failure = &fault{Kind: f.Kind, Reason: f.Reason, Step: f.Step, Message: f.Message, Errors: northbound.Violations(f.Violations)}

@@ -60,11 +60,11 @@ func TestOperationsTellAll(t *testing.T) {
 		s.operation.Project, s.operation.Patient, s.operation.Orphan, s.operation.Repeats = "blue", true, true, "op-0"
 		s.operation.Volumes = true
 		s.operation.Attempts, s.operation.UndoBy, s.operation.Undoing = 2, noon(30), true
-		s.operation.Waiting = &nf.Wait{Since: noon(2), Reason: "tcp", For: "cloud region east"}
+		s.operation.Waiting = &nf.Wait{Since: noon(2), Reason: "tcp", For: "cloud region east is unreachable", Next: noon(9)}
 		s.operation.Claim, s.operation.Request = "s3cret", nf.RequestKey{Client: "user:ann", Key: "s3cret", Digest: "sha256:s3cret"}
 	}
 	const all = `"project": "blue", "on_unreachable": "wait", "orphan": true, "claims": "delete", "repeats": "op-0", "attempts": 2, "undo_by": "2026-11-20T12:00:30Z", "undoing": true,
-		"waiting": {"since": "2026-11-20T12:00:02Z", "reason": "tcp", "for": "cloud region east"}`
+		"waiting": {"since": "2026-11-20T12:00:02Z", "reason": "tcp", "for": "cloud region east is unreachable", "next_attempt_at": "2026-11-20T12:00:09Z"}`
 	const rest = `"operation_id": "op-1", "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "verb": "instantiate", "state": "running", "revision": 1,
 		"on_failure": "undo", "steps": ["..."], "warnings": ["..."], "accepted_at": "<<>>", "started_at": "<<>>", "deadline": "<<>>"`
 	runAll(t, map[string]exchange{

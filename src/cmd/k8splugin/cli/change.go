@@ -63,7 +63,8 @@ type mannerFlags struct {
 
 func (m *mannerFlags) define(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&m.timeout, "timeout", 0, "how long the whole operation may take, such as 10m")
-	cmd.Flags().StringVar(&m.onUnreachable, "on-unreachable", "", "fail, or wait beyond the timeout, when the region cannot be reached (default fail)")
+	cmd.Flags().StringVar(&m.onUnreachable, "on-unreachable", "", "while the region cannot be reached, a running operation waits; when its time is over: fail, "+
+		"or wait until the region is back (default fail). Changes are refused at once if the region cannot be reached when they are requested; removals and tests are not")
 	completeFlag(cmd, "on-unreachable", fixed("fail", "wait"))
 }
 

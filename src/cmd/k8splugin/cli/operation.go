@@ -69,15 +69,8 @@ func operationColumns(s *session) []column[operation] {
 	}
 }
 
-// String says "waits for cloud region east (tcp)".
-func (w wait) String() string { return "waits for " + w.what() }
-
-func (w wait) what() string {
-	if w.Reason == "" {
-		return w.For
-	}
-	return w.For + " (" + w.Reason + ")"
-}
+// String says "waiting: cloud region east is unreachable (tcp: …)".
+func (w wait) String() string { return "waiting: " + w.For }
 
 func operationShow(s *session) *cobra.Command {
 	return &cobra.Command{
@@ -110,7 +103,10 @@ func (s *session) describeOperation(w io.Writer, a answer) error {
 		list = append(list, field{"Begun", strconv.Itoa(op.Attempts) + " times"})
 	}
 	if op.Waiting != nil {
-		list = append(list, field{"Waits for", op.Waiting.what() + " since " + s.stamp(op.Waiting.Since)})
+		list = append(list, field{"Waiting", op.Waiting.For}, field{"Waiting since", s.stamp(op.Waiting.Since)})
+		if op.Waiting.Next.After(s.Now()) { // else it is that of an attempt that is over
+			list = append(list, field{"Next attempt", s.until(op.Waiting.Next)})
+		}
 	}
 	if op.Failure != nil {
 		list = append(list, field{"Failed in", op.Failure.Step}, field{"Because", op.Failure.Message})

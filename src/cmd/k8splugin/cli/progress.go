@@ -194,7 +194,7 @@ func (op operation) phase() string {
 	return string(op.State)
 }
 
-// state says "running", or "running, waits for cloud region east".
+// state says "running", or "running, waiting: cloud region east is unreachable".
 func (op operation) state() string {
 	if op.Waiting == nil || op.State.Final() {
 		return op.phase()

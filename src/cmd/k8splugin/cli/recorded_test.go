@@ -55,7 +55,7 @@ const (
 		`{"number":2,"in_force":true,"restores":1,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"vnf_instance_description":"For the holidays","operation_id":"op-2","created_at":"2026-11-20T09:20:00Z"}]}`
 	opWaiting = opStart + `"state":"running","undoing":true,"repeats":"op-0","on_unreachable":"wait","attempts":2,"undo_by":"2026-11-20T09:17:00Z",` +
-		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","for":"cloud region east"},` + stepsStart + `]}`
+		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","for":"cloud region east is unreachable (tcp: connection refused)","next_attempt_at":"2026-11-20T09:30:15Z"},` + stepsStart + `]}`
 	expiringJSON = `{"cloud_region_id":"east","cloud_owner":"acme","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
 		`"state":{"condition":"expiring","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:29:00Z","breaker":"closed"},` +
 		`"credential":{"kind":"client-certificate","expires":"2026-11-30T09:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`

@@ -173,6 +173,7 @@ type wait struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason"`
 	For    string    `json:"for"`
+	Next   time.Time `json:"next_attempt_at"`
 }
 
 type step struct {
