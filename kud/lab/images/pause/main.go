@@ -1,5 +1,5 @@
-// Command pause is the first process of every pod in the lab, as registry.k8s.io/pause is elsewhere: it waits, and
-// buries the processes that lost their parent.
+// Command pause is the first process of every pod in the lab, as registry.k8s.io/pause is elsewhere. It waits, and
+// reaps orphaned processes.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// bury collects what has ended: one signal may stand for several of them.
+// bury reaps all processes that have ended, because one signal may stand for several.
 func bury() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

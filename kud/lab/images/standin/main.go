@@ -1,8 +1,8 @@
-// Command standin stands in for the programs of the EdgeX sample and of the tests in the lab, where no registry can be
-// reached: it answers every HTTP request with 200 and what it knows of its addresses, on the ports of all of them, and
-// says PONG where redis-cli is asked. It proves that pods run, are probed and reach each other, and nothing of EdgeX.
+// Command standin replaces the programs of the EdgeX sample and of the tests in the lab, where no registry is
+// reachable. On the ports of all of them it answers every HTTP request with 200 and its addresses, and it prints PONG
+// if it is run as sh or redis-cli. It shows that pods run, are probed and reach each other, but tests nothing of EdgeX.
 //
-// With arguments it does one thing: `get URL`, `addresses`, or what sh, grep and redis-cli are asked by a probe.
+// With the arguments `get URL` or `addresses` it does only that.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// ports returns where the programs that it stands in for listen.
+// ports returns the ports of the programs that it replaces.
 func ports() []string {
 	return []string{
 		"80", "8080", // the tests
@@ -52,7 +52,7 @@ func run(ctx context.Context, name string, args []string, w io.Writer) error {
 	}
 }
 
-// serve answers until the context ends. A port below 1024 may be refused to who is not root; one port is enough.
+// serve answers until the context ends. Listening on a port below 1024 may fail without root; one port is enough.
 func serve(ctx context.Context, w io.Writer) error {
 	server := &http.Server{Handler: http.HandlerFunc(answer), ReadHeaderTimeout: 5 * time.Second}
 	var (
@@ -67,7 +67,7 @@ func serve(ctx context.Context, w io.Writer) error {
 			continue
 		}
 		open++
-		waiting.Go(func() { _ = server.Serve(listener) }) // ends with ErrServerClosed
+		waiting.Go(func() { _ = server.Serve(listener) }) // returns ErrServerClosed
 	}
 	if open == 0 {
 		return fmt.Errorf("cannot listen on any of %v", ports())

@@ -1,11 +1,11 @@
-// Command mesh is the workload of the lab's proof of Istio: a gRPC server and its client that take from the mesh what
-// a sidecar's proxy would: where the other is, whom to trust, and their own certificates. Envoy cannot be had without
-// its project's images; a program that speaks xDS itself needs none, and meets the same control plane.
+// Command mesh is the workload of the lab's test of Istio: a gRPC server and its client. From the mesh they get what a
+// sidecar proxy would: the other side's address, the trusted authorities, and their own certificates. Envoy is
+// available only as its project's images; a program that uses xDS directly needs none, and uses the same control plane.
 //
-//	mesh serve PORT     serve, by mutual TLS where the mesh says so
-//	mesh call TARGET    call once, and print who each side proved to be; xds:///HOST:PORT goes by the mesh
+//	mesh serve PORT     serve, with mutual TLS if the mesh requires it
+//	mesh call TARGET    call once, and print the identities of both sides; xds:///HOST:PORT uses the mesh
 //	mesh plain TARGET   call once without TLS, as a client outside of the mesh
-//	mesh tls TARGET     call once by TLS, and show no certificate
+//	mesh tls TARGET     call once with TLS, without a client certificate
 //	mesh wait           do nothing until stopped
 package main
 
@@ -34,7 +34,7 @@ import (
 const (
 	patience = 30 * time.Second
 	nobody   = "nobody"
-	seen     = "who-called" // the header by which the server tells whom it saw
+	seen     = "who-called" // response header with the caller's identity
 )
 
 func main() {
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 	case len(args) == 2 && args[0] == "plain":
 		return call(ctx, args[1], insecure.NewCredentials())
 	case len(args) == 2 && args[0] == "tls":
-		// Whom it meets does not matter: it must be refused for what it does not show.
+		// The server's identity does not matter: the call must be rejected for the missing client certificate.
 		return call(ctx, args[1], credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // see above
 	default:
 		return errors.New("say serve PORT, call TARGET, plain TARGET, tls TARGET or wait")
@@ -96,7 +96,7 @@ func serve(ctx context.Context, port string) error {
 	}
 }
 
-// tell answers a call with who called.
+// tell adds the caller's identity to the response.
 func tell(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	caller := nobody
 	if other, ok := peer.FromContext(ctx); ok {
@@ -132,7 +132,7 @@ func call(ctx context.Context, target string, given credentials.TransportCredent
 	return nil
 }
 
-// identity is the SPIFFE ID that the other side of a connection proved.
+// identity returns the SPIFFE ID of the other side of a connection.
 func identity(other *peer.Peer) string {
 	info, ok := other.AuthInfo.(credentials.TLSInfo)
 	if !ok || len(info.State.PeerCertificates) == 0 || len(info.State.PeerCertificates[0].URIs) == 0 {

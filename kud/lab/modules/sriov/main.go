@@ -1,10 +1,10 @@
-// Command sriov stands in for the SR-IOV network device plugin in the lab: that cannot be built from Go's module proxy,
-// and knows PCI alone, while the lab's kernel has netdevsim, network cards that are emulated and can be split, but have
-// no PCI address and no interfaces for their functions.
+// Command sriov replaces the SR-IOV network device plugin in the lab. The real one cannot be built from Go's module
+// proxy and supports only PCI. The lab's kernel has netdevsim: emulated network cards that can be split, but without
+// PCI addresses and without interfaces for their functions.
 //
-// It reads the same configuration, offers the functions of the emulated cards to the kubelet as the resource that is
-// named there, and follows their number. It proves what is configured, counted, handed out and given back; nothing of
-// a function's use.
+// It reads the same configuration, offers the functions of the emulated cards to the kubelet as the configured
+// resource, and follows changes of their number. It shows that functions are configured, counted, allocated and
+// released, but not that they can be used.
 package main
 
 import (
@@ -31,7 +31,7 @@ const (
 	configuration = "/etc/pcidp/config.json"
 	cards         = "/sys/bus/netdevsim/devices"
 	driver        = "netdevsim"
-	interval      = 2 * time.Second // how often the cards and the kubelet's socket are looked at
+	interval      = 2 * time.Second // polling interval for the cards and the kubelet's socket
 )
 
 func main() {
@@ -44,15 +44,14 @@ func main() {
 	}
 }
 
-// resource is one of the configuration's resourceList.
+// resource is an entry of the configuration's resourceList.
 type resource struct {
 	Name      string          `json:"resourceName"`
 	Prefix    string          `json:"resourcePrefix"`
 	Selectors json.RawMessage `json:"selectors"`
 }
 
-// wants tells whether the resource is made of the functions of a driver.
-// Selectors are one or a list of them.
+// wants reports whether the resource consists of the functions of a driver. Selectors are one object or a list.
 func (r resource) wants(driver string) bool {
 	type selector struct {
 		Drivers []string `json:"drivers"`
@@ -95,7 +94,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// offer registers with the kubelet and serves it until it is started anew, which is when it removes the socket.
+// offer registers with the kubelet and serves it until the kubelet restarts, when it removes the socket.
 func offer(ctx context.Context, r resource) error {
 	socket := filepath.Join(api.DevicePluginPath, r.Prefix+"_"+r.Name+".sock")
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
@@ -147,7 +146,7 @@ func register(ctx context.Context, r resource, endpoint string) error {
 	return nil
 }
 
-// variable is the name that the real plugin gives the variable with the functions that a container got.
+// variable returns the name of the environment variable in which the real plugin lists a container's functions.
 func variable(r resource) string {
 	return "PCIDEVICE_" + strings.NewReplacer(".", "_", "/", "_", "-", "_").Replace(strings.ToUpper(r.Prefix+"_"+r.Name))
 }
@@ -169,7 +168,7 @@ func (plugin) GetPreferredAllocation(context.Context, *api.PreferredAllocationRe
 	return &api.PreferredAllocationResponse{}, nil
 }
 
-// ListAndWatch says which functions there are, and again whenever that has changed.
+// ListAndWatch sends the list of functions, and sends it again on each change.
 func (plugin) ListAndWatch(_ *api.Empty, stream grpc.ServerStreamingServer[api.ListAndWatchResponse]) error {
 	var (
 		said []string
@@ -200,7 +199,7 @@ func (plugin) ListAndWatch(_ *api.Empty, stream grpc.ServerStreamingServer[api.L
 	}
 }
 
-// Allocate tells the container which functions it got.
+// Allocate sets the variable with the container's functions.
 func (p plugin) Allocate(_ context.Context, asked *api.AllocateRequest) (*api.AllocateResponse, error) {
 	answer := &api.AllocateResponse{}
 	for _, one := range asked.ContainerRequests {
@@ -212,7 +211,7 @@ func (p plugin) Allocate(_ context.Context, asked *api.AllocateRequest) (*api.Al
 	return answer, nil
 }
 
-// functions names the functions that the emulated cards are split into.
+// functions returns the names of the functions of the emulated cards.
 func functions() ([]string, error) {
 	found, err := filepath.Glob(path.Join(cards, "*", "sriov_numvfs"))
 	if err != nil {
