@@ -8,14 +8,14 @@ SEED     ?= 1
 N        ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help build run sandbox sandbox-stop test test-deps test-go chaos bench golden lint fmt tidy fuzz check clean
+.PHONY: help build run sandbox sandbox-stop test announce test-deps test-go chaos bench golden lint fmt tidy fuzz subjects check clean
 .PHONY: kud-site kud-bundle kud-quick kud-test kud-test-more site-lab site-lab-down
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/k8splugin, one static binary
-	CGO_ENABLED=0 go build -trimpath -o bin/k8splugin ./src/cmd/k8splugin
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w' -o bin/k8splugin ./src/cmd/k8splugin
 
 run: build ## bring up a sample VNF twice, on $KUBECONFIG or else on the sandbox, and serve
 	@if [ -n "$$KUBECONFIG" ]; then exec ./bin/k8splugin demo; fi; \
@@ -27,8 +27,12 @@ sandbox: ## start a real control plane on loopback; print its kubeconfig
 sandbox-stop: ## stop it
 	@$(SANDBOX) down
 
-test: kud-quick ## run everything (the first time it builds what it needs: some 15 minutes)
+test: announce kud-quick ## run everything (the first time it builds what it needs: some 15 minutes)
 	@$(MAKE) --no-print-directory test-go
+
+announce: # what make test will do
+	@echo 'The collection in kud/ on one host, some 3 minutes; then every Go package under the race detector, some 30 minutes on two cores.'
+	@echo 'Each package is told when it and those before it are done. The first time, a Kubernetes control plane is built, some 15 minutes.'
 
 test-deps: # Ansible, what it is checked with, and what a host is made of
 	@kud/lab/lab deps
@@ -91,7 +95,10 @@ kud-test-more: ## hold other control planes, and sites through the service, agai
 site-lab-down: ## remove the hosts, and whatever else there is of them
 	@kud/lab/lab down
 
-check: tidy fmt lint test ## what a change must pass; fails if it leaves the tree dirty
+subjects: ## hold the subjects of commits to their form
+	@.ci/subjects
+
+check: tidy fmt lint subjects test ## what a change must pass; fails if it leaves the tree dirty
 	@test -z "$$(git status --porcelain)" || { git status --short; echo 'the tree is dirty'; exit 1; }
 
 clean: ## remove what was built here; the sandbox stays in the user's cache

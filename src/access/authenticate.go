@@ -10,7 +10,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Authenticator proves who makes a request. It is safe for concurrent use.
+// Authenticator identifies the caller of a request. It is safe for concurrent
+// use.
 type Authenticator struct {
 	rules     *Rules
 	now       func() time.Time
@@ -19,7 +20,7 @@ type Authenticator struct {
 	issuers   *issuers
 }
 
-// NewAuthenticator returns an authenticator by the rules.
+// NewAuthenticator returns an authenticator that applies the rules.
 func NewAuthenticator(rules *Rules) *Authenticator {
 	now := rules.cfg.Clock
 	return &Authenticator{
@@ -28,17 +29,18 @@ func NewAuthenticator(rules *Rules) *Authenticator {
 	}
 }
 
-// Authenticate returns who makes a request: nf.Unauthenticated when it offers
-// no proof or a wrong one, nf.TooMany when its address has failed too often, and
-// nf.Unreachable when the issuer of its token cannot be asked. A request that
-// has an Authorization header is judged by it, whatever its certificate.
+// Authenticate returns the identity of the caller. It returns
+// nf.Unauthenticated if the request has no valid credentials, and nf.TooManyRequests if
+// its address has failed too often. It returns nf.Unreachable if the token
+// issuer does not answer and its keys are not known. If the request has an
+// Authorization header, its client certificate is ignored.
 func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 	rules := a.rules.current(r.Context())
 	offered := r.Header.Values("Authorization")
 	if len(offered) == 0 {
 		id, found, err := rules.proven(r, a.now())
 		if err == nil && !found {
-			err = unknown(errors.New("it offers no proof of who makes it"))
+			err = unknown(errors.New("it has no credentials; send a token, a user and password, or a client certificate"))
 		}
 		return id, err
 	}
@@ -56,8 +58,8 @@ func (a *Authenticator) Authenticate(r *http.Request) (nf.Identity, error) {
 	return id, err
 }
 
-// failed counts a failure against the address that it comes from, which after
-// too many of them is told nothing else.
+// failed counts a failure against the client's address. It returns err, or
+// nf.TooManyRequests if the address has failed too often.
 func (a *Authenticator) failed(r *http.Request, err error) (nf.Identity, error) {
 	end, after := a.throttle.begin(addressOf(r))
 	if end == nil {
@@ -67,12 +69,13 @@ func (a *Authenticator) failed(r *http.Request, err error) (nf.Identity, error) 
 	return nf.Identity{}, err
 }
 
-// Challenges returns the values of WWW-Authenticate for a refused request.
+// Challenges returns the values of WWW-Authenticate for an unauthenticated
+// request.
 func (a *Authenticator) Challenges() []string {
 	return []string{`Bearer realm="k8splugin"`, `Basic realm="k8splugin", charset="UTF-8"`}
 }
 
-func (a *Authenticator) bearer(r *http.Request, rules *version, scheme, proof string) (nf.Identity, error) {
+func (a *Authenticator) bearer(r *http.Request, rules *snapshot, scheme, proof string) (nf.Identity, error) {
 	switch {
 	case !strings.EqualFold(scheme, "Bearer"):
 	case strings.HasPrefix(proof, tokenPrefix):
@@ -80,12 +83,12 @@ func (a *Authenticator) bearer(r *http.Request, rules *version, scheme, proof st
 	case rules.oidc != nil:
 		return a.issuers.of(*rules.oidc).identity(r.Context(), proof)
 	}
-	return nf.Identity{}, unknown(errors.New("its Authorization header is of no kind that is taken here"))
+	return nf.Identity{}, unknown(errors.New("the scheme of its Authorization header is not supported"))
 }
 
-// basic proves a user by a password. A user that does not exist costs as much
-// as one that does.
-func (a *Authenticator) basic(r *http.Request, rules *version) (nf.Identity, error) {
+// basic authenticates a user by password. A user that does not exist takes as
+// long as one that does.
+func (a *Authenticator) basic(r *http.Request, rules *snapshot) (nf.Identity, error) {
 	name, password, ok := r.BasicAuth()
 	u, exists := rules.users[name]
 	if exists && a.passwords.remembered(u.hash, password) {
@@ -94,7 +97,7 @@ func (a *Authenticator) basic(r *http.Request, rules *version) (nf.Identity, err
 	if !exists {
 		u = user{hash: rules.decoy}
 	}
-	// Before the work is done: nobody has us guess for nothing.
+	// Throttle before comparing: a throttled client must not cost a bcrypt run.
 	end, after := a.throttle.begin(addressOf(r))
 	if end == nil {
 		return nf.Identity{}, tooMany(after)
@@ -107,12 +110,12 @@ func (a *Authenticator) basic(r *http.Request, rules *version) (nf.Identity, err
 	return nf.Identity{Kind: kindUser, Name: name, Groups: u.groups}, nil
 }
 
-// token proves a service by its token. What is looked up is the token's hash,
-// so that the time it takes says nothing of the token.
-func (v *version) token(proof string, now time.Time) (nf.Identity, error) {
-	t, ok := v.tokens[sha256.Sum256([]byte(proof))]
+// token authenticates a service by its token. The lookup is by the token's
+// hash, so its duration reveals nothing about the token.
+func (s *snapshot) token(proof string, now time.Time) (nf.Identity, error) {
+	t, ok := s.tokens[sha256.Sum256([]byte(proof))]
 	if !ok || !t.expires.IsZero() && !now.Before(t.expires) {
-		return nf.Identity{}, unknown(errors.New("the service token is not known, or has expired"))
+		return nf.Identity{}, unknown(errors.New("the service token is unknown or has expired"))
 	}
 	return nf.Identity{Kind: kindToken, Name: t.name, Groups: t.groups}, nil
 }
@@ -122,6 +125,6 @@ func unknown(cause error) error {
 }
 
 func tooMany(after time.Duration) error {
-	return &nf.Error{Kind: nf.TooMany, Op: "authenticate", Subject: "the request", After: after,
-		Err: errors.New("its address has failed to do so too often")}
+	return &nf.Error{Kind: nf.TooManyRequests, Op: "authenticate", Subject: "the request", RetryAfter: after,
+		Err: errors.New("too many failed attempts from its address")}
 }

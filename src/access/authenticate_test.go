@@ -80,14 +80,14 @@ tokens:
 		"NotBase64":     {"a header that cannot be read", "Basic !!!", nf.Identity{}, "the user or the password is wrong"},
 		"Token":         {"a service by its token", bearer("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
 		"Case":          {"schemes have no case", "bearer  " + accesstest.Token("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
-		"Expired":       {"a token ends at its time", bearer("stranger"), nf.Identity{}, "the service token is not known, or has expired"},
+		"Expired":       {"a token ends at its time", bearer("stranger"), nf.Identity{}, "the service token is unknown or has expired"},
 		"LastMoment":    {"and not before", bearer("admin-a"), nf.Identity{Kind: "token", Name: "new"}, ""},
-		"NoToken":       {"a token that nobody has", "Bearer k8spt_nobody", nf.Identity{}, "the service token is not known, or has expired"},
-		"JWT":           {"no issuer is trusted", "Bearer e30.e30.e30", nf.Identity{}, "its Authorization header is of no kind that is taken here"},
-		"Digest":        {"nor is any other scheme", "Digest username=ann", nf.Identity{}, "its Authorization header is of no kind that is taken here"},
-		"Nothing":       {"nothing is offered", "", nf.Identity{}, "it offers no proof of who makes it"},
-		"SchemeOnly":    {"a scheme is no proof", "Bearer", nf.Identity{}, "its Authorization header is of no kind that is taken here"},
-		"TokenAsHeader": {"a token says what it is", accesstest.Token("viewer-all"), nf.Identity{}, "its Authorization header is of no kind that is taken here"},
+		"NoToken":       {"a token that nobody has", "Bearer k8spt_nobody", nf.Identity{}, "the service token is unknown or has expired"},
+		"JWT":           {"no issuer is trusted", "Bearer e30.e30.e30", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"Digest":        {"nor is any other scheme", "Digest username=ann", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"Nothing":       {"nothing is offered", "", nf.Identity{}, "it has no credentials; send a token, a user and password, or a client certificate"},
+		"SchemeOnly":    {"a scheme is no proof", "Bearer", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"TokenAsHeader": {"a token says what it is", accesstest.Token("viewer-all"), nf.Identity{}, "the scheme of its Authorization header is not supported"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,11 +144,11 @@ func TestFailuresAreCounted(t *testing.T) {
 		reason, addr, offer string
 		kind                nf.Kind // Internal: it is proved
 	}{
-		{"the next guess is not answered", "192.0.2.1:2", "Bearer k8spt_guess", nf.TooMany},
-		{"nor is a password, which would be work", "192.0.2.1:3", basic("ann", "wrong"), nf.TooMany},
+		{"the next guess is not answered", "192.0.2.1:2", "Bearer k8spt_guess", nf.TooManyRequests},
+		{"nor is a password, which would be work", "192.0.2.1:3", basic("ann", "wrong"), nf.TooManyRequests},
 		{"what was right a moment ago is no guess", "192.0.2.1:4", basic("ann", "correct horse"), nf.Internal},
 		{"nor is a token, which nobody guesses", "192.0.2.1:5", "Bearer " + accesstest.Token("stranger"), nf.Internal},
-		{"an IPv4 address is one in IPv6, too", "[::ffff:192.0.2.1]:5", "Bearer k8spt_guess", nf.TooMany},
+		{"an IPv4 address is one in IPv6, too", "[::ffff:192.0.2.1]:5", "Bearer k8spt_guess", nf.TooManyRequests},
 		{"others are not stopped", "192.0.2.2:1", "Bearer k8spt_guess", nf.Unauthenticated},
 		{"a request that offers nothing guesses nothing", "192.0.2.1:6", "", nf.Unauthenticated},
 	}
@@ -157,11 +157,11 @@ func TestFailuresAreCounted(t *testing.T) {
 		if (tc.kind == nf.Internal) != (err == nil) || err != nil && nf.KindOf(err) != tc.kind {
 			t.Errorf("%s: %v", tc.reason, err)
 		}
-		if tc.kind == nf.TooMany && (nf.AfterOf(err) <= 0 || nf.AfterOf(err) > 6*time.Second) {
-			t.Errorf("%s: to be tried again after %s", tc.reason, nf.AfterOf(err))
+		if tc.kind == nf.TooManyRequests && (nf.RetryAfterOf(err) <= 0 || nf.RetryAfterOf(err) > 6*time.Second) {
+			t.Errorf("%s: to be tried again after %s", tc.reason, nf.RetryAfterOf(err))
 		}
 	}
-	c.pass(nf.AfterOf(from("192.0.2.1:1", "Bearer k8spt_guess")))
+	c.pass(nf.RetryAfterOf(from("192.0.2.1:1", "Bearer k8spt_guess")))
 	if err := from("192.0.2.1:1", "Bearer k8spt_guess"); nf.KindOf(err) != nf.Unauthenticated {
 		t.Errorf("after the time that was said: %v", err)
 	}
@@ -170,7 +170,7 @@ func TestFailuresAreCounted(t *testing.T) {
 			t.Fatalf("guess %d: %v", i, err)
 		}
 	}
-	if err := from("[2001:db8::ffff]:1", "Bearer k8spt_guess"); nf.KindOf(err) != nf.TooMany {
+	if err := from("[2001:db8::ffff]:1", "Bearer k8spt_guess"); nf.KindOf(err) != nf.TooManyRequests {
 		t.Errorf("a network of IPv6 is one client: %v", err)
 	}
 }
@@ -225,7 +225,7 @@ func TestPasswordsAreRemembered(t *testing.T) {
 	var together sync.WaitGroup
 	for range 50 { // many connections of one client
 		together.Go(func() {
-			if _, err := a.Authenticate(request(t, basic("ann", "correct horse"))); err != nil && nf.KindOf(err) != nf.TooMany {
+			if _, err := a.Authenticate(request(t, basic("ann", "correct horse"))); err != nil && nf.KindOf(err) != nf.TooManyRequests {
 				t.Error(err)
 			}
 		})

@@ -12,35 +12,37 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Authorizer decides what an identity may do. It is safe for concurrent use.
+// Authorizer decides whether an identity has a permission. It is safe for
+// concurrent use.
 type Authorizer struct {
-	rules  *Rules // nil: everybody may everything
+	rules  *Rules // nil: every identity has every permission
 	warned sync.Map
 }
 
-// NewAuthorizer returns an authorizer by the rules: what they do not grant is
-// refused.
+// NewAuthorizer returns an authorizer that denies all that the rules do not
+// grant.
 func NewAuthorizer(rules *Rules) (*Authorizer, error) {
 	if rules == nil {
-		return nil, errors.New("cannot make an authorizer: rules are required; Open is the one without")
+		return nil, errors.New("cannot create an authorizer: rules are required; use Open to allow everything")
 	}
 	return &Authorizer{rules: rules}, nil
 }
 
-// Open returns an authorizer that lets everybody do everything.
+// Open returns an authorizer that allows everything.
 func Open() *Authorizer { return &Authorizer{} }
 
-// Allow returns nil when the identity has the permission in the scope, and
-// otherwise nf.Forbidden, which names all three.
+// Allow returns nil if the identity has the permission in the scope. Otherwise
+// it returns nf.Forbidden, which names all three.
 func (a *Authorizer) Allow(ctx context.Context, id nf.Identity, p nf.Permission, s nf.Scope) error {
 	if a.view(ctx, id).may(p, s) {
 		return nil
 	}
-	return nf.E(nf.Forbidden, "let", id.String(), fmt.Errorf("it takes the permission %s%s", p, place(s)))
+	return nf.E(nf.Forbidden, "authorize", id.String(), fmt.Errorf("missing permission %s%s", p, place(s)))
 }
 
-// Visible returns the scopes in which the identity has the permission. It
-// remembers what it has said, so one is made for each list.
+// Visible returns a function that reports whether the identity has the
+// permission in a scope. The function caches its results; use a new one for
+// each list.
 func (a *Authorizer) Visible(ctx context.Context, id nf.Identity, p nf.Permission) func(nf.Scope) bool {
 	v := a.view(ctx, id)
 	if v.everywhere(p) {
@@ -57,7 +59,7 @@ func (a *Authorizer) Visible(ctx context.Context, id nf.Identity, p nf.Permissio
 	}
 }
 
-// anywhere reports whether the identity may have the permission somewhere.
+// anywhere reports whether the identity may have the permission in some scope.
 func (a *Authorizer) anywhere(ctx context.Context, id nf.Identity, p nf.Permission) bool {
 	v := a.view(ctx, id)
 	for _, r := range v.granted {
@@ -80,7 +82,7 @@ func place(s nf.Scope) string {
 	return " in project " + s.Project + " and cloud region " + s.Region
 }
 
-// view is what the rules say of one identity.
+// view holds the policies that apply to one identity.
 type view struct {
 	who       *Authorizer
 	open      bool
@@ -90,8 +92,8 @@ type view struct {
 	principal types.Entity
 }
 
-// view gathers the policies that can be about an identity: of thousands of
-// grants a few are.
+// view collects the policies that can apply to an identity, usually a few out
+// of thousands.
 func (a *Authorizer) view(ctx context.Context, id nf.Identity) *view {
 	if a.rules == nil {
 		return &view{open: true}
@@ -99,7 +101,7 @@ func (a *Authorizer) view(ctx context.Context, id nf.Identity) *view {
 	v := &view{who: a}
 	kind, ok := entityTypes[id.Kind]
 	if !ok || id.Kind == kindGroup || id.Name == "" {
-		return v // nobody that rules speak of; nothing is granted
+		return v // not an identity that rules can name; nothing is granted
 	}
 	v.principal = types.Entity{
 		UID:        types.NewEntityUID(kind, types.String(id.Name)),
@@ -122,8 +124,9 @@ func (a *Authorizer) view(ctx context.Context, id nf.Identity) *view {
 	return v
 }
 
-// everywhere reports whether the identity has the permission wherever it may be
-// asked for, when that can be said at a glance.
+// everywhere reports whether the identity has the permission in all scopes. It
+// returns false if extra policies exist, because they must be evaluated per
+// scope.
 func (v *view) everywhere(p nf.Permission) bool {
 	if v.open {
 		return true
@@ -157,7 +160,7 @@ func (v *view) may(p nf.Permission, s nf.Scope) bool {
 	decision, why := cedar.Authorize(v.set, entities{v.principal, resource, action}, cedar.Request{
 		Principal: v.principal.UID, Action: action.UID, Resource: resource.UID, Context: types.NewRecord(nil),
 	})
-	return decision == cedar.Allow && v.heeded(why.Errors)
+	return decision == cedar.Allow && v.allPoliciesEvaluated(why.Errors)
 }
 
 func parentsOf(s nf.Scope) types.EntityUIDSet {
@@ -171,9 +174,9 @@ func parentsOf(s nf.Scope) types.EntityUIDSet {
 	return types.NewEntityUIDSet(parents...)
 }
 
-// heeded reports whether every policy that forbids could be evaluated. Cedar
-// passes over one that cannot, and what it would forbid would be allowed.
-func (v *view) heeded(failed []cedar.DiagnosticError) bool {
+// allPoliciesEvaluated reports whether every policy that forbids could be evaluated. Cedar
+// skips a policy that fails, which would allow what the policy forbids.
+func (v *view) allPoliciesEvaluated(failed []cedar.DiagnosticError) bool {
 	for _, e := range failed {
 		for _, n := range v.extra {
 			if n.id == e.PolicyID && n.policy.Effect() == cedar.Forbid {
@@ -185,14 +188,14 @@ func (v *view) heeded(failed []cedar.DiagnosticError) bool {
 	return true
 }
 
-// warn logs once that a policy cannot be evaluated.
+// warn logs that a policy cannot be evaluated, once per policy.
 func (a *Authorizer) warn(id cedar.PolicyID, e cedar.DiagnosticError) {
 	if _, said := a.warned.LoadOrStore(id, true); !said {
-		a.rules.cfg.Logger.Warn("a policy that forbids cannot be evaluated, so all that it might forbid is refused", "policy", string(id), "error", e.Message)
+		a.rules.cfg.Logger.Warn("failed to evaluate a forbid policy; denied the requests that it might forbid", "policy", string(id), "error", e.Message)
 	}
 }
 
-// entities are the principal, the resource and the action of one request.
+// entities holds the principal, the resource and the action of one request.
 type entities [3]types.Entity
 
 // Get implements types.EntityGetter.

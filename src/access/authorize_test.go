@@ -52,10 +52,10 @@ func TestRefusalNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	a := authorizerOf(t, rulesOf(t, newClock(), "users: []\n", nil))
 	for want, s := range map[string]nf.Scope{
-		"cannot let user:ann: it takes the permission instance:change in project a and cloud region east": {Project: "a", Region: "east"},
-		"cannot let user:ann: it takes the permission instance:change in project a":                       {Project: "a"},
-		"cannot let user:ann: it takes the permission instance:change in cloud region east":               {Region: "east"},
-		"cannot let user:ann: it takes the permission instance:change for the whole service":              {},
+		"cannot authorize user:ann: missing permission instance:change in project a and cloud region east": {Project: "a", Region: "east"},
+		"cannot authorize user:ann: missing permission instance:change in project a":                       {Project: "a"},
+		"cannot authorize user:ann: missing permission instance:change in cloud region east":               {Region: "east"},
+		"cannot authorize user:ann: missing permission instance:change for the whole service":              {},
 	} {
 		if err := a.Allow(t.Context(), nf.Identity{Kind: "user", Name: "ann"}, nf.ChangeInstance, s); err == nil || err.Error() != want {
 			t.Errorf("the refusal is %v, want %s", err, want)
@@ -158,7 +158,7 @@ func TestForbidThatFails(t *testing.T) {
 	if err := a.Allow(t.Context(), ops, nf.ReadRegion, nf.Scope{Region: "east"}); err != nil {
 		t.Errorf("what it is not about: %v", err)
 	}
-	if n := strings.Count(log.String(), "cannot be evaluated"); n != 1 {
+	if n := strings.Count(log.String(), "failed to evaluate a forbid policy"); n != 1 {
 		t.Errorf("it is told of %d times:\n%s", n, log)
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 // certificate maps client certificates to an identity.
 type certificate struct {
-	names  func(*x509.Certificate) []string // of a certificate, of the kind that the pattern is for
+	names  func(*x509.Certificate) []string // returns the names of the kind that the pattern matches
 	match  pattern
-	name   string // of the identity; empty: what matched
+	name   string // of the identity; if empty, the matched name is used
 	groups []string
 }
 
@@ -46,18 +46,17 @@ func (l *loader) certificates(f file) {
 	}
 }
 
-// checkURI refuses patterns that would let a stranger choose the scheme or the
-// trust domain.
+// checkURI rejects patterns with a wildcard in the scheme or the trust domain.
 func (l *loader) checkURI(at *yaml.Node, field, text string) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	domain, _, _ := strings.Cut(rest, "/")
 	if _, err := url.Parse(strings.ReplaceAll(text, "*", "x")); err != nil || scheme == "" || domain == "" || strings.Contains(scheme+domain, "*") {
-		l.refuse(at, field, "is not a URI like spiffe://trust-domain/ns/*/sa/*, with stars after the trust domain only")
+		l.refuse(at, field, "must be a URI such as spiffe://trust-domain/ns/*/sa/*, with * only after the trust domain")
 	}
 }
 
-// uris returns the certificate's URI. One with several, or with encoded
-// characters, is nobody's SPIFFE certificate, and has none.
+// uris returns the certificate's URI SAN. It returns nothing if there are
+// several or if the URI has encoded characters, as SPIFFE does not allow them.
 func uris(c *x509.Certificate) []string {
 	if len(c.URIs) != 1 || strings.Contains(c.URIs[0].String(), "%") {
 		return nil
@@ -75,20 +74,20 @@ func dnsNames(c *x509.Certificate) []string {
 
 func commonName(c *x509.Certificate) []string { return []string{c.Subject.CommonName} }
 
-// proven returns the identity of the certificate that the listener has
-// verified, if there is one and a pattern maps it. A certificate that no pattern
-// maps proves nothing: a mesh gives one to everybody.
-func (v *version) proven(r *http.Request, now time.Time) (nf.Identity, bool, error) {
+// proven returns the identity that a pattern assigns to the verified client
+// certificate. It returns false if there is no certificate or no pattern
+// matches: in a service mesh every workload has a certificate.
+func (s *snapshot) proven(r *http.Request, now time.Time) (nf.Identity, bool, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
 		return nf.Identity{}, false, nil
 	}
 	leaf := r.TLS.VerifiedChains[0][0]
-	for _, c := range v.certificates {
+	for _, c := range s.certificates {
 		for _, name := range c.names(leaf) {
 			if !c.match.matches(name) {
 				continue
 			}
-			// A connection may outlive the certificate that it began with.
+			// A connection may outlive the certificate that it was opened with.
 			if now.After(leaf.NotAfter) {
 				return nf.Identity{}, false, unknown(errors.New("the client certificate has expired"))
 			}

@@ -1,14 +1,14 @@
-// Package access says who asks and what he may: Rules are access.yaml, an
-// Authenticator proves who makes a request, an Authorizer decides what he may
-// do, and a Guard stands around the engine and the catalog, so that every API
-// is protected by being built upon it. TLS is the listener's certificate.
+// Package access provides access control. Rules holds the content of
+// access.yaml, an Authenticator identifies the caller, an Authorizer decides
+// what the caller may do, and TLS loads the listener's certificate. Guarded wraps
+// the engine and the catalog, so that every API built on it is protected.
 //
-// It promises that what no grant allows is refused, and so is what has no
-// identity; that what one may not see is told apart from what does not exist by
-// nothing that is said; that a broken new version of a file leaves the old one
-// in force; and that no password, token or key is in an error or a log.
+// Guarantees: a request without an identity, or without a grant, is denied. An
+// object that the caller may not see is reported exactly like one that does not
+// exist. If a new version of a file is invalid, the previous version stays
+// active. No password, token or key appears in an error or a log.
 //
-// It does not keep users, hand out sessions, or hide from a stopwatch what it
-// hides from the reader. What a credential was when a request began it stays
-// until the request ends.
+// The package does not store users or sessions, and does not hide timing
+// differences between hidden and absent objects. Credentials are checked when a
+// request starts, and not again until it ends.
 package access

@@ -13,24 +13,24 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// document reads a YAML file strictly: what it does not know it refuses. It
-// collects all that is wrong, each with its line.
+// document reads a YAML file strictly: it rejects unknown fields. It collects
+// all violations, each with its line.
 type document struct {
 	file  string
 	wrong nf.Violations
 }
 
-// readDocument returns the one document of a file.
+// readDocument parses a file and returns its only YAML document.
 func readDocument(file string, content []byte) (*document, *yaml.Node, error) {
 	d := &document{file: file}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var root, more yaml.Node
 	if err := decoder.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
-		// The library's text quotes nothing but names, and says the line.
+		// The library's message has the line, and quotes nothing but names.
 		return nil, nil, nf.Violations{{File: file, Message: "is not YAML: " + err.Error()}}
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, nil, nf.Violations{{File: file, Message: "holds more than one document"}}
+		return nil, nil, nf.Violations{{File: file, Message: "contains more than one document"}}
 	}
 	if len(root.Content) == 0 {
 		return nil, nil, nf.Violations{{File: file, Message: "is empty"}}
@@ -38,15 +38,15 @@ func readDocument(file string, content []byte) (*document, *yaml.Node, error) {
 	return d, root.Content[0], nil
 }
 
-// refuse notes what is wrong at a node. The message must not quote a secret.
+// refuse records a violation at a node. The message must not quote a secret.
 func (d *document) refuse(n *yaml.Node, field, format string, args ...any) {
 	d.wrong = append(d.wrong, nf.Violation{File: d.file, Line: n.Line, Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// reader reads the node that is a field's value.
+// reader reads the value of a field.
 type reader func(n *yaml.Node, field string)
 
-// fields reads a mapping, whose keys must be among the known ones, each once.
+// fields reads a mapping. Each key must be known and occur once.
 func (d *document) fields(n *yaml.Node, field string, known map[string]reader) {
 	if n.Kind != yaml.MappingNode {
 		d.refuse(n, field, "must be a mapping, not %s", kindName(n))
@@ -61,7 +61,7 @@ func (d *document) fields(n *yaml.Node, field string, known map[string]reader) {
 		case key.Kind != yaml.ScalarNode || !ok:
 			d.refuse(key, name, "is not a known field")
 		case seen[key.Value]:
-			d.refuse(key, name, "is there twice")
+			d.refuse(key, name, "is given twice")
 		default:
 			seen[key.Value] = true
 			read(value, name)
@@ -80,12 +80,12 @@ func (d *document) each(n *yaml.Node, field string, item reader) {
 	}
 }
 
-// text reads a text into a place.
+// text reads a string.
 func (d *document) text(into *string) reader {
 	return func(n *yaml.Node, field string) {
 		switch {
 		case n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null":
-			d.refuse(n, field, "must be a text, not %s", kindName(n))
+			d.refuse(n, field, "must be a string, not %s", kindName(n))
 		case n.Value == "":
 			d.refuse(n, field, "is empty")
 		default:
@@ -94,7 +94,7 @@ func (d *document) text(into *string) reader {
 	}
 }
 
-// texts reads a list of texts.
+// texts reads a list of strings.
 func (d *document) texts(into *[]string) reader {
 	return func(n *yaml.Node, field string) {
 		d.each(n, field, func(n *yaml.Node, field string) {
@@ -105,7 +105,7 @@ func (d *document) texts(into *[]string) reader {
 	}
 }
 
-// moment reads a time.
+// moment reads a time in RFC 3339 format.
 func (d *document) moment(into *time.Time) reader {
 	return func(n *yaml.Node, field string) {
 		t, err := time.Parse(time.RFC3339, n.Value)
@@ -124,7 +124,7 @@ func kindName(n *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.AliasNode:
-		return "an alias" // which could make a small file huge
+		return "an alias" // not supported: aliases could make a small file huge
 	case yaml.DocumentNode, yaml.ScalarNode:
 	}
 	if n.ShortTag() == "!!null" {

@@ -1,10 +1,18 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
+
+// May is the check behind the methods of the guarded parts.
+func (g *Guarded) May(ctx context.Context, p nf.Permission, s nf.Scope) error {
+	return g.guard.may(ctx, p, s)
+}
 
 // Cheapen has an authenticator compare passwords with what they should be, by
 // their hashes: bcrypt takes seconds under the race detector. It returns how

@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// file is access.yaml as it is written.
+// file is the parsed content of access.yaml.
 type file struct {
 	users        []userEntry
 	passwords    string // name of the password file
@@ -18,8 +18,7 @@ type file struct {
 	policies     []policyEntry
 }
 
-// Each entry has the node that it was read from, so that what is wrong with it
-// can be said with its line.
+// Each entry keeps its node, for the line in violations.
 type (
 	userEntry struct {
 		at         *yaml.Node
@@ -59,7 +58,7 @@ type (
 	}
 )
 
-// readFile reads access.yaml. What is wrong with it is in the document.
+// readFile reads access.yaml. Violations are recorded in the document.
 func readFile(d *document, root *yaml.Node) file {
 	var f file
 	d.fields(root, "", map[string]reader{

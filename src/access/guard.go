@@ -11,36 +11,35 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Engine is what carries instances through their lives.
+// Engine runs operations on VNF instances and returns their records.
 type Engine interface {
+	InstanceEngine
+	OperationEngine
+}
+
+// InstanceEngine changes VNF instances and returns their records.
+type InstanceEngine interface {
 	Changes
-	DayTwo
+	Configurer
 	Previews
-	Remedies
-	Records
+	InstanceRecords
 }
 
-// Records tell what is and what was done.
-type Records interface {
-	Instances
-	Operations
+// OperationEngine recovers operations and returns their records.
+type OperationEngine interface {
+	Recovery
+	OperationRecords
 }
 
-// Catalog is what keeps regions and packages.
+// Catalog stores regions and packages.
 type Catalog interface {
-	Regions
-	Packages
-	// Users yields the ids of the instances that hold a region, or else a
-	// package, in their order.
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
-	// Enlist keeps a region whether or not its cluster can be reached now.
-	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
-	// Lint reads a package's archive, and keeps nothing.
-	Lint(ctx context.Context, archive []byte) (nf.Package, error)
+	RegionKeeper
+	PackageKeeper
 }
 
-// Changes begin operations. Under a key that was used before they return the
-// operation that it began, whatever else the request says.
+// Changes start operations. A request with an idempotency key that was used
+// before returns the operation that the key started, whatever else the request
+// says.
 type Changes interface {
 	Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error)
 	Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error)
@@ -48,29 +47,30 @@ type Changes interface {
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 }
 
-// DayTwo is what is done with what is up.
-type DayTwo interface {
+// Configurer starts day-2 operations: it configures and tests instances, and
+// adopts workloads that already run.
+type Configurer interface {
 	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
 	Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error)
 }
 
-// Previews tell what changes would do.
+// Previews return what a change would do, without changing anything.
 type Previews interface {
 	PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error)
 	PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error)
 	PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error)
 }
 
-// Remedies are for operations that do not go well.
-type Remedies interface {
+// Recovery retries, undoes and cancels operations.
+type Recovery interface {
 	Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
 	Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
 	Cancel(ctx context.Context, operation string) (nf.Operation, error)
 }
 
-// Instances tell of instances.
-type Instances interface {
+// InstanceRecords reads instances.
+type InstanceRecords interface {
 	Instance(ctx context.Context, id string) (nf.Instance, error)
 	Instances(ctx context.Context) ([]nf.Instance, error)
 	Revisions(ctx context.Context, id string) ([]nf.Revision, error)
@@ -78,16 +78,27 @@ type Instances interface {
 	Health(ctx context.Context, id string) ([]nf.Health, error)
 }
 
-// Operations tell of operations.
-type Operations interface {
+// OperationRecords reads operations.
+type OperationRecords interface {
 	Operation(ctx context.Context, id string) (nf.Operation, error)
-	Operations(ctx context.Context) ([]nf.Operation, error)
+	Operations(ctx context.Context, instance string) ([]nf.Operation, error) // of all instances if the id is empty
 	Changes(ctx context.Context, id string) ([]nf.Change, error)
 	Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error]
 }
 
-// Regions keep cloud regions.
-type Regions interface {
+// RegionKeeper stores cloud regions, and knows their state.
+type RegionKeeper interface {
+	RegionRecords
+	RegionState(ctx context.Context, id string) (nf.RegionState, error)
+	// Enlist registers a region even if its cluster is unreachable.
+	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
+	// Users yields the ids of the instances that use a region or a package, in
+	// order.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+}
+
+// RegionRecords registers, reads and changes cloud regions.
+type RegionRecords interface {
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
 	Region(ctx context.Context, id string) (nf.Region, error)
 	Regions(ctx context.Context) ([]nf.Region, error)
@@ -95,8 +106,8 @@ type Regions interface {
 	RemoveRegion(ctx context.Context, id string) error
 }
 
-// Packages keep packages.
-type Packages interface {
+// PackageKeeper stores packages.
+type PackageKeeper interface {
 	Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error)
 	Package(ctx context.Context, id string) (nf.Package, error)
 	Packages(ctx context.Context) ([]nf.Package, error)
@@ -104,65 +115,79 @@ type Packages interface {
 	RemovePackage(ctx context.Context, id string) error
 }
 
-// States tell how regions are doing.
-type States interface {
-	RegionState(ctx context.Context, id string) (nf.RegionState, error)
-}
-
-// Audits tell what was done.
+// Audits reads the audit log.
 type Audits interface {
-	// Entries yields the entries that the filter selects, the newest first.
+	// Entries yields the entries that match the filter, newest first.
 	Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error]
 }
 
-// GuardConfig is what a guard stands around. All fields are required.
-type GuardConfig struct {
+// GuardedConfig holds what is guarded. All fields are required.
+type GuardedConfig struct {
 	Authorizer *Authorizer
 	Engine     Engine
 	Catalog    Catalog
-	States     States
 	Audits     Audits
 }
 
-// Guard is the engine and the catalog as the identity in the context may use
-// them. Its methods have the signatures and the errors of what it guards, and
-// besides: nf.Unauthenticated for a context without an identity, nf.Forbidden
-// for what one may see and not do, and nf.NotFound for what one may not see, in
-// the same words as for what does not exist. Lists have what one may see. It is
-// safe for concurrent use.
-type Guard struct{ cfg GuardConfig }
+// Guarded gives access to the engine and the catalog with the permissions of the
+// identity in the context. The methods of its parts have the signatures and
+// errors of what they wrap, and three more errors. They return
+// nf.Unauthenticated for a context without an identity, and nf.Forbidden for an
+// object that the caller may see but not change. For an object that the caller
+// may not see they return nf.NotFound, in the same words as for one that does
+// not exist. Lists contain only what the caller may see. It is safe for
+// concurrent use.
+type Guarded struct {
+	Regions    *Regions
+	Packages   *Packages
+	Instances  *Instances
+	Operations *Operations
+	AuditLog   *AuditLog
+	ONAP       *ONAP
 
-var (
-	_ Engine  = (*Guard)(nil)
-	_ Catalog = (*Guard)(nil)
-	_ States  = (*Guard)(nil)
-	_ Audits  = (*Guard)(nil)
-)
-
-// NewGuard returns a guard.
-func NewGuard(cfg GuardConfig) (*Guard, error) {
-	if cfg.Authorizer == nil || cfg.Engine == nil || cfg.Catalog == nil || cfg.States == nil || cfg.Audits == nil {
-		return nil, errors.New("cannot make a guard: Authorizer, Engine, Catalog, States and Audits are required")
-	}
-	return &Guard{cfg: cfg}, nil
+	guard *guard
 }
 
-// May returns nil when the identity in the context has the permission in the
-// scope, and nf.Forbidden or nf.Unauthenticated otherwise. It is for what the
-// guard has no method for. The subjects are ids, for the audit.
-func (g *Guard) May(ctx context.Context, p nf.Permission, s nf.Scope, subjects ...string) error {
+// NewGuarded returns the guarded parts. It fails if a field of the configuration
+// is missing.
+func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
+	if cfg.Authorizer == nil || cfg.Engine == nil || cfg.Catalog == nil || cfg.Audits == nil {
+		return nil, errors.New("cannot create a guard: Authorizer, Engine, Catalog and Audits are required")
+	}
+	g := &guard{authorizer: cfg.Authorizer, records: cfg.Engine}
+	packages := &Packages{guard: g, keeper: cfg.Catalog}
+	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog}
+	operations := &Operations{guard: g, engine: cfg.Engine}
+	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine}
+	return &Guarded{
+		Regions: regions, Packages: packages, Instances: instances, Operations: operations,
+		AuditLog: &AuditLog{g, cfg.Audits}, ONAP: &ONAP{g, instances}, guard: g,
+	}, nil
+}
+
+// guard decides what the identity in the context may do and see. The records
+// give the scopes of the instances that texts mention.
+type guard struct {
+	authorizer *Authorizer
+	records    InstanceRecords
+}
+
+// may returns nil if the identity in the context has the permission in the
+// scope, and nf.Forbidden or nf.Unauthenticated otherwise. The subjects are ids
+// for the audit log.
+func (g *guard) may(ctx context.Context, p nf.Permission, s nf.Scope, subjects ...string) error {
 	id, err := g.asker(ctx)
 	if err != nil {
 		return err
 	}
 	nf.TrailOf(ctx).Ask(p, s, subjects...)
-	return g.cfg.Authorizer.Allow(ctx, id, p, s)
+	return g.authorizer.Allow(ctx, id, p, s)
 }
 
-// see returns hidden when the identity may not read what is in the scope.
-func (g *Guard) see(ctx context.Context, p nf.Permission, s nf.Scope, hidden error) error {
+// see returns hidden if the identity lacks the read permission in the scope.
+func (g *guard) see(ctx context.Context, p nf.Permission, s nf.Scope, hidden error) error {
 	id, err := g.asker(ctx)
-	if err != nil || g.cfg.Authorizer.Allow(ctx, id, p, s) == nil {
+	if err != nil || g.authorizer.Allow(ctx, id, p, s) == nil {
 		return err
 	}
 	trail := nf.TrailOf(ctx)
@@ -171,29 +196,48 @@ func (g *Guard) see(ctx context.Context, p nf.Permission, s nf.Scope, hidden err
 	return hidden
 }
 
-// visible returns the scopes that the identity may read.
-func (g *Guard) visible(ctx context.Context, p nf.Permission) (func(nf.Scope) bool, error) {
+// visible returns a function that reports whether the identity has the
+// permission in a scope.
+func (g *guard) visible(ctx context.Context, p nf.Permission) (func(nf.Scope) bool, error) {
 	id, err := g.asker(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return g.cfg.Authorizer.Visible(ctx, id, p), nil
+	return g.authorizer.Visible(ctx, id, p), nil
 }
 
-// asker returns who asks. When access is open nobody need say it; otherwise a
-// context without an identity is a request that came past the authentication.
-func (g *Guard) asker(ctx context.Context) (nf.Identity, error) {
+// asker returns the identity in the context, or the anonymous one if access is
+// open. Otherwise a context without an identity belongs to a request that
+// bypassed authentication.
+func (g *guard) asker(ctx context.Context) (nf.Identity, error) {
 	id, ok := nf.IdentityOf(ctx)
 	switch {
 	case ok:
 		return id, nil
-	case g.cfg.Authorizer.rules == nil:
+	case g.authorizer.rules == nil:
 		return nf.Anonymous(), nil
 	}
-	return id, unknown(errors.New("nobody was asked who it is"))
+	return id, unknown(errors.New("the request was not authenticated"))
 }
 
-// The scopes of things.
+// could reports whether the identity has the permission. It does not record a
+// denial.
+func (g *guard) could(ctx context.Context, p nf.Permission, s nf.Scope) (bool, error) {
+	id, err := g.asker(ctx)
+	return err == nil && g.authorizer.Allow(ctx, id, p, s) == nil, err
+}
+
+// own adds the identity to an idempotency key, so that a client cannot get the
+// response of another client's request by using its key.
+func (g *guard) own(ctx context.Context, key *nf.RequestKey) error {
+	id, err := g.asker(ctx)
+	if err == nil && key.Key != "" {
+		key.Client = id.String()
+	}
+	return err
+}
+
+// The scopes of objects.
 func instanceScope(in nf.Instance) nf.Scope {
 	return nf.Scope{Project: nf.ProjectOf(in.Project), Region: in.Region}
 }
@@ -206,18 +250,18 @@ func regionScope(id string) nf.Scope { return nf.Scope{Region: id} }
 
 func packageScope(p nf.Package) nf.Scope { return nf.Scope{Project: nf.ProjectOf(p.Project)} }
 
-// absent is what is said of a thing that does not exist, and of one that must
-// seem so.
+// absent returns the error for an object that does not exist or is hidden.
 func absent(noun, id string) error {
 	return nf.E(nf.NotFound, "get", noun+" "+strconv.Quote(id), nil)
 }
 
-// missing is the same, of a thing that a field of the request names.
+// missing returns that error for an object that a request field names.
 func missing(field, id string) error {
 	return nf.E(nf.NotFound, "use", field+" "+id, nf.Violations{{Field: field, Message: fmt.Sprintf("%q does not exist", id)}})
 }
 
-// orAbsent says of everything that is missing that it is so in our words.
+// orAbsent replaces an nf.NotFound error by gone, so that the words do not
+// depend on the origin.
 func orAbsent(err, gone error) error {
 	if err != nil && nf.KindOf(err) == nf.NotFound {
 		return gone

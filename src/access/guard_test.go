@@ -3,7 +3,8 @@ package access_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -20,44 +21,46 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 	instance := nf.InstantiateRequest{Spec: nf.Spec{Package: pkg(c.Project)}, Project: c.Project, Region: c.Region}
 	second := func(_ any, err error) error { return err }
 	calls := map[string]func() error{
-		"Region":       func() error { return second(h.Region(ctx, c.Region)) },
-		"RegionState":  func() error { return second(h.RegionState(ctx, c.Region)) },
-		"UpdateRegion": func() error { return second(h.UpdateRegion(ctx, c.Region, func(*nf.Region) error { return nil })) },
-		"RemoveRegion": func() error { return h.RemoveRegion(ctx, c.Region) },
-		"Enlist":       func() error { return second(h.Enlist(ctx, nf.Region{ID: c.Region})) },
-		"Register":     func() error { return second(h.Register(ctx, nf.Region{ID: c.Region})) },
-		"Package":      func() error { return second(h.Package(ctx, pkg(c.Project))) },
+		"Region":      func() error { return second(h.Regions.Region(ctx, c.Region)) },
+		"RegionState": func() error { return second(h.Regions.RegionState(ctx, c.Region)) },
+		"UpdateRegion": func() error {
+			return second(h.Regions.UpdateRegion(ctx, c.Region, func(*nf.Region) error { return nil }))
+		},
+		"RemoveRegion": func() error { return h.Regions.RemoveRegion(ctx, c.Region) },
+		"Enlist":       func() error { return second(h.Regions.Enlist(ctx, nf.Region{ID: c.Region})) },
+		"Register":     func() error { return second(h.Regions.Register(ctx, nf.Region{ID: c.Region})) },
+		"Package":      func() error { return second(h.Packages.Package(ctx, pkg(c.Project))) },
 		"Content": func() error {
-			_, _, err := h.Content(ctx, pkg(c.Project))
+			_, _, err := h.Packages.Content(ctx, pkg(c.Project))
 			return err
 		},
-		"RemovePackage": func() error { return h.RemovePackage(ctx, pkg(c.Project)) },
+		"RemovePackage": func() error { return h.Packages.RemovePackage(ctx, pkg(c.Project)) },
 		"Upload": func() error {
-			_, _, err := h.Upload(ctx, nf.Package{Project: c.Project}, strings.NewReader(""))
+			_, _, err := h.Packages.Upload(ctx, nf.Package{Project: c.Project}, strings.NewReader(""))
 			return err
 		},
-		"Instance":           func() error { return second(h.Instance(ctx, id)) },
-		"Revisions":          func() error { return second(h.Revisions(ctx, id)) },
-		"Revision":           func() error { return second(h.Revision(ctx, id, 1)) },
-		"Health":             func() error { return second(h.Health(ctx, id)) },
-		"PreviewUpgrade":     func() error { return second(h.PreviewUpgrade(ctx, id, edit)) },
-		"PreviewRollback":    func() error { return second(h.PreviewRollback(ctx, id, nf.RollbackRequest{})) },
-		"Upgrade":            func() error { return second(h.Upgrade(ctx, id, edit)) },
-		"Rollback":           func() error { return second(h.Rollback(ctx, id, nf.RollbackRequest{})) },
-		"Configure":          func() error { return second(h.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },
-		"Test":               func() error { return second(h.Test(ctx, id, nf.TestRequest{})) },
-		"Terminate":          func() error { return second(h.Terminate(ctx, id, nf.TerminateRequest{})) },
-		"Operation":          func() error { return second(h.Operation(ctx, operation)) },
-		"Changes":            func() error { return second(h.Changes(ctx, operation)) },
-		"Retry":              func() error { return second(h.Retry(ctx, operation, nf.Options{})) },
-		"Undo":               func() error { return second(h.Undo(ctx, operation, nf.Options{})) },
-		"Cancel":             func() error { return second(h.Cancel(ctx, operation)) },
-		"Instantiate":        func() error { return second(h.Instantiate(ctx, instance)) },
-		"Adopt":              func() error { return second(h.Adopt(ctx, nf.AdoptRequest{InstantiateRequest: instance})) },
-		"PreviewInstantiate": func() error { return second(h.PreviewInstantiate(ctx, instance)) },
+		"Instance":           func() error { return second(h.Instances.Instance(ctx, id)) },
+		"Revisions":          func() error { return second(h.Instances.Revisions(ctx, id)) },
+		"Revision":           func() error { return second(h.Instances.Revision(ctx, id, 1)) },
+		"Health":             func() error { return second(h.Instances.Health(ctx, id)) },
+		"PreviewUpgrade":     func() error { return second(h.Instances.PreviewUpgrade(ctx, id, edit)) },
+		"PreviewRollback":    func() error { return second(h.Instances.PreviewRollback(ctx, id, nf.RollbackRequest{})) },
+		"Upgrade":            func() error { return second(h.Instances.Upgrade(ctx, id, edit)) },
+		"Rollback":           func() error { return second(h.Instances.Rollback(ctx, id, nf.RollbackRequest{})) },
+		"Configure":          func() error { return second(h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },
+		"Test":               func() error { return second(h.Instances.Test(ctx, id, nf.TestRequest{})) },
+		"Terminate":          func() error { return second(h.Instances.Terminate(ctx, id, nf.TerminateRequest{})) },
+		"Operation":          func() error { return second(h.Operations.Operation(ctx, operation)) },
+		"Changes":            func() error { return second(h.Operations.Changes(ctx, operation)) },
+		"Retry":              func() error { return second(h.Operations.Retry(ctx, operation, nf.Options{})) },
+		"Undo":               func() error { return second(h.Operations.Undo(ctx, operation, nf.Options{})) },
+		"Cancel":             func() error { return second(h.Operations.Cancel(ctx, operation)) },
+		"Instantiate":        func() error { return second(h.Instances.Instantiate(ctx, instance)) },
+		"Adopt":              func() error { return second(h.Instances.Adopt(ctx, nf.AdoptRequest{InstantiateRequest: instance})) },
+		"PreviewInstantiate": func() error { return second(h.Instances.PreviewInstantiate(ctx, instance)) },
 		"Administer":         func() error { return h.May(ctx, nf.AdministerStore, nf.Scope{}) },
 		"Follow": func() error {
-			for _, err := range h.Follow(ctx, operation) {
+			for _, err := range h.Operations.Follow(ctx, operation) {
 				return err
 			}
 			return errors.New("nothing followed")
@@ -101,7 +104,7 @@ func TestHiddenIsAbsent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, who := range accesstest.People() {
-		if who == accesstest.Nobody {
+		if who == accesstest.Anonymous {
 			continue
 		}
 		ctx := h.as(t, who)
@@ -134,19 +137,19 @@ func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error 
 	var err error
 	switch id := vnf(c.Project, c.Region); c.Call.Name {
 	case "Upgrade":
-		_, err = h.Upgrade(ctx, id, nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
+		_, err = h.Instances.Upgrade(ctx, id, nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
 	case "Rollback":
-		_, err = h.Rollback(ctx, id, nf.RollbackRequest{Options: o})
+		_, err = h.Instances.Rollback(ctx, id, nf.RollbackRequest{Options: o})
 	case "Configure":
-		_, err = h.Configure(ctx, id, nf.ConfigureRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
+		_, err = h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
 	case "Test":
-		_, err = h.Test(ctx, id, nf.TestRequest{Options: o})
+		_, err = h.Instances.Test(ctx, id, nf.TestRequest{Options: o})
 	case "Terminate":
-		_, err = h.Terminate(ctx, id, nf.TerminateRequest{Options: o})
+		_, err = h.Instances.Terminate(ctx, id, nf.TerminateRequest{Options: o})
 	case "Retry":
-		_, err = h.Retry(ctx, op(c.Project, c.Region), o)
+		_, err = h.Operations.Retry(ctx, op(c.Project, c.Region), o)
 	case "Undo":
-		_, err = h.Undo(ctx, op(c.Project, c.Region), o)
+		_, err = h.Operations.Undo(ctx, op(c.Project, c.Region), o)
 	default:
 		err = h.make(ctx, c)
 	}
@@ -174,9 +177,12 @@ func TestInstantiateHides(t *testing.T) {
 	for name, c := range cases {
 		for _, key := range []string{"", "k"} {
 			for what, call := range map[string]func(context.Context, nf.InstantiateRequest) error{
-				"Instantiate": func(ctx context.Context, r nf.InstantiateRequest) error { _, err := h.Instantiate(ctx, r); return err },
+				"Instantiate": func(ctx context.Context, r nf.InstantiateRequest) error {
+					_, err := h.Instances.Instantiate(ctx, r)
+					return err
+				},
 				"Preview": func(ctx context.Context, r nf.InstantiateRequest) error {
-					_, err := h.PreviewInstantiate(ctx, r)
+					_, err := h.Instances.PreviewInstantiate(ctx, r)
 					return err
 				},
 			} {
@@ -198,51 +204,6 @@ func TestInstantiateHides(t *testing.T) {
 	}
 }
 
-func TestVeil(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	ctx, open := h.as(t, "operator-a-east"), h.as(t, "operator-all")
-	taken := nf.E(nf.Exists, "instantiate", "VNF instance web", nf.Violations{{Field: "vnf_instance_name", Message: `"web" is the name of VNF instance vnf-b-west in namespace x`}})
-	said := func(ctx context.Context) map[string]string {
-		h.world.fail = taken
-		_, instantiate := h.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: "east"})
-		h.world.fail = nf.E(nf.Busy, "use", "namespace x", errors.New("VNF instance vnf-b-west: is removing it"))
-		_, upgrade := h.Upgrade(ctx, "vnf-a-east", nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }})
-		h.world.fail = nf.E(nf.Conflict, "remove", "package pkg-a", nf.Violations{{Message: "is used by VNF instance vnf-b-west"}, {Message: "is used by VNF instance vnf-a-east"}})
-		remove := h.RemovePackage(ctx, "pkg-a")
-		operation, err1 := h.Operation(ctx, "op-a-east")
-		changes, err2 := h.Changes(ctx, "op-a-east")
-		users, err3 := usersOf(ctx, h, nf.Holding{Package: "pkg-a"})
-		preview, err4 := h.PreviewInstantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: "east"})
-		instance, err5 := h.Instance(ctx, "vnf-a-east")
-		instances, err6 := h.Instances(ctx)
-		if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
-			t.Fatal(err)
-		}
-		if nf.KindOf(instantiate) != nf.Exists || nf.KindOf(upgrade) != nf.Busy || nf.KindOf(remove) != nf.Conflict || len(nf.ViolationsOf(remove)) != 2 {
-			t.Errorf("the kinds are lost: %v, %v, %v", instantiate, upgrade, remove)
-		}
-		return map[string]string{
-			"instantiate": instantiate.Error(), "upgrade": upgrade.Error(), "remove": remove.Error(),
-			"failure": fmt.Sprint(*operation.Failure), "steps": fmt.Sprint(operation.Steps, operation.Warnings), "waiting": operation.Waiting.For,
-			"preview": preview.Warnings[0] + preview.Changes[0].Message, "instance": instance.Message, "instances": instances[0].Message, "changes": changes[0].Message, "users": fmt.Sprint(users),
-		}
-	}
-	for what, text := range said(ctx) {
-		if strings.Contains(text, "vnf-b-west") {
-			t.Errorf("%s tells of a hidden instance: %s", what, text)
-		}
-		if (what == "remove" || what == "users") && !strings.Contains(text, "vnf-a-east") {
-			t.Errorf("%s does not tell of the instance that may be seen: %s", what, text)
-		}
-	}
-	for what, text := range said(open) {
-		if !strings.Contains(text, "vnf-b-west") {
-			t.Errorf("%s hides from who may see everything: %s", what, text)
-		}
-	}
-}
-
 // TestRepeat holds that a request can be repeated when what it was about is
 // gone, by whoever made it and by nobody else.
 func TestRepeat(t *testing.T) {
@@ -254,22 +215,32 @@ func TestRepeat(t *testing.T) {
 	o := nf.Options{Key: nf.RequestKey{Key: "k", Client: "token:operator-a-east"}}
 	calls := map[string]func(context.Context, nf.Options) (nf.Operation, error){
 		"Terminate": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
-			return h.Terminate(ctx, "gone", nf.TerminateRequest{Options: o})
+			return h.Instances.Terminate(ctx, "gone", nf.TerminateRequest{Options: o})
 		},
 		"Upgrade": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
-			return h.Upgrade(ctx, "gone", nf.UpgradeRequest{Options: o})
+			return h.Instances.Upgrade(ctx, "gone", nf.UpgradeRequest{Options: o})
 		},
 		"Rollback": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
-			return h.Rollback(ctx, "gone", nf.RollbackRequest{Options: o})
+			return h.Instances.Rollback(ctx, "gone", nf.RollbackRequest{Options: o})
 		},
-		"Retry": func(ctx context.Context, o nf.Options) (nf.Operation, error) { return h.Retry(ctx, "gone", o) },
-		"Undo":  func(ctx context.Context, o nf.Options) (nf.Operation, error) { return h.Undo(ctx, "gone", o) },
+		"Configure": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Instances.Configure(ctx, "gone", nf.ConfigureRequest{Options: o})
+		},
+		"Test": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Instances.Test(ctx, "gone", nf.TestRequest{Options: o})
+		},
+		"Retry": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Operations.Retry(ctx, "gone", o)
+		},
+		"Undo": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Operations.Undo(ctx, "gone", o)
+		},
 		"Instantiate": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
 			project := "a"
 			if id, _ := nf.IdentityOf(ctx); id.Name == "operator-b" {
 				project = "b"
 			}
-			return h.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "gone"}, Project: project, Region: "east", Options: o})
+			return h.Instances.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "gone"}, Project: project, Region: "east", Options: o})
 		},
 	}
 	for name, call := range calls {
@@ -303,12 +274,12 @@ func TestKeysAreTheIdentitys(t *testing.T) {
 	forged := nf.RequestKey{Key: "k", Client: "user:somebody-else"}
 	calls := map[string]func() error{
 		"Terminate": func() error {
-			_, err := h.Terminate(ctx, "vnf-a-east", nf.TerminateRequest{Options: nf.Options{Key: forged}})
+			_, err := h.Instances.Terminate(ctx, "vnf-a-east", nf.TerminateRequest{Options: nf.Options{Key: forged}})
 			return err
 		},
-		"Register": func() error { _, err := h.Register(ctx, nf.Region{ID: "north", Request: forged}); return err },
+		"Register": func() error { _, err := h.Regions.Register(ctx, nf.Region{ID: "north", Request: forged}); return err },
 		"Upload": func() error {
-			_, _, err := h.Upload(ctx, nf.Package{Request: forged}, strings.NewReader(""))
+			_, _, err := h.Packages.Upload(ctx, nf.Package{Request: forged}, strings.NewReader(""))
 			return err
 		},
 	}
@@ -338,8 +309,8 @@ func TestUpgradeToAnotherPackage(t *testing.T) {
 	}
 	for name, c := range cases {
 		ctx := h.as(t, c.who)
-		_, err := h.Upgrade(ctx, "vnf-a-east", to(c.to))
-		_, preview := h.PreviewUpgrade(ctx, "vnf-a-east", to(c.to))
+		_, err := h.Instances.Upgrade(ctx, "vnf-a-east", to(c.to))
+		_, preview := h.Instances.PreviewUpgrade(ctx, "vnf-a-east", to(c.to))
 		if c.kind == nf.Internal && errors.Join(err, preview) != nil || c.kind != nf.Internal && (nf.KindOf(err) != c.kind || nf.KindOf(preview) != c.kind) {
 			t.Errorf("%s: %s: %v, preview %v", name, c.reason, err, preview)
 		}
@@ -349,33 +320,60 @@ func TestUpgradeToAnotherPackage(t *testing.T) {
 	}
 }
 
-// TestFollowEndsWithTheGrant has a grant end while an operation is followed.
+// TestFollowEndsWithTheGrant revokes a grant while an operation is followed.
 func TestFollowEndsWithTheGrant(t *testing.T) {
 	t.Parallel()
-	c, file := newClock(), accesstest.File(t)
-	rules, err := access.New(access.Config{File: file, Clock: c.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := guarded(t, authorizerOf(t, rules))
-	ctx, versions := nf.WithIdentity(t.Context(), nf.Identity{Kind: "token", Name: "viewer-a"}), 0
-	for op, err := range h.Follow(ctx, "op-a-east") {
-		if versions++; versions == 1 && (err != nil || op.ID != "op-a-east") {
-			t.Fatalf("what one may see: %v, %v", op.ID, err)
-		}
-		if versions == 2 && nf.KindOf(err) != nf.NotFound || versions > 2 {
-			t.Fatalf("after the grant's end: version %d, %v, %v", versions, op.ID, err)
-		}
-		write(t, file, strings.ReplaceAll(accesstest.YAML(), "'token:viewer-a'", "'token:viewer-all'"))
-		c.pass(time.Second)
-	}
-	if versions != 2 {
-		t.Errorf("%d versions were seen, want one and its end", versions)
+	for name, tc := range map[string]struct {
+		reason string
+		follow func(ctx context.Context, h *house) iter.Seq2[bool, error] // yields whether an update is empty
+	}{
+		"Instance": {"of a VNF instance", func(ctx context.Context, h *house) iter.Seq2[bool, error] {
+			return empty(h.Operations.Follow(ctx, "op-a-east"))
+		}},
+		"Site": {"of a site", func(ctx context.Context, h *house) iter.Seq2[bool, error] {
+			return empty(access.NewSites(h.Guarded, sites{world: h.world}).FollowSite(ctx, "s", "o", 0))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, file := newClock(), accesstest.File(t)
+			rules, err := access.New(access.Config{File: file, Clock: c.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := guarded(t, authorizerOf(t, rules))
+			ctx, updates := nf.WithIdentity(t.Context(), nf.Identity{Kind: "token", Name: "viewer-a"}), 0
+			for empty, err := range tc.follow(ctx, h) {
+				if updates++; updates == 1 && (err != nil || empty) {
+					t.Fatalf("%s: with the grant: %v, empty: %t", tc.reason, err, empty)
+				}
+				if updates > 1 && (nf.KindOf(err) != nf.NotFound || !empty) || updates > 2 {
+					t.Fatalf("%s: after the end of the grant: update %d, %v, empty: %t", tc.reason, updates, err, empty)
+				}
+				write(t, file, strings.ReplaceAll(accesstest.YAML(), "'token:viewer-a'", "'token:viewer-all'"))
+				c.pass(time.Second)
+			}
+			if updates != 2 {
+				t.Errorf("%s: %d updates were yielded, want one and the error", tc.reason, updates)
+			}
+		})
 	}
 }
 
-// TestRemediesTakeWhatTheyDo holds that nobody terminates by retrying.
-func TestRemediesTakeWhatTheyDo(t *testing.T) {
+// empty yields whether each item is the zero value.
+func empty[T any](items iter.Seq2[T, error]) iter.Seq2[bool, error] {
+	return func(yield func(bool, error) bool) {
+		for item, err := range items {
+			if !yield(reflect.ValueOf(item).IsZero(), err) {
+				return
+			}
+		}
+	}
+}
+
+// TestRecoveryPermissions checks that retrying and undoing an operation require
+// the permission for what they do.
+func TestRecoveryPermissions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for _, c := range []struct {
@@ -383,12 +381,12 @@ func TestRemediesTakeWhatTheyDo(t *testing.T) {
 		call                   func(context.Context, string, nf.Options) (nf.Operation, error)
 		granted                bool
 	}{
-		{"to retry a termination is to terminate", "changer-a", "op-end-a-east", h.Retry, false},
-		{"to retry an instantiation is to instantiate", "changer-a", "op-born-a-east", h.Retry, false},
-		{"to undo an instantiation is to terminate", "changer-a", "op-born-a-east", h.Undo, false},
-		{"to retry a change is to change", "changer-a", "op-a-east", h.Retry, true},
-		{"an operator may all of it", "operator-a-east", "op-end-a-east", h.Retry, true},
-		{"an operator may all of it", "operator-a-east", "op-born-a-east", h.Undo, true},
+		{"to retry a termination is to terminate", "changer-a", "op-end-a-east", h.Operations.Retry, false},
+		{"to retry an instantiation is to instantiate", "changer-a", "op-born-a-east", h.Operations.Retry, false},
+		{"to undo an instantiation is to terminate", "changer-a", "op-born-a-east", h.Operations.Undo, false},
+		{"to retry a change is to change", "changer-a", "op-a-east", h.Operations.Retry, true},
+		{"an operator may all of it", "operator-a-east", "op-end-a-east", h.Operations.Retry, true},
+		{"an operator may all of it", "operator-a-east", "op-born-a-east", h.Operations.Undo, true},
 	} {
 		_, err := c.call(h.as(t, c.who), c.operation, nf.Options{})
 		if c.granted != (err == nil) || !c.granted && nf.KindOf(err) != nf.Forbidden {

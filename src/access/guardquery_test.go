@@ -37,10 +37,10 @@ func TestLists(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			ctx := h.as(t, c.who)
-			instances, err1 := h.Instances(ctx)
-			operations, err2 := h.Operations(ctx)
-			regions, err3 := h.Regions(ctx)
-			packages, err4 := h.Packages(ctx)
+			instances, err1 := h.Instances.Instances(ctx)
+			operations, err2 := h.Operations.Operations(ctx, "")
+			regions, err3 := h.Regions.Regions(ctx)
+			packages, err4 := h.Packages.Packages(ctx)
 			if err := errors.Join(err1, err2, err3, err4); err != nil {
 				t.Fatal(err)
 			}
@@ -61,13 +61,13 @@ func TestLists(t *testing.T) {
 			}
 		})
 	}
-	if _, err := h.Instances(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
+	if _, err := h.Instances.Instances(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
 		t.Errorf("a list for nobody: %v", err)
 	}
 }
 
 func usersOf(ctx context.Context, h *house, of nf.Holding) (out []string, err error) {
-	for id, err := range h.Users(ctx, of) {
+	for id, err := range h.Regions.Users(ctx, of) {
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +75,6 @@ func usersOf(ctx context.Context, h *house, of nf.Holding) (out []string, err er
 	}
 	return out, nil
 }
-
-// TestVeil holds that no way leads to the id of an instance that is hidden.
 
 func TestEntries(t *testing.T) {
 	t.Parallel()
@@ -90,11 +88,11 @@ func TestEntries(t *testing.T) {
 		"Project": {"a project's admin reads of it, and not of regions or strangers", "admin-a", []string{"1"}, 0},
 		"Site":    {"a region's admin reads of it", "admin-east", []string{"1", "3"}, 0},
 		"Viewer":  {"others read nothing", "viewer-all", nil, nf.Forbidden},
-		"Nobody":  {"nobody reads", accesstest.Nobody, nil, nf.Unauthenticated},
+		"Nobody":  {"nobody reads", accesstest.Anonymous, nil, nf.Unauthenticated},
 	} {
 		var got []string
 		var failed error
-		for e, err := range h.Entries(h.as(t, c.who), nf.AuditFilter{}) {
+		for e, err := range h.AuditLog.Entries(h.as(t, c.who), nf.AuditFilter{}) {
 			if failed = err; err == nil {
 				got = append(got, e.ID)
 			}
@@ -143,15 +141,12 @@ func TestOpen(t *testing.T) {
 			}
 		}
 	}
-	_, content, err := h.Content(ctx, "pkg-b")
+	_, content, err := h.Packages.Content(ctx, "pkg-b")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text, _ := io.ReadAll(content); string(text) != "content of pkg-b" {
 		t.Errorf("the content is %q", text)
-	}
-	if p, err := h.Lint(t.Context(), nil); err != nil || p.Kind != "manifest" {
-		t.Errorf("lint: %+v, %v", p, err)
 	}
 }
 
@@ -173,15 +168,15 @@ func TestUploadReplaces(t *testing.T) {
 	}
 	for name, c := range cases {
 		h.world.done = nil
-		_, _, err := h.Upload(h.as(t, c.who), c.as, strings.NewReader(""))
+		_, _, err := h.Packages.Upload(h.as(t, c.who), c.as, strings.NewReader(""))
 		if c.kind == 0 && err != nil || c.kind != 0 && nf.KindOf(err) != c.kind || strings.Join(h.world.done, ",") != c.done {
 			t.Errorf("%s: %s: %v, done %v", name, c.reason, err, h.world.done)
 		}
 	}
 }
 
-// TestTenants holds that a region tells whoever may not write it only what the
-// projects whose instances he sees may use.
+// TestTenants checks that a caller without region:write sees only the grants of
+// the projects whose instances it may read.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -189,14 +184,14 @@ func TestTenants(t *testing.T) {
 		reason, who string
 		want        []string
 	}{
-		"Tenant": {"his project's, and what all have", "viewer-a-east", []string{nf.AnyProject, "a"}},
-		"All":    {"who sees all instances sees all", "viewer-all", []string{nf.AnyProject, "a", "b"}},
-		"Admin":  {"who writes the region sees all", "admin-all", []string{nf.AnyProject, "a", "b"}},
+		"Tenant": {"the grants of its project and of every project", "viewer-a-east", []string{nf.AnyProject, "a"}},
+		"All":    {"a caller that may read all instances sees all grants", "viewer-all", []string{nf.AnyProject, "a", "b"}},
+		"Admin":  {"a caller that may write the region sees all grants", "admin-all", []string{nf.AnyProject, "a", "b"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			one, err1 := h.Region(h.as(t, tc.who), accesstest.East)
-			all, err2 := h.Regions(h.as(t, tc.who))
+			one, err1 := h.Regions.Region(h.as(t, tc.who), accesstest.East)
+			all, err2 := h.Regions.Regions(h.as(t, tc.who))
 			if err := errors.Join(err1, err2); err != nil {
 				t.Fatal(err)
 			}
@@ -209,18 +204,45 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestPreviewsOfSecrets holds that templates of a dry run find Secrets only when
-// whoever asks may make the change.
+// TestPreviewsOfSecrets checks that the templates of a dry run find Secrets only
+// if the caller may make the change.
 func TestPreviewsOfSecrets(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for who, want := range map[string]bool{"viewer-a-east": false, "operator-a-east": true, "admin-all": true} {
 		ctx := h.as(t, who)
-		if _, err := h.PreviewInstantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: pkg("a")}, Project: "a", Region: accesstest.East}); err != nil || h.world.secrets != want {
+		if _, err := h.Instances.PreviewInstantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: pkg("a")}, Project: "a", Region: accesstest.East}); err != nil || h.world.secrets != want {
 			t.Errorf("%s previews an instantiation: %v, finds Secrets: %t", who, err, h.world.secrets)
 		}
-		if _, err := h.PreviewUpgrade(ctx, vnf("a", accesstest.East), nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}); err != nil || h.world.secrets != want {
+		if _, err := h.Instances.PreviewUpgrade(ctx, vnf("a", accesstest.East), nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}); err != nil || h.world.secrets != want {
 			t.Errorf("%s previews an upgrade: %v, finds Secrets: %t", who, err, h.world.secrets)
 		}
+	}
+}
+
+func TestMayUpload(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason string
+		who    string
+		as     nf.Package
+		want   nf.Kind // Internal: it is granted
+	}{
+		"Own":         {"a new package of the own project", "admin-a", nf.Package{Project: "a"}, nf.Internal},
+		"Other":       {"and of another", "admin-a", nf.Package{Project: "b"}, nf.Forbidden},
+		"Unknown":     {"a project that is not known yet may be the own one", "admin-a", nf.Package{}, nf.Internal},
+		"Nowhere":     {"an identity that may upload nowhere", "viewer-all", nf.Package{}, nf.Forbidden},
+		"Replace":     {"a package's project is known", "admin-a", nf.Package{ID: "pkg-a"}, nf.Internal},
+		"ReplaceMore": {"and another's package is not seen", "admin-a", nf.Package{ID: "pkg-b"}, nf.Exists},
+	}
+	for name, tc := range cases {
+		err := h.Packages.MayUpload(h.as(t, tc.who), tc.as)
+		if (err == nil) != (tc.want == nf.Internal) || err != nil && nf.KindOf(err) != tc.want {
+			t.Errorf("%s: %s: %v", name, tc.reason, err)
+		}
+	}
+	if err := h.Packages.MayUpload(t.Context(), nf.Package{}); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("an upload without credentials: %v, want Unauthenticated", err)
 	}
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// oidcConfig is how the tokens of an issuer are read. It is comparable.
+// oidcConfig says how to verify and read an issuer's tokens. It is comparable.
 type oidcConfig struct {
 	issuer, audience     string
-	username             string // the claim that names who it is
-	groups, groupsPrefix string // the claim of its groups, and what is put before them
-	roots                string // PEM; empty: the system's
+	username             string // claim that holds the user name
+	groups, groupsPrefix string // claim that holds the groups, and a prefix for each group
+	roots                string // PEM; if empty, the system's
 }
 
 func (l *loader) issuer(f file) {
@@ -44,22 +44,22 @@ func (l *loader) issuer(f file) {
 		l.refuse(e.at, "oidc.issuer", "is not an https URL without query and fragment")
 	}
 	if e.audience == "" {
-		l.refuse(e.at, "oidc.audience", "is missing: without it a token that was given to anybody else would be good here")
+		l.refuse(e.at, "oidc.audience", "is missing: without it, tokens issued for other services would be accepted")
 	}
 	if e.rootsCA != "" {
 		pem, err := l.beside(e.rootsCA)
 		if err != nil {
 			l.refuse(e.at, "oidc.ca_file", "cannot be read: %v", err)
 		} else if !x509.NewCertPool().AppendCertsFromPEM(pem) {
-			l.refuse(e.at, "oidc.ca_file", "holds no certificate")
+			l.refuse(e.at, "oidc.ca_file", "contains no certificate")
 		}
 		cfg.roots = string(pem)
 	}
 	l.v.oidc = cfg
 }
 
-// trustworthy reports whether nobody on the way can give us keys in the place
-// of the URL: it is https, or it does not leave the machine.
+// trustworthy reports whether keys from the URL cannot be replaced in transit:
+// it is an https URL, or its host is a loopback address.
 func trustworthy(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -69,7 +69,7 @@ func trustworthy(text string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && ip != nil && ip.IsLoopback()
 }
 
-// issuers keeps the issuer of the present rules.
+// issuers caches the issuer of the active rules.
 type issuers struct {
 	now func() time.Time
 	log *slog.Logger
@@ -80,8 +80,8 @@ type issuers struct {
 
 func newIssuers(now func() time.Time, log *slog.Logger) *issuers { return &issuers{now: now, log: log} }
 
-// of returns the issuer of a configuration. What is known of it is kept as long
-// as that stays the same.
+// of returns the issuer for a configuration. Its keys are cached until the
+// configuration changes.
 func (s *issuers) of(cfg oidcConfig) *issuer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,28 +92,28 @@ func (s *issuers) of(cfg oidcConfig) *issuer {
 }
 
 const (
-	askEvery  = 10 * time.Second // at most, whatever tokens come
-	keysFresh = 15 * time.Minute // then they are asked for again, so that a withdrawn key goes
+	askEvery  = 10 * time.Second // minimum time between requests, whatever tokens arrive
+	keysFresh = 15 * time.Minute // lifetime of the keys, so that a withdrawn key stops working
 	askWithin = 5 * time.Second
 	maxAnswer = 1 << 20 // bytes of a discovery document or a key set
 )
 
-// issuer proves identities by the tokens of an OpenID Connect provider. Its
-// keys are asked for when the first token comes.
+// issuer verifies tokens of one OpenID Connect provider. It requests the
+// provider's keys when the first token arrives.
 type issuer struct {
 	cfg    oidcConfig
 	now    func() time.Time
 	log    *slog.Logger
 	client *http.Client
 
-	asking chan struct{} // holds one token: whoever has it asks
+	asking chan struct{} // semaphore: one request for keys at a time
 
 	mu    sync.Mutex
 	keys  *keys
-	asked time.Time // when the provider was asked last
+	asked time.Time // time of the last request for keys
 }
 
-// newIssuer returns an issuer that has not been asked yet.
+// newIssuer returns an issuer without keys.
 func newIssuer(cfg oidcConfig, now func() time.Time, log *slog.Logger) *issuer {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: askWithin, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
 	if cfg.roots != "" {
@@ -123,11 +123,11 @@ func newIssuer(cfg oidcConfig, now func() time.Time, log *slog.Logger) *issuer {
 	}
 	return &issuer{
 		cfg: cfg, now: now, log: log, asking: make(chan struct{}, 1),
-		client: &http.Client{Transport: plain{transport}, Timeout: askWithin},
+		client: &http.Client{Transport: strictTransport{transport}, Timeout: askWithin},
 	}
 }
 
-// identity returns who a token speaks of.
+// identity verifies a token and returns its identity.
 func (s *issuer) identity(ctx context.Context, token string) (nf.Identity, error) {
 	known, err := s.present(ctx)
 	if err != nil {
@@ -135,20 +135,21 @@ func (s *issuer) identity(ctx context.Context, token string) (nf.Identity, error
 	}
 	proven, err := known.verify(ctx, token, s.cfg, s.now)
 	if err != nil && !known.expired(err) {
-		// The key may be newer than what is known.
+		// The key may be newer than the cached ones.
 		if newer := s.renewed(ctx, known); newer != known {
 			proven, err = newer.verify(ctx, token, s.cfg, s.now)
 		}
 	}
 	if err != nil {
-		// The library's text may quote the token's claims, which are nobody's business.
-		return nf.Identity{}, unknown(errors.New("its token is not one of the issuer's for this service, or it has expired"))
+		// The library's text may quote the token's claims, which must not be
+		// disclosed.
+		return nf.Identity{}, unknown(errors.New("its token was not issued for this service by the issuer, or it has expired"))
 	}
 	return s.cfg.identity(proven)
 }
 
-// present returns the keys, as fresh as they can be had: old ones are better
-// than none.
+// present returns the keys, refreshed if they are too old. If the refresh
+// fails, old keys are better than none.
 func (s *issuer) present(ctx context.Context) (*keys, error) {
 	s.mu.Lock()
 	known := s.keys
@@ -160,14 +161,14 @@ func (s *issuer) present(ctx context.Context) (*keys, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.keys == nil {
-		return nil, &nf.Error{Kind: nf.Unreachable, Op: "authenticate", Subject: "the request", Reason: "issuer", After: askEvery,
+		return nil, &nf.Error{Kind: nf.Unreachable, Op: "authenticate", Subject: "the request", Reason: nf.ReasonIssuer, RetryAfter: askEvery,
 			Err: errors.New("the issuer of its token does not answer; other ways to authenticate work")}
 	}
 	return s.keys, nil
 }
 
-// renewed returns keys that were asked for after the known ones, if there are
-// any to be had.
+// renewed returns keys that were fetched after the known ones, or the known
+// ones if there are none.
 func (s *issuer) renewed(ctx context.Context, known *keys) *keys {
 	s.mu.Lock()
 	latest := s.keys
@@ -181,8 +182,8 @@ func (s *issuer) renewed(ctx context.Context, known *keys) *keys {
 	return s.keys
 }
 
-// ask asks the provider for its keys, unless that was done a moment ago. One
-// asks at a time; the others wait for him.
+// ask requests the provider's keys, unless that was done less than askEvery
+// ago. One caller asks at a time; others wait.
 func (s *issuer) ask(ctx context.Context) {
 	select {
 	case s.asking <- struct{}{}:
@@ -196,7 +197,7 @@ func (s *issuer) ask(ctx context.Context) {
 	if recent {
 		return
 	}
-	// One client that goes away must not fail the others.
+	// A client that disconnects must not fail the others.
 	found, err := fetchKeys(context.WithoutCancel(ctx), s.client, s.cfg.issuer, s.now)
 	s.mu.Lock()
 	s.asked = s.now()
@@ -205,11 +206,11 @@ func (s *issuer) ask(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		s.log.WarnContext(ctx, "the issuer of tokens does not answer", "issuer", s.cfg.issuer, "error", err)
+		s.log.WarnContext(ctx, "failed to reach the token issuer", "issuer", s.cfg.issuer, "error", err)
 	}
 }
 
-// identity reads the claims of a token that was verified.
+// identity reads the claims of a verified token.
 func (c oidcConfig) identity(token *oidc.IDToken) (nf.Identity, error) {
 	var claims map[string]json.RawMessage
 	if err := token.Claims(&claims); err != nil {
@@ -217,11 +218,11 @@ func (c oidcConfig) identity(token *oidc.IDToken) (nf.Identity, error) {
 	}
 	var id nf.Identity
 	if err := json.Unmarshal(claims[c.username], &id.Name); err != nil {
-		return nf.Identity{}, unknown(fmt.Errorf("its token has no text in the claim %q, which would be its name", c.username))
+		return nf.Identity{}, unknown(fmt.Errorf("its token has no string in the claim %q, which contains the user's name", c.username))
 	}
 	var verified bool
 	if raw, ok := claims["email_verified"]; c.username == "email" && ok && (json.Unmarshal(raw, &verified) != nil || !verified) {
-		return nf.Identity{}, unknown(errors.New("nobody has verified the address that its token names"))
+		return nf.Identity{}, unknown(errors.New("the email address in its token is not verified"))
 	}
 	if err := checkName(id.Name); err != nil {
 		return nf.Identity{}, unknown(fmt.Errorf("the name in its token %w", err))
@@ -231,8 +232,7 @@ func (c oidcConfig) identity(token *oidc.IDToken) (nf.Identity, error) {
 	return id, nil
 }
 
-// groupsIn reads the groups, one or a list. What cannot be a group's name is
-// none.
+// groupsIn reads a group or a list of groups. It omits invalid names.
 func (c oidcConfig) groupsIn(raw json.RawMessage) []string {
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {

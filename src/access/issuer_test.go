@@ -133,7 +133,7 @@ func TestIssuer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const refused = "its token is not one of the issuer's for this service, or it has expired"
+	const refused = "its token was not issued for this service by the issuer, or it has expired"
 	good := func(change map[string]any) string {
 		return sign(t, jwt.SigningMethodES256, p.key("first"), p.claims(c, change))
 	}
@@ -152,9 +152,9 @@ func TestIssuer(t *testing.T) {
 		"OddGroups":  {"what is no list of names is no group", "", good(map[string]any{"groups": []any{1, "ops"}}), nf.Identity{Kind: "oidc", Name: "u-1"}, ""},
 		"OtherClaim": {"another claim has the groups", ", groups_claim: roles", good(map[string]any{"roles": []string{"x\ny", "z"}}), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"z"}}, ""},
 		"Email":      {"an address that was verified", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": true}), nf.Identity{Kind: "oidc", Name: "ann@example.org", Groups: []string{"dev", "ops"}}, ""},
-		"Unverified": {"and no other: anybody can name one", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": false}), nf.Identity{}, "nobody has verified the address that its token names"},
-		"NoName":     {"who has no name is nobody", ", username_claim: nickname", good(nil), nf.Identity{}, `its token has no text in the claim "nickname", which would be its name`},
-		"OddName":    {"nor who has one that upsets a log", "", good(map[string]any{"sub": "a\nb"}), nf.Identity{}, "the name in its token holds control characters"},
+		"Unverified": {"and no other: anybody can name one", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": false}), nf.Identity{}, "the email address in its token is not verified"},
+		"NoName":     {"who has no name is nobody", ", username_claim: nickname", good(nil), nf.Identity{}, `its token has no string in the claim "nickname", which contains the user's name`},
+		"OddName":    {"nor who has one that upsets a log", "", good(map[string]any{"sub": "a\nb"}), nf.Identity{}, "the name in its token contains control characters"},
 		"Expired":    {"a token has its time", "", good(map[string]any{"exp": c.now.Add(-time.Second).Unix()}), nf.Identity{}, refused},
 		"NotYet":     {"which also begins", "", good(map[string]any{"nbf": c.now.Add(time.Hour).Unix()}), nf.Identity{}, refused},
 		"NoExpiry":   {"and ends", "", good(map[string]any{"exp": nil}), nf.Identity{}, refused},
@@ -208,8 +208,8 @@ func TestIssuerComesAndGoes(t *testing.T) {
 	p.stop(true)
 	err := try(first)
 	expect("a provider that is away proves nobody, and refuses nobody", err, nf.Unreachable, 1)
-	if nf.AfterOf(err) == 0 || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "other ways to authenticate work") {
-		t.Errorf("what is said of it: %v, again after %s", err, nf.AfterOf(err))
+	if nf.RetryAfterOf(err) == 0 || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "other ways to authenticate work") {
+		t.Errorf("what is said of it: %v, again after %s", err, nf.RetryAfterOf(err))
 	}
 	expect("it is not asked again at once", try(first), nf.Unreachable, 0)
 	p.stop(false)

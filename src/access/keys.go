@@ -15,14 +15,14 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// keys are what an issuer signs its tokens with.
+// keys holds the public keys of an issuer.
 type keys struct {
 	public     []crypto.PublicKey
 	algorithms []string
-	at         time.Time // when they were asked for
+	at         time.Time // time of the request for them
 }
 
-// fetchKeys asks an issuer for its configuration and its keys.
+// fetchKeys requests an issuer's configuration and keys.
 func fetchKeys(ctx context.Context, client *http.Client, url string, now func() time.Time) (*keys, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), url)
 	if err != nil {
@@ -36,7 +36,7 @@ func fetchKeys(ctx context.Context, client *http.Client, url string, now func() 
 		return nil, fmt.Errorf("cannot read its configuration: %w", err)
 	}
 	if !trustworthy(told.Keys) {
-		return nil, errors.New("the place of its keys is not an https URL")
+		return nil, errors.New("its jwks_uri is not an https URL")
 	}
 	public, err := fetchKeySet(ctx, client, told.Keys)
 	if err != nil {
@@ -48,35 +48,35 @@ func fetchKeys(ctx context.Context, client *http.Client, url string, now func() 
 func fetchKeySet(ctx context.Context, client *http.Client, url string) ([]crypto.PublicKey, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask for its keys: %w", err)
+		return nil, fmt.Errorf("cannot get its keys: %w", err)
 	}
 	answer, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask for its keys: %w", err)
+		return nil, fmt.Errorf("cannot get its keys: %w", err)
 	}
 	defer answer.Body.Close()
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&set); err != nil {
-		return nil, errors.New("its keys are not a set of JSON web keys")
+		return nil, errors.New("its keys are not a JSON Web Key Set")
 	}
 	var public []crypto.PublicKey
 	for _, raw := range set.Keys {
 		var key jose.JSONWebKey
-		// A key of a kind that is not known here, or not for signing, is not ours to judge.
+		// Ignore keys of unknown kinds and keys that are not for signing.
 		if key.UnmarshalJSON(raw) == nil && key.Valid() && key.IsPublic() && key.Use != "enc" {
 			public = append(public, key.Key)
 		}
 	}
 	if len(public) == 0 {
-		return nil, errors.New("it shows no key that could be used")
+		return nil, errors.New("it has no usable key")
 	}
 	return public, nil
 }
 
-// asymmetric returns the algorithms that only the holder of a private key can
-// sign with. An issuer that says nothing signs with RS256.
+// asymmetric returns the issuer's algorithms that need a private key to sign,
+// or RS256 if it names none.
 func asymmetric(told []string) []string {
 	good := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 	var out []string
@@ -97,25 +97,26 @@ func (k *keys) verify(ctx context.Context, token string, cfg oidcConfig, now fun
 	return oidc.NewVerifier(cfg.issuer, set, &oidc.Config{ClientID: cfg.audience, SupportedSigningAlgs: k.algorithms, Now: now}).Verify(ctx, token)
 }
 
-// expired reports whether a token is good but old: other keys would not help.
+// expired reports whether a token is valid but expired, so that other keys
+// would not help.
 func (*keys) expired(err error) bool {
 	_, old := errors.AsType[*oidc.TokenExpiredError](err)
 	return old
 }
 
-// plain lets only plain answers through: no redirects, no errors whose text
-// would be logged, nothing longer than a provider has to say.
-type plain struct{ http.RoundTripper }
+// strictTransport is a transport that rejects every status except 200. It therefore
+// follows no redirects, and puts no text of a response into an error.
+type strictTransport struct{ http.RoundTripper }
 
-// RoundTrip asks, and limits what can be read of the answer.
-func (p plain) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip sends the request, and limits the size of the response's body.
+func (p strictTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := p.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		_ = answer.Body.Close() // nobody reads it
-		return nil, fmt.Errorf("it answered %s", answer.Status)
+		_ = answer.Body.Close() // not read
+		return nil, fmt.Errorf("it responded %s", answer.Status)
 	}
 	answer.Body = struct {
 		io.Reader

@@ -16,13 +16,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// version is what access.yaml and the files that it names said at one time. It
-// is never changed.
-type version struct {
+// snapshot is the content of access.yaml and its files at one time. It is
+// immutable.
+type snapshot struct {
 	users        map[string]user
-	decoy        []byte // a hash that takes as long to compare as any user's; nil when there is no user
+	decoy        []byte // hash that takes as long to compare as the slowest user's; nil if there is no user
 	tokens       map[[sha256.Size]byte]token
-	oidc         *oidcConfig // nil when no issuer is trusted
+	oidc         *oidcConfig // nil if no issuer is trusted
 	certificates []certificate
 	policies     *policies
 }
@@ -39,25 +39,25 @@ type token struct {
 }
 
 const (
-	maxFile  = 1 << 20 // bytes of a file of the configuration
-	maxName  = 256     // bytes of a name
-	minCost  = 10      // of a bcrypt hash: guessing must be slow
-	maxCost  = 14      // and answering must not be
-	maxGroup = 256     // groups of one identity
+	maxFile  = 1 << 20 // maximum bytes of a configuration file
+	maxName  = 256     // maximum bytes of a name
+	minCost  = 10      // of a bcrypt hash, so that guessing is slow
+	maxCost  = 14      // of a bcrypt hash, so that a request is not
+	maxGroup = 256     // maximum groups of one identity
 )
 
-// loader makes a version from files.
+// loader creates a snapshot from files.
 type loader struct {
 	*document
 
 	dir  string
 	read func(name string) ([]byte, error)
-	v    *version
+	v    *snapshot
 }
 
-// load reads access.yaml and the files that it names, through read. It fails
-// with nf.Invalid and all that is wrong.
-func load(name string, read func(name string) ([]byte, error)) (*version, error) {
+// load reads access.yaml and the files that it names, using read. It fails with
+// nf.Invalid and all violations.
+func load(name string, read func(name string) ([]byte, error)) (*snapshot, error) {
 	content, err := read(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the access rules: %w", err)
@@ -67,8 +67,8 @@ func load(name string, read func(name string) ([]byte, error)) (*version, error)
 		return nil, nf.E(nf.Invalid, "use", "the access rules", err)
 	}
 	f := readFile(d, root)
-	l := &loader{document: d, dir: filepath.Dir(name), read: read, v: &version{users: map[string]user{}, tokens: map[[sha256.Size]byte]token{}}}
-	if len(d.wrong) == 0 { // else what follows would be about what was not understood
+	l := &loader{document: d, dir: filepath.Dir(name), read: read, v: &snapshot{users: map[string]user{}, tokens: map[[sha256.Size]byte]token{}}}
+	if len(d.wrong) == 0 { // otherwise later checks would report consequences of these violations
 		l.users(f, root)
 		l.tokens(f)
 		l.issuer(f)
@@ -81,7 +81,8 @@ func load(name string, read func(name string) ([]byte, error)) (*version, error)
 	return l.v, nil
 }
 
-// beside reads a file that access.yaml names, from its own folder on.
+// beside reads a file that access.yaml names. A relative name is relative to
+// the folder of access.yaml.
 func (l *loader) beside(name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(l.dir, name)
@@ -101,13 +102,13 @@ func (l *loader) users(f file, root *yaml.Node) {
 		known, hashed := l.v.users[e.name]
 		switch {
 		case listed[e.name]:
-			l.refuse(e.at, field+".name", "%q is there twice", e.name)
+			l.refuse(e.at, field+".name", "%q is given twice", e.name)
 		case strings.Contains(e.name, ":"):
-			l.refuse(e.at, field+".name", "holds a colon, which ends a user's name")
+			l.refuse(e.at, field+".name", "contains a colon, which separates user and password")
 		case e.hash == "" && !hashed:
-			l.refuse(e.at, field, "has no password_hash, and the password_file has none for it")
+			l.refuse(e.at, field, "has no password hash, neither here nor in the password_file")
 		case e.hash != "" && hashed:
-			l.refuse(e.at, field+".password_hash", "is there, and the password_file has one, too")
+			l.refuse(e.at, field+".password_hash", "is given here and in the password_file")
 		case e.hash != "":
 			if message := checkHash(e.hash); message != "" {
 				l.refuse(e.at, field+".password_hash", "%s", message)
@@ -142,9 +143,9 @@ func (l *loader) passwords(name string, root *yaml.Node) {
 		_, twice := l.v.users[user]
 		switch message := checkHash(hash); {
 		case !found || user == "":
-			wrong("is not name:hash")
+			wrong("must be name:hash")
 		case twice:
-			wrong(fmt.Sprintf("the user %q is there twice", user))
+			wrong(fmt.Sprintf("the user %q is given twice", user))
 		case message != "":
 			wrong("the password hash " + message)
 		default:
@@ -155,14 +156,14 @@ func (l *loader) passwords(name string, root *yaml.Node) {
 
 func userOf(hash string) user { return user{hash: []byte(hash)} }
 
-// checkHash says what is wrong with a bcrypt hash, without quoting it.
+// checkHash returns what is wrong with a bcrypt hash, without quoting it.
 func checkHash(hash string) string {
 	cost, err := bcrypt.Cost([]byte(hash))
 	switch {
-	case err != nil || len(hash) != 60: // what bcrypt makes; it looks at the end of it only when it compares
-		return "is not made by bcrypt"
+	case err != nil || len(hash) != 60: // bcrypt checks the length only when it compares
+		return "is not a bcrypt hash"
 	case cost < minCost || cost > maxCost:
-		return fmt.Sprintf("is made with cost %d, not with one between %d and %d", cost, minCost, maxCost)
+		return fmt.Sprintf("has cost %d; it must be between %d and %d", cost, minCost, maxCost)
 	}
 	return ""
 }
@@ -185,7 +186,7 @@ func (l *loader) tokens(f file) {
 		l.checkName(e.at, field+".name", e.name)
 		l.checkGroups(e.at, field, e.groups)
 		if names[e.name] {
-			l.refuse(e.at, field+".name", "%q is there twice", e.name)
+			l.refuse(e.at, field+".name", "%q is given twice", e.name)
 		}
 		names[e.name] = true
 		var sum [sha256.Size]byte
@@ -194,7 +195,7 @@ func (l *loader) tokens(f file) {
 			continue
 		}
 		if _, taken := l.v.tokens[sum]; taken {
-			l.refuse(e.at, field+".sha256", "is that of another token")
+			l.refuse(e.at, field+".sha256", "is also given for another token")
 		}
 		l.v.tokens[sum] = token{name: e.name, groups: groups(e.groups), expires: e.expires}
 	}
@@ -211,11 +212,11 @@ func (l *loader) checkGroups(at *yaml.Node, field string, names []string) {
 		l.checkName(at, fmt.Sprintf("%s.groups[%d]", field, i), name)
 	}
 	if len(names) > maxGroup {
-		l.refuse(at, field+".groups", "are more than %d", maxGroup)
+		l.refuse(at, field+".groups", "has more than %d entries", maxGroup)
 	}
 }
 
-// checkName refuses a name that could upset a log or a line of the audit.
+// checkName rejects a name that could garble a log or an audit line.
 func checkName(name string) error {
 	unfit := func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' }
 	switch {
@@ -224,12 +225,12 @@ func checkName(name string) error {
 	case len(name) > maxName:
 		return fmt.Errorf("is longer than %d bytes", maxName)
 	case strings.ContainsFunc(name, unfit):
-		return errors.New("holds control characters")
+		return errors.New("contains control characters")
 	}
 	return nil
 }
 
-// groups returns group names sorted, each once.
+// groups returns the names sorted and without duplicates.
 func groups(names []string) []string {
 	out := slices.Clone(names)
 	slices.Sort(out)

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	rememberFor = time.Minute // that a password was right
-	maxPassword = 72          // bytes; bcrypt does not look at more
+	rememberFor = time.Minute // how long a right password is cached
+	maxPassword = 72          // bytes; bcrypt ignores the rest
 )
 
-// passwords compares passwords with their hashes. That takes long on purpose,
-// so the same right password is compared once a minute only, and never more at
-// once than leave room for other work.
+// passwords compares passwords with bcrypt hashes, which is slow on purpose. A
+// right password is compared only once a minute, and the number of concurrent
+// comparisons is limited to leave CPU for other work.
 type passwords struct {
 	now   func() time.Time
-	key   [32]byte // random, so that what is remembered is worth nothing elsewhere
+	key   [32]byte // random, so that the cached sums are useless elsewhere
 	once  singleflight.Group
 	slots chan struct{}
 
-	compare func(hash, password []byte) error // as bcrypt does
+	compare func(hash, password []byte) error // bcrypt's, except in tests
 
 	mu         sync.Mutex
-	young, old map[sum]time.Time // until when a right one is remembered
+	young, old map[sum]time.Time // expiry of each cached sum
 }
 
 type sum [sha256.Size]byte
@@ -41,7 +41,7 @@ func newPasswords(now func() time.Time) *passwords {
 	return p
 }
 
-// remembered reports whether the password was right a moment ago.
+// remembered reports whether the password was right within rememberFor.
 func (p *passwords) remembered(hash []byte, password string) bool {
 	s := p.sum(hash, password)
 	p.mu.Lock()
@@ -53,7 +53,7 @@ func (p *passwords) remembered(hash []byte, password string) bool {
 	return ok && p.now().Before(until)
 }
 
-// right compares a password. It takes as long whatever the outcome.
+// right compares a password. Its duration does not depend on the result.
 func (p *passwords) right(hash []byte, password string) bool {
 	s := p.sum(hash, password)
 	outcome, _, _ := p.once.Do(string(s[:]), func() (any, error) {
@@ -61,7 +61,7 @@ func (p *passwords) right(hash []byte, password string) bool {
 		defer func() { <-p.slots }()
 		fits := len(password) <= maxPassword
 		if !fits {
-			password = password[:maxPassword] // one that is too long takes as long, too
+			password = password[:maxPassword] // a password that is too long takes as long
 		}
 		return p.compare(hash, []byte(password)) == nil && fits, nil
 	})
@@ -81,11 +81,11 @@ func (p *passwords) remember(s sum) {
 	p.young[s] = p.now().Add(rememberFor)
 }
 
-// sum names a password and the hash that it was compared with: a password that
-// is changed is not remembered.
+// sum identifies a password and its hash. After a password change the sum
+// differs, so the cache does not match.
 func (p *passwords) sum(hash []byte, password string) (s sum) {
 	mac := hmac.New(sha256.New, p.key[:])
-	fmt.Fprintf(mac, "%d:", len(hash)) // so that neither can pass for a part of the other
+	fmt.Fprintf(mac, "%d:", len(hash)) // unambiguous separation of hash and password
 	mac.Write(hash)
 	mac.Write([]byte(password))
 	mac.Sum(s[:0])

@@ -2,17 +2,17 @@ package access
 
 import "strings"
 
-// pattern is a text in which each "*" stands for any characters but the
-// separator. A separator of 0 separates nothing.
+// pattern is a text in which each "*" matches any characters except the
+// separator. If the separator is 0, "*" matches any characters.
 type pattern struct {
 	text      string
 	separator byte
 }
 
-// matches reports whether the whole of s is what the pattern describes.
+// matches reports whether the pattern matches all of s.
 func (p pattern) matches(s string) bool {
 	text, rest := p.text, s
-	// The last star seen, and where in s its match ends so far.
+	// Position of the last star, and the end of its match in s.
 	star, end := -1, 0
 	i, j := 0, 0
 	for j < len(rest) {
@@ -23,7 +23,7 @@ func (p pattern) matches(s string) bool {
 		case i < len(text) && text[i] == rest[j]:
 			i, j = i+1, j+1
 		case star >= 0 && (p.separator == 0 || rest[end] != p.separator):
-			end++ // the star takes one more
+			end++ // extend the star's match by one character
 			i, j = star+1, end
 		default:
 			return false

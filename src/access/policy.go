@@ -18,7 +18,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// The kinds of identity, and what Cedar calls them. A group is no identity.
+// The kinds of identity, and their Cedar entity types. A group is not an
+// identity.
 const (
 	kindUser        = "user"
 	kindToken       = "token"
@@ -31,7 +32,7 @@ var entityTypes = map[string]types.EntityType{
 	kindUser: "User", kindToken: "Token", kindCertificate: "Certificate", kindOIDC: "OIDC", kindGroup: "Group",
 }
 
-// vocabulary is what policies may speak of.
+// vocabulary is the Cedar schema of policies.
 const vocabulary = `
 entity Group;
 entity User, Token, Certificate, OIDC in [Group] { name: String };
@@ -39,9 +40,9 @@ entity Project, Region;
 entity Scope in [Project, Region] { project: String, region: String };
 `
 
-// policies are the grants as Cedar policies, and those of the extra files.
+// policies holds the grants as Cedar policies, and the policies of extra files.
 type policies struct {
-	granted map[types.EntityUID][]rule // by who is granted
+	granted map[types.EntityUID][]rule // by subject
 	extra   []numbered
 }
 
@@ -49,7 +50,7 @@ type policies struct {
 type rule struct {
 	numbered
 
-	everywhere  bool // in every project and every region
+	everywhere  bool // in every project and region
 	permissions map[nf.Permission]bool
 }
 
@@ -59,11 +60,12 @@ type numbered struct {
 	policy *cedar.Policy
 }
 
-// maxPolicies is the size of a policy file. Cedar's parser calls itself for
-// each bracket, and a megabyte of them ends the process.
+// maxPolicies is the maximum size of a policy file in bytes. Cedar's parser
+// recurses for each bracket: a megabyte of brackets overflows the stack and
+// ends the process.
 const maxPolicies = 64 << 10
 
-// policySet is what is evaluated for one identity.
+// policySet is the set of policies that are evaluated for one identity.
 type policySet []numbered
 
 // All implements cedar.PolicyIterator.
@@ -110,15 +112,15 @@ func (l *loader) policies(f file) {
 func (l *loader) grant(e grantEntry, field string, roles map[string][]nf.Permission) {
 	permissions, ok := roles[e.role]
 	if !ok {
-		l.refuse(e.at, field+".role", "%q is no role: there are viewer, operator, admin and those under roles", e.role)
+		l.refuse(e.at, field+".role", "%q is not a role; roles are viewer, operator, admin and those under roles", e.role)
 	}
 	for name, patterns := range map[string][]string{"projects": e.projects, "regions": e.regions} {
 		if len(patterns) == 0 {
-			l.refuse(e.at, field+"."+name, `are missing; "*" stands for all`)
+			l.refuse(e.at, field+"."+name, `are missing; "*" matches all`)
 		}
 		for i, p := range patterns {
 			if v := nf.CheckID("", strings.ReplaceAll(p, "*", "x")); v != nil {
-				l.refuse(e.at, fmt.Sprintf("%s.%s[%d]", field, name, i), "%q can be no name, with or without stars in it", p)
+				l.refuse(e.at, fmt.Sprintf("%s.%s[%d]", field, name, i), "%q is not a name, nor a pattern with *", p)
 			}
 		}
 	}
@@ -135,12 +137,12 @@ func (l *loader) grant(e grantEntry, field string, roles map[string][]nf.Permiss
 	}
 }
 
-// subject returns who a grant is for, or what is wrong: a grant to a name that
-// is misspelt would be for nobody, and nobody would notice.
+// subject returns the entity that a grant is for, or what is wrong. A grant to
+// an unknown name is an error, as it is probably misspelled.
 func (l *loader) subject(text string) (uid types.EntityUID, wrong string) {
 	kind, name, _ := strings.Cut(text, ":")
 	if entityTypes[kind] == "" || name == "" {
-		return uid, fmt.Sprintf("%q is none of user:…, token:…, certificate:…, oidc:… and group:…", text)
+		return uid, fmt.Sprintf("%q must be user:…, token:…, certificate:…, oidc:… or group:…", text)
 	}
 	known := true
 	switch kind {
@@ -160,13 +162,14 @@ func (l *loader) subject(text string) (uid types.EntityUID, wrong string) {
 		}
 	}
 	if !known {
-		return uid, fmt.Sprintf("nothing in this file makes anybody %q", text)
+		return uid, fmt.Sprintf("this file defines no %q", text)
 	}
 	return types.NewEntityUID(entityTypes[kind], types.String(name)), ""
 }
 
-// add grants permissions to one subject. Those about the whole service have a
-// policy of their own, because a place that is none means another thing there.
+// add grants permissions to one subject. Permissions for the whole service get
+// a separate policy, because an empty project or region is matched differently
+// for them.
 func (p *policies) add(uid types.EntityUID, id string, e grantEntry, permissions []nf.Permission) {
 	for _, wide := range []bool{false, true} {
 		r := rule{permissions: map[nf.Permission]bool{}, everywhere: all(e.projects) && all(e.regions)}
@@ -194,8 +197,8 @@ func (p *policies) add(uid types.EntityUID, id string, e grantEntry, permissions
 
 func all(patterns []string) bool { return slices.Contains(patterns, "*") }
 
-// inPlace is the condition that a scope's project or region is one of the
-// patterns. Where there is none, any grant counts, but for what is about the
+// inPlace returns the condition that a scope's project or region matches one of
+// the patterns. An empty one matches any grant, except for permissions for the
 // whole service.
 func inPlace(attribute types.String, patterns []string, wide bool) ast.Node {
 	if all(patterns) {
@@ -229,14 +232,15 @@ func actionOf(p nf.Permission) types.EntityUID {
 	return types.NewEntityUID("Action", types.String(p))
 }
 
-// nounOf is the action that all permissions of a noun are in: Action::"region:*".
+// nounOf returns the action group of all permissions of a noun:
+// Action::"region:*".
 func nounOf(p nf.Permission) types.EntityUID {
 	noun, _, _ := strings.Cut(string(p), ":")
 	return types.NewEntityUID("Action", types.String(noun+":*"))
 }
 
-// newValidator returns what holds policies against the vocabulary: in Cedar, a
-// policy about something that does not exist is no error, it is never heeded.
+// newValidator returns a validator with the Cedar schema. It is needed because
+// Cedar silently ignores a policy about an entity that does not exist.
 func newValidator() (*validate.Validator, error) {
 	var text strings.Builder
 	text.WriteString(vocabulary)
@@ -250,11 +254,11 @@ func newValidator() (*validate.Validator, error) {
 	}
 	var s schema.Schema
 	if err := s.UnmarshalCedar([]byte(text.String())); err != nil {
-		return nil, fmt.Errorf("cannot read the vocabulary of policies: %w", err)
+		return nil, fmt.Errorf("cannot read the schema of policies: %w", err)
 	}
 	resolved, err := s.Resolve()
 	if err != nil {
-		return nil, fmt.Errorf("cannot resolve the vocabulary of policies: %w", err)
+		return nil, fmt.Errorf("cannot resolve the schema of policies: %w", err)
 	}
 	return validate.New(resolved), nil
 }

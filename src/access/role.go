@@ -8,27 +8,28 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// builtin returns the permissions of the roles that everybody has.
+// builtin returns the permissions of the built-in roles.
 func builtin() map[string][]nf.Permission {
 	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance}
 	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance)
 	return map[string][]nf.Permission{"viewer": viewer, "operator": operator, "admin": nf.Permissions()}
 }
 
-// whole reports whether a permission is about the service as a whole, so that a
-// grant for some projects or some regions does not reach it where there is none.
+// whole reports whether a permission is for the whole service. A grant limited
+// to projects or regions does not give it in a scope without a project or
+// region.
 func whole(p nf.Permission) bool {
 	return p == nf.WriteRegion || p == nf.ReadAudit || p == nf.AdministerStore
 }
 
-// roles returns the roles by name, the built-in ones and those of the file.
+// roles returns the built-in roles and those of the file, by name.
 func (l *loader) roles(f file) map[string][]nf.Permission {
 	all := builtin()
 	for i, e := range f.roles {
 		field := fmt.Sprintf("roles[%d]", i)
 		l.checkName(e.at, field+".name", e.name)
 		if _, taken := all[e.name]; taken {
-			l.refuse(e.at, field+".name", "%q is there already", e.name)
+			l.refuse(e.at, field+".name", "%q already exists", e.name)
 			continue
 		}
 		if len(e.permissions) == 0 {
@@ -38,7 +39,7 @@ func (l *loader) roles(f file) map[string][]nf.Permission {
 		for j, name := range e.permissions {
 			found := permissionsOf(name)
 			if len(found) == 0 {
-				l.refuse(e.at, fmt.Sprintf("%s.permissions[%d]", field, j), "%q is no permission; there are %s", name, permissionNames())
+				l.refuse(e.at, fmt.Sprintf("%s.permissions[%d]", field, j), "%q is not a permission; permissions are %s", name, permissionNames())
 			}
 			permissions = append(permissions, found...)
 		}
@@ -47,7 +48,7 @@ func (l *loader) roles(f file) map[string][]nf.Permission {
 	return all
 }
 
-// permissionsOf returns the permission of the name, or all of a noun for
+// permissionsOf returns the named permission, or all permissions of a noun for
 // "noun:*".
 func permissionsOf(name string) []nf.Permission {
 	noun, all := strings.CutSuffix(name, ":*")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Config is where the rules are. File is required.
+// Config says which file holds the rules. File is required.
 type Config struct {
 	File   string           // access.yaml
 	Clock  func() time.Time // default time.Now
@@ -20,7 +20,7 @@ type Config struct {
 
 func (c *Config) complete() error {
 	if c.File == "" {
-		return errors.New("cannot make access rules: File is required")
+		return errors.New("cannot create access rules: File is required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -31,22 +31,22 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Rules are access.yaml and the files that it names, as they are now. They are
-// safe for concurrent use.
+// Rules holds the content of access.yaml and the files that it names, and
+// follows their changes. It is safe for concurrent use.
 type Rules struct {
 	cfg   Config
-	files *watched[*version]
+	files *reloadable[*snapshot]
 }
 
-// New reads the rules. It fails with nf.Invalid, and a violation with file,
-// line and field for everything that is wrong.
+// New reads the rules. It fails with nf.Invalid, and one violation with file,
+// line and field for each error.
 func New(cfg Config) (*Rules, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	files, err := watch(&watched[*version]{
+	files, err := newReloadable(&reloadable[*snapshot]{
 		what: "the access rules in " + cfg.File, now: cfg.Clock, log: cfg.Logger,
-		load: func(read func(name string) ([]byte, error)) (*version, error) { return load(cfg.File, read) },
+		load: func(read func(name string) ([]byte, error)) (*snapshot, error) { return load(cfg.File, read) },
 	})
 	if err != nil {
 		return nil, err
@@ -54,17 +54,17 @@ func New(cfg Config) (*Rules, error) {
 	return &Rules{cfg: cfg, files: files}, nil
 }
 
-// Broken returns how many new versions could not be used.
+// Broken returns how many new versions were invalid.
 func (r *Rules) Broken() int64 { return r.files.broken.Load() }
 
-func (r *Rules) current(ctx context.Context) *version { return r.files.current(ctx) }
+func (r *Rules) current(ctx context.Context) *snapshot { return r.files.current(ctx) }
 
-// tokenPrefix is how a service token begins, so that people and scanners know
-// one when they see it.
+// tokenPrefix starts every service token, so that people and secret scanners
+// recognize it.
 const tokenPrefix = "k8spt_"
 
-// NewToken returns a new service token of 256 random bits, and the SHA-256 that
-// access.yaml has of it.
+// NewToken returns a new service token of 256 random bits, and its SHA-256 for
+// access.yaml.
 func NewToken() (token, sum string) {
 	var bits [32]byte
 	_, _ = rand.Read(bits[:]) // never fails

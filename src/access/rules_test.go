@@ -80,48 +80,48 @@ func TestWrongRules(t *testing.T) {
 	}{
 		"Empty":          {"no rules are no file of rules", " ", nil, "access.yaml: is empty"},
 		"NotYAML":        {"the line is said", "users:\n\t- x", nil, "access.yaml: is not YAML: yaml: line 2: found character that cannot start any token"},
-		"Two":            {"a second document would be overlooked", "users: []\n---\ngrants: []\n", nil, "access.yaml: holds more than one document"},
+		"Two":            {"a second document would be overlooked", "users: []\n---\ngrants: []\n", nil, "access.yaml: contains more than one document"},
 		"List":           {"the top is a mapping", "- users", nil, "access.yaml:1: must be a mapping, not a list"},
 		"Unknown":        {"what is misspelt would be overlooked", "users: []\ngrant: []\n", nil, "access.yaml:2: grant: is not a known field"},
 		"UnknownInner":   {"at every depth", "grants:\n- subject: [user:ann]\n", nil, "access.yaml:2: grants[0].subject: is not a known field"},
-		"Twice":          {"the second would win", "users: []\nusers: []\n", nil, "access.yaml:2: users: is there twice"},
+		"Twice":          {"the second would win", "users: []\nusers: []\n", nil, "access.yaml:2: users: is given twice"},
 		"Alias":          {"aliases make small files huge", "users: &a []\ntokens: *a\n", nil, "access.yaml:2: tokens: must be a list, not an alias"},
 		"Merge":          {"and so do merges", "users:\n- <<: {}\n", nil, "access.yaml:2: users[0].<<: is not a known field"},
-		"NotText":        {"types are strict", "users:\n- name: [ann]\n", nil, "access.yaml:2: users[0].name: must be a text, not a list"},
-		"Null":           {"nothing is no text", "users:\n- name:\n", nil, "access.yaml:2: users[0].name: must be a text, not nothing"},
+		"NotText":        {"types are strict", "users:\n- name: [ann]\n", nil, "access.yaml:2: users[0].name: must be a string, not a list"},
+		"Null":           {"nothing is no text", "users:\n- name:\n", nil, "access.yaml:2: users[0].name: must be a string, not nothing"},
 		"NoName":         {"a user has a name", "users:\n- password_hash: " + horse + "\n", nil, "access.yaml:2: users[0].name: is missing"},
-		"Colon":          {"which ends at a colon", "users:\n- {name: 'a:b', password_hash: " + horse + "}\n", nil, "access.yaml:2: users[0].name: holds a colon, which ends a user's name"},
-		"Control":        {"and cannot upset a log", "users:\n- {name: \"a\\nb\", password_hash: " + horse + "}\n", nil, "access.yaml:2: users[0].name: holds control characters"},
-		"NoPassword":     {"a user has a password", "users: [{name: ann}]\n", nil, "access.yaml:1: users[0]: has no password_hash, and the password_file has none for it"},
-		"Plain":          {"a password is not a hash, and is not quoted", "users: [{name: ann, password_hash: hunter2}]\n", nil, "access.yaml:1: users[0].password_hash: is not made by bcrypt"},
-		"Weak":           {"guessing must be slow", "users: [{name: ann, password_hash: " + weak + "}]\n", nil, "access.yaml:1: users[0].password_hash: is made with cost 5, not with one between 10 and 14"},
-		"SameUser":       {"a name is one user's", "users: [{name: ann, password_hash: " + horse + "}, {name: ann, password_hash: " + staple + "}]\n", nil, `access.yaml:1: users[1].name: "ann" is there twice`},
+		"Colon":          {"which ends at a colon", "users:\n- {name: 'a:b', password_hash: " + horse + "}\n", nil, "access.yaml:2: users[0].name: contains a colon, which separates user and password"},
+		"Control":        {"and cannot upset a log", "users:\n- {name: \"a\\nb\", password_hash: " + horse + "}\n", nil, "access.yaml:2: users[0].name: contains control characters"},
+		"NoPassword":     {"a user has a password", "users: [{name: ann}]\n", nil, "access.yaml:1: users[0]: has no password hash, neither here nor in the password_file"},
+		"Plain":          {"a password is not a hash, and is not quoted", "users: [{name: ann, password_hash: hunter2}]\n", nil, "access.yaml:1: users[0].password_hash: is not a bcrypt hash"},
+		"Weak":           {"guessing must be slow", "users: [{name: ann, password_hash: " + weak + "}]\n", nil, "access.yaml:1: users[0].password_hash: has cost 5; it must be between 10 and 14"},
+		"SameUser":       {"a name is one user's", "users: [{name: ann, password_hash: " + horse + "}, {name: ann, password_hash: " + staple + "}]\n", nil, `access.yaml:1: users[1].name: "ann" is given twice`},
 		"NoFile":         {"a file that is named is there", "password_file: nowhere\n", nil, "…password_file: cannot be read: open "},
-		"BadLine":        {"the lines of a file are said, too", "password_file: htpasswd\n", map[string]string{"htpasswd": "# all\nann\n"}, "htpasswd:2: is not name:hash"},
-		"BadHash":        {"md5 is no bcrypt", "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:$apr1$x$y\n"}, "htpasswd:1: the password hash is not made by bcrypt"},
-		"FileTwice":      {"a name is one user's", "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:" + horse + "\nann:" + staple + "\n"}, `htpasswd:2: the user "ann" is there twice`},
-		"BothPasswords":  {"which one would count?", users + "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:" + staple + "\n"}, "access.yaml:1: users[0].password_hash: is there, and the password_file has one, too"},
+		"BadLine":        {"the lines of a file are said, too", "password_file: htpasswd\n", map[string]string{"htpasswd": "# all\nann\n"}, "htpasswd:2: must be name:hash"},
+		"BadHash":        {"md5 is no bcrypt", "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:$apr1$x$y\n"}, "htpasswd:1: the password hash is not a bcrypt hash"},
+		"FileTwice":      {"a name is one user's", "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:" + horse + "\nann:" + staple + "\n"}, `htpasswd:2: the user "ann" is given twice`},
+		"BothPasswords":  {"which one would count?", users + "password_file: htpasswd\n", map[string]string{"htpasswd": "ann:" + staple + "\n"}, "access.yaml:1: users[0].password_hash: is given here and in the password_file"},
 		"Token":          {"the sum of a token, not the token", "tokens: [{name: so, sha256: k8spt_abc}]\n", nil, "access.yaml:1: tokens[0].sha256: is not the SHA-256 of a token: 64 hexadecimal digits"},
 		"LongSum":        {"all of it and nothing else", "tokens: [{name: so, sha256: " + digits + "00}]\n", nil, "access.yaml:1: tokens[0].sha256: is not the SHA-256 of a token: 64 hexadecimal digits"},
-		"SameToken":      {"a token is one service's", "tokens: [{name: a, sha256: " + digits + "}, {name: b, sha256: " + strings.ToUpper(digits) + "}]\n", nil, "access.yaml:1: tokens[1].sha256: is that of another token"},
+		"SameToken":      {"a token is one service's", "tokens: [{name: a, sha256: " + digits + "}, {name: b, sha256: " + strings.ToUpper(digits) + "}]\n", nil, "access.yaml:1: tokens[1].sha256: is also given for another token"},
 		"Expiry":         {"a time is a time", "tokens: [{name: a, sha256: " + digits + ", expires: tomorrow}]\n", nil, "access.yaml:1: tokens[0].expires: is not a time like 2027-01-31T00:00:00Z"},
 		"Issuer":         {"keys come by https", "oidc: {issuer: 'http://sso.example.org', audience: k8splugin}\n", nil, "access.yaml:1: oidc.issuer: is not an https URL without query and fragment"},
-		"Audience":       {"a token is for us or it is for somebody else", "oidc: {issuer: 'https://sso.example.org'}\n", nil, "access.yaml:1: oidc.audience: is missing: without it a token that was given to anybody else would be good here"},
-		"Roots":          {"a bundle holds certificates", "oidc: {issuer: 'https://x', audience: x, ca_file: ca.pem}\n", map[string]string{"ca.pem": "x"}, "access.yaml:1: oidc.ca_file: holds no certificate"},
+		"Audience":       {"a token is for us or it is for somebody else", "oidc: {issuer: 'https://sso.example.org'}\n", nil, "access.yaml:1: oidc.audience: is missing: without it, tokens issued for other services would be accepted"},
+		"Roots":          {"a bundle holds certificates", "oidc: {issuer: 'https://x', audience: x, ca_file: ca.pem}\n", map[string]string{"ca.pem": "x"}, "access.yaml:1: oidc.ca_file: contains no certificate"},
 		"NoPattern":      {"a certificate is known by one thing", "certificates: [{name: so}]\n", nil, "access.yaml:1: certificates[0]: must have one of uri, dns and common_name"},
 		"TwoPatterns":    {"and one only", "certificates: [{uri: 'spiffe://x/y', dns: x}]\n", nil, "access.yaml:1: certificates[0]: must have one of uri, dns and common_name"},
-		"TrustDomain":    {"nobody chooses his trust domain", "certificates: [{uri: 'spiffe://*/ns/*'}]\n", nil, "access.yaml:1: certificates[0].uri: is not a URI like spiffe://trust-domain/ns/*/sa/*, with stars after the trust domain only"},
-		"Role":           {"a role is known", users + "grants:\n- {subjects: [user:ann], role: king, projects: ['*'], regions: ['*']}\n", nil, `access.yaml:3: grants[0].role: "king" is no role: there are viewer, operator, admin and those under roles`},
-		"OwnRole":        {"a built-in role is what it is", "roles: [{name: admin, permissions: [region:read]}]\n", nil, `access.yaml:1: roles[0].name: "admin" is there already`},
-		"Permission":     {"the permissions are said", "roles: [{name: x, permissions: [region:destroy]}]\n", nil, `…roles[0].permissions[0]: "region:destroy" is no permission; there are region:read, region:write`},
+		"TrustDomain":    {"nobody chooses his trust domain", "certificates: [{uri: 'spiffe://*/ns/*'}]\n", nil, "access.yaml:1: certificates[0].uri: must be a URI such as spiffe://trust-domain/ns/*/sa/*, with * only after the trust domain"},
+		"Role":           {"a role is known", users + "grants:\n- {subjects: [user:ann], role: king, projects: ['*'], regions: ['*']}\n", nil, `access.yaml:3: grants[0].role: "king" is not a role; roles are viewer, operator, admin and those under roles`},
+		"OwnRole":        {"a built-in role is what it is", "roles: [{name: admin, permissions: [region:read]}]\n", nil, `access.yaml:1: roles[0].name: "admin" already exists`},
+		"Permission":     {"the permissions are said", "roles: [{name: x, permissions: [region:destroy]}]\n", nil, `…access.yaml:1: roles[0].permissions[0]: "region:destroy" is not a permission; permissions are region:read, region:write, package:read, package:write, instance:read, instance:instantiate, instance:change, instance:terminate, audit:read, store:admin`},
 		"NoPermission":   {"a role without permissions is a mistake", "roles: [{name: x}]\n", nil, "access.yaml:1: roles[0].permissions: are missing"},
-		"Unknown user":   {"a grant to nobody would grant nothing", "grants: [{subjects: [user:an], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: nothing in this file makes anybody "user:an"`},
-		"Unknown token":  {"likewise", "grants: [{subjects: [token:so], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: nothing in this file makes anybody "token:so"`},
-		"NoOIDC":         {"likewise", "grants: [{subjects: ['oidc:ann'], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: nothing in this file makes anybody "oidc:ann"`},
-		"NoCertificate":  {"likewise", "certificates: [{uri: 'spiffe://x/ns/*'}]\ngrants: [{subjects: ['certificate:spiffe://y/ns/a'], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:2: grants[0].subjects[0]: nothing in this file makes anybody "certificate:spiffe://y/ns/a"`},
-		"Subject":        {"a subject says what it is", "grants: [{subjects: [ann], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: "ann" is none of user:…, token:…, certificate:…, oidc:… and group:…`},
-		"Where":          {"nothing is granted everywhere by leaving it out", "grants: [{subjects: [group:a], role: viewer, projects: ['*']}]\n", nil, `access.yaml:1: grants[0].regions: are missing; "*" stands for all`},
-		"Place":          {"a project is a name", "grants: [{subjects: [group:a], role: viewer, projects: ['a b'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].projects[0]: "a b" can be no name, with or without stars in it`},
+		"Unknown user":   {"a grant to nobody would grant nothing", "grants: [{subjects: [user:an], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: this file defines no "user:an"`},
+		"Unknown token":  {"likewise", "grants: [{subjects: [token:so], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: this file defines no "token:so"`},
+		"NoOIDC":         {"likewise", "grants: [{subjects: ['oidc:ann'], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: this file defines no "oidc:ann"`},
+		"NoCertificate":  {"likewise", "certificates: [{uri: 'spiffe://x/ns/*'}]\ngrants: [{subjects: ['certificate:spiffe://y/ns/a'], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:2: grants[0].subjects[0]: this file defines no "certificate:spiffe://y/ns/a"`},
+		"Subject":        {"a subject says what it is", "grants: [{subjects: [ann], role: viewer, projects: ['*'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].subjects[0]: "ann" must be user:…, token:…, certificate:…, oidc:… or group:…`},
+		"Where":          {"nothing is granted everywhere by leaving it out", "grants: [{subjects: [group:a], role: viewer, projects: ['*']}]\n", nil, `access.yaml:1: grants[0].regions: are missing; "*" matches all`},
+		"Place":          {"a project is a name", "grants: [{subjects: [group:a], role: viewer, projects: ['a b'], regions: ['*']}]\n", nil, `access.yaml:1: grants[0].projects[0]: "a b" is not a name, nor a pattern with *`},
 		"Who":            {"a grant is to somebody", "grants: [{role: viewer, projects: ['*'], regions: ['*']}]\n", nil, "access.yaml:1: grants[0].subjects: are missing"},
 		"NoPolicy":       {"a policy file is there", "policies: [x.cedar]\n", nil, "…policies[0]: cannot be read: open "},
 		"NotCedar":       {"and it is Cedar", "policies: [x.cedar]\n", map[string]string{"x.cedar": "permit everything;"}, "…x.cedar: is not Cedar: parser error: "},
@@ -165,7 +165,7 @@ func TestEverythingThatIsWrongIsSaidAtOnce(t *testing.T) {
 	if _, err := access.NewAuthorizer(nil); err == nil {
 		t.Error("an authorizer without rules would let everybody do everything, and was made")
 	}
-	if _, err := access.NewGuard(access.GuardConfig{}); err == nil {
+	if _, err := access.NewGuarded(access.GuardedConfig{}); err == nil {
 		t.Error("a guard around nothing was made")
 	}
 }
@@ -226,7 +226,7 @@ func TestReload(t *testing.T) {
 			t.Fatalf("%s: regions, audit, broken: %v", s.reason, got)
 		}
 	}
-	if n := strings.Count(log.String(), "former one stays in force"); n != 3 {
+	if n := strings.Count(log.String(), "previous version stays active"); n != 3 {
 		t.Errorf("three broken versions have %d lines:\n%s", n, log)
 	}
 }

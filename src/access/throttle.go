@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	failures      = 10              // that an address may make at once
-	forgiven      = 6 * time.Second // after which one of them is
-	maxAddresses  = 4096            // that are remembered; twice as many at most
+	failures      = 10              // maximum failures of an address in a burst
+	forgiven      = 6 * time.Second // time until one failure is forgiven
+	maxAddresses  = 4096            // that are remembered; up to twice as many are stored
 	anonymousAddr = "unknown"
 )
 
-// throttle counts failed attempts by address. It forgets the addresses that
-// have been quiet longest when there are too many.
+// throttle counts failed attempts by address. If there are too many addresses,
+// it drops those that have been quiet longest.
 type throttle struct {
 	now func() time.Time
 
@@ -24,19 +24,19 @@ type throttle struct {
 	young, old map[string]*attempts
 }
 
-// attempts is how many failures an address has left.
+// attempts holds how many more failures an address may have.
 type attempts struct {
 	left    float64
 	at      time.Time
-	pending int // attempts whose end is not known yet
+	pending int // attempts that have not ended
 }
 
 func newThrottle(now func() time.Time) *throttle {
 	return &throttle{now: now, young: map[string]*attempts{}}
 }
 
-// begin takes an attempt, or says when the next one may be made. Every attempt
-// that was taken is ended by calling end.
+// begin starts an attempt. The caller must call end when the attempt ends. If
+// the address has no attempts left, end is nil and after is the time to wait.
 func (t *throttle) begin(addr string) (end func(failed bool), after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,8 @@ func (t *throttle) begin(addr string) (end func(failed bool), after time.Duratio
 	}, 0
 }
 
-// of returns the attempts of an address, with what has been forgiven since.
+// of returns the attempts of an address, and adds those forgiven since the last
+// call.
 func (t *throttle) of(addr string) *attempts {
 	a, ok := t.young[addr]
 	if !ok {
@@ -73,8 +74,8 @@ func (t *throttle) of(addr string) *attempts {
 	return a
 }
 
-// addressOf returns where a request comes from. Of IPv6 it is the network of
-// 64 bits, of which one client may have all addresses.
+// addressOf returns the address of the client. For IPv6 it is the /64 network,
+// because one client may use all of its addresses.
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

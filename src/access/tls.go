@@ -14,27 +14,27 @@ import (
 
 // TLSConfig names the files of a listener's certificate, all in PEM.
 type TLSConfig struct {
-	Certificate string // with the chain above it
+	Certificate string // followed by its chain
 	Key         string
-	ClientCA    string           // authorities of client certificates; empty: no client certificate is looked at
+	ClientCA    string           // authorities of client certificates; empty: client certificates are ignored
 	Clock       func() time.Time // default time.Now
 	Logger      *slog.Logger     // default: discard
 }
 
-// TLS is a listener's certificate, as its files are now. A client's certificate
-// is not asked for insistently, but one that is given must be good. TLS is safe
-// for concurrent use.
+// TLS provides a listener's certificate and follows changes of its files. A
+// client certificate is optional, but must be valid if sent. TLS is safe for
+// concurrent use.
 type TLS struct {
-	files *watched[material]
+	files *reloadable[material]
 }
 
-// material is what the files hold.
+// material is the parsed content of the files.
 type material struct {
 	config  *tls.Config
 	expires time.Time
 }
 
-// NewTLS reads the files. It fails with nf.Invalid when they cannot be used.
+// NewTLS reads the files. It fails with nf.Invalid if they cannot be used.
 func NewTLS(cfg TLSConfig) (*TLS, error) {
 	if cfg.Certificate == "" || cfg.Key == "" {
 		return nil, errors.New("cannot serve TLS: Certificate and Key are required")
@@ -45,7 +45,7 @@ func NewTLS(cfg TLSConfig) (*TLS, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	files, err := watch(&watched[material]{
+	files, err := newReloadable(&reloadable[material]{
 		what: "the certificate in " + cfg.Certificate, now: cfg.Clock, log: cfg.Logger,
 		load: func(read func(name string) ([]byte, error)) (material, error) { return loadTLS(cfg, read) },
 	})
@@ -56,7 +56,7 @@ func NewTLS(cfg TLSConfig) (*TLS, error) {
 }
 
 func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, error) {
-	// All are read, so that a change of any is seen when another is wrong.
+	// All files are read even if one fails, so that a change of any is noticed.
 	certificate, err1 := read(cfg.Certificate)
 	key, err2 := read(cfg.Key)
 	var authorities []byte
@@ -69,7 +69,7 @@ func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, e
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return material{}, nf.E(nf.Invalid, "use", "the certificate "+cfg.Certificate, err) // which quotes neither
+		return material{}, nf.E(nf.Invalid, "use", "the certificate "+cfg.Certificate, err) // it quotes neither file
 	}
 	out := &tls.Config{
 		Certificates: []tls.Certificate{pair},
@@ -79,18 +79,18 @@ func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, e
 	if cfg.ClientCA != "" {
 		out.ClientCAs = x509.NewCertPool()
 		if !out.ClientCAs.AppendCertsFromPEM(authorities) {
-			return material{}, nf.E(nf.Invalid, "use", "the authorities in "+cfg.ClientCA, errors.New("there is no certificate in it"))
+			return material{}, nf.E(nf.Invalid, "use", "the CA certificates in "+cfg.ClientCA, errors.New("the file contains no certificate"))
 		}
 		out.ClientAuth = tls.VerifyClientCertIfGiven
-		// A session that is resumed is not verified again, whatever authorities
-		// have been withdrawn since.
+		// A resumed session is not verified again, even if its authority has
+		// been withdrawn.
 		out.SessionTicketsDisabled = true
 	}
 	return material{config: out, expires: pair.Leaf.NotAfter}, nil
 }
 
-// Config returns the configuration of a listener, which uses for each
-// connection what the files hold then.
+// Config returns the configuration of a listener. Each connection uses the
+// files' content at the time of its handshake.
 func (t *TLS) Config() *tls.Config {
 	first := t.files.value.Load().config.Clone()
 	first.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -99,8 +99,8 @@ func (t *TLS) Config() *tls.Config {
 	return first
 }
 
-// Expires returns when the certificate in force expires.
+// Expires returns when the active certificate expires.
 func (t *TLS) Expires(ctx context.Context) time.Time { return t.files.current(ctx).expires }
 
-// Broken returns how many new versions could not be used.
+// Broken returns how many new versions were invalid.
 func (t *TLS) Broken() int64 { return t.files.broken.Load() }

@@ -166,7 +166,7 @@ func TestTLSRotates(t *testing.T) {
 	if want := time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC); !listener.Expires(t.Context()).Equal(want) {
 		t.Errorf("it expires at %s, want %s", listener.Expires(t.Context()), want)
 	}
-	if strings.Contains(log.String(), "PRIVATE") || strings.Count(log.String(), "former one stays in force") != 2 {
+	if strings.Contains(log.String(), "PRIVATE") || strings.Count(log.String(), "previous version stays active") != 2 {
 		t.Errorf("the log is\n%s", log)
 	}
 	old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}

@@ -26,6 +26,11 @@ type world struct {
 	secrets bool     // whether the last preview was to find Secrets
 	keyed   map[string]nf.Operation
 	lenient bool // it looks at the key before the options, and fails
+
+	mentioned string        // the instance that every text mentions
+	more      []nf.Instance // instances without operations
+	reads     []string      // the reads of instances
+	failure   *nf.Failure   // of the operation of a site; nil: it mentions the instance
 }
 
 func vnf(project, region string) string { return "vnf-" + project + "-" + region }
@@ -36,7 +41,7 @@ func (w *world) all() []nf.Instance {
 	var out []nf.Instance
 	for _, project := range []string{accesstest.ProjectA, accesstest.ProjectB} {
 		for _, region := range []string{accesstest.East, accesstest.West} {
-			out = append(out, nf.Instance{ID: vnf(project, region), Project: project, Region: region, Package: pkg(project), State: nf.Broken, Message: "it waits for VNF instance vnf-b-west"})
+			out = append(out, nf.Instance{ID: vnf(project, region), Project: project, Region: region, Package: pkg(project), State: nf.Broken})
 		}
 	}
 	return out
@@ -55,7 +60,7 @@ func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 		return nf.Operation{}, w.fail
 	}
 	w.done, w.client = append(w.done, call), o.Key.Client
-	return nf.Operation{ID: "new-op", Instance: "new"}, nil
+	return nf.Operation{ID: "new-op", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "new"}, Steps: []nf.Step{{Message: w.text(), Mentions: []string{w.mentioned}}}}, nil
 }
 
 func (w *world) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
@@ -78,8 +83,10 @@ func (w *world) Rollback(_ context.Context, id string, req nf.RollbackRequest) (
 }
 
 func (w *world) Configure(_ context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error) {
-	if err := req.Edit(&nf.Spec{}); err != nil {
-		return nf.Operation{}, err
+	if req.Options.Validate() == nil {
+		if err := req.Edit(&nf.Spec{}); err != nil {
+			return nf.Operation{}, err
+		}
 	}
 	return w.did("configure "+id, req.Options)
 }
@@ -98,7 +105,7 @@ func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest)
 
 func (w *world) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
 	w.secrets = req.Secrets
-	return nf.Preview{Warnings: []string{"VNF instance vnf-b-west"}, Changes: []nf.Change{{Message: "belongs to VNF instance vnf-b-west"}}}, nil
+	return nf.Preview{Changes: w.changes()}, nil
 }
 
 func (w *world) PreviewUpgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
@@ -123,7 +130,8 @@ func (w *world) Cancel(_ context.Context, id string) (nf.Operation, error) {
 }
 
 func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
-	for _, in := range w.all() {
+	w.reads = append(w.reads, "instance "+id)
+	for _, in := range w.instances() {
 		if in.ID == id {
 			return in, nil
 		}
@@ -131,7 +139,32 @@ func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
 	return nf.Instance{}, nf.E(nf.NotFound, "look for", "something "+id, errors.New("in the words of the store"))
 }
 
-func (w *world) Instances(context.Context) ([]nf.Instance, error) { return w.all(), nil }
+func (w *world) Instances(context.Context) ([]nf.Instance, error) {
+	w.reads = append(w.reads, "instances")
+	return w.instances(), nil
+}
+
+func (w *world) instances() []nf.Instance {
+	all := w.all()
+	for i := range all {
+		all[i].Become(nf.Broken, w.text(), w.mentioned)
+	}
+	return append(all, w.more...)
+}
+
+// text returns a text that mentions an instance, and contains its id in a longer
+// id and as a word.
+func (w *world) text() string {
+	return "not " + w.mentioned + ": belongs to " + nf.Mention(w.mentioned) + ". Not to " + nf.Mention(w.mentioned+"-2")
+}
+
+func (w *world) conflict() nf.Violations {
+	return nf.Violations{{Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "is used by " + nf.Mention("vnf-a-east"), Mentions: []string{"vnf-a-east"}}}
+}
+
+func (w *world) changes() []nf.Change {
+	return []nf.Change{{Action: nf.Kept, Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "it is " + w.mentioned}}
+}
 
 func (w *world) Revisions(context.Context, string) ([]nf.Revision, error) { return nil, nil }
 
@@ -142,7 +175,7 @@ func (w *world) Revision(context.Context, string, int) (nf.Revision, error) {
 func (w *world) Health(context.Context, string) ([]nf.Health, error) { return nil, nil }
 
 func (w *world) Operation(ctx context.Context, id string) (nf.Operation, error) {
-	all, _ := w.Operations(ctx)
+	all, _ := w.Operations(ctx, "")
 	for _, op := range all {
 		if op.ID == id {
 			return op, nil
@@ -151,24 +184,26 @@ func (w *world) Operation(ctx context.Context, id string) (nf.Operation, error) 
 	return nf.Operation{}, nf.E(nf.NotFound, "find", "it", nil)
 }
 
-func (w *world) Operations(context.Context) ([]nf.Operation, error) {
+func (w *world) Operations(_ context.Context, _ string) ([]nf.Operation, error) {
 	var out []nf.Operation
 	for _, in := range w.all() {
 		out = append(out, nf.Operation{
-			ID: op(in.Project, in.Region), Instance: in.ID, Project: in.Project, Region: in.Region, Verb: nf.Upgrade, State: nf.OperationFailed,
-			Warnings: []string{"VNF instance vnf-b-west is there, too"}, Steps: []nf.Step{{Name: "hold", Message: "after VNF instance vnf-b-west"}},
-			Waiting: &nf.Wait{For: "VNF instance vnf-b-west, which removes the namespace"},
-			Failure: &nf.Failure{Kind: nf.Conflict, Message: "a belongs to VNF instance vnf-b-west.", Violations: nf.Violations{{Message: "belongs to VNF instance vnf-b-west"}}},
+			ID: op(in.Project, in.Region), Subject: nf.Subject{Kind: nf.InstanceSubject, ID: in.ID}, Project: in.Project, Region: in.Region, Verb: nf.Upgrade, State: nf.OperationFailed,
+			Warnings:    []string{"it is " + w.mentioned},
+			Steps:       []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHold}, Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "it is " + w.mentioned}},
+			Waiting:     &nf.Wait{For: w.text(), Mentions: []string{w.mentioned}},
+			Failure:     nf.FailureOf("apply", nf.E(nf.Conflict, "apply", "objects of others", w.conflict())),
+			UndoFailure: nf.FailureOf("undo: apply", nf.E(nf.Conflict, "apply", "objects of others", w.conflict())),
 		})
 	}
 	for verb, id := range map[nf.Verb]string{nf.Instantiate: "op-born-a-east", nf.Terminate: "op-end-a-east"} {
-		out = append(out, nf.Operation{ID: id, Instance: vnf("a", "east"), Project: "a", Region: "east", Verb: verb, State: nf.OperationFailed})
+		out = append(out, nf.Operation{ID: id, Subject: nf.Subject{Kind: nf.InstanceSubject, ID: vnf("a", "east")}, Project: "a", Region: "east", Verb: verb, State: nf.OperationFailed})
 	}
 	return out, nil
 }
 
 func (w *world) Changes(context.Context, string) ([]nf.Change, error) {
-	return []nf.Change{{Action: nf.Kept, Message: "belongs to VNF instance vnf-b-west"}}, nil
+	return w.changes(), nil
 }
 
 func (w *world) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error] {
@@ -271,10 +306,6 @@ func (w *world) RemovePackage(_ context.Context, id string) error {
 	return err
 }
 
-func (w *world) Lint(context.Context, []byte) (nf.Package, error) {
-	return nf.Package{Kind: "manifest"}, nil
-}
-
 func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	entries := []nf.AuditEntry{
 		{ID: "1", Project: "a", Region: "east"}, {ID: "2", Project: "b", Region: "west"}, {ID: "3", Region: "east"}, {ID: "4"},
@@ -291,13 +322,12 @@ func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry
 var _ interface {
 	access.Engine
 	access.Catalog
-	access.States
 	access.Audits
 } = (*world)(nil)
 
 // house is a guarded world.
 type house struct {
-	*access.Guard
+	*access.Guarded
 
 	world *world
 	auth  *access.Authenticator
@@ -321,18 +351,18 @@ func newHouse(t *testing.T) *house {
 
 func guarded(t *testing.T, a *access.Authorizer) *house {
 	t.Helper()
-	w := &world{keyed: map[string]nf.Operation{}}
-	g, err := access.NewGuard(access.GuardConfig{Authorizer: a, Engine: w, Catalog: w, States: w, Audits: w})
+	w := &world{keyed: map[string]nf.Operation{}, mentioned: "vnf-b-west"}
+	g, err := access.NewGuarded(access.GuardedConfig{Authorizer: a, Engine: w, Catalog: w, Audits: w})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{Guard: g, world: w}
+	return &house{Guarded: g, world: w}
 }
 
 // as returns a context of what somebody asks for, who is proved by his token.
 func (h *house) as(t *testing.T, who string) context.Context {
 	t.Helper()
-	if who == accesstest.Nobody {
+	if who == accesstest.Anonymous {
 		return t.Context()
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

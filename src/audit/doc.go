@@ -1,13 +1,13 @@
-// Package audit keeps the record of who asked for what, and what came of it: in
-// the store, where all replicas' entries can be listed, and in a file of this
-// replica's own, which is synced before an entry counts as written.
+// Package audit records requests: the caller, the request and its outcome.
+// Entries are written to the store, where the entries of all replicas can be
+// listed, and to a file of this replica. The file is synced before an entry
+// counts as written.
 //
-// It promises that an entry which was accepted is in both, that each line of
-// the file has the SHA-256 of the line before it, so that Verify finds a line
-// that was changed, put in or taken out, and that the file may be renamed away
-// at any time.
+// Guarantees: an accepted entry is in both. Each line of the file contains the
+// SHA-256 of the line before it, so Verify finds a line that was changed,
+// inserted or removed. The file may be renamed at any time.
 //
-// It does not decide what is recorded, and does not sign anything: somebody who
-// may write the file can make a whole new one. What he cannot do is make it fit
-// the entries in the store, and the heads in the log.
+// The package does not decide what is recorded, and does not sign anything. A
+// user with write access to the file can replace it with a new, consistent one.
+// Such a file does not match the entries in the store or the heads in the log.
 package audit

@@ -10,15 +10,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Entries begin their places with their hour, so that a list reads no more than
-// it has to.
+// The place of an entry begins with its hour, so that a list reads only the
+// hours that it needs.
 const (
 	hour = "2006-01-02T15"
 	day  = "2006-01-02T"
 )
 
-// Entries yields the entries of all replicas that the filter selects, the
-// newest first. An error ends the sequence: nf.Invalid for a Before that is no
+// Entries yields the entries of all replicas that the filter selects, newest
+// first. An error ends the sequence. The error is nf.Invalid if Before is not a
 // place.
 func (l *Log) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	return func(yield func(nf.AuditEntry, error) bool) {
@@ -46,7 +46,7 @@ func (l *Log) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditE
 // hours returns the first and the last hour that have selected entries.
 func (l *Log) hours(f nf.AuditFilter) (first, last time.Time, err error) {
 	now := l.cfg.Clock().UTC()
-	first, last = now.Add(-l.cfg.Retention-24*time.Hour), now.Add(time.Hour) // a sweep may be late, and a clock wrong
+	first, last = now.Add(-l.cfg.Retention-24*time.Hour), now.Add(time.Hour) // collection may be late, and a clock wrong
 	if f.From.After(first) {
 		first = f.From.UTC()
 	}
@@ -56,7 +56,7 @@ func (l *Log) hours(f nf.AuditFilter) (first, last time.Time, err error) {
 	if f.Before != "" {
 		before, err := time.Parse(hour, f.Before[:min(len(f.Before), len(hour))])
 		if err != nil {
-			return first, last, nf.E(nf.Invalid, "list", "audit entries", nf.Violations{{Field: "marker", Message: "is not one that was given"}})
+			return first, last, nf.E(nf.Invalid, "list", "audit entries", nf.Violations{{Field: "marker", Message: "is unknown; use the marker of a previous response"}})
 		}
 		if before.Before(last) {
 			last = before
@@ -72,7 +72,7 @@ func (l *Log) empty(ctx context.Context, prefix string) (bool, error) {
 	return true, nil
 }
 
-// yieldHour yields the entries of one hour, and reports whether to go on.
+// yieldHour yields the entries of one hour, and reports whether to continue.
 func (l *Log) yieldHour(ctx context.Context, at time.Time, f nf.AuditFilter, yield func(nf.AuditEntry, error) bool) bool {
 	entries, err := l.entries.List(ctx, at.Format(hour)+"/")
 	if err != nil {
@@ -94,5 +94,5 @@ func wrapped(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("cannot list the audit: %w", err)
+	return fmt.Errorf("cannot list the audit log: %w", err)
 }

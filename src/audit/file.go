@@ -15,25 +15,24 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// file is a file of entries, one on each line, which is only ever appended to.
-// Those who write at the same time are written, and synced, together: the first
-// of them writes for all.
+// file is an append-only file of entries, one per line. Concurrent entries are
+// written and synced as one batch: the first caller writes for all.
 type file struct {
 	name string
 
 	mu      sync.Mutex
-	busy    bool    // somebody writes
-	waiting []*line // for him to be done
-	last    string  // hash of the last line that is on disk
+	busy    bool    // a caller is writing
+	waiting []*line // entries for the next batch
+	last    string  // hash of the last line on disk
 
-	f    *os.File // of whoever writes; nil after a failure
-	prev string   // likewise: the hash that the next line will have
+	f    *os.File // owned by the writing caller; nil after a failure
+	prev string   // owned by the writing caller: the hash that the next line will contain
 }
 
-// line is an entry on its way to the file.
+// line is an entry that waits to be written.
 type line struct {
 	entry  nf.AuditEntry
-	called chan bool // true: it is your turn to write; false: you have been written
+	called chan bool // true: this caller writes the next batch; false: the entry has been written
 	err    error
 }
 
@@ -62,7 +61,7 @@ func (f *file) append(e nf.AuditEntry) (prev string, err error) {
 	f.waiting = nil
 	f.mu.Unlock()
 
-	f.write(batch) // no lock is held: busy keeps the others off
+	f.write(batch) // without the lock: busy keeps other callers from writing
 
 	f.mu.Lock()
 	f.last = f.prev
@@ -78,8 +77,8 @@ func (f *file) append(e nf.AuditEntry) (prev string, err error) {
 	return l.entry.Prev, l.err
 }
 
-// write writes and syncs lines. When that fails, nobody can say what is on
-// disk, so the file is opened again, and looked at, before the next.
+// write writes and syncs lines. If that fails, the content on disk is unknown.
+// The file is then reopened, and its last line read, before the next write.
 func (f *file) write(batch []*line) {
 	err := f.follow()
 	var out bytes.Buffer
@@ -103,7 +102,7 @@ func (f *file) write(batch []*line) {
 	if err == nil {
 		f.prev = prev
 	} else if f.f != nil {
-		_ = f.f.Close() // what it would say adds nothing
+		_ = f.f.Close() // the write error is returned
 		f.f = nil
 	}
 	for _, l := range batch {
@@ -131,8 +130,8 @@ func (f *file) follow() error {
 	return errors.Join(old.Close(), f.open())
 }
 
-// open opens the file, and continues where it ends. A new file continues the
-// one before it.
+// open opens the file, and continues after its last line. A new file continues
+// the one before it.
 func (f *file) open() error {
 	opened, err := os.OpenFile(f.name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -140,7 +139,7 @@ func (f *file) open() error {
 	}
 	last, err := lastLine(opened)
 	if err == nil && last.torn {
-		// A process died here. What it left stays, on a line of its own.
+		// A process was killed here. Its incomplete line stays, as a separate line.
 		_, err = opened.WriteString("\n")
 	}
 	if err == nil {
@@ -157,7 +156,7 @@ func (f *file) open() error {
 	return nil
 }
 
-// syncFolder makes sure that a file which was made stays made.
+// syncFolder makes the creation of a file durable.
 func syncFolder(name string) error {
 	folder, err := os.Open(name)
 	if err != nil {
@@ -168,8 +167,8 @@ func syncFolder(name string) error {
 
 // ending is how a file ends.
 type ending struct {
-	hash string // of the last line; empty: there is none
-	torn bool   // it has no newline
+	hash string // of the last line; empty: the file is empty
+	torn bool   // the last line has no newline
 }
 
 const maxLine = 1 << 20
@@ -189,7 +188,7 @@ func lastLine(f *os.File) (ending, error) {
 	text, whole := bytes.CutSuffix(tail, []byte("\n"))
 	begin := bytes.LastIndexByte(text, '\n') + 1
 	if begin == 0 && int64(len(tail)) < info.Size() {
-		return ending{}, fmt.Errorf("its last line is longer than %d bytes; it is no audit", maxLine)
+		return ending{}, fmt.Errorf("its last line is longer than %d bytes; it is not an audit file", maxLine)
 	}
 	return ending{hash: hashOf(text[begin:]), torn: !whole}, nil
 }
@@ -199,14 +198,14 @@ func hashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// head returns the hash of the last line that is on disk.
+// head returns the hash of the last line on disk.
 func (f *file) head() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last
 }
 
-// close closes the file. Nobody writes any more.
+// close closes the file. It must not be called during a write.
 func (f *file) close() error {
 	if f.f == nil {
 		return nil

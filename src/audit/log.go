@@ -11,20 +11,20 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Config is what a log is made of. KV is required.
+// Config configures a log. KV is required.
 type Config struct {
 	KV        store.KV
-	File      string           // empty: entries are in the store only
-	Replica   string           // that writes the entries
+	File      string           // path; empty: entries are only in the store
+	Replica   string           // name of the replica that writes the entries
 	Retention time.Duration    // how long entries are kept in the store; default 90 days
 	Clock     func() time.Time // default time.Now
 	Logger    *slog.Logger     // default: discard
-	Failed    func()           // told of every entry that could not be written; default: nobody
+	Failed    func()           // called for each entry that could not be written; default: no-op
 }
 
 func (c *Config) complete() error {
 	if c.KV == nil {
-		return errors.New("cannot make an audit: KV is required")
+		return errors.New("cannot create an audit log: KV is required")
 	}
 	if c.Retention <= 0 {
 		c.Retention = 90 * 24 * time.Hour
@@ -41,11 +41,11 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Log is the record. It is safe for concurrent use.
+// Log is the audit log. It is safe for concurrent use.
 type Log struct {
 	cfg     Config
 	entries store.Table[nf.AuditEntry]
-	file    *file // nil: there is none
+	file    *file // nil: no file
 }
 
 // New returns the log, and opens its file.
@@ -63,7 +63,7 @@ func New(cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Close closes the file. It is called once, last.
+// Close closes the file. It is called once, after all other calls.
 func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
@@ -71,9 +71,9 @@ func (l *Log) Close() error {
 	return l.file.close()
 }
 
-// Record writes an entry down, with the time and the replica. It returns when
-// the entry is on disk and in the store, or nf.Unreachable when it may not be:
-// then what it announces must not be done.
+// Record writes an entry, and sets its time and replica. It returns when the
+// entry is on disk and in the store. It returns nf.Unreachable if the entry may
+// be missing; the caller must then not carry out the request.
 func (l *Log) Record(ctx context.Context, e nf.AuditEntry) error {
 	e.Time, e.Replica = l.cfg.Clock().UTC(), l.cfg.Replica
 	err := l.write(ctx, e)
@@ -81,8 +81,8 @@ func (l *Log) Record(ctx context.Context, e nf.AuditEntry) error {
 		return nil
 	}
 	l.cfg.Failed()
-	l.cfg.Logger.ErrorContext(ctx, "an audit entry could not be written", "id", e.ID, "phase", e.Phase, "error", err)
-	return nf.E(nf.Unreachable, "write", "the audit", err)
+	l.cfg.Logger.ErrorContext(ctx, "failed to write an audit entry", "id", e.ID, "phase", e.Phase, "error", err)
+	return nf.E(nf.Unreachable, "write", "the audit log", err)
 }
 
 func (l *Log) write(ctx context.Context, e nf.AuditEntry) (err error) {
@@ -96,11 +96,11 @@ func (l *Log) write(ctx context.Context, e nf.AuditEntry) (err error) {
 
 const (
 	sweepEvery = time.Hour
-	sweepBatch = 1000 // entries that are forgotten at once
+	sweepBatch = 1000 // entries deleted in one batch
 )
 
-// Run forgets entries that are older than the retention, and logs the head of
-// the file, every hour until the context ends.
+// Run deletes entries older than the retention from the store, and logs the
+// head of the file. It does both every hour until the context ends.
 func (l *Log) Run(ctx context.Context) error {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -116,19 +116,19 @@ func (l *Log) Run(ctx context.Context) error {
 
 func (l *Log) sweep(ctx context.Context) {
 	if l.file != nil {
-		l.cfg.Logger.InfoContext(ctx, "the audit file has a new head", "file", l.cfg.File, "sha256", l.file.head())
+		l.cfg.Logger.InfoContext(ctx, "audit file head changed", "file", l.cfg.File, "sha256", l.file.head())
 	}
 	n, err := l.Forget(ctx, l.cfg.Clock().Add(-l.cfg.Retention))
 	switch {
 	case err != nil && ctx.Err() == nil:
-		l.cfg.Logger.WarnContext(ctx, "old audit entries could not be forgotten", "error", err)
+		l.cfg.Logger.WarnContext(ctx, "failed to delete expired audit entries", "error", err)
 	case n > 0:
-		l.cfg.Logger.InfoContext(ctx, "old audit entries were forgotten", "entries", n)
+		l.cfg.Logger.InfoContext(ctx, "expired audit entries deleted", "entries", n)
 	}
 }
 
-// Forget removes the entries from before a time from the store, and returns how
-// many there were. The file keeps them.
+// Forget deletes the entries from before a time from the store, and returns
+// their number. The file keeps them.
 func (l *Log) Forget(ctx context.Context, before time.Time) (int, error) {
 	forgotten := 0
 	for {
@@ -143,8 +143,8 @@ func (l *Log) Forget(ctx context.Context, before time.Time) (int, error) {
 			old = append(old, e)
 		}
 		for _, e := range old {
-			// Another replica may be at it, too.
-			if err := nf.UnlessGone(l.entries.Delete(ctx, e.Place())); err != nil {
+			// Another replica may delete them at the same time.
+			if err := nf.IgnoreNotFound(l.entries.Delete(ctx, e.Place())); err != nil {
 				return forgotten, err
 			}
 			forgotten++

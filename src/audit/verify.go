@@ -11,19 +11,21 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Report is what an audit file says of itself.
+// Report describes the content of an audit file.
 type Report struct {
 	Entries int
-	Torn    int    // lines that a process died over: no entry, and nothing was done that they would have told
-	First   string // the hash that the first entry continues; empty: it begins an audit
-	Last    string // the hash of the last line: what the next file has to continue
+	Torn    int    // lines left incomplete by a crash: not entries; a request announced by one was not carried out
+	First   string // the hash that the first entry continues; empty: the file is the first of an audit log
+	Last    string // the hash of the last line, which the next file must continue
 }
 
-// Verify reads an audit file, or several of them one after the other, and
-// returns nf.Invalid with a violation for every line that does not continue the
-// one before it. Of the hashes that are known, from the Prev of entries in the
-// store or from the log, each must be that of a line: an end that was cut off
-// can be told from nothing else.
+// Verify reads one audit file, or several concatenated ones. It returns
+// nf.Invalid with a violation for every line that does not continue the one
+// before it.
+//
+// Each of the known hashes must be the hash of a line. They come from the Prev
+// of entries in the store, or from the log. Without them, a truncated end
+// cannot be detected.
 func Verify(r io.Reader, known ...string) (Report, error) {
 	v := verification{known: map[string]bool{}}
 	for _, hash := range known {
@@ -41,7 +43,7 @@ func Verify(r io.Reader, known ...string) (Report, error) {
 		}
 		text = append(slices.Clip(long), text...)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return v.report, fmt.Errorf("cannot read the audit: %w", err)
+			return v.report, fmt.Errorf("cannot read the audit file: %w", err)
 		}
 		if len(text) > 0 {
 			v.line(text)
@@ -52,12 +54,12 @@ func Verify(r io.Reader, known ...string) (Report, error) {
 	}
 }
 
-// verification is how far a file has been read.
+// verification is the state of reading a file.
 type verification struct {
 	report Report
 	number int
-	torn   bool            // the last line is no entry: the next one must vouch for it
-	known  map[string]bool // that have not been met
+	torn   bool            // the last line is not an entry: the next line must contain its hash
+	known  map[string]bool // known hashes that were not found yet
 	wrong  nf.Violations
 }
 
@@ -71,7 +73,7 @@ func (v *verification) line(text []byte) {
 	switch {
 	case !whole || json.Unmarshal(text, &e) != nil:
 		if v.torn {
-			v.refuse("is no entry, and neither is the one before it")
+			v.refuse("is not an audit entry, and neither is the previous line")
 		}
 		v.torn = true
 		v.report.Torn++
@@ -80,7 +82,7 @@ func (v *verification) line(text []byte) {
 		v.report.Entries++
 	default:
 		if e.Prev != v.report.Last {
-			v.refuse("does not continue the one before it: either was changed, or there were others between them")
+			v.refuse("does not continue the previous line: one of the two was changed, or lines between them were removed")
 		}
 		v.torn = false
 		v.report.Entries++
@@ -96,10 +98,10 @@ func (v *verification) refuse(message string) {
 func (v *verification) end() (Report, error) {
 	delete(v.known, v.report.First)
 	if n := len(v.known); n > 0 {
-		v.wrong = append(v.wrong, nf.Violation{Message: fmt.Sprintf("%d of the lines that are known to have been written are not there", n)})
+		v.wrong = append(v.wrong, nf.Violation{Message: fmt.Sprintf("%d of the known lines are missing", n)})
 	}
 	if len(v.wrong) > 0 {
-		return v.report, nf.E(nf.Invalid, "trust", "the audit", v.wrong)
+		return v.report, nf.E(nf.Invalid, "verify", "the audit log", v.wrong)
 	}
 	return v.report, nil
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Alias says which of the engine's instances stands behind an id that ONAP's API
-// gave. They are the same until the instance is moved to another region.
+// Alias maps an instance id that ONAP's API assigned to the engine's instance.
+// The ids are equal until the instance is moved to another region.
 type Alias struct {
 	ID      string   `json:"id"`
-	Engine  string   `json:"engine"`            // the instance that it means
-	Coming  string   `json:"coming,omitempty"`  // the instance that a move is making; it may not be there yet
-	Leaving []string `json:"leaving,omitempty"` // instances that it meant before, and that are to be removed
+	Engine  string   `json:"engine"`            // the current instance
+	Coming  string   `json:"coming,omitempty"`  // instance that a running move creates; it may not exist yet
+	Leaving []string `json:"leaving,omitempty"` // earlier instances that are still to be deleted
 }
 
-// all returns every instance that the alias speaks of.
+// all returns every instance of the alias.
 func (a Alias) all() []string {
 	out := append([]string{a.Engine}, a.Leaving...)
 	if a.Coming != "" {
@@ -25,26 +25,26 @@ func (a Alias) all() []string {
 	return out
 }
 
-// Behind reports whether the engine's instance is part of a move, and not the
-// one that the alias means.
+// Behind reports whether the engine's instance is part of a move and is not the
+// current one.
 func (a Alias) Behind(engine string) bool {
 	return a.Engine != engine && slices.Contains(a.all(), engine)
 }
 
-// Alias returns what an id means. One that was never moved means itself, whether
-// there is such an instance or not.
-func (l *Ledger) Alias(ctx context.Context, id string) (Alias, error) {
-	a, err := l.aliases.Get(ctx, id)
+// Alias returns the alias of an id. An id that was never moved maps to itself,
+// whether or not the instance exists.
+func (ir *InstanceRecords) Alias(ctx context.Context, id string) (Alias, error) {
+	a, err := ir.aliases.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound {
 		return Alias{ID: id, Engine: id}, nil
 	}
 	return a, err
 }
 
-// Aliases returns what every id means that was ever moved.
-func (l *Ledger) Aliases(ctx context.Context) (map[string]Alias, error) {
+// Aliases returns the aliases of all ids that were ever moved, by id.
+func (ir *InstanceRecords) Aliases(ctx context.Context) (map[string]Alias, error) {
 	out := map[string]Alias{}
-	for a, err := range l.aliases.All(ctx, "") {
+	for a, err := range ir.aliases.All(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
@@ -53,12 +53,12 @@ func (l *Ledger) Aliases(ctx context.Context) (map[string]Alias, error) {
 	return out, nil
 }
 
-// Realias edits what an id means, and returns it as it is then. Edit may be
-// called more than once.
-func (l *Ledger) Realias(ctx context.Context, id string, edit func(*Alias) error) (Alias, error) {
-	err := l.aliases.Insert(ctx, id, Alias{ID: id, Engine: id})
+// Realias edits the alias of an id and returns the result. Edit may be called
+// more than once.
+func (ir *InstanceRecords) Realias(ctx context.Context, id string, edit func(*Alias) error) (Alias, error) {
+	err := ir.aliases.Insert(ctx, id, Alias{ID: id, Engine: id})
 	if err != nil && nf.KindOf(err) != nf.Exists {
 		return Alias{}, err
 	}
-	return l.aliases.Update(ctx, id, edit)
+	return ir.aliases.Update(ctx, id, edit)
 }

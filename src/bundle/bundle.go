@@ -13,32 +13,35 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Config is what the bundles are made of. KV, Packages and NewID are required.
+// Config configures Bundles. KV, Packages and NewID are required.
 type Config struct {
 	KV       store.KV
 	Packages Packages
 	Limits   render.Limits    // of an archive; default render.DefaultLimits
-	NewID    func() string    // names of uploads, each new
+	NewID    func() string    // returns a new upload name each time
 	Clock    func() time.Time // default time.Now
+	Memory   *budget.Budget   // for uploads and for composing packages; default: a separate one
 }
 
-// Packages is where composed packages are kept.
+// Packages stores composed packages.
 type Packages interface {
-	// Upload checks an archive and keeps it under the ID of as; with an id that
-	// is taken it replaces the content.
+	// Upload validates an archive and stores it under as.ID. If the id is
+	// taken, it replaces the content. Content may be a budget.Buffer.
 	Upload(ctx context.Context, as nf.Package, content io.Reader) (kept nf.Package, created bool, err error)
 	// Package returns a package, or nf.NotFound.
 	Package(ctx context.Context, id string) (nf.Package, error)
-	// RemovePackage removes a package; nf.Conflict while instances use it.
+	// RemovePackage deletes a package. It returns nf.Conflict while instances
+	// use it.
 	RemovePackage(ctx context.Context, id string) error
 }
 
-// Bundles is the resource bundles of one store. It is safe for concurrent use.
+// Bundles stores resource bundles. It is safe for concurrent use.
 type Bundles struct {
 	cfg         Config
 	definitions store.Table[Definition]
@@ -49,16 +52,20 @@ type Bundles struct {
 	blobs       store.Blobs
 }
 
-// New returns the bundles of a store.
+// New returns Bundles on a store. It returns an error if a required field of
+// cfg is missing.
 func New(cfg Config) (*Bundles, error) {
 	if cfg.KV == nil || cfg.Packages == nil || cfg.NewID == nil {
-		return nil, errors.New("cannot make the resource bundles: KV, Packages and NewID are required")
+		return nil, errors.New("cannot create the resource bundles: KV, Packages and NewID are required")
 	}
 	if cfg.Limits == (render.Limits{}) {
 		cfg.Limits = render.DefaultLimits()
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
+	}
+	if cfg.Memory == nil {
+		cfg.Memory = budget.New(cfg.Limits.Archive, cfg.Limits.Unpacked)
 	}
 	return &Bundles{
 		cfg:         cfg,
@@ -71,7 +78,7 @@ func New(cfg Config) (*Bundles, error) {
 	}, nil
 }
 
-// Key names a profile of a definition.
+// Key identifies a profile of a definition.
 type Key struct {
 	Name    string `json:"name"`    // of the definition
 	Version string `json:"version"` // of the definition
@@ -80,7 +87,7 @@ type Key struct {
 
 func (k Key) id() string { return join(k.Name, k.Version, k.Profile) }
 
-// TemplateKey names a configuration template of a definition.
+// TemplateKey identifies a configuration template of a definition.
 type TemplateKey struct {
 	Name     string // of the definition
 	Version  string // of the definition
@@ -89,19 +96,21 @@ type TemplateKey struct {
 
 func (k TemplateKey) id() string { return join(k.Name, k.Version, k.Template) }
 
-// Content is an archive that was uploaded. The zero value is none.
+// Content describes an uploaded archive. The zero value means that there is
+// none.
 type Content struct {
 	Digest string `json:"digest,omitempty"` // "sha256:<hex>" of its bytes
 	Size   int64  `json:"size,omitempty"`
-	Upload string `json:"upload,omitempty"` // names the upload that holds it in the store
+	Upload string `json:"upload,omitempty"` // name of the upload that references it in the store
 }
 
 func (c Content) holder() string { return "bundle/" + c.Upload }
 
 const maxNameLength = 256 // bytes
 
-// checkName returns a violation unless a text can name a thing: ONAP takes
-// anything, and so do we, but for what cannot be read or is no name at all.
+// checkName returns a violation unless the text is a valid name. ONAP accepts
+// any text; this rejects names that are empty, longer than maxNameLength, or
+// not printable.
 func checkName(field, name string) nf.Violations {
 	switch {
 	case name == "":
@@ -125,11 +134,13 @@ func checkNames(op, subject string, names ...[2]string) error {
 	return nil
 }
 
-// maxPart is how long one part of a key may be: four fit a key of the store.
+// maxPart limits the length of one part of a key: four parts fit into a store
+// key.
 const maxPart = 100
 
-// join returns the id of what has several names. No two lists of names have the
-// same, and a shorter list and a slash is the beginning of a longer one.
+// join returns an id for a list of names. Different lists have different ids.
+// The id of a shorter list followed by a slash is a prefix of the ids of its
+// extensions.
 func join(names ...string) string {
 	parts := make([]string, len(names))
 	for i, name := range names {

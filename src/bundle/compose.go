@@ -2,47 +2,51 @@ package bundle
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// Composed is a definition under a profile.
+// Composed is a definition with a profile applied.
 type Composed struct {
-	Package    string // the id of the package that they are together
+	Package    string // id of the package composed from both
 	Definition Definition
 	Profile    Profile
 }
 
-// composition is the record of a package that was composed. Its digest tells
-// it from one that somebody else has put under that id.
+// composition records a composed package. Its digest detects that the package
+// under that id was replaced by another upload.
 type composition struct {
 	ID      string    `json:"id"`
 	Digest  string    `json:"digest"`
 	Created time.Time `json:"created"`
 }
 
-// layers are what one package is composed of.
+// layers are the inputs of one composed package.
 type layers struct {
 	chart   string
-	content Content // has the chart's folder
+	content Content // contains the chart's folder
 	profile Profile
 	strange bool // the chart is not the one that the profile was made for
 }
 
-// Compose returns the package that a definition and a profile are, which is
-// there then: nf.NotFound without one of the two, nf.Conflict when one has no
-// content, nf.Invalid when they do not fit each other or are no chart.
+// Compose returns the package of a definition with a profile, and composes it
+// if it does not exist. It returns nf.NotFound if either does not exist,
+// nf.Conflict if either has no content, and nf.Invalid if they do not fit
+// together or are not a chart.
 func (b *Bundles) Compose(ctx context.Context, k Key) (Composed, error) {
 	c, l, err := b.layers(ctx, k)
 	if err != nil {
@@ -52,9 +56,9 @@ func (b *Bundles) Compose(ctx context.Context, k Key) (Composed, error) {
 	return c, err
 }
 
-// ComposeTemplate returns the package of a configuration template under a
-// profile: the template's own chart, or without one the definition's. Errors are
-// those of Compose.
+// ComposeTemplate returns the package of a configuration template with a
+// profile. It uses the template's own chart, or the definition's if the
+// template has none. Errors are those of Compose.
 func (b *Bundles) ComposeTemplate(ctx context.Context, k Key, template string) (string, error) {
 	t, err := b.Template(ctx, TemplateKey{k.Name, k.Version, template})
 	if err != nil {
@@ -95,97 +99,121 @@ func (b *Bundles) layers(ctx context.Context, k Key) (Composed, layers, error) {
 	return Composed{Definition: d, Profile: p}, layers{chart: d.Chart, content: d.Content, profile: p}, nil
 }
 
-// has reports whether a profile has an overlay, be it an empty one.
+// has reports whether a profile has an overlay, which may be empty.
 func (p Profile) has() bool { return p.Bare || p.Content != Content{} }
 
-// id returns the id of the package: it says what goes into it.
+// id returns the package's id, which is derived from all of its inputs.
 func (l layers) id() string {
-	const way = "1" // of composing; another one makes other packages of the same
+	const way = "1" // version of the composition; a new version gives other ids for the same inputs
 	sum := sha256.Sum256([]byte(strings.Join([]string{way, l.content.Digest, l.profile.Content.Digest, l.chart, fmt.Sprint(l.strange)}, "\x00")))
 	return "rb-" + hex.EncodeToString(sum[:8])
 }
 
-// ensure composes a package unless it is there.
+// ensure composes a package unless it exists.
 func (b *Bundles) ensure(ctx context.Context, l layers) (string, error) {
 	id := l.id()
 	there, err := b.isThere(ctx, id)
 	if err != nil || there {
 		return id, err
 	}
-	archive, err := b.compose(ctx, l)
-	if err != nil {
+	memory := b.cfg.Memory.Upload(b.cfg.Limits.MostUnpacked(l.content.Size) + b.cfg.Limits.MostUnpacked(l.profile.Content.Size))
+	defer memory.Close()
+	if err := b.compose(ctx, l, memory); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(archive)
-	// The record comes first: a package without one would never be swept.
+	sum := sha256.Sum256(memory.Bytes())
+	// Order matters: Sweep does not find a package that has no record.
 	err = b.composed.Put(ctx, id, composition{ID: id, Digest: "sha256:" + hex.EncodeToString(sum[:]), Created: b.cfg.Clock().UTC()})
 	if err != nil {
 		return "", err
 	}
-	if _, _, err := b.cfg.Packages.Upload(ctx, nf.Package{ID: id}, bytes.NewReader(archive)); err != nil {
+	if _, _, err := b.cfg.Packages.Upload(ctx, nf.Package{ID: id}, memory); err != nil {
 		return "", err
 	}
 	return id, nil
 }
 
-// isThere reports whether the package is there, and is the one that was
+// isThere reports whether the package exists and has the content that was
 // composed.
 func (b *Bundles) isThere(ctx context.Context, id string) (bool, error) {
 	record, err := b.composed.Get(ctx, id)
 	if err != nil {
-		return false, nf.UnlessGone(err)
+		return false, nf.IgnoreNotFound(err)
 	}
 	p, err := b.cfg.Packages.Package(ctx, id)
 	if err != nil {
-		return false, nf.UnlessGone(err)
+		return false, nf.IgnoreNotFound(err)
 	}
 	return p.Digest == record.Digest, nil
 }
 
-// compose returns the archive of a package. The same layers give the same bytes.
-func (b *Bundles) compose(ctx context.Context, l layers) ([]byte, error) {
-	files, err := b.read(ctx, l.content)
+// compose fills the buffer with the archive of a package. The same layers give
+// the same bytes.
+func (b *Bundles) compose(ctx context.Context, l layers, memory *budget.Buffer) error {
+	files, err := b.read(ctx, l.content, memory)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	reserved := files.Size()
 	if files, err = chartFiles(files, l.chart); err != nil {
-		return nil, err
+		return err
 	}
 	if l.profile.Content != (Content{}) {
-		archive, err := b.read(ctx, l.profile.Content)
+		archive, err := b.read(ctx, l.profile.Content, memory)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		reserved += archive.Size()
 		over, err := readOverlay(archive)
 		if err != nil {
-			return nil, nf.E(nf.KindOf(err), "use", l.profile.subject(), err)
+			return nf.E(nf.KindOf(err), "use", l.profile.subject(), err)
 		}
 		if err := over.lay(files, l.chart, l.strange); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return pack(files)
+	if err := fill(ctx, memory, files); err != nil {
+		return err
+	}
+	memory.Release(reserved)
+	return nil
 }
 
-// pack returns a gzipped tar of files in the order of their names.
-func pack(files render.Files) ([]byte, error) {
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
+// fill packs files into an archive and streams it into the buffer.
+func fill(ctx context.Context, memory *budget.Buffer, files render.Files) error {
+	r, w := io.Pipe()
+	var packing errgroup.Group
+	packing.Go(func() error {
+		err := pack(w, files)
+		_ = w.CloseWithError(err) // never fails
+		return err
+	})
+	err := memory.Fill(ctx, r)
+	_ = r.CloseWithError(err) // ends the packing; never fails
+	if packed := packing.Wait(); err == nil {
+		return packed
+	}
+	return err
+}
+
+// pack writes a gzipped tar of files, sorted by name.
+func pack(out io.Writer, files render.Files) error {
+	zipped := gzip.NewWriter(out)
 	w := tar.NewWriter(zipped)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		head := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name])), ModTime: time.Unix(0, 0)}
 		if err := w.WriteHeader(head); err != nil {
-			return nil, fmt.Errorf("cannot pack %s: %w", name, err)
+			return fmt.Errorf("cannot pack %s: %w", name, err)
 		}
 		if _, err := w.Write(files[name]); err != nil {
-			return nil, fmt.Errorf("cannot pack %s: %w", name, err)
+			return fmt.Errorf("cannot pack %s: %w", name, err)
 		}
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("cannot pack the chart: %w", err)
+		return fmt.Errorf("cannot pack the chart: %w", err)
 	}
 	if err := zipped.Close(); err != nil {
-		return nil, fmt.Errorf("cannot pack the chart: %w", err)
+		return fmt.Errorf("cannot pack the chart: %w", err)
 	}
-	return out.Bytes(), nil
+	return nil
 }

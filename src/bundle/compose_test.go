@@ -11,7 +11,6 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 )
 
 const values = "type: {values: over.yaml}\n"
@@ -155,7 +154,7 @@ func TestManifestIsRefused(t *testing.T) {
 			_, err := f.CreateProfile(ctx, bundle.Profile{Definition: "fw", Version: "1", Name: "p"})
 			must(t, err)
 			err = f.UploadProfile(ctx, bundle.Key{Name: "fw", Version: "1", Profile: "p"},
-				rendertest.TarGz(map[string]string{"manifest.yaml": tc.manifest, "f": "- a list\n"}))
+				reader(map[string]string{"manifest.yaml": tc.manifest, "f": "- a list\n"}))
 			fails(t, tc.reason, err, nf.Invalid, tc.text)
 		})
 	}
@@ -173,7 +172,7 @@ func TestComposeNeedsEverything(t *testing.T) {
 	must(t, err)
 	_, err = f.Compose(ctx, k)
 	fails(t, "no chart", err, nf.Conflict, "definition")
-	must(t, f.UploadDefinition(ctx, "fw", "1", rendertest.TarGz(chart())))
+	must(t, f.UploadDefinition(ctx, "fw", "1", reader(chart())))
 	_, err = f.Compose(ctx, k)
 	fails(t, "no overlay", err, nf.Conflict, "profile")
 	k.Profile = "default"
@@ -212,7 +211,7 @@ func TestComposedPackageIsItsContent(t *testing.T) {
 	if !equal(archive, f.shelf.archives[first.Package]) {
 		t.Error("what somebody else put under the id was taken for ours")
 	}
-	must(t, f.UploadProfile(ctx, k, rendertest.TarGz(map[string]string{"manifest.yaml": values, "over.yaml": "a: 2"})))
+	must(t, f.UploadProfile(ctx, k, reader(map[string]string{"manifest.yaml": values, "over.yaml": "a: 2"})))
 	other, err := f.Compose(ctx, k)
 	must(t, err)
 	if other.Package == first.Package {
@@ -239,7 +238,7 @@ func TestComposeTemplate(t *testing.T) {
 		t.Errorf("without content the template is %s, want the definition's chart %s", id, base.Package)
 	}
 	must(t, f.UploadTemplate(ctx, bundle.TemplateKey{Name: "fw", Version: "1", Template: "t"},
-		rendertest.TarGz(map[string]string{"day2/Chart.yaml": "name: day2\n", "day2/values.yaml": "b: 2"})))
+		reader(map[string]string{"day2/Chart.yaml": "name: day2\n", "day2/values.yaml": "b: 2"})))
 	id, err = f.ComposeTemplate(ctx, k, "t")
 	must(t, err)
 	files := f.files(t, id)
@@ -255,7 +254,7 @@ func TestSweep(t *testing.T) {
 	k := f.profile(t, map[string]string{"manifest.yaml": values, "over.yaml": "a: 0"})
 	ids := make([]string, 4)
 	for i := range ids {
-		must(t, f.UploadProfile(ctx, k, rendertest.TarGz(map[string]string{"manifest.yaml": values, "over.yaml": "a: " + string(rune('1'+i))})))
+		must(t, f.UploadProfile(ctx, k, reader(map[string]string{"manifest.yaml": values, "over.yaml": "a: " + string(rune('1'+i))})))
 		c, err := f.Compose(ctx, k)
 		must(t, err)
 		ids[i] = c.Package

@@ -5,30 +5,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// open unpacks an uploaded archive, which is a gzipped tar.
-func (b *Bundles) open(archive []byte) (render.Files, error) {
-	if !bytes.HasPrefix(archive, []byte("\x1f\x8b")) {
-		return nil, &nf.Error{Kind: nf.Invalid, Op: "open", Subject: "archive", Reason: "gzip", Err: errors.New("it is not gzipped")}
+// open unpacks an archive, a gzipped tar, and reserves memory for its files.
+// The caller must release their size.
+func (b *Bundles) open(ctx context.Context, archive *budget.Buffer) (render.Files, error) {
+	content := archive.Bytes()
+	if !bytes.HasPrefix(content, []byte("\x1f\x8b")) {
+		return nil, &nf.Error{Kind: nf.Invalid, Op: "open", Subject: "archive", Reason: nf.ReasonGzip, Err: errors.New("it is not gzipped")}
 	}
-	files, _, err := render.Archive(archive, b.cfg.Limits)
+	most := b.cfg.Limits.MostUnpacked(int64(len(content)))
+	if err := archive.Reserve(ctx, most); err != nil {
+		return nil, err
+	}
+	files, _, err := render.Archive(content, b.cfg.Limits)
+	archive.Release(most - files.Size())
 	return files, err
 }
 
-// replace keeps an archive and lets go of the one that swap, which writes the
-// record, says it has replaced.
-func (b *Bundles) replace(ctx context.Context, archive []byte, swap func(context.Context, Content) (Content, error)) error {
-	// Each upload holds the archive for itself: one that is replaced or removed
-	// beside this one lets go of its own hold only.
+// upload stores an archive if accept returns nil. Swap writes the record and
+// returns the content that it replaced, which is then released.
+func (b *Bundles) upload(ctx context.Context, content io.Reader, accept func(render.Files) error, swap func(context.Context, Content) (Content, error)) error {
+	archive, done, err := b.cfg.Memory.Take(ctx, content)
+	if err != nil {
+		return err
+	}
+	defer done()
+	files, err := b.open(ctx, archive)
+	if err != nil {
+		return err
+	}
+	err = accept(files)
+	archive.Release(files.Size())
+	if err != nil {
+		return err
+	}
+	// Each upload has its own reference to the archive: a concurrent
+	// replacement or removal releases only its own.
 	fresh := Content{Upload: b.cfg.NewID()}
-	var err error
-	if fresh.Digest, fresh.Size, err = b.blobs.Put(ctx, fresh.holder(), bytes.NewReader(archive), b.cfg.Limits.Archive); err != nil {
+	if fresh.Digest, fresh.Size, err = b.blobs.Put(ctx, fresh.holder(), bytes.NewReader(archive.Bytes()), b.cfg.Limits.Archive); err != nil {
 		return err
 	}
 	old, err := swap(ctx, fresh)
@@ -45,17 +67,25 @@ func (b *Bundles) release(ctx context.Context, c Content) error {
 	return b.blobs.Release(ctx, c.holder(), c.Digest)
 }
 
-// read returns the files of an archive that is kept.
-func (b *Bundles) read(ctx context.Context, c Content) (render.Files, error) {
-	archive, err := b.blobs.ReadAll(ctx, c.Digest)
+// read returns the files of a stored archive and reserves memory for them. The
+// archive itself does not stay in the buffer.
+func (b *Bundles) read(ctx context.Context, c Content, memory *budget.Buffer) (render.Files, error) {
+	defer memory.Drop()
+	content, size, err := b.blobs.Open(ctx, c.Digest)
+	if err == nil {
+		err = memory.Grow(ctx, size)
+	}
+	if err == nil {
+		err = memory.Fill(ctx, content)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the content: %w", err)
 	}
-	return b.open(archive)
+	return b.open(ctx, memory)
 }
 
-// chartIn returns the folder of the chart in an archive: the one that is named,
-// or else the first by name that has a Chart.yaml.
+// chartIn returns the folder of the chart in an archive: the named one, or else
+// the first by name that has a Chart.yaml.
 func chartIn(files render.Files, named string) (string, error) {
 	if own, bare := files["Chart.yaml"]; bare {
 		return bareChart(own, named)
@@ -77,11 +107,11 @@ func chartIn(files render.Files, named string) (string, error) {
 }
 
 func noChart(cause error) error {
-	return &nf.Error{Kind: nf.Invalid, Op: "find", Subject: "the chart", Reason: "chart", Err: cause}
+	return &nf.Error{Kind: nf.Invalid, Op: "find", Subject: "the chart", Reason: nf.ReasonChart, Err: cause}
 }
 
-// chartFiles returns the files of the chart in an archive, by their paths from
-// the folder that the chart's folder is in.
+// chartFiles returns the files of the chart in an archive, by their paths
+// relative to the parent of the chart's folder.
 func chartFiles(files render.Files, chart string) (render.Files, error) {
 	out := render.Files{}
 	_, bare := files["Chart.yaml"]

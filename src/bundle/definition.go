@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// Definition is a resource bundle definition: a chart, and what is said of it.
+// Definition is a resource bundle definition: a chart and its description.
 type Definition struct {
 	Name        string            `json:"name"`
 	Version     string            `json:"version"`
-	Chart       string            `json:"chart,omitempty"` // the folder in the content; empty until it is known
+	Chart       string            `json:"chart,omitempty"` // the folder in the content; empty: not known yet
 	Description string            `json:"description,omitempty"`
-	Labels      map[string]string `json:"labels,omitzero"` // nil and empty are two values
+	Labels      map[string]string `json:"labels,omitzero"` // nil and empty differ
 	Content     Content           `json:"content,omitzero"`
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
@@ -25,8 +27,9 @@ func (d Definition) subject() string { return fmt.Sprintf("definition %q %q", d.
 
 func (d Definition) id() string { return join(d.Name, d.Version) }
 
-// CreateDefinition keeps a definition without content, and its profile default
-// with it; nf.Exists when there is one of that name and version.
+// CreateDefinition stores a definition without content, and its profile
+// default. It returns nf.Exists if there is a definition of that name and
+// version.
 func (b *Bundles) CreateDefinition(ctx context.Context, d Definition) (Definition, error) {
 	if err := checkNames("create", d.subject(), [2]string{"rb-name", d.Name}, [2]string{"rb-version", d.Version}); err != nil {
 		return Definition{}, err
@@ -35,10 +38,10 @@ func (b *Bundles) CreateDefinition(ctx context.Context, d Definition) (Definitio
 	if err == nil {
 		return Definition{}, nf.E(nf.Exists, "create", d.subject(), nil)
 	}
-	if nf.UnlessGone(err) != nil {
+	if nf.IgnoreNotFound(err) != nil {
 		return Definition{}, err
 	}
-	// The profile comes first: who finds the definition finds it, too.
+	// Order matters: a definition that exists always has its default profile.
 	if err := b.resetDefault(ctx, d); err != nil {
 		return Definition{}, err
 	}
@@ -55,7 +58,7 @@ func (b *Bundles) Definition(ctx context.Context, name, version string) (Definit
 	return b.definitions.Get(ctx, join(name, version))
 }
 
-// Definitions returns the definitions of a name, or every one when it is empty.
+// Definitions returns the definitions of a name, or all if the name is empty.
 func (b *Bundles) Definitions(ctx context.Context, name string) ([]Definition, error) {
 	if name == "" {
 		return b.definitions.List(ctx, "")
@@ -63,8 +66,8 @@ func (b *Bundles) Definitions(ctx context.Context, name string) ([]Definition, e
 	return b.definitions.List(ctx, join(name)+"/")
 }
 
-// UpdateDefinition changes what is said of a definition, or fails with
-// nf.NotFound. A chart that is not named stays the one that is known.
+// UpdateDefinition updates a definition's description and labels, or returns
+// nf.NotFound. The chart changes only if d names one.
 func (b *Bundles) UpdateDefinition(ctx context.Context, d Definition) (Definition, error) {
 	return b.definitions.Update(ctx, d.id(), func(stored *Definition) error {
 		if d.Chart != "" {
@@ -75,9 +78,9 @@ func (b *Bundles) UpdateDefinition(ctx context.Context, d Definition) (Definitio
 	})
 }
 
-// RemoveDefinition forgets a definition, its content and its profile default.
-// That it is not there is no error. What was composed of it stays for as long as
-// it is used.
+// RemoveDefinition deletes a definition, its content and its profile default.
+// It returns nil if the definition does not exist. Packages composed from it
+// remain while they are in use.
 func (b *Bundles) RemoveDefinition(ctx context.Context, name, version string) error {
 	var gone Definition
 	err := b.definitions.DeleteIf(ctx, join(name, version), func(d Definition) error {
@@ -87,28 +90,27 @@ func (b *Bundles) RemoveDefinition(ctx context.Context, name, version string) er
 	if err == nil {
 		err = b.release(ctx, gone.Content)
 	}
-	return errors.Join(nf.UnlessGone(err), b.RemoveProfile(ctx, Key{name, version, defaultProfile}))
+	return errors.Join(nf.IgnoreNotFound(err), b.RemoveProfile(ctx, Key{name, version, defaultProfile}))
 }
 
-// UploadDefinition keeps the content of a definition: a gzipped tar that holds
-// the folder of a chart. The chart of a definition that names none is the first
-// folder, by name, that has a Chart.yaml. nf.NotFound without the definition,
-// nf.Invalid or nf.TooLarge for a wrong archive, nf.Invalid with the reason
-// "chart" when it holds no chart.
-func (b *Bundles) UploadDefinition(ctx context.Context, name, version string, archive []byte) error {
+// UploadDefinition stores the content of a definition: a gzipped tar that
+// contains a chart, in a folder or at the top level. If the definition names no
+// chart, it uses the first folder by name that has a Chart.yaml. It returns
+// nf.NotFound if the definition does not exist, and nf.Invalid or nf.TooLarge
+// if the archive is invalid. It returns nf.Invalid with the reason "chart" if
+// there is no chart, and nf.TooManyRequests if there is not enough memory. The content
+// may be a budget.Buffer.
+func (b *Bundles) UploadDefinition(ctx context.Context, name, version string, content io.Reader) error {
 	d, err := b.definitions.Get(ctx, join(name, version))
 	if err != nil {
 		return err
 	}
-	files, err := b.open(archive)
-	if err != nil {
+	var found string
+	accept := func(files render.Files) (err error) {
+		found, err = chartIn(files, d.Chart)
 		return err
 	}
-	found, err := chartIn(files, d.Chart)
-	if err != nil {
-		return err
-	}
-	return b.replace(ctx, archive, func(ctx context.Context, fresh Content) (old Content, err error) {
+	return b.upload(ctx, content, accept, func(ctx context.Context, fresh Content) (old Content, err error) {
 		_, err = b.definitions.Update(ctx, d.id(), func(stored *Definition) error {
 			old = stored.Content
 			stored.Content, stored.Updated = fresh, b.cfg.Clock().UTC()

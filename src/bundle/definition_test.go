@@ -1,6 +1,7 @@
 package bundle_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestDefinitionLife(t *testing.T) {
 		t.Errorf("the profile that comes with it: %+v", p)
 	}
 
-	must(t, f.UploadDefinition(ctx, "fw", "1", rendertest.TarGz(chart())))
+	must(t, f.UploadDefinition(ctx, "fw", "1", reader(chart())))
 	d, err = f.Definition(ctx, "fw", "1")
 	must(t, err)
 	if d.Chart != "fw" {
@@ -59,7 +60,7 @@ func TestDefaultProfileIsFresh(t *testing.T) {
 	f.define(t, chart())
 	_, err := f.UpdateProfile(ctx, bundle.Profile{Definition: "fw", Version: "1", Name: "default", Namespace: "other"})
 	must(t, err)
-	must(t, f.UploadProfile(ctx, key, rendertest.TarGz(map[string]string{"manifest.yaml": "version: v1\n"})))
+	must(t, f.UploadProfile(ctx, key, reader(map[string]string{"manifest.yaml": "version: v1\n"})))
 	must(t, f.kv.Delete(ctx, "onap/definitions/fw/1", -1))
 	must(t, f.RemoveDefinition(ctx, "fw", "1"))
 	_, err = f.CreateDefinition(ctx, bundle.Definition{Name: "fw", Version: "1"})
@@ -105,7 +106,7 @@ func TestUploadDefinition(t *testing.T) {
 			f, ctx := newFixture(t), t.Context()
 			_, err := f.CreateDefinition(ctx, bundle.Definition{Name: "fw", Version: "1", Chart: tc.named})
 			must(t, err)
-			err = f.UploadDefinition(ctx, "fw", "1", tc.archive)
+			err = f.UploadDefinition(ctx, "fw", "1", bytes.NewReader(tc.archive))
 			d, got := f.Definition(ctx, "fw", "1")
 			must(t, got)
 			if tc.text != "" {
@@ -131,12 +132,12 @@ func TestReplacedContentIsLetGo(t *testing.T) {
 	template := bundle.TemplateKey{Name: "fw", Version: "1", Template: "t"}
 	_, err := f.CreateTemplate(ctx, bundle.Template{Definition: "fw", Version: "1", Name: "t"})
 	must(t, err)
-	must(t, f.UploadTemplate(ctx, template, rendertest.TarGz(map[string]string{"t/Chart.yaml": "name: t\n"})))
+	must(t, f.UploadTemplate(ctx, template, reader(map[string]string{"t/Chart.yaml": "name: t\n"})))
 	before := len(f.keys(t, ""))
-	must(t, f.UploadDefinition(ctx, "fw", "1", rendertest.TarGz(chart("fw/README.md", "new"))))
-	must(t, f.UploadDefinition(ctx, "fw", "1", rendertest.TarGz(chart("fw/README.md", "new"))))
-	must(t, f.UploadProfile(ctx, k, rendertest.TarGz(map[string]string{"manifest.yaml": "version: v2\n"})))
-	must(t, f.UploadTemplate(ctx, template, rendertest.TarGz(map[string]string{"t2/Chart.yaml": "name: t2\n"})))
+	must(t, f.UploadDefinition(ctx, "fw", "1", reader(chart("fw/README.md", "new"))))
+	must(t, f.UploadDefinition(ctx, "fw", "1", reader(chart("fw/README.md", "new"))))
+	must(t, f.UploadProfile(ctx, k, reader(map[string]string{"manifest.yaml": "version: v2\n"})))
+	must(t, f.UploadTemplate(ctx, template, reader(map[string]string{"t2/Chart.yaml": "name: t2\n"})))
 	if after := f.keys(t, ""); len(after) != before {
 		t.Errorf("there were %d keys before, and now there are %v", before, after)
 	}
@@ -146,9 +147,9 @@ func TestReplacedContentIsLetGo(t *testing.T) {
 	if left := f.keys(t, ""); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	fails(t, "an upload needs its definition", f.UploadDefinition(ctx, "fw", "1", rendertest.TarGz(chart())), nf.NotFound, "fw")
-	fails(t, "an upload needs its profile", f.UploadProfile(ctx, k, rendertest.TarGz(chart())), nf.NotFound, "p")
-	fails(t, "an upload needs its template", f.UploadTemplate(ctx, template, rendertest.TarGz(chart())), nf.NotFound, "t")
+	fails(t, "an upload needs its definition", f.UploadDefinition(ctx, "fw", "1", reader(chart())), nf.NotFound, "fw")
+	fails(t, "an upload needs its profile", f.UploadProfile(ctx, k, reader(chart())), nf.NotFound, "p")
+	fails(t, "an upload needs its template", f.UploadTemplate(ctx, template, reader(chart())), nf.NotFound, "t")
 }
 
 // TestNamesDoNotMeet creates definitions whose names are made to be taken for
@@ -233,7 +234,7 @@ func TestProfileLife(t *testing.T) {
 	fails(t, "a name is taken once", err, nf.Exists, "p")
 	_, err = f.UpdateProfile(ctx, bundle.Profile{Definition: "fw", Version: "1", Name: "q"})
 	fails(t, "what is not there is not made", err, nf.NotFound, "q")
-	must(t, f.UploadProfile(ctx, p.Key(), rendertest.TarGz(map[string]string{"manifest.yaml": "version: v1\n"})))
+	must(t, f.UploadProfile(ctx, p.Key(), reader(map[string]string{"manifest.yaml": "version: v1\n"})))
 	changed, err := f.UpdateProfile(ctx, bundle.Profile{Definition: "fw", Version: "1", Name: "p", Namespace: "ns", Release: "r"})
 	must(t, err)
 	if changed.Namespace != "ns" || changed.Release != "r" || changed.Content.Digest == "" {

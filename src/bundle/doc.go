@@ -1,13 +1,12 @@
-// Package bundle keeps what ONAP calls resource bundles: definitions (a chart),
-// profiles (values and files that are laid over the chart), configuration
-// templates, and what is known of the connection to a region beside its
-// kubeconfig.
+// Package bundle stores ONAP's resource bundles: definitions (a chart),
+// profiles (values and files that override the chart's), configuration
+// templates, and the connection data of a region other than its kubeconfig.
 //
-// It promises that an archive is kept only when it is safe and means something,
-// that what is replaced is let go of, and that a definition and a profile
-// compose to one package, whose id says what is in it: the same chart under the
-// same overlay is the same package.
+// Guarantees: an archive is stored only if it is safe and valid. Replaced
+// content is released. A definition and a profile compose to one package, whose
+// id is derived from its content: the same chart with the same overlay gives
+// the same package.
 //
-// It does not render or apply anything, and does not know who asks or in which
-// words.
+// The package does not render or apply anything. It does not authorize callers
+// and does not know ONAP's wire format.
 package bundle

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 
 // shelf keeps packages as the catalog does, and checks nothing.
 type shelf struct {
+	mu       sync.Mutex // guards the archives
 	archives map[string][]byte
 	used     map[string]bool
 	uploads  int
@@ -32,14 +34,18 @@ func (s *shelf) Upload(ctx context.Context, as nf.Package, content io.Reader) (n
 	if err != nil {
 		return nf.Package{}, false, err
 	}
+	s.mu.Lock()
 	s.uploads++
 	s.archives[as.ID] = archive
+	s.mu.Unlock()
 	p, err := s.Package(ctx, as.ID)
 	return p, true, err
 }
 
 func (s *shelf) Package(_ context.Context, id string) (nf.Package, error) {
+	s.mu.Lock()
 	archive, ok := s.archives[id]
+	s.mu.Unlock()
 	if !ok {
 		return nf.Package{}, nf.E(nf.NotFound, "get", "package "+id, nil)
 	}
@@ -54,7 +60,9 @@ func (s *shelf) RemovePackage(ctx context.Context, id string) error {
 	if _, err := s.Package(ctx, id); err != nil {
 		return err
 	}
+	s.mu.Lock()
 	delete(s.archives, id)
+	s.mu.Unlock()
 	return nil
 }
 
@@ -87,11 +95,14 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
+// reader returns the archive of files.
+func reader(files map[string]string) io.Reader { return bytes.NewReader(rendertest.TarGz(files)) }
+
 // keys returns the keys of the store that begin with the prefix.
 func (f *fixture) keys(t *testing.T, prefix string) []string {
 	t.Helper()
 	out := []string{}
-	for e, err := range f.kv.List(t.Context(), prefix) {
+	for e, err := range f.kv.List(t.Context(), prefix, "") {
 		must(t, err)
 		out = append(out, e.Key)
 	}
@@ -103,7 +114,7 @@ func (f *fixture) define(t *testing.T, chart map[string]string) {
 	t.Helper()
 	_, err := f.CreateDefinition(t.Context(), bundle.Definition{Name: "fw", Version: "1"})
 	must(t, err)
-	must(t, f.UploadDefinition(t.Context(), "fw", "1", rendertest.TarGz(chart)))
+	must(t, f.UploadDefinition(t.Context(), "fw", "1", reader(chart)))
 }
 
 // profile makes a profile p of the definition with these files.
@@ -112,7 +123,7 @@ func (f *fixture) profile(t *testing.T, overlay map[string]string) bundle.Key {
 	k := bundle.Key{Name: "fw", Version: "1", Profile: "p"}
 	_, err := f.CreateProfile(t.Context(), bundle.Profile{Definition: "fw", Version: "1", Name: "p"})
 	must(t, err)
-	must(t, f.UploadProfile(t.Context(), k, rendertest.TarGz(overlay)))
+	must(t, f.UploadProfile(t.Context(), k, reader(overlay)))
 	return k
 }
 

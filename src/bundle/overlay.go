@@ -17,12 +17,12 @@ import (
 const (
 	manifestFile = "manifest.yaml"
 
-	// maxDocument bounds the YAML that is read here: read, it takes many times
-	// its size.
+	// maxDocument limits the size of a YAML file that is parsed here. Parsed,
+	// it takes many times its size.
 	maxDocument = 4 << 20
 )
 
-// manifest is what a profile's archive says of itself.
+// manifest is the manifest of a profile's archive.
 type manifest struct {
 	Type struct {
 		Values    string `json:"values"`
@@ -33,22 +33,23 @@ type manifest struct {
 	} `json:"type"`
 }
 
-// overlay is what a profile lays over a chart. The zero value changes nothing.
+// overlay is the set of changes that a profile makes to a chart. The zero value
+// changes nothing.
 type overlay struct {
 	values    []byte      // a Helm values file; nil: none
 	valueName string      // its name in the archive
 	files     []placement // in the order of the manifest
 }
 
-// placement is one file and where it goes.
+// placement is one file and its destination.
 type placement struct {
 	from    string // in the archive
-	to      string // in the chart, whose folder the path begins with
+	to      string // in the chart; the path begins with the chart's folder
 	content []byte
 }
 
-// readOverlay reads a profile's archive: nf.Invalid with a violation for each
-// thing in its manifest that is wrong.
+// readOverlay reads a profile's archive. It returns nf.Violations for errors in
+// the manifest or the values file, and nf.TooLarge if either is too large.
 func readOverlay(files render.Files) (overlay, error) {
 	folder, text := "", files[manifestFile]
 	if text == nil {
@@ -98,7 +99,7 @@ func readOverlay(files render.Files) (overlay, error) {
 	return o, err
 }
 
-// only returns the manifest of an archive in which everything lies in one
+// only returns the manifest of an archive whose files are all in one top-level
 // folder.
 func only(files render.Files) (folder string, text []byte) {
 	for name := range files {
@@ -123,8 +124,8 @@ func parseManifest(text []byte) (manifest, error) {
 	return m, nil
 }
 
-// contained returns the clean form of a path that stays where it is, or what is
-// wrong with it.
+// contained returns the clean form of a relative path without parent folders,
+// or the fault of any other path.
 func contained(name string) (clean, fault string) {
 	switch {
 	case name == "":
@@ -141,8 +142,9 @@ func contained(name string) (clean, fault string) {
 	return clean, ""
 }
 
-// lay puts the overlay over the files of a chart. A file that belongs to another
-// chart is an error, or left out when strange is allowed.
+// lay applies the overlay to the files of a chart. A file whose folder the
+// chart does not have is an error. If strange is set, files for other charts
+// are skipped.
 func (o overlay) lay(files render.Files, chart string, strange bool) error {
 	folders := map[string]bool{}
 	for name := range files {
@@ -177,7 +179,7 @@ func tooLong(file string) error {
 	return nf.E(nf.TooLarge, "read", file, fmt.Errorf("it is larger than %d bytes", maxDocument))
 }
 
-// bareChart returns the name of a chart whose files have no folder around them.
+// bareChart returns the name of a chart whose archive has no top-level folder.
 func bareChart(text []byte, named string) (string, error) {
 	c, err := parseChart(text)
 	if err != nil {

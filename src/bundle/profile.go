@@ -5,26 +5,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// defaultProfile is the profile that every definition comes with.
+// defaultProfile is the profile that every definition has from the start.
 const defaultProfile = "default"
 
-// Profile is a way to bring a definition up: where, under which name, and with
-// which values and files over the chart's own.
+// Profile says how to instantiate a definition: the namespace, the release
+// name, and the values and files that override the chart's.
 type Profile struct {
 	Definition  string            `json:"definition"` // its name
 	Version     string            `json:"version"`    // of the definition
 	Name        string            `json:"name"`
-	Release     string            `json:"release"` // of instances that name none
+	Release     string            `json:"release"` // default release name of instances
 	Namespace   string            `json:"namespace,omitempty"`
-	KubeVersion string            `json:"kube_version,omitempty"` // what the chart is told; empty: the region's
-	Labels      map[string]string `json:"labels,omitzero"`        // of every object; nil and empty are two values
-	Extra       []Type            `json:"extra,omitzero"`         // what else belongs to an instance, by its label; likewise
-	Bare        bool              `json:"bare,omitempty"`         // its overlay is empty, and nobody need upload one
+	KubeVersion string            `json:"kube_version,omitempty"` // version that the chart sees; empty: the region's
+	Labels      map[string]string `json:"labels,omitzero"`        // added to every object; nil and empty differ
+	Extra       []Type            `json:"extra,omitzero"`         // additional types of objects that belong to an instance by label; nil and empty differ
+	Bare        bool              `json:"bare,omitempty"`         // the overlay is empty, and no upload is needed
 	Content     Content           `json:"content,omitzero"`
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
@@ -44,8 +46,8 @@ func (p Profile) subject() string {
 	return fmt.Sprintf("profile %q of definition %q %q", p.Name, p.Definition, p.Version)
 }
 
-// resetDefault makes the profile that a definition comes with, in the place of
-// one that a definition of that name may have left behind.
+// resetDefault creates the default profile of a definition. It replaces one
+// that an earlier definition of that name may have left.
 func (b *Bundles) resetDefault(ctx context.Context, d Definition) error {
 	p := Profile{
 		Definition: d.Name, Version: d.Version, Name: defaultProfile, Release: defaultProfile, Namespace: "default",
@@ -56,15 +58,15 @@ func (b *Bundles) resetDefault(ctx context.Context, d Definition) error {
 		return err
 	}
 	err := b.profiles.Insert(ctx, p.Key().id(), p)
-	if nf.KindOf(err) == nf.Exists { // somebody creates the same definition beside us
+	if nf.KindOf(err) == nf.Exists { // a concurrent request creates the same definition
 		return nil
 	}
 	return err
 }
 
-// CreateProfile keeps a profile without content: nf.NotFound without its
-// definition, nf.Exists when the definition has one of that name. A release that
-// is not named has the name of the profile.
+// CreateProfile stores a profile without content. It returns nf.NotFound if the
+// definition does not exist, and nf.Exists if it has a profile of that name.
+// The release name defaults to the profile's name.
 func (b *Bundles) CreateProfile(ctx context.Context, p Profile) (Profile, error) {
 	if err := checkNames("create", p.subject(), [2]string{"rb-name", p.Definition}, [2]string{"rb-version", p.Version},
 		[2]string{"profile-name", p.Name}); err != nil {
@@ -87,13 +89,14 @@ func (b *Bundles) Profile(ctx context.Context, k Key) (Profile, error) {
 	return b.profiles.Get(ctx, k.id())
 }
 
-// Profiles returns the profiles of a definition, which need not exist any more.
+// Profiles returns the profiles of a definition, even if the definition no
+// longer exists.
 func (b *Bundles) Profiles(ctx context.Context, name, version string) ([]Profile, error) {
 	return b.profiles.List(ctx, join(name, version)+"/")
 }
 
-// UpdateProfile changes all that is said of a profile, or fails with
-// nf.NotFound. Its content stays.
+// UpdateProfile replaces all fields of a profile except its content, or returns
+// nf.NotFound.
 func (b *Bundles) UpdateProfile(ctx context.Context, p Profile) (Profile, error) {
 	return b.profiles.Update(ctx, p.Key().id(), func(stored *Profile) error {
 		next := p
@@ -104,8 +107,8 @@ func (b *Bundles) UpdateProfile(ctx context.Context, p Profile) (Profile, error)
 	})
 }
 
-// RemoveProfile forgets a profile and its content. That it is not there is no
-// error.
+// RemoveProfile deletes a profile and its content. It returns nil if the
+// profile does not exist.
 func (b *Bundles) RemoveProfile(ctx context.Context, k Key) error {
 	var gone Profile
 	err := b.profiles.DeleteIf(ctx, k.id(), func(p Profile) error {
@@ -115,24 +118,24 @@ func (b *Bundles) RemoveProfile(ctx context.Context, k Key) error {
 	if err == nil {
 		err = b.release(ctx, gone.Content)
 	}
-	return nf.UnlessGone(err)
+	return nf.IgnoreNotFound(err)
 }
 
-// UploadProfile keeps the overlay of a profile: a gzipped tar with a
-// manifest.yaml. nf.NotFound without the profile; nf.Invalid or nf.TooLarge for
-// an archive or a manifest that is wrong.
-func (b *Bundles) UploadProfile(ctx context.Context, k Key, archive []byte) error {
+// UploadProfile stores the overlay of a profile: a gzipped tar with a
+// manifest.yaml. It returns nf.NotFound if the profile does not exist,
+// nf.Invalid or nf.TooLarge if the archive or its manifest is invalid, and
+// nf.TooManyRequests as UploadDefinition.
+func (b *Bundles) UploadProfile(ctx context.Context, k Key, content io.Reader) error {
 	if _, err := b.profiles.Get(ctx, k.id()); err != nil {
 		return err
 	}
-	files, err := b.open(archive)
-	if err != nil {
-		return err
+	accept := func(files render.Files) error {
+		if _, err := readOverlay(files); err != nil {
+			return nf.E(nf.KindOf(err), "use", "the profile's archive", err)
+		}
+		return nil
 	}
-	if _, err := readOverlay(files); err != nil {
-		return nf.E(nf.KindOf(err), "use", "the profile's archive", err)
-	}
-	return b.replace(ctx, archive, func(ctx context.Context, fresh Content) (old Content, err error) {
+	return b.upload(ctx, content, accept, func(ctx context.Context, fresh Content) (old Content, err error) {
 		_, err = b.profiles.Update(ctx, k.id(), func(stored *Profile) error {
 			old = stored.Content
 			stored.Content, stored.Updated = fresh, b.cfg.Clock().UTC()
@@ -142,5 +145,6 @@ func (b *Bundles) UploadProfile(ctx context.Context, k Key, archive []byte) erro
 	})
 }
 
-// errNoContent is the cause when something without content is asked for it.
+// errNoContent is the cause when an operation needs content that was not
+// uploaded.
 var errNoContent = errors.New("it has no content: none was uploaded")

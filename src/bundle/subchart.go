@@ -10,20 +10,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// packed is the name of a subchart's archive.
+// packed matches the file name of a packed subchart.
 var packed = regexp.MustCompile(`^(.+)-v?[0-9]+\.[^/]*\.tgz$`)
 
-// subcharts returns the folders of the subcharts for which there are nulls in
-// the values, by the names that the values call them. One that is packed is
-// unpacked. One that is there under two names is left out: what is taken from
-// it, would be taken from both.
+// subcharts returns the folders of the subcharts whose values contain nulls, by
+// their names in the values. It unpacks packed subcharts. A subchart used under
+// two names is left out, because removing a value would affect both.
 func subcharts(files render.Files, chart string, over map[string]any) (map[string]string, error) {
 	head, err := parseChart(files[chart+"/Chart.yaml"])
 	if err != nil {
 		return nil, err
 	}
-	there := lying(files, chart)
-	called := map[string][]string{} // name of the subchart → what the values call it
+	there := subchartPaths(files, chart)
+	called := map[string][]string{} // name of the subchart → its names in the values
 	for _, d := range head.Dependencies {
 		called[d.Name] = append(called[d.Name], cmp.Or(d.Alias, d.Name))
 	}
@@ -34,7 +33,7 @@ func subcharts(files render.Files, chart string, over map[string]any) (map[strin
 			names = []string{name}
 		}
 		inner, _ := over[names[0]].(map[string]any)
-		if len(names) > 1 || !strikes(inner) {
+		if len(names) > 1 || !hasNulls(inner) {
 			continue
 		}
 		if strings.HasSuffix(place, ".tgz") {
@@ -47,8 +46,8 @@ func subcharts(files render.Files, chart string, over map[string]any) (map[strin
 	return folders, nil
 }
 
-// lying returns where the subcharts of a chart lie, by their names.
-func lying(files render.Files, chart string) map[string]string {
+// subchartPaths returns the paths of a chart's subcharts, by name.
+func subchartPaths(files render.Files, chart string) map[string]string {
 	there := map[string]string{}
 	for name := range files {
 		rest, ok := strings.CutPrefix(name, chart+"/charts/")
@@ -64,7 +63,8 @@ func lying(files render.Files, chart string) map[string]string {
 	return there
 }
 
-// unpack puts a subchart's files in the place of its archive.
+// unpack replaces a subchart's archive with its files, and returns their
+// folder.
 func unpack(files render.Files, archive, folder string) (string, error) {
 	inner, _, err := render.Archive(files[archive], render.DefaultLimits())
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// composing is how old a package is left alone at: whoever composed it may be
-// about to use it.
+// composing is the minimum age of a package that Sweep deletes: a younger one
+// may be about to be used by the request that composed it.
 const composing = time.Hour
 
-// Sweep removes the composed packages that no definition, profile and template
-// compose to any more. One that is used stays, whether Packages knows of the use
-// or used does.
+// Sweep deletes composed packages that no present definition, profile and
+// template compose to. It keeps a package that is in use according to Packages
+// or to used.
 func (b *Bundles) Sweep(ctx context.Context, used func(id string) bool) error {
 	wanted, err := b.wanted(ctx)
 	if err != nil {
-		return fmt.Errorf("cannot tell which packages are composed: %w", err)
+		return fmt.Errorf("cannot list the composed packages: %w", err)
 	}
 	records, err := b.composed.List(ctx, "")
 	if err != nil {
@@ -28,12 +28,12 @@ func (b *Bundles) Sweep(ctx context.Context, used func(id string) bool) error {
 		if wanted[record.ID] || b.cfg.Clock().Sub(record.Created) < composing || used(record.ID) {
 			continue
 		}
-		err := nf.UnlessGone(b.cfg.Packages.RemovePackage(ctx, record.ID))
+		err := nf.IgnoreNotFound(b.cfg.Packages.RemovePackage(ctx, record.ID))
 		if nf.KindOf(err) == nf.Conflict {
 			continue // an instance uses it
 		}
 		if err == nil {
-			err = nf.UnlessGone(b.composed.Delete(ctx, record.ID))
+			err = nf.IgnoreNotFound(b.composed.Delete(ctx, record.ID))
 		}
 		if err != nil {
 			return fmt.Errorf("cannot remove the composed package %s: %w", record.ID, err)
@@ -42,7 +42,7 @@ func (b *Bundles) Sweep(ctx context.Context, used func(id string) bool) error {
 	return nil
 }
 
-// wanted returns the ids of all that could be composed now.
+// wanted returns the ids of all packages that can be composed now.
 func (b *Bundles) wanted(ctx context.Context) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for d, err := range b.definitions.All(ctx, "") {

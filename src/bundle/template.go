@@ -3,13 +3,15 @@ package bundle
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Template is a configuration template: a chart for the day-2 configuration of
-// the instances of a definition. Without content, the definition's chart is it.
+// a definition's instances. Without content, the definition's chart is used.
 type Template struct {
 	Definition  string    `json:"definition"` // its name
 	Version     string    `json:"version"`    // of the definition
@@ -28,8 +30,9 @@ func (t Template) subject() string {
 	return fmt.Sprintf("config template %q of definition %q %q", t.Name, t.Definition, t.Version)
 }
 
-// CreateTemplate keeps a template without content: nf.NotFound without its
-// definition, nf.Exists when the definition has one of that name.
+// CreateTemplate stores a template without content. It returns nf.NotFound if
+// the definition does not exist, and nf.Exists if it has a template of that
+// name.
 func (b *Bundles) CreateTemplate(ctx context.Context, t Template) (Template, error) {
 	if err := checkNames("create", t.subject(), [2]string{"template-name", t.Name}); err != nil {
 		return Template{}, err
@@ -55,8 +58,7 @@ func (b *Bundles) Templates(ctx context.Context, name, version string) ([]Templa
 	return b.templates.List(ctx, join(name, version)+"/")
 }
 
-// UpdateTemplate changes the description of a template, or fails with
-// nf.NotFound.
+// UpdateTemplate updates the description of a template, or returns nf.NotFound.
 func (b *Bundles) UpdateTemplate(ctx context.Context, t Template) (Template, error) {
 	return b.templates.Update(ctx, t.Key().id(), func(stored *Template) error {
 		stored.Description, stored.Updated = t.Description, b.cfg.Clock().UTC()
@@ -64,8 +66,8 @@ func (b *Bundles) UpdateTemplate(ctx context.Context, t Template) (Template, err
 	})
 }
 
-// RemoveTemplate forgets a template and its content. That it is not there is no
-// error.
+// RemoveTemplate deletes a template and its content. It returns nil if the
+// template does not exist.
 func (b *Bundles) RemoveTemplate(ctx context.Context, k TemplateKey) error {
 	var gone Template
 	err := b.templates.DeleteIf(ctx, k.id(), func(t Template) error {
@@ -75,24 +77,22 @@ func (b *Bundles) RemoveTemplate(ctx context.Context, k TemplateKey) error {
 	if err == nil {
 		err = b.release(ctx, gone.Content)
 	}
-	return nf.UnlessGone(err)
+	return nf.IgnoreNotFound(err)
 }
 
-// UploadTemplate keeps the chart of a template: a gzipped tar with a folder that
-// has a Chart.yaml. Errors are those of UploadDefinition.
-func (b *Bundles) UploadTemplate(ctx context.Context, k TemplateKey, archive []byte) error {
+// UploadTemplate stores the chart of a template: a gzipped tar with a
+// Chart.yaml, in a folder or at the top level. Errors are those of
+// UploadDefinition.
+func (b *Bundles) UploadTemplate(ctx context.Context, k TemplateKey, content io.Reader) error {
 	if _, err := b.templates.Get(ctx, k.id()); err != nil {
 		return err
 	}
-	files, err := b.open(archive)
-	if err != nil {
+	var chart string
+	accept := func(files render.Files) (err error) {
+		chart, err = chartIn(files, "")
 		return err
 	}
-	chart, err := chartIn(files, "")
-	if err != nil {
-		return err
-	}
-	return b.replace(ctx, archive, func(ctx context.Context, fresh Content) (old Content, err error) {
+	return b.upload(ctx, content, accept, func(ctx context.Context, fresh Content) (old Content, err error) {
 		_, err = b.templates.Update(ctx, k.id(), func(stored *Template) error {
 			old = stored.Content
 			stored.Content, stored.Chart, stored.Updated = fresh, chart, b.cfg.Clock().UTC()
@@ -102,10 +102,10 @@ func (b *Bundles) UploadTemplate(ctx context.Context, k TemplateKey, archive []b
 	})
 }
 
-// has reports whether a template has a chart of its own.
+// has reports whether a template has its own chart.
 func (t Template) has() bool { return t.Content != Content{} }
 
-// withoutContent refuses to use what has no content.
+// withoutContent returns the error for using an object without content.
 func withoutContent(subject string) error {
 	return nf.E(nf.Conflict, "use", subject, errNoContent)
 }

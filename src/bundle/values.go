@@ -14,7 +14,7 @@ import (
 
 const valuesFile = "values.yaml"
 
-// chartHead is what a Chart.yaml says that matters here.
+// chartHead holds the fields of a Chart.yaml that are used here.
 type chartHead struct {
 	Name         string `json:"name"`
 	Dependencies []struct {
@@ -30,14 +30,14 @@ func parseChart(text []byte) (chartHead, error) {
 	}
 	if err := yaml.Unmarshal(text, &c); err != nil {
 		line, message := syntax.YAML(err)
-		return c, nf.Violations{{File: "Chart.yaml", Line: line, Message: "is not as it should be: " + message}}
+		return c, nf.Violations{{File: "Chart.yaml", Line: line, Message: "is not valid: " + message}}
 	}
 	return c, nil
 }
 
-// mergeValues puts a profile's values over those of a chart. What it writes is
-// JSON, which is YAML: the numbers and texts that Helm reads from it are those
-// that it would read from the two files.
+// mergeValues merges a profile's values over a chart's. It writes JSON, which
+// is valid YAML: Helm reads the same numbers and strings from it as from the
+// two files.
 func mergeValues(o overlay, files render.Files, chart string) error {
 	over, err := readValues(o.valueName, o.values)
 	if err != nil {
@@ -55,7 +55,7 @@ func mergeValues(o overlay, files render.Files, chart string) error {
 	if err := writeValues(files, file, base); err != nil {
 		return err
 	}
-	return strike(files, chart, over)
+	return dropNulls(files, chart, over)
 }
 
 func readValues(name string, text []byte) (map[string]any, error) {
@@ -89,8 +89,8 @@ func writeValues(files render.Files, name string, values map[string]any) error {
 	return nil
 }
 
-// mergeMaps puts values over others as Helm does: maps are merged, null takes
-// away, everything else replaces.
+// mergeMaps merges values over others as Helm does: maps are merged, null
+// deletes, and everything else replaces.
 func mergeMaps(base, over map[string]any) {
 	for name, value := range over {
 		inner, isMap := value.(map[string]any)
@@ -110,10 +110,10 @@ func mergeMaps(base, over map[string]any) {
 	}
 }
 
-// strike takes away from the subcharts of a chart what values for them say is
-// null: Helm does so for values that it is given, and not for those of a chart.
-func strike(files render.Files, chart string, over map[string]any) error {
-	if !strikes(over) {
+// dropNulls removes from a chart's subcharts the values that are null in over.
+// Helm does so only for user-supplied values, not for those of a chart.
+func dropNulls(files render.Files, chart string, over map[string]any) error {
+	if !hasNulls(over) {
 		return nil
 	}
 	folders, err := subcharts(files, chart, over)
@@ -132,26 +132,26 @@ func strike(files render.Files, chart string, over map[string]any) error {
 				return err
 			}
 		}
-		if err := strike(files, folder, inner); err != nil {
+		if err := dropNulls(files, folder, inner); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// strikes reports whether a null is somewhere in the values.
-func strikes(over map[string]any) bool {
+// hasNulls reports whether the values contain a null at any depth.
+func hasNulls(over map[string]any) bool {
 	for _, value := range over {
 		inner, isMap := value.(map[string]any)
-		if value == nil || isMap && strikes(inner) {
+		if value == nil || isMap && hasNulls(inner) {
 			return true
 		}
 	}
 	return false
 }
 
-// removeNulls takes away what is null in over, and reports whether something was
-// there.
+// removeNulls deletes from base the values that are null in over, and reports
+// whether it deleted any.
 func removeNulls(base, over map[string]any) bool {
 	removed := false
 	for name, value := range over {

@@ -6,56 +6,61 @@ import (
 	"iter"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Config is what a catalog is made of. Every field but Clock is required.
+// Config configures a catalog. Fields without a default are required.
 type Config struct {
 	KV        store.KV
 	Renderers map[string]render.Renderer // by package kind
 	Limits    render.Limits              // of an uploaded archive
 	Probe     Probe
-	Check     func(kubeconfig []byte) error // says whether a kubeconfig can be used, without trying; nil: every one can
-	NewID     func() string                 // ids for packages that come without one
+	Check     func(kubeconfig []byte) error // checks a kubeconfig without connecting; nil: no check
+	NewID     func() string                 // creates ids of uploads, and of packages without one
 	Clock     func() time.Time              // nil: time.Now
+	Memory    *budget.Budget                // of uploads; nil: a new budget
 }
 
 // Probe connects to the API server of a kubeconfig, authenticates, and reads
-// its version and API list. It fails with nf.Invalid when the kubeconfig itself
-// is refused, and with nf.Unreachable and a reason otherwise.
+// its version and API list. It returns nf.Invalid if the kubeconfig itself is
+// rejected, and nf.Unreachable with a reason for any other failure.
 type Probe func(ctx context.Context, kubeconfig []byte) (nf.Probe, error)
 
-// Catalog is the regions and packages of one store. It is safe for concurrent
-// use.
+// Catalog stores regions and packages. It is safe for concurrent use.
 type Catalog struct {
 	cfg      Config
 	regions  store.HeldTable[nf.Region]
 	packages store.HeldTable[nf.Package]
 	blobs    store.Blobs
-	memory   *budget
+	reads    *budget.Budget // memory for reading packages; separate, so that slow uploads cannot exhaust it
 }
 
-// New returns the catalog of a store.
+// New returns a catalog, or an error if a required field is missing.
 func New(cfg Config) (*Catalog, error) {
 	if cfg.KV == nil || cfg.Probe == nil || cfg.NewID == nil || len(cfg.Renderers) == 0 {
-		return nil, fmt.Errorf("cannot make a catalog: KV, Probe, NewID and Renderers are required")
+		return nil, fmt.Errorf("cannot create a catalog: KV, Probe, NewID and Renderers are required")
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
+	}
+	if cfg.Memory == nil {
+		cfg.Memory = budget.New(cfg.Limits.Archive, cfg.Limits.Unpacked)
 	}
 	return &Catalog{
 		cfg:      cfg,
 		regions:  store.NewHeldTable(cfg.KV, "regions/", "cloud region", func(r *nf.Region) *string { return &r.Removing }),
 		packages: store.NewHeldTable(cfg.KV, "packages/", "package", func(p *nf.Package) *string { return &p.Removing }),
 		blobs:    store.NewBlobs(cfg.KV),
-		memory:   newBudget(cfg.Limits),
+		reads:    budget.New(cfg.Limits.Archive, cfg.Limits.Unpacked),
 	}, nil
 }
 
-// Hold keeps a region and a package from being removed while an instance uses
-// them; nf.NotFound when one of them is gone. Holding again changes nothing.
+// Hold prevents the removal of a region and a package while an instance uses
+// them. It returns nf.NotFound if one of them does not exist. Repeating it has
+// no effect.
 func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
 	if h.Region != "" {
 		if err := c.regions.Hold(ctx, h.Region, h.Instance); err != nil {
@@ -70,8 +75,8 @@ func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
 	return nil
 }
 
-// Release ends an instance's hold on a region and a package. That there is none
-// is no error.
+// Release ends an instance's hold on a region and a package. A missing hold is
+// not an error.
 func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 	if h.Region != "" {
 		if err := c.regions.Release(ctx, h.Region, h.Instance); err != nil {
@@ -86,7 +91,7 @@ func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 	return nil
 }
 
-// Holdings yields every hold, on a region or on a package.
+// Holdings yields every hold on a region or a package.
 func (c *Catalog) Holdings(ctx context.Context) iter.Seq2[nf.Holding, error] {
 	return func(yield func(nf.Holding, error) bool) {
 		for hold, err := range c.regions.Holds().All(ctx) {
@@ -102,8 +107,8 @@ func (c *Catalog) Holdings(ctx context.Context) iter.Seq2[nf.Holding, error] {
 	}
 }
 
-// Users yields the ids of the instances that hold a region, or else a package,
-// in their order. There may be very many.
+// Users yields the ids of the instances that hold the region or, if that is
+// empty, the package, in order. There may be very many.
 func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error] {
 	if of.Region != "" {
 		return c.regions.Holds().Users(ctx, of.Region)
@@ -111,12 +116,13 @@ func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, er
 	return c.packages.Holds().Users(ctx, of.Package)
 }
 
-// mostNamed is how many users a refusal names.
+// mostNamed is the maximum number of users that an error names.
 const mostNamed = 20
 
-// inUse makes of a refusal to remove what is held one that names its users.
+// inUse adds the users of a held region or package to the error of its removal.
+// It returns any other error unchanged.
 func (c *Catalog) inUse(ctx context.Context, subject string, of nf.Holding, refusal error) error {
-	if nf.ReasonOf(refusal) != store.ReasonHeld {
+	if nf.ReasonOf(refusal) != nf.ReasonHeld {
 		return refusal
 	}
 	var v nf.Violations
@@ -125,13 +131,13 @@ func (c *Catalog) inUse(ctx context.Context, subject string, of nf.Holding, refu
 			return err
 		}
 		if len(v) == mostNamed {
-			v = append(v, nf.Violation{Message: "is used by further VNF instances"})
+			v = append(v, nf.Violation{Message: "is used by more VNF instances"})
 			break
 		}
-		v = append(v, nf.Violation{Message: "is used by VNF instance " + id})
+		v = append(v, nf.Violation{Message: "is used by " + nf.Mention(id), Mentions: []string{id}})
 	}
 	if len(v) == 0 {
 		v = nf.Violations{{Message: "was used by a VNF instance a moment ago"}}
 	}
-	return &nf.Error{Kind: nf.Conflict, Op: "remove", Subject: subject, Reason: store.ReasonHeld, Err: v}
+	return &nf.Error{Kind: nf.Conflict, Op: "remove", Subject: subject, Reason: nf.ReasonHeld, Err: v}
 }

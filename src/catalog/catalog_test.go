@@ -64,7 +64,7 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) keys(t *testing.T) []string {
 	t.Helper()
 	out := []string{}
-	for e, err := range f.kv.List(t.Context(), "") {
+	for e, err := range f.kv.List(t.Context(), "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,6 +157,8 @@ func TestHoldsForbidRemoval(t *testing.T) {
 	} {
 		if err := remove(); nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "vnf1") {
 			t.Errorf("removal of a held %s: %v", what, err)
+		} else if diff := cmp.Diff([]string{"vnf1"}, nf.MentionsOf(err)); diff != "" {
+			t.Errorf("the user of the %s is listed (-want +got):\n%s", what, diff)
 		}
 	}
 	for range 2 {
@@ -204,7 +206,7 @@ func TestPackageLife(t *testing.T) {
 	if after := f.keys(t); len(after) != before {
 		t.Errorf("the replaced content was not let go of: %v", after)
 	}
-	if _, files, err := f.Files(ctx, p.ID); err != nil || !strings.Contains(string(files["a.yaml"]), "two") {
+	if _, files, _, err := f.Files(ctx, p.ID); err != nil || !strings.Contains(string(files["a.yaml"]), "two") {
 		t.Errorf("files: %v, %v", files, err)
 	}
 	if err := f.RemovePackage(ctx, p.ID); err != nil {

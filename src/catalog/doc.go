@@ -1,9 +1,10 @@
-// Package catalog keeps what instances are made from and where they go: the
-// packages that were uploaded and the cloud regions that were registered.
+// Package catalog stores the packages that instances are created from and the
+// cloud regions that they are deployed to.
 //
-// It promises that nothing is kept that was not checked first (a region by
-// connecting to it, a package by reading all of it), and that nothing is removed
-// while an instance holds it: a hold and a removal never both succeed.
+// Guarantees: an upload is stored only after the whole package was read and
+// checked. Register stores a region only after connecting to it; Enlist stores
+// one without. Nothing is removed while an instance holds it: a hold and a
+// removal never both succeed.
 //
-// It does not render or apply anything, and does not know what an operation is.
+// It does not render or apply anything, and does not know about operations.
 package catalog

@@ -8,12 +8,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// DefaultOwner is the cloud owner of a region that was registered without one.
+// DefaultOwner is the cloud owner of regions that are registered without one.
 const DefaultOwner = "k8splugin"
 
-// Register probes a region and keeps it. Nothing is kept when the probe fails,
-// or when the id is taken (nf.Exists). The region that was registered with the
-// same request before is returned as it is.
+// Register probes a region and stores it. It stores nothing if the probe fails,
+// or if the id is taken (nf.Exists). Repeating a request returns the region as
+// it is stored, or nf.Conflict if the request differs.
 func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 	if r.Owner == "" {
 		r.Owner = DefaultOwner
@@ -27,7 +27,7 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 			return there, nil
 		}
 		if r.Request.Same(there.Request) {
-			return nf.Region{}, &nf.Error{Kind: nf.Conflict, Op: "register", Subject: subject, Reason: "idempotency",
+			return nf.Region{}, &nf.Error{Kind: nf.Conflict, Op: "register", Subject: subject, Reason: nf.ReasonIdempotency,
 				Err: errors.New("another request was made under this key")}
 		}
 		return nf.Region{}, nf.E(nf.Exists, "register", subject, nf.Violations{{Field: "cloud_region_id", Message: "is registered already"}})
@@ -44,9 +44,9 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 	return r, nil
 }
 
-// Enlist keeps a region whether or not its cluster can be reached now; nothing
-// is known of the cluster then. It is nf.Exists when the id is taken, and
-// nf.Invalid when the kubeconfig is refused for what it says.
+// Enlist stores a region without connecting to its cluster, so nothing is known
+// about the cluster yet. It returns nf.Exists if the id is taken, and
+// nf.Invalid if the content of the kubeconfig is rejected.
 func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 	if r.Owner == "" {
 		r.Owner = DefaultOwner
@@ -74,9 +74,10 @@ func (c *Catalog) Regions(ctx context.Context) ([]nf.Region, error) {
 	return c.regions.List(ctx, "")
 }
 
-// UpdateRegion edits a region. Its id, holds and times are not the caller's to
-// change. A new kubeconfig is probed first; when the probe fails, the region
-// stays as it was. The edit may be called more than once.
+// UpdateRegion edits a region. Changes of its id, holds and times are ignored.
+// A new kubeconfig is probed first; if the probe fails, the region is not
+// changed. It returns nf.Conflict if the kubeconfig was changed concurrently.
+// The edit may be called more than once.
 func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	before, err := c.regions.Get(ctx, id)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return err
 		}
 		if !bytes.Equal(r.Kubeconfig, wanted.Kubeconfig) {
-			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by somebody else meanwhile"}})
+			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by another request"}})
 		}
 		r.ID, r.Removing, r.Created = fixed.ID, fixed.Removing, fixed.Created
 		r.Probe, r.Updated = probe, c.cfg.Clock().UTC()
@@ -109,8 +110,8 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 	})
 }
 
-// RemoveRegion forgets a region; nf.Conflict while instances use it. Nothing
-// happens in the cluster.
+// RemoveRegion deregisters a region. It returns nf.Conflict while instances use
+// it. The cluster itself is not changed.
 func (c *Catalog) RemoveRegion(ctx context.Context, id string) error {
 	_, err := c.regions.Remove(ctx, id)
 	return c.inUse(ctx, "cloud region "+id, nf.Holding{Region: id}, err)

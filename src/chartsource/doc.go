@@ -1,13 +1,13 @@
-// Package chartsource fetches the archives of charts from where they are
-// published: OCI registries and HTTP chart repositories.
+// Package chartsource fetches chart archives from OCI registries and HTTP chart
+// repositories.
 //
-// It promises that nothing is asked that the operator has not allowed, be it by
-// a reference, a redirect or a registry's word; that no address is connected to
-// which means this machine or a cloud's own services; that connections are
-// encrypted unless their host is excepted; and that an archive has the digest
-// that was asked for, or is not returned. Nothing is written to disk.
+// Guarantees: it sends requests only to hosts that the operator has allowed,
+// including redirects and hosts that a registry refers to. It does not connect
+// to addresses of this machine or of a cloud's own services. The exception is a
+// loopback host that is allowed by its exact name. Connections use TLS unless
+// the host is excepted. An archive with another digest than the requested one
+// is not returned. Nothing is written to disk.
 //
-// It does not look into archives, fetches no dependencies of a chart, checks no
-// signatures, keeps nothing, uses no proxy, and does not know who may have
-// something fetched.
+// It does not unpack archives, fetch dependencies, check signatures, cache
+// anything or use a proxy. It does not decide which users may fetch charts.
 package chartsource

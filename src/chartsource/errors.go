@@ -15,8 +15,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-// fail gives what went wrong a kind. The context is that of the caller, who may
-// have gone.
+// fail returns an nf.Error with the kind of a failure. ctx is the caller's
+// context, which may have ended.
 func fail(ctx context.Context, subject string, err error) error {
 	e := &nf.Error{Op: "fetch", Subject: subject}
 	known, ok := errors.AsType[*nf.Error](err)
@@ -37,23 +37,23 @@ func fail(ctx context.Context, subject string, err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return fail(ctx, subject, refusal(http.StatusUnauthorized))
 	default:
-		e.Kind, e.Reason, e.Err = nf.Unreachable, cmp.Or(outbound.Reason(err), "unavailable"), outbound.Bare(err)
+		e.Kind, e.Reason, e.Err = nf.Unreachable, cmp.Or(outbound.Reason(err), nf.ReasonUnavailable), outbound.Bare(err)
 	}
 	return e
 }
 
-// refusal is the error that an HTTP status means.
+// refusal returns the error for an HTTP status.
 func refusal(status int) error {
-	e := &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "its source", Err: fmt.Errorf("it answers %d %s", status, http.StatusText(status))}
+	e := &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "its source", Err: fmt.Errorf("it responded %d %s", status, http.StatusText(status))}
 	switch status {
 	case http.StatusNotFound, http.StatusGone:
 		e.Kind = nf.NotFound
 	case http.StatusUnauthorized:
-		e.Reason, e.Err = "unauthorized", errCredentials
+		e.Reason, e.Err = nf.ReasonUnauthorized, errCredentials
 	case http.StatusForbidden:
-		e.Reason, e.Err = "forbidden", errCredentials
+		e.Reason, e.Err = nf.ReasonForbidden, errCredentials
 	default:
-		e.Reason = "unavailable"
+		e.Reason = nf.ReasonUnavailable
 	}
 	return e
 }

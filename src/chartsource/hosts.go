@@ -19,7 +19,7 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// hosts are patterns of hosts.
+// hosts are host patterns.
 type hosts []hostPattern
 
 type hostPattern struct {
@@ -36,7 +36,7 @@ func parseHosts(list []string) (hosts, error) {
 		}
 		p.name = outbound.Name(p.name)
 		if p.name == "" || strings.ContainsAny(p.name+p.port, `/@?[]\ `) {
-			return nil, fmt.Errorf("%q is no host that charts could be fetched from", entry)
+			return nil, fmt.Errorf("%q is not a host", entry)
 		}
 		out = append(out, p)
 	}
@@ -52,7 +52,7 @@ func (h hosts) match(u *url.URL) bool {
 	})
 }
 
-// names reports whether a host is among the patterns as it stands.
+// names reports whether a pattern is exactly this host.
 func (h hosts) names(host string) bool {
 	return slices.ContainsFunc(h, func(p hostPattern) bool { return p.name == host })
 }
@@ -67,8 +67,9 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
-// gate lets through what may be asked. Every request passes it, and so does
-// every further one that an answer leads to.
+// gate is a transport that rejects requests to hosts that are not allowed. It
+// checks every request, including redirects and requests to other hosts that a
+// response refers to.
 type gate struct {
 	source *Source
 	next   *http.Transport
@@ -78,31 +79,31 @@ type gate struct {
 func (g gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.source.admit(r.URL); err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // an http.RoundTripper always does
+			_ = r.Body.Close() // an http.RoundTripper must always close it
 		}
 		return nil, err
 	}
 	return g.next.RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client calls.
+// CloseIdleConnections is called by http.Client.
 func (g gate) CloseIdleConnections() { g.next.CloseIdleConnections() }
 
-// admit returns why a URL may not be asked.
+// admit returns an error if a URL may not be requested.
 func (s *Source) admit(u *url.URL) error {
 	refuse := func(why string) error { return nf.E(nf.Forbidden, "ask", "host "+u.Host, errors.New(why)) }
 	switch {
 	case len(s.allow) == 0:
-		return refuse("nothing may be fetched: --chart-sources names the hosts that may be asked, and it is empty")
+		return refuse("fetching is not allowed: --chart-sources lists the allowed hosts and is empty")
 	case !s.allow.match(u):
-		return refuse("it is not among the hosts that --chart-sources names")
+		return refuse("it is not among the hosts listed in --chart-sources")
 	case u.Scheme != "https" && (u.Scheme != "http" || !s.plain.match(u)):
-		return refuse("it would be asked without TLS, which --chart-sources-plain does not allow")
+		return refuse("it does not use TLS, which --chart-sources-plain must allow")
 	}
 	return nil
 }
 
-// dial connects to a host that is admitted.
+// dial connects to an admitted host.
 func (s *Source) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -113,12 +114,12 @@ func (s *Source) dial(ctx context.Context, network, address string) (net.Conn, e
 		if outbound.Harmless(a) || here && a.IsLoopback() {
 			return nil
 		}
-		return nf.E(nf.Forbidden, "call", "host "+host, fmt.Errorf("it leads to %s, where no charts are fetched from", a))
+		return nf.E(nf.Forbidden, "call", "host "+host, fmt.Errorf("it resolves to %s, which charts may not be fetched from", a))
 	}}.Dial(ctx, network, address)
 }
 
-// here reports whether a host is this machine by its very name, and allowed by
-// that and not by a pattern.
+// here reports whether a host is a loopback address or a localhost name, and is
+// allowed by that exact name rather than by a pattern.
 func (s *Source) here(host string) bool {
 	a, err := netip.ParseAddr(host)
 	local := err == nil && a.Unmap().IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")

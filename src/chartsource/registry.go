@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -34,7 +35,7 @@ const (
 )
 
 // fromRegistry fetches a chart from an OCI registry.
-func (s *Source) fromRegistry(ctx context.Context, want wanted) (fetched, error) {
+func (s *Source) fromRegistry(ctx context.Context, want wanted, into *budget.Buffer) (fetched, error) {
 	repo, err := s.repository(want)
 	if err != nil {
 		return fetched{}, err
@@ -60,15 +61,14 @@ func (s *Source) fromRegistry(ctx context.Context, want wanted) (fetched, error)
 		return fetched{}, err
 	}
 	manifest := desc.Digest.String()
-	// What is not wanted need not be downloaded to be told from what is.
+	// Compare digests before the download: a wrong archive need not be fetched.
 	if is := layer.Digest.String(); want.Digest != "" && want.Digest != is && want.Digest != manifest {
 		return fetched{}, differs(want.Digest, is)
 	}
 	if err := check(layer.Size, s.cfg.Limit); err != nil {
 		return fetched{}, err
 	}
-	archive, err := content.FetchAll(ctx, repo.Blobs(), layer)
-	if err != nil {
+	if err := fill(ctx, repo.Blobs(), layer, into); err != nil {
 		return fetched{}, fmt.Errorf("cannot read the archive: %w", err)
 	}
 	source := "oci://" + repo.Reference.Registry + "/" + repo.Reference.Repository
@@ -77,15 +77,29 @@ func (s *Source) fromRegistry(ctx context.Context, want wanted) (fetched, error)
 	} else {
 		source, version = source+":"+reference, versionOf(reference)
 	}
-	return fetched{Chart{Archive: archive, Version: version, Source: source}, manifest}, nil
+	return fetched{Chart{Version: version, Source: source}, manifest}, nil
 }
 
-// repository returns the client of the repository that a reference names. A tag
-// or digest in the URL is the reference's when it has no version.
+// fill fills the buffer with a blob, and checks it against its descriptor.
+func fill(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, into *budget.Buffer) error {
+	body, err := from.Fetch(ctx, desc)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	sound := content.NewVerifyReader(body, desc)
+	if err := into.Fill(ctx, sound); err != nil {
+		return err
+	}
+	return sound.Verify()
+}
+
+// repository returns the client of the repository that a reference names. If
+// the reference has no version, the tag or digest in the URL is used.
 func (s *Source) repository(want wanted) (*remote.Repository, error) {
 	ref, err := registry.ParseReference(want.url.Host + path.Join("/", want.url.Path, want.Name))
 	if err != nil || ref.Reference != "" && want.Version != "" && ref.Reference != want.Version {
-		return nil, nf.Violations{{Field: "chart.url", Message: "does not name a repository of a registry, or names another version than version does"}}
+		return nil, nf.Violations{{Field: "chart.url", Message: "does not name a repository of a registry, or its tag differs from version"}}
 	}
 	client := &auth.Client{Client: s.client, Cache: auth.NewCache()}
 	client.SetUserAgent(userAgent)
@@ -105,14 +119,14 @@ func (s *Source) repository(want wanted) (*remote.Repository, error) {
 
 const userAgent = "k8splugin"
 
-// referenceOf returns the tag or digest of a version. Where that is a range, the
-// registry is asked for all its tags.
+// referenceOf returns the tag or digest of a version. For a range, it lists all
+// tags of the repository.
 func referenceOf(ctx context.Context, repo *remote.Repository, version string) (string, error) {
 	if version == "" && repo.Reference.Reference != "" {
 		return repo.Reference.Reference, nil
 	}
 	if exact(version) {
-		return strings.ReplaceAll(version, "+", "_"), nil // no tag has a plus sign
+		return strings.ReplaceAll(version, "+", "_"), nil // tags cannot contain a plus sign
 	}
 	var tags []string
 	err := repo.Tags(ctx, "", func(page []string) error {
@@ -135,8 +149,8 @@ func referenceOf(ctx context.Context, repo *remote.Repository, version string) (
 	return tags[found], nil
 }
 
-// exact reports whether a version is not to be looked for: it is one, a digest,
-// or a tag that means nothing to us.
+// exact reports whether a version can be used without listing tags: it is a
+// single version, a digest, or a tag that is not a version range.
 func exact(version string) bool {
 	if version == "" {
 		return false
@@ -148,11 +162,11 @@ func exact(version string) bool {
 	return err != nil
 }
 
-// versionOf is the version that a tag stands for.
+// versionOf returns the version that a tag stands for.
 func versionOf(tag string) string { return strings.ReplaceAll(tag, "_", "+") }
 
 // chartIn returns the layer of a manifest that holds the chart, and the version
-// that the manifest says it is.
+// in the manifest's annotations.
 func chartIn(document []byte) (layer ocispec.Descriptor, version string, err error) {
 	var m ocispec.Manifest
 	if err := json.Unmarshal(document, &m); err != nil {
@@ -162,11 +176,11 @@ func chartIn(document []byte) (layer ocispec.Descriptor, version string, err err
 		return d.MediaType == chartLayer || d.MediaType == chartLayerLegacy
 	})
 	if m.Config.MediaType != chartConfig || at < 0 {
-		return layer, "", nf.E(nf.Invalid, "read", "its manifest", fmt.Errorf("it is not of a chart, but of %q", m.Config.MediaType))
+		return layer, "", nf.E(nf.Invalid, "read", "its manifest", fmt.Errorf("it describes %q, not a chart", m.Config.MediaType))
 	}
 	layer = m.Layers[at]
 	if err := layer.Digest.Validate(); err != nil || layer.Size < 0 {
-		return layer, "", nf.E(nf.Invalid, "read", "its manifest", errors.New("the layer of the chart has no digest or size"))
+		return layer, "", nf.E(nf.Invalid, "read", "its manifest", errors.New("the layer of the chart lacks its digest or size"))
 	}
 	return layer, m.Annotations[ocispec.AnnotationVersion], nil
 }

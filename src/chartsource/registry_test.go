@@ -92,13 +92,13 @@ func TestFetchEnds(t *testing.T) {
 	u, roots := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	ref := chartsource.ChartRef{URL: "oci://" + u.Host + "/charts/web", Version: "1.2.0"}
 	s := newSource(t, chartsource.Config{Allow: []string{"127.0.0.1"}, Roots: roots, Timeout: 50 * time.Millisecond})
-	if _, err := s.Fetch(t.Context(), ref); nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "timeout" {
+	if _, err := fetchInto(t.Context(), s, ref); nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "timeout" {
 		t.Errorf("a source that keeps silent: %v", err)
 	}
 	s = newSource(t, chartsource.Config{Allow: []string{"127.0.0.1"}, Roots: roots})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Fetch(gone, ref); nf.KindOf(err) != nf.Cancelled {
+	if _, err := fetchInto(gone, s, ref); nf.KindOf(err) != nf.Cancelled {
 		t.Errorf("a caller who has gone: %v", err)
 	}
 }

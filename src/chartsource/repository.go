@@ -11,17 +11,18 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-// maxIndex is how large the index of a repository may be. The largest public
-// ones have some 20 MiB.
+// maxIndex is the maximum size of a repository's index in bytes. The largest
+// public ones have about 20 MiB.
 const maxIndex = 32 << 20
 
 // fromRepository fetches a chart from an HTTP chart repository, or an archive
-// that is named by its own URL.
-func (s *Source) fromRepository(ctx context.Context, want wanted) (fetched, error) {
+// by its own URL.
+func (s *Source) fromRepository(ctx context.Context, want wanted, into *budget.Buffer) (fetched, error) {
 	at, entry := want.url, indexEntry{Version: want.Version}
 	if want.Name != "" {
 		var err error
@@ -32,22 +33,26 @@ func (s *Source) fromRepository(ctx context.Context, want wanted) (fetched, erro
 			return fetched{}, err
 		}
 	} else if !strings.HasSuffix(at.Path, ".tgz") && !strings.HasSuffix(at.Path, ".tar.gz") {
-		return fetched{}, nf.Violations{{Field: "chart.name", Message: "is missing: the URL is that of a repository, which has many charts"}}
+		return fetched{}, nf.Violations{{Field: "chart.name", Message: "is missing: the URL is that of a repository, which can contain many charts"}}
 	}
-	archive, err := s.get(ctx, want, at, s.cfg.Limit)
-	if err != nil {
+	fill := func(body io.Reader) error { return into.Fill(ctx, body) }
+	if err := s.get(ctx, want, at, s.cfg.Limit, fill); err != nil {
 		return fetched{}, err
 	}
-	c := fetched{Chart: Chart{Archive: archive, Version: entry.Version, Source: shown(at.String())}}
-	return c, entry.verify(archive)
+	c := fetched{Chart: Chart{Version: entry.Version, Source: shown(at.String())}}
+	return c, entry.verify(into.Bytes())
 }
 
-// find asks a repository which archive is wanted.
+// find returns the entry of the requested chart in a repository's index.
 func (s *Source) find(ctx context.Context, want wanted) (indexEntry, error) {
 	at := *want.url
 	at.Path, at.RawPath = strings.TrimSuffix(at.Path, "/")+"/index.yaml", ""
-	document, err := s.get(ctx, want, &at, maxIndex)
-	if err != nil {
+	var document []byte
+	read := func(body io.Reader) (err error) {
+		document, err = io.ReadAll(body)
+		return err
+	}
+	if err := s.get(ctx, want, &at, maxIndex, read); err != nil {
 		return indexEntry{}, err
 	}
 	s.reading.Lock()
@@ -67,12 +72,12 @@ func (s *Source) find(ctx context.Context, want wanted) (indexEntry, error) {
 	return entries[found], nil
 }
 
-// get reads what is at a URL. The credentials are those of the host that the
-// reference names: nobody else is told them.
-func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64) ([]byte, error) {
+// get requests a URL and passes the response body to read. It sends the
+// credentials only to the host that the reference names.
+func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64, read func(io.Reader) error) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the request: %w", err)
+		return fmt.Errorf("cannot make the request: %w", err)
 	}
 	r.Header.Set("User-Agent", userAgent)
 	if at.Scheme == want.url.Scheme && outbound.Name(at.Hostname()) == outbound.Name(want.url.Hostname()) && portOf(at) == portOf(want.url) && len(want.Password) > 0 {
@@ -84,7 +89,8 @@ func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64)
 	}
 	client := *s.client
 	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
-		// Another port is another server, which net/http does not mind.
+		// Another port is another server, but net/http keeps the header if only
+		// the port differs.
 		if next.URL.Scheme != at.Scheme || next.URL.Host != at.Host {
 			next.Header.Del("Authorization")
 		}
@@ -92,59 +98,59 @@ func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64)
 	}
 	res, err := client.Do(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, refusal(res.StatusCode)
+		return refusal(res.StatusCode)
 	}
 	if err := check(res.ContentLength, limit); err != nil {
-		return nil, err
+		return err
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+	limited := &io.LimitedReader{R: res.Body, N: limit + 1}
+	if err := read(limited); err != nil {
+		return fmt.Errorf("the response ended too early: %w", err)
 	}
-	return body, check(int64(len(body)), limit)
+	return check(limit+1-limited.N, limit)
 }
 
-// indexEntry is one version of a chart, as the index of a repository has it.
+// indexEntry is one version of a chart in the index of a repository.
 type indexEntry struct {
 	Version string   `yaml:"version"`
 	URLs    []string `yaml:"urls"`
 	Digest  string   `yaml:"digest"`
 }
 
-// at returns where the archive is. What is no whole URL is below that of the
-// repository.
+// at returns the URL of the archive. A relative URL is resolved against the
+// repository's URL.
 func (e indexEntry) at(repository *url.URL) (*url.URL, error) {
 	if len(e.URLs) == 0 {
-		return nil, broken("it does not say where version " + e.Version + " is")
+		return nil, broken("it lacks the URL of version " + e.Version)
 	}
 	ref, err := url.Parse(e.URLs[0])
 	if err != nil || ref.User != nil {
-		return nil, broken("the URL of version " + e.Version + " is none")
+		return nil, broken("the URL of version " + e.Version + " is not a URL")
 	}
 	base := *repository
 	base.Path, base.RawPath = strings.TrimSuffix(base.Path, "/")+"/", ""
 	at := base.ResolveReference(ref)
 	if at.Scheme != "https" && at.Scheme != "http" || at.Host == "" {
-		return nil, broken("the URL of version " + e.Version + " is none of HTTP")
+		return nil, broken("the URL of version " + e.Version + " is not an http or https URL")
 	}
 	if at.RawQuery == "" && at.Host == base.Host {
-		at.RawQuery = base.RawQuery // where a repository keeps what lets one in
+		at.RawQuery = base.RawQuery // it may contain credentials of the repository
 	}
 	return at, nil
 }
 
-// verify holds an archive against the digest that the index has of it.
+// verify compares an archive with its digest in the index, if there is one.
 func (e indexEntry) verify(archive []byte) error {
 	if e.Digest == "" {
 		return nil
 	}
 	said := "sha256:" + strings.TrimPrefix(strings.ToLower(e.Digest), "sha256:")
 	if is := digestOf(archive); is != said {
-		return broken(fmt.Sprintf("it says that the digest of version %s is %s, and it is %s", e.Version, said, is))
+		return broken(fmt.Sprintf("its digest of version %s is %s, but the archive's digest is %s", e.Version, said, is))
 	}
 	return nil
 }
@@ -153,8 +159,8 @@ func broken(what string) error {
 	return nf.E(nf.Invalid, "use", "the repository's index", errors.New(what))
 }
 
-// entriesOf returns what the index of a repository has of a chart. The rest of
-// the index is only read as far as that takes.
+// entriesOf returns the entries of a chart in a repository's index. It decodes
+// no other entries.
 func entriesOf(document []byte, name string) ([]indexEntry, error) {
 	var index yaml.Node
 	if err := yaml.Unmarshal(document, &index); err != nil {
@@ -165,7 +171,7 @@ func entriesOf(document []byte, name string) ([]indexEntry, error) {
 	}
 	entries := child(index.Content[0], "entries")
 	if entries == nil {
-		return nil, broken("it has no entries")
+		return nil, broken("its entries are missing")
 	}
 	chart := child(entries, name)
 	if chart == nil || len(chart.Content) == 0 {
@@ -174,7 +180,7 @@ func entriesOf(document []byte, name string) ([]indexEntry, error) {
 	var out []indexEntry
 	for _, item := range chart.Content {
 		var e indexEntry
-		if item.Decode(&e) == nil && e.Version != "" { // one that is none does not spoil the others
+		if item.Decode(&e) == nil && e.Version != "" { // an invalid entry does not affect the others
 			out = append(out, e)
 		}
 	}

@@ -141,7 +141,7 @@ func TestCredentialsStay(t *testing.T) {
 	s := newSource(t, chartsource.Config{Allow: []string{"127.0.0.1"}, Roots: roots}) // all of httptest have one certificate
 	for _, path := range []string{"/named", "/led"} {
 		ref := chartsource.ChartRef{URL: u.String() + path, Name: "web", Version: "3.0.0-a", Username: "ann", Password: nf.Secret(password)}
-		if _, err := s.Fetch(t.Context(), ref); err != nil {
+		if _, err := fetchInto(t.Context(), s, ref); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -13,48 +13,51 @@ import (
 	"sync"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Config says what may be fetched, and how.
+// Config configures a Source.
 type Config struct {
-	// Allow are the hosts that may be asked: "registry.example.com",
-	// "*.example.com", each with or without ":port". What a registry or a
-	// repository leads to must be among them, too. Empty: nothing may be fetched.
+	// Allow are the hosts to which requests may be sent: "registry.example.com"
+	// or "*.example.com", each with or without ":port". Hosts that a registry
+	// or a repository refers to must be among them, too. Empty: nothing can be
+	// fetched.
 	Allow []string
-	// PlainHTTP are those of them that are asked without TLS, likewise.
+	// PlainHTTP are the patterns, as in Allow, of hosts that may be accessed
+	// without TLS. They must also be in Allow.
 	PlainHTTP []string
 
-	Roots   *x509.CertPool // authorities that vouch for hosts; default: the system's
-	Limit   int64          // bytes of an archive; default 64 MiB
+	Roots   *x509.CertPool // certificate authorities; default: the system's
+	Limit   int64          // maximum bytes of an archive; default 64 MiB
 	Timeout time.Duration  // of one fetch; default 2 min
 }
 
-// ChartRef says which chart is wanted.
+// ChartRef identifies a chart to fetch.
 type ChartRef struct {
-	// URL is oci://host/path/name, that of a chart repository (https://host/path),
-	// or that of an archive in one.
+	// URL is oci://host/path/name, the URL of a chart repository
+	// (https://host/path), or the URL of an archive in one.
 	URL string
-	// Name is the chart's name in a repository; below the URL, in a registry.
+	// Name is the chart's name in a repository. In a registry it is appended to
+	// the URL.
 	Name string
-	// Version is a version or a range of them; the highest one in it is taken, and
-	// the highest release when it is empty. In a registry it may also be a tag or
-	// the digest of a manifest.
+	// Version is a version or a range, of which the highest version is used. If
+	// it is empty, the highest release is used. In a registry it may also be a
+	// tag or the digest of a manifest.
 	Version string
-	// Digest is the SHA-256 that the archive must have, or in a registry its
-	// manifest: 64 hexadecimal digits, with or without "sha256:" before them.
+	// Digest is the required SHA-256 of the archive or, in a registry, of its
+	// manifest: 64 hexadecimal digits, with or without the prefix "sha256:".
 	Digest string
 
 	Username string
-	Password nf.Secret // a token when there is no Username
+	Password nf.Secret // a token if there is no Username
 }
 
-// Chart is a chart as it was fetched.
+// Chart describes a fetched chart.
 type Chart struct {
-	Archive []byte // a gzipped tar, if its source is to be believed
 	Digest  string // "sha256:<hex>" of the archive
-	Version string // as its source calls it; empty: it did not say
-	Source  string // where it came from, without credentials
+	Version string // as the source names it; empty: unknown
+	Source  string // URL of the archive or manifest, without credentials
 }
 
 // Source fetches charts. It is safe for concurrent use.
@@ -64,7 +67,8 @@ type Source struct {
 	plain  hosts
 	client *http.Client
 
-	// reading is held while an index is read: that takes many times its size.
+	// reading serializes the parsing of indexes, each of which takes many times
+	// its size in memory.
 	reading sync.Mutex
 }
 
@@ -74,7 +78,7 @@ const (
 	maxRedirects   = 5
 )
 
-// New returns a source, or says which of the hosts is none.
+// New returns a source, or an error that names an invalid host pattern.
 func New(cfg Config) (*Source, error) {
 	if cfg.Limit == 0 {
 		cfg.Limit = defaultLimit
@@ -98,7 +102,7 @@ func New(cfg Config) (*Source, error) {
 			ResponseHeaderTimeout: 30 * time.Second,
 			IdleConnTimeout:       30 * time.Second,
 			ForceAttemptHTTP2:     true,
-			DisableCompression:    true, // an archive is wanted as it is, whatever is said of its encoding
+			DisableCompression:    true, // archives must stay compressed, whatever their Content-Encoding
 		}},
 		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
@@ -110,13 +114,15 @@ func New(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-var errRedirects = fmt.Errorf("it leads from one address to the next, more than %d times", maxRedirects)
+var errRedirects = fmt.Errorf("it redirects more than %d times", maxRedirects)
 
-// Fetch returns a chart. Its errors are nf.Invalid for a reference that is none,
-// and for an archive whose digest is another; nf.Forbidden for a host that is not
-// allowed; nf.NotFound; nf.TooLarge; and nf.Unreachable, whose reason is
-// "unauthorized" or "forbidden" when the source does not take the credentials.
-func (s *Source) Fetch(ctx context.Context, ref ChartRef) (Chart, error) {
+// Fetch fills the buffer with the archive of a chart. It does not check that
+// this is a gzipped tar. It returns the buffer's errors; nf.Invalid for an
+// invalid reference and for an archive with another digest; nf.Forbidden for a
+// host that is not allowed; nf.NotFound; nf.TooLarge; nf.Timeout or
+// nf.Cancelled if the context ends; and nf.Unreachable, with the reason
+// "unauthorized" or "forbidden" if the source rejects the credentials.
+func (s *Source) Fetch(ctx context.Context, ref ChartRef, into *budget.Buffer) (Chart, error) {
 	subject := "chart " + shown(ref.URL)
 	want, err := ref.parse()
 	if err != nil {
@@ -128,32 +134,33 @@ func (s *Source) Fetch(ctx context.Context, ref ChartRef) (Chart, error) {
 	if want.url.Scheme == "oci" {
 		get = s.fromRegistry
 	}
-	c, err := get(limited, want)
+	c, err := get(limited, want, into)
 	if err != nil {
 		return Chart{}, fail(ctx, subject, err)
 	}
-	c.Digest = digestOf(c.Archive)
+	c.Digest = digestOf(into.Bytes())
 	if want.Digest != "" && want.Digest != c.Digest && want.Digest != c.manifest {
 		return Chart{}, nf.E(nf.Invalid, "fetch", subject, differs(want.Digest, c.Digest))
 	}
 	return c.Chart, nil
 }
 
-// fetched is a chart, and the digest of its manifest when it has one.
+// fetched is a chart with the digest of its manifest, if it has one.
 type fetched struct {
 	Chart
 
 	manifest string
 }
 
-// differs says that a digest is not the one that was asked for.
+// differs returns the error for an archive with another digest than the
+// requested one.
 func differs(wanted, is string) error {
-	return nf.Violations{{Field: "chart.digest", Message: fmt.Sprintf("is %s, but that of what was fetched is %s", wanted, is)}}
+	return nf.Violations{{Field: "chart.digest", Message: fmt.Sprintf("is %s, but the digest of the fetched chart is %s", wanted, is)}}
 }
 
-// wanted is a reference that was understood.
+// wanted is a parsed reference.
 type wanted struct {
-	ChartRef // whose Digest is "sha256:<hex>" or empty
+	ChartRef // its Digest is "sha256:<hex>" or empty
 
 	url *url.URL
 }
@@ -167,17 +174,17 @@ func (r ChartRef) parse() (wanted, error) {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		return wanted{}, wrong("url", "is not a URL such as oci://host/charts/name or https://host/charts")
 	case u.Scheme != "oci" && u.Scheme != "https" && u.Scheme != "http":
-		return wanted{}, wrong("url", "begins with none of oci://, https:// and http://")
+		return wanted{}, wrong("url", "must begin with oci://, https:// or http://")
 	case u.User != nil:
-		return wanted{}, wrong("url", "holds a user or password, which have fields of their own")
+		return wanted{}, wrong("url", "contains a user or password; use the fields username and password")
 	case u.Fragment != "" || u.Scheme == "oci" && u.RawQuery != "":
-		return wanted{}, wrong("url", "holds a query or fragment")
+		return wanted{}, wrong("url", "contains a query or fragment")
 	case r.Username != "" && len(r.Password) == 0:
 		return wanted{}, wrong("password", "is missing")
 	case strings.Contains(r.Username, ":"):
-		return wanted{}, wrong("username", "holds a colon")
+		return wanted{}, wrong("username", "contains a colon")
 	case strings.ContainsAny(r.Username+string(r.Password), "\r\n\x00"):
-		return wanted{}, wrong("password", "holds a line break, or the user name does")
+		return wanted{}, wrong("password", "or the user name contains a line break")
 	}
 	if r.Digest != "" {
 		r.Digest = "sha256:" + strings.TrimPrefix(strings.ToLower(r.Digest), "sha256:")
@@ -188,8 +195,8 @@ func (r ChartRef) parse() (wanted, error) {
 	return wanted{r, u}, nil
 }
 
-// shown is a URL as it may be told: without credentials, and without a query,
-// which may hold some.
+// shown returns a URL in a form that is safe to show: without credentials, and
+// without a query, which may contain some.
 func shown(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -199,12 +206,12 @@ func shown(text string) string {
 	return u.String()
 }
 
-// check returns why what a source says of a size is too much.
+// check returns nf.TooLarge if a size exceeds the limit.
 func check(size, limit int64) error {
 	if size > limit {
-		return nf.E(nf.TooLarge, "read", "the answer", fmt.Errorf("it is larger than %d bytes", limit))
+		return nf.E(nf.TooLarge, "read", "the response", fmt.Errorf("it is larger than %d bytes", limit))
 	}
 	return nil
 }
 
-var errCredentials = errors.New("it does not take the credentials, or wants some")
+var errCredentials = errors.New("it rejected the credentials, or requires credentials")

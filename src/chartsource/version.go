@@ -10,8 +10,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// pick returns the place of the version that is wanted: the one that is called
-// so, or else the highest in the range. Without a wish it is the highest release.
+// pick returns the index of the requested version: the one with exactly this
+// name, otherwise the highest in the range. If version is empty, it is the
+// highest release.
 func pick(all []string, version string) (int, error) {
 	for i, v := range all {
 		if version != "" && v == version {
@@ -24,7 +25,7 @@ func pick(all []string, version string) (int, error) {
 	}
 	within, err := semver.NewConstraint(text)
 	if err != nil {
-		return 0, nf.Violations{{Field: "chart.version", Message: fmt.Sprintf("%q is neither one of the versions that there are nor a range", version)}}
+		return 0, nf.Violations{{Field: "chart.version", Message: fmt.Sprintf("%q is neither an available version nor a range", version)}}
 	}
 	found, best := -1, (*semver.Version)(nil)
 	for i, v := range all {
@@ -35,7 +36,7 @@ func pick(all []string, version string) (int, error) {
 		found, best = i, candidate
 	}
 	if found < 0 {
-		return 0, nf.E(nf.NotFound, "find", "version "+text, fmt.Errorf("none of %d versions is in that range", len(all)))
+		return 0, nf.E(nf.NotFound, "find", "version "+text, fmt.Errorf("none of the %d available versions is in that range", len(all)))
 	}
 	return found, nil
 }

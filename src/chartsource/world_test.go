@@ -1,6 +1,7 @@
 package chartsource_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -191,9 +193,23 @@ type outcome struct {
 	Failed           bool
 }
 
+// fetched is a chart with its archive.
+type fetched struct {
+	chartsource.Chart
+
+	archive string
+}
+
+func fetchInto(ctx context.Context, s *chartsource.Source, ref chartsource.ChartRef) (fetched, error) {
+	into := budget.New(64<<20, 64<<20).Upload(0)
+	defer into.Close()
+	chart, err := s.Fetch(ctx, ref, into)
+	return fetched{chart, string(into.Bytes())}, err
+}
+
 func fetch(t *testing.T, s *chartsource.Source, ref chartsource.ChartRef, host string) outcome {
 	t.Helper()
-	got, err := s.Fetch(t.Context(), ref)
+	got, err := fetchInto(t.Context(), s, ref)
 	if err != nil {
 		if strings.Contains(err.Error(), password) {
 			t.Errorf("the error tells a secret: %v", err)
@@ -208,5 +224,5 @@ func fetch(t *testing.T, s *chartsource.Source, ref chartsource.ChartRef, host s
 	if got.Digest != digest(archive) {
 		t.Errorf("the digest of what was fetched is said to be %s", got.Digest)
 	}
-	return outcome{Archive: string(got.Archive), Version: got.Version, Source: strings.ReplaceAll(got.Source, host, "HOST")}
+	return outcome{Archive: got.archive, Version: got.Version, Source: strings.ReplaceAll(got.Source, host, "HOST")}
 }

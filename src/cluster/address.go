@@ -13,9 +13,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-// Check returns nf.Invalid for a kubeconfig that cannot be used, or that has the
-// service call an address which the pool's hosts do not allow, as far as its
-// text tells. Where a name leads is checked when it is called.
+// Check returns nf.Invalid if the kubeconfig cannot be used, or if it names an
+// address that the pool's hosts do not allow. It resolves no host names; those
+// are checked when the service connects.
 func (p *Pool) Check(kubeconfig []byte) error {
 	cfg, err := Parse(kubeconfig)
 	if err != nil {
@@ -35,7 +35,7 @@ func checkAddresses(cfg *rest.Config, hosts outbound.Hosts) error {
 	if cfg.Proxy != nil {
 		proxy, err := cfg.Proxy(nil)
 		if err == nil && proxy != nil {
-			// The scheme is no matter: a proxy may be one for SOCKS.
+			// The scheme does not matter; the proxy may be a SOCKS proxy.
 			check("clusters[].cluster.proxy-url", (&url.URL{Scheme: "http", Host: proxy.Host}).String())
 		}
 	}
@@ -46,21 +46,21 @@ func checkAddresses(cfg *rest.Config, hosts outbound.Hosts) error {
 }
 
 // dial returns the function that connects to the region, or to its proxy.
-func (g *guard) dial(cfg *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+func (bt *breakerTransport) dial(cfg *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
 	if cfg.Dial != nil {
-		return cfg.Dial // a test's
+		return cfg.Dial // set by a test
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if proxy := g.proxy.Load(); proxy != nil && *proxy == address {
+		if proxy := bt.proxy.Load(); proxy != nil && *proxy == address {
 			return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 		}
-		return g.cfg.Hosts.Dial(ctx, dialTimeout, network, address)
+		return bt.cfg.Hosts.Dial(ctx, dialTimeout, network, address)
 	}
 }
 
-// operatorsProxy returns the proxy that the environment names. It may be
-// anywhere: it is the operator's choice.
-func (g *guard) operatorsProxy(req *http.Request) (*url.URL, error) {
+// operatorsProxy returns the proxy that the environment names. Its address is
+// not checked: the operator chose it.
+func (bt *breakerTransport) operatorsProxy(req *http.Request) (*url.URL, error) {
 	proxy, err := http.ProxyFromEnvironment(req)
 	if proxy != nil {
 		address := proxy.Host
@@ -71,7 +71,7 @@ func (g *guard) operatorsProxy(req *http.Request) (*url.URL, error) {
 			}
 			address = net.JoinHostPort(strings.Trim(proxy.Hostname(), "[]"), port)
 		}
-		g.proxy.Store(&address)
+		bt.proxy.Store(&address)
 	}
 	return proxy, err
 }

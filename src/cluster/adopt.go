@@ -16,73 +16,74 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// PreflightAdopt is Preflight for objects that are to be taken over: one that
-// bears the claim may exist, too.
-func (c *Cluster) PreflightAdopt(ctx context.Context, owner string, bounds nf.Bounds, claim nf.Claim, objects []*unstructured.Unstructured) error {
-	targets, err := c.admissible(ctx, bounds, objects)
-	if err != nil {
-		return err
-	}
-	return c.unclaimed(ctx, owner, claim, targets)
+// PreflightAdopt is Preflight for objects that are to be adopted: an object
+// that matches the selector may already exist. It does not check the objects
+// against schemas, as adopting does not apply them.
+func (c *Cluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) error {
+	_, err := preflight{client: c.client, owner: owner, objects: objects}.checkOwners(ctx, bounds, selector)
+	return err
 }
 
-// Adopt makes those refs the owner's that exist and bear the claim: his label is
-// put on them, and the fields of whoever put the claim's marks there become his.
-// Nothing else changes: neither the content of an object nor its generation, so
-// that no pod is restarted. It returns a change for each ref that it reached, in
-// the given order: nf.Configured, nf.Unchanged when it is the owner's already or
-// does not exist, with a message that says so; nf.Conflict for one that is
-// somebody else's. Repeating it changes nothing.
-func (c *Cluster) Adopt(ctx context.Context, owner string, claim nf.Claim, refs []nf.Ref) ([]nf.Change, error) {
-	return c.treat(ctx, owner, refs, "adopt", func(ctx context.Context, owner string, t target, _ *metav1.ObjectMeta) (nf.Change, error) {
-		return c.takeOver(ctx, owner, claim, t)
-	})
+// Adopt transfers those refs that exist and match the selector to the owner. It
+// adds the owner's label, and transfers the managed fields of the managers that
+// set the selector's labels or annotations. Content and generation do not change,
+// so no pod restarts.
+//
+// It returns a change for each ref that it reached, in the given order:
+// nf.Configured; nf.Unchanged if the owner has the object already; nf.Unchanged
+// with a message if it does not exist. It returns nf.Conflict if an object does
+// not match the selector, or belongs to an owner other than the one that the selector
+// names. Adopt is idempotent.
+func (c *Cluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, refs []nf.Ref) ([]nf.Change, error) {
+	return c.act(ctx, owner, refs, "adopt", func(ctx context.Context, o *ownedObject) (nf.Change, error) { return o.adopt(ctx, selector) })
 }
 
-// takeOver makes one object the owner's.
-func (c *Cluster) takeOver(ctx context.Context, owner string, claim nf.Claim, t target) (nf.Change, error) {
+// adopt transfers the object to the owner.
+func (o *ownedObject) adopt(ctx context.Context, selector nf.AdoptionSelector) (nf.Change, error) {
 	for n := range attempts {
-		live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
+		live, found, err := o.client.meta(ctx, o.target)
 		switch {
 		case err != nil:
 			return nf.Change{}, err
 		case !found:
-			return nf.Change{Ref: t.ref, Action: nf.Unchanged, Message: "it does not exist"}, nil
-		case managed(live, manager(owner)) && live.Labels[nf.OwnerLabel] == owner:
-			return changeOf(t, live, nf.Unchanged), nil
+			return nf.Change{Ref: o.target.ref, Action: nf.Unchanged, Message: "it does not exist"}, nil
+		case managed(live, manager(o.owner)) && nf.OwnerOf(live.Labels) == o.owner:
+			return changeOf(o.target, live, nf.Unchanged), nil
 		}
-		if who, yes := foreign(owner, t.ref, live); yes && !free(live, claim) {
-			return nf.Change{}, notOurs("adopt", nf.Violations{{Object: t.ref, Message: who}})
+		if theirs, yes := otherOwner(o.owner, o.target.ref, live); yes && !isAdoptable(o.owner, live, selector) {
+			return nf.Change{}, notOwned("adopt", theirs)
 		}
-		now, err := c.mark(ctx, owner, claim, t, live)
+		o.live = live
+		now, err := o.own(ctx, selector)
 		switch {
 		case err == nil:
-			return changeOf(t, now, nf.Configured), nil
+			return changeOf(o.target, now, nf.Configured), nil
 		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
 			return nf.Change{}, err
 		}
-		if err := c.pause(ctx, backoff(n+1)); err != nil {
+		if err := o.client.pause(ctx, backoff(n+1)); err != nil {
 			return nf.Change{}, err
 		}
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "adopt", t.ref.String(), errors.New("others keep changing it"))
+	return nf.Change{}, nf.E(nf.Conflict, "adopt", o.target.ref.String(), errors.New("others keep changing it"))
 }
 
 func managed(m *metav1.ObjectMeta, manager string) bool {
 	return slices.ContainsFunc(m.ManagedFields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }
 
-// bears reports whether an object has every mark of a claim. A claim without
-// marks is borne by nothing.
-func bears(m metav1.Object, claim nf.Claim) bool {
-	return len(claim.Annotations)+len(claim.Labels) > 0 && within(claim.Annotations, m.GetAnnotations()) && within(claim.Labels, m.GetLabels())
+// hasMarks reports whether an object has every label and annotation of a
+// selector. An empty selector matches nothing.
+func hasMarks(m metav1.Object, selector nf.AdoptionSelector) bool {
+	return len(selector.Annotations)+len(selector.Labels) > 0 && within(selector.Annotations, m.GetAnnotations()) && within(selector.Labels, m.GetLabels())
 }
 
-// free reports whether an object that is not the owner's can be taken over: it
-// bears the claim, and is no instance's but the one that the claim names.
-func free(m metav1.Object, claim nf.Claim) bool {
-	other := m.GetLabels()[nf.OwnerLabel]
-	return bears(m, claim) && (other == "" || other == claim.Labels[nf.OwnerLabel])
+// isAdoptable reports whether an object that is not the owner's can be adopted: it
+// matches the selector, and it has either no owner label or the one that the
+// selector names, which must be of the owner's kind.
+func isAdoptable(owner nf.Subject, m metav1.Object, selector nf.AdoptionSelector) bool {
+	other := nf.OwnerOf(m.GetLabels())
+	return hasMarks(m, selector) && (other.ID == "" || other.Kind == owner.Kind && other == nf.OwnerOf(selector.Labels))
 }
 
 func within(marks, all map[string]string) bool {
@@ -94,20 +95,23 @@ func within(marks, all map[string]string) bool {
 	return true
 }
 
-// mark puts the owner's label and field manager on an object, if it is as it was.
-func (c *Cluster) mark(ctx context.Context, owner string, claim nf.Claim, t target, was *metav1.ObjectMeta) (*metav1.ObjectMeta, error) {
-	fields, err := inherited(was, claim, manager(owner), t.kind)
+// own sets the owner's label and field manager on the object. It returns a
+// conflict if the object has changed since it was read.
+func (o *ownedObject) own(ctx context.Context, selector nf.AdoptionSelector) (*metav1.ObjectMeta, error) {
+	fields, err := inherited(o.live, selector, o.owner, o.target.kind)
 	if err != nil {
 		return nil, err
 	}
-	return c.edit(ctx, t, was, map[string]any{"labels": map[string]string{nf.OwnerLabel: owner}, "managedFields": fields})
+	label, value := o.owner.Label()
+	return o.client.edit(ctx, o.target, o.live, map[string]any{"labels": map[string]string{label: value}, "managedFields": fields})
 }
 
-// inherited returns the managed fields of an object after those of whoever put
-// the claim's marks on it have become a manager's, as if he had applied them,
-// the owner's label with them.
-func inherited(m *metav1.ObjectMeta, claim nf.Claim, manager string, k kind) ([]metav1.ManagedFieldsEntry, error) {
-	ours := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "labels", nf.OwnerLabel))
+// inherited returns an object's managed fields after the transfer to an owner:
+// all fields of managers that set a label or annotation of the selector, plus the
+// owner's label, become fields that the owner's manager applied.
+func inherited(m *metav1.ObjectMeta, selector nf.AdoptionSelector, owner nf.Subject, k kind) ([]metav1.ManagedFieldsEntry, error) {
+	label, _ := owner.Label()
+	ours := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "labels", label))
 	out := []metav1.ManagedFieldsEntry{}
 	for _, f := range m.ManagedFields {
 		set := &fieldpath.Set{}
@@ -118,7 +122,7 @@ func inherited(m *metav1.ObjectMeta, claim nf.Claim, manager string, k kind) ([]
 		if err := set.FromJSON(bytes.NewReader(f.FieldsV1.GetRawBytes())); err != nil {
 			return nil, fmt.Errorf("cannot read the managed fields of %s: %w", f.Manager, err)
 		}
-		if f.Manager == manager || marks(set, claim) {
+		if f.Manager == manager(owner) || covers(set, selector) {
 			ours = ours.Union(set)
 			continue
 		}
@@ -129,19 +133,20 @@ func inherited(m *metav1.ObjectMeta, claim nf.Claim, manager string, k kind) ([]
 		return nil, fmt.Errorf("cannot write the managed fields: %w", err)
 	}
 	return append(out, metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: k.GroupVersion().String(),
+		Manager: manager(owner), Operation: metav1.ManagedFieldsOperationApply, APIVersion: k.GroupVersion().String(),
 		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.TrimSpace(string(raw))),
 	}), nil
 }
 
-// marks reports whether a manager has put a mark of the claim on an object.
-func marks(set *fieldpath.Set, claim nf.Claim) bool {
-	for key := range claim.Annotations {
+// covers reports whether a field set includes a label or annotation of the
+// selector.
+func covers(set *fieldpath.Set, selector nf.AdoptionSelector) bool {
+	for key := range selector.Annotations {
 		if set.Has(fieldpath.MakePathOrDie("metadata", "annotations", key)) {
 			return true
 		}
 	}
-	for key := range claim.Labels {
+	for key := range selector.Labels {
 		if set.Has(fieldpath.MakePathOrDie("metadata", "labels", key)) {
 			return true
 		}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/json"
+	"net/http"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,10 +15,10 @@ import (
 func TestAdopt(t *testing.T) {
 	c, ns := sandbox(t)
 	const vnf = "vnf-1"
-	claim := nf.Claim{Annotations: map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": ns}}
+	selector := nf.AdoptionSelector{Annotations: map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": ns}}
 	released := func(u *unstructured.Unstructured) *unstructured.Unstructured {
 		u = unlabelled(u)
-		u.SetAnnotations(claim.Annotations)
+		u.SetAnnotations(selector.Annotations)
 		return u
 	}
 	web := released(workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 2,"))
@@ -40,23 +41,23 @@ func TestAdopt(t *testing.T) {
 	before := pods()
 
 	wanted := []*unstructured.Unstructured{configMap(t, vnf, ns, "old", "1"), configMap(t, vnf, ns, "missing", "1")}
-	if err := c.PreflightAdopt(t.Context(), vnf, inside(ns), claim, wanted); err != nil {
+	if err := c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), selector, wanted); err != nil {
 		t.Fatalf("what bears the claim is in nobody's way: %v", err)
 	}
-	wantKind(t, c.Preflight(t.Context(), vnf, inside(ns), wanted), nf.Conflict)
-	wantKind(t, c.PreflightAdopt(t.Context(), vnf, inside(ns), nf.Claim{}, wanted), nf.Conflict)
+	wantKind(t, c.Preflight(t.Context(), instance(vnf), inside(ns), wanted), nf.Conflict)
+	wantKind(t, c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), nf.AdoptionSelector{}, wanted), nf.Conflict)
 	for _, action := range []nf.Action{nf.Configured, nf.Unchanged} {
-		changes, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{refOf(web), refOf(old), missing})
+		changes, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{refOf(web), refOf(old), missing})
 		if err != nil {
 			t.Fatal(err)
 		}
 		diff(t, "what is there becomes the owner's, once", map[string]nf.Action{"web": action, "old": action, "missing": nf.Unchanged}, actions(changes))
 	}
-	_, err := c.Adopt(t.Context(), vnf, claim, []nf.Ref{theirs})
+	_, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{theirs})
 	wantKind(t, err, nf.Conflict)
 	// The claim is borne still, and does not make it anybody's for the asking.
-	wantKind(t, c.PreflightAdopt(t.Context(), "vnf-2", inside(ns), claim, wanted), nf.Conflict)
-	_, err = c.Adopt(t.Context(), "vnf-2", claim, []nf.Ref{refOf(old)})
+	wantKind(t, c.PreflightAdopt(t.Context(), instance("vnf-2"), inside(ns), selector, wanted), nf.Conflict)
+	_, err = c.Adopt(t.Context(), instance("vnf-2"), selector, []nf.Ref{refOf(old)})
 	wantKind(t, err, nf.Conflict)
 
 	is := get(t, c, refOf(web))
@@ -83,17 +84,17 @@ func foreignCreate(t *testing.T, c *Cluster, manager string, u *unstructured.Uns
 	if err != nil {
 		t.Fatal(err)
 	}
-	ks, err := c.lookup(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
+	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	if err := k.at(c.rest.Post(), u.GetNamespace(), "").Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error(); err != nil {
+	if err := k.at(c.client.verb(http.MethodPost), u.GetNamespace(), "").Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	// And as they change them.
 	patch := []byte(`{"metadata":{"annotations":{"touched":"yes"}}}`)
-	if err := k.at(c.rest.Patch(types.MergePatchType), u.GetNamespace(), u.GetName()).Param("fieldManager", manager).Body(patch).Do(t.Context()).Error(); err != nil {
+	if err := k.at(c.client.verb(http.MethodPatch).SetHeader("Content-Type", string(types.MergePatchType)), u.GetNamespace(), u.GetName()).Param("fieldManager", manager).Body(patch).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
+	"reflect"
 	"runtime/metrics"
 	"strings"
 	"sync"
@@ -35,26 +38,79 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		return append(one(), more)
 	}
 	refs := []nf.Ref{refOf(one()[0])}
-	claim := nf.Claim{Labels: map[string]string{"app": "x"}}
+	selector := nf.AdoptionSelector{Labels: map[string]string{"app": "x"}}
 	return map[string]func(ctx context.Context, c *Cluster) error{
-		"Preflight": func(ctx context.Context, c *Cluster) error { return c.Preflight(ctx, owner, inside(ns), one()) },
+		"Preflight": func(ctx context.Context, c *Cluster) error {
+			return c.Preflight(ctx, instance(owner), inside(ns), one())
+		},
 		"Preflight of several": func(ctx context.Context, c *Cluster) error {
-			return c.Preflight(ctx, owner, inside(ns), two())
+			return c.Preflight(ctx, instance(owner), inside(ns), two())
 		},
 		"PreflightAdopt": func(ctx context.Context, c *Cluster) error {
-			return c.PreflightAdopt(ctx, owner, inside(ns), claim, two())
+			return c.PreflightAdopt(ctx, instance(owner), inside(ns), selector, two())
 		},
-		"Diff":    func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, owner, one()); return err },
-		"Apply":   func(ctx context.Context, c *Cluster) error { _, err := c.Apply(ctx, owner, one()); return err },
-		"Delete":  func(ctx context.Context, c *Cluster) error { _, err := c.Delete(ctx, owner, refs); return err },
-		"Orphan":  func(ctx context.Context, c *Cluster) error { _, err := c.Orphan(ctx, owner, refs); return err },
-		"Adopt":   func(ctx context.Context, c *Cluster) error { _, err := c.Adopt(ctx, owner, claim, refs); return err },
-		"Ensure":  func(ctx context.Context, c *Cluster) error { _, err := c.Ensure(ctx, one()); return err },
-		"Health":  func(ctx context.Context, c *Cluster) error { _, err := c.Health(ctx, owner, refs); return err },
-		"Read":    func(ctx context.Context, c *Cluster) error { _, err := c.Read(ctx, owner, refs); return err },
-		"Unready": func(ctx context.Context, c *Cluster) error { _, _, err := c.Unready(ctx, owner, refs, 5); return err },
+		"fit": func(ctx context.Context, c *Cluster) error { return c.fit(ctx, one(), nil) },
+		"DryRun": func(ctx context.Context, c *Cluster) error {
+			_, err := c.DryRun(ctx, instance(owner), []*unstructured.Unstructured{{Object: map[string]any{
+				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "made", "labels": map[string]any{nf.OwnerLabel: owner}},
+			}}})
+			return err
+		},
+		"DryRun in a namespace": func(ctx context.Context, c *Cluster) error {
+			_, err := c.DryRun(ctx, instance(owner), one())
+			return err
+		},
+		"Index": func(ctx context.Context, c *Cluster) error {
+			_, err := schemaSource{c.client, c.service}.Index(ctx)
+			return err
+		},
+		"Document": func(ctx context.Context, c *Cluster) error {
+			_, err := schemaSource{c.client, c.service}.Document(ctx, "/openapi/v3/apis/apps/v1?hash=A")
+			return err
+		},
+		"Mutating": func(ctx context.Context, c *Cluster) error {
+			_, err := schemaSource{c.client, c.service}.Mutating(ctx)
+			return err
+		},
+		"Live": func(ctx context.Context, c *Cluster) error {
+			_, err := schemaSource{c.client, c.service}.Live(ctx, refs[0])
+			return err
+		},
+		"Namespaces": func(ctx context.Context, c *Cluster) error { _, err := c.Namespaces(ctx, []string{ns}); return err },
+		"Namespaces of several": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Namespaces(ctx, []string{ns, "ns2"})
+			return err
+		},
+		"Scope": func(ctx context.Context, c *Cluster) error { _, _, err := c.Scope(ctx, refs[0]); return err },
+		"Diff":  func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, instance(owner), one()); return err },
+		"Apply": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Apply(ctx, instance(owner), one())
+			return err
+		},
+		"Delete": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Delete(ctx, instance(owner), refs)
+			return err
+		},
+		"Orphan": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Orphan(ctx, instance(owner), refs)
+			return err
+		},
+		"Adopt": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Adopt(ctx, instance(owner), selector, refs)
+			return err
+		},
+		"Ensure": func(ctx context.Context, c *Cluster) error { _, err := c.Ensure(ctx, one()); return err },
+		"Health": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Health(ctx, instance(owner), refs)
+			return err
+		},
+		"Read": func(ctx context.Context, c *Cluster) error { _, err := c.Read(ctx, instance(owner), refs); return err },
+		"Unready": func(ctx context.Context, c *Cluster) error {
+			_, _, err := c.Unready(ctx, instance(owner), refs, 5)
+			return err
+		},
 		"VolumeClaims": func(ctx context.Context, c *Cluster) error {
-			_, err := c.VolumeClaims(ctx, owner, []nf.Ref{{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: ns, Name: "db"}}, nil)
+			_, err := c.VolumeClaims(ctx, instance(owner), []nf.Ref{{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: ns, Name: "db"}}, nil)
 			return err
 		},
 		"Find": func(ctx context.Context, c *Cluster) error {
@@ -72,32 +128,99 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			return err
 		},
 		"RemoveNamespace": func(ctx context.Context, c *Cluster) error { _, err := c.RemoveNamespace(ctx, ns); return err },
-		"contents":        func(ctx context.Context, c *Cluster) error { _, err := c.contents(ctx, ns); return err },
-		"namespaceGone":   func(ctx context.Context, c *Cluster) error { return c.namespaceGone(ctx, ns, "u") },
+		"contents": func(ctx context.Context, c *Cluster) error {
+			_, err := namespace{c.service, namespaceTarget(ns)}.contents(ctx)
+			return err
+		},
+		"awaitRemoval": func(ctx context.Context, c *Cluster) error {
+			return namespace{c.service, namespaceTarget(ns)}.awaitRemoval(ctx, "u")
+		},
 		"Watch": func(ctx context.Context, c *Cluster) error {
-			for _, err := range c.Watch(ctx, owner, []nf.Change{{Ref: refs[0], UID: "u", Generation: 2}}) {
+			for _, err := range c.Watch(ctx, instance(owner), []nf.Change{{Ref: refs[0], UID: "u", Generation: 2}}) {
 				return err
 			}
 			return ctx.Err()
 		},
-		"Follow": func(ctx context.Context, c *Cluster) error {
-			l := NewLookout(func(context.Context, string) (*Cluster, error) { return c, nil })
-			for _, err := range l.Follow(ctx, "east", nf.Ref{Version: "v1", Kind: "ConfigMap"}) {
+		"Subscribe": func(ctx context.Context, c *Cluster) error {
+			w := NewSharedWatch(func(context.Context, string) (*Cluster, error) { return c, nil })
+			for _, err := range w.Subscribe(ctx, "east", nf.Ref{Version: "v1", Kind: "ConfigMap"}) {
 				if err != nil {
 					return err
 				}
 			}
 			return ctx.Err()
 		},
-		"check": func(ctx context.Context, c *Cluster) error { c.check(ctx); return nil },
-		"probe": func(ctx context.Context, c *Cluster) error { _, err := c.probe(ctx); return err },
+		"Census": func(ctx context.Context, c *Cluster) error {
+			for _, kind := range []string{"ConfigMap", "Service"} {
+				for _, err := range c.Census(ctx, nf.Ref{Version: "v1", Kind: kind}) {
+					if err != nil {
+						return err
+					}
+				}
+			}
+			return ctx.Err()
+		},
+		"checkReady": func(ctx context.Context, c *Cluster) error { c.checkReady(ctx); return nil },
+		"probe": func(ctx context.Context, c *Cluster) error {
+			_, err := probe(ctx, c.service)
+			if err != nil {
+				err = probeError(probeReason(ctx, err), err)
+			}
+			return err
+		},
+	}
+}
+
+// TestReadingPathsAreComplete fails when a method reads from a region and is not
+// among the paths.
+func TestReadingPathsAreComplete(t *testing.T) {
+	quiet := map[string]string{
+		"As": "it makes a cluster and reads nothing",
+	}
+	paths := map[string]bool{"probe": true, "checkReady": true, "fit": true, "contents": true, "awaitRemoval": true} // of Pool, and parts of others
+	for _, of := range []reflect.Type{reflect.TypeFor[*Cluster](), reflect.TypeFor[schemaSource](), reflect.TypeFor[*SharedWatch]()} {
+		for method := range of.Methods() {
+			paths[method.Name] = true
+		}
+	}
+	met := map[string]bool{}
+	for path := range readingPaths() {
+		name, _, _ := strings.Cut(path, " ")
+		if met[name] = true; !paths[name] {
+			t.Errorf("path %s: there is no such method", path)
+		}
+	}
+	for name := range paths {
+		if _, silent := quiet[name]; met[name] != silent {
+			continue
+		}
+		t.Errorf("method %s: it must be a path of its own, or else among those that do not read", name)
 	}
 }
 
 // TestAdversary has every path meet every way in which an API server misbehaves:
 // it ends by itself, has read little, holds nothing, and repeats nothing that
-// another server has said.
+// another server has said. The server misbehaves in what it says of objects, and
+// then in all that it says.
 func TestAdversary(t *testing.T) {
+	for _, behavior := range adversary.Behaviors() {
+		for path, read := range readingPaths() {
+			t.Run(string(behavior)+"/"+path, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { meet(t, adversary.New(behavior, "http://127.0.0.1:1/elsewhere"), path, read) })
+			})
+			t.Run(string(behavior)+" everywhere/"+path, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := adversary.New(behavior, "http://127.0.0.1:1/elsewhere")
+					server.Everywhere()
+					meet(t, server, path, read)
+				})
+			})
+		}
+	}
+}
+
+func meet(t *testing.T, server *adversary.Server, path string, read func(context.Context, *Cluster) error) {
+	t.Helper()
 	const longEnough = 10 * time.Minute
 	few := limits{
 		turns: 8, watches: 8, large: 2, small: 16 << 10, answer: 1 << 20, survey: 2 << 20, event: 512 << 10, kept: 2 << 20, pace: 4 << 20,
@@ -105,39 +228,38 @@ func TestAdversary(t *testing.T) {
 	}
 	// A path reads six kinds at most, and a page is tried in four sizes.
 	most, mostAsked := 6*4*few.answer, int64(6*few.pages+200)
-	for _, behavior := range adversary.Behaviors() {
-		for path, read := range readingPaths() {
-			t.Run(string(behavior)+"/"+path, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					network := &pipes{conns: make(chan net.Conn), closed: make(chan struct{}), limits: few}
-					server := adversary.New(behavior, "http://127.0.0.1:1/elsewhere")
-					c := wired(t, network, server)
-					ctx, cancel := context.WithTimeout(t.Context(), longEnough)
-					defer cancel()
-					err := read(ctx, c)
-					// What follows a region may wait for news as long as it likes.
-					patient := path == "Watch" || path == "Follow" || path == "namespaceGone" || path == "Ensure"
-					if ctx.Err() != nil && !patient {
-						t.Errorf("it did not end by itself: %v", err)
-					}
-					if sent := server.Sent(); sent > most {
-						t.Errorf("it read %d KiB", sent>>10)
-					}
-					if asked := server.Requests(); asked > mostAsked {
-						t.Errorf("it made %d requests", asked)
-					}
-					if err != nil && strings.Contains(err.Error(), adversary.Secret) {
-						t.Errorf("it repeats what another server says: %v", err)
-					}
-					if kept := c.guard.share.kept.Load(); kept != 0 {
-						t.Errorf("%d bytes are counted as held at the end", kept)
-					}
-					if !c.guard.share.turns.TryAcquire(few.turns) || !c.guard.share.large.TryAcquire(few.large) || !c.guard.share.watches.TryAcquire(few.watches) {
-						t.Error("a turn was not given back")
-					}
-				})
-			})
+	var log bytes.Buffer
+	c := wired(t, &pipes{
+		conns: make(chan net.Conn), closed: make(chan struct{}), limits: few, log: slog.New(slog.NewTextHandler(&log, nil)),
+	}, server)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
+	defer cancel()
+	err := read(ctx, c)
+	// What follows a region may wait for news as long as it likes.
+	waits := path == "Watch" || path == "Subscribe" || path == "Census" || path == "awaitRemoval" || path == "Ensure"
+	if ctx.Err() != nil && !waits {
+		t.Errorf("it did not end by itself: %v", err)
+	}
+	if sent := server.Sent(); sent > most {
+		t.Errorf("it read %d KiB", sent>>10)
+	}
+	if asked := server.Requests(); asked > mostAsked {
+		t.Errorf("it made %d requests", asked)
+	}
+	said := map[string]string{"state": c.state(0).Message, "log": log.String()}
+	if err != nil {
+		said["error"] = err.Error()
+	}
+	for where, text := range said {
+		if strings.Contains(text, adversary.Secret) {
+			t.Errorf("the %s repeats what another server says: %s", where, text)
 		}
+	}
+	if kept := c.transport.usage.kept.Load(); kept != 0 {
+		t.Errorf("%d bytes are counted as held at the end", kept)
+	}
+	if !c.transport.usage.turns.TryAcquire(few.turns) || !c.transport.usage.large.TryAcquire(few.large) || !c.transport.usage.watches.TryAcquire(few.watches) {
+		t.Error("a turn was not given back")
 	}
 }
 
@@ -153,7 +275,7 @@ func TestFloodHurtsNobodyElse(t *testing.T) {
 	for _, behavior := range []adversary.Behavior{adversary.Flood, adversary.Dense, adversary.Events, adversary.Event} {
 		synctest.Test(t, func(t *testing.T) {
 			flood := wired(t, &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}, adversary.New(behavior, ""))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // longer than a request waits for its turn
 			defer cancel()
 			var callers sync.WaitGroup
 			for range 8 {

@@ -17,28 +17,29 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Apply makes the objects be as given, in parallel with a bound, by server-side
-// apply under the owner's field manager, with every unknown field refused. It
-// returns what it did to each object that it reached, in the given order, and
-// the first error: nf.Conflict when an object or a field belongs to somebody
-// else, nf.Conflict with reason "immutable" when the object is fine but for what
-// cannot be changed in the one that is there, nf.Invalid when the API server
-// refuses the object, nf.Failed when a quota or a right is lacking, nf.Busy when
-// the object or its namespace is being deleted, nf.Unsupported when a kind is
-// not served. What the API server warned of is a change's message. Repeating it
-// changes nothing.
-func (c *Cluster) Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
-	targets, err := c.appliable(ctx, objects)
+// Apply applies the objects by server-side apply with the owner's field
+// manager, at most PoolConfig.Parallel at a time. Unknown fields are rejected.
+// It returns a change for each object that it reached, in the given order, with
+// the API server's warnings as its message. Apply is idempotent.
+//
+// It returns the first error: nf.Conflict if an object or a field belongs to
+// another owner; nf.Conflict with reason "immutable" if only an immutable field
+// of the existing object prevents the change; nf.Invalid if the API server
+// rejects the object; nf.Failed if a quota or a permission prevents it; nf.Busy
+// if the object or its namespace is being deleted; nf.Unsupported if a kind is
+// not served.
+func (c *Cluster) Apply(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	targets, err := c.client.appliable(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
-	had, err := c.owned(ctx, owner, targets)
+	had, err := finder{c.client, targets}.owned(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]nf.Change, len(objects))
-	err = each(c.parallel, len(objects), func(i int) error {
-		a := application{c: c, owner: owner, target: targets[i], object: objects[i]}
+	err = each(c.client.parallel, len(objects), func(i int) error {
+		a := application{client: c.client, owner: owner, target: targets[i], object: objects[i]}
 		change, err := a.run(ctx, had[targets[i].ref.Key()])
 		changes[i] = change
 		return err
@@ -46,26 +47,29 @@ func (c *Cluster) Apply(ctx context.Context, owner string, objects []*unstructur
 	return reached(changes), err
 }
 
-// appliable finds the kinds of objects that are about to be applied. A kind
-// that is new may be served a moment after its definition is established, so
-// it is looked for more than once.
-func (c *Cluster) appliable(ctx context.Context, objects []*unstructured.Unstructured) ([]target, error) {
+// appliable finds the kinds of objects that are to be applied. It retries
+// discovery, because a new kind may be served only shortly after its CRD is
+// established.
+func (c *client) appliable(ctx context.Context, objects []*unstructured.Unstructured) ([]target, error) {
 	gvks := make([]schema.GroupVersionKind, len(objects))
 	for i, u := range objects {
 		gvks[i] = u.GroupVersionKind()
 	}
-	ks, err := c.lookup(ctx, gvks)
+	ks, err := c.apis.kinds(ctx, gvks)
 	for n := 1; err == nil && n < attempts && !serves(ks.exact, gvks); n++ {
 		if err = c.pause(ctx, backoff(n)/2); err == nil {
-			ks, err = c.discover(ctx)
+			ks, err = c.apis.discover(ctx)
 		}
 	}
 	if err != nil {
-		return nil, c.fail(ctx, "read the API of", c.name(), err)
+		return nil, c.apis.unreadable(ctx, err)
 	}
 	targets, unknown, wrong := make([]target, len(objects)), nf.Violations(nil), nf.Violations(nil)
 	for i, u := range objects {
 		k, ok := ks.exact(gvks[i])
+		if !ok && ks.hidden(gvks[i].Group) {
+			return nil, c.apis.unreadable(ctx, ks.partial)
+		}
 		if !ok {
 			unknown = append(unknown, notServed(u))
 			continue
@@ -73,7 +77,7 @@ func (c *Cluster) appliable(ctx context.Context, objects []*unstructured.Unstruc
 		targets[i] = target{refOf(u), k, true}
 		wrong = append(wrong, k.check(u)...)
 	}
-	return targets, refused("apply", unknown, wrong)
+	return targets, refused(unknown, wrong)
 }
 
 func notServed(u *unstructured.Unstructured) nf.Violation {
@@ -83,35 +87,54 @@ func notServed(u *unstructured.Unstructured) nf.Violation {
 	}
 }
 
-// application is the applying of one object.
+// application is the apply of one object.
 type application struct {
-	c      *Cluster
-	owner  string
+	client *client
+	owner  nf.Subject
+	target target
 	object *unstructured.Unstructured
-	target
 }
 
-// run applies the object, and tells what that did by comparing it with had, the
-// owner's object of before, which is nil when there was none.
-func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Change, error) {
+// request returns a function that builds the apply request with a field
+// manager.
+func (a *application) request(manager string) (func() *rest.Request, error) {
 	body, err := a.object.MarshalJSON()
 	if err != nil {
-		return nf.Change{}, nf.E(nf.Invalid, "apply", a.ref.String(), err)
+		return nil, nf.E(nf.Invalid, "apply", a.target.ref.String(), err)
 	}
-	if had == nil && a.ref.Kind == "Namespace" && a.ref.Group == "" {
-		if had, err = a.adopt(ctx); err != nil {
+	return func() *rest.Request {
+		return a.client.request(http.MethodPatch, a.target).SetHeader("Content-Type", string(types.ApplyYAMLPatchType)).
+			Param("fieldManager", manager).Param("fieldValidation", metav1.FieldValidationStrict).Body(body)
+	}, nil
+}
+
+// dryRun is request for a server-side dry run with the owner's field manager.
+func (a *application) dryRun() (func() *rest.Request, error) {
+	build, err := a.request(manager(a.owner))
+	if err != nil {
+		return nil, err
+	}
+	return func() *rest.Request { return build().Param("force", "true").Param("dryRun", "All") }, nil
+}
+
+// run applies the object. It compares the result with had, the owner's object
+// before the apply, to find the action; had is nil if there was none.
+func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Change, error) {
+	if had == nil && a.target.kind.GroupKind() == namespaceKind.GroupKind() {
+		var err error
+		if had, err = a.existingNamespace(ctx); err != nil {
 			return nf.Change{}, err
 		}
 	}
-	got, now, err := a.patch(ctx, body, false)
+	got, now, err := a.patch(ctx, false)
 	if isFieldConflict(err) {
 		if err = a.mine(ctx, had, err); err == nil {
-			// Somebody changed fields of the owner's object; they are ours.
-			got, now, err = a.patch(ctx, body, true)
+			// Another manager changed fields of the owner's object; reclaim them.
+			got, now, err = a.patch(ctx, true)
 		}
 	}
 	if err != nil && had != nil {
-		err = a.c.asImmutable(ctx, a.owner, a.target, a.object, err)
+		err = a.asImmutable(ctx, err)
 	}
 	if err != nil {
 		return nf.Change{}, a.fail(ctx, err)
@@ -119,18 +142,19 @@ func (a *application) run(ctx context.Context, had *metav1.ObjectMeta) (nf.Chang
 	return a.change(ctx, had, got, now)
 }
 
-// change makes a change of an API server's answer, in which the object is now.
-func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got reply, now *metav1.ObjectMeta) (nf.Change, error) {
+// change builds the change from the API server's response. now is the object's
+// metadata in that response.
+func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got response, now *metav1.ObjectMeta) (nf.Change, error) {
 	change := changeOf(a.target, now, nf.Configured)
 	change.Message = strings.Join(got.warnings, "; ")
 	switch {
 	case now.DeletionTimestamp != nil:
-		return nf.Change{}, nf.E(nf.Busy, "apply", a.ref.String(), errors.New("it is being deleted"))
+		return nf.Change{}, nf.E(nf.Busy, "apply", a.target.ref.String(), errors.New("it is being deleted"))
 	case got.code == http.StatusCreated:
 		change.Action = nf.Created
 	case had == nil && got.repeated:
-		// The answer to an earlier attempt was lost; it was that one which
-		// created the object.
+		// The response to an earlier attempt was lost; that attempt created the
+		// object.
 		change.Action = nf.Created
 	case had == nil && filledByOthers(now, manager(a.owner)):
 		return a.withdraw(ctx)
@@ -140,25 +164,22 @@ func (a *application) change(ctx context.Context, had *metav1.ObjectMeta, got re
 	return change, nil
 }
 
-// patch sends the object. Besides what send repeats, it repeats what fails only
-// because of the moment.
-func (a *application) patch(ctx context.Context, body []byte, force bool) (reply, *metav1.ObjectMeta, error) {
+// patch sends the object. In addition to send's retries, it retries errors that
+// are only temporary for an apply.
+func (a *application) patch(ctx context.Context, force bool) (response, *metav1.ObjectMeta, error) {
+	build, err := a.request(manager(a.owner))
+	if err != nil {
+		return response{}, nil, err
+	}
 	var now metav1.PartialObjectMetadata
-	got, err := a.c.sendDespite(ctx, passing, func() *rest.Request {
-		return applyRequest(a.c.rest, a.target, manager(a.owner), body).
-			Param("force", fmt.Sprint(force)).SetHeader("Accept", acceptMeta)
+	got, err := a.client.sendDespite(ctx, passing, func() *rest.Request {
+		return build().Param("force", fmt.Sprint(force)).SetHeader("Accept", acceptMeta)
 	}, into(&now))
 	return got, &now.ObjectMeta, err
 }
 
-func applyRequest(r rest.Interface, t target, manager string, body []byte) *rest.Request {
-	return t.kind.at(r.Patch(types.ApplyYAMLPatchType), t.ref.Namespace, t.ref.Name).
-		Param("fieldManager", manager).Param("fieldValidation", metav1.FieldValidationStrict).Body(body)
-}
-
-// passing reports whether an apply failed only because of the moment: another
-// write came in between, or not every API server of the region serves a new
-// kind yet.
+// passing reports whether an apply failed for a temporary reason: a concurrent
+// write, or a new kind that not every API server of the region serves yet.
 func passing(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
@@ -180,79 +201,77 @@ func isFieldConflict(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// mine returns nil when the object is the owner's, and otherwise the conflict
-// that names who has it.
+// mine returns nil if the object is the owner's or may become so, otherwise an
+// nf.Conflict that names its owner and the fields in conflict.
 func (a *application) mine(ctx context.Context, had *metav1.ObjectMeta, conflict error) error {
 	if had != nil {
 		return nil
 	}
-	live, found, err := a.c.meta(ctx, a.kind, a.ref.Namespace, a.ref.Name)
+	live, found, err := a.client.meta(ctx, a.target)
 	if err != nil || !found {
 		return err
 	}
-	who, yes := inTheWay(a.owner, a.ref, live)
+	theirs, yes := ownershipConflict(a.owner, a.target.ref, live)
 	if !yes {
 		return nil
 	}
-	v := nf.Violations{{Object: a.ref, Message: who}}
+	v := nf.Violations{theirs}
 	if status, ok := errors.AsType[*apierrors.StatusError](conflict); ok {
-		v = append(v, violations(a.ref, status.Status())...)
+		v = append(v, violations(a.target.ref, status.Status())...)
 	}
-	return notOurs("apply", v)
+	return notOwned("apply", v...)
 }
 
-// adopt returns the namespace that was made for the package that holds it, or
-// nil when there is none.
-func (a *application) adopt(ctx context.Context) (*metav1.ObjectMeta, error) {
-	live, found, err := a.c.meta(ctx, a.kind, "", a.ref.Name)
+// existingNamespace returns the metadata of a namespace that the service
+// created, or nil if it does not exist. It returns nf.Conflict if the namespace
+// belongs to others.
+func (a *application) existingNamespace(ctx context.Context) (*metav1.ObjectMeta, error) {
+	live, found, err := a.client.meta(ctx, a.target)
 	if err != nil || !found {
 		return nil, a.fail(ctx, err)
 	}
-	if who, yes := foreign(a.owner, a.ref, live); yes {
-		return nil, notOurs("apply", nf.Violations{{Object: a.ref, Message: who}})
+	if theirs, yes := otherOwner(a.owner, a.target.ref, live); yes {
+		return nil, notOwned("apply", theirs)
 	}
 	return live, nil
 }
 
-// withdraw takes our fields back from an object that turned out to be somebody
-// else's: it was made between our looking and our applying. One that the owner
-// himself has left in place becomes his again.
+// withdraw removes the owner's fields from an object that another client
+// created between the check and the apply, and returns nf.Conflict. An object
+// that the same owner orphaned is applied again instead.
 func (a *application) withdraw(ctx context.Context) (nf.Change, error) {
-	empty := &unstructured.Unstructured{}
-	empty.SetGroupVersionKind(a.kind.GroupVersionKind)
-	empty.SetNamespace(a.ref.Namespace)
-	empty.SetName(a.ref.Name)
-	left, err := a.force(ctx, empty)
+	nothing := *a
+	nothing.object = &unstructured.Unstructured{}
+	nothing.object.SetGroupVersionKind(a.target.kind.GroupVersionKind)
+	nothing.object.SetNamespace(a.target.ref.Namespace)
+	nothing.object.SetName(a.target.ref.Name)
+	left, err := nothing.force(ctx)
 	if err != nil {
 		return nf.Change{}, err
 	}
-	who, yes := inTheWay(a.owner, a.ref, left)
-	if yes {
-		return nf.Change{}, notOurs("apply", nf.Violations{{Object: a.ref, Message: who}})
+	if theirs, yes := ownershipConflict(a.owner, a.target.ref, left); yes {
+		return nf.Change{}, notOwned("apply", theirs)
 	}
-	now, err := a.force(ctx, a.object)
+	now, err := a.force(ctx)
 	if err != nil {
 		return nf.Change{}, err
 	}
 	return changeOf(a.target, now, nf.Configured), nil
 }
 
-// force applies an object whoever has its fields.
-func (a *application) force(ctx context.Context, u *unstructured.Unstructured) (*metav1.ObjectMeta, error) {
-	body, err := u.MarshalJSON()
-	if err != nil {
-		return nil, nf.E(nf.Internal, "apply", a.ref.String(), err)
-	}
-	_, now, err := a.patch(ctx, body, true)
+// force applies the object even if other managers own its fields.
+func (a *application) force(ctx context.Context) (*metav1.ObjectMeta, error) {
+	_, now, err := a.patch(ctx, true)
 	if err != nil {
 		return nil, a.fail(ctx, err)
 	}
 	return now, nil
 }
 
+// fail translates the error of an apply.
 func (a *application) fail(ctx context.Context, err error) error {
 	if apierrors.IsNotFound(err) {
-		a.c.forgetKinds() // the kind may be gone
+		a.client.apis.forget() // the kind may no longer be served
 	}
-	return a.c.failObject(ctx, "apply", a.ref, err)
+	return a.client.region.failObject(ctx, "apply", a.target.ref, err)
 }

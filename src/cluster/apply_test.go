@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func TestApplyRefuses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			changes, err := c.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, tc.object))
+			changes, err := c.Apply(t.Context(), instance("vnf-1"), objects(t, "vnf-1", ns, tc.object))
 			v := nf.ViolationsOf(err)
 			if nf.KindOf(err) != tc.want || len(v) == 0 || fieldIn(v[0]) != tc.field || !strings.Contains(v[0].Message, tc.message) {
 				t.Errorf("%s: kind %v, violations %v, error %v", tc.reason, nf.KindOf(err), v, err)
@@ -96,7 +97,7 @@ func TestApplyRefuses(t *testing.T) {
 
 func TestApplyIntoNoNamespace(t *testing.T) {
 	c := openAt(t, clustertest.Kubeconfig(t))
-	_, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{configMap(t, "vnf-1", clustertest.Namespace(t), "a", "1")})
+	_, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", clustertest.Namespace(t), "a", "1")})
 	wantKind(t, err, nf.NotFound)
 }
 
@@ -108,10 +109,15 @@ func TestApplyConflict(t *testing.T) {
 		theirs  *unstructured.Unstructured
 		manager string
 		who     string
+		ids     []string // mentioned
 	}{
 		"another instance": {
 			reason: "an object of another instance is not touched",
-			theirs: configMap(t, "vnf-2", ns, "a", "2"), manager: manager("vnf-2"), who: "belongs to VNF instance vnf-2",
+			theirs: configMap(t, "vnf-2", ns, "a", "2"), manager: manager(instance("vnf-2")), who: "belongs to VNF instance vnf-2", ids: []string{"vnf-2"},
+		},
+		"another instance without the label": {
+			reason: "the field manager of an instance has its id",
+			theirs: unlabelled(configMap(t, "x", ns, "a", "2")), manager: manager(instance("vnf-2")), who: "was made by VNF instance vnf-2", ids: []string{"vnf-2"},
 		},
 		"nobody's": {
 			reason: "an object without an owner is not taken over",
@@ -126,11 +132,17 @@ func TestApplyConflict(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			foreignApply(t, c, tc.manager, tc.theirs)
 			before := get(t, c, refOf(tc.theirs))
-			changes, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{mine})
+			changes, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{mine})
 			wantKind(t, err, nf.Conflict)
 			if v := nf.ViolationsOf(err); len(v) == 0 || fieldIn(v[0]) != "ConfigMap a" || v[0].Message != tc.who {
 				t.Errorf("%s: violations are %v, want the first to say %q", tc.reason, v, tc.who)
 			}
+			for _, v := range nf.ViolationsOf(err) {
+				if strings.Contains(v.Message, managerPrefix) || strings.Contains(v.Message, "vnf-2") != (len(v.Mentions) > 0) {
+					t.Errorf("%s: the instances that a message names are not listed: %+v", tc.reason, v)
+				}
+			}
+			diff(t, tc.reason+": mentions", tc.ids, nf.MentionsOf(err))
 			if len(changes) > 0 {
 				t.Errorf("%s: changes are %v", tc.reason, changes)
 			}
@@ -149,12 +161,12 @@ func unlabelled(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 func deleteForeign(t *testing.T, c *Cluster, u *unstructured.Unstructured) {
 	t.Helper()
-	ks, err := c.lookup(t.Context(), nil)
+	ks, err := c.client.apis.kinds(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	if err := k.at(c.rest.Delete(), u.GetNamespace(), u.GetName()).Do(t.Context()).Error(); err != nil {
+	if err := k.at(c.client.verb(http.MethodDelete), u.GetNamespace(), u.GetName()).Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -165,7 +177,7 @@ func TestApplyOfUnlabelledObject(t *testing.T) {
 	c, ns := sandbox(t)
 	u := configMap(t, "vnf-1", ns, "a", "1")
 	mustApply(t, c, "vnf-1", u)
-	err := c.rest.Patch(types.MergePatchType).AbsPath("/api/v1/namespaces", ns, "configmaps/a").
+	err := c.client.verb(http.MethodPatch).SetHeader("Content-Type", string(types.MergePatchType)).AbsPath("/api/v1/namespaces", ns, "configmaps/a").
 		Body([]byte(`{"metadata":{"labels":null}}`)).Do(t.Context()).Error()
 	if err != nil {
 		t.Fatal(err)
@@ -183,10 +195,10 @@ func TestApplyOfDeletingObject(t *testing.T) {
 	u.SetFinalizers([]string{"example.org/wait"})
 	mustApply(t, c, "vnf-1", u)
 	deleteForeign(t, c, u)
-	_, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{u})
+	_, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{u})
 	wantKind(t, err, nf.Busy)
 	u.SetFinalizers([]string{}) // let it go
-	_, _ = c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{u})
+	_, _ = c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{u})
 }
 
 // TestApplyAsksLittle is the promise on which the benchmark rests.
@@ -196,7 +208,7 @@ func TestApplyAsksLittle(t *testing.T) {
 	for i := range 20 {
 		us = append(us, configMap(t, "vnf-1", ns, fmt.Sprintf("m%d", i), "1"))
 	}
-	if _, err := c.lookup(t.Context(), nil); err != nil {
+	if _, err := c.client.apis.kinds(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	r.Reset()
@@ -216,7 +228,7 @@ func TestApplyStopsAtTheFirstError(t *testing.T) {
 	}
 	bad := configMap(t, "vnf-1", ns, "b", "1")
 	bad.Object["wrong"] = true
-	changes, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{
+	changes, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{
 		configMap(t, "vnf-1", ns, "a", "1"), bad, configMap(t, "vnf-1", ns, "c", "1"),
 	})
 	wantKind(t, err, nf.Invalid)
@@ -244,7 +256,7 @@ func TestApplyThroughFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, r, ns := recorded(t)
 			r.Fail(clustertest.Times(2, patches), tc.spoil)
-			changes, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")})
+			changes, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -262,6 +274,6 @@ func TestApplyOfAdoptedNamespace(t *testing.T) {
 		map[string]nf.Action{ns: nf.Configured}, actions(mustApply(t, c, "vnf-1", u)))
 	other := u.DeepCopy()
 	label(other, "vnf-2")
-	_, err := c.Apply(t.Context(), "vnf-2", []*unstructured.Unstructured{other})
+	_, err := c.Apply(t.Context(), instance("vnf-2"), []*unstructured.Unstructured{other})
 	wantKind(t, err, nf.Conflict)
 }

@@ -10,47 +10,48 @@ import (
 )
 
 const (
-	leastSilence  = 3 * time.Second // without any answer, before a breaker opens
+	leastSilence  = 3 * time.Second // minimum time without a response before a breaker opens
 	firstClosure  = time.Second     // how long a breaker stays open; doubled each time the probe fails
 	longestClosed = time.Minute
 )
 
-// breaker keeps requests away from a region that gives no answer. It is closed
-// while answers come. When enough requests in a row had none, and for long
-// enough, it opens: requests fail at once. After a pause one request goes
-// through, the probe, and what becomes of it decides.
+// breaker is the circuit breaker of a region. It is closed while the region
+// responds. It opens after threshold consecutive requests without a response,
+// if the silence has lasted at least leastSilence; requests then fail at once.
+// After a pause, one request is sent as a probe (half-open), and its result
+// closes or reopens the breaker.
 type breaker struct {
 	clock     func() time.Time
-	threshold int // failures in a row that open it
+	threshold int // consecutive failures that open it
 
 	mu       sync.Mutex
 	state    nf.BreakerState
-	heard    time.Time     // when the last answer came
+	heard    time.Time     // time of the last response
 	failures int           // since then
-	silence  time.Time     // when the earliest of the failures began
-	pause    time.Duration // the last one, without its random part
-	retry    time.Time     // when the probe may go
+	silence  time.Time     // start of the earliest of these failures
+	pause    time.Duration // the last pause, without its random part
+	retry    time.Time     // when the probe may be sent
 	cause    error         // the last failure
 }
 
-// ticket is the leave to send one request.
+// ticket is the permission to send one request.
 type ticket struct {
 	began time.Time
 	probe bool
 }
 
-// shut is the error of a request that an open breaker held back.
-type shut struct {
+// breakerOpenError is the error of a request that an open breaker rejected.
+type breakerOpenError struct {
 	after time.Duration // until the next probe
-	cause string        // the text alone: nobody is to take it for a failed request
+	cause string        // only the text, so that the error does not match errors of a sent request
 }
 
-func (s *shut) Error() string {
+func (s *breakerOpenError) Error() string {
 	return fmt.Sprintf("no request is sent for %v; the last failure was: %s", s.after.Round(time.Millisecond), s.cause)
 }
 
-// admit lets a request through or returns a shut. A watch is no probe: it may
-// be silent for long without being dead.
+// admit returns a ticket, or a *breakerOpenError. A watch cannot be the probe,
+// because a working one may be silent for long.
 func (b *breaker) admit(watch bool) (ticket, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,18 +64,18 @@ func (b *breaker) admit(watch bool) (ticket, error) {
 		b.state = nf.BreakerHalfOpen
 		return ticket{began: now, probe: true}, nil
 	}
-	return ticket{}, &shut{after: max(wait, firstPause), cause: b.cause.Error()}
+	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: b.cause.Error()}
 }
 
-// answered records that a request had an answer, whatever it said.
+// answered records a response of any status, and closes the breaker.
 func (b *breaker) answered() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.state, b.heard, b.failures, b.pause = nf.BreakerClosed, b.clock(), 0, 0
 }
 
-// failed records that a request had no answer, and reports whether the breaker
-// is open now.
+// failed records a request without a response, and reports whether the breaker
+// is now not closed.
 func (b *breaker) failed(t ticket, cause error) (open bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,12 +105,13 @@ func (b *breaker) count(t ticket) {
 func (b *breaker) open() {
 	b.state = nf.BreakerOpen
 	b.pause = min(max(2*b.pause, firstClosure), longestClosed)
-	// A random part, so that replicas do not come together.
+	// The random part keeps replicas from probing at the same time.
 	b.retry = b.clock().Add(b.pause - rand.N(b.pause/4))
 }
 
-// abandoned records that a request's caller did not wait for what comes of it.
-// If it was the probe, the next request is.
+// abandoned records that a request ended without a conclusion, for example
+// because its caller cancelled it. If it was the probe, the next request
+// becomes the probe.
 func (b *breaker) abandoned(t ticket) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +120,7 @@ func (b *breaker) abandoned(t ticket) {
 	}
 }
 
-// now returns the state, and when an open breaker lets the next request through.
+// now returns the state, and when an open breaker admits the next request.
 func (b *breaker) now() (nf.BreakerState, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

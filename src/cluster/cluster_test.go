@@ -2,17 +2,13 @@ package cluster
 
 import (
 	"context"
-	"errors"
-	"io"
-	"strings"
+	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -45,7 +41,7 @@ func openAt(t *testing.T, kubeconfig []byte) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.http.CloseIdleConnections)
+	t.Cleanup(c.transport.CloseIdleConnections)
 	return c
 }
 
@@ -53,11 +49,13 @@ func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := clustertest.Namespace(t)
 	c := openAt(t, clustertest.Kubeconfig(t))
-	if is, err := c.EnsureNamespace(t.Context(), namespace, nf.DefaultProject); err != nil || !is.Made {
+	if is, err := c.EnsureNamespace(t.Context(), namespace, nf.DefaultProject); err != nil || !is.Created {
 		t.Fatalf("EnsureNamespace: %+v, %v", is, err)
 	}
 	return namespace
 }
+
+func instance(id string) nf.Subject { return nf.Subject{Kind: nf.InstanceSubject, ID: id} }
 
 // inside are the bounds of an instance in a region that keeps no projects apart.
 func inside(namespace string) nf.Bounds {
@@ -68,23 +66,14 @@ func inside(namespace string) nf.Bounds {
 // is empty, and gives them, and their pod templates, the owner's label.
 func objects(t *testing.T, owner, namespace, text string) []*unstructured.Unstructured {
 	t.Helper()
-	var out []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
-	for {
-		u := &unstructured.Unstructured{}
-		err := decoder.Decode(u)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	out := clustertest.Documents(t, text)
+	for _, u := range out {
 		if namespace != "" {
 			u.SetNamespace(namespace)
 		}
 		label(u, owner)
-		out = append(out, u)
 	}
+	return out
 }
 
 func label(u *unstructured.Unstructured, owner string) {
@@ -107,17 +96,17 @@ func configMap(t *testing.T, owner, namespace, name, value string) *unstructured
 // foreignApply writes an object as somebody who is not the service.
 func foreignApply(t *testing.T, c *Cluster, manager string, u *unstructured.Unstructured) {
 	t.Helper()
-	body, err := u.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ks, err := c.lookup(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
+	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	err = applyRequest(c.rest, target{refOf(u), k, true}, manager, body).Param("force", "true").Do(t.Context()).Error()
+	a := application{client: c.client, target: target{refOf(u), k, true}, object: u}
+	build, err := a.request(manager)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := build().Param("force", "true").Do(t.Context()).Error(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -139,16 +128,14 @@ func watcher(t *testing.T) dynamic.Interface {
 // get reads an object, or returns nil when it is not there.
 func get(t *testing.T, c *Cluster, ref nf.Ref) *unstructured.Unstructured {
 	t.Helper()
-	ks, err := c.lookup(t.Context(), gvksOf([]nf.Ref{ref}))
+	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{ref}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(gvkOf(ref))
 	u := &unstructured.Unstructured{}
-	_, err = c.send(t.Context(), func() *rest.Request {
-		return k.at(c.rest.Get(), ref.Namespace, ref.Name)
-	}, into(u))
-	if nf.KindOf(c.failObject(t.Context(), "get", ref, err)) == nf.NotFound {
+	err = c.client.get(t.Context(), target{ref, k, true}, u)
+	if nf.KindOf(c.client.region.failObject(t.Context(), "get", ref, err)) == nf.NotFound {
 		return nil
 	}
 	if err != nil {
@@ -160,7 +147,7 @@ func get(t *testing.T, c *Cluster, ref nf.Ref) *unstructured.Unstructured {
 // patchStatus writes an object's status as its controller would.
 func patchStatus(t *testing.T, c *Cluster, path, status string) {
 	t.Helper()
-	err := c.rest.Patch(types.MergePatchType).AbsPath(path + "/status").Body([]byte(`{"status":` + status + `}`)).Do(t.Context()).Error()
+	err := c.client.verb(http.MethodPatch).SetHeader("Content-Type", string(types.MergePatchType)).AbsPath(path + "/status").Body([]byte(`{"status":` + status + `}`)).Do(t.Context()).Error()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +178,7 @@ func diff(t *testing.T, reason string, want, got any) {
 
 func mustApply(t *testing.T, c *Cluster, owner string, us ...*unstructured.Unstructured) []nf.Change {
 	t.Helper()
-	changes, err := c.Apply(t.Context(), owner, us)
+	changes, err := c.Apply(t.Context(), instance(owner), us)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +198,7 @@ func refs(us ...*unstructured.Unstructured) []nf.Ref {
 func await(ctx context.Context, t *testing.T, c *Cluster, owner string, targets []nf.Change, want nf.Status) map[string]nf.Health {
 	t.Helper()
 	last := map[string]nf.Health{}
-	for h, err := range c.Watch(ctx, owner, targets) {
+	for h, err := range c.Watch(ctx, instance(owner), targets) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,18 +20,18 @@ import (
 const (
 	userAgent   = "k8splugin"
 	dialTimeout = 10 * time.Second // to connect, and again for the TLS handshake
-	pingAfter   = 20 * time.Second // of silence, an HTTP/2 connection is asked whether it lives
+	pingAfter   = 20 * time.Second // without traffic, before an HTTP/2 connection is pinged
 	pingTimeout = 10 * time.Second
 )
 
-// configure makes the client configuration of one server and user.
+// configure returns the client configuration for one server and user.
 func configure(s server, u user) (*rest.Config, nf.Violations) {
 	cfg := &rest.Config{
 		ContentConfig:      rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
 		UserAgent:          userAgent,
 		DisableCompression: true,
-		// The client's own limiter is off: the API server says when it is
-		// asked too much (429), and that is honoured.
+		// The client-side rate limiter is off: the API server limits requests
+		// itself with status 429, and the client honors that.
 		QPS: -1,
 	}
 	v := configureServer(cfg, s)
@@ -107,40 +107,43 @@ func decoded(field, text string) ([]byte, nf.Violations) {
 	return out, nil
 }
 
-// connect returns a client with a transport of its own, which no other cluster
-// shares and which goes away with it. client-go would keep transports for ever.
-func (g *guard) connect(cfg *rest.Config) (*http.Client, error) {
+// connect returns a client with its own transport, which ends with the cluster.
+// client-go would cache transports forever.
+func (bt *breakerTransport) connect(cfg *rest.Config) (*http.Client, error) {
 	secure, err := rest.TLSConfigFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use kubeconfig: %w", err)
 	}
 	proxy := cfg.Proxy
 	if proxy == nil {
-		proxy = g.operatorsProxy
+		proxy = bt.operatorsProxy
 	}
-	g.transport = utilnet.SetTransportDefaults(&http.Transport{
-		DialContext:         g.dial(cfg),
+	bt.transport = utilnet.SetTransportDefaults(&http.Transport{
+		DialContext:         bt.dial(cfg),
 		Proxy:               proxy,
-		MaxConnsPerHost:     int(g.share.limits.turns + g.share.limits.watches),
+		MaxConnsPerHost:     int(bt.usage.limits.turns + bt.usage.limits.watches),
 		TLSClientConfig:     secure,
 		TLSHandshakeTimeout: dialTimeout,
 		MaxIdleConnsPerHost: 64, // for the rare API server without HTTP/2
 		IdleConnTimeout:     90 * time.Second,
 		DisableCompression:  true,
-		// Kubernetes' own header is far below this.
+
+		OnProxyConnectResponse: viaProxy,
+		// Kubernetes' own headers are far smaller.
 		MaxResponseHeaderBytes: 64 << 10,
-		// A watch may be silent for long; its connection may not. These times are
-		// ours: SetTransportDefaults' can be switched off by the environment.
+		// A watch may be silent for long; its connection may not. The timeouts
+		// are set here because the environment can disable those of
+		// SetTransportDefaults.
 		HTTP2: &http.HTTP2Config{
 			SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
-			// What a server has sent and nobody has read yet is in memory, too.
+			// Received data that is not yet read takes memory, too.
 			MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 3 << 20,
 		},
 	})
-	g.next, err = rest.HTTPWrappersForConfig(cfg, g.cfg.Wrap(g.region, g.transport))
+	bt.next, err = rest.HTTPWrappersForConfig(cfg, bt.cfg.Wrap(bt.region, bt.transport))
 	if err != nil {
 		return nil, fmt.Errorf("cannot use kubeconfig: %w", err)
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: g, CheckRedirect: stay}, nil
+	return &http.Client{Transport: bt, CheckRedirect: stay}, nil
 }

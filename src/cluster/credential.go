@@ -14,13 +14,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// credentialNouns are what the kinds of credentials are called in a sentence.
+// credentialNouns are the names of the credential kinds in messages.
 var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token", "basic": "password"}
 
-// CredentialOf tells what a kubeconfig authenticates with and when that
-// expires: a client certificate, with its chain, says so itself, and so does a
-// token that is a JWT, whose signature is not checked. A kubeconfig that cannot
-// be used is nf.Invalid, as Parse says.
+// CredentialOf returns how a kubeconfig authenticates and when that expires:
+// the earliest expiry of a client certificate and its chain, or the "exp" claim
+// of a JWT, whose signature is not verified. It returns nf.Invalid if Parse
+// rejects the kubeconfig.
 func CredentialOf(kubeconfig []byte) (nf.Credential, error) {
 	cfg, err := Parse(kubeconfig)
 	if err != nil {
@@ -29,8 +29,8 @@ func CredentialOf(kubeconfig []byte) (nf.Credential, error) {
 	return credentialOf(cfg), nil
 }
 
-// credentialOf takes the certificate for what counts when there is a token too,
-// as an API server does.
+// credentialOf prefers the certificate if there is also a token, as an API
+// server does.
 func credentialOf(cfg *rest.Config) nf.Credential {
 	switch {
 	case len(cfg.CertData) > 0:
@@ -43,7 +43,7 @@ func credentialOf(cfg *rest.Config) nf.Credential {
 	return nf.Credential{}
 }
 
-// chainExpiry is when the first certificate of a chain expires.
+// chainExpiry returns the earliest expiry of the certificates of a chain.
 func chainExpiry(chain []byte) time.Time {
 	var first time.Time
 	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
@@ -55,7 +55,7 @@ func chainExpiry(chain []byte) time.Time {
 	return first.UTC()
 }
 
-// tokenExpiry is the "exp" claim of a JWT; zero for any other token.
+// tokenExpiry returns the "exp" claim of a JWT; zero for any other token.
 func tokenExpiry(token string) time.Time {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -66,7 +66,7 @@ func tokenExpiry(token string) time.Time {
 		return time.Time{}
 	}
 	var claims struct {
-		Expires float64 `json:"exp"` // seconds, with a fraction if its issuer likes
+		Expires float64 `json:"exp"` // seconds, possibly with a fraction
 	}
 	if json.Unmarshal(payload, &claims) != nil || claims.Expires <= 0 || claims.Expires > math.MaxUint32 {
 		return time.Time{}

@@ -126,7 +126,7 @@ func TestStateTellsExpiry(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_ = c.rest.Get().AbsPath("/version").MaxRetries(0).Do(t.Context()).Error()
+				_ = c.client.verb(http.MethodGet).AbsPath("/version").MaxRetries(0).Do(t.Context()).Error()
 				got := p.State("east")
 				if got.Condition != tc.want || !strings.HasSuffix(got.Message, tc.message) || tc.message == "" && got.Message != "" {
 					t.Errorf("%s: the state is %+v, want %s, %q", tc.reason, got, tc.want, tc.message)

@@ -2,54 +2,80 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Delete asks for the removal of those refs that exist and are the owner's,
-// with the dependents of those that have any first, and returns a change for each ref that it
-// reached, in the given order: nf.Deleted, nf.Unchanged when it did not exist
-// (or its kind is not served), or nf.Kept when it belongs to somebody else. It
-// does not wait: Watch tells when they are gone.
-func (c *Cluster) Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
-	return c.treat(ctx, owner, refs, "delete", c.remove)
+// Delete requests the deletion of those refs that exist and are the owner's, by
+// foreground deletion if they may have dependents. It returns a change for each
+// ref that it reached, in the given order: nf.Deleted; nf.Unchanged if the
+// object does not exist or its kind is not served; nf.Kept if it belongs to
+// another owner. It does not wait until the objects are gone; use Watch for
+// that.
+func (c *Cluster) Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
+	return c.act(ctx, owner, refs, "delete", func(ctx context.Context, o *ownedObject) (nf.Change, error) { return o.delete(ctx) })
 }
 
-// treatment is what is done to one object of an owner; had is its metadata when
-// it is known to be the owner's.
-type treatment func(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (nf.Change, error)
+// objectAction acts on one object of an owner.
+type objectAction func(context.Context, *ownedObject) (nf.Change, error)
 
-// treat does something to each ref whose kind is served.
-func (c *Cluster) treat(ctx context.Context, owner string, refs []nf.Ref, op string, do treatment) ([]nf.Change, error) {
-	targets, err := c.targetsOf(ctx, refs)
+// act calls do for each ref whose kind is served.
+func (c *Cluster) act(ctx context.Context, owner nf.Subject, refs []nf.Ref, op string, do objectAction) ([]nf.Change, error) {
+	targets, err := c.client.apis.resolveAll(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
-	had, err := c.owned(ctx, owner, targets)
+	had, err := finder{c.client, targets}.owned(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]nf.Change, len(refs))
-	err = each(c.parallel, len(refs), func(i int) error {
+	err = each(c.client.parallel, len(refs), func(i int) error {
 		if !targets[i].served {
 			changes[i] = nf.Change{Ref: refs[i], Action: nf.Unchanged}
 			return nil
 		}
 		var err error
-		changes[i], err = do(ctx, owner, targets[i], had[refs[i].Key()])
-		return c.failObject(ctx, op, refs[i], err)
+		changes[i], err = do(ctx, &ownedObject{client: c.client, owner: owner, target: targets[i], live: had[refs[i].Key()]})
+		return c.client.region.failObject(ctx, op, refs[i], err)
 	})
 	return reached(changes), err
 }
 
-// reached leaves out the objects that nothing was done to because of an error.
+// ownedObject is an object that is deleted or changes its owner.
+type ownedObject struct {
+	client *client
+	owner  nf.Subject
+	target target
+	live   *metav1.ObjectMeta // as last read; nil: not known to be the owner's
+}
+
+// ours reports whether the object is the owner's, and reads it if that is not
+// known. If it is not, other is the change that reports this.
+func (o *ownedObject) ours(ctx context.Context) (other nf.Change, ours bool, err error) {
+	if o.live != nil {
+		return nf.Change{}, true, nil
+	}
+	var found bool
+	if o.live, found, err = o.client.meta(ctx, o.target); err != nil {
+		return nf.Change{}, false, err
+	}
+	if !found {
+		return nf.Change{Ref: o.target.ref, Action: nf.Unchanged}, false, nil
+	}
+	if theirs, yes := otherOwner(o.owner, o.target.ref, o.live); yes {
+		return nf.Change{Ref: o.target.ref, Action: nf.Kept, Message: theirs.Message, Mentions: theirs.Mentions}, false, nil
+	}
+	return nf.Change{}, true, nil
+}
+
+// reached drops the changes of objects that were not reached because of an
+// error.
 func reached(changes []nf.Change) []nf.Change {
 	out := make([]nf.Change, 0, len(changes))
 	for _, change := range changes {
@@ -60,42 +86,32 @@ func reached(changes []nf.Change) []nf.Change {
 	return out
 }
 
-// changeOf is what was done to the object that has the metadata.
+// changeOf returns a change with the object's uid and generation.
 func changeOf(t target, m *metav1.ObjectMeta, action nf.Action) nf.Change {
 	return nf.Change{Ref: t.ref, Action: action, UID: string(m.UID), Generation: m.Generation}
 }
 
-// remove deletes one object.
-func (c *Cluster) remove(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (nf.Change, error) {
+// delete deletes the object if it is the owner's.
+func (o *ownedObject) delete(ctx context.Context) (nf.Change, error) {
 	for range attempts {
-		if had == nil {
-			live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
-			if err != nil {
-				return nf.Change{}, err
-			}
-			if !found {
-				return nf.Change{Ref: t.ref, Action: nf.Unchanged}, nil
-			}
-			if who, yes := foreign(owner, t.ref, live); yes {
-				return nf.Change{Ref: t.ref, Action: nf.Kept, Message: who}, nil
-			}
-			had = live
+		other, ours, err := o.ours(ctx)
+		if err != nil || !ours {
+			return other, err
 		}
-		err := c.deleteExact(ctx, t, metav1.Preconditions{UID: &had.UID})
+		err = o.client.deleteExact(ctx, o.target, metav1.Preconditions{UID: &o.live.UID})
 		switch {
 		case err == nil, apierrors.IsNotFound(err):
-			return changeOf(t, had, nf.Deleted), nil
+			return changeOf(o.target, o.live, nf.Deleted), nil
 		case !apierrors.IsConflict(err):
 			return nf.Change{}, err
 		}
-		had = nil // it was deleted and made anew; whose is it now?
+		o.live = nil // it was recreated: check its owner again
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "delete", t.ref.String(), errors.New("it is made anew whenever it is deleted"))
+	return nf.Change{}, nf.E(nf.Conflict, "delete", o.target.ref.String(), errors.New("it is made anew whenever it is deleted"))
 }
 
-// leaves are the kinds whose objects, as good as ever, own nothing. In the
-// foreground each would have to wait for the garbage collector, which has
-// nothing to collect.
+// leaves are kinds whose objects practically never own others. Foreground
+// deletion would only make them wait for the garbage collector.
 var leaves = map[schema.GroupKind]bool{
 	{Kind: "ConfigMap"}: true, {Kind: "Secret"}: true, {Kind: "ServiceAccount"}: true, {Kind: "PersistentVolumeClaim"}: true,
 	{Kind: "ResourceQuota"}: true, {Kind: "LimitRange"}: true,
@@ -103,26 +119,4 @@ var leaves = map[schema.GroupKind]bool{
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true, {Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: true,
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: true, {Group: "networking.k8s.io", Kind: "Ingress"}: true,
 	{Group: "policy", Kind: "PodDisruptionBudget"}: true, {Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: true,
-}
-
-// deleteExact deletes an object if the preconditions hold: after its dependents,
-// where it may have some.
-func (c *Cluster) deleteExact(ctx context.Context, t target, only metav1.Preconditions) error {
-	policy := metav1.DeletePropagationForeground
-	if leaves[t.kind.GroupKind()] {
-		policy = metav1.DeletePropagationBackground
-	}
-	body, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions:     &only,
-		PropagationPolicy: &policy,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = c.send(ctx, func() *rest.Request {
-		return t.kind.at(c.rest.Delete(), t.ref.Namespace, t.ref.Name).
-			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
-	}, nil)
-	return err
 }

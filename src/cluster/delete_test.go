@@ -22,7 +22,7 @@ func TestDelete(t *testing.T) {
 	missing := refOf(configMap(t, "vnf-1", ns, "missing", "1"))
 
 	all := append(refs(theirs, mine, nobodys), missing, gizmo)
-	changes, err := c.Delete(t.Context(), "vnf-1", all)
+	changes, err := c.Delete(t.Context(), instance("vnf-1"), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +35,7 @@ func TestDelete(t *testing.T) {
 		}
 	}
 	diff(t, "what is kept says why", []string{"belongs to VNF instance vnf-2", "was made by kubectl"}, []string{changes[0].Message, changes[2].Message})
+	diff(t, "the instance is listed", [][]string{{"vnf-2"}, nil}, [][]string{changes[0].Mentions, changes[2].Mentions})
 	if changes[1].UID != made[0].UID {
 		t.Errorf("the deleted object's uid is %q, want %q", changes[1].UID, made[0].UID)
 	}
@@ -44,7 +45,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("%v was removed, and is not the owner's", u)
 		}
 	}
-	again, err := c.Delete(t.Context(), "vnf-1", refs(mine))
+	again, err := c.Delete(t.Context(), instance("vnf-1"), refs(mine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func TestDeleteOfReplacedObject(t *testing.T) {
 		foreignApply(t, direct, "kubectl", unlabelled(mine.DeepCopy()))
 		next.ServeHTTP(w, q)
 	})
-	changes, err := c.Delete(t.Context(), "vnf-1", refs(mine))
+	changes, err := c.Delete(t.Context(), instance("vnf-1"), refs(mine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestDeleteDoesNotWaitForNothing(t *testing.T) {
 		below.SetFinalizers(nil)
 		foreignApply(t, c, "kubectl", below)
 	}()
-	changes, err := c.Delete(t.Context(), vnf, refs(owner))
+	changes, err := c.Delete(t.Context(), instance(vnf), refs(owner))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,36 +12,36 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Diff tells what Apply would change, by a server-side dry run: nf.Created,
-// nf.Configured with the fields that differ, or nf.Unchanged for each object,
-// in the given order. An object whose kind or namespace does not exist yet
-// would be created. What the API server would refuse is the error that Apply
-// would give. Values of Secrets are nf.Masked.
-func (c *Cluster) Diff(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+// Diff returns what Apply would change, found by a server-side dry run:
+// nf.Created, nf.Configured with the fields that differ, or nf.Unchanged for
+// each object, in the given order. An object whose kind or namespace does not
+// exist yet counts as created. If the API server rejects an object, Diff
+// returns the error that Apply would return. Values of Secrets are nf.Masked.
+func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	gvks := make([]schema.GroupVersionKind, len(objects))
 	for i, u := range objects {
 		gvks[i] = u.GroupVersionKind()
 	}
-	ks, err := c.lookup(ctx, gvks)
+	ks, err := c.client.apis.kinds(ctx, gvks)
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]nf.Change, len(objects))
-	err = each(c.parallel, len(objects), func(i int) error {
-		t := target{ref: refOf(objects[i])}
-		changes[i] = nf.Change{Ref: t.ref, Action: nf.Created}
-		if t.kind, t.served = ks.exact(gvks[i]); !t.served {
+	err = each(c.client.parallel, len(objects), func(i int) (err error) {
+		a := application{client: c.client, owner: owner, target: target{ref: refOf(objects[i])}, object: objects[i]}
+		if a.target.kind, a.target.served = ks.exact(gvks[i]); !a.target.served {
+			changes[i] = nf.Change{Ref: a.target.ref, Action: nf.Created}
 			return nil
 		}
-		if v := t.kind.check(objects[i]); len(v) > 0 {
-			return nf.E(nf.Invalid, "compare", t.ref.String(), v)
+		if v := a.target.kind.check(objects[i]); len(v) > 0 {
+			return nf.E(nf.Invalid, "compare", a.target.ref.String(), v)
 		}
-		return c.failObject(ctx, "compare", t.ref, c.compare(ctx, owner, t, objects[i], &changes[i]))
+		changes[i], err = a.compare(ctx)
+		return c.client.region.failObject(ctx, "compare", a.target.ref, err)
 	})
 	if err != nil {
 		return nil, err
@@ -49,36 +49,32 @@ func (c *Cluster) Diff(ctx context.Context, owner string, objects []*unstructure
 	return changes, nil
 }
 
-// compare completes the change that applying one object would be.
-func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstructured.Unstructured, change *nf.Change) error {
-	body, err := u.MarshalJSON()
+// compare returns the change that applying the object would make.
+func (a *application) compare(ctx context.Context) (nf.Change, error) {
+	change := nf.Change{Ref: a.target.ref, Action: nf.Created}
+	build, err := a.dryRun()
 	if err != nil {
-		return nf.E(nf.Invalid, "compare", t.ref.String(), err)
+		return change, err
 	}
 	var would, live unstructured.Unstructured
-	got, err := c.send(ctx, func() *rest.Request {
-		return applyRequest(c.rest, t, manager(owner), body).Param("force", "true").Param("dryRun", "All")
-	}, into(&would))
-	if apierrors.IsNotFound(err) || err == nil && got.code == http.StatusCreated {
-		return nil // there is no such object, or not even its namespace
+	got, err := a.client.send(ctx, build, into(&would))
+	switch {
+	case apierrors.IsNotFound(err), err == nil && got.code == http.StatusCreated:
+		return change, nil // the object or its namespace does not exist
+	case apierrors.IsInvalid(err):
+		return change, a.refusedChange(ctx, err)
+	case err != nil:
+		return change, err
 	}
-	if apierrors.IsInvalid(err) {
-		return c.refusedChange(ctx, owner, t, u, err)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = c.send(ctx, func() *rest.Request {
-		return t.kind.at(c.rest.Get(), t.ref.Namespace, t.ref.Name)
-	}, into(&live))
+	err = a.client.get(ctx, a.target, &live)
 	if apierrors.IsNotFound(err) {
-		return nil // it went away since
+		return change, nil // it was deleted in the meantime
 	}
 	if err != nil {
-		return err
+		return change, err
 	}
-	if who, yes := inTheWay(owner, t.ref, &live); yes {
-		return notOurs("compare", nf.Violations{{Object: t.ref, Message: who}})
+	if theirs, yes := ownershipConflict(a.owner, a.target.ref, &live); yes {
+		return change, notOwned("compare", theirs)
 	}
 	change.UID, change.Generation = string(live.GetUID()), live.GetGeneration()
 	change.Fields = differences(&live, &would)
@@ -86,32 +82,33 @@ func (c *Cluster) compare(ctx context.Context, owner string, t target, u *unstru
 	if len(change.Fields) > 0 {
 		change.Action = nf.Configured
 	}
-	return nil
+	return change, nil
 }
 
-// refusedChange tells whether an object that was refused is wrong, or cannot be
-// changed from what it is.
-func (c *Cluster) refusedChange(ctx context.Context, owner string, t target, u *unstructured.Unstructured, refusal error) error {
-	live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
+// refusedChange returns nf.Conflict with reason "immutable" if the API server
+// rejected only a change of an immutable field, else the rejection itself.
+func (a *application) refusedChange(ctx context.Context, refusal error) error {
+	live, found, err := a.client.meta(ctx, a.target)
 	if err != nil || !found {
 		return refusal
 	}
-	if _, yes := foreign(owner, t.ref, live); yes {
+	if _, yes := otherOwner(a.owner, a.target.ref, live); yes {
 		return refusal
 	}
-	return c.asImmutable(ctx, owner, t, u, refusal)
+	return a.asImmutable(ctx, refusal)
 }
 
-// differences returns the fields in which two states of an object differ, but
-// for those that the API server keeps itself, sorted by path.
+// differences returns the fields in which two states of an object differ,
+// sorted by path. Fields that the API server maintains are ignored.
 func differences(old, now *unstructured.Unstructured) []nf.Field {
 	d := difference{secret: old.GetKind() == "Secret" && old.GetAPIVersion() == "v1"}
-	d.maps("", tended(old.Object), tended(now.Object))
+	d.maps("", normalized(old.Object), normalized(now.Object))
 	return d.fields
 }
 
-// tended is an object without what the API server and controllers keep in it.
-func tended(object map[string]any) map[string]any {
+// normalized returns an object without the fields that the API server and
+// controllers maintain.
+func normalized(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	delete(out, "status")
 	if metadata, ok := out["metadata"].(map[string]any); ok {
@@ -143,7 +140,7 @@ func (d *difference) values(path string, old, now any) {
 			d.values(fmt.Sprintf("%s[%d]", path, i), at(oldList, i), at(nowList, i))
 		}
 	case d.secret && (oldIsMap || old == nil) && (nowIsMap || now == nil):
-		// Down to what must be masked.
+		// Recurse to the leaves, so that they can be masked.
 		d.maps(path, oldMap, nowMap)
 	default:
 		d.fields = append(d.fields, nf.Field{Path: path, Old: d.shown(path, old), New: d.shown(path, now)})
@@ -159,7 +156,8 @@ func (d *difference) maps(path string, old, now map[string]any) {
 	}
 }
 
-// member appends a key to a path; keys with dots of their own go in brackets.
+// member appends a key to a path. Keys that contain dots, slashes or brackets
+// are put in brackets.
 func member(path, key string) string {
 	switch {
 	case strings.ContainsAny(key, "./[]"):
@@ -170,11 +168,11 @@ func member(path, key string) string {
 	return path + "." + key
 }
 
-// hides reports whether values at the path are secret. kubectl keeps a copy of
-// the whole object in an annotation.
+// hides reports whether values at the path are secret. The annotation of
+// kubectl apply holds a copy of the whole object.
 func (d *difference) hides(path string) bool {
 	return d.secret && (strings.HasPrefix(path, "data") || strings.HasPrefix(path, "stringData") ||
-		path == "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]")
+		path == "metadata.annotations["+nf.AppliedAnnotation+"]")
 }
 
 func (d *difference) shown(path string, value any) any {

@@ -1,14 +1,15 @@
-// Package cluster speaks to the API server of one cloud region: it applies,
-// deletes, compares and watches objects on behalf of an owner, the VNF instance
-// whose id they bear in nf.OwnerLabel.
+// Package cluster is the client of a cloud region's API server: it applies,
+// deletes, compares and watches objects for an owner, which their label names: a
+// VNF instance, or a subject of another kind (see nf.Subject.Label).
 //
-// It promises that nothing which bears another owner's label, or none, is
-// changed or removed; that repeating a call changes nothing; that a region's
-// API server is asked as little as can be (on a first install one request for
-// each object, and one for each kind), and hardly at all while it gives no
-// answer; and that every error is an nf.Error which a person can act on. Regions
-// share no connection and no knowledge: one that misbehaves costs nobody else.
+// Guarantees: objects of another owner, or of none, are not changed or deleted,
+// except by Adopt and for namespaces that the service created. Calls are
+// idempotent. An API server gets few requests: a first install applies each
+// object once, checks it at most once before, and needs a few requests per
+// kind. It gets almost none while it is unreachable. Every error is an
+// actionable nf.Error. Regions share no connection and no state, so a faulty
+// one does not affect others.
 //
-// It does not decide what is applied, in which order, or how long to wait: that
-// is lifecycle's. It keeps nothing on disk.
+// The package does not decide what is applied, in which order, or how long to
+// wait: package lifecycle does. It stores nothing on disk.
 package cluster

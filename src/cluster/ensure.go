@@ -11,77 +11,75 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Ensure makes those objects that are missing, for nobody: they bear no owner,
-// and nothing that is done for an owner changes or removes them. One that is
-// there is left as it is, whoever made it. Ensure returns when every object is
-// nf.Current, with nf.Created or nf.Unchanged for each, in the given order; its
-// errors are those of Apply, and nf.Failed for an object that cannot become
-// current. Repeating it changes nothing.
+// Ensure creates those objects that do not exist, without an owner, so that no
+// operation on an owner's objects changes or deletes them. Existing objects are
+// not changed, whichever owner or manager they have. Ensure waits until every
+// object is nf.Current, and returns nf.Created or nf.Unchanged for each, in the
+// given order. Its errors are those of Apply, and nf.Failed if an object cannot
+// become current. Ensure is idempotent.
 func (c *Cluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error) {
-	targets, err := c.appliable(ctx, objects)
+	targets, err := c.client.appliable(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]nf.Change, len(objects))
-	err = each(c.parallel, len(objects), func(i int) error {
+	err = each(c.client.parallel, len(objects), func(i int) error {
+		a := application{client: c.client, target: targets[i], object: objects[i]}
 		var err error
-		changes[i], err = c.provide(ctx, targets[i], objects[i])
-		return c.failObject(ctx, "apply", targets[i].ref, err)
+		changes[i], err = a.provide(ctx)
+		return c.client.region.failObject(ctx, "apply", targets[i].ref, err)
 	})
 	if err != nil {
 		return reached(changes), err
 	}
-	return changes, c.established(ctx, targets, changes)
+	return changes, established(ctx, c.client, targets, changes)
 }
 
-// provide makes one object, unless it is there.
-func (c *Cluster) provide(ctx context.Context, t target, u *unstructured.Unstructured) (nf.Change, error) {
-	live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
+// provide creates the object, without an owner, if it does not exist.
+func (a *application) provide(ctx context.Context) (nf.Change, error) {
+	live, found, err := a.client.meta(ctx, a.target)
 	if err != nil {
 		return nf.Change{}, err
 	}
 	if found {
-		return changeOf(t, live, nf.Unchanged), nil
+		return changeOf(a.target, live, nf.Unchanged), nil
 	}
-	body, err := u.MarshalJSON()
+	// Not with the owner's field manager: fields that it owns would be removed
+	// with the owner.
+	build, err := a.request(nf.CreatedBy)
 	if err != nil {
-		return nf.Change{}, nf.E(nf.Invalid, "apply", t.ref.String(), err)
+		return nf.Change{}, err
 	}
-	// Not as the owner: what he owns by its fields would go with him.
 	var made metav1.PartialObjectMetadata
-	_, err = c.sendDespite(ctx, passing, func() *rest.Request {
-		return applyRequest(c.rest, t, nf.MadeBy, body).SetHeader("Accept", acceptMeta)
-	}, into(&made))
-	if isFieldConflict(err) { // somebody was faster
-		live, _, err = c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
+	_, err = a.client.sendDespite(ctx, passing, func() *rest.Request { return build().SetHeader("Accept", acceptMeta) }, into(&made))
+	if isFieldConflict(err) { // another client created it first
+		live, _, err = a.client.meta(ctx, a.target)
 		if err != nil || live == nil {
 			return nf.Change{}, err
 		}
-		return changeOf(t, live, nf.Unchanged), nil
+		return changeOf(a.target, live, nf.Unchanged), nil
 	}
 	if err != nil {
 		return nf.Change{}, err
 	}
-	return changeOf(t, &made.ObjectMeta, nf.Created), nil
+	return changeOf(a.target, &made.ObjectMeta, nf.Created), nil
 }
 
-// established waits until objects that are nobody's are current.
-func (c *Cluster) established(ctx context.Context, targets []target, changes []nf.Change) error {
-	v := newView("")
-	b := bundle{c: c, view: v}
+// established waits until objects without an owner are current.
+func established(ctx context.Context, c *client, targets []target, changes []nf.Change) error {
+	streams := newStreamSet(c, nf.Subject{})
 	waiting := map[string]bool{}
 	for i, t := range targets {
 		q := query{}
 		if len(targets) == 1 {
 			q.fields = "metadata.name=" + t.ref.Name
 		}
-		s := b.stream(t.kind.in(t.ref.Namespace), q)
-		s.aside, s.keys = false, append(s.keys, t.ref.Key())
+		streams.addTarget(t.kind.in(t.ref.Namespace), q, t.ref.Key())
 		waiting[changes[i].Key()] = true
 	}
 	var last nf.Health
 	var wrong error
-	c.follow(ctx, v, b.streams, changes, func(h nf.Health, err error) bool {
+	streams.watch(ctx, changes, func(h nf.Health, err error) bool {
 		switch {
 		case err != nil:
 			wrong = err
@@ -95,7 +93,7 @@ func (c *Cluster) established(ctx context.Context, targets []target, changes []n
 		return wrong == nil && len(waiting) > 0
 	})
 	if wrong == nil && len(waiting) > 0 {
-		wrong = c.fail(ctx, "wait for", "the objects", fmt.Errorf("%s is %s: %s: %w", last.Ref, last.Status, last.Message, context.Cause(ctx)))
+		wrong = c.region.fail(ctx, "wait for", "the objects", fmt.Errorf("%s is %s: %s: %w", last.Ref, last.Status, last.Message, context.Cause(ctx)))
 	}
 	return wrong
 }

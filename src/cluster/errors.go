@@ -6,29 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-// failObject is fail for what was done to one object; violations name its
-// fields.
-func (c *Cluster) failObject(ctx context.Context, op string, ref nf.Ref, err error) error {
-	err = c.fail(ctx, op, ref.String(), err)
+// region is a region's id, as its errors name it. It is empty during
+// registration, when the region does not have an id yet.
+type region string
+
+// String returns the region's name for messages.
+func (r region) String() string { return strings.TrimSpace("cloud region " + string(r)) }
+
+// failObject is fail for one object. The violations of an nf.Invalid error name
+// its fields.
+func (r region) failObject(ctx context.Context, op string, ref nf.Ref, err error) error {
+	err = r.fail(ctx, op, ref.String(), err)
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && nf.KindOf(err) == nf.Invalid {
 		return nf.E(nf.Invalid, op, ref.String(), violations(ref, status.Status()))
 	}
 	return err
 }
 
-// fail translates an error of a request into an nf.Error. It is the only place
-// where Kubernetes' and the network's errors become kinds.
-func (c *Cluster) fail(ctx context.Context, op, subject string, err error) error {
+// fail translates the error of a request into an nf.Error. Errors of Kubernetes
+// and the network become kinds here; only Probe has its own translation.
+func (r region) fail(ctx context.Context, op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -37,58 +46,55 @@ func (c *Cluster) fail(ctx context.Context, op, subject string, err error) error
 	}
 	e := &nf.Error{Op: op, Subject: subject, Err: err}
 	status, refused := errors.AsType[*apierrors.StatusError](err)
-	_, held := errors.AsType[*shut](err)
+	_, held := errors.AsType[*breakerOpenError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.Kind, e.Err = nf.Timeout, context.Cause(ctx)
 	case ctx.Err() != nil:
 		e.Kind, e.Err = nf.Cancelled, context.Cause(ctx)
 	case errors.Is(err, errReplaced):
-		e.Kind, e.Reason = nf.Unreachable, "replaced"
+		e.Kind, e.Reason = nf.Unreachable, nf.ReasonReplaced
 	case held:
-		e.Kind, e.Reason = nf.Unreachable, "breaker"
+		e.Kind, e.Reason = nf.Unreachable, nf.ReasonBreaker
 	case refused:
 		e.Kind, e.Reason = refusalKind(status.Status())
 	default:
 		e.Kind, e.Reason = nf.Unreachable, unreachable(err)
 	}
 	if e.Kind == nf.Unreachable {
-		e.After, e.Err = asked(err), &away{c.name(), e.Reason, err}
+		e.RetryAfter, e.Err = retryAfter(err), &unreachableError{r.String(), e.Reason, err}
 	}
 	return e
 }
 
-// name says which region it is, for people. One that is being registered has no
-// name yet.
-func (c *Cluster) name() string { return strings.TrimSpace("cloud region " + c.guard.region) }
-
-// away is the cause of an nf.Unreachable error.
-type away struct {
+// unreachableError is the cause of an nf.Unreachable error.
+type unreachableError struct {
 	region, reason string
 	err            error
 }
 
-// Error says "cloud region east is unreachable (tcp: connection refused)".
-func (a *away) Error() string {
-	if closed, held := errors.AsType[*shut](a.err); held {
+// Error returns, for example, "cloud region east is unreachable (tcp:
+// connection refused)".
+func (a *unreachableError) Error() string {
+	if closed, held := errors.AsType[*breakerOpenError](a.err); held {
 		return fmt.Sprintf("%s is unreachable (%s)", a.region, closed.cause)
 	}
 	if errors.Is(a.err, errReplaced) {
 		return a.region + " has another kubeconfig now, or is gone"
 	}
-	// The URL says nothing: what was to be done is told by the error around it.
+	// Omit the URL: the enclosing error names the operation.
 	return fmt.Sprintf("%s is unreachable (%s: %s)", a.region, a.reason, outbound.Bare(a.err))
 }
 
-func (a *away) Unwrap() error { return a.err }
+func (a *unreachableError) Unwrap() error { return a.err }
 
-// refusalKind says what sort of failure an API server's refusal is.
+// refusalKind returns the kind and reason of an API server's error response.
 func refusalKind(s metav1.Status) (nf.Kind, string) {
 	switch s.Reason {
 	case metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest:
 		return nf.Invalid, ""
 	case metav1.StatusReasonUnauthorized:
-		return nf.Unreachable, "unauthorized"
+		return nf.Unreachable, nf.ReasonUnauthorized
 	case metav1.StatusReasonForbidden:
 		return forbidden(s)
 	case metav1.StatusReasonNotFound:
@@ -100,35 +106,35 @@ func refusalKind(s metav1.Status) (nf.Kind, string) {
 	case metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable, metav1.StatusReasonUnsupportedMediaType:
 		return nf.Unsupported, ""
 	case metav1.StatusReasonUnknown:
-		// An object that does not fit its schema (an unknown field, a wrong
-		// type) makes server-side apply fail with 500 and no reason at all;
-		// real faults of the API server bear InternalError.
+		// Server-side apply of an object that does not fit its schema (an unknown
+		// field, a wrong type) fails with 500 and without a reason. Internal
+		// errors of the API server have the reason InternalError.
 		if s.Code == http.StatusInternalServerError || s.Code == http.StatusUnprocessableEntity {
 			return nf.Invalid, ""
 		}
 	}
-	return nf.Unreachable, "unavailable"
+	return nf.Unreachable, nf.ReasonUnavailable
 }
 
 func forbidden(s metav1.Status) (nf.Kind, string) {
 	if s.Details != nil {
 		for _, cause := range s.Details.Causes {
 			if cause.Type == "NamespaceTerminating" {
-				return nf.Busy, "terminating"
+				return nf.Busy, nf.ReasonTerminating
 			}
 		}
 	}
-	if noRoom(s.Message) {
-		return nf.Failed, "quota"
+	if isPermanentRejection(s.Message) {
+		return nf.Failed, nf.ReasonQuota
 	}
-	return nf.Failed, "forbidden"
+	return nf.Failed, nf.ReasonForbidden
 }
 
-// noRoom reports whether a message says that a pod or object was refused for a
-// reason that trying again does not change: a quota, or a namespace's security
-// level. Kubernetes has no code for either: its controllers pass the API
-// server's words on in conditions and events, so the words are all there is.
-func noRoom(message string) bool {
+// isPermanentRejection reports whether a message says that a pod or object was
+// rejected for a reason that a retry does not change: a quota, or the Pod Security
+// level of a namespace. Kubernetes has no code for either: controllers copy the API
+// server's message to conditions and events, so only the text can be matched.
+func isPermanentRejection(message string) bool {
 	for _, words := range [...]string{"exceeded quota: ", "failed quota: ", "violates PodSecurity "} {
 		if strings.Contains(message, words) {
 			return true
@@ -137,12 +143,16 @@ func noRoom(message string) bool {
 	return false
 }
 
-// violations lists what an API server does not like about an object.
+// violations lists the causes in an API server's error response.
 func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 	var v nf.Violations
 	if s.Details != nil {
 		for _, cause := range s.Details.Causes {
-			v = append(v, nf.Violation{Object: ref, Field: fieldOf(cause.Field), Message: clipped(cause.Message)})
+			message, mentions := cause.Message, []string(nil)
+			if cause.Type == metav1.CauseTypeFieldManagerConflict {
+				message, mentions = mentioned(message)
+			}
+			v = append(v, nf.Violation{Object: ref, Field: fieldOf(cause.Field), Message: clipped(message), Mentions: mentions})
 		}
 	}
 	if len(v) == 0 {
@@ -151,14 +161,31 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 	return v
 }
 
-// longestMessage is how much of an API server's message is handed on, in bytes.
-// It may repeat a whole object.
+// quotedManager matches the field manager of an owner in the message of a
+// conflict. The API server names the manager nowhere else.
+var quotedManager = regexp.MustCompile(`"` + managerPrefix + `([^"]+)"`)
+
+// mentioned replaces the field managers of owners in the message of a conflict
+// by mentions of the owners, and returns the ids of the instances among them.
+func mentioned(message string) (text string, ids []string) {
+	text = quotedManager.ReplaceAllStringFunc(message, func(manager string) string {
+		words, mentions := mention(named(quotedManager.FindStringSubmatch(manager)[1]))
+		ids = append(ids, mentions...)
+		return words
+	})
+	return text, ids
+}
+
+// longestMessage is how much of an API server's message is returned, in bytes.
+// The message may quote a whole object.
 const longestMessage = 2 << 10
 
-// clipped cuts a text to longestMessage and says so.
+// clipped shortens a text to longestMessage bytes, with a note of how much was
+// cut.
 func clipped(text string) string { return cut(text, longestMessage) }
 
-// cut cuts a text to a number of bytes and says so.
+// cut shortens a text to at most longest bytes, with a note of how much was
+// cut.
 func cut(text string, longest int) string {
 	if len(text) <= longest {
 		return text
@@ -171,48 +198,53 @@ func cut(text string, longest int) string {
 	return text[:end] + fmt.Sprintf(note, len(text)-end)
 }
 
-// fieldOf returns the path that an API server's cause names, without a leading
-// dot; "" for none.
+// fieldOf returns the field path of an API server's cause without a leading
+// dot; "" if there is none.
 func fieldOf(path string) string {
-	if path == "<nil>" { // how field.Path says that there is none
+	if path == "<nil>" { // field.Path's text for nil
 		return ""
 	}
 	return strings.TrimPrefix(path, ".")
 }
 
-// transient reports whether a request may succeed if it is sent again.
+// transient reports whether a request may succeed if it is retried.
 func transient(err error) bool {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		kind, reason := refusalKind(status.Status())
-		return kind == nf.Unreachable && reason == "unavailable"
+		return kind == nf.Unreachable && reason == nf.ReasonUnavailable && !apierrors.IsResourceExpired(err)
 	}
-	if _, held := errors.AsType[*shut](err); held || errors.Is(err, errReplaced) {
+	if _, ours := errors.AsType[*nf.Error](err); ours {
+		return false // the response was received but is not acceptable
+	}
+	if _, held := errors.AsType[*breakerOpenError](err); held || errors.Is(err, errReplaced) {
 		return false
 	}
 	if errors.Is(err, errSlow) {
-		return false // it would be as slow again
+		return false // a retry would be just as slow
 	}
 	switch unreachable(err) {
-	case "tls", "dns", "oversized", "not-kubernetes", "not-allowed", "crowded":
+	case nf.ReasonTLS, nf.ReasonDNS, nf.ReasonOversized, nf.ReasonNotKubernetes, nf.ReasonNotAllowed, nf.ReasonCrowded:
 		return false
 	}
 	return true
 }
 
-// unreachable narrows the reason why a request had no answer.
+// unreachable returns the reason why a request had no usable response.
 func unreachable(err error) string {
-	_, redirected := errors.AsType[*misdirected](err)
+	_, redirected := errors.AsType[*redirectError](err)
 	switch {
 	case errors.Is(err, errSilent), errors.Is(err, errSlow):
-		return "timeout"
+		return nf.ReasonTimeout
 	case errors.Is(err, errCrowded):
-		return "crowded"
+		return nf.ReasonCrowded
 	case isOversized(err):
-		return "oversized"
+		return nf.ReasonOversized
+	case discovery.IsGroupDiscoveryFailedError(err):
+		return nf.ReasonUnavailable // the server of an aggregated API is unavailable
 	case errors.Is(err, errGarbage), redirected:
-		return "not-kubernetes"
+		return nf.ReasonNotKubernetes
 	case errors.Is(err, outbound.ErrNotAllowed):
-		return "not-allowed"
+		return nf.ReasonNotAllowed
 	}
-	return cmp.Or(outbound.Reason(err), "tcp")
+	return cmp.Or(outbound.Reason(err), nf.ReasonTCP)
 }

@@ -67,7 +67,7 @@ func TestUnreachableErrorsNameTheRegion(t *testing.T) {
 			want: "cannot list Pod objects: cloud region east is unreachable (tcp: dial tcp: connect: connection refused)",
 		},
 		"HeldBack": {
-			reason: "the last failure, and when the next request goes out", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: &shut{after: time.Minute, cause: "no route"}},
+			reason: "the last failure, and when the next request goes out", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: &breakerOpenError{after: time.Minute, cause: "no route"}},
 			word: "breaker", after: time.Minute, want: "cannot list Pod objects: cloud region east is unreachable (no route)",
 		},
 		"Replaced": {
@@ -80,12 +80,11 @@ func TestUnreachableErrorsNameTheRegion(t *testing.T) {
 		},
 		"Crowded": {reason: "ours alone", err: errCrowded, word: "crowded", want: "cannot list Pod objects: cloud region east is unreachable (crowded: " + errCrowded.Error() + ")"},
 	}
-	c := &Cluster{guard: newGuard("east", PoolConfig{}.filled())}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := c.fail(t.Context(), "list", "Pod objects", tc.err)
-			if err.Error() != tc.want || nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != tc.word || nf.AfterOf(err) != tc.after {
-				t.Errorf("%s: %v (%s, %s, after %s), want %s", tc.reason, err, nf.KindOf(err), nf.ReasonOf(err), nf.AfterOf(err), tc.want)
+			err := region("east").fail(t.Context(), "list", "Pod objects", tc.err)
+			if err.Error() != tc.want || nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != tc.word || nf.RetryAfterOf(err) != tc.after {
+				t.Errorf("%s: %v (%s, %s, after %s), want %s", tc.reason, err, nf.KindOf(err), nf.ReasonOf(err), nf.RetryAfterOf(err), tc.want)
 			}
 			if !errors.Is(err, tc.err) {
 				t.Errorf("%s: the cause is not in the chain", tc.reason)

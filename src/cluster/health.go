@@ -2,118 +2,160 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Health returns the present status of each ref, in their order: nf.Absent when
-// the owner has no such object, or its kind is not served.
-func (c *Cluster) Health(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Health, error) {
-	targets := make([]nf.Change, len(refs))
-	for i, ref := range refs {
-		targets[i].Ref = ref
-	}
-	v := newView(owner)
-	streams, err := c.streams(ctx, owner, targets, v)
+// Health returns the present status of each ref, in the given order: nf.Absent
+// if the owner has no such object. An object that cannot be read, while others
+// can, is nf.Unknown with the reason as its message: listing its kind is
+// denied, the kind is not served, or the server of its API is down. Health
+// returns nf.Unreachable if the region responds to none of the requests.
+func (c *Cluster) Health(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Health, error) {
+	look, err := newSnapshot(ctx, c.client, owner, refs)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		for _, s := range streams {
-			s.release()
+	defer look.set.release()
+	for _, t := range look.targets {
+		if !t.served && look.unread[t.ref.Key()] == "" {
+			look.unread.add(unserved(t.ref), t.ref.Key())
 		}
-	}()
-	out := make([]nf.Health, len(refs))
-	for _, aside := range [...]bool{false, true} {
-		if err := c.readOnce(ctx, streams, aside); err != nil {
-			return nil, err
-		}
-		for i, t := range targets {
-			out[i], _ = v.of(t)
-		}
-		if !slices.ContainsFunc(out, unsettled) {
-			break // there is nothing to explain
-		}
+	}
+	if err := look.set.readOnce(ctx, look.unread); err != nil {
+		return nil, err
+	}
+	out := look.set.view.healthOf(refs, look.unread)
+	if slices.ContainsFunc(out, unsettled) {
+		look.set.explain(ctx)
+		out = look.set.view.healthOf(refs, look.unread)
 	}
 	return out, nil
 }
 
+// snapshot is a stream set that is read once.
+type snapshot struct {
+	set     *streamSet
+	targets []target
+	unread  reasons // for objects whose kinds cannot be discovered
+}
+
+// newSnapshot returns an unread snapshot for the health of an owner's objects.
+func newSnapshot(ctx context.Context, c *client, owner nf.Subject, refs []nf.Ref) (*snapshot, error) {
+	targets, hidden, err := c.apis.resolve(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	set := newStreamSet(c, owner)
+	set.addHealth(targets, make([]nf.Change, len(refs)))
+	return &snapshot{set, targets, reasonsOf(hidden)}, nil
+}
+
+// reasons are why objects cannot be read, by Ref.Key, in bounded length.
+type reasons map[string]string
+
+// reasonsOf returns the reasons for errors that are all equal.
+func reasonsOf(errs map[string]error) reasons {
+	out := reasons{}
+	for _, err := range errs {
+		out.add(err, slices.Collect(maps.Keys(errs))...)
+		break
+	}
+	return out
+}
+
+// add adds an error as the reason for all the keys.
+func (r reasons) add(err error, keys ...string) {
+	why := clipped(err.Error())
+	for _, key := range keys {
+		r[key] = why
+	}
+}
+
+func unserved(ref nf.Ref) error {
+	return nf.E(nf.Unsupported, "list", ref.Kind+" objects", fmt.Errorf("the cloud region does not serve %s, kind %s", ref.APIVersion(), ref.Kind))
+}
+
+// healthOf returns the health of objects; nf.Unknown for those in unread.
+func (v *view) healthOf(refs []nf.Ref, unread reasons) []nf.Health {
+	out := make([]nf.Health, len(refs))
+	for i, ref := range refs {
+		if why := unread[ref.Key()]; why != "" {
+			out[i] = nf.Health{Ref: ref, Status: nf.Unknown, Message: why}
+		} else {
+			out[i], _ = v.of(nf.Change{Ref: ref})
+		}
+	}
+	return out
+}
+
 func unsettled(h nf.Health) bool { return h.Status == nf.InProgress || h.Status == nf.StatusFailed }
 
-// readOnce lists the streams that explain, or those that do not.
-func (c *Cluster) readOnce(ctx context.Context, streams []*stream, aside bool) error {
-	streams = slices.DeleteFunc(slices.Clone(streams), func(s *stream) bool { return s.aside != aside })
-	return each(c.parallel, len(streams), func(i int) error {
-		if _, err := streams[i].list(ctx); err != nil && !aside {
-			return c.fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
+// readOnce lists the streams of the targets, and adds to unread the reasons for
+// those that fail. It returns an error if the context ends, or if the region
+// responds to none of the lists.
+func (s *streamSet) readOnce(ctx context.Context, unread reasons) error {
+	streams := slices.DeleteFunc(slices.Clone(s.streams), func(one *stream) bool { return one.aside })
+	errs := tryEach(ctx, s.client.parallel, len(streams), func(i int) error {
+		p := streams[i].scope
+		_, err := streams[i].list(ctx)
+		if err == nil && streams[i].unserved {
+			s.client.apis.forget()
+			err = unserved(p.ref(&metav1.ObjectMeta{}))
 		}
-		return nil
+		return s.client.region.fail(ctx, "list", p.kind.Kind+" objects", err)
+	})
+	if ctx.Err() != nil {
+		return s.client.region.fail(ctx, "list", "objects", ctx.Err())
+	}
+	for i, one := range streams {
+		if errs[i] != nil {
+			unread.add(errs[i], one.keys...)
+		}
+	}
+	return silent(errs)
+}
+
+// explain lists the streams that only explain, and ignores errors.
+func (s *streamSet) explain(ctx context.Context) {
+	streams := slices.DeleteFunc(slices.Clone(s.streams), func(one *stream) bool { return !one.aside })
+	tryEach(ctx, s.client.parallel, len(streams), func(i int) error {
+		_, err := streams[i].list(ctx)
+		return err
 	})
 }
 
-// What explains why a workload does not get ready. Whoever may not read these
-// gets less of an explanation.
+// release frees the memory budget of the objects.
+func (s *streamSet) release() {
+	for _, one := range s.streams {
+		one.release()
+	}
+}
+
+// silent returns the first error if every request failed with nf.Unreachable,
+// otherwise nil.
+func silent(errs []error) error {
+	for _, err := range errs {
+		if err == nil || nf.KindOf(err) != nf.Unreachable {
+			return nil
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs[0]
+}
+
+// The kinds that explain why a workload is not ready. Without permission to
+// read them, there is less explanation.
 var (
 	podKind        = kind{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "pods", true, nil}
 	replicaSetKind = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets", true, nil}
 	eventKind      = kind{schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "events", true, nil}
 )
-
-// telling leaves out the events that say, again and again, what the status of a
-// pod says as well.
-const telling = "type=Warning,reason!=Unhealthy,reason!=BackOff"
-
-// streams returns what must be read to know the health of the targets: their
-// own places, and what explains their workloads. A target of a kind that is not
-// served is absent, which the view is told at once.
-func (c *Cluster) streams(ctx context.Context, owner string, changes []nf.Change, v *view) ([]*stream, error) {
-	refs := make([]nf.Ref, len(changes))
-	for i := range changes {
-		refs[i] = changes[i].Ref
-	}
-	targets, err := c.targetsOf(ctx, refs)
-	if err != nil {
-		return nil, err
-	}
-	b := bundle{c: c, view: v}
-	mine := query{labels: ownedBy(owner)}
-	for i, t := range targets {
-		if !t.served {
-			v.look([]string{t.ref.Key()})
-			continue
-		}
-		s := b.stream(t.kind.in(t.ref.Namespace), mine)
-		s.aside, s.keys = false, append(s.keys, t.ref.Key())
-		if changes[i].Action == nf.Deleted || t.ref.Kind != "Pod" && !workload(t.ref.Kind) {
-			continue
-		}
-		b.stream(podKind.in(t.ref.Namespace), mine)
-		b.stream(eventKind.in(t.ref.Namespace), query{fields: telling})
-		if t.ref.Kind == "Deployment" {
-			b.stream(replicaSetKind.in(t.ref.Namespace), mine)
-		}
-	}
-	return b.streams, nil
-}
-
-// bundle is streams that feed one view, one for each place.
-type bundle struct {
-	c       *Cluster
-	view    *view
-	streams []*stream
-}
-
-// stream returns the stream of a place; a new one only explains.
-func (b *bundle) stream(p place, q query) *stream {
-	for _, s := range b.streams {
-		if s.place.key() == p.key() {
-			return s
-		}
-	}
-	s := &stream{c: b.c, view: b.view, place: p, query: q, aside: true, known: map[string]int64{}}
-	b.streams = append(b.streams, s)
-	return s
-}

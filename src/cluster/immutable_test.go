@@ -128,7 +128,7 @@ func TestApplyTellsImmutable(t *testing.T) {
 				await(t.Context(), t, c, "vnf-1", made, nf.Current) // before that, it can be changed
 			}
 			t.Cleanup(func() { deleteAtEnd(t, c, before) })
-			_, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{after})
+			_, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{after})
 			check := func(call string, err error) {
 				t.Helper()
 				v, wantReason := nf.ViolationsOf(err), ""
@@ -140,7 +140,7 @@ func TestApplyTellsImmutable(t *testing.T) {
 				}
 			}
 			check("Apply", err)
-			_, err = c.Diff(t.Context(), "vnf-1", []*unstructured.Unstructured{after})
+			_, err = c.Diff(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{after})
 			check("Diff", err)
 		})
 	}
@@ -163,7 +163,7 @@ func nodePort(ns string) string {
 func deleteAtEnd(t *testing.T, c *Cluster, u *unstructured.Unstructured) {
 	t.Helper()
 	// The test's own context has ended by now.
-	if _, err := c.Delete(context.Background(), "vnf-1", refs(u)); err != nil {
+	if _, err := c.Delete(context.Background(), instance("vnf-1"), refs(u)); err != nil {
 		t.Error(err)
 	}
 }
@@ -175,13 +175,13 @@ func TestImmutableLeavesNothing(t *testing.T) {
 	after := before.DeepCopy()
 	after.Object["data"] = map[string]any{"a": "2"}
 	apply := func(u *unstructured.Unstructured) error {
-		_, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{u})
+		_, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{u})
 		return err
 	}
-	trial := func(q clustertest.Request) bool { return q.Query.Get("dryRun") != "" }
+	isDryRun := func(q clustertest.Request) bool { return q.Query.Get("dryRun") != "" }
 	trials := func() (n int) {
 		for _, q := range r.Requests() {
-			if trial(q) {
+			if isDryRun(q) {
 				n++
 			}
 		}
@@ -194,7 +194,7 @@ func TestImmutableLeavesNothing(t *testing.T) {
 		t.Errorf("an object that is not there is not tried: %d trials", n)
 	}
 	mustApply(t, c, "vnf-1", before)
-	heal := r.Fail(trial, clustertest.Status(400))
+	heal := r.Fail(isDryRun, clustertest.Status(400))
 	wantKind(t, apply(after), nf.Invalid)
 	heal()
 	wantKind(t, apply(after), nf.Conflict)

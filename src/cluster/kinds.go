@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,9 +35,9 @@ func (k kind) gvr() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.resource)
 }
 
-// at directs a request to an object, or to all of them when name is empty; of all
-// namespaces when namespace is. A name that would lead elsewhere, because it is
-// more than one segment of a path, fails the request before it is sent.
+// at sets the path of a request to an object; to all objects if name is empty;
+// of all namespaces if namespace is empty. A name that is not a single path
+// segment fails the request before it is sent.
 func (k kind) at(r *rest.Request, namespace, name string) *rest.Request {
 	if k.Group == "" {
 		r.AbsPath("/api", k.Version)
@@ -54,8 +55,8 @@ func (k kind) at(r *rest.Request, namespace, name string) *rest.Request {
 
 // kinds is everything that the API server serves.
 type kinds struct {
-	by      map[schema.GroupKind][]kind // the preferred version first
-	partial error                       // some groups could not be read
+	by      map[schema.GroupKind][]kind // the preferred version comes first
+	partial error                       // set if some groups could not be read
 }
 
 // hidden reports whether a group could not be read.
@@ -72,7 +73,7 @@ func (ks *kinds) hidden(group string) bool {
 	return false
 }
 
-// exact returns a kind in the version that is asked for.
+// exact returns a kind in exactly the given version.
 func (ks *kinds) exact(gvk schema.GroupVersionKind) (kind, bool) {
 	for _, k := range ks.by[gvk.GroupKind()] {
 		if k.Version == gvk.Version {
@@ -82,8 +83,8 @@ func (ks *kinds) exact(gvk schema.GroupVersionKind) (kind, bool) {
 	return kind{}, false
 }
 
-// any returns a kind in the version that is asked for, or else in another one:
-// an object can be found, watched and removed in every version that is served.
+// any returns a kind in the given version if it is served, otherwise in another
+// one: an object can be found, watched and deleted in every served version.
 func (ks *kinds) any(gvk schema.GroupVersionKind) (kind, bool) {
 	if k, ok := ks.exact(gvk); ok {
 		return k, true
@@ -94,7 +95,7 @@ func (ks *kinds) any(gvk schema.GroupVersionKind) (kind, bool) {
 	return kind{}, false
 }
 
-// serves reports whether lookup finds every kind.
+// serves reports whether lookup finds all of the kinds.
 func serves(lookup func(schema.GroupVersionKind) (kind, bool), gvks []schema.GroupVersionKind) bool {
 	return !slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool {
 		_, ok := lookup(gvk)
@@ -102,34 +103,45 @@ func serves(lookup func(schema.GroupVersionKind) (kind, bool), gvks []schema.Gro
 	})
 }
 
-// lookup returns what the API server serves. It is read once, and again when a
-// kind is asked for that is not in it: it may be new.
-func (c *Cluster) lookup(ctx context.Context, gvks []schema.GroupVersionKind) (*kinds, error) {
-	c.knows.mu.Lock()
-	known := c.knows.kinds
-	c.knows.mu.Unlock()
+// apis is the result of the last API discovery, which is always made as the
+// service. All clients of a region share it.
+type apis struct {
+	region    region
+	usage     *usage
+	discovery *discovery.DiscoveryClient
+
+	mu    sync.Mutex
+	known *kinds // nil: not read yet
+}
+
+// kinds returns the kinds that the API server serves. They are cached, and read
+// again if a requested kind is missing, because it may be new.
+func (a *apis) kinds(ctx context.Context, gvks []schema.GroupVersionKind) (*kinds, error) {
+	a.mu.Lock()
+	known := a.known
+	a.mu.Unlock()
 	if known != nil && serves(known.exact, gvks) {
 		return known, nil
 	}
-	return c.discover(ctx)
+	return a.discover(ctx)
 }
 
-// discover reads what the API server serves, now.
-func (c *Cluster) discover(ctx context.Context) (*kinds, error) {
+// discover reads the kinds that the API server serves, and caches them.
+func (a *apis) discover(ctx context.Context) (*kinds, error) {
 	var groups []*metav1.APIGroup
 	var lists []*metav1.APIResourceList
-	err := c.turn(ctx, c.guard.share.survey, func(ctx context.Context) (err error) {
+	err := a.usage.turn(ctx, a.usage.limits.survey, func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errSlow)
 		defer cancel()
-		groups, lists, err = discovery.ServerGroupsAndResourcesWithContext(ctx, surveyor{c.discovery, c.guard.share.versions})
+		groups, lists, err = discovery.ServerGroupsAndResourcesWithContext(ctx, boundedDiscovery{a.discovery, a.usage.limits.versions})
 		return err
 	})
 	ks := &kinds{by: map[schema.GroupKind][]kind{}}
 	if discovery.IsGroupDiscoveryFailedError(err) {
-		// One aggregated API that is down must not hide all the others.
+		// An aggregated API that is down must not hide all others.
 		ks.partial = err
 	} else if err != nil {
-		return nil, c.fail(ctx, "read the API of", c.name(), err)
+		return nil, a.unreadable(ctx, err)
 	}
 	for _, list := range lists {
 		ks.add(list)
@@ -137,26 +149,69 @@ func (c *Cluster) discover(ctx context.Context) (*kinds, error) {
 	for _, group := range groups {
 		ks.prefer(group)
 	}
-	c.knows.mu.Lock()
-	c.knows.kinds = ks
-	c.knows.mu.Unlock()
+	a.mu.Lock()
+	a.known = ks
+	a.mu.Unlock()
 	return ks, nil
 }
 
-// surveyor is a discovery client that does not ask for more groups than there
-// can be: old API servers are asked for each of them, all at once.
-type surveyor struct {
-	*discovery.DiscoveryClient
+// forget makes the next call of kinds read them again.
+func (a *apis) forget() {
+	a.mu.Lock()
+	a.known = nil
+	a.mu.Unlock()
+}
+
+// unreadable translates the error of a discovery.
+func (a *apis) unreadable(ctx context.Context, err error) error {
+	return a.region.fail(ctx, "read the API of", a.region.String(), err)
+}
+
+// resolveAll finds the kinds of refs, in any served version. It returns
+// nf.Unreachable if the group of a kind cannot be read at the moment, because
+// objects of the kind may exist.
+func (a *apis) resolveAll(ctx context.Context, refs []nf.Ref) ([]target, error) {
+	out, hidden, err := a.resolve(ctx, refs)
+	for _, why := range hidden {
+		return nil, why // they are all equal
+	}
+	return out, err
+}
+
+// resolve is resolveAll for callers that tolerate groups that cannot be read at
+// the moment. For their refs, hidden has the error, by Ref.Key; it is the same
+// for all.
+func (a *apis) resolve(ctx context.Context, refs []nf.Ref) (out []target, hidden map[string]error, err error) {
+	ks, err := a.kinds(ctx, gvksOf(refs))
+	if err != nil {
+		return nil, nil, err
+	}
+	out, hidden = make([]target, len(refs)), map[string]error{}
+	partial := a.unreadable(ctx, ks.partial)
+	for i, ref := range refs {
+		out[i].ref = ref
+		out[i].kind, out[i].served = ks.any(gvkOf(ref))
+		if !out[i].served && ks.hidden(ref.Group) {
+			hidden[ref.Key()] = partial
+		}
+	}
+	return out, hidden, nil
+}
+
+// boundedDiscovery is a discovery client with a limit on group versions. From an
+// old API server, it reads each of them with its own request, all in parallel.
+type boundedDiscovery struct {
+	discovery.AggregatedDiscoveryInterfaceWithContext
 
 	most int // versions of groups
 }
 
 // GroupsAndMaybeResourcesWithContext implements
 // discovery.AggregatedDiscoveryInterfaceWithContext.
-func (s surveyor) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
+func (s boundedDiscovery) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 	*metav1.APIGroupList, map[schema.GroupVersion]*metav1.APIResourceList, map[schema.GroupVersion]error, error,
 ) {
-	groups, resources, failed, err := s.DiscoveryClient.GroupsAndMaybeResourcesWithContext(ctx)
+	groups, resources, failed, err := s.AggregatedDiscoveryInterfaceWithContext.GroupsAndMaybeResourcesWithContext(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -168,13 +223,6 @@ func (s surveyor) GroupsAndMaybeResourcesWithContext(ctx context.Context) (
 		return nil, nil, nil, &oversized{what: "the versions of its API", limit: fmt.Sprint(s.most)}
 	}
 	return groups, resources, failed, nil
-}
-
-// forgetKinds makes the next lookup read again what the API server serves.
-func (c *Cluster) forgetKinds() {
-	c.knows.mu.Lock()
-	c.knows.kinds = nil
-	c.knows.mu.Unlock()
 }
 
 func (ks *kinds) add(list *metav1.APIResourceList) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -25,10 +27,10 @@ func TestDeleteOfHiddenKind(t *testing.T) {
 	}
 	calls := map[string]func(t *testing.T, c *Cluster, refs []nf.Ref) ([]nf.Change, error){
 		"Delete": func(t *testing.T, c *Cluster, refs []nf.Ref) ([]nf.Change, error) {
-			return c.Delete(t.Context(), "vnf-1", refs)
+			return c.Delete(t.Context(), instance("vnf-1"), refs)
 		},
 		"Orphan": func(t *testing.T, c *Cluster, refs []nf.Ref) ([]nf.Change, error) {
-			return c.Orphan(t.Context(), "vnf-1", refs)
+			return c.Orphan(t.Context(), instance("vnf-1"), refs)
 		},
 	}
 	for name, tc := range cases {
@@ -58,6 +60,50 @@ func TestDeleteOfHiddenKind(t *testing.T) {
 						if change.Action != nf.Unchanged {
 							t.Errorf("%s: %+v", tc.reason, change)
 						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestApplyOfHiddenKind is about the same API, and what is to be applied: it may
+// well be served a moment later.
+func TestApplyOfHiddenKind(t *testing.T) {
+	gizmo := func() []*unstructured.Unstructured {
+		return objects(t, "vnf-1", "ns", `{apiVersion: example.org/v1, kind: Gizmo, metadata: {name: g}}`)
+	}
+	for name, do := range map[string]func(t *testing.T, c *Cluster) error{
+		"Preflight": func(t *testing.T, c *Cluster) error {
+			return c.Preflight(t.Context(), instance("vnf-1"), inside("ns"), gizmo())
+		},
+		"PreflightAdopt": func(t *testing.T, c *Cluster) error {
+			return c.PreflightAdopt(t.Context(), instance("vnf-1"), inside("ns"), nf.AdoptionSelector{}, gizmo())
+		},
+		"Apply": func(t *testing.T, c *Cluster) error {
+			_, err := c.Apply(t.Context(), instance("vnf-1"), gizmo())
+			return err
+		},
+	} {
+		for groups, want := range map[string]nf.Kind{
+			`{"name":"example.org","versions":[{"groupVersion":"example.org/v1","version":"v1"}]}`: nf.Unreachable,
+			``: nf.Unsupported,
+		} {
+			t.Run(name+" "+want.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+						switch {
+						case req.URL.Path == "/apis":
+							return answer(200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[`+groups+`]}`)
+						case strings.HasPrefix(req.URL.Path, "/apis/example.org"):
+							return answer(503, "")
+						}
+						return served(req)
+					})
+					err := do(t, c)
+					wantKind(t, err, want)
+					if reason := nf.ReasonOf(err); want == nf.Unreachable && reason != "unavailable" {
+						t.Errorf("the reason is %q, want that the API is unavailable: %v", reason, err)
 					}
 				})
 			})

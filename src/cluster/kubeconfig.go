@@ -15,11 +15,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Parse reads a kubeconfig and returns how to reach the cluster of its current
-// context. It refuses, with nf.Invalid and a violation for each field, what
-// would run a program (exec, auth-provider) or read a file here, in any entry
-// of the kubeconfig, and what cannot work. No error repeats more of the
-// kubeconfig than the names of its entries.
+// Parse returns the client configuration for the current context of a
+// kubeconfig. It returns nf.Invalid, with a violation for each field, if any
+// entry would run a program (exec, auth-provider) or read a local file, or if
+// the configuration cannot work. Errors quote nothing of the kubeconfig except
+// names of its entries.
 func Parse(kubeconfig []byte) (*rest.Config, error) {
 	cfg, v := parse(kubeconfig)
 	if len(v) == 0 {
@@ -35,8 +35,8 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 	return nil, nf.E(nf.Invalid, "use", "kubeconfig", v)
 }
 
-// maxFaults is how many violations are told: there may be some for each of many
-// thousand entries.
+// maxFaults is the maximum number of violations returned; each of many thousand
+// entries may have several.
 const maxFaults = 50
 
 func parse(kubeconfig []byte) (*rest.Config, nf.Violations) {
@@ -57,8 +57,8 @@ func parse(kubeconfig []byte) (*rest.Config, nf.Violations) {
 	return configure(s, u)
 }
 
-// file is a kubeconfig. It is decoded here and not by client-go, whose errors
-// may quote secrets.
+// file is a kubeconfig. It is not decoded by client-go, whose errors may quote
+// secrets.
 type file struct {
 	Kind     string         `json:"kind"`
 	Current  string         `json:"current-context"`
@@ -107,12 +107,12 @@ type contextEntry struct {
 	} `json:"context"`
 }
 
-// maxKubeconfig is more than any kubeconfig needs, and little enough to parse:
-// what is read takes hundreds of times as many bytes.
+// maxKubeconfig is the maximum size in bytes. It exceeds what any kubeconfig
+// needs, and bounds parsing, which takes hundreds of times as much memory.
 const maxKubeconfig = 512 << 10
 
-// Where the signs of an anchor and of an alias can stand. No kubeconfig needs
-// one, and a few of them can say any number of bytes.
+// YAML anchors and aliases, at the positions where they can occur. No
+// kubeconfig needs them, and a few of them can expand to any size.
 var (
 	anchor = regexp.MustCompile(`(^|[\s,\[{:?\x80-\x{10ffff}-])&\S`)
 	alias  = regexp.MustCompile(`(^|[\s,\[{:?\x80-\x{10ffff}-])\*\S`)
@@ -137,8 +137,8 @@ func read(kubeconfig []byte) (file, nf.Violations) {
 	if err != nil {
 		return f, one("", "is not an object of kind Config")
 	}
-	// Keys are case-sensitive, as for kubectl: encoding/json would let an entry of
-	// another spelling replace what a reader sees.
+	// Keys are case-sensitive, as in kubectl: encoding/json would let a key in
+	// another case override the one that a reader sees.
 	if err := exact.Unmarshal(text, &f); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return f, one(wrong.Field, "has the wrong type")
@@ -151,7 +151,7 @@ func read(kubeconfig []byte) (file, nf.Violations) {
 	return f, nil
 }
 
-// forbidden lists what must not be in a kubeconfig that a server is handed.
+// forbidden lists fields that are not allowed in a kubeconfig sent to a server.
 func (f file) forbidden() nf.Violations {
 	var v nf.Violations
 	refuse := func(present bool, field, message string) {
@@ -162,11 +162,11 @@ func (f file) forbidden() nf.Violations {
 	const program, path = "would run a program and is not allowed; use a token or a client certificate",
 		"names a file and is not allowed; embed its content (kubectl config view --minify --flatten --raw)"
 	for _, c := range f.Clusters {
-		at := fmt.Sprintf("clusters[%s].cluster.", clip(c.Name))
+		at := fmt.Sprintf("clusters[%s].cluster.", nf.Clip(c.Name, maxShownName))
 		refuse(c.Cluster.CAFile != "", at+"certificate-authority", path)
 	}
 	for _, u := range f.Users {
-		at := fmt.Sprintf("users[%s].user.", clip(u.Name))
+		at := fmt.Sprintf("users[%s].user.", nf.Clip(u.Name, maxShownName))
 		refuse(u.User.Exec != nil, at+"exec", program)
 		refuse(u.User.AuthProvider != nil, at+"auth-provider", program)
 		refuse(u.User.CertFile != "", at+"client-certificate", path)
@@ -176,13 +176,13 @@ func (f file) forbidden() nf.Violations {
 	return v
 }
 
-// ambiguous lists the names that several entries have.
+// ambiguous lists names that more than one entry has.
 func (f file) ambiguous() nf.Violations {
 	var v nf.Violations
 	seen := map[string]int{}
 	look := func(list, name string) {
 		if seen[list+name]++; seen[list+name] == 2 {
-			v = append(v, nf.Violation{Field: list + "[" + clip(name) + "]", Message: "is there twice"})
+			v = append(v, nf.Violation{Field: list + "[" + nf.Clip(name, maxShownName) + "]", Message: "is there twice"})
 		}
 	}
 	for _, c := range f.Clusters {
@@ -197,14 +197,9 @@ func (f file) ambiguous() nf.Violations {
 	return v
 }
 
-// clip shortens a name that would be repeated with each of its faults.
-func clip(name string) string {
-	const most = 253
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
-}
+// maxShownName is how much of a name is shown, in bytes: every violation of its
+// entry repeats it.
+const maxShownName = 253
 
 // current returns the server and the user of the current context.
 func (f file) current() (server, user, nf.Violations) {
@@ -215,7 +210,7 @@ func (f file) current() (server, user, nf.Violations) {
 	if i < 0 {
 		return server{}, user{}, one("current-context", "names a context that is not there")
 	}
-	at, chosen := fmt.Sprintf("contexts[%s].context.", clip(f.Current)), f.Contexts[i].Context
+	at, chosen := fmt.Sprintf("contexts[%s].context.", nf.Clip(f.Current, maxShownName)), f.Contexts[i].Context
 	s := slices.IndexFunc(f.Clusters, func(c server) bool { return c.Name == chosen.Cluster })
 	if s < 0 {
 		return server{}, user{}, one(at+"cluster", "names a cluster that is not there")
@@ -224,7 +219,7 @@ func (f file) current() (server, user, nf.Violations) {
 	if u < 0 {
 		return server{}, user{}, one(at+"user", "names a user that is not there")
 	}
-	f.Clusters[s].Name, f.Users[u].Name = clip(f.Clusters[s].Name), clip(f.Users[u].Name)
+	f.Clusters[s].Name, f.Users[u].Name = nf.Clip(f.Clusters[s].Name, maxShownName), nf.Clip(f.Users[u].Name, maxShownName)
 	return f.Clusters[s], f.Users[u], nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,57 +13,56 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Objects in one page of a list. A page that turns out to be too large is asked
-// for again with fewer.
+// The number of objects per page of a list. A page that is too large is
+// requested again with fewer objects.
 const (
 	metaPage   = 500
 	objectPage = 100
 )
 
-// place is all objects of a kind in a namespace, or in the whole cluster.
-type place struct {
+// scope is a kind in one namespace, or in the whole cluster.
+type scope struct {
 	kind      kind
 	namespace string // empty for a cluster-scoped kind
 }
 
-func (k kind) in(namespace string) place {
+func (k kind) in(namespace string) scope {
 	if !k.namespaced {
 		namespace = ""
 	}
-	return place{k, namespace}
+	return scope{k, namespace}
 }
 
-// key names a place; kind is not comparable.
-func (p place) key() string {
+// key identifies a scope; scope is not comparable because kind is not.
+func (p scope) key() string {
 	return strings.Join([]string{p.kind.Group, p.kind.Version, p.kind.Kind, p.namespace}, "/")
 }
 
-// query selects objects of a place; the zero value selects all.
+// query selects objects of a scope; the zero value selects all.
 type query struct {
 	labels string
 	fields string
 	accept string // the media type; empty for whole objects
 }
 
-// pages lists a place page by page. Each page is handed to read, which returns
-// the page's list metadata; restart is called when the pages that were read
-// have expired and the list begins again. It returns the resource version that
-// the list speaks of.
-func (c *Cluster) pages(ctx context.Context, p place, q query, read func(body []byte) (metav1.ListMeta, error), restart func()) (string, error) {
-	l := listing{place: p, query: q, limits: c.guard.share.limits, size: objectPage}
+// pages lists a scope page by page. It passes each page to read, which returns
+// the page's list metadata. If the continue token expires, it calls restart and
+// starts the list again. It returns the resource version of the list.
+func (c *client) pages(ctx context.Context, p scope, q query, read func(body []byte) (metav1.ListMeta, error), restart func()) (string, error) {
+	l := listing{scope: p, query: q, limits: c.transport.usage.limits, size: objectPage}
 	if q.accept == acceptMetaList {
 		l.size = metaPage
 	}
 	for restarts := 0; ; {
 		var list metav1.ListMeta
-		_, err := c.send(ctx, func() *rest.Request { return l.request(c.rest) }, func(body []byte) (err error) {
-			if err = l.turn(body); err == nil {
+		_, err := c.send(ctx, func() *rest.Request { return l.request(c) }, func(body []byte) (err error) {
+			if err = l.count(body); err == nil {
 				list, err = read(body)
 			}
 			return err
 		})
 		switch {
-		case apierrors.IsResourceExpired(err) && l.next != "" && restarts < l.restarts:
+		case apierrors.IsResourceExpired(err) && l.next != "" && restarts < l.limits.restarts:
 			restart()
 			restarts++
 			l.next = ""
@@ -78,43 +78,44 @@ func (c *Cluster) pages(ctx context.Context, p place, q query, read func(body []
 	}
 }
 
-// listing is a list on its way, page by page.
+// listing is the state of a paged list.
 type listing struct {
-	place
-	query
-	limits
+	scope  scope
+	query  query
+	limits limits
 
 	size  int    // objects in a page
-	next  string // the page to ask for; empty: the first
-	count int    // of pages that were read
+	next  string // the continue token; empty for the first page
+	read  int    // of pages that were read
 	bytes int64  // of pages that were read
 }
 
-func (l *listing) request(client rest.Interface) *rest.Request {
-	r := l.kind.at(client.Get(), l.namespace, "").Param("limit", fmt.Sprint(l.size))
-	set(r, "labelSelector", l.labels)
-	set(r, "fieldSelector", l.fields)
+func (l *listing) request(c *client) *rest.Request {
+	r := l.scope.kind.at(c.verb(http.MethodGet), l.scope.namespace, "").Param("limit", fmt.Sprint(l.size))
+	set(r, "labelSelector", l.query.labels)
+	set(r, "fieldSelector", l.query.fields)
 	set(r, "continue", l.next)
-	if l.accept != "" {
-		r.SetHeader("Accept", l.accept)
+	if l.query.accept != "" {
+		r.SetHeader("Accept", l.query.accept)
 	}
 	return r
 }
 
-// turn notes that a page was read, and returns an error for one too many.
-func (l *listing) turn(body []byte) error {
-	l.count++
+// count adds a page, and returns an error if the list exceeds its limits.
+func (l *listing) count(body []byte) error {
+	l.read++
 	l.bytes += int64(len(body))
 	switch {
-	case l.count > l.pages:
-		return &oversized{what: "a list of " + l.kind.Kind + " objects", limit: fmt.Sprintf("%d pages", l.pages)}
-	case l.bytes > l.list:
-		return &oversized{what: "a list of " + l.kind.Kind + " objects", limit: mebibytes(l.list)}
+	case l.read > l.limits.pages:
+		return &oversized{what: "a list of " + l.scope.kind.Kind + " objects", limit: fmt.Sprintf("%d pages", l.limits.pages)}
+	case l.bytes > l.limits.list:
+		return &oversized{what: "a list of " + l.scope.kind.Kind + " objects", limit: mebibytes(l.limits.list)}
 	}
 	return nil
 }
 
-// shrink makes the pages smaller when one was too large.
+// shrink reduces the page size after a page was too large, and reports whether
+// it could.
 func (l *listing) shrink(err error) bool {
 	const step = 8
 	o, _ := errors.AsType[*oversized](err)
@@ -131,10 +132,10 @@ func set(r *rest.Request, name, value string) {
 	}
 }
 
-// visit lists a place and calls do with the metadata of each of its objects.
-// There are none of a kind that is not served any more. Restart is called when
-// the list begins again.
-func (c *Cluster) visit(ctx context.Context, p place, labels string, do func(*metav1.ObjectMeta), restart func()) error {
+// visit lists a scope and calls do with the metadata of each object. A kind
+// that is no longer served has no objects. Restart is called when the list
+// starts again.
+func (c *client) visit(ctx context.Context, p scope, labels string, do func(*metav1.ObjectMeta), restart func()) error {
 	read := func(body []byte) (metav1.ListMeta, error) {
 		var page metav1.PartialObjectMetadataList
 		err := json.Unmarshal(body, &page)
@@ -145,16 +146,16 @@ func (c *Cluster) visit(ctx context.Context, p place, labels string, do func(*me
 	}
 	_, err := c.pages(ctx, p, query{labels: labels, accept: acceptMetaList}, read, restart)
 	if apierrors.IsNotFound(err) {
-		c.forgetKinds()
+		c.apis.forget()
 		restart()
 		return nil
 	}
 	return err
 }
 
-// pick lists a place and returns the metadata of the wanted objects, by Ref.Key.
-// What else is there is not held in memory.
-func (c *Cluster) pick(ctx context.Context, p place, labels string, wanted map[string]bool) (map[string]*metav1.ObjectMeta, error) {
+// pick lists a scope and returns the metadata of the wanted objects, by
+// Ref.Key. Other objects are not held in memory.
+func (c *client) pick(ctx context.Context, p scope, labels string, wanted map[string]bool) (map[string]*metav1.ObjectMeta, error) {
 	out := map[string]*metav1.ObjectMeta{}
 	err := c.visit(ctx, p, labels, func(m *metav1.ObjectMeta) {
 		if key := p.ref(m).Key(); wanted[key] {
@@ -162,4 +163,19 @@ func (c *Cluster) pick(ctx context.Context, p place, labels string, wanted map[s
 		}
 	}, func() { clear(out) })
 	return out, err
+}
+
+// whole lists the complete objects of a scope. The caller must release them.
+// There are none after an error, and none of a kind that is no longer served.
+func (c *client) whole(ctx context.Context, p scope, q query) (objectList, error) {
+	h := objectList{usage: c.transport.usage, most: mostFound}
+	_, err := c.pages(ctx, p, q, h.add, h.release)
+	if err != nil {
+		h.release()
+	}
+	if apierrors.IsNotFound(err) {
+		c.apis.forget()
+		err = nil
+	}
+	return h, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -23,11 +24,11 @@ var namespaceKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "Namespace
 func (c *Cluster) Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
 	var targets []target
 	for _, name := range names {
-		if nf.CheckNamespace("", name) == nil { // else there can be none
-			targets = append(targets, target{nf.Ref{Version: "v1", Kind: "Namespace", Name: name}, namespaceKind, true})
+		if nf.CheckNamespace("", name) == nil { // otherwise it cannot exist
+			targets = append(targets, namespaceTarget(name))
 		}
 	}
-	live, err := c.itself().live(ctx, targets)
+	live, err := finder{c.service, targets}.live(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,147 +39,159 @@ func (c *Cluster) Namespaces(ctx context.Context, names []string) (map[string]nf
 	return out, nil
 }
 
-func namespaceOf(m *metav1.ObjectMeta) nf.Namespace {
-	return nf.Namespace{Made: m.Labels[nf.MadeByLabel] == nf.MadeBy, Project: m.Annotations[nf.ProjectAnnotation]}
+func namespaceTarget(name string) target {
+	return target{nf.Ref{Version: "v1", Kind: "Namespace", Name: name}, namespaceKind, true}
 }
 
-// EnsureNamespace creates the namespace when it is missing, with nf.MadeByLabel
-// and the project in nf.ProjectAnnotation, and returns it as it is. A namespace
-// that is being deleted is nf.Busy.
-func (c *Cluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
-	c = c.itself()
-	live, found, err := c.meta(ctx, namespaceKind, "", namespace)
+func namespaceOf(m *metav1.ObjectMeta) nf.Namespace {
+	return nf.Namespace{Created: m.Labels[nf.CreatedByLabel] == nf.CreatedBy, Project: m.Annotations[nf.ProjectAnnotation]}
+}
+
+// EnsureNamespace creates the namespace if it does not exist, with
+// nf.CreatedByLabel and the project in nf.ProjectAnnotation, and returns its
+// present state. It returns nf.Busy if the namespace is being deleted.
+func (c *Cluster) EnsureNamespace(ctx context.Context, name, project string) (nf.Namespace, error) {
+	n := namespace{c.service, namespaceTarget(name)}
+	live, found, err := n.client.meta(ctx, n.target)
 	if err == nil && !found {
-		err = c.createNamespace(ctx, namespace, project)
+		err = n.create(ctx, project)
 		if err == nil {
-			return nf.Namespace{Made: true, Project: project}, nil
+			return nf.Namespace{Created: true, Project: project}, nil
 		}
-		if apierrors.IsAlreadyExists(err) { // somebody else was faster
-			live, found, err = c.meta(ctx, namespaceKind, "", namespace)
+		if apierrors.IsAlreadyExists(err) { // another client created it first
+			live, found, err = n.client.meta(ctx, n.target)
 		}
 	}
 	switch {
 	case err != nil:
-		return nf.Namespace{}, c.fail(ctx, "create", "namespace "+namespace, err)
+		return nf.Namespace{}, n.client.region.fail(ctx, "create", "namespace "+name, err)
 	case !found || live.DeletionTimestamp != nil:
-		return nf.Namespace{}, nf.E(nf.Busy, "use", "namespace "+namespace, errors.New("it is being deleted"))
+		return nf.Namespace{}, nf.E(nf.Busy, "use", "namespace "+name, errors.New("it is being deleted"))
 	}
 	return namespaceOf(live), nil
 }
 
-func (c *Cluster) createNamespace(ctx context.Context, namespace, project string) error {
+// RemoveNamespace deletes a namespace that has nf.CreatedByLabel and waits until
+// it is gone, even if another client is deleting it. The namespace stays if it
+// holds objects other than the cluster's own (the default service account, the
+// root CA, events, leases) and controlled objects; these are returned, sorted.
+// It also stays, with an error, if its contents cannot be read completely.
+// RemoveNamespace does nothing if the namespace does not exist or lacks the
+// label.
+func (c *Cluster) RemoveNamespace(ctx context.Context, name string) (kept []nf.Ref, err error) {
+	n := namespace{c.service, namespaceTarget(name)}
+	for i := range attempts {
+		kept, err = n.remove(ctx)
+		if nf.KindOf(err) != nf.Conflict {
+			return kept, err
+		}
+		// The namespace changed since it was read. The cause may be an earlier
+		// deletion by this call, whose response was lost, or a client that has
+		// just started to use it.
+		if err := n.client.pause(ctx, backoff(i+1)); err != nil {
+			return nil, n.removalError(ctx, err)
+		}
+	}
+	return nil, nf.E(nf.Conflict, "remove", "namespace "+name, errors.New("others keep changing it"))
+}
+
+// namespace is a namespace that the service creates or removes.
+type namespace struct {
+	client *client
+	target target
+}
+
+func (n namespace) create(ctx context.Context, project string) error {
 	body, err := json.Marshal(metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: namespace, Labels: map[string]string{nf.MadeByLabel: nf.MadeBy},
+			Name: n.target.ref.Name, Labels: map[string]string{nf.CreatedByLabel: nf.CreatedBy},
 			Annotations: map[string]string{nf.ProjectAnnotation: project},
 		},
 	})
 	if err != nil {
 		return err
 	}
-	_, err = c.send(ctx, func() *rest.Request {
-		return namespaceKind.at(c.rest.Post(), "", "").Param("fieldManager", userAgent).
+	_, err = n.client.send(ctx, func() *rest.Request {
+		return namespaceKind.at(n.client.verb(http.MethodPost), "", "").Param("fieldManager", userAgent).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
 	}, nil)
 	return err
 }
 
-// RemoveNamespace deletes a namespace that bears nf.MadeByLabel, unless it
-// holds objects that are neither the cluster's own (the default service
-// account, the root CA, events, leases) nor dependents of such; those are
-// returned, sorted, and the namespace stays. It stays too, with an error, when
-// not everything in it can be seen. One without the label, or none, is left
-// alone without an error. It returns when the namespace is gone, also when
-// somebody else is deleting it.
-func (c *Cluster) RemoveNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
-	c = c.itself()
-	for n := range attempts {
-		kept, err = c.removeNamespace(ctx, namespace)
-		if nf.KindOf(err) != nf.Conflict {
-			return kept, err
-		}
-		// It changed since it was looked at. That may be our own deletion, whose
-		// answer was lost; or somebody has just begun to use it.
-		if err := c.pause(ctx, backoff(n+1)); err != nil {
-			return nil, c.fail(ctx, "remove", "namespace "+namespace, err)
-		}
-	}
-	return nil, nf.E(nf.Conflict, "remove", "namespace "+namespace, errors.New("others keep changing it"))
-}
-
-// removeNamespace returns nf.Conflict when the namespace changed meanwhile.
-func (c *Cluster) removeNamespace(ctx context.Context, namespace string) (kept []nf.Ref, err error) {
-	live, found, err := c.meta(ctx, namespaceKind, "", namespace)
+// remove returns nf.Conflict if the namespace changed in the meantime.
+func (n namespace) remove(ctx context.Context) (kept []nf.Ref, err error) {
+	live, found, err := n.client.meta(ctx, n.target)
 	if err != nil {
-		return nil, c.fail(ctx, "remove", "namespace "+namespace, err)
+		return nil, n.removalError(ctx, err)
 	}
-	if !found || live.Labels[nf.MadeByLabel] != nf.MadeBy {
+	if !found || live.Labels[nf.CreatedByLabel] != nf.CreatedBy {
 		return nil, nil
 	}
 	if live.DeletionTimestamp != nil {
-		return nil, c.namespaceGone(ctx, namespace, live.UID)
+		return nil, n.awaitRemoval(ctx, live.UID)
 	}
-	kept, err = c.contents(ctx, namespace)
+	kept, err = n.contents(ctx)
 	if err != nil || len(kept) > 0 {
 		return kept, err
 	}
-	t := target{ref: nf.Ref{Version: "v1", Kind: "Namespace", Name: namespace}, kind: namespaceKind, served: true}
-	err = c.deleteExact(ctx, t, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	err = n.client.deleteExact(ctx, n.target, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, c.fail(ctx, "remove", "namespace "+namespace, err)
+		return nil, n.removalError(ctx, err)
 	}
-	return nil, c.namespaceGone(ctx, namespace, live.UID)
+	return nil, n.awaitRemoval(ctx, live.UID)
 }
 
-// namespaceGone waits until a namespace that is being deleted is gone.
-func (c *Cluster) namespaceGone(ctx context.Context, namespace string, uid types.UID) error {
-	target := nf.Change{Ref: nf.Ref{Version: "v1", Kind: "Namespace", Name: namespace}, UID: string(uid)}
-	v := newView("")
-	s := &stream{
-		c: c, view: v, place: namespaceKind.in(""), query: query{fields: "metadata.name=" + namespace}, keys: []string{target.Key()},
-	}
+func (n namespace) removalError(ctx context.Context, err error) error {
+	return n.client.region.fail(ctx, "remove", "namespace "+n.target.ref.Name, err)
+}
+
+// awaitRemoval waits until a namespace that is being deleted is gone.
+func (n namespace) awaitRemoval(ctx context.Context, uid types.UID) error {
+	set := newStreamSet(n.client, nf.Subject{})
+	set.addTarget(namespaceKind.in(""), query{fields: "metadata.name=" + n.target.ref.Name}, n.target.ref.Key())
 	var err error
 	gone := false
-	c.follow(ctx, v, []*stream{s}, []nf.Change{target}, func(h nf.Health, failure error) bool {
+	set.watch(ctx, []nf.Change{{Ref: n.target.ref, UID: string(uid)}}, func(h nf.Health, failure error) bool {
 		gone, err = h.Status == nf.Absent && failure == nil, failure
 		return !gone && failure == nil
 	})
 	if err == nil && !gone {
 		err = context.Cause(ctx)
 	}
-	return c.fail(ctx, "remove", "namespace "+namespace, err)
+	return n.removalError(ctx, err)
 }
 
-// contents returns what somebody put into a namespace.
-func (c *Cluster) contents(ctx context.Context, namespace string) ([]nf.Ref, error) {
-	ks, err := c.discover(ctx) // a kind that came yesterday may hide an object
+// contents returns the objects in the namespace, except ambient and incidental
+// ones.
+func (n namespace) contents(ctx context.Context) ([]nf.Ref, error) {
+	ks, err := n.client.apis.discover(ctx) // a kind missing in the cache could hide objects
 	if err != nil {
 		return nil, err
 	}
 	if ks.partial != nil {
-		return nil, c.fail(ctx, "read the API of", c.name(), ks.partial)
+		return nil, n.client.apis.unreadable(ctx, ks.partial)
 	}
-	var places []place
+	var scopes []scope
 	for gk, all := range ks.by {
-		if k := all[0]; k.namespaced && k.can("list", "delete") && !ambient[gk.Kind] {
-			places = append(places, k.in(namespace))
+		if k := all[0]; k.namespaced && k.can("list", "delete") && !ambient[gk] {
+			scopes = append(scopes, k.in(n.target.ref.Name))
 		}
 	}
 	var mu sync.Mutex
 	refs := map[types.UID]nf.Ref{} // an object may be served by two groups
-	err = each(c.parallel, len(places), func(i int) error {
-		err := c.visit(ctx, places[i], "", func(m *metav1.ObjectMeta) {
+	err = each(n.client.parallel, len(scopes), func(i int) error {
+		err := n.client.visit(ctx, scopes[i], "", func(m *metav1.ObjectMeta) {
 			mu.Lock()
 			defer mu.Unlock()
-			if ref := places[i].ref(m); len(refs) < mostFound && !incidental(ref, m) {
+			if ref := scopes[i].ref(m); len(refs) < mostFound && !incidental(ref, m) {
 				refs[m.UID] = ref
 			}
-		}, func() {}) // what has gone meanwhile only keeps the namespace for longer
+		}, func() {}) // objects deleted in the meantime only keep the namespace for longer
 		if apierrors.IsMethodNotSupported(err) {
 			return nil
 		}
-		return c.fail(ctx, "list", places[i].kind.Kind+" objects of namespace "+namespace, err)
+		return n.client.region.fail(ctx, "list", scopes[i].kind.Kind+" objects of namespace "+n.target.ref.Name, err)
 	})
 	if err != nil {
 		return nil, err
@@ -188,13 +201,17 @@ func (c *Cluster) contents(ctx context.Context, namespace string) ([]nf.Ref, err
 	return out, nil
 }
 
-// ambient are the kinds that a cluster keeps in a namespace by itself.
-var ambient = map[string]bool{"Event": true, "Lease": true, "Endpoints": true, "EndpointSlice": true}
+// ambient are the kinds that the cluster itself maintains in a namespace.
+var ambient = map[schema.GroupKind]bool{
+	{Kind: "Event"}: true, {Group: "events.k8s.io", Kind: "Event"}: true, {Group: "coordination.k8s.io", Kind: "Lease"}: true,
+	{Kind: "Endpoints"}: true, {Group: "discovery.k8s.io", Kind: "EndpointSlice"}: true,
+}
 
 // incidental reports whether an object of a namespace is the cluster's own, or
-// depends on another object and goes with it.
+// is controlled by another object and deleted with it.
 func incidental(ref nf.Ref, m *metav1.ObjectMeta) bool {
+	core := ref.Group == ""
 	return metav1.GetControllerOfNoCopy(m) != nil ||
-		ref.Kind == "ServiceAccount" && ref.Name == "default" ||
-		ref.Kind == "ConfigMap" && ref.Name == "kube-root-ca.crt"
+		core && ref.Kind == "ServiceAccount" && ref.Name == "default" ||
+		core && ref.Kind == "ConfigMap" && ref.Name == "kube-root-ca.crt"
 }

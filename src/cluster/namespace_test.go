@@ -1,6 +1,9 @@
 package cluster
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,9 +18,9 @@ func TestEnsureNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "a namespace that is there is as it was made", nf.Namespace{Made: true, Project: nf.DefaultProject}, is)
+	diff(t, "a namespace that is there is as it was made", nf.Namespace{Created: true, Project: nf.DefaultProject}, is)
 	live := get(t, c, nf.Ref{Version: "v1", Kind: "Namespace", Name: ns})
-	if live.GetLabels()[nf.MadeByLabel] != nf.MadeBy {
+	if live.GetLabels()[nf.CreatedByLabel] != nf.CreatedBy {
 		t.Errorf("a namespace that was made bears the label: %v", live.GetLabels())
 	}
 	stuck := configMap(t, "vnf-1", ns, "stuck", "1")
@@ -26,15 +29,15 @@ func TestEnsureNamespace(t *testing.T) {
 	deleteForeign(t, c, live)
 	_, err = c.EnsureNamespace(t.Context(), ns, nf.DefaultProject)
 	wantKind(t, err, nf.Busy)
-	_, err = c.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}`))
+	_, err = c.Apply(t.Context(), instance("vnf-1"), objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}`))
 	wantKind(t, err, nf.Busy)
 	stuck.SetFinalizers([]string{})
-	_, _ = c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{stuck}) // let it go
+	_, _ = c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{stuck}) // let it go
 }
 
 func TestNamespaces(t *testing.T) {
 	c, ns := sandbox(t)
-	want := map[string]nf.Namespace{ns: {Made: true, Project: nf.DefaultProject}, "kube-system": {}}
+	want := map[string]nf.Namespace{ns: {Created: true, Project: nf.DefaultProject}, "kube-system": {}}
 	for _, names := range [][]string{{ns, "kube-system", ns + "-not"}, {ns}, {ns + "-not"}} {
 		got, err := c.Namespaces(t.Context(), names)
 		if err != nil {
@@ -75,7 +78,7 @@ func TestRemoveNamespace(t *testing.T) {
 	}
 	diff(t, "what somebody made is in the way; its dependents and the cluster's own are not", append(refs(foreign), refs(replicaSet...)...), kept)
 
-	if _, err := c.Delete(t.Context(), "vnf-1", refs(replicaSet...)); err != nil {
+	if _, err := c.Delete(t.Context(), instance("vnf-1"), refs(replicaSet...)); err != nil {
 		t.Fatal(err)
 	}
 	await(t.Context(), t, c, "vnf-1", made, nf.Absent)
@@ -113,6 +116,62 @@ func TestRemoveNamespaceThatChanged(t *testing.T) {
 				t.Errorf("%s: the namespace is still there: %v", tc.reason, live.Object["status"])
 			}
 		})
+	}
+}
+
+// TestRemoveNamespaceComparesGroups has custom resources whose kinds and names are
+// those of objects that every cluster keeps in a namespace.
+func TestRemoveNamespaceComparesGroups(t *testing.T) {
+	c, ns := sandbox(t)
+	alike := map[string]struct{ reason, name string }{
+		"Event":          {"an event of another group belongs to a user", "a"},
+		"Lease":          {"so does a lease", "a"},
+		"Endpoints":      {"so do endpoints", "a"},
+		"EndpointSlice":  {"so does a slice of them", "a"},
+		"ServiceAccount": {"only the core group has a default service account", "default"},
+		"ConfigMap":      {"only the core group has the root CA", "kube-root-ca.crt"},
+	}
+	var definitions, customs []*unstructured.Unstructured
+	for kind, is := range alike {
+		plural := strings.ToLower(kind) + "s"
+		definition, custom, _ := strings.Cut(strings.NewReplacer("Gizmo", kind, "gizmos", plural, "name: g}", "name: "+is.name+"}").Replace(definition(ns+".test", "Namespaced")), "---")
+		definitions = append(definitions, objects(t, "vnf-1", "", definition)...)
+		customs = append(customs, objects(t, "vnf-1", ns, custom)...)
+	}
+	made := mustApply(t, c, "vnf-1", definitions...)
+	t.Cleanup(func() {
+		if _, err := c.Delete(context.WithoutCancel(t.Context()), instance("vnf-1"), refs(definitions...)); err != nil {
+			t.Error(err)
+		}
+	})
+	await(t.Context(), t, c, "vnf-1", made, nf.Current)
+	mustApply(t, c, "vnf-1", customs...)
+	mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `
+{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: own}}
+---
+{apiVersion: v1, kind: Endpoints, metadata: {name: own}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: own}, addressType: IPv4, endpoints: []}
+---
+{apiVersion: v1, kind: Event, metadata: {name: own}, involvedObject: {kind: Pod, namespace: `+ns+`, name: x}}`)...)
+
+	kept, err := c.RemoveNamespace(t.Context(), ns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range customs {
+		if !slices.Contains(kept, refOf(u)) {
+			t.Errorf("%s: %v is not kept", alike[u.GetKind()].reason, refOf(u))
+		}
+	}
+	if len(kept) > len(customs) {
+		t.Errorf("objects of the cluster itself do not keep a namespace: %v", kept)
+	}
+	for _, u := range customs {
+		deleteForeign(t, c, u)
+	}
+	if kept, err = c.RemoveNamespace(t.Context(), ns); err != nil || kept != nil {
+		t.Errorf("a namespace with objects of the cluster itself alone is removed: %v, %v", kept, err)
 	}
 }
 

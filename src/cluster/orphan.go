@@ -10,81 +10,77 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// orphanedAnnotation is on every object that was left in place; its value is the
-// id of the VNF instance that it was of. It also is what keeps the API server
-// from taking all fields of the object for somebody's: it does so when an object
-// has no managed fields at all.
+// orphanedAnnotation is on every orphaned object; its value names the owner as
+// nameOf does. It also ensures that the object keeps a managed fields entry: if
+// an object has none, the API server assigns all its fields to the next manager.
 const orphanedAnnotation = "k8splugin.io/orphaned-from"
 
-// Orphan leaves those refs that exist and are the owner's in place, as nobody's:
-// the owner's label and field manager are taken off the object, so that nobody
-// who applies it later is in conflict with them, and an annotation says whose it
-// was. Labels of pod templates and of pods stay, for another template would
-// restart the pods. It returns a change for each ref that it reached, in the
-// given order: nf.Orphaned, also when it was that already, nf.Unchanged when it
-// does not exist (or its kind is not served), or nf.Kept when it belongs to
-// somebody else.
-func (c *Cluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
-	return c.treat(ctx, owner, refs, "orphan", c.orphan)
+// Orphan makes those refs that exist and are the owner's unowned, without
+// deleting them. It removes the owner's label and field manager, so that a
+// later apply by others does not conflict, and sets an annotation with the
+// owner's id. Labels of pods and pod templates stay, because a changed template
+// would restart the pods.
+//
+// It returns a change for each ref that it reached, in the given order:
+// nf.Orphaned, even if the owner had already orphaned it; nf.Unchanged if it
+// does not exist or its kind is not served; nf.Kept if it belongs to another
+// owner.
+func (c *Cluster) Orphan(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
+	return c.act(ctx, owner, refs, "orphan", func(ctx context.Context, o *ownedObject) (nf.Change, error) { return o.orphan(ctx) })
 }
 
-// orphan leaves one object in place.
-func (c *Cluster) orphan(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (nf.Change, error) {
-	absent := nf.Change{Ref: t.ref, Action: nf.Unchanged}
+// orphan makes the object unowned if it is the owner's.
+func (o *ownedObject) orphan(ctx context.Context) (nf.Change, error) {
 	for n := range attempts {
-		if had == nil {
-			live, found, err := c.meta(ctx, t.kind, t.ref.Namespace, t.ref.Name)
-			if err != nil {
-				return nf.Change{}, err
-			}
-			if !found {
-				return absent, nil
-			}
-			if orphanOf(live) == owner {
-				return changeOf(t, live, nf.Orphaned), nil
-			}
-			if who, yes := foreign(owner, t.ref, live); yes {
-				return nf.Change{Ref: t.ref, Action: nf.Kept, Message: who}, nil
-			}
-			had = live
+		other, ours, err := o.ours(ctx)
+		switch {
+		case err != nil:
+			return nf.Change{}, err
+		case o.live != nil && orphanOf(o.live) == o.owner:
+			return changeOf(o.target, o.live, nf.Orphaned), nil
+		case !ours:
+			return other, nil
 		}
-		now, err := c.disown(ctx, owner, t, had)
+		now, err := o.disown(ctx)
 		switch {
 		case err == nil:
-			return changeOf(t, now, nf.Orphaned), nil
+			return changeOf(o.target, now, nf.Orphaned), nil
 		case apierrors.IsNotFound(err):
-			return absent, nil
+			return nf.Change{Ref: o.target.ref, Action: nf.Unchanged}, nil
 		case !apierrors.IsConflict(err):
 			return nf.Change{}, err
 		}
-		had = nil // somebody changed it; what is it now?
-		if err := c.pause(ctx, backoff(n+1)); err != nil {
+		o.live = nil // it has changed: read it again
+		if err := o.client.pause(ctx, backoff(n+1)); err != nil {
 			return nf.Change{}, err
 		}
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "orphan", t.ref.String(), errors.New("others keep changing it"))
+	return nf.Change{}, nf.E(nf.Conflict, "orphan", o.target.ref.String(), errors.New("others keep changing it"))
 }
 
-// orphanOf returns the id of the instance that left an object in place, or "".
-func orphanOf(m metav1.Object) string {
-	if m.GetLabels()[nf.OwnerLabel] != "" {
-		return "" // somebody has it now
+// orphanOf returns the owner that orphaned an object, without an ID if there is
+// none.
+func orphanOf(m metav1.Object) nf.Subject {
+	if nf.OwnerOf(m.GetLabels()).ID != "" {
+		return nf.Subject{} // it has an owner again
 	}
-	return m.GetAnnotations()[orphanedAnnotation]
+	return named(m.GetAnnotations()[orphanedAnnotation])
 }
 
-// disown takes the owner's marks off an object, if it is as it was.
-func (c *Cluster) disown(ctx context.Context, owner string, t target, had *metav1.ObjectMeta) (*metav1.ObjectMeta, error) {
-	return c.edit(ctx, t, had, map[string]any{
-		"labels":        map[string]any{nf.OwnerLabel: nil},
-		"annotations":   map[string]string{orphanedAnnotation: owner},
-		"managedFields": managedByOthers(had, t.kind, manager(owner)),
+// disown removes the owner's label and field manager from the object. It
+// returns a conflict if the object has changed since it was read.
+func (o *ownedObject) disown(ctx context.Context) (*metav1.ObjectMeta, error) {
+	label, _ := o.owner.Label()
+	return o.client.edit(ctx, o.target, o.live, map[string]any{
+		"labels":        map[string]any{label: nil},
+		"annotations":   map[string]string{orphanedAnnotation: nameOf(o.owner)},
+		"managedFields": managedByOthers(o.live, o.target.kind, manager(o.owner)),
 	})
 }
 
-// managedByOthers returns the managed fields of an object without a manager's.
-// An empty list would be ignored, so there is one entry at least: that of the
-// annotation.
+// managedByOthers returns an object's managed fields without a manager's. The
+// API server would ignore an empty list, so the result has at least an entry
+// for the annotation.
 func managedByOthers(m *metav1.ObjectMeta, k kind, manager string) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, f := range m.ManagedFields {

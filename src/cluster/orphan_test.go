@@ -32,7 +32,7 @@ func TestOrphan(t *testing.T) {
 	all := append(refs(theirs, mine, nobodys, web), missing, gizmo)
 
 	for _, reason := range []string{"only what exists and is the owner's is left", "repeating it changes nothing"} {
-		changes, err := c.Orphan(t.Context(), vnf, all)
+		changes, err := c.Orphan(t.Context(), instance(vnf), all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestOrphan(t *testing.T) {
 			t.Errorf("%v bears the owner's label still", refOf(u))
 		}
 		for _, f := range live.GetManagedFields() {
-			if f.Manager == manager(vnf) || f.Manager == "before-first-apply" {
+			if f.Manager == manager(instance(vnf)) || f.Manager == "before-first-apply" {
 				t.Errorf("%v has the field manager %s", refOf(u), f.Manager)
 			}
 		}
@@ -58,14 +58,14 @@ func TestOrphan(t *testing.T) {
 	diff(t, "no pod is restarted", before, pods())
 	diff(t, "the content stays", mine.Object["data"], get(t, c, refOf(mine)).Object["data"])
 
-	deleted, err := c.Delete(t.Context(), vnf, refs(mine))
+	deleted, err := c.Delete(t.Context(), instance(vnf), refs(mine))
 	if err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "it is not the owner's any more", map[string]nf.Action{"mine": nf.Kept}, actions(deleted))
-	err = c.Preflight(t.Context(), "vnf-2", inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "mine", "1")})
+	err = c.Preflight(t.Context(), instance("vnf-2"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "mine", "1")})
 	wantKind(t, err, nf.Conflict)
-	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: "was left in place by VNF instance vnf-1"}}, nf.ViolationsOf(err))
+	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: "was left in place by VNF instance vnf-1", Mentions: []string{"vnf-1"}}}, nf.ViolationsOf(err))
 }
 
 // TestOrphanIsFree lets somebody else take an object over that was left.
@@ -73,23 +73,24 @@ func TestOrphanIsFree(t *testing.T) {
 	c, ns := sandbox(t)
 	u := configMap(t, "vnf-1", ns, "a", "1")
 	mustApply(t, c, "vnf-1", u)
-	if _, err := c.Orphan(t.Context(), "vnf-1", refs(u)); err != nil {
+	if _, err := c.Orphan(t.Context(), instance("vnf-1"), refs(u)); err != nil {
 		t.Fatal(err)
 	}
 	theirs := configMap(t, "vnf-2", ns, "a", "2")
-	body, err := theirs.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ks, err := c.lookup(t.Context(), nil)
+	ks, err := c.client.apis.kinds(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	if err := applyRequest(c.rest, target{refOf(u), k, true}, "kubectl", body).Do(t.Context()).Error(); err != nil {
+	a := application{client: c.client, target: target{refOf(u), k, true}, object: theirs}
+	build, err := a.request("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := build().Do(t.Context()).Error(); err != nil {
 		t.Errorf("whoever applies it, without force, is in conflict with nobody: %v", err)
 	}
-	changes, err := c.Orphan(t.Context(), "vnf-1", refs(u))
+	changes, err := c.Orphan(t.Context(), instance("vnf-1"), refs(u))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestOrphanThroughFaults(t *testing.T) {
 			u := configMap(t, "vnf-1", ns, "a", "1")
 			mustApply(t, c, "vnf-1", u)
 			r.Fail(clustertest.Times(1, patches), tc.spoil(t, openAt(t, clustertest.Kubeconfig(t)), u))
-			changes, err := c.Orphan(t.Context(), "vnf-1", refs(u))
+			changes, err := c.Orphan(t.Context(), instance("vnf-1"), refs(u))
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -156,11 +157,11 @@ func TestOrphanOfUnwritableObject(t *testing.T) {
 	u := configMap(t, "vnf-1", ns, "a", "1")
 	mustApply(t, c, "vnf-1", u)
 	heal := r.Fail(func(q clustertest.Request) bool { return q.Method == "PATCH" }, clustertest.Status(403))
-	_, err := c.Orphan(t.Context(), "vnf-1", refs(u))
+	_, err := c.Orphan(t.Context(), instance("vnf-1"), refs(u))
 	wantKind(t, err, nf.Failed)
 	heal()
 	r.Fail(func(q clustertest.Request) bool { return q.Method == "PATCH" }, clustertest.Status(409))
-	_, err = c.Orphan(t.Context(), "vnf-1", refs(u))
+	_, err = c.Orphan(t.Context(), instance("vnf-1"), refs(u))
 	wantKind(t, err, nf.Conflict)
 }
 
@@ -170,11 +171,11 @@ func TestOrphanIsTakenBack(t *testing.T) {
 	const vnf = "vnf-1"
 	was := configMap(t, vnf, ns, "a", "1")
 	mustApply(t, c, vnf, was)
-	if _, err := c.Orphan(t.Context(), vnf, refs(was)); err != nil {
+	if _, err := c.Orphan(t.Context(), instance(vnf), refs(was)); err != nil {
 		t.Fatal(err)
 	}
 	is := configMap(t, vnf, ns, "a", "2")
-	if err := c.Preflight(t.Context(), vnf, inside(ns), []*unstructured.Unstructured{is}); err != nil {
+	if err := c.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{is}); err != nil {
 		t.Fatal(err)
 	}
 	changes := mustApply(t, c, vnf, is)
@@ -184,7 +185,7 @@ func TestOrphanIsTakenBack(t *testing.T) {
 		t.Errorf("its labels are %v", live.GetLabels())
 	}
 	diff(t, "it has its owner's content", is.Object["data"], live.Object["data"])
-	deleted, err := c.Delete(t.Context(), vnf, refs(is))
+	deleted, err := c.Delete(t.Context(), instance(vnf), refs(is))
 	if err != nil {
 		t.Fatal(err)
 	}

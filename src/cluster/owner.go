@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,28 +14,69 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// manager is the field manager of an owner. Each instance has one of its own,
-// so that the API server too notices when two of them want the same field.
-func manager(owner string) string { return "k8splugin/" + owner }
+// manager returns the field manager of an owner: "k8splugin/x" for VNF instance
+// x, "k8splugin/network/x" for network x. Each owner has its own, so that the API
+// server also detects two owners that set the same field.
+func manager(owner nf.Subject) string { return managerPrefix + nameOf(owner) }
 
-// ownedBy selects the objects of an owner.
-func ownedBy(owner string) string {
-	return labels.SelectorFromSet(labels.Set{nf.OwnerLabel: owner}).String()
+const managerPrefix = "k8splugin/"
+
+// nameOf returns an owner as field managers and annotations name it: a VNF
+// instance by its id alone, another owner by its kind and id. No id contains a
+// slash.
+func nameOf(owner nf.Subject) string {
+	if owner.Kind == nf.InstanceSubject {
+		return owner.ID
+	}
+	return owner.String()
 }
 
-// foreign says who an object belongs to, unless it is the owner's.
-func foreign(owner string, ref nf.Ref, m metav1.Object) (who string, yes bool) {
-	switch other := m.GetLabels()[nf.OwnerLabel]; {
-	case other == owner:
-		return "", false
-	case other != "":
-		return "belongs to VNF instance " + other, true
-	case ref.Kind == "Namespace" && ref.Group == "" && m.GetLabels()[nf.MadeByLabel] == nf.MadeBy:
-		// A package may hold the namespace that we made for it.
-		return "", false
+// named is the inverse of nameOf.
+func named(name string) nf.Subject {
+	if strings.Contains(name, "/") {
+		return nf.SubjectOf(name)
 	}
-	if former := orphanOf(m); former != "" {
-		return "was left in place by VNF instance " + former, true
+	return nf.Subject{Kind: nf.InstanceSubject, ID: name}
+}
+
+// mention returns the words that name an owner in a text, and the ids of the
+// instances that they mention.
+func mention(owner nf.Subject) (words string, ids []string) {
+	if owner.Kind == nf.InstanceSubject {
+		ids = []string{owner.ID}
+	}
+	return owner.Noun(), ids
+}
+
+// ownedBy selects the objects of an owner, as nf.OwnerOf does.
+func ownedBy(owner nf.Subject) string {
+	label, value := owner.Label()
+	selector := labels.SelectorFromSet(labels.Set{label: value}).String()
+	if label != nf.OwnerLabel {
+		selector += ",!" + nf.OwnerLabel
+	}
+	return selector
+}
+
+// otherOwner reports whether an object belongs to others, and returns a violation
+// that names them.
+func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violation, yes bool) {
+	theirs.Object = ref
+	switch other := nf.OwnerOf(m.GetLabels()); {
+	case other == owner:
+		return nf.Violation{}, false
+	case other.ID != "":
+		words, ids := mention(other)
+		theirs.Message, theirs.Mentions = "belongs to "+words, ids
+		return theirs, true
+	case ref.Kind == "Namespace" && ref.Group == "" && m.GetLabels()[nf.CreatedByLabel] == nf.CreatedBy:
+		// A package may include the namespace that the service created for it.
+		return nf.Violation{}, false
+	}
+	if former := orphanOf(m); former.ID != "" {
+		words, ids := mention(former)
+		theirs.Message, theirs.Mentions = "was left in place by "+words, ids
+		return theirs, true
 	}
 	var managers []string
 	for _, f := range m.GetManagedFields() {
@@ -47,42 +86,41 @@ func foreign(owner string, ref nf.Ref, m metav1.Object) (who string, yes bool) {
 	}
 	slices.Sort(managers)
 	if len(managers) == 0 {
-		return "exists and is not ours", true
+		theirs.Message = "exists and is not ours"
+		return theirs, true
 	}
-	return "was made by " + strings.Join(slices.Compact(managers), ", "), true
+	names := slices.Compact(managers)
+	for i, name := range names {
+		if other, ok := strings.CutPrefix(name, managerPrefix); ok {
+			words, ids := mention(named(other))
+			names[i], theirs.Mentions = words, append(theirs.Mentions, ids...)
+		}
+	}
+	theirs.Message = "was made by " + strings.Join(names, ", ")
+	return theirs, true
 }
 
-// inTheWay says who an object belongs to, unless the owner may apply it: what he
-// has left in place himself he may take back.
-func inTheWay(owner string, ref nf.Ref, m metav1.Object) (who string, yes bool) {
+// ownershipConflict is otherOwner, except that an owner may apply an object that
+// it orphaned itself.
+func ownershipConflict(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violation, yes bool) {
 	if orphanOf(m) == owner {
-		return "", false
+		return nf.Violation{}, false
 	}
-	return foreign(owner, ref, m)
+	return otherOwner(owner, ref, m)
 }
 
-func notOurs(op string, v nf.Violations) error {
-	return nf.E(nf.Conflict, op, "objects of others", v)
+func notOwned(op string, v ...nf.Violation) error {
+	return nf.E(nf.Conflict, op, "objects of others", nf.Violations(v))
 }
 
-// target is an object or a ref, with the kind that it is of.
+// target is an object or a ref with its kind.
 type target struct {
 	ref    nf.Ref
 	kind   kind
-	served bool // the API server knows the kind
+	served bool // the API server serves the kind
 }
 
-// owned returns the metadata of those targets that exist and are the owner's,
-// by Ref.Key, from one list for each place.
-func (c *Cluster) owned(ctx context.Context, owner string, targets []target) (map[string]*metav1.ObjectMeta, error) {
-	wanted := keysOf(targets)
-	return c.gather(placesOf(targets), func(p place) (map[string]*metav1.ObjectMeta, error) {
-		found, err := c.pick(ctx, p, ownedBy(owner), wanted)
-		return found, c.fail(ctx, "list", p.kind.Kind+" objects", err)
-	})
-}
-
-// keysOf returns the targets' Ref.Key.
+// keysOf returns the set of the targets' Ref.Key.
 func keysOf(targets []target) map[string]bool {
 	out := make(map[string]bool, len(targets))
 	for _, t := range targets {
@@ -91,61 +129,37 @@ func keysOf(targets []target) map[string]bool {
 	return out
 }
 
-// gather looks into places at the same time, and returns what it found in all.
-func (c *Cluster) gather(places []place, look func(place) (map[string]*metav1.ObjectMeta, error)) (map[string]*metav1.ObjectMeta, error) {
-	found := make([]map[string]*metav1.ObjectMeta, len(places))
-	err := each(c.parallel, len(places), func(i int) (err error) {
-		found[i], err = look(places[i])
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]*metav1.ObjectMeta{}
-	for _, f := range found {
-		maps.Copy(out, f)
-	}
-	return out, nil
-}
-
-// ref names an object of the place.
-func (p place) ref(m *metav1.ObjectMeta) nf.Ref {
+// ref returns the ref of an object of the scope.
+func (p scope) ref(m *metav1.ObjectMeta) nf.Ref {
 	return nf.Ref{Group: p.kind.Group, Version: p.kind.Version, Kind: p.kind.Kind, Namespace: m.Namespace, Name: m.Name}
 }
 
-// placesOf returns the places of the targets whose kinds are served, each once.
-func placesOf(targets []target) []place {
-	var out []place
+// keysOf returns the Ref.Key of those targets that are in the scope.
+func (p scope) keysOf(targets []target) []string {
+	var out []string
+	for _, t := range targets {
+		if t.served && t.kind.in(t.ref.Namespace).key() == p.key() {
+			out = append(out, t.ref.Key())
+		}
+	}
+	return out
+}
+
+// scopesOf returns the scopes of the targets whose kinds are served, without
+// duplicates.
+func scopesOf(targets []target) []scope {
+	var out []scope
 	for _, t := range targets {
 		if t.served {
 			out = append(out, t.kind.in(t.ref.Namespace))
 		}
 	}
-	slices.SortFunc(out, func(a, b place) int { return cmp.Compare(a.key(), b.key()) })
-	return slices.CompactFunc(out, func(a, b place) bool { return a.key() == b.key() })
+	slices.SortFunc(out, func(a, b scope) int { return cmp.Compare(a.key(), b.key()) })
+	return slices.CompactFunc(out, func(a, b scope) bool { return a.key() == b.key() })
 }
 
-// targetsOf finds the kinds of refs, in whatever version they are served. A kind
-// of a group that cannot be read just now is nf.Unreachable: its objects may
-// well be there.
-func (c *Cluster) targetsOf(ctx context.Context, refs []nf.Ref) ([]target, error) {
-	ks, err := c.lookup(ctx, gvksOf(refs))
-	if err != nil {
-		return nil, err
-	}
-	out := make([]target, len(refs))
-	for i, ref := range refs {
-		out[i].ref = ref
-		out[i].kind, out[i].served = ks.any(gvkOf(ref))
-		if !out[i].served && ks.hidden(ref.Group) {
-			return nil, c.fail(ctx, "read the API of", c.name(), ks.partial)
-		}
-	}
-	return out, nil
-}
-
-// filledByOthers reports whether anybody but the manager has put more than
-// metadata into an object.
+// filledByOthers reports whether a manager other than the given one has set
+// fields of an object other than metadata.
 func filledByOthers(m *metav1.ObjectMeta, manager string) bool {
 	return slices.ContainsFunc(m.ManagedFields, func(f metav1.ManagedFieldsEntry) bool {
 		if f.Manager == manager || f.Subresource != "" || f.FieldsV1 == nil {
@@ -160,9 +174,9 @@ func filledByOthers(m *metav1.ObjectMeta, manager string) bool {
 	})
 }
 
-// check returns violations unless an object can be addressed: names must be
-// segments of a URL path, or they would lead to another object than the one they
-// name, and there must be a namespace if the kind has one.
+// check returns violations if an object cannot be addressed. Names must be
+// single URL path segments, otherwise they would address another object. A
+// namespace must be set if, and only if, the kind is namespaced.
 func (k kind) check(u *unstructured.Unstructured) nf.Violations {
 	var v nf.Violations
 	wrong := func(field, message string) {

@@ -79,7 +79,7 @@ func TestGuardPassesPatienceOn(t *testing.T) {
 				if took := time.Since(start); took > 0 || asked != 1 {
 					t.Errorf("%s: it was asked %d times in %v", tc.reason, asked, took)
 				}
-				if after := nf.AfterOf(err); after != tc.want {
+				if after := nf.RetryAfterOf(err); after != tc.want {
 					t.Errorf("%s: the caller is told to come again in %v, want %v", tc.reason, after, tc.want)
 				}
 			})
@@ -92,8 +92,8 @@ func TestGuardPatienceEnds(t *testing.T) {
 		_, c, _ := alone(t, func(*http.Request) (*http.Response, error) { return answer(429, "", "Retry-After", "5") })
 		err := c.tryOnce(t.Context())
 		wantKind(t, err, nf.Unreachable)
-		if nf.AfterOf(err) != 5*time.Second || nf.ReasonOf(err) != "unavailable" {
-			t.Errorf("who asked often enough is told when to come again: %v, %v", nf.AfterOf(err), err)
+		if nf.RetryAfterOf(err) != 5*time.Second || nf.ReasonOf(err) != "unavailable" {
+			t.Errorf("who asked often enough is told when to come again: %v, %v", nf.RetryAfterOf(err), err)
 		}
 	})
 }

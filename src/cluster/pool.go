@@ -7,37 +7,43 @@ import (
 	"sync"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/cluster/schema"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-// PoolConfig says how a pool's clusters behave. The zero value is good.
+// PoolConfig configures a pool's clusters. The zero value is usable.
 type PoolConfig struct {
-	Parallel      int           // requests that one call may have under way at once; default 16
-	Failures      int           // requests in a row without an answer that open a region's breaker; default 5
+	Parallel      int           // concurrent requests of one call; default 16
+	Failures      int           // consecutive requests without a response that open a region's breaker; default 5
 	ExpiryWarning time.Duration // how long before a credential expires its region is nf.RegionExpiring; default 14 days
 
-	// Hosts are the addresses that a region may have. Default: all that are
-	// harmless.
+	// Hosts are the addresses that regions may have. Default: those that
+	// outbound.Harmless allows.
 	Hosts outbound.Hosts
 
-	// Wrap returns what a region's requests go through on their way out, below
-	// the breaker and above the network. It sees their credentials. Default: rt.
+	// Wrap wraps the transport of a region's requests, below the breaker and
+	// above the network. It sees their credentials. Default: rt.
 	Wrap func(region string, rt http.RoundTripper) http.RoundTripper
 
-	// Observe is told of each HTTP request once it has its answer or none, also
-	// of one that was held back. It must be quick. Default: nobody is told.
+	// Observe is called for each HTTP request when it has finished or failed,
+	// including requests that were not sent. It must return quickly. Default:
+	// none.
 	Observe func(Call)
 
-	Logger *slog.Logger     // is told once when a region is away, and once when it is back; default: no log
+	Logger *slog.Logger     // logs once when a region becomes unreachable, and once when it recovers; default: no log
 	Clock  func() time.Time // default time.Now
 
-	limits limits // a test's; default: regionLimits
+	limits  limits        // for tests; default: regionLimits
+	schemas *schema.Cache // shared by all regions; default: a new one
 }
 
 func (cfg PoolConfig) filled() PoolConfig {
 	if cfg.limits == (limits{}) {
 		cfg.limits = regionLimits()
+	}
+	if cfg.schemas == nil {
+		cfg.schemas = schema.NewCache(schema.Config{})
 	}
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 16
@@ -75,8 +81,8 @@ type entry struct {
 	digest  [sha256.Size]byte // of the kubeconfig
 	cluster *Cluster
 	opened  time.Time
-	due     time.Time // when it is to be asked how it is doing
-	asked   bool      // it is being asked
+	due     time.Time // time of the next check
+	probing bool      // a check is in progress
 }
 
 // New returns an empty pool.
@@ -84,19 +90,19 @@ func New(cfg PoolConfig) *Pool {
 	return &Pool{cfg: cfg.filled(), known: map[string]*entry{}}
 }
 
-// Open returns the cluster that a region's kubeconfig speaks of, without
-// dialling. The same kubeconfig gives the same Cluster, with its connection and
-// what it knows; another one replaces it at once, as Forget would. A kubeconfig
-// that cannot be used is nf.Invalid, as Parse says.
+// Open returns the cluster of a region's kubeconfig, without connecting. The
+// same kubeconfig returns the same Cluster, with its connections and caches;
+// another kubeconfig replaces it at once, as Forget would. It returns
+// nf.Invalid if the kubeconfig cannot be used.
 func (p *Pool) Open(id string, kubeconfig []byte) (*Cluster, error) {
 	c, former, err := p.open(id, kubeconfig)
 	if former != nil {
-		former.guard.retire()
+		former.transport.close()
 	}
 	return c, err
 }
 
-// open returns the cluster, and the one whose place it took.
+// open returns the cluster, and the one that it replaced.
 func (p *Pool) open(id string, kubeconfig []byte) (c, former *Cluster, err error) {
 	digest := sha256.Sum256(kubeconfig)
 	p.mu.Lock()
@@ -115,28 +121,26 @@ func (p *Pool) open(id string, kubeconfig []byte) (c, former *Cluster, err error
 		return nil, nil, nf.E(nf.Invalid, "open", "cloud region "+id, err)
 	}
 	if former != nil {
-		c.guard.standing.follow(&former.guard.standing)
+		c.transport.health.copyOutage(&former.transport.health)
 	}
 	now := p.cfg.Clock()
 	p.known[id] = &entry{digest: digest, cluster: c, opened: now, due: now}
 	return c, former, nil
 }
 
-// Forget drops a region's cluster. Its watches and whatever else waits end at
-// once with nf.Unreachable, reason "replaced", and so does every request that
-// has not begun; requests that are under way finish.
+// Forget drops a region's cluster. Its watches, waits and unsent requests end
+// at once with nf.Unreachable, reason "replaced"; requests in progress finish.
 func (p *Pool) Forget(id string) {
 	p.mu.Lock()
 	e := p.known[id]
 	delete(p.known, id)
 	p.mu.Unlock()
 	if e != nil {
-		e.cluster.guard.retire()
+		e.cluster.transport.close()
 	}
 }
 
-// State tells how a region is doing: nf.RegionUnknown for one that was never
-// opened.
+// State returns the state of a region: nf.RegionUnknown if it is not open.
 func (p *Pool) State(id string) nf.RegionState {
 	p.mu.Lock()
 	e := p.known[id]
@@ -147,7 +151,7 @@ func (p *Pool) State(id string) nf.RegionState {
 	return e.cluster.state(p.cfg.ExpiryWarning)
 }
 
-// States tells how each region is doing that was opened and not forgotten.
+// States returns the state of each region that is open, by id.
 func (p *Pool) States() map[string]nf.RegionState {
 	out := map[string]nf.RegionState{}
 	for id, c := range p.clusters() {

@@ -30,7 +30,7 @@ func TestPool(t *testing.T) {
 		t.Error("the same kubeconfig must give the same cluster")
 	}
 	west := open("west", one)
-	if west == first || west.http == first.http {
+	if west == first || west.transport == first.transport || west.transport.transport == first.transport.transport {
 		t.Error("two regions must share nothing, even with one kubeconfig")
 	}
 	changed := open("east", two)
@@ -84,7 +84,7 @@ func TestRetire(t *testing.T) {
 		wait   func(t *testing.T, c *Cluster) error
 	}{
 		"watch": {served, func(t *testing.T, c *Cluster) (err error) {
-			for _, err = range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: awaited}}) {
+			for _, err = range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
 			}
 			return err
 		}},
@@ -96,7 +96,7 @@ func TestRetire(t *testing.T) {
 				return served(req)
 			},
 			func(t *testing.T, c *Cluster) (err error) {
-				for _, err = range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: awaited}}) {
+				for _, err = range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
 				}
 				return err
 			},
@@ -181,7 +181,7 @@ func TestRetireClosesConnections(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	p, _ := stubbed(map[string]stub{"east": well, "west": nobody})
+	p, _ := stubbed(map[string]stub{"east": well, "west": refusing})
 	if got := p.State("east"); got.Condition != nf.RegionUnknown || got.Breaker != nf.BreakerClosed {
 		t.Errorf("nothing is known of a region that was never opened: %+v", got)
 	}

@@ -10,51 +10,88 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Preflight checks that the objects could be applied for the owner within the
-// bounds: every kind is served by the region or defined by a
-// CustomResourceDefinition among the objects (nf.Unsupported, with a violation
-// for each that is not), every object is within the bounds (nf.Invalid for a
-// namespace that is not opened, nf.Forbidden with nf.ReasonTenant for a
-// cluster-scoped kind that is not granted), and no object exists already that is
-// not the owner's (nf.Conflict, with a violation for each that says who has it).
-// It sets metadata.namespace of namespaced objects that lack one, and clears it
-// on cluster-scoped ones. An object that bears no owner will be nobody's (see
-// Ensure): that it is there already is fine. Preflight changes nothing in the
-// region.
-func (c *Cluster) Preflight(ctx context.Context, owner string, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
-	targets, err := c.admissible(ctx, bounds, objects)
+// Preflight checks whether the objects could be applied for the owner within
+// the bounds. It changes nothing in the region. It sets metadata.namespace of
+// namespaced objects that lack one, and clears it on cluster-scoped ones.
+//
+// It returns nf.Unsupported, with a violation for each object whose kind is
+// neither served nor defined by a CustomResourceDefinition among the objects;
+// nf.Invalid for a namespace outside the bounds; nf.Forbidden with
+// nf.ReasonTenant for a cluster-scoped kind that is not granted; nf.Conflict,
+// with a violation for each existing object that belongs to others. An object
+// without an owner label (see Ensure) may exist. Last, Preflight checks the
+// objects against the region's schemas, and returns nf.Invalid with a violation
+// for each field that the API server would reject.
+func (c *Cluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+	p := preflight{client: c.client, owner: owner, objects: objects}
+	live, err := p.checkOwners(ctx, bounds, nf.AdoptionSelector{})
 	if err != nil {
 		return err
 	}
-	return c.unclaimed(ctx, owner, nf.Claim{}, targets)
+	return c.fit(ctx, objects, live)
 }
 
-// admissible returns those objects of an owner that may exist, after it has seen
-// that the region could take all.
-func (c *Cluster) admissible(ctx context.Context, bounds nf.Bounds, objects []*unstructured.Unstructured) ([]target, error) {
-	defined := definitions(objects)
+// preflight checks whether objects can be applied for an owner.
+type preflight struct {
+	client  *client
+	owner   nf.Subject
+	objects []*unstructured.Unstructured
+}
+
+// checkOwners checks kinds, scopes, bounds and owners. It returns the metadata of
+// the owner's objects that exist, by Ref.Key, or nf.Conflict if some of them are
+// not the owner's and do not match the selector.
+func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector nf.AdoptionSelector) (map[string]*metav1.ObjectMeta, error) {
+	targets, err := p.admissible(ctx, bounds)
+	if err != nil {
+		return nil, err
+	}
+	live, err := finder{p.client, targets}.live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var v nf.Violations
+	for _, t := range targets {
+		if m, exists := live[t.ref.Key()]; exists {
+			if theirs, yes := ownershipConflict(p.owner, t.ref, m); yes && !isAdoptable(p.owner, m, selector) {
+				v = append(v, theirs)
+			}
+		}
+	}
+	if len(v) > 0 {
+		return nil, notOwned("apply", v...)
+	}
+	return live, nil
+}
+
+// admissible checks kinds, scopes and bounds, and returns those of the objects
+// that have an owner label and whose kinds are served already.
+func (p preflight) admissible(ctx context.Context, bounds nf.Bounds) ([]target, error) {
+	defined := definitions(p.objects)
 	var gvks []schema.GroupVersionKind
-	for _, u := range objects {
+	for _, u := range p.objects {
 		if _, ok := defined[u.GroupVersionKind()]; !ok {
 			gvks = append(gvks, u.GroupVersionKind())
 		}
 	}
-	ks, err := c.lookup(ctx, gvks)
+	ks, err := p.client.apis.kinds(ctx, gvks)
 	if err != nil {
 		return nil, err
 	}
 	var unknown, wrong, denied nf.Violations
 	var targets []target
-	for _, u := range objects {
+	for _, u := range p.objects {
 		k, served := ks.exact(u.GroupVersionKind())
 		if !served {
-			var ok bool
-			if k, ok = defined[u.GroupVersionKind()]; !ok {
-				unknown = append(unknown, notServed(u))
-				continue
-			}
+			k = defined[u.GroupVersionKind()]
 		}
-		if !k.can("patch", "list", "watch") {
+		switch {
+		case k.Kind == "" && ks.hidden(u.GroupVersionKind().Group):
+			return nil, p.client.apis.unreadable(ctx, ks.partial)
+		case k.Kind == "":
+			unknown = append(unknown, notServed(u))
+			continue
+		case !k.can("patch", "list", "watch"):
 			unknown = append(unknown, nf.Violation{Object: refOf(u), Message: "is of a kind that a cloud region does not keep"})
 			continue
 		}
@@ -62,11 +99,11 @@ func (c *Cluster) admissible(ctx context.Context, bounds nf.Bounds, objects []*u
 		wrong = append(wrong, k.check(u)...)
 		wrong = append(wrong, bounds.Outside(refOf(u))...)
 		denied = append(denied, bounds.Denied(refOf(u))...)
-		if served && u.GetLabels()[nf.OwnerLabel] != "" {
+		if served && nf.OwnerOf(u.GetLabels()).ID != "" {
 			targets = append(targets, target{refOf(u), k, true})
 		}
 	}
-	if err := refused("apply", unknown, wrong); err != nil {
+	if err := refused(unknown, wrong); err != nil {
 		return nil, err
 	}
 	if len(denied) > 0 {
@@ -75,20 +112,20 @@ func (c *Cluster) admissible(ctx context.Context, bounds nf.Bounds, objects []*u
 	return targets, nil
 }
 
-// refused returns the error for kinds that are unknown and objects that are
-// wrong, or nil when there are none.
-func refused(op string, unknown, wrong nf.Violations) error {
+// refused returns the error for objects of unknown kinds and for invalid
+// objects, or nil if there are none.
+func refused(unknown, wrong nf.Violations) error {
 	switch {
 	case len(unknown) > 0:
-		return nf.E(nf.Unsupported, op, "objects", unknown)
+		return nf.E(nf.Unsupported, "apply", "objects", unknown)
 	case len(wrong) > 0:
-		return nf.E(nf.Invalid, op, "objects", wrong)
+		return nf.E(nf.Invalid, "apply", "objects", wrong)
 	}
 	return nil
 }
 
 // definitions returns the kinds that the CustomResourceDefinitions among the
-// objects will bring.
+// objects define.
 func definitions(objects []*unstructured.Unstructured) map[schema.GroupVersionKind]kind {
 	out := map[schema.GroupVersionKind]kind{}
 	for _, u := range objects {
@@ -112,7 +149,8 @@ func definitions(objects []*unstructured.Unstructured) map[schema.GroupVersionKi
 	return out
 }
 
-// setNamespace gives the object the namespace that its kind's scope asks for.
+// setNamespace sets or clears the object's namespace, according to the scope of
+// its kind.
 func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace string) {
 	switch {
 	case !namespaced:
@@ -120,51 +158,4 @@ func setNamespace(u *unstructured.Unstructured, namespaced bool, namespace strin
 	case u.GetNamespace() == "":
 		u.SetNamespace(namespace)
 	}
-}
-
-// unclaimed returns nf.Conflict when objects exist that are not the owner's and
-// do not bear the claim.
-func (c *Cluster) unclaimed(ctx context.Context, owner string, claim nf.Claim, targets []target) error {
-	live, err := c.live(ctx, targets)
-	if err != nil {
-		return err
-	}
-	var v nf.Violations
-	for _, t := range targets {
-		if m, exists := live[t.ref.Key()]; exists {
-			if who, yes := inTheWay(owner, t.ref, m); yes && !free(m, claim) {
-				v = append(v, nf.Violation{Object: t.ref, Message: who})
-			}
-		}
-	}
-	if len(v) > 0 {
-		return notOurs("apply", v)
-	}
-	return nil
-}
-
-// live returns the metadata of those targets that exist, whoever they belong
-// to, by Ref.Key. A place that is asked for one object only is not listed: it
-// may be full of others.
-func (c *Cluster) live(ctx context.Context, targets []target) (map[string]*metav1.ObjectMeta, error) {
-	asked := map[string][]target{}
-	for _, t := range targets {
-		key := t.kind.in(t.ref.Namespace).key()
-		asked[key] = append(asked[key], t)
-	}
-	return c.gather(placesOf(targets), func(p place) (map[string]*metav1.ObjectMeta, error) {
-		found, err := c.liveIn(ctx, p, asked[p.key()])
-		return found, c.fail(ctx, "look for", p.kind.Kind+" objects", err)
-	})
-}
-
-func (c *Cluster) liveIn(ctx context.Context, p place, asked []target) (map[string]*metav1.ObjectMeta, error) {
-	if len(asked) > 1 {
-		return c.pick(ctx, p, "", keysOf(asked))
-	}
-	m, found, err := c.meta(ctx, p.kind, p.namespace, asked[0].ref.Name)
-	if !found {
-		return nil, err
-	}
-	return map[string]*metav1.ObjectMeta{asked[0].ref.Key(): m}, nil
 }

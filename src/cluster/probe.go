@@ -16,16 +16,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// probeTimeout ends a probe whose context sets no earlier end.
+// probeTimeout limits a probe whose context has no earlier deadline.
 const probeTimeout = 15 * time.Second
 
-// Probe connects to the API server of a kubeconfig, proves that it lets us in,
-// and returns what it serves. A kubeconfig that cannot be used is nf.Invalid;
-// every other failure is nf.Unreachable, and its Reason says how far it got:
-// "dns", "tcp", "tls", "timeout", "not-kubernetes", "unauthorized" (the server
-// does not know us) or "forbidden" (it does, and refuses).
+// Probe connects to the API server of a kubeconfig, verifies that it accepts
+// the credentials, and returns its version and APIs.
 //
-// It is nf.Invalid, too, when the pool's hosts do not allow the address.
+// It returns nf.Invalid if the kubeconfig cannot be used, or if the pool's
+// hosts do not allow its addresses. Every other failure is nf.Unreachable with
+// a reason: "dns", "tcp", "tls", "timeout", "not-kubernetes", "unauthorized"
+// (the credentials are not accepted) or "forbidden" (the user lacks
+// permission), or another reason of package nf.
 func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	cfg, err := Parse(kubeconfig)
 	if err == nil {
@@ -38,12 +39,12 @@ func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	if err != nil {
 		return nf.Probe{}, nf.E(nf.Invalid, "use", "kubeconfig", err)
 	}
-	defer c.http.CloseIdleConnections()
+	defer c.transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var seen nf.Probe
-	err = c.turn(ctx, c.guard.share.answer, func(ctx context.Context) (err error) {
-		seen, err = c.probe(ctx)
+	err = c.transport.usage.turn(ctx, c.transport.usage.limits.answer, func(ctx context.Context) (err error) {
+		seen, err = probe(ctx, c.service)
 		return err
 	})
 	if err != nil {
@@ -54,20 +55,21 @@ func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	return seen, nil
 }
 
-func (c *Cluster) probe(ctx context.Context) (nf.Probe, error) {
+// probe reads the version and the APIs, and verifies the credentials.
+func probe(ctx context.Context, c *client) (nf.Probe, error) {
 	var v version.Info
-	if err := c.ask(ctx, &v, "/version"); err != nil {
+	if err := getDocument(ctx, c, &v, "/version"); err != nil {
 		return nf.Probe{}, err
 	}
 	if v.GitVersion == "" {
 		return nf.Probe{}, errGarbage
 	}
-	if err := c.whoAmI(ctx); err != nil {
+	if err := checkCredentials(ctx, c); err != nil {
 		return nf.Probe{}, err
 	}
 	var core metav1.APIVersions
 	var groups metav1.APIGroupList
-	if err := errors.Join(c.ask(ctx, &core, "/api"), c.ask(ctx, &groups, "/apis")); err != nil {
+	if err := errors.Join(getDocument(ctx, c, &core, "/api"), getDocument(ctx, c, &groups, "/apis")); err != nil {
 		return nf.Probe{}, err
 	}
 	apis := slices.Clone(core.Versions)
@@ -80,12 +82,12 @@ func (c *Cluster) probe(ctx context.Context) (nf.Probe, error) {
 	return nf.Probe{Version: v.GitVersion, APIs: apis, Time: time.Now().UTC()}, nil
 }
 
-// whoAmI makes a request that the API server refuses to anybody whom it does
-// not know. The rest of what a probe reads may be open to all.
-func (c *Cluster) whoAmI(ctx context.Context) error {
+// checkCredentials sends a request that the API server rejects if it does not
+// accept the credentials. The other requests of a probe may be open to anonymous users.
+func checkCredentials(ctx context.Context, c *client) error {
 	review := func(group, version, kind, resource, spec string) error {
 		body := fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"%s"%s}`, group, version, kind, spec)
-		return c.rest.Post().AbsPath("/apis", group, version, resource).Body(body).MaxRetries(0).Do(ctx).Error()
+		return c.verb(http.MethodPost).AbsPath("/apis", group, version, resource).Body(body).MaxRetries(0).Do(ctx).Error()
 	}
 	err := review("authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "")
 	if apierrors.IsNotFound(err) { // before Kubernetes 1.28
@@ -95,11 +97,11 @@ func (c *Cluster) whoAmI(ctx context.Context) error {
 	return err
 }
 
-// ask reads a document that is not an object. It does not repeat itself: who
-// waits for a probe wants to know at once.
-func (c *Cluster) ask(ctx context.Context, out any, path string) error {
+// getDocument reads a document that is not an object. It does not retry, so that a
+// probe fails fast.
+func getDocument(ctx context.Context, c *client, out any, path string) error {
 	var code int
-	result := c.rest.Get().AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&code)
+	result := c.verb(http.MethodGet).AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&code)
 	if err := result.Error(); err != nil {
 		return err
 	}
@@ -117,20 +119,20 @@ func probeReason(ctx context.Context, err error) string {
 	status, refused := errors.AsType[*apierrors.StatusError](err)
 	switch {
 	case ctx.Err() != nil:
-		return "timeout"
+		return nf.ReasonTimeout
 	case !refused:
 		return unreachable(err)
 	}
 	switch status.Status().Code {
 	case http.StatusUnauthorized:
-		return "unauthorized"
+		return nf.ReasonUnauthorized
 	case http.StatusForbidden:
-		return "forbidden"
+		return nf.ReasonForbidden
 	}
-	return "not-kubernetes"
+	return nf.ReasonNotKubernetes
 }
 
-// probeError says in a sentence what a reason means and what to look at.
+// probeError adds the meaning of a reason to an error.
 func probeError(reason string, err error) error {
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
@@ -142,15 +144,15 @@ func probeError(reason string, err error) error {
 }
 
 var sentences = map[string]string{
-	"dns":            "its name is not known to DNS",
-	"tcp":            "nothing answers at its address",
-	"tls":            "its certificate is not the one that the kubeconfig trusts",
-	"timeout":        "it did not answer in time",
-	"unavailable":    "its API server is not available",
-	"not-kubernetes": "it is not a Kubernetes API server",
-	"oversized":      "it does not behave as a Kubernetes API server does",
-	"crowded":        "it is being asked too much",
-	"not-allowed":    "its address is one that only the operator may allow (--region-allow)",
-	"unauthorized":   "it does not accept the kubeconfig's credentials (401)",
-	"forbidden":      "it forbids the kubeconfig's user to use its API (403)",
+	nf.ReasonDNS:           "its name is not known to DNS",
+	nf.ReasonTCP:           "nothing answers at its address",
+	nf.ReasonTLS:           "its certificate is not the one that the kubeconfig trusts",
+	nf.ReasonTimeout:       "it did not answer in time",
+	nf.ReasonUnavailable:   "its API server is not available",
+	nf.ReasonNotKubernetes: "it is not a Kubernetes API server",
+	nf.ReasonOversized:     "it does not behave as a Kubernetes API server does",
+	nf.ReasonCrowded:       "it is being asked too much",
+	nf.ReasonNotAllowed:    "its address is one that only the operator may allow (--region-allow)",
+	nf.ReasonUnauthorized:  "it does not accept the kubeconfig's credentials (401)",
+	nf.ReasonForbidden:     "it forbids the kubeconfig's user to use its API (403)",
 }

@@ -113,7 +113,7 @@ func TestProbeOfUserWithoutRights(t *testing.T) {
 	c, ns := sandbox(t)
 	mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}`)...)
 	var answer struct{ Status struct{ Token string } }
-	body, err := c.rest.Post().AbsPath("/api/v1/namespaces", ns, "serviceaccounts/nobody/token").
+	body, err := c.client.verb(http.MethodPost).AbsPath("/api/v1/namespaces", ns, "serviceaccounts/nobody/token").
 		Body([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`)).Do(t.Context()).Raw()
 	if err == nil {
 		err = json.Unmarshal(body, &answer)
@@ -130,7 +130,7 @@ func TestProbeOfUserWithoutRights(t *testing.T) {
 		t.Errorf("who is known may read what is served, whatever else he may not: %v", err)
 	}
 	poor := openAt(t, []byte(kubeconfig))
-	_, err = poor.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`))
+	_, err = poor.Apply(t.Context(), instance("vnf-1"), objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`))
 	wantKind(t, err, nf.Failed)
 	if nf.ReasonOf(err) != "forbidden" {
 		t.Errorf("reason is %q, want forbidden: %v", nf.ReasonOf(err), err)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,7 +30,7 @@ data: {key: value}
 	missing := refOf(configMap(t, "vnf-1", ns, "missing", "1"))
 	gizmo := nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo", Namespace: ns, Name: "gizmo"}
 
-	got, err := c.Read(t.Context(), "vnf-1", append(refs(mine[1], theirs), missing, gizmo, refOf(mine[0])))
+	got, err := c.Read(t.Context(), instance("vnf-1"), append(refs(mine[1], theirs), missing, gizmo, refOf(mine[0])))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +79,9 @@ func TestFind(t *testing.T) {
 			got, err := c.Find(t.Context(), tc.s)
 			if tc.kind != 0 {
 				wantKind(t, err, tc.kind)
+				if strings.Contains(err.Error(), "unable to parse") {
+					t.Errorf("the text of a library is shown: %v", err)
+				}
 				return
 			}
 			if err != nil {

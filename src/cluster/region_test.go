@@ -16,7 +16,7 @@ import (
 func TestRegionGoesAndReturns(t *testing.T) {
 	c, r, ns := recorded(t)
 	apply := func(value string) error {
-		_, err := c.Apply(t.Context(), "vnf-1", []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", value)})
+		_, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", value)})
 		return err
 	}
 	if err := apply("1"); err != nil {
@@ -29,13 +29,13 @@ func TestRegionGoesAndReturns(t *testing.T) {
 		wantKind(t, err, nf.Unreachable)
 	}
 	r.Reset()
-	if err := apply("2"); nf.ReasonOf(err) != "breaker" || nf.AfterOf(err) == 0 {
+	if err := apply("2"); nf.ReasonOf(err) != "breaker" || nf.RetryAfterOf(err) == 0 {
 		t.Errorf("a region that is away is left alone for a while: %v", err)
 	}
 	heal()
 	for err := apply("2"); err != nil; err = apply("2") {
 		wantKind(t, err, nf.Unreachable)
-		<-time.After(nf.AfterOf(err))
+		<-time.After(nf.RetryAfterOf(err))
 	}
 	if v := get(t, c, refOf(configMap(t, "vnf-1", ns, "a", ""))).Object["data"].(map[string]any)["key"]; v != "2" {
 		t.Errorf("a is %q, want what was applied last", v)
@@ -50,7 +50,7 @@ func TestBlackHoleHurtsNobodyElse(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := dead.Apply(ctx, "vnf-1", []*unstructured.Unstructured{u})
+		_, err := dead.Apply(ctx, instance("vnf-1"), []*unstructured.Unstructured{u})
 		done <- err
 	}()
 	alive, _, elsewhere := recorded(t)
@@ -85,7 +85,7 @@ func TestRun(t *testing.T) {
 	c := p.clusters()["east"]
 	made := mustApply(t, c, "vnf-1", configMap(t, "vnf-1", ns, "a", "1"))
 	var last error
-	for h, err := range c.Watch(t.Context(), "vnf-1", made) {
+	for h, err := range c.Watch(t.Context(), instance("vnf-1"), made) {
 		if last = err; h.Status == nf.Current {
 			kubeconfig <- "# somebody was here\n" + <-kubeconfig
 		}
@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 	if nf.ReasonOf(last) != "replaced" {
 		t.Errorf("a watch ends when its region has another kubeconfig: %v", last)
 	}
-	if _, err := p.clusters()["east"].Health(t.Context(), "vnf-1", refs(configMap(t, "vnf-1", ns, "a", "1"))); err != nil {
+	if _, err := p.clusters()["east"].Health(t.Context(), instance("vnf-1"), refs(configMap(t, "vnf-1", ns, "a", "1"))); err != nil {
 		t.Errorf("the region is there under its new kubeconfig: %v", err)
 	}
 	cancel()

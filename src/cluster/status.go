@@ -11,24 +11,24 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// verdict is what an object says of itself.
-type verdict struct {
+// objectStatus is the status of an object, derived from the object alone.
+type objectStatus struct {
 	status  nf.Status
 	message string
 }
 
-// judge tells the status of an object by kstatus' rules, and by ours where
-// kstatus' would wait for ever or not long enough.
-func judge(u *unstructured.Unstructured) verdict {
+// judge returns the status of an object by kstatus' rules, with own rules for
+// kinds where kstatus would wait forever or not long enough.
+func judge(u *unstructured.Unstructured) objectStatus {
 	gk := u.GroupVersionKind().GroupKind()
 	if gk == (schema.GroupKind{Kind: "ReplicationController"}) {
-		u = asReplicaSet(u) // kstatus knows the younger brother only
+		u = asReplicaSet(u) // kstatus supports only its successor
 	}
 	result, err := status.Compute(u)
 	if err != nil {
-		return verdict{nf.Unknown, err.Error()}
+		return objectStatus{nf.Unknown, err.Error()}
 	}
-	v := verdict{nf.Status(result.Status), result.Message}
+	v := objectStatus{nf.Status(result.Status), result.Message}
 	if v.status == nf.StatusDeleting {
 		return v
 	}
@@ -44,7 +44,7 @@ func asReplicaSet(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: object}
 }
 
-var rules = map[schema.GroupKind]func(*unstructured.Unstructured, verdict) verdict{
+var rules = map[schema.GroupKind]func(*unstructured.Unstructured, objectStatus) objectStatus{
 	{Group: "apps", Kind: "Deployment"}:  deployment,
 	{Group: "apps", Kind: "StatefulSet"}: statefulSet,
 	{Group: "apps", Kind: "DaemonSet"}:   observed,
@@ -55,55 +55,56 @@ var rules = map[schema.GroupKind]func(*unstructured.Unstructured, verdict) verdi
 	{Kind: "PersistentVolumeClaim"}:      claim,
 }
 
-// observed holds back a verdict until the controller has seen the object at
-// all; kstatus takes a missing observedGeneration for a kind without one.
-func observed(u *unstructured.Unstructured, v verdict) verdict {
+// observed returns InProgress until the controller has observed the object;
+// kstatus treats a missing observedGeneration as a kind without one.
+func observed(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	if v.status != nf.InProgress && integer(u, -1, "status", "observedGeneration") < u.GetGeneration() {
-		return verdict{nf.InProgress, "its controller has not seen it yet"}
+		return objectStatus{nf.InProgress, "its controller has not seen it yet"}
 	}
 	return v
 }
 
-// deployment counts one that is paused as settled: it does as it is told, and
-// nothing will change until spec.paused does.
-func deployment(u *unstructured.Unstructured, v verdict) verdict {
+// deployment treats a paused Deployment as current, because nothing changes
+// until spec.paused does.
+func deployment(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	paused, _, _ := unstructured.NestedBool(u.Object, "spec", "paused")
 	switch failed, message := condition(u, "Progressing", "False"); {
 	case paused:
-		return observed(u, verdict{nf.Current, "its rollout is paused"})
+		return observed(u, objectStatus{nf.Current, "its rollout is paused"})
 	case v.status == nf.StatusFailed && failed:
 		v.message = message
 	}
 	return observed(u, v)
 }
 
-// statefulSet waits for the pods of one with the OnDelete strategy to be ready,
-// of whatever revision; kstatus does not wait at all.
-func statefulSet(u *unstructured.Unstructured, v verdict) verdict {
+// statefulSet waits until the pods of a StatefulSet with strategy OnDelete are
+// ready, whatever their revision; kstatus does not wait for them.
+func statefulSet(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "updateStrategy", "type")
 	if want, ready := integer(u, 1, "spec", "replicas"), integer(u, 0, "status", "readyReplicas"); strategy == "OnDelete" && ready < want {
-		v = verdict{nf.InProgress, fmt.Sprintf("Ready: %d/%d", ready, want)}
+		v = objectStatus{nf.InProgress, fmt.Sprintf("Ready: %d/%d", ready, want)}
 	}
 	return observed(u, v)
 }
 
-// job is settled when its work is done; to kstatus it is when it has begun.
-func job(u *unstructured.Unstructured, v verdict) verdict {
+// job treats a Job as current when it is complete or suspended; for kstatus it
+// is current when it has started.
+func job(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	complete, _ := condition(u, "Complete", "True")
 	failed, why := condition(u, "Failed", "True")
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
 	switch {
 	case failed:
-		return verdict{nf.StatusFailed, why}
+		return objectStatus{nf.StatusFailed, why}
 	case complete:
 		return v
 	case suspended:
-		return verdict{nf.Current, "it is suspended"}
+		return objectStatus{nf.Current, "it is suspended"}
 	}
-	return verdict{nf.InProgress, v.message}
+	return objectStatus{nf.InProgress, v.message}
 }
 
-// done reports whether an object had work to do, and has done it.
+// done reports whether the object is a Job or Pod that has completed.
 func done(u *unstructured.Unstructured) bool {
 	switch u.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: "batch", Kind: "Job"}:
@@ -115,9 +116,9 @@ func done(u *unstructured.Unstructured) bool {
 	return false
 }
 
-// pod takes a pod that failed for failed, and one without a node for one that
-// may still get it; kstatus asks the clock.
-func pod(u *unstructured.Unstructured, v verdict) verdict {
+// pod treats a pod in phase Failed as failed, and an unscheduled pod as in
+// progress; kstatus decides by a timeout.
+func pod(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 	unscheduled, why := condition(u, "PodScheduled", "False")
 	switch {
@@ -126,28 +127,28 @@ func pod(u *unstructured.Unstructured, v verdict) verdict {
 		if message == "" {
 			message = "its containers ended with an error"
 		}
-		return verdict{nf.StatusFailed, message}
+		return objectStatus{nf.StatusFailed, message}
 	case phase == "Pending" && unscheduled:
-		return verdict{nf.InProgress, why}
+		return objectStatus{nf.InProgress, why}
 	}
 	return v
 }
 
-// claim counts a claim that is pending as settled: with the binding mode
-// WaitForFirstConsumer it is bound only when a pod uses it, and that pod is
+// claim treats a pending PersistentVolumeClaim as current: with binding mode
+// WaitForFirstConsumer, it is bound only when a pod uses it, and that pod is
 // waited for itself.
-func claim(u *unstructured.Unstructured, v verdict) verdict {
+func claim(u *unstructured.Unstructured, v objectStatus) objectStatus {
 	switch phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase {
 	case "Pending":
-		return verdict{nf.Current, "it is bound when a pod uses it"}
+		return objectStatus{nf.Current, "it is bound when a pod uses it"}
 	case "Lost":
-		return verdict{nf.StatusFailed, "its volume is lost"}
+		return objectStatus{nf.StatusFailed, "its volume is lost"}
 	}
 	return v
 }
 
-// condition reports whether a condition of the type has the status, and its
-// message.
+// condition reports whether the object has a condition of the type with the
+// status, and returns its message.
 func condition(u *unstructured.Unstructured, kind, is string) (bool, string) {
 	for c := range members(u.Object, "status", "conditions") {
 		if text(c, "type") == kind && text(c, "status") == is {
@@ -164,7 +165,7 @@ func integer(u *unstructured.Unstructured, otherwise int64, path ...string) int6
 	return otherwise
 }
 
-// text returns a string in an object, or "" when there is none.
+// text returns the string at a path of an object, or "" if there is none.
 func text(object map[string]any, path ...string) string {
 	s, _, _ := unstructured.NestedString(object, path...)
 	return s

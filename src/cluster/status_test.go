@@ -133,116 +133,135 @@ func TestTrouble(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		objects []string
-		want    verdict
+		want    objectStatus
 	}{
 		"no network": {
 			"only an event tells that a pod gets no network", []string{
 				deployment, newSet, pod("r2", "", "phase: Pending, "+waits("containerStatuses", "ContainerCreating")), told("2026-01-01T00:00:10Z", "FailedCreatePodSandBox"),
 			},
-			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: FailedCreatePodSandBox: m of 10"},
+			objectStatus{nf.InProgress, "Replicas: 0/1; pod web-x: FailedCreatePodSandBox: m of 10"},
 		},
 		"no volume": {
 			"the last event counts", []string{
 				deployment, newSet, pod("r2", "", "phase: Pending"), told("2026-01-01T00:00:11Z", "FailedMount"), told("2026-01-01T00:00:10Z", "FailedCreatePodSandBox"),
 			},
-			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: FailedMount: m of 11"},
+			objectStatus{nf.InProgress, "Replicas: 0/1; pod web-x: FailedMount: m of 11"},
 		},
 		"network again": {
 			"what held up a pod that runs is over", []string{deployment, newSet, pod("r2", "", "phase: Running"), told("2026-01-01T00:00:10Z", "FailedCreatePodSandBox")},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"other event": {
 			"an event of another reason explains nothing", []string{deployment, newSet, pod("r2", "", "phase: Pending"), told("2026-01-01T00:00:10Z", "DNSConfigForming")},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"worse than an event": {
 			"what the pod itself says goes first", []string{
 				deployment, newSet, pod("r2", "", "phase: Pending, "+waits("containerStatuses", "ErrImagePull")), told("2026-01-01T00:00:10Z", "FailedMount"),
 			},
-			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: container c: ErrImagePull: m"},
+			objectStatus{nf.InProgress, "Replicas: 0/1; pod web-x: container c: ErrImagePull: m"},
 		},
 		"lone pod": {
 			"a pod without a controller is told of as well", []string{
 				`{apiVersion: v1, kind: Pod, metadata: {name: web-x, uid: p}, status: {phase: Pending}}`, told("2026-01-01T00:00:10Z", "FailedMount"),
 			},
-			verdict{nf.InProgress, "Pod is in the Pending phase; pod web-x: FailedMount: m of 10"},
+			objectStatus{nf.InProgress, "Pod is in the Pending phase; pod web-x: FailedMount: m of 10"},
 		},
 		"new pod": {
 			"the present template's pod cannot start", []string{deployment, oldSet, newSet, pod("r2", "", waits("containerStatuses", "ImagePullBackOff"))},
-			verdict{nf.StatusFailed, "pod web-x: container c: ImagePullBackOff: m"},
+			objectStatus{nf.StatusFailed, "pod web-x: container c: ImagePullBackOff: m"},
 		},
 		"init container": {
 			"init containers count", []string{deployment, newSet, pod("r2", "", waits("initContainerStatuses", "CrashLoopBackOff"))},
-			verdict{nf.StatusFailed, "pod web-x: container c: CrashLoopBackOff: m"},
+			objectStatus{nf.StatusFailed, "pod web-x: container c: CrashLoopBackOff: m"},
 		},
 		"old pod": {
 			"the pod of an older template is on its way out", []string{deployment, oldSet, newSet, pod("r1", "", waits("containerStatuses", "ImagePullBackOff"))},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"old pod, and the new set is not seen": {
 			"sets are watched apart from Deployments, and may come later", []string{deployment, oldSet, pod("r1", "", waits("containerStatuses", "ImagePullBackOff"))},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"deleted pod": {
 			"a pod that is going says nothing", []string{deployment, newSet, pod("r2", `deletionTimestamp: "2026-01-01T00:00:00Z",`, waits("containerStatuses", "ImagePullBackOff"))},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"controller behind": {
 			"which template is the present one is not known yet", []string{behind, newSet, pod("r2", "", waits("containerStatuses", "ImagePullBackOff"))},
-			verdict{nf.InProgress, "Deployment generation is 3, but latest observed generation is 2"},
+			objectStatus{nf.InProgress, "Deployment generation is 3, but latest observed generation is 2"},
 		},
 		"first pull": {
 			"a first failure may pass, and is told", []string{deployment, newSet, pod("r2", "", waits("containerStatuses", "ErrImagePull"))},
-			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: container c: ErrImagePull: m"},
+			objectStatus{nf.InProgress, "Replicas: 0/1; pod web-x: container c: ErrImagePull: m"},
 		},
 		"starting": {
 			"all containers are created once", []string{deployment, newSet, pod("r2", "", waits("containerStatuses", "ContainerCreating"))},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"no node": {
 			"why no node fits is told", []string{deployment, newSet, pod("r2", "", `conditions: [{type: PodScheduled, status: "False", message: 0/3 nodes}]`)},
-			verdict{nf.InProgress, "Replicas: 0/1; pod web-x: 0/3 nodes"},
+			objectStatus{nf.InProgress, "Replicas: 0/1; pod web-x: 0/3 nodes"},
 		},
 		"crashing job": {
 			"a Job counts its crashes itself", []string{job, pod("d", "", waits("containerStatuses", "CrashLoopBackOff"))},
-			verdict{nf.InProgress, "Job not started"},
+			objectStatus{nf.InProgress, "Job not started"},
 		},
 		"quota": {
 			"no pod can be made", []string{refused("")},
-			verdict{nf.StatusFailed, `pods "x" is forbidden: exceeded quota: q`},
+			objectStatus{nf.StatusFailed, `pods "x" is forbidden: exceeded quota: q`},
 		},
 		"quota in a rollout": {
 			"old pods may still make room", []string{refused("replicas: 2, updatedReplicas: 1,")},
-			verdict{nf.InProgress, `Updated: 1/2; pods "x" is forbidden: exceeded quota: q`},
+			objectStatus{nf.InProgress, `Updated: 1/2; pods "x" is forbidden: exceeded quota: q`},
 		},
 		"event": {
 			"a stateful set has no condition for it", []string{set, event("2026-01-01T00:00:10Z", "forbidden: exceeded quota: q")},
-			verdict{nf.StatusFailed, "forbidden: exceeded quota: q"},
+			objectStatus{nf.StatusFailed, "forbidden: exceeded quota: q"},
 		},
 		"old event": {
 			"an event of before the last change is over", []string{set, event("2026-01-01T00:00:09Z", "forbidden: exceeded quota: q")},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"event of something else": {
 			"what is refused is no pod", []string{set, strings.Replace(event("2026-01-01T00:00:10Z", "forbidden: exceeded quota: q"), "FailedCreate", "FailedUpdate", 1)},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"event before a pod": {
 			"a pod was made since", []string{set, event("2026-01-01T00:00:10Z", "forbidden: exceeded quota: q"), pod("d", `creationTimestamp: "2026-01-01T00:00:11Z",`, "")},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 		"passing event": {
 			"a service account may come a moment later", []string{set, event("2026-01-01T00:00:10Z", "forbidden: error looking up service account a/b")},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
+		},
+		"pod of another group": {
+			"a custom resource may be called Pod", []string{
+				deployment, newSet, strings.Replace(pod("r2", "", waits("containerStatuses", "ImagePullBackOff")), "apiVersion: v1", "apiVersion: example.org/v1", 1),
+			},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
+		},
+		"event of another group": {
+			"a custom resource may be called Event", []string{
+				set, strings.Replace(event("2026-01-01T00:00:10Z", "forbidden: exceeded quota: q"), "apiVersion: v1", "apiVersion: example.org/v1", 1),
+			},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
+		},
+		"workload of another group": {
+			"what its controller makes of an event is not known", []string{
+				strings.Replace(job, "batch/v1, kind: Job, metadata: {", `example.org/v1, kind: Job, status: {observedGeneration: 1, conditions: [{type: Reconciling, status: "True", message: it is made}]}, metadata: {generation: 1, `, 1),
+				event("2026-01-01T00:00:10Z", "forbidden: exceeded quota: q"),
+			},
+			objectStatus{nf.InProgress, "it is made"},
 		},
 		"pod of an older revision": {
 			"a rolling stateful set replaces it", []string{set, pod("d", "labels: {controller-revision-hash: old},", waits("containerStatuses", "ImagePullBackOff"))},
-			verdict{nf.InProgress, "Replicas: 0/1"},
+			objectStatus{nf.InProgress, "Replicas: 0/1"},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := newView("vnf-1")
+			v := newView(instance("vnf-1"))
 			var target *unstructured.Unstructured
 			for _, text := range tc.objects {
 				u := parsed(t, strings.ReplaceAll(text, "%", "0"))
@@ -260,7 +279,7 @@ func TestTrouble(t *testing.T) {
 
 // TestViewRouses follows a change from where it happens to what it is about.
 func TestViewRouses(t *testing.T) {
-	v := newView("vnf-1")
+	v := newView(instance("vnf-1"))
 	pod := parsed(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, uid: p, ownerReferences: [{uid: r, controller: true}]}}`)
 	set := parsed(t, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, uid: r, ownerReferences: [{uid: d, controller: true}]}}`)
 	deployment := parsed(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, uid: d, ownerReferences: [{uid: p, controller: true}]}}`)

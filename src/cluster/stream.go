@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -11,71 +13,91 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// stream keeps a view up to date with the objects of one place. client-go's
-// reflector would do the same, but leaves goroutines behind that nobody can
-// wait for, keeps the API server's refusals to itself, and logs on its own.
+// stream keeps a view up to date with the objects of one scope. client-go's
+// reflector would do the same, but it leaves goroutines that cannot be waited
+// for, does not return the API server's errors, and logs on its own.
 type stream struct {
-	c      *Cluster
-	view   *view
-	place  place
+	client *client
+	view   sink
+	scope  scope
 	query  query
-	aside  bool             // it only explains: what it cannot read is left out
-	keys   []string         // of the targets that it tells about
-	known  map[string]int64 // the weight of each object that was there last, by Ref.Key
-	synced bool             // it has been read once
+	aside  bool             // it only explains: read errors are ignored
+	keys   []string         // Ref.Key of the targets that it reports
+	known  map[string]int64 // the weight of each existing object, by Ref.Key
+	synced bool             // the first list is complete
+
+	unserved bool // the kind was not served at the last list
+	lean     bool // the sink keeps almost nothing of an object; a failed list ends the stream
 }
 
-// watchTime is how long the API server is asked to keep a watch open.
+// sink receives what a stream reads.
+type sink interface {
+	put(u *unstructured.Unstructured) (key string)
+	drop(key string)
+	markChanged(keys []string)
+	end(err error)
+}
+
+// watchTime is the timeout of a watch that the API server is asked for.
 const watchTime = 8 * time.Minute
 
-// run lists and watches until the context ends, or until it is clear that it
-// will never work; that error goes to the view.
+// run lists and watches until the context ends or a permanent error occurs. It
+// passes a permanent error to the view.
 func (s *stream) run(ctx context.Context) {
 	defer s.release()
 	for failures := 1; ctx.Err() == nil; failures++ {
 		version, err := s.list(ctx)
+		blind := err != nil && s.lean
 		if err == nil {
 			var events int
 			if events, err = s.watch(ctx, version); events > 0 {
 				failures = 1
 			}
 		}
-		if err != nil && s.hopeless(err) {
-			if !s.aside && ctx.Err() == nil {
-				s.view.end(s.c.fail(ctx, "watch", s.place.kind.Kind+" objects", err))
+		if blind || err != nil && s.isFatal(err) {
+			if !s.aside && ctx.Err() == nil && !s.client.transport.isClosed() { // the caller reports both
+				s.view.end(s.client.region.fail(ctx, "watch", s.scope.kind.Kind+" objects", err))
 			}
 			return
 		}
-		_ = s.c.pause(ctx, max(asked(err), backoff(min(failures, attempts)))) // the loop looks at the context itself
+		_ = s.client.pause(ctx, max(retryAfter(err), backoff(min(failures, attempts)))) // the loop checks the context itself
 	}
 }
 
-// hopeless reports whether an error ends a watch: one that trying again does
-// not mend, or any before the first success. A kind that is not served any more
-// may come back, and so may a region from which requests are held back, or in
-// whose place something else answers.
-func (s *stream) hopeless(err error) bool {
-	_, held := errors.AsType[*shut](err)
-	passing := transient(err) || held || apierrors.IsNotFound(err) || errors.Is(err, errGarbage)
-	return !s.synced || !passing
+// isFatal reports whether an error ends the stream: any error before the first
+// list is complete, and after that one that a retry does not change. A kind
+// that is no longer served may return, and so may a region whose breaker is
+// open or whose address another server answers. A busy or slow region is
+// temporary.
+func (s *stream) isFatal(err error) bool {
+	_, held := errors.AsType[*breakerOpenError](err)
+	busy := errors.Is(err, errCrowded) || errors.Is(err, errSlow)
+	passing := transient(err) || held || busy || apierrors.IsResourceExpired(err) || apierrors.IsNotFound(err)
+	return !s.synced || !passing && !errors.Is(err, errGarbage)
 }
 
-// release says that the objects are no longer held.
+// release returns the weight of the objects.
 func (s *stream) release() {
 	for _, weight := range s.known {
-		s.c.guard.share.give(weight)
+		s.give(weight)
 	}
 	s.known = nil
 }
 
-// list reads the place into the view and returns the version it was read at.
+// list reads the scope into the view and returns its resource version.
 func (s *stream) list(ctx context.Context) (string, error) {
-	h := hoard{share: s.c.guard.share}
-	version, err := s.c.pages(ctx, s.place, s.query, h.read, h.release)
-	if apierrors.IsNotFound(err) {
-		h.release() // the kind is not served any more, so there are none
+	if s.lean {
+		return s.listLean(ctx)
+	}
+	h := objectList{usage: s.client.transport.usage}
+	version, err := s.client.pages(ctx, s.scope, s.query, h.add, h.release)
+	if s.unserved = apierrors.IsNotFound(err); s.unserved {
+		h.release() // a kind that is not served has no objects
 		err = nil
 	}
 	if err != nil {
@@ -86,8 +108,14 @@ func (s *stream) list(ctx context.Context) (string, error) {
 	for i := range h.items {
 		now[s.view.put(&h.items[i])] += h.weights[i]
 	}
+	s.complete(now)
+	return version, nil
+}
+
+// complete ends a list: objects that are not in now are dropped.
+func (s *stream) complete(now map[string]int64) {
 	for key, weight := range s.known {
-		s.c.guard.share.give(weight)
+		s.give(weight)
 		if _, still := now[key]; !still {
 			s.view.drop(key)
 		}
@@ -95,16 +123,97 @@ func (s *stream) list(ctx context.Context) (string, error) {
 	s.known = now
 	if !s.synced {
 		s.synced = true
-		s.view.look(s.keys)
+		s.view.markChanged(s.keys)
 	}
+}
+
+func (s *stream) keep(weight int64) error {
+	if s.lean {
+		return s.client.transport.usage.keepLean(weight)
+	}
+	return s.client.transport.usage.keep(weight)
+}
+
+func (s *stream) give(weight int64) {
+	if s.lean {
+		s.client.transport.usage.giveLean(weight)
+		return
+	}
+	s.client.transport.usage.give(weight)
+}
+
+// leanWeight is the approximate number of bytes kept per object in a lean
+// stream.
+const leanWeight = 320
+
+// longestNames is the maximum total length of namespace, name and owner in a
+// lean stream, as leanWeight does not count them. Kubernetes allows about a
+// third of it.
+const longestNames = 1 << 10
+
+// acceptable returns an error for an object of a lean stream whose names are
+// longer than any API server allows.
+func (s *stream) acceptable(u *unstructured.Unstructured) error {
+	if s.lean && len(u.GetNamespace())+len(u.GetName())+len(u.GetLabels()[nf.OwnerLabel]) > longestNames {
+		return errGarbage
+	}
+	return nil
+}
+
+// listLean is list for a lean stream: it releases each page before it reads the
+// next one.
+func (s *stream) listLean(ctx context.Context) (string, error) {
+	now := map[string]int64{}
+	forget := func(drop bool) {
+		for key := range now {
+			if s.known[key] != 0 {
+				continue // complete drops it if it no longer exists
+			}
+			s.give(leanWeight)
+			if drop {
+				s.view.drop(key)
+			}
+		}
+		clear(now)
+	}
+	version, err := s.client.pages(ctx, s.scope, s.query, func(body []byte) (metav1.ListMeta, error) {
+		items, list, err := decodePage(body)
+		for i := 0; i < len(items) && err == nil; i++ {
+			err = s.addLean(&items[i], now)
+		}
+		return list, err
+	}, func() { forget(true) })
+	if err != nil {
+		forget(false)
+		return "", err
+	}
+	for key := range now {
+		delete(s.known, key) // its weight is reserved already
+	}
+	s.complete(now)
 	return version, nil
 }
 
-// watch follows the place from a version on, until the API server wants it to
-// be listed anew, and returns how many events came.
+// addLean adds one object of a list, and reserves weight for it if it is new.
+func (s *stream) addLean(u *unstructured.Unstructured, now map[string]int64) error {
+	if err := s.acceptable(u); err != nil {
+		return err
+	}
+	key := s.view.put(u)
+	if now[key] == 0 && s.known[key] == 0 {
+		if err := s.keep(leanWeight); err != nil {
+			return err
+		}
+	}
+	now[key] = leanWeight
+	return nil
+}
+
+// watch watches the scope from a resource version, until a new list is
+// necessary, and returns the number of events.
 func (s *stream) watch(ctx context.Context, version string) (events int, err error) {
 	for ctx.Err() == nil {
-		n, last, err := s.follow(ctx, version)
+		n, last, err := s.watchOnce(ctx, version)
 		events += n
 		if err != nil || n == 0 {
 			return events, err
@@ -114,53 +223,67 @@ func (s *stream) watch(ctx context.Context, version string) (events int, err err
 	return events, nil
 }
 
-// follow takes what one watch tells, until it ends. client-go's own watcher
-// would leave a goroutine behind, and log how the connection broke.
-func (s *stream) follow(ctx context.Context, version string) (events int, last string, err error) {
-	// The API server ends the watch by itself; one that does not may be dead.
-	ctx, cancel := context.WithTimeout(ctx, watchTime+time.Minute)
-	defer cancel()
-	r := s.place.kind.at(s.c.rest.Get(), s.place.namespace, "").
-		Param("watch", "true").Param("allowWatchBookmarks", "true").
-		Param("timeoutSeconds", strconv.Itoa(int(watchTime/time.Second)))
-	set(r, "resourceVersion", version)
-	set(r, "labelSelector", s.query.labels)
-	set(r, "fieldSelector", s.query.fields)
-	share := s.c.guard.share
-	if err := share.watches.Acquire(ctx, 1); err != nil {
-		return 0, "", context.Cause(ctx)
+// watchOnce reads one watch until it ends. It returns errCrowded if the region
+// has reached its limit of watches. client-go's watcher would leave a goroutine
+// behind, and log broken connections.
+func (s *stream) watchOnce(ctx context.Context, version string) (events int, last string, err error) {
+	share := s.client.transport.usage
+	if err := share.enter(ctx, share.watches); err != nil {
+		return 0, "", err
 	}
 	defer share.watches.Release(1)
-	body, err := r.MaxRetries(0).Stream(ctx)
+	// The API server ends the watch itself; if it does not, it may be dead.
+	ctx, cancel := context.WithTimeout(ctx, watchTime+time.Minute)
+	defer cancel()
+	body, err := s.watchRequest(version).MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return 0, "", err
 	}
 	defer body.Close()
-	feed := &feed{ctx: ctx, body: body, share: share}
+	feed := &feed{ctx: ctx, body: body, usage: share}
 	defer feed.next()
-	for decoder := json.NewDecoder(feed); ; events++ {
+	source := io.Reader(feed)
+	for decoder := json.NewDecoder(source); ; events++ {
 		var e event
 		switch err := decoder.Decode(&e); {
 		case isOversized(err):
 			return events, last, err
 		case err != nil:
-			return events, last, nil // however it ended, what came before holds
+			return events, last, nil // however the watch ended, the events before are valid
 		}
-		feed.next()
-		if last, err = s.take(e); err != nil {
+		if feed.next() > share.limits.small { // a decoder keeps its largest buffer
+			source = io.MultiReader(decoder.Buffered(), source)
+			decoder = json.NewDecoder(source)
+		}
+		if last, err = s.handle(e); err != nil {
 			return events, last, err
 		}
 	}
 }
 
-// event is what a watch tells at a time.
+// watchRequest builds the request for a watch of the scope from a resource
+// version.
+func (s *stream) watchRequest(version string) *rest.Request {
+	r := s.scope.kind.at(s.client.verb(http.MethodGet), s.scope.namespace, "").
+		Param("watch", "true").Param("allowWatchBookmarks", "true").
+		Param("timeoutSeconds", strconv.Itoa(int(watchTime/time.Second)))
+	set(r, "resourceVersion", version)
+	set(r, "labelSelector", s.query.labels)
+	set(r, "fieldSelector", s.query.fields)
+	if s.query.accept != "" {
+		r.SetHeader("Accept", acceptMeta)
+	}
+	return r
+}
+
+// event is one event of a watch.
 type event struct {
 	Type   watch.EventType `json:"type"`
 	Object json.RawMessage `json:"object"`
 }
 
-// take hands an event to the view, and returns the version that it speaks of.
-func (s *stream) take(e event) (version string, err error) {
+// handle passes an event to the view, and returns its resource version.
+func (s *stream) handle(e event) (version string, err error) {
 	if e.Type == watch.Error {
 		var status metav1.Status
 		if err := json.Unmarshal(e.Object, &status); err != nil {
@@ -170,20 +293,26 @@ func (s *stream) take(e event) (version string, err error) {
 	}
 	u := &unstructured.Unstructured{}
 	if u.UnmarshalJSON(e.Object) != nil {
-		return "", errGarbage // the error itself repeats what was sent
+		return "", errGarbage // the original error quotes the response
 	}
-	key := refOf(u).Key()
 	switch e.Type {
 	case watch.Added, watch.Modified:
-		weight := new(scale).weigh(e.Object)
-		if err := s.c.guard.share.keep(weight); err != nil {
+		if err := s.acceptable(u); err != nil {
 			return "", err
 		}
-		s.c.guard.share.give(s.known[key])
+		weight := new(scale).weigh(e.Object)
+		if s.lean {
+			weight = leanWeight
+		}
+		if err := s.keep(weight); err != nil {
+			return "", err
+		}
+		key := s.view.put(u)
+		s.give(s.known[key])
 		s.known[key] = weight
-		s.view.put(u)
 	case watch.Deleted:
-		s.c.guard.share.give(s.known[key])
+		key := s.scope.ref(&metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName()}).Key()
+		s.give(s.known[key])
 		delete(s.known, key)
 		s.view.drop(key)
 	}

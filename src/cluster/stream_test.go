@@ -50,7 +50,7 @@ func TestWatchThroughBreaker(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if away {
-				return nobody(req)
+				return refusing(req)
 			}
 			return listed(req, version)
 		})
@@ -59,7 +59,7 @@ func TestWatchThroughBreaker(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			defer close(seen)
-			for h, err := range c.Watch(ctx, "vnf-1", []nf.Change{{Ref: awaited}}) {
+			for h, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
 				if err != nil {
 					done <- err
 					return
@@ -90,17 +90,17 @@ func TestWatchThroughBreaker(t *testing.T) {
 
 func TestWatchOfHeldBackRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, c, _ := alone(t, nobody)
+		_, c, _ := alone(t, refusing)
 		var err error
 		for nf.ReasonOf(err) != "breaker" {
 			err = c.tryOnce(t.Context())
 		}
 		start := time.Now()
-		for _, err = range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: awaited}}) {
+		for _, err = range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
 		}
 		wantKind(t, err, nf.Unreachable)
-		if nf.ReasonOf(err) != "breaker" || nf.AfterOf(err) <= 0 || time.Since(start) > 0 {
-			t.Errorf("who begins to watch is told at once when to come again: %v after %v: %v", nf.AfterOf(err), time.Since(start), err)
+		if nf.ReasonOf(err) != "breaker" || nf.RetryAfterOf(err) <= 0 || time.Since(start) > 0 {
+			t.Errorf("who begins to watch is told at once when to come again: %v after %v: %v", nf.RetryAfterOf(err), time.Since(start), err)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestBreaksAreNotLogged(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		for _, err := range c.Watch(ctx, "vnf-1", []nf.Change{{Ref: awaited}}) {
+		for _, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
 			if err != nil {
 				t.Errorf("a watch that is cut is taken up again: %v", err)
 			}
@@ -184,7 +184,7 @@ func TestWatchEndsEvents(t *testing.T) {
 				done := make(chan error, 1)
 				go func() {
 					var last error
-					for _, err := range c.Watch(ctx, "vnf-1", []nf.Change{{Ref: awaited}}) {
+					for _, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
 						last = err
 					}
 					done <- last

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -66,8 +67,8 @@ func TestPreflightKeepsWithinTheBounds(t *testing.T) {
 				wanted = []*unstructured.Unstructured{unlabelled(wanted[0])}
 			}
 			for verb, err := range map[string]error{
-				"preflight": c.Preflight(t.Context(), "vnf-1", tc.bounds, wanted),
-				"adopt":     c.PreflightAdopt(t.Context(), "vnf-1", tc.bounds, nf.Claim{}, wanted),
+				"preflight": c.Preflight(t.Context(), instance("vnf-1"), tc.bounds, wanted),
+				"adopt":     c.PreflightAdopt(t.Context(), instance("vnf-1"), tc.bounds, nf.AdoptionSelector{}, wanted),
 			} {
 				if tc.fields == nil {
 					if err != nil {
@@ -106,12 +107,10 @@ func TestScope(t *testing.T) {
 	}
 }
 
-// TestActsAsServiceAccount has the API server itself keep a project to what its
-// service account may.
-func TestActsAsServiceAccount(t *testing.T) {
-	c, ns := sandbox(t)
-	_, other := sandbox(t)
-	const vnf = "vnf-1"
+// asProject returns the cluster as used by a service account that may do all with
+// ConfigMaps in one namespace, and nothing else.
+func asProject(t *testing.T, c *Cluster, ns string) *Cluster {
+	t.Helper()
 	mustApply(t, c, "admin", objects(t, "admin", ns, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -124,9 +123,26 @@ metadata: {name: project}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: project}
 subjects: [{kind: ServiceAccount, name: project, namespace: `+ns+`}]
 `)...)
-	as := c.As(ns + "/project")
+	as, list := c.As(ns+"/project"), nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns}
+	_, err := as.Lookup(t.Context(), list)
+	for ; nf.ReasonOf(err) == nf.ReasonForbidden; _, err = as.Lookup(t.Context(), list) {
+		<-time.After(10 * time.Millisecond) // the API server applies a new grant a moment later
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return as
+}
+
+// TestActsAsServiceAccount has the API server itself keep a project to what its
+// service account may.
+func TestActsAsServiceAccount(t *testing.T) {
+	c, ns := sandbox(t)
+	_, other := sandbox(t)
+	const vnf = "vnf-1"
+	as := asProject(t, c, ns)
 	mine := configMap(t, vnf, ns, "mine", "1")
-	if err := as.Preflight(t.Context(), vnf, inside(ns), []*unstructured.Unstructured{mine}); err != nil {
+	if err := as.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{mine}); err != nil {
 		t.Fatalf("it reads what the service account may read: %v", err)
 	}
 	made := mustApply(t, as, vnf, mine)
@@ -136,7 +152,7 @@ subjects: [{kind: ServiceAccount, name: project, namespace: `+ns+`}]
 		"another kind":      objects(t, vnf, ns, `{apiVersion: v1, kind: Secret, metadata: {name: mine}}`)[0],
 		"another namespace": configMap(t, vnf, other, "mine", "1"),
 	} {
-		_, err := as.Apply(t.Context(), vnf, []*unstructured.Unstructured{u})
+		_, err := as.Apply(t.Context(), instance(vnf), []*unstructured.Unstructured{u})
 		wantKind(t, err, nf.Failed)
 		if nf.ReasonOf(err) != "forbidden" {
 			t.Errorf("%s: reason is %q, want forbidden: %v", reason, nf.ReasonOf(err), err)
@@ -159,7 +175,7 @@ subjects: [{kind: ServiceAccount, name: project, namespace: `+ns+`}]
 	if kept, err := as.RemoveNamespace(t.Context(), next); err != nil || len(kept) > 0 {
 		t.Errorf("RemoveNamespace: %v, %v", kept, err)
 	}
-	if _, err := as.Delete(t.Context(), vnf, refs(mine)); err != nil {
+	if _, err := as.Delete(t.Context(), instance(vnf), refs(mine)); err != nil {
 		t.Errorf("Delete: %v", err)
 	}
 	if c.As("") != c {

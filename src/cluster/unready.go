@@ -15,44 +15,36 @@ import (
 )
 
 const (
-	longestReport = 1 << 10 // of one pod, in bytes
-	longestWord   = 300     // of the kubelet or an event in it
+	longestReport = 1 << 10 // bytes per pod
+	longestWord   = 300     // bytes per message of the kubelet or of an event
 )
 
-// Unready returns the pods of the owner's refs that are not ready, sorted, at
-// most as many as asked for, and how many more there are. The message of each
-// says its phase, the state of its containers and its last event, in bounded
-// length. Events that cannot be read are left out.
-func (c *Cluster) Unready(ctx context.Context, owner string, refs []nf.Ref, most int) (pods []nf.Health, more int, err error) {
-	targets := make([]nf.Change, len(refs))
-	for i, ref := range refs {
-		targets[i].Ref = ref
-	}
-	v := newView(owner)
-	streams, err := c.streams(ctx, owner, targets, v)
+// Unready returns those pods of the owner's refs that are not ready, sorted, at
+// most the given number, and how many more there are. Each message has the
+// pod's phase, the state of its containers and its last event, in at most
+// longestReport bytes. Events that cannot be read are left out.
+func (c *Cluster) Unready(ctx context.Context, owner nf.Subject, refs []nf.Ref, most int) (pods []nf.Health, more int, err error) {
+	look, err := newSnapshot(ctx, c.client, owner, refs)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() {
-		for _, s := range streams {
-			s.release()
+	defer look.set.release()
+	err = each(c.client.parallel, len(look.set.streams), func(i int) error {
+		s := look.set.streams[i]
+		if s.scope.kind.GroupKind() == eventKind.GroupKind() {
+			return nil // report reads the events of the pods that it needs
 		}
-	}()
-	err = each(c.parallel, len(streams), func(i int) error {
-		if streams[i].place.kind.Kind == eventKind.Kind {
-			return nil // those of the pods that are told of are read below
-		}
-		_, err := streams[i].list(ctx)
-		return c.fail(ctx, "list", streams[i].place.kind.Kind+" objects", err)
+		_, err := s.list(ctx)
+		return c.client.region.fail(ctx, "list", s.scope.kind.Kind+" objects", err)
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	found := v.unready(refs)
+	found := look.set.view.unready(refs)
 	told := found[:min(most, len(found))]
 	pods = make([]nf.Health, len(told))
-	err = each(c.parallel, len(told), func(i int) error {
-		pods[i] = c.report(ctx, told[i])
+	err = each(c.client.parallel, len(told), func(i int) error {
+		pods[i] = report(ctx, c.client, told[i])
 		return nil
 	})
 	return pods, len(found) - len(told), err
@@ -73,15 +65,15 @@ func (v *view) unready(refs []nf.Ref) []*unstructured.Unstructured {
 	return slices.SortedFunc(maps.Values(found), func(a, b *unstructured.Unstructured) int { return refOf(a).Compare(refOf(b)) })
 }
 
-// podsOf yields the pods that decide whether an object is ready. The lock is
-// held.
+// podsOf yields the pods that decide whether an object is ready. The caller
+// holds the lock.
 func (v *view) podsOf(u *unstructured.Unstructured) iter.Seq[*unstructured.Unstructured] {
 	none := func(func(*unstructured.Unstructured) bool) {}
 	if u == nil {
 		return none
 	}
 	counts := isAny
-	switch u.GetKind() {
+	switch runs(u.GroupVersionKind().GroupKind()) {
 	case "Pod":
 		return func(yield func(*unstructured.Unstructured) bool) { yield(u) }
 	case "Deployment":
@@ -94,7 +86,7 @@ func (v *view) podsOf(u *unstructured.Unstructured) iter.Seq[*unstructured.Unstr
 		counts = hasLabel("pod-template-generation", u.GetAnnotations()["deprecated.daemonset.template.generation"])
 	}
 	return func(yield func(*unstructured.Unstructured) bool) {
-		for p := range v.childrenOf(u, "Pod") {
+		for p := range v.childrenOf(u, podKind) {
 			if counts(p) && !yield(p) {
 				return
 			}
@@ -102,14 +94,14 @@ func (v *view) podsOf(u *unstructured.Unstructured) iter.Seq[*unstructured.Unstr
 	}
 }
 
-// isReady reports whether a pod is ready, or has done its work.
+// isReady reports whether a pod is ready or has succeeded.
 func isReady(p *unstructured.Unstructured) bool {
 	ready, _ := condition(p, "Ready", "True")
 	return ready || text(p.Object, "status", "phase") == "Succeeded"
 }
 
-// report says how a pod is that is not ready.
-func (c *Cluster) report(ctx context.Context, p *unstructured.Unstructured) nf.Health {
+// report returns the health of a pod that is not ready, with a message.
+func report(ctx context.Context, c *client, p *unstructured.Unstructured) nf.Health {
 	out := nf.Health{Ref: refOf(p), Status: nf.InProgress, UID: string(p.GetUID())}
 	phase := cmp.Or(text(p.Object, "status", "phase"), "Pending")
 	if phase == "Failed" {
@@ -124,15 +116,15 @@ func (c *Cluster) report(ctx context.Context, p *unstructured.Unstructured) nf.H
 			parts = append(parts, says)
 		}
 	}
-	if e := c.lastEvent(ctx, p); e != nil {
+	if e := lastEvent(ctx, c, p); e != nil {
 		parts = append(parts, words("last event", text(e.Object, "reason"), text(e.Object, "message")))
 	}
 	out.Message = cut(strings.Join(parts, "; "), longestReport)
 	return out
 }
 
-// containerSays says why a container does not run or is not ready; "" for one
-// that is as it should be.
+// containerSays returns why a container does not run or is not ready; "" if it
+// is ready or has succeeded.
 func containerSays(status map[string]any) string {
 	name := "container " + text(status, "name")
 	ready, _, _ := unstructured.NestedBool(status, "ready")
@@ -152,7 +144,8 @@ func containerSays(status map[string]any) string {
 	return ""
 }
 
-// ended says how a container ended: "ended with exit code 137: OOMKilled".
+// ended returns how a container ended, for example "ended with exit code 137:
+// OOMKilled".
 func ended(status map[string]any, state string) (says string, failed bool) {
 	end, found, _ := unstructured.NestedMap(status, state, "terminated")
 	if !found {
@@ -162,7 +155,7 @@ func ended(status map[string]any, state string) (says string, failed bool) {
 	return words(fmt.Sprintf("ended with exit code %d", code), text(end, "reason"), text(end, "message")), code != 0
 }
 
-// words joins what there is of texts, each cut to its longest.
+// words joins the non-empty texts, each cut to longestWord.
 func words(first string, more ...string) string {
 	for _, s := range more {
 		if s != "" {
@@ -172,14 +165,15 @@ func words(first string, more ...string) string {
 	return first
 }
 
-// lastEvent returns the last event of a pod, or nil when there is none or events
-// cannot be read. Of those of the same second a warning counts.
-func (c *Cluster) lastEvent(ctx context.Context, p *unstructured.Unstructured) *unstructured.Unstructured {
+// lastEvent returns the last event of a pod, or nil if there is none or events
+// cannot be read. Of events in the same second, it prefers a warning.
+func lastEvent(ctx context.Context, c *client, p *unstructured.Unstructured) *unstructured.Unstructured {
 	all, err := c.whole(ctx, eventKind.in(p.GetNamespace()), query{fields: "involvedObject.uid=" + string(p.GetUID())})
-	if err != nil || len(all) == 0 {
+	if err != nil || len(all.items) == 0 {
 		return nil
 	}
-	last := slices.MaxFunc(all, func(a, b unstructured.Unstructured) int {
+	defer all.release()
+	last := slices.MaxFunc(all.items, func(a, b unstructured.Unstructured) int {
 		if order := eventTime(&a).Compare(eventTime(&b)); order != 0 {
 			return order
 		}

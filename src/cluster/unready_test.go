@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +93,7 @@ func TestUnready(t *testing.T) {
 			if tc.deny != "" {
 				r.Fail(func(req clustertest.Request) bool { return strings.HasSuffix(req.Path, tc.deny) }, clustertest.Status(http.StatusForbidden))
 			}
-			pods, more, err := c.Unready(t.Context(), "vnf-1", refs(u), tc.most)
+			pods, more, err := c.Unready(t.Context(), instance("vnf-1"), refs(u), tc.most)
 			if nf.KindOf(err) != tc.kindOf || (err != nil) != (tc.kindOf != nf.Internal) {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -124,5 +125,68 @@ func tell(t *testing.T, p *unstructured.Unstructured, e []string) {
 		involvedObject: {apiVersion: v1, kind: Pod, namespace: `+p.GetNamespace()+`, name: `+p.GetName()+`, uid: `+string(p.GetUID())+`}}`)
 	if _, err := watcher(t).Resource(eventKind.gvr()).Namespace(p.GetNamespace()).Create(t.Context(), event, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPodsOfComparesGroups asks for the pods of custom resources whose kinds are
+// those of workloads.
+func TestPodsOfComparesGroups(t *testing.T) {
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, uid: p, labels: {controller-revision-hash: old}, ownerReferences: [{uid: w, controller: true}]}}`
+	cases := map[string]struct {
+		reason string
+		object string
+		want   int
+	}{
+		"StatefulSet":        {"pods of an older revision do not count", `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: w, uid: w}, status: {updateRevision: new}}`, 0},
+		"custom StatefulSet": {"its revisions are not known", `{apiVersion: example.org/v1, kind: StatefulSet, metadata: {name: w, uid: w}, status: {updateRevision: new}}`, 1},
+		"Pod":                {"a pod is its own", `{apiVersion: v1, kind: Pod, metadata: {name: w, uid: w}}`, 1},
+		"custom Pod":         {"it has no containers, but may control pods", `{apiVersion: example.org/v1, kind: Pod, metadata: {name: w, uid: w}}`, 1},
+		"custom Deployment":  {"it may control pods itself", `{apiVersion: example.org/v1, kind: Deployment, metadata: {name: w, uid: w}}`, 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := newView(instance("vnf-1"))
+			u := parsed(t, tc.object)
+			v.put(u)
+			v.put(parsed(t, pod))
+			found := slices.Collect(v.podsOf(u))
+			if len(found) != tc.want {
+				t.Fatalf("%s: %d pods", tc.reason, len(found))
+			}
+			for _, p := range found {
+				if p.GetAPIVersion() != "v1" {
+					t.Errorf("%s: %v is no pod", tc.reason, refOf(p))
+				}
+			}
+		})
+	}
+}
+
+// TestStreamsCompareGroups has only Kubernetes' own workloads explained by pods
+// and events.
+func TestStreamsCompareGroups(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		group  string
+		kind   string
+		want   []string // kinds that are read in addition
+	}{
+		"Deployment":        {"its pods are below replica sets", "apps", "Deployment", []string{"Pod", "Event", "ReplicaSet"}},
+		"Pod":               {"events explain it", "", "Pod", []string{"Event"}},
+		"custom Pod":        {"no event is about its network", "example.org", "Pod", nil},
+		"custom Deployment": {"nothing is known of its pods", "example.org", "Deployment", nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ref := nf.Ref{Group: tc.group, Version: "v1", Kind: tc.kind, Namespace: "ns", Name: "w"}
+			own := target{ref, kind{gvkOf(ref), "x", true, nil}, true}
+			var got []string
+			set := newStreamSet(nil, instance("vnf-1"))
+			set.addHealth([]target{own}, []nf.Change{{Ref: ref}})
+			for _, s := range set.streams[1:] {
+				got = append(got, s.scope.kind.Kind)
+			}
+			diff(t, tc.reason, tc.want, got)
+		})
 	}
 }

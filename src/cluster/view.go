@@ -9,33 +9,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// view is what is known of an owner's objects, and of the replica sets, pods
-// and events below them. Streams write it; one reader takes what changed.
+// view holds the known state of an owner's objects, and of the replica sets,
+// pods and events below them. Streams write it; a single reader takes the
+// changes.
 type view struct {
-	manager string               // the owner's field manager
-	wake    chan struct{}        // holds one token while there is something to take
-	told    map[string]nf.Health // what the reader was last told, by Ref.Key
+	owner    nf.Subject           // zero: objects of any owner
+	wake     delay.Signal         // holds one token if there are changes
+	reported map[string]nf.Health // the last health given to the reader, by Ref.Key
 
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured // by Ref.Key
-	below   map[types.UID]map[string]bool         // controller, or subject of an event → keys
-	names   map[types.UID]string                  // → key
+	below   map[types.UID]map[string]bool         // uid of controller, or of an event's subject → keys
+	names   map[types.UID]string                  // uid → key
 	changed map[string]bool                       // keys whose status may have changed
 	err     error
 }
 
-func newView(owner string) *view {
+func newView(owner nf.Subject) *view {
 	return &view{
-		manager: manager(owner),
-		wake:    make(chan struct{}, 1),
-		told:    map[string]nf.Health{},
-		objects: map[string]*unstructured.Unstructured{},
-		below:   map[types.UID]map[string]bool{},
-		names:   map[types.UID]string{},
-		changed: map[string]bool{},
+		owner:    owner,
+		wake:     delay.NewSignal(),
+		reported: map[string]nf.Health{},
+		objects:  map[string]*unstructured.Unstructured{},
+		below:    map[types.UID]map[string]bool{},
+		names:    map[types.UID]string{},
+		changed:  map[string]bool{},
 	}
 }
 
@@ -80,8 +82,8 @@ func (v *view) unlink(key string, u *unstructured.Unstructured) {
 	}
 }
 
-// touch marks an object and all above it as changed: a pod's trouble is that of
-// its Deployment.
+// touch marks an object and all its parents as changed, because the
+// diagnosis of a pod is that of its Deployment.
 func (v *view) touch(key string) {
 	for key != "" && !v.changed[key] {
 		v.changed[key] = true
@@ -89,37 +91,30 @@ func (v *view) touch(key string) {
 			key = v.names[parentOf(u)]
 		}
 	}
-	v.rouse()
+	v.wake.Send()
 }
 
-// look marks objects as changed, whether or not they exist.
-func (v *view) look(keys []string) {
+// markChanged marks objects as changed, whether or not they exist.
+func (v *view) markChanged(keys []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, key := range keys {
 		v.changed[key] = true
 	}
-	v.rouse()
+	v.wake.Send()
 }
 
-// end records an error that ends the watching.
+// end records the error that ends the watch.
 func (v *view) end(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err == nil {
 		v.err = err
 	}
-	v.rouse()
+	v.wake.Send()
 }
 
-func (v *view) rouse() {
-	select {
-	case v.wake <- struct{}{}:
-	default:
-	}
-}
-
-// take hands over the keys that changed, and the error.
+// take returns and clears the changed keys, and returns the error.
 func (v *view) take() (map[string]bool, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -128,8 +123,8 @@ func (v *view) take() (map[string]bool, error) {
 	return changed, v.err
 }
 
-// of returns the health of a target, or false when what is known speaks of
-// another object or another generation than the target's.
+// of returns the health of a target, or false if the known object has another
+// uid or an older generation than the target.
 func (v *view) of(target nf.Change) (nf.Health, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,7 +134,7 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 	case u == nil:
 		return absent, true
 	case target.UID != "" && target.UID != string(u.GetUID()):
-		// What was deleted is gone, though another has its name.
+		// A deleted object is absent even if another has its name.
 		return absent, target.Action == nf.Deleted
 	case u.GetGeneration() < target.Generation:
 		return nf.Health{}, false
@@ -151,12 +146,12 @@ func (v *view) of(target nf.Change) (nf.Health, bool) {
 	}, true
 }
 
-// childrenOf yields the objects of a kind below u, ordered by key. The lock is
-// held.
-func (v *view) childrenOf(u *unstructured.Unstructured, kind string) iter.Seq[*unstructured.Unstructured] {
+// childrenOf yields the objects of a kind below u, sorted by key. The caller
+// holds the lock.
+func (v *view) childrenOf(u *unstructured.Unstructured, k kind) iter.Seq[*unstructured.Unstructured] {
 	keys := make([]string, 0, len(v.below[u.GetUID()]))
 	for key := range v.below[u.GetUID()] {
-		if v.objects[key].GetKind() == kind {
+		if isOf(v.objects[key], k) {
 			keys = append(keys, key)
 		}
 	}
@@ -170,10 +165,9 @@ func (v *view) childrenOf(u *unstructured.Unstructured, kind string) iter.Seq[*u
 	}
 }
 
-// parentOf returns what an object is below of: its controller, or what an event
-// is about.
+// parentOf returns the uid of an object's controller, or of an event's subject.
 func parentOf(u *unstructured.Unstructured) types.UID {
-	if u.GetKind() == "Event" {
+	if isOf(u, eventKind) {
 		return types.UID(text(u.Object, "involvedObject", "uid"))
 	}
 	if c := metav1.GetControllerOfNoCopy(u); c != nil {

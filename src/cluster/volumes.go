@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,27 +20,30 @@ var (
 	claimKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, "persistentvolumeclaims", true, nil}
 )
 
-// VolumeClaims returns the PersistentVolumeClaims that those of the owner's
-// StatefulSets have made which the refs name, grouped by StatefulSet, in the
-// order of the refs. A StatefulSet that does not exist any more is taken from the
-// planned ones. A claim is known by its name, <template>-<set>-<ordinal>, and by
-// the labels of the set's selector. It is left out if it goes with its set, if it
-// belongs to another owner, if another StatefulSet may have made it, or if
-// another's pod uses it.
-func (c *Cluster) VolumeClaims(ctx context.Context, owner string, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error) {
+// VolumeClaims returns the PersistentVolumeClaims that the owner's StatefulSets
+// among the refs have created, grouped by StatefulSet, in the order of the
+// refs. For a StatefulSet that no longer exists, it uses the one in planned. It
+// identifies a claim by its name, <template>-<set>-<ordinal>, and by the labels
+// of the set's selector.
+//
+// A claim is left out if it is deleted with its set, if it belongs to another
+// owner, if another StatefulSet may have created it, or if a pod of another
+// controller uses it. VolumeClaims returns nf.TooLarge if a namespace has more
+// than 5000 claims, StatefulSets or pods.
+func (c *Cluster) VolumeClaims(ctx context.Context, owner nf.Subject, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error) {
 	var out []nf.SetClaims
 	places := map[string]*volumes{}
 	for _, ref := range refs {
 		v := places[ref.Namespace]
 		if v == nil {
 			v = &volumes{owner: owner, planned: planned}
-			if err := c.readVolumes(ctx, ref.Namespace, v); err != nil {
+			if err := v.read(ctx, c.client, ref.Namespace); err != nil {
 				return nil, err
 			}
 			places[ref.Namespace] = v
 		}
 		if set, ours := v.ours(ref); ours {
-			if claims := v.of(set); len(claims) > 0 {
+			if claims := v.claimsOf(set); len(claims) > 0 {
 				out = append(out, nf.SetClaims{Set: ref, Labels: set.labels, Claims: claims})
 			}
 		}
@@ -47,41 +51,50 @@ func (c *Cluster) VolumeClaims(ctx context.Context, owner string, refs []nf.Ref,
 	return out, nil
 }
 
-// volumes are the StatefulSets of a namespace, their claims, and who uses those.
+// volumes are the StatefulSets of a namespace, their claims, and the users of
+// the claims.
 type volumes struct {
-	owner   string
+	owner   nf.Subject
 	planned []*unstructured.Unstructured
-	sets    []unstructured.Unstructured
+	sets    []claimMaker // the existing ones
 	claims  []*metav1.ObjectMeta
-	users   map[string][]types.UID // the controllers of the pods that use a claim, by its name
+	users   map[string][]types.UID // by claim name: the controllers of the pods that use it
 }
 
-// readVolumes reads what there is in a namespace.
-func (c *Cluster) readVolumes(ctx context.Context, namespace string, v *volumes) error {
-	var err error
-	if v.sets, err = c.whole(ctx, setKind.in(namespace), query{}); err != nil {
-		return c.fail(ctx, "list", "StatefulSet objects", err)
+// read reads the StatefulSets, claims and pods of a namespace.
+func (v *volumes) read(ctx context.Context, c *client, namespace string) error {
+	sets, err := c.whole(ctx, setKind.in(namespace), query{})
+	if err != nil {
+		return c.region.fail(ctx, "list", "StatefulSet objects", err)
+	}
+	defer sets.release() // only little of them is kept
+	for i := range sets.items {
+		v.sets = append(v.sets, makerOf(&sets.items[i]))
 	}
 	err = c.visit(ctx, claimKind.in(namespace), "", func(m *metav1.ObjectMeta) {
-		if len(v.claims) < mostFound {
+		if len(v.claims) <= mostFound {
 			v.claims = append(v.claims, m)
 		}
 	}, func() { v.claims = nil })
+	if len(v.claims) > mostFound {
+		return nf.E(nf.TooLarge, "list", "PersistentVolumeClaim objects", fmt.Errorf("namespace %s has more than %d", namespace, mostFound))
+	}
 	if err != nil || len(v.claims) == 0 {
-		return c.fail(ctx, "list", "PersistentVolumeClaim objects", err)
+		return c.region.fail(ctx, "list", "PersistentVolumeClaim objects", err)
 	}
 	pods, err := c.whole(ctx, podKind.in(namespace), query{})
 	if err != nil {
-		return c.fail(ctx, "list", "Pod objects", err)
+		return c.region.fail(ctx, "list", "Pod objects", err)
 	}
+	defer pods.release()
 	v.users = map[string][]types.UID{}
-	for i := range pods {
-		v.use(&pods[i])
+	for i := range pods.items {
+		v.use(&pods.items[i])
 	}
 	return nil
 }
 
-// use notes which claims a pod uses that has not ended.
+// use records which claims a pod uses, unless it has ended.
 func (v *volumes) use(p *unstructured.Unstructured) {
 	if phase := text(p.Object, "status", "phase"); phase == "Succeeded" || phase == "Failed" {
 		return
@@ -97,16 +110,17 @@ func (v *volumes) use(p *unstructured.Unstructured) {
 	}
 }
 
-// claimMaker is what the claims of a StatefulSet are known by.
+// claimMaker is what identifies the claims of a StatefulSet.
 type claimMaker struct {
 	name      string
-	uid       types.UID // empty: it does not exist any more
+	owner     nf.Subject
+	uid       types.UID // empty: it no longer exists
 	templates []string
 	labels    map[string]string
 }
 
 func makerOf(u *unstructured.Unstructured) claimMaker {
-	out := claimMaker{name: u.GetName(), uid: u.GetUID()}
+	out := claimMaker{name: u.GetName(), owner: nf.OwnerOf(u.GetLabels()), uid: u.GetUID()}
 	out.labels, _, _ = unstructured.NestedStringMap(u.Object, "spec", "selector", "matchLabels")
 	for template := range members(u.Object, "spec", "volumeClaimTemplates") {
 		out.templates = append(out.templates, text(template, "metadata", "name"))
@@ -114,12 +128,12 @@ func makerOf(u *unstructured.Unstructured) claimMaker {
 	return out
 }
 
-// ours returns the owner's StatefulSet of a name: as it is, or, if there is none
-// of that name, as it was planned.
+// ours returns the owner's StatefulSet of a name: the existing one, or the
+// planned one if none exists.
 func (v *volumes) ours(ref nf.Ref) (set claimMaker, ours bool) {
-	for i := range v.sets {
-		if live := &v.sets[i]; live.GetName() == ref.Name {
-			return makerOf(live), live.GetLabels()[nf.OwnerLabel] == v.owner
+	for _, live := range v.sets {
+		if live.name == ref.Name {
+			return live, live.owner == v.owner
 		}
 	}
 	for _, u := range v.planned {
@@ -132,13 +146,13 @@ func (v *volumes) ours(ref nf.Ref) (set claimMaker, ours bool) {
 	return claimMaker{}, false
 }
 
-// of returns the claims that a StatefulSet has made and that are the owner's to
+// claimsOf returns the claims that a StatefulSet created and that the owner may
 // delete.
-func (v *volumes) of(set claimMaker) []nf.Ref {
+func (v *volumes) claimsOf(set claimMaker) []nf.Ref {
 	var out []nf.Ref
 	for _, m := range v.claims {
-		other := m.Labels[nf.OwnerLabel]
-		if set.made(m) && (other == "" || other == v.owner) && !dependent(m) && !v.shared(set, m) {
+		other := nf.OwnerOf(m.Labels)
+		if set.made(m) && (other.ID == "" || other == v.owner) && !dependent(m) && !v.shared(set, m) {
 			out = append(out, claimKind.in(m.Namespace).ref(m))
 		}
 	}
@@ -146,8 +160,8 @@ func (v *volumes) of(set claimMaker) []nf.Ref {
 	return out
 }
 
-// made reports whether a claim has the name and the labels of those that a
-// StatefulSet makes.
+// made reports whether a claim has the name and labels of a claim that the
+// StatefulSet creates.
 func (s claimMaker) made(m *metav1.ObjectMeta) bool {
 	return len(s.labels) > 0 && within(s.labels, m.Labels) && slices.ContainsFunc(s.templates, func(template string) bool {
 		ordinal, is := strings.CutPrefix(m.Name, template+"-"+s.name+"-")
@@ -156,14 +170,13 @@ func (s claimMaker) made(m *metav1.ObjectMeta) bool {
 	})
 }
 
-// dependent reports whether a claim goes with its StatefulSet or pod by itself.
+// dependent reports whether the garbage collector deletes a claim with its
+// StatefulSet or pod.
 func dependent(m *metav1.ObjectMeta) bool { return len(m.OwnerReferences) > 0 }
 
-// shared reports whether a claim may be another StatefulSet's, or is used by a
-// pod that is not of the set.
+// shared reports whether another StatefulSet may have created a claim, or a pod
+// that is not of the set uses it.
 func (v *volumes) shared(set claimMaker, m *metav1.ObjectMeta) bool {
 	return slices.ContainsFunc(v.users[m.Name], func(user types.UID) bool { return user == "" || user != set.uid }) ||
-		slices.ContainsFunc(v.sets, func(u unstructured.Unstructured) bool {
-			return u.GetUID() != set.uid && makerOf(&u).made(m)
-		})
+		slices.ContainsFunc(v.sets, func(other claimMaker) bool { return other.uid != set.uid && other.made(m) })
 }

@@ -26,18 +26,18 @@ func TestVolumeClaimsOfALiveSet(t *testing.T) {
 	}}
 	found := func(planned ...*unstructured.Unstructured) []nf.SetClaims {
 		t.Helper()
-		got, err := c.VolumeClaims(t.Context(), vnf, refs(set), planned)
+		got, err := c.VolumeClaims(t.Context(), instance(vnf), refs(set), planned)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
 	diff(t, "of the live set", want, found())
-	if got, err := c.VolumeClaims(t.Context(), "vnf-2", refs(set), []*unstructured.Unstructured{set}); err != nil || len(got) > 0 {
+	if got, err := c.VolumeClaims(t.Context(), instance("vnf-2"), refs(set), []*unstructured.Unstructured{set}); err != nil || len(got) > 0 {
 		t.Errorf("another owner finds %v, %v", got, err)
 	}
 
-	gone, err := c.Delete(t.Context(), vnf, refs(set))
+	gone, err := c.Delete(t.Context(), instance(vnf), refs(set))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func TestVolumeClaimsOfALiveSet(t *testing.T) {
 	diff(t, "of a set that is gone, and not planned", []nf.SetClaims(nil), found())
 	diff(t, "of a set that is gone", want, found(set))
 
-	if _, err := c.Adopt(t.Context(), vnf, nf.Claim{Labels: want[0].Labels}, want[0].Claims); err != nil {
+	if _, err := c.Adopt(t.Context(), instance(vnf), nf.AdoptionSelector{Labels: want[0].Labels}, want[0].Claims); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "of claims that are the owner's", want, found(set))
-	if gone, err = c.Delete(t.Context(), vnf, want[0].Claims); err != nil || gone[0].Action != nf.Deleted {
+	if gone, err = c.Delete(t.Context(), instance(vnf), want[0].Claims); err != nil || gone[0].Action != nf.Deleted {
 		t.Fatalf("deleting the claims: %v, %v", gone, err)
 	}
 	await(t.Context(), t, c, vnf, gone, nf.Absent)
@@ -104,7 +104,7 @@ func TestVolumeClaims(t *testing.T) {
 			if tc.spec != "" {
 				set = workloadOf(t, ns, "StatefulSet", tc.spec, held, "serviceName: db, "+claimTemplates)
 			}
-			found, err := c.VolumeClaims(t.Context(), vnf, refs(set), []*unstructured.Unstructured{set})
+			found, err := c.VolumeClaims(t.Context(), instance(vnf), refs(set), []*unstructured.Unstructured{set})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 
@@ -9,71 +10,135 @@ import (
 )
 
 // Watch yields the status of each target, at once and whenever it changes,
-// until the loop stops or the context ends; an error ends the sequence. A
-// status that speaks of an older generation than the target's, or of another
-// uid, is not yielded. A workload whose pods cannot start (image pull, crash
-// loop, quota) is nf.StatusFailed with the pod's own message. A region that
-// stops answering after it once did is waited for; one that is forgotten or gets
-// another kubeconfig ends the sequence with nf.Unreachable, reason "replaced".
-// When the sequence has ended, nothing of it is left running.
-func (c *Cluster) Watch(ctx context.Context, owner string, targets []nf.Change) iter.Seq2[nf.Health, error] {
+// until the loop stops or the context ends. It skips a status of an older
+// generation than the target's, or of another uid. A workload whose pods cannot
+// start (image pull, crash loop, quota) is nf.StatusFailed with the pod's
+// message.
+//
+// An error ends the sequence. If the region becomes unreachable after the first
+// list, Watch waits for it. If the region is deregistered or gets another
+// kubeconfig, the sequence ends with nf.Unreachable, reason "replaced". When
+// the sequence has ended, all its goroutines have stopped.
+func (c *Cluster) Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
-		v := newView(owner)
-		streams, err := c.streams(ctx, owner, targets, v)
+		refs := make([]nf.Ref, len(targets))
+		for i := range targets {
+			refs[i] = targets[i].Ref
+		}
+		found, err := c.client.apis.resolveAll(ctx, refs)
 		if err != nil {
 			yield(nf.Health{}, err)
 			return
 		}
-		c.follow(ctx, v, streams, targets, yield)
+		set := newStreamSet(c.client, owner)
+		set.addHealth(found, targets)
+		set.watch(ctx, targets, yield)
 	}
 }
 
-// follow runs a view's streams for as long as somebody listens.
-func (c *Cluster) follow(ctx context.Context, v *view, streams []*stream, targets []nf.Change, yield func(nf.Health, error) bool) {
-	ctx, cancel := context.WithCancel(ctx)
+// streamSet is a view, and the streams that keep it up to date: one per kind
+// and namespace.
+type streamSet struct {
+	client  *client
+	view    *view
+	streams []*stream
+}
+
+func newStreamSet(c *client, owner nf.Subject) *streamSet {
+	return &streamSet{client: c, view: newView(owner)}
+}
+
+// add returns the stream of a scope. A new one only explains (aside).
+func (s *streamSet) add(p scope, q query) *stream {
+	for _, known := range s.streams {
+		if known.scope.key() == p.key() {
+			return known
+		}
+	}
+	added := &stream{client: s.client, view: s.view, scope: p, query: q, aside: true, known: map[string]int64{}}
+	s.streams = append(s.streams, added)
+	return added
+}
+
+// addTarget adds the stream of a scope that reports the target with the key.
+func (s *streamSet) addTarget(p scope, q query, key string) {
+	added := s.add(p, q)
+	added.aside, added.keys = false, append(added.keys, key)
+}
+
+// addHealth adds the streams for the health of the targets: those of their own
+// kinds, and those that explain their workloads. A target whose kind is not
+// served is marked in the view as changed at once, and is absent.
+func (s *streamSet) addHealth(targets []target, changes []nf.Change) {
+	mine := query{labels: ownedBy(s.view.owner)}
+	for i, t := range targets {
+		if !t.served {
+			s.view.markChanged([]string{t.ref.Key()})
+			continue
+		}
+		s.addTarget(t.kind.in(t.ref.Namespace), mine, t.ref.Key())
+		if changes[i].Action == nf.Deleted || runs(t.kind.GroupKind()) == "" {
+			continue
+		}
+		s.add(podKind.in(t.ref.Namespace), mine)
+		s.add(eventKind.in(t.ref.Namespace), query{fields: relevantEvents})
+		if runs(t.kind.GroupKind()) == "Deployment" {
+			s.add(replicaSetKind.in(t.ref.Namespace), mine)
+		}
+	}
+}
+
+// relevantEvents selects warning events, except frequent ones that only repeat what
+// the status of a pod says.
+const relevantEvents = "type=Warning,reason!=Unhealthy,reason!=BackOff"
+
+// run runs the streams, and calls changed whenever the view has changes, until
+// that returns false. If the context or the cluster ends first, run returns the
+// context's error or errReplaced. The streams have stopped when it returns.
+func (s *streamSet) run(ctx context.Context, changed func() bool) error {
 	var running sync.WaitGroup
-	defer func() {
-		cancel()
-		running.Wait()
-		if c.guard.retired() {
-			c.guard.CloseIdleConnections()
-		}
-	}()
-	for _, s := range streams {
-		running.Go(func() { s.run(ctx) })
+	defer s.client.transport.closeIdle()
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, one := range s.streams {
+		running.Go(func() { one.run(ctx) })
 	}
-	for c.wait(ctx, v) {
-		if !v.tell(targets, yield) {
-			return
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.client.transport.closed:
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return errReplaced
+		case <-s.view.wake:
+			if !changed() {
+				return nil
+			}
 		}
-	}
-	if ctx.Err() == nil {
-		yield(nf.Health{}, c.fail(ctx, "watch", "objects", errReplaced))
 	}
 }
 
-// wait returns true when there is something to tell, and false when the context
-// or the cluster has ended.
-func (c *Cluster) wait(ctx context.Context, v *view) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-c.guard.gone:
-		return false
-	case <-v.wake:
-		return true
+// watch runs the streams and yields the health of the targets, until yield
+// returns false, or the context or the cluster ends.
+func (s *streamSet) watch(ctx context.Context, targets []nf.Change, yield func(nf.Health, error) bool) {
+	err := s.run(ctx, func() bool { return s.view.report(targets, yield) })
+	if errors.Is(err, errReplaced) {
+		yield(nf.Health{}, s.client.region.fail(ctx, "watch", "objects", err))
 	}
 }
 
-// tell yields what changed in the view, and reports whether anybody wants more.
-func (v *view) tell(targets []nf.Change, yield func(nf.Health, error) bool) bool {
+// report yields the changes of the view, and reports whether to continue.
+func (v *view) report(targets []nf.Change, yield func(nf.Health, error) bool) bool {
 	changed, err := v.take()
 	for _, t := range targets {
 		if !changed[t.Key()] {
 			continue
 		}
-		if h, ok := v.of(t); ok && h != v.told[t.Key()] {
-			v.told[t.Key()] = h
+		if h, ok := v.of(t); ok && h != v.reported[t.Key()] {
+			v.reported[t.Key()] = h
 			if !yield(h, nil) {
 				return false
 			}

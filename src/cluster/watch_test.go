@@ -58,7 +58,7 @@ func TestWatchUntilCurrent(t *testing.T) {
 			t.Errorf("%v speaks of uid %s, generation %d; the change was %s, %d", h.Ref, h.UID, h.Generation, change.UID, change.Generation)
 		}
 	}
-	health, err := c.Health(t.Context(), vnf, refs(us...))
+	health, err := c.Health(t.Context(), instance(vnf), refs(us...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestWatchOfDeletion(t *testing.T) {
 	await(t.Context(), t, c, "vnf-1", mustApply(t, c, "vnf-1", web), nf.Current)
 	var seen []nf.Status
 	var deleted []nf.Change
-	for h, err := range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: refOf(web)}}) {
+	for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: refOf(web)}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestWatchOfDeletion(t *testing.T) {
 			break
 		}
 		if deleted == nil {
-			if deleted, err = c.Delete(t.Context(), "vnf-1", refs(web)); err != nil {
+			if deleted, err = c.Delete(t.Context(), instance("vnf-1"), refs(web)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +99,7 @@ func TestWatchOfDeletion(t *testing.T) {
 // list reads all objects of a kind in a namespace.
 func list(t *testing.T, c *Cluster, ref nf.Ref) []unstructured.Unstructured {
 	t.Helper()
-	ks, err := c.lookup(t.Context(), nil)
+	ks, err := c.client.apis.kinds(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestWatchFailsFast(t *testing.T) {
 			if !strings.HasPrefix(last.Message, "pod web-") || !strings.HasSuffix(last.Message, ": container c: "+tc.waits+": as the test wants it") {
 				t.Errorf("%s: the message is %q, want the pod's own", tc.reason, last.Message)
 			}
-			health, err := c.Health(t.Context(), "vnf-1", refs(u))
+			health, err := c.Health(t.Context(), instance("vnf-1"), refs(u))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestWatchOfUpgrade(t *testing.T) {
 	await(t.Context(), t, c, "vnf-1", made, nf.StatusFailed)
 
 	changed := mustApply(t, c, "vnf-1", workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 2,"))
-	for h, err := range c.Watch(t.Context(), "vnf-1", changed) {
+	for h, err := range c.Watch(t.Context(), instance("vnf-1"), changed) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -220,7 +220,7 @@ func TestApplyOverQuota(t *testing.T) {
 	made := mustApply(t, c, "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {count/secrets: "0"}}}`)...)
 	await(t.Context(), t, c, "vnf-1", made, nf.Current)
 	awaitQuota(t, ns)
-	_, err := c.Apply(t.Context(), "vnf-1", objects(t, "vnf-1", ns, `{apiVersion: v1, kind: Secret, metadata: {name: s}}`))
+	_, err := c.Apply(t.Context(), instance("vnf-1"), objects(t, "vnf-1", ns, `{apiVersion: v1, kind: Secret, metadata: {name: s}}`))
 	wantKind(t, err, nf.Failed)
 	if nf.ReasonOf(err) != "quota" {
 		t.Errorf("the reason is %q, want quota: %v", nf.ReasonOf(err), err)
@@ -263,7 +263,7 @@ func TestWatchSaysNothingOfOthers(t *testing.T) {
 	got := map[string]nf.Status{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for h, err := range c.Watch(ctx, "vnf-1", []nf.Change{older, other, newer, theirs}) {
+	for h, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{older, other, newer, theirs}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestWatchEnds(t *testing.T) {
 			before := goleak.IgnoreCurrent()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			for _, err := range c.Watch(ctx, "vnf-1", made) {
+			for _, err := range c.Watch(ctx, instance("vnf-1"), made) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -321,7 +321,7 @@ func TestWatchThroughFaults(t *testing.T) {
 	r.Fail(clustertest.Times(1, watches), clustertest.Status(410))
 	r.Fail(clustertest.Times(1, lists), clustertest.Status(503))
 	var seen []nf.Status
-	for h, err := range c.Watch(t.Context(), "vnf-1", []nf.Change{{Ref: refOf(u)}}) {
+	for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: refOf(u)}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +331,7 @@ func TestWatchThroughFaults(t *testing.T) {
 		if seen = append(seen, h.Status); h.Status == nf.Absent {
 			break
 		}
-		if _, err := c.Delete(t.Context(), "vnf-1", refs(u)); err != nil {
+		if _, err := c.Delete(t.Context(), instance("vnf-1"), refs(u)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,12 +346,14 @@ func TestWatchRefused(t *testing.T) {
 	heal()
 	r.Fail(func(q clustertest.Request) bool { return strings.HasSuffix(q.Path, "/configmaps") }, clustertest.Status(403))
 	var last error
-	for _, err := range c.Watch(t.Context(), "vnf-1", made) {
+	for _, err := range c.Watch(t.Context(), instance("vnf-1"), made) {
 		last = err
 	}
 	wantKind(t, last, nf.Failed)
-	_, err := c.Health(t.Context(), "vnf-1", refs(configMap(t, "vnf-1", ns, "a", "1")))
-	wantKind(t, err, nf.Failed)
+	health, err := c.Health(t.Context(), instance("vnf-1"), refs(configMap(t, "vnf-1", ns, "a", "1")))
+	if err != nil || health[0].Status != nf.Unknown {
+		t.Errorf("a look that is refused is told, a watch that is refused has ended: %+v, %v", health, err)
+	}
 }
 
 func TestNothingAnswers(t *testing.T) {
@@ -360,11 +362,11 @@ func TestNothingAnswers(t *testing.T) {
 	c := openAt(t, r.Kubeconfig())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := c.Apply(ctx, "vnf-1", []*unstructured.Unstructured{configMap(t, "vnf-1", "ns", "a", "1")})
+	_, err := c.Apply(ctx, instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", "ns", "a", "1")})
 	wantKind(t, err, nf.Timeout)
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
-	_, err = c.Delete(stopped, "vnf-1", []nf.Ref{{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}})
+	_, err = c.Delete(stopped, instance("vnf-1"), []nf.Ref{{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a"}})
 	wantKind(t, err, nf.Cancelled)
 	if !strings.Contains(err.Error(), "enough") {
 		t.Errorf("the error is %v, want it to tell why it was cancelled", err)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest/adversary"
 )
 
 // pipes is a listener whose network is in memory, and can begin to drop all
@@ -25,6 +27,7 @@ type pipes struct {
 	closed chan struct{}
 	drops  atomic.Bool
 	limits limits // of the region; default: the real ones
+	log    *slog.Logger
 }
 
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -88,6 +91,9 @@ func wired(t *testing.T, network *pipes, handler http.Handler) *Cluster {
 		Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	}
+	if hostile, ok := handler.(*adversary.Server); ok {
+		server.TLSNextProto = hostile.NextProtos()
+	}
 	served := make(chan error)
 	go func() { served <- server.ServeTLS(network, "", "") }()
 	t.Cleanup(func() {
@@ -101,11 +107,11 @@ func wired(t *testing.T, network *pipes, handler http.Handler) *Cluster {
 		t.Fatal(err)
 	}
 	cfg.Dial = network.dial
-	c, err := newCluster(cfg, "east", PoolConfig{limits: network.limits}.filled())
+	c, err := newCluster(cfg, "east", PoolConfig{limits: network.limits, Logger: network.log}.filled())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.http.CloseIdleConnections)
+	t.Cleanup(c.transport.CloseIdleConnections)
 	return c
 }
 
@@ -122,7 +128,7 @@ func TestDeadConnectionIsNoticed(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		}))
-		body, err := c.rest.Get().AbsPath("/api/v1/pods").Param("watch", "true").Stream(t.Context())
+		body, err := c.client.verb(http.MethodGet).AbsPath("/api/v1/pods").Param("watch", "true").Stream(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

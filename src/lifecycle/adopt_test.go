@@ -67,7 +67,7 @@ func TestAdoptionThatFails(t *testing.T) {
 			t.Errorf("it left %+v", all)
 		}
 		for key, o := range s.cluster.objects {
-			if o.owner != "" {
+			if o.owner.ID != "" {
 				t.Errorf("%s belongs to %s still", key, o.owner)
 			}
 		}
@@ -87,11 +87,11 @@ func TestAdoptionOfWhatBearsTheLabel(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		claim  nf.Claim
+		claim  nf.AdoptionSelector
 		want   string
 	}{
-		"Labelled": {"whose pods bear the label keep it", nf.Claim{Labels: map[string]string{nf.OwnerLabel: "vnf-7"}}, "vnf-7"},
-		"Released": {"whose pods do not get none", nf.Claim{Labels: map[string]string{"mark": "x"}}, ""},
+		"Labelled": {"whose pods bear the label keep it", nf.AdoptionSelector{Labels: map[string]string{nf.OwnerLabel: "vnf-7"}}, "vnf-7"},
+		"Released": {"whose pods do not get none", nf.AdoptionSelector{Labels: map[string]string{"mark": "x"}}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAdoptionOfWhatBearsTheLabel(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
-				op, err := e.Adopt(t.Context(), nf.AdoptRequest{Claim: tc.claim, InstantiateRequest: nf.InstantiateRequest{
+				op, err := e.Adopt(t.Context(), nf.AdoptRequest{Selector: tc.claim, InstantiateRequest: nf.InstantiateRequest{
 					ID: "vnf-7", Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "pods.web"},
 				}})
 				if err != nil {

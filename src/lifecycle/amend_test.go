@@ -47,7 +47,7 @@ func TestRefusedPackage(t *testing.T) {
 		want   string
 	}{
 		"Rendered": {"a package that cannot be rendered", nf.Spec{Package: "a", Inputs: wrong}, "cannot render package a: list:1: replicas: is required"},
-		"Ordered":  {"one that cannot be ordered", nf.Spec{Package: "a-a"}, `cannot order package a-a: list:2: ConfigMap "a" is there already, at list:1`},
+		"Ordered":  {"one that cannot be ordered", nf.Spec{Package: "a-a"}, `cannot order package a-a: list:2: ConfigMap "a" already exists, at list:1`},
 		"Amended":  {"an amendment", nf.Spec{Package: "a", Amendments: []nf.Amendment{{Name: "x", Package: "b", Inputs: wrong}}}, `cannot amend with "x": cannot render package b: list:1: replicas: is required`},
 	}
 	for name, tc := range cases {

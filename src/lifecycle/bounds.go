@@ -2,27 +2,25 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// bound opens the instance's own namespace, which the project must be allowed to
-// use, and those that its request and its package name.
-func (e *Engine) bound(ctx context.Context, p *prepared, region nf.Region) error {
-	tenancy := region.Tenancy(p.project, e.cfg.Apart)
+// bound opens the instance's own namespace, which the project must be allowed
+// to use, and the namespaces that the request and the package name.
+func (pr *preparer) bound(ctx context.Context, p *prepared, region nf.Region) error {
+	tenancy := region.Tenancy(p.project, pr.apart)
 	p.bounds = nf.Bounds{Namespace: p.namespace, Tenancy: tenancy}
-	p.open(p.spec.Namespaces)
-	p.open(p.pkg.Namespaces)
-	p.window = &window{engine: e, cluster: p.cluster, tenancy: tenancy, sight: p.sight, usable: map[string]bool{}}
-	return e.admit(ctx, p.cluster, tenancy, map[string]string{p.namespace: "namespace"})
+	p.openNamespaces(p.spec.Namespaces)
+	p.openNamespaces(p.pkg.Namespaces)
+	p.view = &regionView{cluster: p.cluster, tenancy: tenancy, access: p.access, usable: map[string]bool{}}
+	return mayUse(ctx, p.cluster, tenancy, map[string]string{p.namespace: "namespace"})
 }
 
-// open opens further namespaces.
-func (p *prepared) open(namespaces []string) {
+// openNamespaces opens additional namespaces.
+func (p *prepared) openNamespaces(namespaces []string) {
 	for _, name := range namespaces {
 		if !p.bounds.Opens(name) {
 			p.bounds.Further = append(p.bounds.Further, name)
@@ -30,24 +28,25 @@ func (p *prepared) open(namespaces []string) {
 	}
 }
 
-// inspect holds what was prepared against its bounds and against the region.
-func (e *Engine) inspect(ctx context.Context, p *prepared) error {
-	// First who may use a namespace: what is in it is nobody else's business.
+// inspect checks the prepared target against its bounds and against the region.
+func (p *prepared) inspect(ctx context.Context) error {
+	// Permission comes first: the project must not learn what is in a namespace
+	// that it may not use.
 	fields := map[string]string{}
 	for _, name := range namespacesOf(p.plan) {
 		if slices.Contains(p.bounds.Further, name) {
 			fields[name] = "namespaces"
 		}
 	}
-	if err := e.admit(ctx, p.cluster, p.bounds.Tenancy, fields); err != nil {
+	if err := mayUse(ctx, p.cluster, p.bounds.Tenancy, fields); err != nil {
 		return err
 	}
 	return p.preflight(ctx)
 }
 
-// admit refuses namespaces that the project may not use. Of each, it takes the
-// field of the request that names it.
-func (e *Engine) admit(ctx context.Context, c Cluster, tenancy nf.Tenancy, fields map[string]string) error {
+// mayUse rejects namespaces that the project may not use. Fields maps each
+// namespace to the request field that names it.
+func mayUse(ctx context.Context, c Cluster, tenancy nf.Tenancy, fields map[string]string) error {
 	if tenancy.Whole || len(fields) == 0 {
 		return nil
 	}
@@ -62,11 +61,7 @@ func (e *Engine) admit(ctx context.Context, c Cluster, tenancy nf.Tenancy, field
 		if found, there := live[name]; there {
 			is = &found
 		}
-		ok, err := e.mayUse(ctx, tenancy, name, is)
-		if err != nil {
-			return err
-		}
-		if !ok {
+		if !tenancy.MayUse(name, is) {
 			denied = append(denied, tenancy.DeniedNamespace(fields[name], name))
 		}
 	}
@@ -74,59 +69,4 @@ func (e *Engine) admit(ctx context.Context, c Cluster, tenancy nf.Tenancy, field
 		return tenancy.Refuse(denied)
 	}
 	return nil
-}
-
-// mayUse reports whether a project may use a namespace. Live is nil when there is
-// none.
-func (e *Engine) mayUse(ctx context.Context, tenancy nf.Tenancy, name string, live *nf.Namespace) (bool, error) {
-	if tenancy.MayUse(name, live) {
-		return true, nil
-	}
-	if !live.Made || live.Project != "" {
-		return false, nil
-	}
-	// It was made before projects were written down. It is the project's if all
-	// instances in it are.
-	found := false
-	for id, err := range e.namespaces.Holds().Users(ctx, tenancyKey(tenancy.Region, name)) {
-		if err != nil {
-			return false, err
-		}
-		in, err := e.instances.Get(ctx, id)
-		switch {
-		case nf.KindOf(err) == nf.NotFound:
-			continue
-		case err != nil:
-			return false, err
-		case nf.ProjectOf(in.Project) != tenancy.Project:
-			return false, nil
-		}
-		found = true
-	}
-	return found, nil
-}
-
-// namespacesOf returns the namespaces that the objects of a plan name, sorted.
-func namespacesOf(plan render.Plan) []string {
-	names := map[string]bool{}
-	for _, obj := range withHooks(plan) {
-		if name := obj.GetNamespace(); name != "" {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// further returns the namespaces of the run's plan besides the instance's own.
-func (r *run) further() []string {
-	return slices.DeleteFunc(namespacesOf(r.plan), func(name string) bool { return name == r.op.Namespace })
-}
-
-// tenancy returns what the operation's project may use of its region now.
-func (r *run) tenancy(ctx context.Context) (nf.Tenancy, error) {
-	region, err := r.cfg.Catalog.Region(ctx, r.op.Region)
-	if err != nil {
-		return nf.Tenancy{}, recordError(fmt.Errorf("cannot read what the project may use: %w", err))
-	}
-	return region.Tenancy(nf.ProjectOf(r.op.Project), r.cfg.Apart), nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -24,7 +23,7 @@ func TestUpgradePrunesWhatWentAway(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
 		first := e.up(t, "db_web-old")
-		op, err := e.Upgrade(t.Context(), first.Instance, change("db_web-new", "xl"))
+		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("db_web-new", "xl"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +33,7 @@ func TestUpgradePrunesWhatWentAway(t *testing.T) {
 		if diff := cmp.Diff([]string{"db", "new", "web"}, s.cluster.live()); diff != "" {
 			t.Errorf("objects (-want +got):\n%s", diff)
 		}
-		in, _ := e.Instance(t.Context(), first.Instance)
+		in, _ := e.Instance(t.Context(), first.Subject.ID)
 		if in.Revision != 2 || in.Package != "db_web-new" || in.Inputs.Parameters["size"] != "xl" || len(in.Inventory) != 3 {
 			t.Errorf("instance: %+v", in)
 		}
@@ -48,9 +47,9 @@ func TestUpgradePrunesWhatWentAway(t *testing.T) {
 func TestPruneGoesStageByStage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		e := s.start(func(c *lifecycle.Config) { c.Brake.Share = 1 })
+		e := s.start(func(c *config) { c.DeletionGuard.Share = 1 })
 		first := e.up(t, "a_b_c-d")
-		op, err := e.Upgrade(t.Context(), first.Instance, change("a", ""))
+		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("a", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,9 +66,9 @@ func TestFailedUpgradeGoesBackToTheFormerRevision(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
 		first := e.up(t, "db_web-old")
-		before, _ := e.Instance(t.Context(), first.Instance)
+		before, _ := e.Instance(t.Context(), first.Subject.ID)
 		s.cluster.status["new"] = health{nf.StatusFailed, "CrashLoopBackOff"}
-		op, err := e.Upgrade(t.Context(), first.Instance, change("db_web-new", "xl"))
+		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("db_web-new", "xl"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +78,7 @@ func TestFailedUpgradeGoesBackToTheFormerRevision(t *testing.T) {
 		if diff := cmp.Diff([]string{"db", "old", "web"}, s.cluster.live()); diff != "" {
 			t.Errorf("objects (-want +got):\n%s", diff)
 		}
-		after, _ := e.Instance(t.Context(), first.Instance)
+		after, _ := e.Instance(t.Context(), first.Subject.ID)
 		if after.State != nf.Ready || !strings.Contains(after.Message, "CrashLoopBackOff") {
 			t.Errorf("instance: %s %q", after.State, after.Message)
 		}
@@ -98,7 +97,7 @@ func TestBrokenInstanceCanBeMendedByAChange(t *testing.T) {
 		s.cluster.status["bad"] = health{nf.StatusFailed, "ImagePullBackOff"}
 		e := s.start()
 		first := e.up(t, "db_bad", func(r *nf.InstantiateRequest) { r.OnFailure = nf.Keep })
-		op, err := e.Upgrade(t.Context(), first.Instance, change("db_good", ""))
+		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("db_good", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +115,7 @@ func TestTerminateDeletesInReverseAndForgets(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
 		first := e.up(t, "db_web_ui", func(r *nf.InstantiateRequest) { r.Name = "fw" })
-		op, err := e.Terminate(t.Context(), first.Instance, nf.TerminateRequest{})
+		op, err := e.Terminate(t.Context(), first.Subject.ID, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +129,7 @@ func TestTerminateDeletesInReverseAndForgets(t *testing.T) {
 		if left := s.records(); len(left) > 0 || len(s.catalog.held) > 0 {
 			t.Errorf("left behind: %v, %v", left, s.catalog.held)
 		}
-		if _, err := e.Instance(t.Context(), first.Instance); nf.KindOf(err) != nf.NotFound {
+		if _, err := e.Instance(t.Context(), first.Subject.ID); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("the instance after its end: %v", err)
 		}
 	})
@@ -145,7 +144,7 @@ func TestNamespaceGoesWithItsLastInstance(t *testing.T) {
 			if diff := cmp.Diff([]string{"ns"}, s.cluster.madeNamespaces()); diff != "" {
 				t.Fatalf("the namespace went while an instance lived in it: %s", diff)
 			}
-			op, err := e.Terminate(t.Context(), first.Instance, nf.TerminateRequest{})
+			op, err := e.Terminate(t.Context(), first.Subject.ID, nf.TerminateRequest{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,91 +5,56 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
-	"github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
-// Catalog is what the engine asks of the registered regions and packages.
+// Catalog gives the engine access to the registered regions and packages.
 type Catalog interface {
-	// Region returns a region, or nf.NotFound.
+	// Region returns a region. It returns nf.NotFound if the region is not
+	// registered.
 	Region(ctx context.Context, id string) (nf.Region, error)
-	// Files returns a package and its files, or nf.NotFound.
-	Files(ctx context.Context, id string) (nf.Package, render.Files, error)
-	// Hold keeps a region and a package from being removed. Repeating it is
-	// harmless; nf.NotFound when one is gone.
+	// Files returns a package and its files. It returns nf.NotFound if the package
+	// does not exist. The files occupy memory that all packages share, until the
+	// caller calls done; calling it twice is harmless. It returns nf.TooManyRequests if no
+	// such memory becomes free in time.
+	Files(ctx context.Context, id string) (p nf.Package, files render.Files, done func(), err error)
+	// Hold prevents a region and a package from being removed. It is idempotent.
+	// It returns nf.NotFound if one of them does not exist.
 	Hold(ctx context.Context, h nf.Holding) error
-	// Release takes the holds off again.
+	// Release releases the holds.
 	Release(ctx context.Context, h nf.Holding) error
 	// Holdings yields every hold.
 	Holdings(ctx context.Context) iter.Seq2[nf.Holding, error]
 }
 
-// Config is what an engine is made of. Fields without a default are required.
+// Config configures an engine. Fields without a default are required.
 type Config struct {
 	KV        store.KV
 	Catalog   Catalog
 	Renderers map[string]render.Renderer // by package kind
 	Open      OpenCluster
-	NewID     func() string // short, label-safe, never the same twice
+	Workers   *operation.Workers // run the operations; New registers the engine's kind
+	NewID     func() string      // returns short, label-safe ids, never the same one twice
 
-	Clock     func() time.Time // default time.Now
-	Logger    *slog.Logger     // default: discard
-	Workers   int              // operations run at once; default 32
-	Timeout   time.Duration    // of an operation whose request names none; default 15 min
-	Drain     time.Duration    // how long Run lets operations go on after its context ends; default 20 s
-	Revisions int              // revisions kept for each instance; default 10
-	Retention time.Duration    // how long operations are kept after their end; default 30 days
-	Lease     time.Duration    // after which a replica that stands still is taken for dead; default 10 s
-	Sole      bool             // no other process can have the store open
-	Apart     bool             // projects have only what regions let them use (nf.Tenant); default: every region is all theirs
-	Brake     Brake            // of changes that delete; default: see there
-	Meter     Meter            // default: nothing is counted
-	Trace     Trace            // default: nothing is traced
-}
-
-// Meter is told what is worth counting.
-type Meter interface {
-	// Finished is told of every operation that ends.
-	Finished(op nf.Operation)
-	// LeaseEnded is told of every lease that ended by standing still: this
-	// replica's own, or another's that this one has noticed.
-	LeaseEnded(own bool)
-	// Resumed is told of every operation that another replica, or a former
-	// process, had begun.
-	Resumed(op nf.Operation)
-}
-
-// Trace is told what belongs together.
-type Trace interface {
-	// Operation begins an operation's trace, or goes on with it.
-	Operation(ctx context.Context, op nf.Operation) (context.Context, func(nf.Operation, error))
-	// Step begins a step of the context's operation.
-	Step(ctx context.Context, name string) (context.Context, func(error))
-}
-
-// silent is the default of Meter and Trace.
-type silent struct{}
-
-func (silent) Finished(nf.Operation) {}
-func (silent) LeaseEnded(bool)       {}
-func (silent) Resumed(nf.Operation)  {}
-
-func (silent) Operation(ctx context.Context, _ nf.Operation) (context.Context, func(nf.Operation, error)) {
-	return ctx, func(nf.Operation, error) {}
-}
-
-func (silent) Step(ctx context.Context, _ string) (context.Context, func(error)) {
-	return ctx, func(error) {}
+	Clock         func() time.Time // default time.Now
+	Logger        *slog.Logger     // default: discard
+	Places        int              // operations that run at once; default 32
+	Timeout       time.Duration    // of an operation whose request sets none; default 15 min
+	Drain         time.Duration    // how long operations may run after the workers' context ends; default 20 s
+	Revisions     int              // revisions kept per instance; default 10
+	Retention     time.Duration    // how long ended operations are kept; default 30 days
+	Apart         bool             // projects may use only what regions grant them (nf.Tenant); default: all of every region
+	DeletionGuard DeletionGuard    // for its defaults see DeletionGuard
 }
 
 func (c *Config) complete() error {
-	if c.KV == nil || c.Catalog == nil || c.Open == nil || c.NewID == nil || len(c.Renderers) == 0 {
-		return errors.New("cannot make an engine: KV, Catalog, Renderers, Open and NewID are required")
+	if c.KV == nil || c.Catalog == nil || c.Open == nil || c.Workers == nil || c.NewID == nil || len(c.Renderers) == 0 {
+		return errors.New("cannot make an engine: KV, Catalog, Renderers, Open, Workers and NewID are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -97,83 +62,58 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Meter == nil {
-		c.Meter = silent{}
-	}
-	if c.Trace == nil {
-		c.Trace = silent{}
-	}
-	c.Lease = defaulted(c.Lease, 10*time.Second)
-	c.Brake.complete()
-	c.Workers = defaulted(c.Workers, 32)
-	c.Timeout = defaulted(c.Timeout, 15*time.Minute)
-	c.Drain = defaulted(c.Drain, 20*time.Second)
-	c.Revisions = defaulted(c.Revisions, 10)
-	c.Retention = defaulted(c.Retention, 30*24*time.Hour)
+	c.DeletionGuard.complete()
+	c.Places = orDefault(c.Places, 32)
+	c.Timeout = orDefault(c.Timeout, 15*time.Minute)
+	c.Drain = orDefault(c.Drain, 20*time.Second)
+	c.Revisions = orDefault(c.Revisions, 10)
+	c.Retention = orDefault(c.Retention, 30*24*time.Hour)
 	return nil
 }
 
-func defaulted[T int | time.Duration](v, otherwise T) T {
+func orDefault[T int | time.Duration](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
 	}
 	return v
 }
 
-// Engine accepts requests and runs their operations. It is safe for concurrent
-// use.
+// Engine accepts requests, and returns the records of instances and their
+// operations. It is safe for concurrent use.
 type Engine struct {
-	cfg        Config
-	instances  store.Table[nf.Instance]
-	revisions  store.Table[nf.Revision]
-	operations store.Table[nf.Operation]
-	changes    store.Table[[]nf.Change]
-	names      store.Table[reservation]
-	namespaces store.SharedTable[occupancy]
-	claims     store.Table[claim]
-	replicas   *lease.Group
-	requests   store.Table[request]
-	blobs      store.Blobs
-	queue      *queue
-	feed       *feed
-	poked      chan struct{} // holds a token when there may be work
-	stopped    chan struct{} // closed when Run returns
-
-	mu     sync.Mutex
-	tenure *tenure                            // nil while this replica holds no lease
-	living map[string]bool                    // replicas seen last
-	live   map[string]nf.Operation            // operations that run here, as last written
-	owned  map[string]context.CancelCauseFunc // operations that this replica deals with, and what stops those that run
+	records   *records
+	preparer  *preparer
+	acceptor  *acceptor
+	collector operation.Collector
+	open      OpenCluster
 }
 
-// New returns an engine on a store. It does nothing until Run.
+// New returns an engine on a store. It runs operations when the workers do.
 func New(cfg Config) (*Engine, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	return &Engine{
-		cfg:        cfg,
-		instances:  store.NewTable[nf.Instance](cfg.KV, "instances/", "VNF instance"),
-		revisions:  store.NewTable[nf.Revision](cfg.KV, "revisions/", "revision"),
-		operations: store.NewTable[nf.Operation](cfg.KV, "operations/", "operation"),
-		changes:    store.NewTable[[]nf.Change](cfg.KV, "changes/", "changes of operation"),
-		names:      store.NewTable[reservation](cfg.KV, "names/", "instance name"),
-		namespaces: store.NewSharedTable(cfg.KV, "namespaces/", "namespace", func(o *occupancy) *string { return &o.Removing }),
-		claims:     store.NewTable[claim](cfg.KV, "claims/", "claim on operation"),
-		replicas:   lease.NewGroup(cfg.KV, "replicas/", "replica", cfg.Lease, cfg.Clock),
-		requests:   store.NewTable[request](cfg.KV, "requests/", "request"),
-		blobs:      store.NewBlobs(cfg.KV),
-		queue:      newQueue(cfg.Workers),
-		feed:       newFeed(),
-		poked:      make(chan struct{}, 1),
-		stopped:    make(chan struct{}),
-		owned:      map[string]context.CancelCauseFunc{},
-		live:       map[string]nf.Operation{},
-	}, nil
+	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
+	e := &Engine{
+		records: stored, open: cfg.Open,
+		preparer: &preparer{
+			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
+		},
+		acceptor: &acceptor{records: stored, operations: cfg.Workers.NewAcceptor(stored, cfg.Timeout)},
+	}
+	c := &collector{records: stored, clock: cfg.Clock}
+	e.collector = operation.Collector{Ledger: stored.ledger, Kind: nf.InstanceSubject, Retention: cfg.Retention, Find: c.find, Expire: c.expire}
+	p := &performer{records: stored, catalog: cfg.Catalog, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
+	cfg.Workers.Register(operation.Kind{
+		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Perform: stored.ledger.Performer(false, p.work), Alone: e.collector.All,
+	})
+	return e, nil
 }
 
-// errShutdown is the cause with which Run ends the operations that outlast the
-// drain time; such an operation is not failed, only interrupted.
-var errShutdown = errors.New("the service is shutting down")
-
-func (e *Engine) now() time.Time { return e.cfg.Clock().UTC() }
+// Run removes, until the context ends, the operations that are past their
+// retention and the records that crashed processes have left. It must be called
+// once. The workers run the operations.
+func (e *Engine) Run(ctx context.Context) error {
+	e.collector.Run(ctx)
+	return nil
+}

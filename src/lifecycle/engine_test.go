@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -39,7 +38,7 @@ func TestInstantiateAppliesStagesInOrderAndWritesTheInventoryFirst(t *testing.T)
 		if diff := cmp.Diff(want, s.cluster.asked("ensure", "apply")); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		in, err := e.Instance(t.Context(), op.Instance)
+		in, err := e.Instance(t.Context(), op.Subject.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +114,7 @@ func TestFailureIsUndoneOrKept(t *testing.T) {
 				e := s.start()
 				op := e.up(t, "db_web", func(r *nf.InstantiateRequest) { r.OnFailure = tc.policy; r.Name = "fw" })
 				got := want{state: op.State, kind: op.Failure.Kind, live: s.cluster.live()}
-				if in, err := e.Instance(t.Context(), op.Instance); err == nil {
+				if in, err := e.Instance(t.Context(), op.Subject.ID); err == nil {
 					got.instance = in.State
 					if in.Operation != "" || in.Message == "" || len(in.Inventory) != 2 {
 						t.Errorf("%s: instance left as %+v", tc.reason, in)
@@ -152,6 +151,7 @@ func TestRefusedRequestsRecordNothing(t *testing.T) {
 		"UnknownRegion":   {reason: "the region must be registered", edit: func(r *nf.InstantiateRequest) { r.Region = "nowhere" }, kind: nf.NotFound, field: "cloud_region_id"},
 		"BadNamespace":    {reason: "the namespace must be a DNS label", edit: func(r *nf.InstantiateRequest) { r.Namespace = "A_b" }, kind: nf.Invalid, field: "namespace"},
 		"BadTimeout":      {reason: "a negative timeout means nothing", edit: func(r *nf.InstantiateRequest) { r.Timeout = -1 }, kind: nf.Invalid, field: "timeout"},
+		"BadCheck":        {reason: "only the API server can be asked", edit: func(r *nf.InstantiateRequest) { r.Check = "client" }, kind: nf.Invalid, field: "validate"},
 		"SameObjectTwice": {reason: "a package must not have one object twice", edit: func(r *nf.InstantiateRequest) { r.Package = "db_db" }, kind: nf.Invalid},
 		"Conflict": {
 			reason: "the preflight's refusal is the request's",
@@ -188,7 +188,7 @@ func TestRefusedRequestsRecordNothing(t *testing.T) {
 				if left := s.records(); len(left) > 0 {
 					t.Errorf("%s: records left behind: %v", tc.reason, left)
 				}
-				if ops, _ := e.Operations(t.Context()); len(ops) > 0 {
+				if ops, _ := e.Operations(t.Context(), ""); len(ops) > 0 {
 					t.Errorf("%s: operations left behind: %v", tc.reason, ops)
 				}
 			})
@@ -204,7 +204,7 @@ func TestConflictNamesThePlaceInThePackage(t *testing.T) {
 		s.cluster.preflight = nil
 		first := e.up(t, "web-svc")
 		_, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "svc"}})
-		want := nf.Violations{{Object: configMap("svc"), File: "list", Line: 1, Message: "belongs to VNF instance " + first.Instance}}
+		want := nf.Violations{{Object: configMap("svc"), File: "list", Line: 1, Message: "belongs to VNF instance " + first.Subject.ID, Mentions: []string{first.Subject.ID}}}
 		if diff := cmp.Diff(want, nf.ViolationsOf(err)); diff != "" {
 			t.Errorf("violations (-want +got):\n%s", diff)
 		}
@@ -217,13 +217,13 @@ func TestNamesAreUniqueInANamespace(t *testing.T) {
 		e := s.start()
 		op := e.up(t, "a", func(r *nf.InstantiateRequest) { r.Name = "fw" })
 		_, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "fw", Spec: nf.Spec{Package: "b"}})
-		if nf.KindOf(err) != nf.Exists || !strings.Contains(err.Error(), op.Instance) {
+		if nf.KindOf(err) != nf.Exists || !strings.Contains(err.Error(), op.Subject.ID) {
 			t.Fatalf("a second instance of that name: %v", err)
 		}
 		if other := e.up(t, "b", func(r *nf.InstantiateRequest) { r.Name = "fw"; r.Namespace = "other" }); other.State != nf.Succeeded {
 			t.Errorf("the name in another namespace: %+v", other.Failure)
 		}
-		gone, err := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
+		gone, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,8 +244,8 @@ func TestOneChangeAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		_, upgrade := e.Upgrade(t.Context(), op.Instance, change("db", "xl"))
-		_, terminate := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
+		_, upgrade := e.Upgrade(t.Context(), op.Subject.ID, change("db", "xl"))
+		_, terminate := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
 		for verb, err := range map[string]error{"upgrade": upgrade, "terminate": terminate} {
 			if nf.KindOf(err) != nf.Busy || nf.OperationOf(err) != op.ID {
 				t.Errorf("%s while instantiate runs: %v", verb, err)
@@ -333,7 +333,7 @@ func TestPreviewTouchesNothing(t *testing.T) {
 		e := s.start()
 		first := e.up(t, "db_old")
 		before := s.records()
-		got, err := e.PreviewUpgrade(t.Context(), first.Instance, change("db_new", "xl"))
+		got, err := e.PreviewUpgrade(t.Context(), first.Subject.ID, change("db_new", "xl"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func TestPreviewTouchesNothing(t *testing.T) {
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		e := s.start(func(c *lifecycle.Config) { c.Workers = 32 })
+		e := s.start(func(c *config) { c.Places = 32 })
 		start := time.Now()
 		var clients sync.WaitGroup
 		for i := range 20 {

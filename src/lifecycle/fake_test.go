@@ -18,15 +18,17 @@ import (
 // as they are applied, unless a script says otherwise. What the real one does
 // is tested against a real API server.
 type fakeCluster struct {
-	mu         sync.Mutex
-	changed    chan struct{} // closed at every change
-	objects    map[string]*fakeObject
-	namespaces map[string]nf.Namespace
-	lookups    map[string]map[string]any    // what templates find, by "Kind namespace/name"
-	diffed     []*unstructured.Unstructured // what the last preview compared
-	calls      []string                     // what was asked for, in order
+	mu           sync.Mutex
+	changed      chan struct{} // closed at every change
+	objects      map[string]*fakeObject
+	namespaces   map[string]nf.Namespace
+	lookups      map[string]map[string]any    // what templates find, by "Kind namespace/name"
+	diffed       []*unstructured.Unstructured // what the last preview compared
+	dryRunResult dryRunResult                 // the result of each dry run
+	calls        []string                     // what was asked for, in order
 
 	applyErr    map[string]error  // by object name
+	fails       map[string]error  // what a call fails with once
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
 	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed
@@ -45,8 +47,8 @@ type health struct {
 }
 
 type fakeObject struct {
-	owner    string
-	former   string // the owner that has let go of it
+	owner    nf.Subject
+	former   nf.Subject // the owner that has let go of it
 	object   *unstructured.Unstructured
 	deleting bool
 }
@@ -81,6 +83,11 @@ func (c *fakeCluster) enter(ctx context.Context, call string) (leave func(), err
 	if err := errors.Join(c.unreachable, ctx.Err()); err != nil {
 		c.mu.Unlock()
 		return nil, nf.E(nf.Unreachable, "reach", "the region", err)
+	}
+	if err := c.fails[call]; err != nil {
+		delete(c.fails, call)
+		c.mu.Unlock()
+		return nil, err
 	}
 	return c.mu.Unlock, nil
 }
@@ -129,7 +136,7 @@ func (c *fakeCluster) Scope(_ context.Context, ref nf.Ref) (namespaced, served b
 
 func clusterScoped(kind string) bool { return kind == "wide" || kind == "Namespace" }
 
-func (c *fakeCluster) Preflight(ctx context.Context, owner string, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
 	leave, err := c.enter(ctx, "preflight")
 	if err != nil {
 		return err
@@ -147,7 +154,7 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner string, bounds nf.Bou
 			continue // it will be nobody's
 		}
 		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && live.former != owner {
-			v = append(v, nf.Violation{Object: refOf(obj), Message: "belongs to VNF instance " + live.owner})
+			v = append(v, nf.Violation{Object: refOf(obj), Message: "belongs to " + live.owner.Noun(), Mentions: []string{live.owner.ID}})
 		}
 	}
 	if len(v) > 0 {
@@ -156,7 +163,7 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner string, bounds nf.Bou
 	return nil
 }
 
-func (c *fakeCluster) Diff(ctx context.Context, _ string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c *fakeCluster) Diff(ctx context.Context, _ nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "diff")
 	if err != nil {
 		return nil, err
@@ -184,7 +191,7 @@ func (c *fakeCluster) action(obj *unstructured.Unstructured) nf.Action {
 	return nf.Configured
 }
 
-func (c *fakeCluster) Apply(ctx context.Context, owner string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c *fakeCluster) Apply(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "apply "+names(objects))
 	if err != nil {
 		return nil, err
@@ -224,7 +231,7 @@ func names(objects []*unstructured.Unstructured) string {
 	return fmt.Sprint(out)
 }
 
-func (c *fakeCluster) Delete(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
+func (c *fakeCluster) Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
 	var asked []string
 	for _, ref := range refs {
 		asked = append(asked, ref.Name)
@@ -254,7 +261,7 @@ func (c *fakeCluster) Delete(ctx context.Context, owner string, refs []nf.Ref) (
 	return out, nil
 }
 
-func (c *fakeCluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) ([]nf.Change, error) {
+func (c *fakeCluster) Orphan(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "orphan")
 	if err != nil {
 		return nil, err
@@ -266,7 +273,7 @@ func (c *fakeCluster) Orphan(ctx context.Context, owner string, refs []nf.Ref) (
 		if live, ok := c.objects[ref.Key()]; ok {
 			change.Action = nf.Kept
 			if live.owner == owner {
-				change.Action, live.owner, live.former = nf.Orphaned, "", owner
+				change.Action, live.owner, live.former = nf.Orphaned, nf.Subject{}, owner
 			}
 		}
 		out = append(out, change)
@@ -281,7 +288,7 @@ func (c *fakeCluster) EnsureNamespace(ctx context.Context, namespace, project st
 	}
 	defer leave()
 	if _, there := c.namespaces[namespace]; !there {
-		c.namespaces[namespace] = nf.Namespace{Made: true, Project: project}
+		c.namespaces[namespace] = nf.Namespace{Created: true, Project: project}
 	}
 	return c.namespaces[namespace], nil
 }
@@ -299,13 +306,13 @@ func (c *fakeCluster) RemoveNamespace(ctx context.Context, namespace string) ([]
 		}
 	}
 	slices.SortFunc(kept, nf.Ref.Compare)
-	if len(kept) == 0 && c.namespaces[namespace].Made {
+	if len(kept) == 0 && c.namespaces[namespace].Created {
 		delete(c.namespaces, namespace)
 	}
 	return kept, nil
 }
 
-func (c *fakeCluster) Health(ctx context.Context, _ string, refs []nf.Ref) ([]nf.Health, error) {
+func (c *fakeCluster) Health(ctx context.Context, _ nf.Subject, refs []nf.Ref) ([]nf.Health, error) {
 	leave, err := c.enter(ctx, "health")
 	if err != nil {
 		return nil, err
@@ -331,7 +338,7 @@ func (c *fakeCluster) health(ref nf.Ref) nf.Health {
 	return nf.Health{Ref: ref, Status: nf.Current, Done: ref.Kind == "Job" || ref.Kind == "Pod"}
 }
 
-func (c *fakeCluster) Watch(ctx context.Context, _ string, targets []nf.Change) iter.Seq2[nf.Health, error] {
+func (c *fakeCluster) Watch(ctx context.Context, _ nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
 		for {
 			c.mu.Lock()

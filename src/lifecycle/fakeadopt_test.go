@@ -38,7 +38,7 @@ func (c *fakeCluster) Lookup(_ context.Context, ref nf.Ref) (map[string]any, err
 	return (&unstructured.Unstructured{Object: c.lookups[ref.String()]}).DeepCopy().Object, nil
 }
 
-func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner string, bounds nf.Bounds, claim nf.Claim, objects []*unstructured.Unstructured) error {
+func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) error {
 	leave, err := c.enter(ctx, "preflight")
 	if err != nil {
 		return err
@@ -48,14 +48,14 @@ func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner string, bounds n
 		if err := place(obj, bounds); err != nil {
 			return err
 		}
-		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !bears(live.object, claim) {
+		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !bears(live.object, selector) {
 			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: refOf(obj).String(), Message: "is somebody else's"}})
 		}
 	}
 	return nil
 }
 
-func (c *fakeCluster) Adopt(ctx context.Context, owner string, claim nf.Claim, refs []nf.Ref) ([]nf.Change, error) {
+func (c *fakeCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, refs []nf.Ref) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, "adopt")
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (c *fakeCluster) Adopt(ctx context.Context, owner string, claim nf.Claim, r
 	for _, ref := range refs {
 		change := nf.Change{Ref: ref, Action: nf.Unchanged}
 		if live, ok := c.objects[ref.Key()]; ok {
-			if live.owner != owner && !bears(live.object, claim) {
+			if live.owner != owner && !bears(live.object, selector) {
 				return out, nf.E(nf.Conflict, "adopt", ref.String(), nil)
 			}
 			live.owner, change.Action, change.UID = owner, nf.Configured, "uid-"+ref.Name
@@ -75,11 +75,11 @@ func (c *fakeCluster) Adopt(ctx context.Context, owner string, claim nf.Claim, r
 	return out, nil
 }
 
-func bears(obj *unstructured.Unstructured, claim nf.Claim) bool {
-	for key, value := range claim.Labels {
+func bears(obj *unstructured.Unstructured, selector nf.AdoptionSelector) bool {
+	for key, value := range selector.Labels {
 		if obj.GetLabels()[key] != value {
 			return false
 		}
 	}
-	return len(claim.Labels) > 0
+	return len(selector.Labels) > 0
 }

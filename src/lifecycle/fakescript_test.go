@@ -37,7 +37,7 @@ func (c *fakeCluster) fix(name string) {
 	c.fixed[name] = true
 }
 
-// lose takes an object away, as somebody else would.
+// lose deletes an object, as another client would.
 func (c *fakeCluster) lose(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *fakeCluster) madeNamespaces() []string {
 	defer c.mu.Unlock()
 	out := []string{}
 	for name, is := range c.namespaces {
-		if is.Made {
+		if is.Created {
 			out = append(out, name)
 		}
 	}

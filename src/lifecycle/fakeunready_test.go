@@ -7,7 +7,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-func (c *fakeCluster) Unready(ctx context.Context, _ string, refs []nf.Ref, most int) (pods []nf.Health, more int, err error) {
+func (c *fakeCluster) Unready(ctx context.Context, _ nf.Subject, refs []nf.Ref, most int) (pods []nf.Health, more int, err error) {
 	var asked []string
 	for _, ref := range refs {
 		asked = append(asked, ref.Name)

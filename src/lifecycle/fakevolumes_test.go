@@ -11,8 +11,8 @@ import (
 )
 
 // VolumeClaims returns the claims that are called data-<set>-<n>, have the label
-// "app" of the set, and are nobody's or the owner's.
-func (c *fakeCluster) VolumeClaims(ctx context.Context, owner string, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error) {
+// "app" of the set, and belong to the owner or to no instance.
+func (c *fakeCluster) VolumeClaims(ctx context.Context, owner nf.Subject, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error) {
 	leave, err := c.enter(ctx, "volume claims")
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (c *fakeCluster) VolumeClaims(ctx context.Context, owner string, refs []nf.
 		for _, o := range c.objects {
 			is := refOf(o.object)
 			if is.Kind == "PersistentVolumeClaim" && is.Namespace == ref.Namespace && strings.HasPrefix(is.Name, "data-"+ref.Name+"-") &&
-				o.object.GetLabels()["app"] == ref.Name && (o.owner == "" || o.owner == owner) {
+				o.object.GetLabels()["app"] == ref.Name && (o.owner.ID == "" || o.owner == owner) {
 				set.Claims = append(set.Claims, is)
 			}
 		}

@@ -7,194 +7,165 @@ import (
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// hold keeps what the revision needs from being removed, writes the revision
-// down, and sees to the namespaces.
-func (r *run) hold(ctx context.Context) error {
-	rev := r.op.Target
-	// The revision comes first: holds are released by what revisions name.
-	if err := r.revisions.Put(ctx, revisionKey(rev.Instance, rev.Number), rev); err != nil {
-		return recordError(err)
+// reserve records the revision, prevents the removal of its region and packages,
+// and acquires its namespaces.
+func (w *work) reserve(ctx context.Context) error {
+	rev := w.run.op().Instance.Target
+	// Order matters: holds are released for the packages that revisions name.
+	if err := w.records.revisions.Put(ctx, revisionKey(rev.Instance, rev.Number), rev); err != nil {
+		return operation.RecordError(err)
 	}
 	for _, pkg := range packagesOf(rev) {
-		err := r.cfg.Catalog.Hold(ctx, nf.Holding{Instance: rev.Instance, Region: r.op.Region, Package: pkg})
+		if err := w.run.attempt.Held(ctx); err != nil {
+			return err
+		}
+		err := w.records.holds.Hold(ctx, nf.Holding{Instance: rev.Instance, Region: w.run.op().Region, Package: pkg})
 		if rev.Restores > 0 {
-			err = nf.UnlessGone(err) // the plan is kept: whether its package is, too, does not matter
+			err = nf.IgnoreNotFound(err) // the plan is stored, so the package is not needed
 		}
 		if err != nil {
-			return recordError(err)
+			return operation.RecordError(err)
 		}
 	}
-	return r.enterNamespaces(ctx)
+	return w.namespaces.acquireNamespaces(ctx)
 }
 
-// packagesOf returns the packages that a revision was made from.
-func packagesOf(rev nf.Revision) []string {
-	out := []string{rev.Package}
-	for _, a := range rev.Amendments {
-		out = append(out, a.Package)
-	}
-	return out
-}
-
-// finish brings the revision into force and unlocks the instance. From here on
-// there is nothing left to cancel or to be late for: an instance that has been
-// let go of must not be undone.
-func (r *run) finish(ctx context.Context) error {
+// activate makes the revision the active one and unlocks the instance.
+// Cancellation and the deadline no longer apply: once the instance is unlocked, the operation
+// must not be undone.
+func (w *work) activate(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	rev := r.op.Target
-	if err := r.releasePackages(ctx, rev); err != nil {
+	rev := w.run.op().Instance.Target
+	if err := w.releasePackages(ctx, rev); err != nil {
 		return err
 	}
-	if err := r.forgetFailed(ctx, rev.Number); err != nil {
+	if err := w.deleteFailedRevisions(ctx, rev.Number); err != nil {
 		return err
 	}
-	if err := r.unlock(ctx, func(in *nf.Instance) {
+	if err := w.run.unlock(ctx, func(in *nf.Instance) {
 		describe(in, rev)
-		in.Revision, in.Inventory = rev.Number, itemsOf(r.plan, in.Inventory)
-		in.State, in.Message = nf.Ready, ""
+		in.Revision, in.Inventory = rev.Number, itemsOf(w.run.plan, in.Inventory)
+		in.Become(nf.Ready, "")
 	}); err != nil {
 		return err
 	}
-	if err := r.trim(ctx, rev.Number); err != nil {
-		r.log.WarnContext(ctx, "old revisions are left for the next change to forget", "error", err)
+	if err := w.trim(ctx, rev.Number); err != nil {
+		w.run.attempt.Log().WarnContext(ctx, "failed to delete old revisions; the next change deletes them", "error", err)
 	}
 	return nil
 }
 
-// forgetFailed removes the revisions that failed and were kept since the one in
-// force: now there is nothing left to try again, and nobody wants to go back to
-// what never worked.
-func (r *run) forgetFailed(ctx context.Context, newest int) error {
-	in, err := r.instances.Get(ctx, r.op.Instance)
+// deleteFailedRevisions deletes the kept revisions that failed after the active
+// one. They can no longer be retried, and are not worth a rollback.
+func (w *work) deleteFailedRevisions(ctx context.Context, newest int) error {
+	in, err := w.run.instance(ctx)
 	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
-	revisions, err := r.revisions.List(ctx, in.ID+"/")
+	revisions, err := w.records.revisions.List(ctx, in.ID+"/")
 	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
 	for _, rev := range revisions {
 		if rev.Number <= in.Revision || rev.Number >= newest {
 			continue
 		}
-		if err := r.dropRevision(ctx, rev); err != nil {
-			return recordError(err)
+		if err := w.records.dropRevision(ctx, rev); err != nil {
+			return operation.RecordError(err)
 		}
 	}
 	return nil
 }
 
-// finishUndo leaves the instance as it was before the change.
-func (r *run) finishUndo(ctx context.Context) error {
+// restoreRecord restores the instance's record to its state before the change.
+func (w *work) restoreRecord(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	in, err := r.instances.Get(ctx, r.op.Instance)
+	in, err := w.run.instance(ctx)
 	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
-	failed := r.op.Target
-	if err := r.releasePackages(ctx, inForce(in)); err != nil {
+	failed := w.run.op().Instance.Target
+	if err := w.releasePackages(ctx, inForce(in)); err != nil {
 		return err
 	}
-	gone := nf.UnlessGone(r.revisions.Delete(ctx, revisionKey(in.ID, failed.Number)))
-	if err := errors.Join(gone, r.dropPlan(ctx, failed)); err != nil {
-		return recordError(err)
+	gone := nf.IgnoreNotFound(w.records.revisions.Delete(ctx, revisionKey(in.ID, failed.Number)))
+	if err := errors.Join(gone, w.records.dropPlan(ctx, failed)); err != nil {
+		return operation.RecordError(err)
 	}
-	return r.unlock(ctx, func(in *nf.Instance) {
-		in.Inventory, in.State = itemsOf(r.plan, in.Inventory), nf.Ready
-		in.Message = fmt.Sprintf("revision %d was undone: %s", failed.Number, r.op.Failure.Message)
+	return w.run.unlock(ctx, func(in *nf.Instance) {
+		in.Inventory = itemsOf(w.run.plan, in.Inventory)
+		in.Become(nf.Ready, fmt.Sprintf("revision %d was undone: %s", failed.Number, w.run.op().Failure.Message), w.run.op().Failure.Mentions...)
 	})
 }
 
-// unlock edits the instance and lets the next operation have it, once.
-func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
-	_, err := r.instances.Update(ctx, r.op.Instance, func(in *nf.Instance) error {
-		switch {
-		case in.Operation != r.op.ID:
-			return nil // this step is being repeated
-		case in.Claim != r.job.token:
-			return errTaken
-		}
-		edit(in)
-		in.Operation, in.Claim, in.Updated = "", "", r.now()
-		return nil
-	})
-	return recordError(err)
-}
-
-// releasePackages lets go of every package that the instance has held, but those
-// of one revision.
-func (r *run) releasePackages(ctx context.Context, except nf.Revision) error {
+// releasePackages releases the holds on the packages of all the instance's
+// revisions, except the packages of one revision.
+func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
 	kept := packagesOf(except)
-	revisions, err := r.revisions.List(ctx, r.op.Instance+"/")
+	revisions, err := w.records.revisions.List(ctx, w.run.op().Subject.ID+"/")
 	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
 	for _, rev := range revisions {
 		for _, pkg := range packagesOf(rev) {
 			if slices.Contains(kept, pkg) {
 				continue
 			}
-			if err := r.cfg.Catalog.Release(ctx, nf.Holding{Instance: r.op.Instance, Package: pkg}); err != nil {
-				return recordError(err)
+			if err := w.records.holds.Release(ctx, nf.Holding{Instance: w.run.op().Subject.ID, Package: pkg}); err != nil {
+				return operation.RecordError(err)
 			}
 		}
 	}
 	return nil
 }
 
-// trim forgets the revisions that are too old to be kept.
-func (r *run) trim(ctx context.Context, newest int) error {
-	// Collected first: a store need not bear being changed while it is listed.
-	revisions, err := r.revisions.List(ctx, r.op.Instance+"/")
+// trim deletes the oldest revisions, so that at most Config.Revisions remain.
+func (w *work) trim(ctx context.Context, newest int) error {
+	// Collected first: a store need not support changes while it is listed.
+	revisions, err := w.records.revisions.List(ctx, w.run.op().Subject.ID+"/")
 	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
-	for _, rev := range revisions[:max(0, len(revisions)-r.cfg.Revisions)] {
+	for _, rev := range revisions[:max(0, len(revisions)-w.kept)] {
 		if rev.Number >= newest {
 			return nil
 		}
-		if err := r.dropRevision(ctx, rev); err != nil {
-			return recordError(err)
+		if err := w.records.dropRevision(ctx, rev); err != nil {
+			return operation.RecordError(err)
 		}
 	}
 	return nil
 }
 
-func (e *Engine) dropRevision(ctx context.Context, rev nf.Revision) error {
-	if err := e.dropPlan(ctx, rev); err != nil {
+// deleteRecords deletes the instance's records. The instance's own record comes
+// last, because the others are found through it.
+func (w *work) deleteRecords(ctx context.Context) error {
+	in, err := w.run.instance(ctx)
+	if err != nil {
+		return operation.RecordError(nf.IgnoreNotFound(err))
+	}
+	if err := w.releasePackages(ctx, nf.Revision{}); err != nil {
 		return err
 	}
-	return nf.UnlessGone(e.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
-}
-
-// forget removes the instance's records; its own comes last, because the others
-// are found through it.
-func (r *run) forget(ctx context.Context) error {
-	in, err := r.instances.Get(ctx, r.op.Instance)
+	revisions, err := w.records.revisions.List(ctx, in.ID+"/")
 	if err != nil {
-		return recordError(nf.UnlessGone(err))
-	}
-	if err := r.releasePackages(ctx, nf.Revision{}); err != nil {
-		return err
-	}
-	revisions, err := r.revisions.List(ctx, in.ID+"/")
-	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
 	for _, rev := range revisions {
-		if err := r.dropRevision(ctx, rev); err != nil {
-			return recordError(err)
+		if err := w.records.dropRevision(ctx, rev); err != nil {
+			return operation.RecordError(err)
 		}
 	}
 	err = errors.Join(
-		r.cfg.Catalog.Release(ctx, nf.Holding{Instance: in.ID, Region: in.Region, Package: in.Package}),
-		r.dropPlan(ctx, r.op.Target),
-		r.releaseName(ctx, in),
+		w.records.holds.Release(ctx, nf.Holding{Instance: in.ID, Region: in.Region, Package: in.Package}),
+		w.records.dropPlan(ctx, w.run.op().Instance.Target),
+		w.records.releaseName(ctx, in),
 	)
 	if err != nil {
-		return recordError(err)
+		return operation.RecordError(err)
 	}
-	return recordError(nf.UnlessGone(r.instances.Delete(ctx, in.ID)))
+	return operation.RecordError(nf.IgnoreNotFound(w.records.instances.Delete(ctx, in.ID)))
 }

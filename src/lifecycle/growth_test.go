@@ -20,6 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -33,7 +34,7 @@ type stubCluster struct {
 	calls atomic.Int64
 }
 
-func (c *stubCluster) Preflight(_ context.Context, _ string, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+func (c *stubCluster) Preflight(_ context.Context, _ nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
 	c.calls.Add(1)
 	for _, obj := range objects {
 		obj.SetNamespace(bounds.Namespace)
@@ -41,7 +42,12 @@ func (c *stubCluster) Preflight(_ context.Context, _ string, bounds nf.Bounds, o
 	return nil
 }
 
-func (c *stubCluster) Apply(_ context.Context, _ string, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c *stubCluster) DryRun(context.Context, nf.Subject, []*unstructured.Unstructured) ([]nf.Ref, error) {
+	c.calls.Add(1)
+	return nil, nil
+}
+
+func (c *stubCluster) Apply(_ context.Context, _ nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	c.calls.Add(1)
 	var out []nf.Change
 	for _, obj := range objects {
@@ -55,7 +61,7 @@ func (c *stubCluster) EnsureNamespace(context.Context, string, string) (nf.Names
 	return nf.Namespace{}, nil
 }
 
-func (c *stubCluster) Watch(_ context.Context, _ string, targets []nf.Change) iter.Seq2[nf.Health, error] {
+func (c *stubCluster) Watch(_ context.Context, _ nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	c.calls.Add(1)
 	return func(yield func(nf.Health, error) bool) {
 		for _, target := range targets {
@@ -66,8 +72,8 @@ func (c *stubCluster) Watch(_ context.Context, _ string, targets []nf.Change) it
 	}
 }
 
-// ledger counts what goes through a store.
-type ledger struct {
+// countingStore counts the requests to a store, and their bytes.
+type countingStore struct {
 	store.KV
 
 	mu      sync.Mutex
@@ -76,35 +82,35 @@ type ledger struct {
 	largest map[string]int // value, by table
 }
 
-func (l *ledger) note(method, key string, size int) {
+func (cs *countingStore) record(method, key string, size int) {
 	table, _, _ := strings.Cut(key, "/")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls[method+" "+table]++
-	l.bytes += size
-	l.largest[table] = max(l.largest[table], size)
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.calls[method+" "+table]++
+	cs.bytes += size
+	cs.largest[table] = max(cs.largest[table], size)
 }
 
-func (l *ledger) Get(ctx context.Context, key string) (store.Entry, error) {
-	e, err := l.KV.Get(ctx, key)
-	l.note("get", key, len(e.Value))
+func (cs *countingStore) Get(ctx context.Context, key string) (store.Entry, error) {
+	e, err := cs.KV.Get(ctx, key)
+	cs.record("get", key, len(e.Value))
 	return e, err
 }
 
-func (l *ledger) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	l.note("put", key, len(value))
-	return l.KV.Put(ctx, key, value, expected)
+func (cs *countingStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	cs.record("put", key, len(value))
+	return cs.KV.Put(ctx, key, value, expected)
 }
 
-func (l *ledger) Delete(ctx context.Context, key string, expected store.Revision) error {
-	l.note("delete", key, 0)
-	return l.KV.Delete(ctx, key, expected)
+func (cs *countingStore) Delete(ctx context.Context, key string, expected store.Revision) error {
+	cs.record("delete", key, 0)
+	return cs.KV.Delete(ctx, key, expected)
 }
 
-func (l *ledger) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+func (cs *countingStore) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range l.KV.List(ctx, prefix) {
-			l.note("list", prefix, len(e.Value))
+		for e, err := range cs.KV.List(ctx, prefix, start) {
+			cs.record("list", prefix, len(e.Value))
 			if !yield(e, err) {
 				return
 			}
@@ -121,7 +127,7 @@ type count struct {
 type field struct {
 	*lifecycle.Engine
 
-	ledger  *ledger
+	ledger  *countingStore
 	region  *stubCluster
 	catalog *catalog.Catalog
 }
@@ -129,7 +135,7 @@ type field struct {
 func newField(t *testing.T) *field {
 	t.Helper()
 	f := &field{
-		ledger: &ledger{KV: memory.New(), calls: map[string]int{}, largest: map[string]int{}},
+		ledger: &countingStore{KV: memory.New(), calls: map[string]int{}, largest: map[string]int{}},
 		region: &stubCluster{fakeCluster: newFakeCluster()},
 	}
 	var ids atomic.Int64
@@ -143,8 +149,12 @@ func newField(t *testing.T) *field {
 	if err != nil {
 		t.Fatal(err)
 	}
+	work, err := operation.New(operation.Config{KV: f.ledger, NewID: newID})
+	if err != nil {
+		t.Fatal(err)
+	}
 	f.Engine, err = lifecycle.New(lifecycle.Config{
-		KV: f.ledger, Catalog: f.catalog, Renderers: renderers, NewID: newID, Workers: 32,
+		KV: f.ledger, Catalog: f.catalog, Renderers: renderers, NewID: newID, Workers: work, Places: 32,
 		Open: func(context.Context, string, string) (lifecycle.Cluster, error) { return f.region, nil },
 	})
 	if err != nil {
@@ -152,12 +162,12 @@ func newField(t *testing.T) *field {
 	}
 	_, err1 := f.catalog.Register(t.Context(), nf.Region{ID: "east", Kubeconfig: nf.Secret("x")})
 	_, _, err2 := f.catalog.Upload(t.Context(), nf.Package{ID: "one"}, tarOf(map[string]string{"list": "a/b"}))
-	if err := errors.Join(err1, err2, f.Join(t.Context())); err != nil {
+	if err := errors.Join(err1, err2, work.Join(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
+	go func() { ended <- work.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -17,7 +17,7 @@ func (s *site) did() []string {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	out := slices.DeleteFunc(slices.Clone(s.cluster.calls), func(call string) bool {
-		return call == "preflight" || call == "health" || strings.HasPrefix(call, "ensure namespace") || strings.HasPrefix(call, "remove namespace")
+		return call == "preflight" || call == "health" || strings.HasPrefix(call, "dry-run") || strings.HasPrefix(call, "ensure namespace") || strings.HasPrefix(call, "remove namespace")
 	})
 	s.cluster.calls = nil
 	return out
@@ -183,8 +183,8 @@ func TestTestsOfAnInstance(t *testing.T) {
 		}
 		results := map[string]bool{}
 		for _, step := range end.Steps {
-			if strings.HasPrefix(step.Name, "run test") {
-				results[step.Name] = step.Failed
+			if strings.HasPrefix(step.Title(), "run test") {
+				results[step.Title()] = step.Failed
 			}
 		}
 		if diff := cmp.Diff(map[string]bool{"run test 1/2 Job p": true, "run test 2/2 Job q": false}, results); diff != "" {
@@ -273,10 +273,57 @@ func TestTestsThatCannotBeMade(t *testing.T) {
 		end := e.end(t, op)
 		failed := map[string]bool{}
 		for _, step := range end.Steps {
-			failed[step.Name] = step.Failed
+			failed[step.Title()] = step.Failed
 		}
 		if !failed["make test 1/2 Job p"] || failed["make test 2/2 Job q"] || failed["run test 2/2 Job q"] || end.Failure == nil || end.Failure.Kind != nf.Failed {
 			t.Errorf("the other test is run, and the whole has failed: %+v, %v", end.Failure, failed)
 		}
 	})
+}
+
+// TestPlan checks which plan of an instance is shown, from its acceptance on.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		then   func(t *testing.T, s *site, e *engine, op nf.Operation)
+		want   int // hooks of the plan; -1 is nf.Conflict
+	}{
+		"Instantiating": {"hooks are shown while the first operation runs", func(*testing.T, *site, *engine, nf.Operation) {}, 5},
+		"Ready": {"then they are those in force", func(t *testing.T, s *site, e *engine, op nf.Operation) {
+			t.Helper()
+			s.cluster.script("db", nf.Current, "")
+			e.end(t, op)
+		}, 5},
+		"Removed": {"a termination has no plan", func(t *testing.T, _ *site, e *engine, op nf.Operation) {
+			t.Helper()
+			if _, err := e.Cancel(t.Context(), op.ID); err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+			if _, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{}); err != nil {
+				t.Fatal(err)
+			}
+		}, -1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				s.cluster.script("db", nf.InProgress, "starting")
+				e := s.start()
+				op, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: hooked}, Options: nf.Options{OnFailure: nf.Keep}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				tc.then(t, s, e, op)
+				plan, err := e.Plan(t.Context(), op.Subject.ID)
+				if got := len(plan.Hooks); tc.want >= 0 && (err != nil || got != tc.want) || tc.want < 0 && nf.KindOf(err) != nf.Conflict {
+					t.Errorf("%s: %d hooks (%v), want %d", tc.reason, got, err, tc.want)
+				}
+			})
+		})
+	}
 }

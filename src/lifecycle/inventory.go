@@ -10,8 +10,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// merge adds items to an inventory; one that is there already moves to its new
-// stage.
+// merge adds items to an inventory; an item that is already there moves to its
+// new stage.
 func merge(inventory, items []nf.Item) []nf.Item {
 	out := slices.Clone(inventory)
 	at := make(map[string]int, len(out))
@@ -29,9 +29,9 @@ func merge(inventory, items []nf.Item) []nf.Item {
 	return out
 }
 
-// outside returns the inventory's entries that a plan does not have. What hooks
-// have made is no part of any plan's stages, and not for it to remove; neither are
-// the volumes of StatefulSets.
+// outside returns the inventory's entries that a plan does not contain. It
+// leaves out hook objects and the volumes of StatefulSets: they are not part of
+// any plan's stages, and a prune must not delete them.
 func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 	planned := map[string]bool{}
 	for _, obj := range plan.Objects() {
@@ -40,39 +40,28 @@ func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] || it.Hook || it.Volume })
 }
 
-func isNamespace(ref nf.Ref) bool { return ref.Group == "" && ref.Kind == "Namespace" }
-
 // itemOf returns the inventory's entry of an object.
 func itemOf(stage int, obj *unstructured.Unstructured) nf.Item {
 	_, mortal, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
 	return nf.Item{Ref: refOf(obj), Stage: stage, Passing: mortal && obj.GroupVersionKind().GroupKind() == jobKind}
 }
 
-// definition reports whether others cannot be before the object is current.
-func definition(obj *unstructured.Unstructured) bool {
+// isDefinition reports whether other objects need the object to be current first.
+func isDefinition(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().GroupKind() == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// works reports whether an object is there to do something and be done.
-func works(ref nf.Ref) bool {
+// runsToCompletion reports whether an object runs to completion.
+func runsToCompletion(ref nf.Ref) bool {
 	return ref.Group == jobKind.Group && ref.Kind == jobKind.Kind || ref.Group == "" && ref.Kind == "Pod"
 }
 
-// jobKind is the only kind that goes by itself.
+// jobKind is the only kind whose objects are deleted after they finish.
 var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// passed reads the absence of an object that goes by itself, and its going, as
-// what they are.
-func passed(h nf.Health) nf.Health {
-	if h.Status == nf.Absent || h.Status == nf.StatusDeleting {
-		h.Status, h.Message, h.Done = nf.Current, "it is done, and goes by itself", true
-	}
-	return h
-}
-
-// itemsOf returns the inventory that a plan in force has, with what hooks have
-// left of the former one, and the volumes that a removal was to delete. What is
-// shared is in no inventory.
+// itemsOf returns the inventory for a plan in force. It keeps hook objects of
+// the former inventory, and volumes that a removal was to delete. Shared
+// objects are in no inventory.
 func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
 	var out []nf.Item
 	planned := map[string]bool{}
@@ -94,13 +83,7 @@ func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
 	return out
 }
 
-// lasting returns the entries that are neither a hook's nor volumes of
-// StatefulSets.
-func lasting(inventory []nf.Item) []nf.Item {
-	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return it.Hook || it.Volume })
-}
-
-// stagesOf returns the numbers of the stages that an inventory has, ascending.
+// stagesOf returns the stage numbers of an inventory, ascending.
 func stagesOf(inventory []nf.Item) []int {
 	var out []int
 	for _, it := range inventory {
@@ -110,8 +93,7 @@ func stagesOf(inventory []nf.Item) []int {
 	return slices.Compact(out)
 }
 
-// refsOf returns the objects of a stage: those that may be deleted, and those
-// that are kept.
+// refsOf returns the objects of a stage: those to delete, and those to keep.
 func refsOf(inventory []nf.Item, stage int) (refs, kept []nf.Ref) {
 	for _, it := range inventory {
 		switch {

@@ -12,18 +12,30 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// target is what an instance shall become.
+// preparer turns requests into prepared targets. It records nothing and changes
+// nothing in a region.
+type preparer struct {
+	records   *records
+	catalog   Catalog
+	renderers map[string]render.Renderer // by package kind
+	open      OpenCluster
+	newID     func() string
+	apart     bool // see Config
+	guard     DeletionGuard
+}
+
+// target is the desired state of an instance.
 type target struct {
 	id, name          string
 	project           string
 	region, namespace string
 	spec              nf.Spec
-	revision          int   // that it becomes
-	sight             sight // of the templates
+	revision          int          // the number of the new revision
+	access            secretAccess // what templates see of Secrets
 }
 
-// prepared is a target that could be brought about: rendered, ordered, and
-// accepted by the region's preflight. Preparing changes nothing anywhere.
+// prepared is a valid target: rendered, ordered, and accepted by the region's
+// preflight check. Preparing changes nothing.
 type prepared struct {
 	target
 	pkg       nf.Package
@@ -32,54 +44,71 @@ type prepared struct {
 	sensitive []string
 	cluster   Cluster
 	bounds    nf.Bounds
-	window    *window   // nil: nothing is rendered
-	hidden    []string  // texts of the region's Secrets that the plan repeats
-	adoption  *adoption // nil: what is prepared is to be made
+	view      *regionView // nil: nothing is rendered
+	hidden    []string    // secret texts of the region or the package that the plan contains
+	adoption  *adoption   // nil: the objects are to be created
 }
 
-func (e *Engine) prepare(ctx context.Context, t target) (*prepared, error) {
-	region, err := e.cfg.Catalog.Region(ctx, t.region)
+// revision returns the prepared target as revision number n.
+func (p *prepared) revision(n int) nf.Revision {
+	return nf.Revision{
+		Instance: p.id, Number: n, Package: p.spec.Package, PackageDigest: p.pkg.Digest,
+		Inputs: p.spec.Inputs, Sensitive: p.sensitive, Labels: p.spec.Labels, Description: p.spec.Description,
+		Release: p.spec.Release, Namespaces: p.spec.Namespaces, Amendments: p.spec.Amendments, Annotations: p.spec.Annotations,
+		Hidden: p.hidden,
+	}
+}
+
+// prepare prepares a target. With an adoption, its objects run already.
+func (pr *preparer) prepare(ctx context.Context, t target, a *adoption) (*prepared, error) {
+	region, err := pr.catalog.Region(ctx, t.region)
 	if err != nil {
 		return nil, missing("cloud_region_id", t.region, err)
 	}
-	pkg, files, err := e.cfg.Catalog.Files(ctx, t.spec.Package)
+	p := &prepared{target: t, adoption: a}
+	if err := pr.renderOwn(ctx, p, region); err != nil {
+		return nil, err
+	}
+	return p, pr.complete(ctx, p, region)
+}
+
+// renderOwn renders the target's own package into the plan.
+func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region) error {
+	pkg, files, done, err := pr.catalog.Files(ctx, p.spec.Package)
 	if err != nil {
-		return nil, missing("csar_id", t.spec.Package, err)
+		return missing("csar_id", p.spec.Package, err)
 	}
-	return e.prepareOf(ctx, &prepared{target: t, pkg: pkg}, files, region)
+	defer done()
+	p.pkg = pkg
+	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
+		return err
+	}
+	if err := pr.bound(ctx, p, region); err != nil {
+		return err
+	}
+	if p.plan, err = pr.render(ctx, p, content{pkg, files, p.spec.Inputs}, region); err != nil {
+		return p.redactor().error(err)
+	}
+	return nil
 }
 
-// prepareOf prepares a target whose package has been read.
-func (e *Engine) prepareOf(ctx context.Context, p *prepared, files render.Files, region nf.Region) (*prepared, error) {
-	var err error
-	if p.cluster, err = e.cfg.Open(ctx, p.region, p.project); err != nil {
-		return nil, err
-	}
-	if err := e.bound(ctx, p, region); err != nil {
-		return nil, err
-	}
-	if p.plan, err = e.render(ctx, p, content{p.pkg, files, p.spec.Inputs}, region); err != nil {
-		return nil, p.secrecy().error(err)
-	}
-	return p, e.complete(ctx, p, region)
-}
-
-// complete lays the amendments over a plan, and holds it against the region.
-func (e *Engine) complete(ctx context.Context, p *prepared, region nf.Region) error {
-	if err := e.amend(ctx, p, region); err != nil {
-		return p.secrecy().error(err)
+// complete layers the amendments over the plan, and checks it against the
+// region.
+func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region) error {
+	if err := pr.amend(ctx, p, region); err != nil {
+		return p.redactor().error(err)
 	}
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
 	}
-	if err := e.inspect(ctx, p); err != nil {
-		return p.secrecy().error(located(err, p.plan))
+	if err := p.inspect(ctx); err != nil {
+		return p.redactor().error(located(err, p.plan))
 	}
-	p.hidden = append(p.hidden, p.window.repeated(p.plan)...)
-	p.plan.Warnings = append(p.plan.Warnings, p.window.warnings...)
-	secrets := p.secrecy()
+	p.hidden = p.view.repeated(p.plan)
+	p.plan.Warnings = append(p.plan.Warnings, p.view.warnings...)
+	redactor := p.redactor()
 	for i, warning := range p.plan.Warnings {
-		p.plan.Warnings[i] = secrets.Text(warning)
+		p.plan.Warnings[i] = redactor.Text(warning)
 	}
 	var err error
 	if p.encoded, err = render.Encode(p.plan); err != nil {
@@ -88,16 +117,16 @@ func (e *Engine) complete(ctx context.Context, p *prepared, region nf.Region) er
 	return nil
 }
 
-// content is a package with what it is rendered with.
+// content is a package and the inputs to render it with.
 type content struct {
 	pkg    nf.Package
 	files  render.Files
 	inputs nf.Inputs
 }
 
-// render makes the plan of one package for a target.
-func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, error) {
-	renderer, ok := e.cfg.Renderers[c.pkg.Kind]
+// render returns the plan of one package for a target.
+func (pr *preparer) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, error) {
+	renderer, ok := pr.renderers[c.pkg.Kind]
 	if !ok {
 		return render.Plan{}, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
 	}
@@ -111,29 +140,30 @@ func (e *Engine) render(ctx context.Context, p *prepared, c content, region nf.R
 		Release: render.Release{
 			Name: cmp.Or(p.spec.Release, p.name, p.id), Namespace: p.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
 		},
-		Region: p.window,
+		Region: p.view,
 	}
 	out, err := p.output(ctx, renderer, in)
 	if err != nil {
-		return render.Plan{}, unfit("render", c.pkg, err)
+		return render.Plan{}, renderError("render", c.pkg, err)
 	}
+	p.view.seen = append(p.view.seen, out.Secrets...)
 	p.sensitive = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.sensitive, out.Sensitive))))
 	p.own(out)
 	plan, err := render.Order(out.Groups, p.namespace)
 	if err != nil {
-		return plan, unfit("order", c.pkg, err)
+		return plan, renderError("order", c.pkg, err)
 	}
-	if plan.Hooks, err = p.hooks(out.Hooks); err != nil {
-		return plan, unfit("order", c.pkg, err)
+	if plan.Hooks, err = p.orderHooks(out.Hooks); err != nil {
+		return plan, renderError("order", c.pkg, err)
 	}
 	plan.Warnings = append(plan.Warnings, out.Warnings...)
 	return plan, nil
 }
 
-// unfit returns the error that a package cannot be rendered or ordered. If there
-// are violations, they are the cause: what a renderer says around them would say
-// it again.
-func unfit(op string, pkg nf.Package, err error) error {
+// renderError returns the error for a package that cannot be rendered or ordered.
+// If there are violations, they alone are the cause, because the renderer's text
+// around them would repeat it.
+func renderError(op string, pkg nf.Package, err error) error {
 	out := &nf.Error{Kind: nf.KindOf(err), Op: op, Subject: "package " + pkg.ID, Reason: nf.ReasonOf(err), Err: err}
 	if v := nf.ViolationsOf(err); v != nil {
 		out.Err = v
@@ -141,21 +171,21 @@ func unfit(op string, pkg nf.Package, err error) error {
 	return out
 }
 
-// own labels what will be the instance's.
+// own labels the objects that will belong to the instance.
 func (p *prepared) own(out render.Output) {
 	if p.adoption != nil {
-		p.adoption.own(p.id, out)
+		p.adoption.own(subjectOf(p.id), out)
 		return
 	}
 	for _, g := range out.Groups {
 		for _, obj := range g.Objects {
 			if !obj.Shared {
-				render.Own(obj.Unstructured, p.id, p.spec.Inputs.ObjectLabels)
+				render.Own(obj.Unstructured, subjectOf(p.id), p.spec.Inputs.ObjectLabels)
 			}
 		}
 	}
 	for _, h := range out.Hooks {
-		render.Own(h.Unstructured, p.id, p.spec.Inputs.ObjectLabels)
+		render.Own(h.Unstructured, subjectOf(p.id), p.spec.Inputs.ObjectLabels)
 	}
 }
 
@@ -167,60 +197,11 @@ func (p *prepared) objects() []*unstructured.Unstructured {
 	return out
 }
 
-// withHooks returns every object that the region must be able to take.
-func withHooks(plan render.Plan) []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, obj := range plan.Objects() {
-		out = append(out, obj)
-	}
-	for _, h := range plan.Hooks {
-		out = append(out, h.Object)
-	}
-	return out
-}
-
-// missing says which field of the request named a thing that does not exist.
+// missing adds the request field to the error for an object that does not
+// exist.
 func missing(field, id string, err error) error {
 	if nf.KindOf(err) != nf.NotFound {
 		return err
 	}
 	return nf.E(nf.NotFound, "use", field+" "+id, nf.Violations{{Field: field, Message: fmt.Sprintf("%q does not exist", id)}})
-}
-
-// located adds, to violations about an object, the file and line in the package
-// where the object was written.
-func located(err error, plan render.Plan) error {
-	violations := slices.Clone(nf.ViolationsOf(err))
-	if violations == nil {
-		return err
-	}
-	places := map[string]render.Planned{}
-	for _, stage := range plan.Stages {
-		for _, obj := range stage.Objects {
-			places[refOf(obj.Object).Key()] = obj
-		}
-	}
-	for _, h := range plan.Hooks {
-		places[refOf(h.Object).Key()] = h
-	}
-	for i, v := range violations {
-		if at, ok := places[v.Object.Key()]; ok && v.File == "" {
-			violations[i].File, violations[i].Line = at.File, at.Line
-		}
-	}
-	return rewritten(err, violations)
-}
-
-func refOf(obj *unstructured.Unstructured) nf.Ref {
-	gvk := obj.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// planUser holds the plan's blob for as long as a revision, or the operation
-// that was to bring it into force, may need it.
-func planUser(operation string) string { return "plan/" + operation }
-
-// revisionKey sorts as the numbers do.
-func revisionKey(instance string, revision int) string {
-	return fmt.Sprintf("%s/%08d", instance, revision)
 }

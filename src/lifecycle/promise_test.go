@@ -14,30 +14,30 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-func TestBrake(t *testing.T) {
+func TestDeletionGuard(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		from, to string
-		brake    lifecycle.Brake
+		guard    lifecycle.DeletionGuard
 		asked    bool
 	}{
-		"Few":       {"a small change needs no confirmation", "a_b-c-d-e", "a_b-c-d", lifecycle.Brake{}, false},
-		"HalfOfTwo": {"a small instance may lose a part of what is little", "a-b", "a", lifecycle.Brake{}, false},
-		"Most":      {"more than half of the objects is worth a question", "a-b-c-d-e", "a-b", lifecycle.Brake{}, true},
-		"Many":      {"so is a number", "a-b-c-d-e-f", "a-b-c-d", lifecycle.Brake{Objects: 1, Share: 1}, true},
-		"Volume":    {"data are never deleted by the way", "a_PersistentVolumeClaim.data", "a", lifecycle.Brake{}, true},
+		"Few":       {"a small change needs no confirmation", "a_b-c-d-e", "a_b-c-d", lifecycle.DeletionGuard{}, false},
+		"HalfOfTwo": {"a small instance may lose a part of what is little", "a-b", "a", lifecycle.DeletionGuard{}, false},
+		"Most":      {"more than half of the objects is worth a question", "a-b-c-d-e", "a-b", lifecycle.DeletionGuard{}, true},
+		"Many":      {"so is a number", "a-b-c-d-e-f", "a-b-c-d", lifecycle.DeletionGuard{Objects: 1, Share: 1}, true},
+		"Volume":    {"data are never deleted by the way", "a_PersistentVolumeClaim.data", "a", lifecycle.DeletionGuard{}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
-				e := s.start(func(c *lifecycle.Config) { c.Brake = tc.brake })
+				e := s.start(func(c *config) { c.DeletionGuard = tc.guard })
 				first := e.up(t, tc.from)
 				synctest.Wait()
 				held := s.everything()
 				req := change(tc.to, "xl")
-				preview, perr := e.PreviewUpgrade(t.Context(), first.Instance, req)
-				op, err := e.Upgrade(t.Context(), first.Instance, req)
+				preview, perr := e.PreviewUpgrade(t.Context(), first.Subject.ID, req)
+				op, err := e.Upgrade(t.Context(), first.Subject.ID, req)
 				if asked := nf.ReasonOf(err) == "confirm"; asked != tc.asked || err != nil && !asked {
 					t.Fatalf("%s: asked %t, error %v", tc.reason, asked, err)
 				}
@@ -55,11 +55,11 @@ func TestBrake(t *testing.T) {
 					t.Errorf("%s: the refused request changed (-before +after):\n%s", tc.reason, diff)
 				}
 				req.Confirm = "sha256:of something else"
-				if _, err := e.Upgrade(t.Context(), first.Instance, req); nf.ReasonOf(err) != "confirm" {
+				if _, err := e.Upgrade(t.Context(), first.Subject.ID, req); nf.ReasonOf(err) != "confirm" {
 					t.Errorf("%s: another confirmation was taken: %v", tc.reason, err)
 				}
 				req.Confirm = preview.Confirm
-				if op, err = e.Upgrade(t.Context(), first.Instance, req); err != nil {
+				if op, err = e.Upgrade(t.Context(), first.Subject.ID, req); err != nil {
 					t.Fatalf("%s: the confirmed request: %v", tc.reason, err)
 				}
 				if op = e.end(t, op); op.State != nf.Succeeded {
@@ -73,8 +73,8 @@ func TestBrake(t *testing.T) {
 func TestRollback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		e := s.start(func(c *lifecycle.Config) { c.Revisions = 3 })
-		id := e.up(t, "db_one").Instance
+		e := s.start(func(c *config) { c.Revisions = 3 })
+		id := e.up(t, "db_one").Subject.ID
 		for _, pkg := range []string{"db_two", "db_three"} {
 			op, err := e.Upgrade(t.Context(), id, change(pkg, pkg))
 			if err != nil {
@@ -144,7 +144,7 @@ func TestRollbackSkipsWhatFailed(t *testing.T) {
 		s := newSite(t)
 		s.cluster.status["bad"] = health{nf.StatusFailed, "ImagePullBackOff"}
 		e := s.start()
-		id := e.up(t, "db_one").Instance
+		id := e.up(t, "db_one").Subject.ID
 		for _, pkg := range []string{"db_bad", "db_two"} {
 			req := change(pkg, pkg)
 			req.OnFailure = nf.Keep
@@ -184,7 +184,7 @@ func TestKeys(t *testing.T) {
 				for {
 					op, err := request("so", "k", "d")
 					if nf.KindOf(err) == nf.Busy {
-						<-time.After(nf.AfterOf(err))
+						<-time.After(nf.RetryAfterOf(err))
 						continue
 					}
 					if err != nil {
@@ -244,11 +244,11 @@ func TestRecreate(t *testing.T) {
 				first := e.up(t, tc.pkg)
 				s.cluster.fix("web")
 				seen := len(s.cluster.asked("apply [web]", "delete"))
-				preview, err := e.PreviewUpgrade(t.Context(), first.Instance, change(tc.pkg, "xl"))
+				preview, err := e.PreviewUpgrade(t.Context(), first.Subject.ID, change(tc.pkg, "xl"))
 				if told := slices.ContainsFunc(preview.Changes, func(c nf.Change) bool { return c.Action == nf.Recreated }); told != (tc.state == nf.Succeeded) || told == (err != nil) {
 					t.Errorf("%s: a dry run tells so: %t, error %v", tc.reason, told, err)
 				}
-				op, err := e.Upgrade(t.Context(), first.Instance, change(tc.pkg, "xl"))
+				op, err := e.Upgrade(t.Context(), first.Subject.ID, change(tc.pkg, "xl"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -282,7 +282,7 @@ func TestRecreateTwin(t *testing.T) {
 		first := e.up(t, "twin.web-again.web")
 		s.cluster.fix("again/ns/web")
 		var told []string
-		preview, err := e.PreviewUpgrade(t.Context(), first.Instance, change("twin.web-again.web", "xl"))
+		preview, err := e.PreviewUpgrade(t.Context(), first.Subject.ID, change("twin.web-again.web", "xl"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestRecreateTwin(t *testing.T) {
 		if diff := cmp.Diff([]string{"configured again.example.org/ns/web", "recreated again/ns/web"}, told); diff != "" {
 			t.Errorf("a dry run (-want +got):\n%s", diff)
 		}
-		op, err := e.Upgrade(t.Context(), first.Instance, change("twin.web-again.web", "xl"))
+		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("twin.web-again.web", "xl"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +345,7 @@ func TestClean(t *testing.T) {
 				t.Errorf("still held: %s", held)
 			}
 		}
-		if in, err := e.Instance(t.Context(), op.Instance); err != nil || in.State != nf.Ready {
+		if in, err := e.Instance(t.Context(), op.Subject.ID); err != nil || in.State != nf.Ready {
 			t.Errorf("the instance: %+v, %v", in, err)
 		}
 	})

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"reflect"
-	"slices"
-	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -14,136 +11,110 @@ import (
 
 // Instance returns one instance.
 func (e *Engine) Instance(ctx context.Context, id string) (nf.Instance, error) {
-	return e.instances.Get(ctx, id)
+	return e.records.instances.Get(ctx, id)
 }
 
 // Instances returns every instance, ordered by id.
 func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
-	return e.instances.List(ctx, "")
+	return e.records.instances.List(ctx, "")
 }
 
 // Revisions returns the revisions of an instance that are kept, ascending.
 func (e *Engine) Revisions(ctx context.Context, id string) ([]nf.Revision, error) {
-	if _, err := e.instances.Get(ctx, id); err != nil {
-		return nil, err
-	}
-	return e.revisions.List(ctx, id+"/")
+	return e.records.revisionsOf(ctx, id)
 }
 
-// Revision returns one revision of an instance; nf.NotFound when it is not kept.
+// Revision returns one revision of an instance. It returns nf.NotFound if the
+// revision is not kept.
 func (e *Engine) Revision(ctx context.Context, id string, number int) (nf.Revision, error) {
-	rev, err := e.revisions.Get(ctx, revisionKey(id, number))
-	if nf.KindOf(err) == nf.NotFound {
-		err = nf.E(nf.NotFound, "get", fmt.Sprintf("revision %d of VNF instance %s", number, id), nil)
-	}
-	return rev, err
+	return e.records.revision(ctx, id, number)
 }
 
-// Operation returns one operation.
+// Operation returns one operation on an instance.
 func (e *Engine) Operation(ctx context.Context, id string) (nf.Operation, error) {
-	return e.operations.Get(ctx, id)
+	return e.records.ledger.Of(ctx, subjectOf(""), id)
 }
 
-// Operations returns every operation, in the order they were accepted.
-func (e *Engine) Operations(ctx context.Context) ([]nf.Operation, error) {
-	return e.operations.List(ctx, "")
+// Operations returns the operations on an instance, or on all if the id is empty,
+// in the order they were accepted.
+func (e *Engine) Operations(ctx context.Context, instance string) ([]nf.Operation, error) {
+	return e.records.ledger.List(ctx, subjectOf(instance))
 }
 
-// Changes returns what an operation has done to objects so far, step by step.
+// Changes returns the changes that an operation has made to objects so far, by
+// step.
 func (e *Engine) Changes(ctx context.Context, id string) ([]nf.Change, error) {
-	if _, err := e.operations.Get(ctx, id); err != nil {
+	if _, err := e.Operation(ctx, id); err != nil {
 		return nil, err
 	}
-	steps, err := e.changes.List(ctx, id+"/")
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the changes of operation %s: %w", id, err)
-	}
-	return slices.Concat(steps...), nil
+	return e.records.ledger.Changes(ctx, id)
 }
 
-// followPause is how often an operation is looked at that another replica runs.
-const followPause = time.Second
-
-// Follow yields the operation as it is, and again whenever it changes, until it
-// is final, the loop stops, the context ends (which is not an error), or Run
-// has returned. What another replica does is seen within a second. The caller's
-// context has no part in the operation itself.
+// Follow yields the operation at once and whenever it changes; see
+// operation.Ledger.
 func (e *Engine) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error] {
 	return func(yield func(nf.Operation, error) bool) {
-		leave := e.feed.follow(id)
-		defer leave()
-		// Listening began first: what is published after this read is not lost.
-		told := nf.Operation{}
-		op, outdated, err := e.latest(ctx, id, true)
-		for {
-			if err != nil {
-				if ctx.Err() == nil || told.ID == "" {
-					yield(nf.Operation{}, err)
-				}
-				return
-			}
-			if !reflect.DeepEqual(op, told) && !yield(op, nil) || op.State.Final() {
-				return
-			}
-			told = op
-			if !e.awaitChange(ctx, outdated) {
-				return
-			}
-			op, outdated, err = e.latest(ctx, id, !e.owns(id))
+		if _, err := e.Operation(ctx, id); err != nil {
+			yield(nf.Operation{}, err)
+			return
 		}
+		e.records.ledger.Follow(ctx, id)(yield)
 	}
 }
 
-// latest returns an operation as it is, and a channel that closes when something
-// newer is published here. What is published here is enough where it runs here.
-func (e *Engine) latest(ctx context.Context, id string, read bool) (nf.Operation, <-chan struct{}, error) {
-	op, published, outdated := e.feed.latest(id)
-	if published && (op.State.Final() || !read) {
-		return op, outdated, nil
+// Wait waits until an operation ends, and returns it. If the context ends first,
+// it returns the operation as it was last seen and the context's cause. It
+// returns an error if Run returns first.
+func (e *Engine) Wait(ctx context.Context, id string) (nf.Operation, error) {
+	var op nf.Operation
+	for latest, err := range e.Follow(ctx, id) {
+		if err != nil {
+			return op, err
+		}
+		op = latest
 	}
-	op, err := e.operations.Get(ctx, id)
-	return op, outdated, err
+	switch {
+	case op.State.Final():
+		return op, nil
+	case ctx.Err() != nil:
+		return op, context.Cause(ctx)
+	}
+	return op, fmt.Errorf("cannot follow operation %s to its end: the service is shutting down", id)
 }
 
-// awaitChange waits until something is published, or for a while; false when
-// nobody wants to know any more.
-func (e *Engine) awaitChange(ctx context.Context, outdated <-chan struct{}) bool {
-	timer := time.NewTimer(followPause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-e.stopped:
-		return false
-	case <-outdated:
-	case <-timer.C:
-	}
-	return true
-}
-
-// Plan returns what is in force of an instance, as it was applied; nf.Conflict
-// when it has never been brought up.
+// Plan returns the plan in force of an instance, as it was applied. Before the
+// first revision is in force, it returns the plan of the last operation. It
+// returns nf.Conflict if that operation has none, or is no longer kept.
 func (e *Engine) Plan(ctx context.Context, id string) (render.Plan, error) {
-	in, err := e.instances.Get(ctx, id)
+	in, err := e.records.instances.Get(ctx, id)
 	if err != nil {
 		return render.Plan{}, err
 	}
-	plan, _, err := e.planInForce(ctx, in)
+	if in.Revision == 0 {
+		op, err := e.records.ledger.Get(ctx, in.LastOperation)
+		if nf.IgnoreNotFound(err) != nil {
+			return render.Plan{}, err
+		}
+		if op.Instance.Target.Plan != "" {
+			return e.records.loadPlan(ctx, op.Instance.Target.Plan)
+		}
+	}
+	plan, _, err := e.records.planInForce(ctx, in)
 	return plan, err
 }
 
 // Health returns the present status of every object in an instance's inventory,
-// read from the region; not of what its hooks have made.
+// except hook objects and volumes, as read from the region.
 func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
-	in, err := e.instances.Get(ctx, id)
+	in, err := e.records.instances.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	inventory := lasting(in.Inventory)
+	inventory := nf.Judged(in.Inventory)
 	if len(inventory) == 0 {
 		return nil, nil
 	}
-	cluster, err := e.cfg.Open(ctx, in.Region, nf.ProjectOf(in.Project))
+	cluster, err := e.open(ctx, in.Region, nf.ProjectOf(in.Project))
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +122,14 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	for i, it := range inventory {
 		refs[i] = it.Ref
 	}
-	health, err := cluster.Health(ctx, in.ID, refs)
+	health, err := cluster.Health(ctx, subjectOf(in.ID), refs)
 	if err != nil {
 		return nil, err
 	}
-	secrets := secretsOf(inForce(in))
+	redactor := newRedactor(inForce(in))
 	for i := range health {
-		health[i].Message = secrets.Text(health[i].Message)
-		if inventory[i].Passing {
-			health[i] = passed(health[i])
-		}
+		health[i].Message = redactor.Text(health[i].Message)
+		health[i] = inventory[i].Judge(health[i])
 	}
 	return health, nil
 }

@@ -55,10 +55,11 @@ func (m *meter) ends() int {
 }
 
 // replica starts an engine that shares the store.
-func (s *site) replica(m *meter, edit ...func(*lifecycle.Config)) *engine {
+func (s *site) replica(m *meter, edit ...func(*config)) *engine {
 	s.t.Helper()
-	return s.start(append([]func(*lifecycle.Config){func(c *lifecycle.Config) {
-		c.Sole, c.Meter, c.Lease, c.Drain = false, m, lease, time.Nanosecond
+	return s.start(append([]func(*config){func(c *config) {
+		c.Work.Sole, c.Work.Lease, c.Work.LeaseEnded = false, lease, m.LeaseEnded
+		c.Work.Meter, c.Drain = m, time.Nanosecond
 	}}, edit...)...)
 }
 
@@ -92,8 +93,8 @@ func (s *stall) pass() {
 }
 
 // stalling makes a replica's store and cluster those of a process that stalls.
-func (s *site) stalling(st *stall) func(*lifecycle.Config) {
-	return func(c *lifecycle.Config) {
+func (s *site) stalling(st *stall) func(*config) {
+	return func(c *config) {
 		c.KV = storetest.Failing{KV: s.kv, Fail: func(string, string) error { st.pass(); return nil }}
 		c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
 			return stallingCluster{s.cluster, st}, nil
@@ -115,7 +116,7 @@ func TestReplicasShareTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		var one, two meter
-		few := func(c *lifecycle.Config) { c.Workers = 2 }
+		few := func(c *config) { c.Places = 2 }
 		a := s.replica(&one, few)
 		s.replica(&two, few)
 		s.cluster.before = func(call string) {
@@ -178,8 +179,8 @@ func TestDeadReplicaIsTakenOver(t *testing.T) {
 		if one.ends() != 0 || one.lost != 1 {
 			t.Errorf("the process that came to again: %d ends, %d leases lost", one.ends(), one.lost)
 		}
-		if a.Replicas() != 2 || b.Replicas() != 2 {
-			t.Errorf("they see %d and %d replicas", a.Replicas(), b.Replicas())
+		if a.work.Replicas() != 2 || b.work.Replicas() != 2 {
+			t.Errorf("they see %d and %d replicas", a.work.Replicas(), b.work.Replicas())
 		}
 		if again := a.up(t, "c"); again.State != nf.Succeeded {
 			t.Errorf("it does not work any more: %+v", again.Failure)
@@ -190,7 +191,7 @@ func TestDeadReplicaIsTakenOver(t *testing.T) {
 // everything returns what the store and the cluster hold, leases excepted.
 func (s *site) everything() map[string]string {
 	out := map[string]string{}
-	for e, err := range s.kv.List(s.t.Context(), "") {
+	for e, err := range s.kv.List(s.t.Context(), "", "") {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -201,7 +202,7 @@ func (s *site) everything() map[string]string {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	for key, o := range s.cluster.objects {
-		out[key] = fmt.Sprint(o.owner, o.object.Object)
+		out[key] = fmt.Sprint(o.owner.ID, o.object.Object)
 	}
 	return out
 }

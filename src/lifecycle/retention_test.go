@@ -7,22 +7,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 func TestOldOperationsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		e := s.start(func(c *lifecycle.Config) { c.Retention = 24 * time.Hour })
+		e := s.start(func(c *config) { c.Retention = 24 * time.Hour })
 		first := e.up(t, "a")
-		upgrade, err := e.Upgrade(t.Context(), first.Instance, change("a", "xl"))
+		upgrade, err := e.Upgrade(t.Context(), first.Subject.ID, change("a", "xl"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		e.end(t, upgrade)
 		gone := e.up(t, "b")
-		terminate, err := e.Terminate(t.Context(), gone.Instance, nf.TerminateRequest{})
+		terminate, err := e.Terminate(t.Context(), gone.Subject.ID, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +37,7 @@ func TestOldOperationsAreForgotten(t *testing.T) {
 		if diff := cmp.Diff([]string{upgrade.ID, young.ID}, ids(t, e)); diff != "" {
 			t.Errorf("the last operation of a living instance, and young ones, stay (-want +got):\n%s", diff)
 		}
-		for entry, err := range s.kv.List(t.Context(), "changes/") {
+		for entry, err := range s.kv.List(t.Context(), "changes/", "") {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +51,7 @@ func TestOldOperationsAreForgotten(t *testing.T) {
 // ids returns the operations' ids, in the order they were accepted.
 func ids(t *testing.T, e *engine) []string {
 	t.Helper()
-	ops, err := e.Operations(t.Context())
+	ops, err := e.Operations(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -14,10 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -37,35 +40,53 @@ func newSite(t *testing.T) *site {
 	return &site{t: t, kv: memory.New(), cluster: newFakeCluster(), catalog: &fakeCatalog{held: map[string]bool{}}}
 }
 
-// engine is a running engine; stop ends it as a signal would.
+// engine is a running engine with its workers; stop ends both as a signal would.
 type engine struct {
 	*lifecycle.Engine
+	work *operation.Workers
 	stop func()
 }
 
-func (s *site) start(edit ...func(*lifecycle.Config)) *engine {
+// config configures an engine and its workers. The workers have the engine's
+// store, ids and log.
+type config struct {
+	lifecycle.Config
+	Work operation.Config
+}
+
+func (s *site) start(edit ...func(*config)) *engine {
 	s.t.Helper()
-	cfg := lifecycle.Config{
+	cfg := config{Work: operation.Config{Sole: true}, Config: lifecycle.Config{
 		KV: s.kv, Catalog: s.catalog, Renderers: map[string]render.Renderer{"list": listRenderer{}},
-		Open:    func(context.Context, string, string) (lifecycle.Cluster, error) { return s.cluster, nil },
-		NewID:   func() string { return fmt.Sprintf("id%04d", s.ids.Add(1)) },
-		Workers: 4,
-		Sole:    true,
-		Logger:  slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}
+		Open:   func(context.Context, string, string) (lifecycle.Cluster, error) { return s.cluster, nil },
+		NewID:  func() string { return fmt.Sprintf("id%04d", s.ids.Add(1)) },
+		Places: 4,
+		Logger: slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}}
 	for _, e := range edit {
 		e(&cfg)
 	}
-	e, err := lifecycle.New(cfg)
+	cfg.Work.KV, cfg.Work.NewID, cfg.Work.Logger = cfg.KV, cfg.NewID, cfg.Logger
+	work, err := operation.New(cfg.Work)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := e.Join(s.t.Context()); err != nil {
+	cfg.Workers = work
+	e, err := lifecycle.New(cfg.Config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := work.Join(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
+	go func() {
+		var running errgroup.Group
+		running.Go(func() error { return work.Run(ctx) })
+		running.Go(func() error { return e.Run(ctx) })
+		ended <- running.Wait()
+	}()
 	stopped := false
 	stop := func() {
 		if stopped {
@@ -78,7 +99,7 @@ func (s *site) start(edit ...func(*lifecycle.Config)) *engine {
 		}
 	}
 	s.t.Cleanup(stop)
-	return &engine{Engine: e, stop: stop}
+	return &engine{Engine: e, work: work, stop: stop}
 }
 
 // end follows an operation to its end.
@@ -93,7 +114,20 @@ func (e *engine) end(t *testing.T, op nf.Operation) nf.Operation {
 	if !op.State.Final() {
 		t.Fatalf("operation %s was left %s", op.ID, op.State)
 	}
+	wantSteps(t, op)
 	return op
+}
+
+// wantSteps checks that no step of an operation was recorded twice.
+func wantSteps(t *testing.T, op nf.Operation) {
+	t.Helper()
+	seen := map[nf.StepID]bool{}
+	for _, step := range op.Steps {
+		if seen[step.StepID] {
+			t.Errorf("operation %s has two steps %+v", op.ID, step.StepID)
+		}
+		seen[step.StepID] = true
+	}
 }
 
 // up instantiates a package and waits for the end of the operation.
@@ -119,6 +153,8 @@ func (e *engine) up(t *testing.T, pkg string, opts ...func(*nf.InstantiateReques
 // objects are, by name; lookup names a Secret whose data.key each object repeats.
 type listRenderer struct{}
 
+func (listRenderer) Fit(render.Files) render.Fit { return render.DefaultFit }
+
 func (listRenderer) Check(context.Context, render.Files) (render.Summary, error) {
 	return render.Summary{}, nil
 }
@@ -134,6 +170,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 	}
 	if _, ok := in.Inputs.Parameters["secret"]; ok {
 		out.Sensitive = []string{"secret"}
+	}
+	if in.Inputs.Parameters["defaults"] == true {
+		out.Secrets = []string{"default-pass", "unused"}
 	}
 	previous := []string{}
 	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
@@ -208,12 +247,12 @@ func lookUp(ctx context.Context, in render.Input) (string, error) {
 }
 
 // hookKinds are the kinds of these tests' objects that are hooks.
-var hookKinds = map[string][]render.Event{
-	"early": {render.PreInstall, render.PreUpgrade, render.PreRollback},
-	"late":  {render.PostInstall, render.PostUpgrade, render.PostRollback},
-	"bye":   {render.PreDelete},
-	"gone":  {render.PostDelete},
-	"probe": {render.TestRun},
+var hookKinds = map[string][]nf.HookEvent{
+	"early": {nf.PreInstall, nf.PreUpgrade, nf.PreRollback},
+	"late":  {nf.PostInstall, nf.PostUpgrade, nf.PostRollback},
+	"bye":   {nf.PreDelete},
+	"gone":  {nf.PostDelete},
+	"probe": {nf.TestRun},
 }
 
 // discards says when a hook goes: by the end of its name.
@@ -233,6 +272,7 @@ type fakeCatalog struct {
 	held    map[string]bool
 	tenants map[string]nf.Tenant // of every region
 	opened  map[string][]string  // namespaces, by package
+	using   int                  // packages whose files are in use
 }
 
 func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
@@ -244,9 +284,27 @@ func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
 	return nf.Region{ID: id, Owner: "owner", Tenants: c.tenants}, nil
 }
 
-func (c *fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, error) {
+func (c *fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, func(), error) {
 	list := strings.NewReplacer("_", "/", "-", ",").Replace(id) // ids are path segments
-	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id, Namespaces: c.opened[id]}, render.Files{"list": []byte(list)}, nil
+	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id, Namespaces: c.opened[id]}, render.Files{"list": []byte(list)}, c.use(), nil
+}
+
+// use counts a package as in use until the result is called.
+func (c *fakeCatalog) use() (done func()) {
+	add := func(n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.using += n
+	}
+	add(1)
+	return sync.OnceFunc(func() { add(-1) })
+}
+
+// inUse returns how many packages' files are in use.
+func (c *fakeCatalog) inUse() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.using
 }
 
 func (c *fakeCatalog) Hold(_ context.Context, h nf.Holding) error {
@@ -297,9 +355,14 @@ func (s *site) records() []string {
 	s.t.Helper()
 	synctest.Wait() // an operation's entry in the list of work goes after its end is told
 	out := []string{}
-	for entry, err := range s.kv.List(s.t.Context(), "") {
+	for entry, err := range s.kv.List(s.t.Context(), "", "") {
 		if err != nil {
 			s.t.Fatal(err)
+		}
+		if strings.HasPrefix(entry.Key, "operationsof/") {
+			if _, err := s.kv.Get(s.t.Context(), "operations/"+path.Base(entry.Key)); err == nil {
+				continue // the operation's own
+			}
 		}
 		if !strings.HasPrefix(entry.Key, "operations/") && !strings.HasPrefix(entry.Key, "changes/") && !strings.HasPrefix(entry.Key, "replicas/") {
 			out = append(out, entry.Key)

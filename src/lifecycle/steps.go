@@ -2,114 +2,129 @@ package lifecycle
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// steps returns what the operation does, in order.
-func (r *run) steps(ctx context.Context) ([]step, error) {
-	var err error
-	if r.cluster, err = r.cfg.Open(ctx, r.op.Region, nf.ProjectOf(r.op.Project)); err != nil {
-		return nil, recordError(err) // it does not dial: what is unreachable is the store
-	}
-	switch r.op.Verb {
-	case nf.Terminate:
-		return r.farewell(ctx)
-	case nf.Test:
-		return r.trial(ctx)
-	case nf.Instantiate, nf.Upgrade, nf.Rollback, nf.Configure, nf.Adopt:
-	}
-	if r.plan, err = r.loadPlan(ctx, r.op.Target.Plan); err != nil {
-		return nil, err
-	}
-	if r.op.Verb == nf.Adopt {
-		return []step{{"hold", r.hold}, {"take over", r.takeOver}, {"finish", r.finish}}, nil
-	}
-	prelude, rest := r.rollout("")
-	steps := slices.Concat([]step{{"hold", r.hold}}, prelude, r.hooks("", before(r.op.Verb)), rest)
-	if r.op.Verb != nf.Instantiate {
-		in, err := r.instances.Get(ctx, r.op.Instance)
-		if err != nil {
-			return nil, recordError(err)
-		}
-		steps = append(steps, r.deletion("prune", outside(in.Inventory, r.plan))...)
-		if r.moved(in) {
-			steps = append(steps, step{"leave former namespaces", r.leaveFormer})
-		}
-	}
-	steps = append(steps, r.hooks("", after(r.op.Verb))...)
-	return append(steps, step{"finish", r.finish}), nil
+// work is what an operation has to do: its steps, and those that undo it.
+type work struct {
+	run        *run
+	records    *records
+	open       OpenCluster
+	kept       int // revisions kept per instance
+	applier    *applier
+	namespaces *namespaceUser
 }
 
-// undoable reports whether the failed operation is to be undone: when its
-// request said so, and there is something to go back to.
-func (r *run) undoable(ctx context.Context) (bool, error) {
-	if r.op.OnFailure != nf.Undo || r.op.Verb == nf.Terminate || r.op.Verb == nf.Test {
+// step returns a step that is the only one of its phase.
+func (w *work) step(phase nf.Phase, do func(context.Context) error) operation.Step {
+	return operation.Step{Step: nf.Step{StepID: nf.StepID{Phase: phase, Undo: w.run.op().Undoing}}, Do: do}
+}
+
+// Steps implements operation.Work.
+func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
+	if err := w.Reopen(ctx); err != nil {
+		return nil, err
+	}
+	verb := w.run.op().Verb
+	if verb == nf.Terminate {
+		return w.terminateSteps(ctx)
+	}
+	if verb == nf.Test {
+		return w.testSteps(ctx)
+	}
+	var err error
+	if w.run.plan, err = w.records.loadPlan(ctx, w.run.op().Instance.Target.Plan); err != nil {
+		return nil, err
+	}
+	if verb == nf.Adopt {
+		return []operation.Step{w.step(nf.PhaseHold, w.reserve), w.step(nf.PhaseTakeOver, w.applier.adoptObjects), w.step(nf.PhaseFinish, w.activate)}, nil
+	}
+	prelude, rest := w.rollout()
+	before, after := hooksAround(verb)
+	steps := slices.Concat([]operation.Step{w.step(nf.PhaseHold, w.reserve)}, prelude, w.hookSteps(before), rest)
+	if verb != nf.Instantiate {
+		in, err := w.run.instance(ctx)
+		if err != nil {
+			return nil, operation.RecordError(err)
+		}
+		steps = append(steps, w.prune(outside(in.Inventory, w.run.plan))...)
+		if w.namespaces.hasUnused(in) {
+			steps = append(steps, w.step(nf.PhaseLeaveFormer, w.namespaces.releaseUnused))
+		}
+	}
+	steps = append(steps, w.hookSteps(after)...)
+	return append(steps, w.step(nf.PhaseFinish, w.activate)), nil
+}
+
+// Undoable implements operation.Undoer.
+func (w *work) Undoable(ctx context.Context) (bool, error) {
+	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || w.run.op().Verb == nf.Test {
 		return false, nil
 	}
-	if r.op.NoWait && !r.op.Applied.IsZero() {
-		// Whoever did not want to wait has been told that everything is applied:
-		// what comes after that, the hooks, must not take it away from him.
+	if w.run.op().Instance.NoWait && !w.run.op().Applied.IsZero() {
+		// A client that asked not to wait already knows that all is applied. A
+		// later failure, of a hook, must not undo that.
 		return false, nil
 	}
-	if r.op.Verb == nf.Instantiate || r.op.Verb == nf.Adopt {
+	if w.run.op().Verb == nf.Instantiate || w.run.op().Verb == nf.Adopt {
 		return true, nil
 	}
-	in, err := r.instances.Get(ctx, r.op.Instance)
-	return in.Revision > 0, recordError(err)
+	in, err := w.run.instance(ctx)
+	return in.Revision > 0, operation.RecordError(err)
 }
 
-// undoSteps returns what takes the operation back: the removal of a new
-// instance, or the former revision of a changed one.
-func (r *run) undoSteps(ctx context.Context) ([]step, error) {
-	var err error
-	if r.cluster, err = r.cfg.Open(ctx, r.op.Region, nf.ProjectOf(r.op.Project)); err != nil {
-		return nil, recordError(err) // it does not dial: what is unreachable is the store
-	}
-	if r.op.Verb == nf.Instantiate || r.op.Verb == nf.Adopt {
-		return r.removal(ctx, "undo: ")
-	}
-	in, err := r.instances.Get(ctx, r.op.Instance)
-	if err != nil {
-		return nil, recordError(err)
-	}
-	former, err := r.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
-	if err != nil {
-		return nil, recordError(err)
-	}
-	if r.plan, err = r.loadPlan(ctx, former.Plan); err != nil {
+// UndoSteps implements operation.Undoer: the steps delete a new
+// instance, or restore the revision in force of a changed one.
+func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
+	if err := w.Reopen(ctx); err != nil {
 		return nil, err
 	}
-	// To take back an upgrade is to roll back, with what the package does for that.
-	var first, last []step
-	if r.op.Verb != nf.Configure {
-		first, last = r.hooks("undo: ", render.PreRollback), r.hooks("undo: ", render.PostRollback)
+	if w.run.op().Verb == nf.Instantiate || w.run.op().Verb == nf.Adopt {
+		return w.deleteSteps(ctx)
 	}
-	prelude, rest := r.rollout("undo: ")
-	var enter, leave []step
-	if r.moved(in) {
-		enter = []step{{"undo: enter namespaces", r.enterNamespaces}}
-		leave = []step{{"undo: leave former namespaces", r.leaveFormer}}
+	in, err := w.run.instance(ctx)
+	if err != nil {
+		return nil, operation.RecordError(err)
 	}
-	steps := slices.Concat(enter, prelude, first, rest, r.deletion("undo: prune", outside(in.Inventory, r.plan)), leave, last)
-	return append(steps, step{"undo: finish", r.finishUndo}), nil
+	former, err := w.records.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
+	if err != nil {
+		return nil, operation.RecordError(err)
+	}
+	if w.run.plan, err = w.records.loadPlan(ctx, former.Plan); err != nil {
+		return nil, err
+	}
+	// Undoing an upgrade is a rollback, with the package's rollback hooks.
+	var first, last []operation.Step
+	if w.run.op().Verb != nf.Configure {
+		first, last = w.hookSteps(nf.PreRollback), w.hookSteps(nf.PostRollback)
+	}
+	prelude, rest := w.rollout()
+	var enter, leave []operation.Step
+	if len(w.namespaces.further()) > 0 { // the operation may have left them, or failed while leaving them
+		enter = []operation.Step{w.step(nf.PhaseEnter, w.namespaces.acquireNamespaces)}
+	}
+	if w.namespaces.hasUnused(in) {
+		leave = []operation.Step{w.step(nf.PhaseLeaveFormer, w.namespaces.releaseUnused)}
+	}
+	steps := slices.Concat(enter, prelude, first, rest, w.prune(outside(in.Inventory, w.run.plan)), leave, last)
+	return append(steps, w.step(nf.PhaseFinish, w.restoreRecord)), nil
 }
 
-// rollout applies and settles each stage of the run's plan: first those that
-// come before any hook, then the rest.
-func (r *run) rollout(prefix string) (prelude, rest []step) {
-	stages := r.plan.Stages
+// rollout returns the steps that apply each stage of the run's plan and wait
+// for it: first the stages that precede all hooks, then the rest.
+func (w *work) rollout() (prelude, rest []operation.Step) {
+	stages := w.run.plan.Stages
 	for i, stage := range stages {
-		title := fmt.Sprintf("%d/%d %s", i+1, len(stages), stage.Name)
-		apply := prefix + "apply " + title
 		last := i == len(stages)-1
-		pair := []step{
-			{apply, func(ctx context.Context) error { return r.apply(ctx, i, last) }},
-			{prefix + "settle " + title, func(ctx context.Context) error { return r.settle(ctx, stage, apply) }},
-		}
+		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.apply(ctx, i, last) })
+		apply.Stage, apply.Of, apply.StageName = i+1, len(stages), stage.Name
+		settle := apply
+		settle.Phase, settle.Do = nf.PhaseSettle, func(ctx context.Context) error { return w.applier.waitReady(ctx, stage, apply.StepID) }
+		pair := []operation.Step{apply, settle}
 		if stage.Prelude {
 			prelude = append(prelude, pair...)
 		} else {
@@ -119,62 +134,73 @@ func (r *run) rollout(prefix string) (prelude, rest []step) {
 	return prelude, rest
 }
 
-// farewell removes an instance, with what its package does before and after
-// that. One that never came up, or whose objects stay, has no hooks to run.
-func (r *run) farewell(ctx context.Context) ([]step, error) {
-	in, err := r.instances.Get(ctx, r.op.Instance)
-	if nf.KindOf(err) == nf.NotFound {
-		return nil, nil // the process died after the last step and before the operation's end
-	}
-	if err != nil {
-		return nil, recordError(err)
-	}
-	if in.Revision > 0 && !r.op.Orphan {
-		r.plan, _, err = r.planInForce(ctx, in)
-		if err := nf.UnlessGone(err); err != nil {
-			return nil, recordError(err) // and one that is gone was forgotten by an attempt before
+// hookSteps returns the steps that run an event's hooks, in sequence.
+func (w *work) hookSteps(event nf.HookEvent) []operation.Step {
+	hooks := w.run.plan.HooksOf(event)
+	var out []operation.Step
+	var done []nf.Ref
+	for i, h := range hooks {
+		ref := refOf(h.Object)
+		of := func(phase nf.Phase, do func(context.Context) error) operation.Step {
+			s := w.step(phase, do)
+			s.Event, s.Index, s.Of, s.Ref = event, i+1, len(hooks), ref
+			return s
+		}
+		// Each part is a separate step: after a crash, a hook that has run must not
+		// run again.
+		if h.Discards(render.DiscardBefore) {
+			out = append(out, of(nf.PhaseHookClear, func(ctx context.Context) error { return w.applier.discardHooks(ctx, []nf.Ref{ref}) }))
+		}
+		made := of(nf.PhaseHookMake, func(ctx context.Context) error { return w.applier.createHook(ctx, h) })
+		out = append(out, made, of(nf.PhaseHookRun, func(ctx context.Context) error { return w.applier.awaitHook(ctx, h, made.StepID) }))
+		if h.Discards(render.DiscardSuccess) {
+			done = append(done, ref)
 		}
 	}
-	return r.removal(ctx, "")
+	if len(done) > 0 {
+		s := w.step(nf.PhaseHookDiscard, func(ctx context.Context) error { return w.applier.discardHooks(ctx, done) })
+		s.Event = event
+		out = append(out, s)
+	}
+	return out
 }
 
-// removal deletes the instance's objects from the last stage to the first, and
-// then every trace of the instance.
-func (r *run) removal(ctx context.Context, prefix string) ([]step, error) {
-	in, err := r.instances.Get(ctx, r.op.Instance)
-	if nf.KindOf(err) == nf.NotFound {
-		return nil, nil // the process died after the last step and before the operation's end
-	}
-	if err != nil {
-		return nil, recordError(err)
-	}
-	find, last := r.volumeSteps(prefix, in)
-	out := slices.Concat(find, r.deletion(prefix+"delete", lasting(in.Inventory)), last)
-	if first, last := r.hooks(prefix, render.PreDelete), r.hooks(prefix, render.PostDelete); r.op.Verb == nf.Terminate {
-		out = slices.Concat(first, out, last)
-	}
-	if len(r.plan.Hooks) > 0 || slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Hook }) {
-		out = append(out, step{prefix + "clear what hooks made", r.discardAll})
-	}
-	if r.op.Orphan || in.Adopted && in.Revision == 0 {
-		refs := make([]nf.Ref, len(in.Inventory))
-		for i, it := range in.Inventory {
-			refs[i] = it.Ref
-		}
-		out = []step{{prefix + "orphan", func(ctx context.Context) error { return r.orphan(ctx, refs) }}}
-	}
-	return append(out, step{prefix + "leave namespace", r.leaveNamespaces}, step{prefix + "forget", r.forget}), nil
+// hooksAround returns the events of the hooks that run before and after a verb's
+// steps; "" if none.
+func hooksAround(verb nf.Verb) (before, after nf.HookEvent) {
+	events := map[nf.Verb][2]nf.HookEvent{
+		nf.Instantiate: {nf.PreInstall, nf.PostInstall},
+		nf.Upgrade:     {nf.PreUpgrade, nf.PostUpgrade},
+		nf.Rollback:    {nf.PreRollback, nf.PostRollback},
+		nf.Terminate:   {nf.PreDelete, nf.PostDelete},
+	}[verb]
+	return events[0], events[1]
 }
 
-// loadPlan reads a stored plan.
-func (e *Engine) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
-	encoded, err := e.blobs.ReadAll(ctx, digest)
-	if err != nil {
-		return render.Plan{}, recordError(fmt.Errorf("cannot read the plan: %w", err))
+// prune returns the steps that delete items that are not in the run's plan.
+func (w *work) prune(items []nf.Item) []operation.Step {
+	return slices.Concat(w.findVolumeSteps(items), w.deletion(nf.PhasePrune, items))
+}
+
+// deletion returns the steps that delete items, from the last stage to the
+// first: a stage must be gone before the stage that it builds on is deleted.
+func (w *work) deletion(phase nf.Phase, items []nf.Item) []operation.Step {
+	var out []operation.Step
+	for _, stage := range slices.Backward(stagesOf(items)) {
+		refs, kept := refsOf(items, stage)
+		s := w.step(phase, func(ctx context.Context) error { return w.applier.remove(ctx, refs, kept) })
+		s.Stage = stage + 1
+		out = append(out, s)
 	}
-	plan, err := render.Decode(encoded)
-	if err != nil {
-		return render.Plan{}, fmt.Errorf("cannot decode the plan: %w", err)
+	return out
+}
+
+// findVolumeSteps returns the step that finds the claims of StatefulSets that
+// are about to be deleted, if there are any.
+func (w *work) findVolumeSteps(items []nf.Item) []operation.Step {
+	sets := setsOf(items)
+	if len(sets) == 0 {
+		return nil
 	}
-	return plan, nil
+	return []operation.Step{w.step(nf.PhaseFindClaims, func(ctx context.Context) error { return w.applier.findVolumes(ctx, sets) })}
 }

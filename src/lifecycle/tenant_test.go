@@ -9,13 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // apart keeps projects apart, as access rules do.
-func apart(c *lifecycle.Config) { c.Apart = true }
+func apart(c *config) { c.Apart = true }
 
 // placed puts objects into namespaces, by name.
 func placed(places map[string]any) map[string]any { return map[string]any{"namespaces": places} }
@@ -38,6 +37,10 @@ func TestTenants(t *testing.T) {
 	wide.Package = "a-wide.w"
 	opened := opening("new")
 	opened.Package = "b"
+	space := in("new")
+	space.Package, space.Namespaces = "a-Namespace.reds", []string{"reds"}
+	unopened := in("new")
+	unopened.Package = "a-Namespace.mon"
 	cases := map[string]struct {
 		reason  string
 		tenants map[string]nf.Tenant
@@ -59,6 +62,8 @@ func TestTenants(t *testing.T) {
 		"Opened":         {reason: "the request opens it", tenants: blue, req: opening("new", "kube-system")},
 		"By the package": {reason: "the package opens it", tenants: blue, req: opened},
 		"Opened, denied": {reason: "the request opens what the project may not use", req: opening("new", "kube-system"), kind: nf.Forbidden, want: []string{"namespaces: ", `namespaces: ["kube-system"]`}},
+		"Namespace":      {reason: "an object is a namespace that was made for another project", req: space, kind: nf.Forbidden, want: []string{"namespaces: ", `namespaces: ["reds"]`}},
+		"Not its own":    {reason: "an object is a namespace that is not opened", tenants: blue, req: unopened, kind: nf.Invalid, want: []string{"list:2: Namespace mon", `"namespaces" of the request`}},
 		"Kind":           {reason: "a cluster-scoped kind is not granted", req: wide, kind: nf.Forbidden, want: []string{"list:2: wide w", `cluster_kinds: ["wide"]`}},
 		"Kind, granted":  {reason: "a cluster-scoped kind is granted", tenants: blue, req: wide},
 	}
@@ -68,10 +73,10 @@ func TestTenants(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
 				s.cluster.namespaces = map[string]nf.Namespace{
-					"kube-system": {}, "mon-1": {}, "reds": {Made: true, Project: "red"}, "blues": {Made: true, Project: "blue"},
+					"kube-system": {}, "mon-1": {}, "reds": {Created: true, Project: "red"}, "blues": {Created: true, Project: "blue"},
 				}
 				s.catalog.tenants, s.catalog.opened = tc.tenants, map[string][]string{"b": {"kube-system"}}
-				e := s.start(func(c *lifecycle.Config) { c.Apart = !tc.whole })
+				e := s.start(func(c *config) { c.Apart = !tc.whole })
 				op, err := e.Instantiate(t.Context(), tc.req)
 				if tc.kind != 0 {
 					if nf.KindOf(err) != tc.kind || tc.kind == nf.Forbidden && nf.ReasonOf(err) != nf.ReasonTenant {
@@ -98,39 +103,6 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestNamespaceOfBeforeProjects holds that a namespace that the service made when
-// it wrote no projects down is the project's whose instances are in it.
-func TestNamespaceOfBeforeProjects(t *testing.T) {
-	t.Parallel()
-	cases := map[string]struct {
-		reason string
-		others []string // the projects of the instances in it
-		denied bool
-	}{
-		"Its own":   {reason: "all instances in it are the project's", others: []string{"blue", "blue"}},
-		"Another's": {reason: "an instance in it is another project's", others: []string{"blue", "red"}, denied: true},
-		"Nobody's":  {reason: "no instance is in it, and nobody knows whose it was", denied: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newSite(t)
-				e := s.start()
-				for i, project := range tc.others {
-					e.up(t, []string{"x", "y"}[i], func(r *nf.InstantiateRequest) { r.Project, r.Namespace = project, "old" })
-				}
-				e.stop()
-				s.cluster.namespaces["old"] = nf.Namespace{Made: true}
-				_, err := s.start(apart).Instantiate(t.Context(), nf.InstantiateRequest{Project: "blue", Region: "east", Namespace: "old", Spec: nf.Spec{Package: "a"}})
-				if tc.denied != (nf.KindOf(err) == nf.Forbidden) || !tc.denied && err != nil {
-					t.Errorf("%s: %v", tc.reason, err)
-				}
-			})
-		})
-	}
-}
-
 // TestGrantsThatEnd holds that the namespace which another project got first is
 // not entered, though it was free when the request was accepted.
 func TestGrantsThatEnd(t *testing.T) {
@@ -139,73 +111,62 @@ func TestGrantsThatEnd(t *testing.T) {
 		e := s.start(apart)
 		s.cluster.before = func(call string) {
 			if call == "ensure namespace new" {
-				s.cluster.namespaces["new"] = nf.Namespace{Made: true, Project: "red"}
+				s.cluster.namespaces["new"] = nf.Namespace{Created: true, Project: "red"}
 			}
 		}
 		op := e.up(t, "a", func(r *nf.InstantiateRequest) { r.Project, r.Namespace = "blue", "new" })
-		if op.Failure == nil || op.Failure.Kind != nf.Forbidden || op.Failure.Reason != nf.ReasonTenant {
-			t.Errorf("operation: %+v", op.Failure)
-		}
-		if asked := s.cluster.asked("apply"); len(asked) > 0 {
-			t.Errorf("the namespace of another project got objects: %v", asked)
-		}
+		s.wantDenied(t, op)
 	})
 }
 
-// TestFurtherNamespaces follows the further namespaces of an instance through
-// changes: they are made, shared, left by the last instance, and undone.
-func TestFurtherNamespaces(t *testing.T) {
+// TestKindGrantsThatEnd holds that an operation which waits makes no object of a
+// cluster-scoped kind whose grant is taken back meanwhile.
+func TestKindGrantsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
-		e := s.start()
-		first := e.up(t, "a-b", opening("b", "mon"))
-		want := func(when string, namespaces, objects []string) {
-			t.Helper()
-			if diff := cmp.Diff(namespaces, s.cluster.madeNamespaces()); diff != "" {
-				t.Errorf("namespaces %s (-want +got):\n%s", when, diff)
-			}
-			if diff := cmp.Diff(objects, s.cluster.live()); diff != "" {
-				t.Errorf("objects %s (-want +got):\n%s", when, diff)
+		s.catalog.tenants = map[string]nf.Tenant{"blue": {ClusterKinds: []string{"wide"}}}
+		e := s.start(apart)
+		s.cluster.before = func(call string) {
+			if strings.HasPrefix(call, "dry-run") {
+				s.catalog.tenants = nil
 			}
 		}
-		want("of the first", []string{"mon", "ns"}, []string{"a", "b"})
-		second := e.up(t, "c", func(r *nf.InstantiateRequest) {
-			r.Namespace, r.Namespaces = "other", []string{"mon"}
-			r.Inputs.Parameters = placed(map[string]any{"c": "mon"})
-		})
-		move := func(pkg, to string) nf.Operation {
-			t.Helper()
-			op, err := e.Upgrade(t.Context(), first.Instance, nf.UpgradeRequest{Options: nf.Options{OnFailure: nf.Undo}, Edit: func(s *nf.Spec) error {
-				s.Package, s.Namespaces = pkg, []string{to}
-				s.Inputs.Parameters = placed(map[string]any{"b": to})
-				return nil
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e.end(t, op)
-		}
-		move("a-b", "logs")
-		want("when the first has moved", []string{"logs", "mon", "ns", "other"}, []string{"a", "b", "c"})
-
-		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
-		if op := move("a-b-bad", "tmp"); op.State != nf.OperationFailed {
-			t.Fatalf("a move that fails: %s", op.State)
-		}
-		want("when a move failed", []string{"logs", "mon", "ns", "other"}, []string{"a", "b", "c"})
-
-		for _, op := range []nf.Operation{second, first} {
-			gone, err := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.end(t, gone)
-		}
-		want("at the end", []string{}, []string{})
-		if left := s.records(); len(left) > 0 {
-			t.Errorf("the store still has %v", left)
-		}
+		op := e.up(t, "a-wide.w", func(r *nf.InstantiateRequest) { r.Project, r.Namespace = "blue", "new" })
+		s.wantDenied(t, op)
 	})
+}
+
+// TestTestsStayWithinGrants holds that tests make nothing in a namespace that
+// the project may not use any more.
+func TestTestsStayWithinGrants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		s.catalog.tenants = map[string]nf.Tenant{"blue": {Namespaces: []string{"mon"}}}
+		s.cluster.namespaces = map[string]nf.Namespace{"mon": {}}
+		e := s.start(apart)
+		first := e.up(t, "a-probe.p", func(r *nf.InstantiateRequest) {
+			opening("p", "mon")(r)
+			r.Project, r.Namespace = "blue", "new"
+		})
+		s.catalog.tenants, s.cluster.calls = nil, nil
+		op, err := e.Test(t.Context(), first.Subject.ID, nf.TestRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wantDenied(t, e.end(t, op))
+	})
+}
+
+// wantDenied expects that an operation failed because the project lacks a grant,
+// and that nothing was applied.
+func (s *site) wantDenied(t *testing.T, op nf.Operation) {
+	t.Helper()
+	if op.Failure == nil || op.Failure.Kind != nf.Forbidden || op.Failure.Reason != nf.ReasonTenant {
+		t.Errorf("operation: %+v", op.Failure)
+	}
+	if asked := s.cluster.asked("apply"); len(asked) > 0 {
+		t.Errorf("objects were applied: %v", asked)
+	}
 }
 
 // opening opens further namespaces and puts an object into the first one.
@@ -242,7 +203,7 @@ func TestWindow(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
 				s.catalog.tenants = tc.tenants
-				s.cluster.namespaces = map[string]nf.Namespace{"open": {}, "blues": {Made: true, Project: "blue"}, "reds": {Made: true, Project: "red"}}
+				s.cluster.namespaces = map[string]nf.Namespace{"open": {}, "blues": {Created: true, Project: "blue"}, "reds": {Created: true, Project: "red"}}
 				s.cluster.lookups = secretsIn(map[string]string{"open": "b3BlbnNlc2FtZQ==", "blues": "Ymx1ZQ==", "reds": "cmVk"})
 				e := s.start(apart)
 				req := nf.InstantiateRequest{Project: "blue", Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "a"}, Options: tc.opts}
@@ -296,7 +257,7 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 		var log bytes.Buffer
 		s := newSite(t)
 		s.cluster.lookups = secretsIn(map[string]string{"ns": "b3BlbnNlc2FtZQ=="})
-		e := s.start(func(c *lifecycle.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		e := s.start(func(c *config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		s.cluster.refuse("a", nf.E(nf.Invalid, "apply", "ConfigMap ns/a", nf.Violations{{Object: configMap("a"), Field: "data.size", Message: `invalid value "b3BlbnNlc2FtZQ==" `}}))
 		reading := map[string]any{"lookup": "ns/s"}
 		op := e.up(t, "a", func(r *nf.InstantiateRequest) { r.Inputs.Parameters, r.OnFailure = reading, nf.Keep })
@@ -306,11 +267,11 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 			t.Fatalf("retry: %v", err)
 		}
 		s.cluster.diff = []nf.Field{{Path: "data.size", Old: "b3BlbnNlc2FtZQ==", New: "x"}}
-		preview, err := e.PreviewUpgrade(t.Context(), op.Instance, change("a", "x"))
+		preview, err := e.PreviewUpgrade(t.Context(), op.Subject.ID, change("a", "x"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, err := store.NewTable[nf.Instance](s.kv, "instances/", "VNF instance").Get(t.Context(), op.Instance)
+		in, err := store.NewTable[nf.Instance](s.kv, "instances/", "VNF instance").Get(t.Context(), op.Subject.ID)
 		if diff := cmp.Diff([]string{"b3BlbnNlc2FtZQ=="}, in.Hidden); diff != "" || err != nil {
 			t.Errorf("what is hidden: %v (-want +got):\n%s", err, diff)
 		}

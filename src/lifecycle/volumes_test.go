@@ -12,6 +12,27 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
+// TestVolumeClaimsOfPrunedSets takes a StatefulSet out of an instance.
+func TestVolumeClaimsOfPrunedSets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		first := e.up(t, "a-set.db")
+		s.cluster.claim("data-db-0", "db")
+		op, err := e.Upgrade(t.Context(), first.Subject.ID, change("a", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"volume claims of StatefulSets stay, with their data: PersistentVolumeClaim ns/data-db-0"}
+		if diff := cmp.Diff(want, e.end(t, op).Warnings); diff != "" {
+			t.Errorf("warnings (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"a", "data-db-0"}, s.cluster.live()); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestVolumeClaims terminates instances whose StatefulSets have made claims.
 func TestVolumeClaims(t *testing.T) {
 	const stay = "volume claims of StatefulSets stay, with their data: PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1; claims=delete would have deleted them"
@@ -40,7 +61,7 @@ func TestVolumeClaims(t *testing.T) {
 			script: func(c *fakeCluster) { c.lose("data-other-0") },
 		},
 		"OfALostSet": {
-			reason: "a StatefulSet that somebody deleted is known from the plan", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{}, namespaces: []string{},
+			reason: "a StatefulSet that another client deleted is known from the plan", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{}, namespaces: []string{},
 			script: func(c *fakeCluster) { c.lose("data-other-0"); c.lose("db") },
 		},
 		"OfThePackage": {
@@ -80,7 +101,7 @@ func TestVolumeClaims(t *testing.T) {
 				if tc.script != nil {
 					tc.script(s.cluster)
 				}
-				op, err := e.Terminate(t.Context(), op.Instance, tc.request)
+				op, err := e.Terminate(t.Context(), op.Subject.ID, tc.request)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,13 +140,13 @@ func TestVolumeClaimsAfterAFailedRemoval(t *testing.T) {
 		"Keep": {
 			reason: "a removal that is to keep them lets go of them", live: []string{"data-db-0"}, owners: map[string]string{"data-db-0": ""},
 			next: func(t *testing.T, e *engine, op nf.Operation) (nf.Operation, error) {
-				return e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{})
+				return e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
 			},
 		},
 		"Upgrade": {
 			reason: "an upgrade deletes none", live: []string{"data-db-0", "db", "web"}, owners: map[string]string{"data-db-0": "instance"},
 			next: func(t *testing.T, e *engine, op nf.Operation) (nf.Operation, error) {
-				return e.Upgrade(t.Context(), op.Instance, change("set.db-web", "xl"))
+				return e.Upgrade(t.Context(), op.Subject.ID, change("set.db-web", "xl"))
 			},
 		},
 	}
@@ -137,7 +158,7 @@ func TestVolumeClaimsAfterAFailedRemoval(t *testing.T) {
 				op := e.up(t, "set.db")
 				s.cluster.claim("data-db-0", "db")
 				s.cluster.finalizer["db"] = true
-				op, err := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{Volumes: true, Options: nf.Options{Timeout: time.Minute}})
+				op, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Volumes: true, Options: nf.Options{Timeout: time.Minute}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -157,8 +178,8 @@ func TestVolumeClaimsAfterAFailedRemoval(t *testing.T) {
 				}
 				for _, o := range s.cluster.objects {
 					want, is := tc.owners[o.object.GetName()]
-					if is && o.owner != map[string]string{"instance": op.Instance}[want] {
-						t.Errorf("%s: %s belongs to %q, want %q", tc.reason, o.object.GetName(), o.owner, want)
+					if is && o.owner.ID != map[string]string{"instance": op.Subject.ID}[want] {
+						t.Errorf("%s: %s belongs to %q, want %q", tc.reason, o.object.GetName(), o.owner.ID, want)
 					}
 				}
 				if left := s.world().unknown(); len(left) > 0 && len(tc.owners) == 0 {
@@ -174,7 +195,7 @@ func TestVolumeClaimsAndOrphan(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
 		op := e.up(t, "set.db")
-		_, err := e.Terminate(t.Context(), op.Instance, nf.TerminateRequest{Orphan: true, Volumes: true})
+		_, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Orphan: true, Volumes: true})
 		if v := nf.ViolationsOf(err); nf.KindOf(err) != nf.Invalid || len(v) != 1 || v[0].Field != "claims" {
 			t.Errorf("objects that stay and claims that go: %v", err)
 		}

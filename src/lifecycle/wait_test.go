@@ -19,7 +19,7 @@ func TestRegionThatGoesAway(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		away     time.Duration
-		patient  bool
+		waits    bool
 		onFailed nf.OnFailure
 		state    nf.OperationState
 		live     []string
@@ -36,8 +36,8 @@ func TestRegionThatGoesAway(t *testing.T) {
 			reason: "what was done is kept, and no more is done", away: 20 * time.Minute, onFailed: nf.Keep,
 			state: nf.OperationFailed, live: []string{"a"},
 		},
-		"Patient": {
-			reason: "a patient operation waits however long it takes", away: 24 * time.Hour, patient: true,
+		"WaitForRegion": {
+			reason: "an operation that waits for its region has no time limit", away: 24 * time.Hour, waits: true,
 			state: nf.Succeeded, live: []string{"a", "b"},
 		},
 	}
@@ -48,7 +48,7 @@ func TestRegionThatGoesAway(t *testing.T) {
 				e := s.start()
 				s.cluster.script("a", nf.InProgress, "its image is being pulled")
 				op, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "a_b"},
-					Options: nf.Options{Patient: tc.patient, OnFailure: tc.onFailed, Timeout: 15 * time.Minute}})
+					Options: nf.Options{WaitForRegion: tc.waits, OnFailure: tc.onFailed, Timeout: 15 * time.Minute}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +83,7 @@ func TestAbsentRegionTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
 		west := newFakeCluster()
-		e := s.start(func(c *lifecycle.Config) { // with four places
+		e := s.start(func(c *config) { // with four places
 			c.Open = func(_ context.Context, region, _ string) (lifecycle.Cluster, error) {
 				return map[string]*fakeCluster{"east": s.cluster, "west": west}[region], nil
 			}

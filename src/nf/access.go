@@ -2,20 +2,21 @@ package nf
 
 import "cmp"
 
-// DefaultProject is the tenant of what was made without naming one.
+// DefaultProject is the project of objects that were created without naming
+// one.
 const DefaultProject = "default"
 
 // ProjectOf returns the project by its name, which may be empty in records.
 func ProjectOf(project string) string { return cmp.Or(project, DefaultProject) }
 
-// Identity is who makes a request.
+// Identity is the caller of a request.
 type Identity struct {
 	Name   string   // unique within its kind
-	Kind   string   // how it was proved: "user", "token", "certificate", "oidc"; "anonymous" when access is open
-	Groups []string // that whoever proved it vouches for
+	Kind   string   // how it was authenticated: "user", "token", "certificate", "oidc"; "anonymous" when access is open
+	Groups []string // as asserted by the authentication source
 }
 
-// Permission is one thing that an identity may be allowed to do.
+// Permission is the right to one kind of request.
 type Permission string
 
 // The permissions. Reading includes lists, health and dry runs.
@@ -38,8 +39,8 @@ func Permissions() []Permission {
 		ChangeInstance, RemoveInstance, ReadAudit, AdministerStore}
 }
 
-// Scope is where a permission is asked for. An empty field is something that
-// belongs to no project or to no region.
+// Scope is the project and region that a permission is required in. An empty
+// field means that the request belongs to no project or to no region.
 type Scope struct {
 	Project string
 	Region  string

@@ -6,29 +6,29 @@ import (
 	"sync"
 )
 
-// Anonymous is who asks when access is open.
+// Anonymous returns the identity of every caller when access is open.
 func Anonymous() Identity { return Identity{Kind: "anonymous", Name: "anonymous"} }
 
-// String returns "kind:name", which no other identity has.
+// String returns "kind:name", which is unique.
 func (i Identity) String() string { return i.Kind + ":" + i.Name }
 
 type identityKey struct{}
 
-// WithIdentity returns a context of what an identity asks for.
+// WithIdentity returns a context for requests of an identity.
 func WithIdentity(ctx context.Context, id Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// IdentityOf returns who the context acts for. False means that nobody was
-// asked who it is.
+// IdentityOf returns the identity that the context acts for. It returns false
+// if the caller was not authenticated.
 func IdentityOf(ctx context.Context) (Identity, bool) {
 	id, ok := ctx.Value(identityKey{}).(Identity)
 	return id, ok
 }
 
-// Trail collects, while a request is carried out, what its audit entry will
-// say. Its methods may be called on nil, when nobody keeps one, and by several
-// goroutines.
+// Trail collects the content of a request's audit entry while the request is
+// carried out. Its methods are safe for concurrent use, and do nothing on nil,
+// which stands for a request without an entry.
 type Trail struct {
 	mu         sync.Mutex
 	permission Permission
@@ -40,7 +40,7 @@ type Trail struct {
 
 type trailKey struct{}
 
-// WithTrail returns a context that leaves a trail.
+// WithTrail returns a context with a new trail.
 func WithTrail(ctx context.Context) (context.Context, *Trail) {
 	t := &Trail{}
 	return context.WithValue(ctx, trailKey{}, t), t
@@ -52,8 +52,9 @@ func TrailOf(ctx context.Context) *Trail {
 	return t
 }
 
-// Ask notes which permission was asked for, where, and for what. The last one
-// decides.
+// Ask notes a permission that was required, its scope and the objects. The last
+// permission and scope go into the entry, together with the objects of all
+// calls.
 func (t *Trail) Ask(p Permission, s Scope, subjects ...string) {
 	t.note(func() {
 		t.permission, t.scope = p, s
@@ -65,19 +66,20 @@ func (t *Trail) Ask(p Permission, s Scope, subjects ...string) {
 	})
 }
 
-// Hide notes that what was asked for last is there, and kept from who asks.
+// Hide notes that the object of the last Ask exists but is hidden from the
+// caller.
 func (t *Trail) Hide() { t.note(func() { t.hidden = true }) }
 
-// Begin notes the operation that the request began.
+// Begin notes the operation that the request started.
 func (t *Trail) Begin(operation string) { t.note(func() { t.operation = operation }) }
 
-// Hidden reports whether something was kept from who asks.
+// Hidden reports whether an object was hidden from the caller.
 func (t *Trail) Hidden() (hidden bool) {
 	t.note(func() { hidden = t.hidden })
 	return hidden
 }
 
-// Tell writes what was noted into an entry.
+// Tell writes the notes into an entry.
 func (t *Trail) Tell(e *AuditEntry) {
 	t.note(func() {
 		e.Permission, e.Project, e.Region = t.permission, t.scope.Project, t.scope.Region

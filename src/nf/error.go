@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Kind says what sort of failure an error is. Callers branch on kinds, never on
+// Kind is the kind of failure of an error. Callers branch on kinds, never on
 // text; the northbound maps each kind to one HTTP status.
 type Kind int
 
 // The kinds of failure.
 const (
-	Internal        Kind = iota // a defect or an unexpected failure of our own
+	Internal        Kind = iota // a defect, or an unexpected failure of the service
 	Invalid                     // the input is wrong; Violations say where
 	NotFound                    // the named thing does not exist
 	Exists                      // the name is taken
-	Conflict                    // the state of something else forbids it
+	Conflict                    // the state of another object prevents it
 	Busy                        // another operation is running on the instance
-	Unreachable                 // a region or the store cannot be talked to
+	Unreachable                 // a region or the store cannot be reached
 	Unsupported                 // the region does not know the kind or version
 	TooLarge                    // a limit on size or number is exceeded
 	Failed                      // the region accepted the objects but they did not work
 	Timeout                     // a deadline passed
-	Cancelled                   // somebody asked to stop
-	Unauthenticated             // nobody knows who asks
-	Forbidden                   // he who asks may not
-	TooMany                     // he who asks does so too often
+	Cancelled                   // cancelled on request
+	Unauthenticated             // the caller is unknown
+	Forbidden                   // the caller lacks a permission
+	TooManyRequests             // a limit on rate, memory or concurrency is reached; a retry may succeed
 )
 
-// String returns the kind's stable name, as it appears in logs and records.
+// String returns the kind's stable name, as in logs and records.
 func (k Kind) String() string {
 	if k < 0 || int(k) >= len(kindNames) {
 		return kindNames[Internal]
@@ -56,23 +56,23 @@ var kindNames = [...]string{
 	Internal: "internal", Invalid: "invalid", NotFound: "not-found", Exists: "exists",
 	Conflict: "conflict", Busy: "busy", Unreachable: "unreachable", Unsupported: "unsupported",
 	TooLarge: "too-large", Failed: "failed", Timeout: "timeout", Cancelled: "cancelled",
-	Unauthenticated: "unauthenticated", Forbidden: "forbidden", TooMany: "too-many",
+	Unauthenticated: "unauthenticated", Forbidden: "forbidden", TooManyRequests: "too-many",
 }
 
 // Error is a failure that a caller may branch on.
 type Error struct {
 	Kind    Kind
-	Op      string // what was being done: "register", "instantiate"
-	Subject string // what it was done to: `cloud region "east"`
+	Op      string // the action: "register", "instantiate"
+	Subject string // its object: `cloud region "east"`
 	Reason  string // a stable word that narrows the kind: "dns", "tls", "unauthorized"; may be empty
 	Err     error  // the cause; may be nil
 
-	Operation string        // the operation that is in the way, of a Busy error
-	Confirm   string        // what a request must bring to be granted after all, of a Conflict with reason "confirm"
-	After     time.Duration // when it is worth trying again, of a Busy, Unreachable or TooMany error; 0: unknown
+	Operation  string        // the running operation, of a Busy error
+	Confirm    string        // the value that would confirm the request, of a Conflict with reason "confirm"
+	RetryAfter time.Duration // time until a retry is useful, of a Busy, Unreachable or TooManyRequests error; 0: unknown
 }
 
-// E returns an Error of the kind: it cannot op subject, because of cause.
+// E returns an Error of a kind. It reads "cannot <op> <subject>: <cause>".
 func E(kind Kind, op, subject string, cause error) error {
 	return &Error{Kind: kind, Op: op, Subject: subject, Err: cause}
 }
@@ -109,9 +109,9 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// UnlessGone returns the error, or nil when it is NotFound: for what shall not be
-// there in the end.
-func UnlessGone(err error) error {
+// IgnoreNotFound returns nil if err is NotFound, otherwise err. Use it when
+// deleting.
+func IgnoreNotFound(err error) error {
 	if KindOf(err) == NotFound {
 		return nil
 	}
@@ -142,7 +142,7 @@ func OperationOf(err error) string {
 	return ""
 }
 
-// ConfirmOf returns what would confirm the request that an error refuses, or "".
+// ConfirmOf returns the value that would confirm the rejected request, or "".
 func ConfirmOf(err error) string {
 	var e *Error
 	for errors.As(err, &e) {
@@ -154,28 +154,29 @@ func ConfirmOf(err error) string {
 	return ""
 }
 
-// AfterOf returns when it is worth trying again, or 0.
-func AfterOf(err error) time.Duration {
+// RetryAfterOf returns the time until a retry is useful, or 0.
+func RetryAfterOf(err error) time.Duration {
 	var e *Error
 	for errors.As(err, &e) {
-		if e.After > 0 {
-			return e.After
+		if e.RetryAfter > 0 {
+			return e.RetryAfter
 		}
 		err = e.Err
 	}
 	return 0
 }
 
-// Violation is one error in an input: where it is, and what is wrong.
+// Violation is one error in an input: its place and a message.
 type Violation struct {
-	Object  Ref    `json:"object,omitzero"` // the object that is wrong; zero if it is none
-	Field   string `json:"field,omitempty"` // dotted path in the object, or else in the request: "spec.replicas"
-	File    string `json:"file,omitempty"`  // file in the package
-	Line    int    `json:"line,omitempty"`  // line in the file, from 1
-	Message string `json:"message"`
+	Object   Ref      `json:"object,omitzero"` // the object with the error; zero: none
+	Field    string   `json:"field,omitempty"` // dotted path in the object, or otherwise in the request: "spec.replicas"
+	File     string   `json:"file,omitempty"`  // file in the package
+	Line     int      `json:"line,omitempty"`  // line in the file, from 1
+	Message  string   `json:"message"`
+	Mentions []string `json:"mentions,omitempty"` // ids of the instances that Message mentions
 }
 
-// Place says which object and field the violation is about, for people:
+// Place returns the object and field of the violation, for people. Example:
 // "Deployment ns/web: spec.replicas".
 func (v Violation) Place() string {
 	switch {
@@ -187,7 +188,8 @@ func (v Violation) Place() string {
 	return v.Object.String() + ": " + v.Field
 }
 
-// String says "file:line: object: field: message", leaving out what is not known.
+// String returns "file:line: object: field: message", without the unknown
+// parts.
 func (v Violation) String() string {
 	var b strings.Builder
 	if v.File != "" {
@@ -204,7 +206,7 @@ func (v Violation) String() string {
 	return b.String()
 }
 
-// Violations is an error of kind Invalid that lists all that is wrong at once.
+// Violations is an error of kind Invalid that lists all errors of an input.
 type Violations []Violation
 
 // Error joins the violations with "; ".

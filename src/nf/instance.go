@@ -7,18 +7,19 @@ import (
 	"time"
 )
 
-// OwnerLabel is on every object that the service applies, and on the pods that
-// they make; its value is the id of the VNF instance. ONAP's tools select by it.
+// OwnerLabel is on every object that the service applies for a VNF instance, and
+// on the pods that they create. Its value is the instance's id. ONAP's tools
+// select by it. Objects of other subjects have SubjectLabel.
 const OwnerLabel = "k8splugin.io/rb-instance-id"
 
-// MadeByLabel, with the value MadeBy, is on every namespace that the service
-// created; only those are ever removed by it.
+// CreatedByLabel, with the value CreatedBy, is on every namespace that the service
+// created. The service never deletes a namespace without it.
 const (
-	MadeByLabel = "k8splugin.io/made-by"
-	MadeBy      = "k8splugin"
+	CreatedByLabel = "k8splugin.io/made-by"
+	CreatedBy      = "k8splugin"
 )
 
-// Instance is one VNF instance: a package brought up in a namespace of a region.
+// Instance is one VNF instance: a package that runs in a namespace of a region.
 type Instance struct {
 	ID            string            `json:"id"`
 	Name          string            `json:"name,omitempty"`
@@ -26,31 +27,32 @@ type Instance struct {
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
-	Entered       []string          `json:"entered,omitempty"`    // further ones that it may have objects in
+	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
 	Package       string            `json:"package"`              // the csar_id
-	PackageDigest string            `json:"package_digest"`       // content that Revision was made from
+	PackageDigest string            `json:"package_digest"`       // of the content that Revision was rendered from
 	Inputs        Inputs            `json:"inputs"`
 	Sensitive     []string          `json:"sensitive,omitempty"` // names of inputs that are masked when shown
 	Labels        map[string]string `json:"labels,omitempty"`
-	Hidden        []string          `json:"hidden,omitempty"`      // as of its revision
-	Release       string            `json:"release,omitempty"`     // what a chart calls its release; empty: the name, or else the id
-	Amendments    []Amendment       `json:"amendments,omitempty"`  // day-2 configuration, in the order it is laid over the package
-	Annotations   map[string]string `json:"annotations,omitempty"` // what an API remembers with the revision, for itself
+	Hidden        []string          `json:"hidden,omitempty"`      // secret texts, as in its revision
+	Release       string            `json:"release,omitempty"`     // release name of a chart; empty: the instance's name, or else its id
+	Amendments    []Amendment       `json:"amendments,omitempty"`  // day-2 configuration, in the order in which it is layered over the package
+	Annotations   map[string]string `json:"annotations,omitempty"` // data that an API stores with the revision
 	State         InstanceState     `json:"state"`
-	Message       string            `json:"message,omitempty"`   // why the state is what it is
-	Revision      int               `json:"revision"`            // the revision that is in force; 0 before the first is
-	Newest        int               `json:"newest"`              // the highest revision that was ever begun
-	Adopted       bool              `json:"adopted,omitempty"`   // its objects were there before it: until a revision is in force they are not its to delete
-	Inventory     []Item            `json:"inventory"`           // every object that exists or may exist because of us
+	Message       string            `json:"message,omitempty"`   // reason for the state
+	Mentions      []string          `json:"mentions,omitempty"`  // ids of other instances that Message mentions
+	Revision      int               `json:"revision"`            // the active revision; 0 before the first is active
+	Newest        int               `json:"newest"`              // the highest revision number used so far
+	Adopted       bool              `json:"adopted,omitempty"`   // its objects existed before it: until a revision is active, it may not delete them
+	Inventory     []Item            `json:"inventory"`           // every object that exists or may exist because of the service
 	Operation     string            `json:"operation,omitempty"` // the operation that is changing the instance: the lock
-	Claim         string            `json:"claim,omitempty"`     // that operation's claim: who has another one may not write
+	Claim         string            `json:"claim,omitempty"`     // that operation's claim: a replica with a different one may not write
 	LastOperation string            `json:"last_operation"`
 	Created       time.Time         `json:"created"`
 	Updated       time.Time         `json:"updated"`
 }
 
-// InstanceState says where an instance is in its life.
+// InstanceState is the position of an instance in its life cycle.
 type InstanceState string
 
 // The states of an instance.
@@ -67,25 +69,31 @@ func InstanceStates() []InstanceState {
 	return []InstanceState{Instantiating, Ready, Updating, Broken, Terminating}
 }
 
-// Inputs are the values that a caller gives for a package's variables, by where
-// they were given.
+// Become changes the state of the instance. The message is the reason, and
+// mentions are the ids of the other instances that it mentions.
+func (in *Instance) Become(state InstanceState, message string, mentions ...string) {
+	in.State, in.Message, in.Mentions = state, message, mentions
+}
+
+// Inputs are the values that a caller gives for a package's variables, by the
+// request field that contains them.
 type Inputs struct {
 	Parameters map[string]any   `json:"parameters,omitempty"`
-	OOF        []map[string]any `json:"oof,omitempty"`     // oof_parameters: placement's answers
+	OOF        []map[string]any `json:"oof,omitempty"`     // oof_parameters: the results of placement
 	Network    map[string]any   `json:"network,omitempty"` // network_parameters: addresses of connection points
 
-	// Overrides are values of a chart by their path, each read as the right side
-	// of Helm's --set; they go over the parameters.
+	// Overrides are values of a chart by their path. Each is parsed like the right
+	// side of Helm's --set. They take precedence over the parameters.
 	Overrides map[string]string `json:"overrides,omitempty"`
-	// KubeVersion is the version of Kubernetes that a chart is told, instead of
-	// the region's.
+	// KubeVersion is the Kubernetes version that a chart is rendered for, instead
+	// of the region's.
 	KubeVersion string `json:"kube_version,omitempty"`
-	// ObjectLabels are put on every object, and on the pods that they make.
+	// ObjectLabels are set on every object, and on the pods that they create.
 	ObjectLabels map[string]string `json:"object_labels,omitempty"`
 }
 
 // Amendment is a piece of day-2 configuration: a package that is rendered and
-// laid over what the instance's own package renders to. Its objects replace
+// layered over the objects of the instance's own package. Its objects replace
 // those of the same kind and name, and add others.
 type Amendment struct {
 	Name    string `json:"name"`
@@ -93,8 +101,8 @@ type Amendment struct {
 	Inputs  Inputs `json:"inputs"`
 }
 
-// Revision is one version of an instance's desired state. Revisions are written
-// once and never edited.
+// Revision is one version of an instance's desired state. A revision is written
+// once and never changed.
 type Revision struct {
 	Instance      string            `json:"instance"`
 	Number        int               `json:"number"` // from 1
@@ -102,7 +110,7 @@ type Revision struct {
 	PackageDigest string            `json:"package_digest"`
 	Inputs        Inputs            `json:"inputs"`
 	Sensitive     []string          `json:"sensitive,omitempty"`
-	Hidden        []string          `json:"hidden,omitempty"` // texts of Secrets of the region that the plan repeats: never shown
+	Hidden        []string          `json:"hidden,omitempty"` // secret texts of the region or the package that the plan contains: never shown
 	Labels        map[string]string `json:"labels,omitempty"`
 	Description   string            `json:"description,omitempty"`
 	Release       string            `json:"release,omitempty"`
@@ -110,22 +118,22 @@ type Revision struct {
 	Amendments    []Amendment       `json:"amendments,omitempty"`
 	Annotations   map[string]string `json:"annotations,omitempty"`
 	Plan          string            `json:"plan"`               // digest of the stored plan
-	Operation     string            `json:"operation"`          // that made it
-	Restores      int               `json:"restores,omitempty"` // the revision that it is a return to
+	Operation     string            `json:"operation"`          // that created it
+	Restores      int               `json:"restores,omitempty"` // the earlier revision whose content it has
 	Created       time.Time         `json:"created"`
 }
 
 // Item is one object in an instance's inventory.
 type Item struct {
 	Ref
-	Stage   int  `json:"stage"`             // the stage of the plan that applies it; deletion goes from high to low
-	Passing bool `json:"passing,omitempty"` // it goes by itself when it is done: a Job with a time to live
-	Keep    bool `json:"keep,omitempty"`    // its package says that it is never deleted, but left in place
-	Hook    bool `json:"hook,omitempty"`    // it was made by a hook, and is no part of what the instance is
-	Volume  bool `json:"volume,omitempty"`  // a volume claim that a StatefulSet made, and that a removal is to delete
+	Stage   int  `json:"stage"`             // the stage of the plan that applies it; deletion runs from the highest to the lowest
+	Passing bool `json:"passing,omitempty"` // it is deleted by Kubernetes when it is done: a Job with a time to live
+	Keep    bool `json:"keep,omitempty"`    // its package declares that it is never deleted, but left in place
+	Hook    bool `json:"hook,omitempty"`    // a hook created it, and it is not part of the instance's desired state
+	Volume  bool `json:"volume,omitempty"`  // a volume claim that a StatefulSet created, and that a removal must delete
 }
 
-// Ref names one object of a cluster.
+// Ref identifies one object of a cluster.
 type Ref struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version"`
@@ -142,8 +150,7 @@ func (r Ref) APIVersion() string {
 	return r.Group + "/" + r.Version
 }
 
-// Key identifies the object whatever the version it is spoken of in:
-// "kind.group/namespace/name".
+// Key identifies the object in any version: "kind.group/namespace/name".
 func (r Ref) Key() string {
 	kind := r.Kind
 	if r.Group != "" {
@@ -152,7 +159,7 @@ func (r Ref) Key() string {
 	return kind + "/" + r.Namespace + "/" + r.Name
 }
 
-// String says `Deployment default/web`.
+// String returns "Kind namespace/name": "Deployment default/web".
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -166,8 +173,9 @@ func (r Ref) Compare(o Ref) int {
 		strings.Compare(r.Name, o.Name), strings.Compare(r.Group, o.Group))
 }
 
-// Components returns an inventory, without what hooks have made, as lower-case kind → sorted names, the
-// vnf_components of the founding API.
+// Components returns the objects of an inventory as lower-case kind → sorted
+// names, without those that hooks created. These are the vnf_components of the
+// 2018 URL layout.
 func Components(items []Item) map[string][]string {
 	out := map[string][]string{}
 	for _, it := range items {
@@ -183,7 +191,7 @@ func Components(items []Item) map[string][]string {
 	return out
 }
 
-// Status is the condition of one object: kstatus' words.
+// Status is the condition of one object, in kstatus words.
 type Status string
 
 // The statuses of an object.
@@ -202,11 +210,11 @@ type Health struct {
 	Status     Status `json:"status"`
 	Message    string `json:"message,omitempty"`
 	UID        string `json:"uid,omitempty"`
-	Generation int64  `json:"generation,omitempty"` // the generation that the status speaks of
-	Done       bool   `json:"done,omitempty"`       // it had work to do, a Job or a Pod, and has done it well
+	Generation int64  `json:"generation,omitempty"` // the generation that the status is about
+	Done       bool   `json:"done,omitempty"`       // a Job or a Pod that has finished with success
 }
 
-// Action says what a change did to an object.
+// Action is the effect of a change on an object.
 type Action string
 
 // The actions.
@@ -216,22 +224,23 @@ const (
 	Unchanged  Action = "unchanged"
 	Deleted    Action = "deleted"
 	Kept       Action = "kept"      // left in place on purpose; Message says why
-	Orphaned   Action = "orphaned"  // left in place, and nobody's from now on
-	Recreated  Action = "recreated" // deleted and made again, because a field cannot be changed
+	Orphaned   Action = "orphaned"  // left in place, and unowned from now on
+	Recreated  Action = "recreated" // deleted and created again, because a field is immutable
 )
 
-// Change is what an operation did, or would do, to one object.
+// Change is the effect, actual or previewed, of an operation on one object.
 type Change struct {
 	Ref
-	Action     Action  `json:"action"`
-	UID        string  `json:"uid,omitempty"`
-	Generation int64   `json:"generation,omitempty"`
-	Message    string  `json:"message,omitempty"`
-	Fields     []Field `json:"fields,omitempty"` // what differs; filled by a dry run only
+	Action     Action   `json:"action"`
+	UID        string   `json:"uid,omitempty"`
+	Generation int64    `json:"generation,omitempty"`
+	Message    string   `json:"message,omitempty"`
+	Mentions   []string `json:"mentions,omitempty"` // ids of the instances that Message mentions
+	Fields     []Field  `json:"fields,omitempty"`   // the differences; set by a dry run only
 }
 
-// Field is one difference between the live object and the wanted one. Old or
-// New is nil where the field is absent; values of Secrets are Masked.
+// Field is one difference between the live object and the desired one. Old or
+// New is nil if the field is absent; values of Secrets are Masked.
 type Field struct {
 	Path string `json:"path"` // "spec.replicas", "spec.template.spec.containers[0].image"
 	Old  any    `json:"old,omitempty"`

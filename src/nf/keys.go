@@ -1,7 +1,7 @@
 package nf
 
-// KeyStatus is what the store is sealed with: names of keys, never keys.
+// KeyStatus lists the keys that encrypt the store: names of keys, never keys.
 type KeyStatus struct {
-	Primary string         // the key that new records are sealed with
-	Records map[string]int // how many records each key seals
+	Primary string         // the key that encrypts new records
+	Records map[string]int // number of records encrypted with each key
 }

@@ -14,15 +14,15 @@ var (
 	labelPattern     = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
 )
 
-// Limits on what a request may say.
+// Limits on the content of a request.
 const (
 	MaxText    = 1024           // bytes of a description
 	MaxTimeout = 24 * time.Hour // of an operation
 )
 
 // CheckID returns a violation unless id can name a cloud region, a package or
-// an instance: 1 to 128 letters, digits, '.', '_' and '-', a letter or digit at
-// both ends, so that it is a path segment as it stands.
+// an instance. An id has 1 to 128 letters, digits, '.', '_' and '-', with a
+// letter or digit at both ends, so that it is a path segment without escaping.
 func CheckID(field, id string) Violations {
 	switch {
 	case id == "":
@@ -45,8 +45,8 @@ func CheckNamespace(field, name string) Violations {
 // MaxNamespaces is how many further namespaces an instance may open.
 const MaxNamespaces = 20
 
-// CheckNamespaces returns a violation for each name that cannot name a Kubernetes
-// namespace or is there twice, and for too many.
+// CheckNamespaces returns a violation for each name that is not a valid
+// namespace name or occurs twice, and for too many names.
 func CheckNamespaces(field string, names []string) Violations {
 	var out Violations
 	if len(names) > MaxNamespaces {
@@ -64,8 +64,8 @@ func CheckNamespaces(field string, names []string) Violations {
 	return out
 }
 
-// CheckRelease returns a violation unless name can name a release of a chart:
-// Helm's rule, an RFC 1123 label of at most 53 characters.
+// CheckRelease returns a violation unless name can name a release of a chart,
+// by Helm's rule: an RFC 1123 label of at most 53 characters.
 func CheckRelease(field, name string) Violations {
 	const longest = 53
 	if len(name) <= longest && namespacePattern.MatchString(name) {
@@ -74,7 +74,7 @@ func CheckRelease(field, name string) Violations {
 	return Violations{{Field: field, Message: fmt.Sprintf("%q is not a release name: 1 to %d lower-case letters, digits or '-', a letter or digit at both ends", name, longest)}}
 }
 
-// CheckLabels returns a violation for each label that Kubernetes would refuse.
+// CheckLabels returns a violation for each label that Kubernetes would reject.
 func CheckLabels(field string, labels map[string]string) Violations {
 	var out Violations
 	for key, value := range labels {
@@ -88,7 +88,7 @@ func CheckLabels(field string, labels map[string]string) Violations {
 	return out
 }
 
-// CheckText returns a violation when a text is too long or holds control
+// CheckText returns a violation if a text is too long or contains control
 // characters.
 func CheckText(field, text string) Violations {
 	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }

@@ -5,53 +5,74 @@ import (
 	"time"
 )
 
-// Operation is one change to an instance, from its acceptance to its end. The
-// record is written ahead of every step, so that whoever reads it knows what
-// has been done and what may have been.
+// Operation is one change to its subject, from its acceptance to its end. The
+// record is written ahead of every step, so a reader knows the steps that are
+// done and the step that may be.
 type Operation struct {
-	ID        string         `json:"id"`
-	Instance  string         `json:"instance"`
-	Region    string         `json:"region"`
-	Namespace string         `json:"namespace"`
-	Project   string         `json:"project,omitempty"`
-	Verb      Verb           `json:"verb"`
-	State     OperationState `json:"state"`
-	Revision  int            `json:"revision,omitempty"` // the revision it brings into force; 0 for terminate
-	Target    Revision       `json:"target,omitzero"`    // what it brings into force; zero for terminate
-	OnFailure OnFailure      `json:"on_failure,omitempty"`
-	Undoing   bool           `json:"undoing,omitempty"`  // the change failed and is being taken back
-	Cancel    bool           `json:"cancel,omitempty"`   // somebody asked to stop
-	Orphan    bool           `json:"orphan,omitempty"`   // of terminate: the objects stay, and are nobody's
-	Volumes   bool           `json:"volumes,omitempty"`  // of terminate: the volume claims of StatefulSets are deleted, too
-	Patient   bool           `json:"patient,omitempty"`  // a region that is away is waited for beyond the deadline
-	NoWait    bool           `json:"no_wait,omitempty"`  // only definitions and hooks are waited for
-	Takes     *Claim         `json:"takes,omitempty"`    // of adopt: what the objects bear that become the instance's
-	Repeats   string         `json:"repeats,omitempty"`  // the failed operation that this one tries again
-	Request   RequestKey     `json:"request,omitzero"`   // under which its client asked for it
-	Trace     string         `json:"trace,omitempty"`    // W3C traceparent of the request that began it
-	Claim     string         `json:"claim,omitempty"`    // the token of the replica that runs it: whoever has another one has lost it
-	Attempts  int            `json:"attempts,omitempty"` // how many replicas have begun it
-	Waiting   *Wait          `json:"waiting,omitempty"`  // for the region; nil when it does not
-	UndoBy    time.Time      `json:"undo_by,omitzero"`   // the undo's own deadline
-	Steps     []Step         `json:"steps"`              // in the order they run; the last is the current one
-	Failure   *Failure       `json:"failure,omitempty"`
-	Warnings  []string       `json:"warnings,omitempty"`
-	Accepted  time.Time      `json:"accepted"`
-	Started   time.Time      `json:"started,omitzero"`
-	Applied   time.Time      `json:"applied,omitzero"` // every object has been applied (or deleted)
-	Finished  time.Time      `json:"finished,omitzero"`
-	Deadline  time.Time      `json:"deadline"`
+	ID            string         `json:"id"` // operations sort by the time they were accepted
+	Subject       Subject        `json:"subject"`
+	Region        string         `json:"region"`
+	Project       string         `json:"project,omitempty"`
+	Verb          Verb           `json:"verb"`
+	State         OperationState `json:"state"`
+	OnFailure     OnFailure      `json:"on_failure,omitempty"`
+	Undoing       bool           `json:"undoing,omitempty"`    // the change failed and is being undone
+	Succeeding    bool           `json:"succeeding,omitempty"` // all steps have succeeded; only its subject must still be updated
+	Cancel        bool           `json:"cancel,omitempty"`     // a client asked to cancel it
+	WaitForRegion bool           `json:"patient,omitempty"`    // waits for an unreachable region beyond the deadline
+	Request       RequestKey     `json:"request,omitzero"`     // the client's key for the request
+	Trace         string         `json:"trace,omitempty"`      // W3C traceparent of the request that started it
+	Claim         string         `json:"claim,omitempty"`      // the token of the replica that runs it: a replica with a different one has lost it
+	Attempts      int            `json:"attempts,omitempty"`   // how many replicas have started it
+	Waiting       *Wait          `json:"waiting,omitempty"`    // for the region; nil if it does not wait
+	UndoBy        time.Time      `json:"undo_by,omitzero"`     // the undo's own deadline
+	Steps         []Step         `json:"steps"`                // in the order they run; the last is the current one
+	Entries       int            `json:"entries,omitempty"`    // number of the last entry of its log
+	Failure       *Failure       `json:"failure,omitempty"`
+	// UndoFailure says why the undo failed; Failure's message contains its
+	// message. It is nil while the undo runs, and if it succeeded.
+	UndoFailure *Failure  `json:"undo_failure,omitempty"`
+	Warnings    []string  `json:"warnings,omitempty"`
+	Accepted    time.Time `json:"accepted"`
+	Started     time.Time `json:"started,omitzero"`
+	Applied     time.Time `json:"applied,omitzero"` // every object has been applied (or deleted)
+	Finished    time.Time `json:"finished,omitzero"`
+	Deadline    time.Time `json:"deadline"`
+
+	// What only the kind of the subject has. The others are zero.
+	Instance InstanceTask `json:"instance,omitzero"`
+	Site     SiteTask     `json:"site,omitzero"`
 }
 
-// Wait is what an operation waits for before it can go on.
+// InstanceTask is what an operation on a VNF instance has to do.
+type InstanceTask struct {
+	Namespace string            `json:"namespace"`
+	Revision  int               `json:"revision,omitempty"` // the revision it activates; 0 for terminate
+	Target    Revision          `json:"target,omitzero"`    // the content of that revision; zero for terminate
+	Orphan    bool              `json:"orphan,omitempty"`   // of terminate: the objects stay, unowned
+	Volumes   bool              `json:"volumes,omitempty"`  // of terminate: also delete the volume claims of StatefulSets
+	NoWait    bool              `json:"no_wait,omitempty"`  // waits only for CRDs and hooks
+	Adopts    *AdoptionSelector `json:"takes,omitempty"`    // of adopt: selects the objects
+	Repeats   string            `json:"repeats,omitempty"`  // the failed operation that this one retries
+}
+
+// SiteTask is what an operation on a site has to do.
+type SiteTask struct {
+	UID       string   `json:"uid"`                  // of the site
+	Instances []string `json:"instances,omitempty"`  // of remove: the instances that are terminated first
+	KeepHosts bool     `json:"keep_hosts,omitempty"` // of remove: the hosts stay as they are
+}
+
+// Wait is a condition that an operation waits for before it can continue.
 type Wait struct {
-	Since  time.Time `json:"since"`
-	Reason string    `json:"reason,omitempty"` // "tcp", "timeout", "unauthorized", "breaker", …
-	For    string    `json:"for"`              // in words
-	Next   time.Time `json:"next,omitzero"`    // when it tries again; of a record, the first time
+	Since    time.Time `json:"since"`
+	Reason   string    `json:"reason,omitempty"`   // "tcp", "timeout", "unauthorized", "breaker", …
+	For      string    `json:"for"`                // for people
+	Mentions []string  `json:"mentions,omitempty"` // ids of the instances that For mentions
+	Next     time.Time `json:"next,omitzero"`      // time of the next attempt; in a record, of the first attempt
 }
 
-// Verb is what an operation does.
+// Verb is the kind of change that an operation makes.
 type Verb string
 
 // The verbs.
@@ -60,12 +81,25 @@ const (
 	Upgrade     Verb = "upgrade"
 	Rollback    Verb = "rollback"
 	Terminate   Verb = "terminate"
-	Configure   Verb = "configure" // other amendments; the package's own objects stay as they are
+	Configure   Verb = "configure" // changes the amendments; the package's own objects stay as they are
 	Test        Verb = "test"      // the package's test hooks are run; nothing else changes
-	Adopt       Verb = "adopt"     // what runs already becomes an instance
+	Adopt       Verb = "adopt"     // makes running objects an instance
+
+	SiteBuild  Verb = "build"
+	SiteChange Verb = "change"
+	SiteRemove Verb = "remove"
 )
 
-// OperationState says how far an operation is.
+// QualifiedVerb returns the verb for metrics, traces and logs, where it tells
+// the kind of the subject: "site_build".
+func (o Operation) QualifiedVerb() Verb {
+	if o.Subject.Kind == SiteSubject {
+		return "site_" + o.Verb
+	}
+	return o.Verb
+}
+
+// OperationState is the progress of an operation.
 type OperationState string
 
 // The states of an operation. The last three are final.
@@ -77,13 +111,13 @@ const (
 	OperationCancelled OperationState = "cancelled"
 )
 
-// Final reports whether the state is never left.
+// Final reports whether an operation never leaves the state.
 func (s OperationState) Final() bool {
 	return s == Succeeded || s == OperationFailed || s == OperationCancelled
 }
 
-// Move changes the operation's state, or refuses a transition that no operation
-// may make.
+// Move changes the operation's state. It returns nf.Conflict for a transition
+// that no operation may make.
 func (o *Operation) Move(to OperationState) error {
 	ok := false
 	switch o.State {
@@ -100,38 +134,83 @@ func (o *Operation) Move(to OperationState) error {
 	return nil
 }
 
-// OnFailure says what happens to a change that failed.
+// OnFailure says how a failed change is treated.
 type OnFailure string
 
 // The choices on failure.
 const (
-	Undo OnFailure = "undo" // take back what was done
-	Keep OnFailure = "keep" // leave it for inspection
+	Undo OnFailure = "undo" // revert the change
+	Keep OnFailure = "keep" // leave the objects for inspection
 )
 
-// Step is one named, idempotent part of an operation.
-type Step struct {
-	Name     string    `json:"name"`
-	Started  time.Time `json:"started"`
-	Finished time.Time `json:"finished,omitzero"`
-	Message  string    `json:"message,omitempty"`
-	Failed   bool      `json:"failed,omitempty"`  // what it tried did not succeed; Message says why
-	Changes  int       `json:"changes,omitempty"` // how many objects the step changed; they are kept beside the record
-	Objects  int       `json:"objects,omitempty"` // how many objects the step is about
-	Current  int       `json:"current,omitempty"` // how many of them are as they should be
-}
-
-// Failure is why an operation ended badly, kept so that every later reader gets
-// the same error.
+// Failure is the cause of an operation's failure. It is stored, so that every
+// later reader gets the same error.
 type Failure struct {
 	Kind       Kind       `json:"kind"`
 	Reason     string     `json:"reason,omitempty"`
 	Step       string     `json:"step,omitempty"`
+	Op         string     `json:"op,omitempty"`      // Message begins with "cannot <Op> <Subject>"; empty: it begins otherwise
+	Subject    string     `json:"subject,omitempty"` // as Op
 	Message    string     `json:"message"`
+	Mentions   []string   `json:"mentions,omitempty"` // ids of the instances that Message mentions
 	Violations Violations `json:"violations,omitempty"`
 }
 
-// FailureOf keeps an error that happened in a step.
+// FailureOf returns the Failure for an error that occurred in a step.
 func FailureOf(step string, err error) *Failure {
-	return &Failure{Kind: KindOf(err), Reason: ReasonOf(err), Step: step, Message: err.Error(), Violations: ViolationsOf(err)}
+	f := &Failure{
+		Kind: KindOf(err), Reason: ReasonOf(err), Step: step, Message: err.Error(), Mentions: MentionsOf(err), Violations: ViolationsOf(err),
+	}
+	f.Op, f.Subject = beginningOf(err)
+	return f
+}
+
+// beginningOf returns the action and the object that the text of an error begins
+// with.
+func beginningOf(err error) (op, subject string) {
+	switch e := any(err).(type) {
+	case *mentioning:
+		return beginningOf(e.error)
+	case *Error:
+		return e.Op, e.Subject
+	}
+	return "", ""
+}
+
+// OperationError is the error of an operation that has ended without success.
+// All its attributes come from the operation's record, so every reader of the
+// operation may see them.
+type OperationError struct {
+	text  string
+	cause error
+}
+
+// Error says "cannot <verb> <object>: <failure>".
+func (e *OperationError) Error() string { return e.text }
+
+// Unwrap returns an error with the attributes of the failure.
+func (e *OperationError) Unwrap() error { return e.cause }
+
+// Err returns an OperationError if the operation has ended without success, and
+// nil otherwise.
+func (o Operation) Err() error {
+	if !o.State.Final() || o.State == Succeeded {
+		return nil
+	}
+	f := o.Failure
+	if f == nil {
+		f = &Failure{Kind: Failed, Message: "the operation failed"}
+		if o.State == OperationCancelled {
+			f = &Failure{Kind: Cancelled, Message: "the operation was cancelled"}
+		}
+	}
+	e := Error{Kind: f.Kind, Op: string(o.Verb), Subject: o.Subject.Noun(), Reason: f.Reason, Operation: o.ID}
+	if len(f.Violations) > 0 {
+		e.Err = f.Violations
+	}
+	text := f.Message
+	if f.Op != e.Op || f.Subject != e.Subject {
+		text = "cannot " + e.Op + " " + e.Subject + ": " + text
+	}
+	return &OperationError{text: text, cause: Mentioning(&e, f.Mentions...)}
 }

@@ -2,26 +2,26 @@ package nf
 
 import "time"
 
-// Package is something deployable: a CSAR of ordered artifacts. Its content is
-// a blob, addressed by the digest.
+// Package is a deployable unit: a CSAR of ordered artifacts. Its content is a
+// blob, addressed by the digest.
 type Package struct {
 	ID          string     `json:"id"` // the csar_id
 	Name        string     `json:"name,omitempty"`
 	Version     string     `json:"version,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Kind        string     `json:"kind"`             // the renderer that understands it: "manifest" or "helm"
+	Kind        string     `json:"kind"`             // the renderer for it: "manifest" or "helm"
 	Digest      string     `json:"digest"`           // "sha256:<hex>" of the archive's bytes
 	Source      string     `json:"source,omitempty"` // where the service fetched it from, without credentials
-	Upload      string     `json:"upload"`           // names the upload that holds the content in the store
+	Upload      string     `json:"upload"`           // name of the upload that holds the content in the store
 	Size        int64      `json:"size"`             // bytes of the archive
 	MediaType   string     `json:"media_type"`
-	Files       []string   `json:"files"` // what the archive holds, sorted
+	Files       []string   `json:"files"` // files of the archive, sorted
 	Variables   []Variable `json:"variables,omitempty"`
-	Namespaces  []string   `json:"namespaces,omitempty"` // that it opens, besides the instance's own
+	Namespaces  []string   `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
 	Warnings    []string   `json:"warnings,omitempty"`
-	Removing    string     `json:"removing,omitempty"` // the attempt to remove it that is under way
+	Removing    string     `json:"removing,omitempty"` // the running attempt to remove it
 	Project     string     `json:"project,omitempty"`  // the tenant; empty: DefaultProject
-	Request     RequestKey `json:"request,omitzero"`   // under which its client uploaded it
+	Request     RequestKey `json:"request,omitzero"`   // the client's key for the upload
 	Created     time.Time  `json:"created"`
 	Updated     time.Time  `json:"updated"`
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Mask returns a copy of the inputs that may be shown: the values of the names
-// are Masked at any depth. Of an override, a name is its path or any step of it:
-// "db.users[0].password".
+// are Masked at any depth. An override is masked if a name is its path, or one
+// step of the path: "db.users[0].password".
 func (in Inputs) Mask(names []string) Inputs {
 	out := in
 	out.Parameters, out.Network = maskedFields(in.Parameters, names), maskedFields(in.Network, names)
@@ -52,9 +52,9 @@ func onPath(path string, names []string) bool {
 	return slices.ContainsFunc(append(PathSteps(path), path), func(name string) bool { return slices.Contains(names, name) })
 }
 
-// overrideTexts returns what Helm's --set may make of a value: a backslash
-// escapes what follows it, {a,b} is a list, and behind a comma there may be the
-// assignment of another value.
+// overrideTexts returns the texts that Helm's --set may produce from a value. A
+// backslash escapes the next character, {a,b} is a list, and a comma may be
+// followed by the assignment of another value.
 func overrideTexts(value string) []string {
 	var plain strings.Builder
 	for i := 0; i < len(value); i++ {
@@ -73,8 +73,7 @@ func overrideTexts(value string) []string {
 	return out
 }
 
-// SplitOverride splits the value of an override at the commas that are not
-// escaped.
+// SplitOverride splits the value of an override at the unescaped commas.
 func SplitOverride(value string) []string {
 	var parts []string
 	start := 0
@@ -94,8 +93,8 @@ func maskedFields(fields map[string]any, names []string) map[string]any {
 	return shown
 }
 
-// MaskFields returns a copy of a JSON value in which the fields of the names are
-// Masked.
+// MaskFields returns a copy of a JSON value in which the fields of the names
+// are Masked.
 func MaskFields(value any, names []string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -122,7 +121,7 @@ func MaskFields(value any, names []string) any {
 // secretTexts collects values as texts.
 type secretTexts []string
 
-// find adds the values of the names, however deep they are.
+// find adds the values of the names, at any depth.
 func (s *secretTexts) find(value any, names []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -140,7 +139,7 @@ func (s *secretTexts) find(value any, names []string) {
 	}
 }
 
-// add adds a value, or every value inside one.
+// add adds a scalar, or every scalar inside a value.
 func (s *secretTexts) add(value any) {
 	switch v := value.(type) {
 	case nil, bool:
@@ -157,7 +156,7 @@ func (s *secretTexts) add(value any) {
 	}
 }
 
-// textOf returns a scalar as it is printed.
+// textOf returns the text form of a scalar.
 func textOf(value any) string {
 	if f, ok := value.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
@@ -166,36 +165,34 @@ func textOf(value any) string {
 }
 
 // Redactor masks secret values in texts and JSON values. It finds the values
-// themselves, not what is derived from one, such as its base64. The zero value
-// masks nothing.
+// themselves, but not data derived from them, such as their base64. The zero
+// value masks nothing.
 type Redactor struct {
-	values   []string // longest first, so that one that holds another is masked whole
+	values   []string
 	replacer *strings.Replacer
 }
 
-// minSecret is the length below which a value is masked only where it stands
-// alone: a text without any "1" tells more than it hides.
+// minSecret is the minimum length, in bytes, of a value that is masked within a
+// text. A shorter value is masked only if it is the whole text: if every "1"
+// were masked, the gaps would reveal it.
 const minSecret = 4
 
-// NewRedactor returns the redactor of values, of which empty ones do not count.
+// NewRedactor returns a redactor of values and their quoted forms. Empty values
+// are ignored.
 func NewRedactor(values []string) Redactor {
 	r := Redactor{values: slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == "" })}
-	slices.SortFunc(r.values, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	r.values = slices.Compact(r.values)
-	var pairs []string
+	var forms []string
 	for _, v := range r.values {
-		if len(v) < minSecret {
-			continue
+		if len(v) >= minSecret {
+			quoted := strconv.Quote(v)
+			forms = append(forms, v, quoted[1:len(quoted)-1])
 		}
-		pairs = append(pairs, v, Masked)
-		if quoted := strconv.Quote(v); len(quoted) > len(v)+2 { // something is escaped
-			pairs = append(pairs, quoted[1:len(quoted)-1], Masked)
-		}
+	}
+	// Longest first, so that a form that begins with another is masked whole.
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, Masked)
 	}
 	r.replacer = strings.NewReplacer(pairs...)
 	return r
@@ -209,7 +206,7 @@ func (r Redactor) Text(text string) string {
 	return r.replacer.Replace(text)
 }
 
-// Value returns a copy of a JSON value in which each scalar that is or holds one
+// Value returns a copy of a JSON value. Each scalar that equals or contains one
 // of the values is Masked.
 func (r Redactor) Value(value any) any {
 	switch v := value.(type) {

@@ -91,6 +91,10 @@ func TestRedactor(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", from, got, want)
 		}
 	}
+	within := nf.NewRedactor([]string{`a\"b\"c\"`, `a"b"c"d`})
+	if got := within.Text(`a\"b\"c\"d`); got != nf.Masked {
+		t.Errorf("a quoted value that begins with another value becomes %q, want it masked whole", got)
+	}
 	if got := (nf.Redactor{}).Text("a"); got != "a" {
 		t.Errorf("the zero value makes %q of a text", got)
 	}

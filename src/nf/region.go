@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Region is one cloud region: a Kubernetes cluster that we hold the kubeconfig
-// of. Owner and ID together are A&AI's key of a cloud region; here the ID alone
-// is unique.
+// Region is one cloud region: a Kubernetes cluster whose kubeconfig the service
+// stores. Owner and ID together are A&AI's key of a cloud region; here the ID
+// alone is unique.
 type Region struct {
 	ID          string            `json:"id"`
 	Owner       string            `json:"owner"`
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Kubeconfig  Secret            `json:"kubeconfig"`
-	Tenants     map[string]Tenant `json:"tenants,omitempty"`  // what projects may use, by project or AnyProject
-	Probe       Probe             `json:"probe"`              // what the last successful probe saw
-	Removing    string            `json:"removing,omitempty"` // the attempt to remove it that is under way
-	Request     RequestKey        `json:"request,omitzero"`   // under which its client registered it
+	Tenants     map[string]Tenant `json:"tenants,omitempty"`  // grants to projects, by project or AnyProject
+	Probe       Probe             `json:"probe"`              // result of the last successful probe
+	Removing    string            `json:"removing,omitempty"` // the running attempt to remove it
+	Request     RequestKey        `json:"request,omitzero"`   // the client's key for the registration
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
 }
 
-// LogValue logs the id alone: the stored form that a JSON log would show holds
-// the kubeconfig.
+// LogValue logs only the id: the stored form contains the kubeconfig, and a
+// JSON log would show it.
 func (r Region) LogValue() slog.Value { return slog.StringValue(r.ID) }
 
-// Probe is what a region's API server said of itself.
+// Probe is the result of querying a region's API server.
 type Probe struct {
 	Server  string    `json:"server"`  // URL of the API server
 	Version string    `json:"version"` // "v1.37.1"
@@ -34,54 +34,55 @@ type Probe struct {
 	Time    time.Time `json:"time"`
 }
 
-// Capabilities are what a region's API server can do, as charts ask for it.
+// Capabilities are the capabilities of a region's API server, as charts query
+// them.
 type Capabilities struct {
 	Version string   // "v1.37.1"
 	APIs    []string // "apps/v1" and "apps/v1/Deployment", sorted
 }
 
-// RegionState is how a region is doing, as one replica of the service sees it.
-// It is measured, never stored.
+// RegionState is the state of a region as one replica observes it. It is
+// measured, never stored.
 type RegionState struct {
 	Condition  RegionCondition
-	Reason     string // narrows a condition that is not good: "tcp", "dns", "tls", "timeout", "unauthorized", "unavailable"
+	Reason     string // narrows a condition other than available: "tcp", "dns", "tls", "timeout", "unauthorized", "unavailable"
 	Message    string
 	Since      time.Time // of the condition
-	Checked    time.Time // when the region was last asked; zero: never
+	Checked    time.Time // time of the last check; zero: never
 	Breaker    BreakerState
-	Retry      time.Time // when an open breaker lets the next request through
+	Retry      time.Time // when an open breaker allows the next request
 	Credential Credential
 }
 
-// RegionCondition says whether a region can be worked with.
+// RegionCondition says whether a region is usable.
 type RegionCondition string
 
 // The conditions of a region.
 const (
-	RegionUnknown     RegionCondition = "unknown" // not asked yet
+	RegionUnknown     RegionCondition = "unknown" // not checked yet
 	RegionAvailable   RegionCondition = "available"
 	RegionExpiring    RegionCondition = "expiring" // available, but its credential will expire soon
 	RegionUnreachable RegionCondition = "unreachable"
 )
 
-// BreakerState says whether requests to a region are let through.
+// BreakerState says whether requests to a region are allowed.
 type BreakerState string
 
 // The states of a region's circuit breaker.
 const (
-	BreakerClosed   BreakerState = "closed"    // they are
-	BreakerHalfOpen BreakerState = "half-open" // one is, to see whether the region is back
+	BreakerClosed   BreakerState = "closed"    // all requests are
+	BreakerHalfOpen BreakerState = "half-open" // one is, to check whether the region has recovered
 	BreakerOpen     BreakerState = "open"      // none is
 )
 
-// Credential is what a kubeconfig authenticates with, without the secret.
+// Credential describes the credential of a kubeconfig, without the secret.
 type Credential struct {
 	Kind    string    // "client-certificate", "token" or "basic"; empty: none
 	Expires time.Time // zero: never, or unknown
 }
 
-// Holding is an instance's hold on a region, on a package, or on both: an empty
-// name is none.
+// Holding is an instance's hold on a region, on a package, or on both. An empty
+// name means no hold.
 type Holding struct {
 	Instance string
 	Region   string

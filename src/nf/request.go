@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// Spec is what a caller may decide about an instance, and change later.
+// Spec is the part of an instance that a caller chooses, and can change later.
 type Spec struct {
 	Package     string
 	Inputs      Inputs
 	Labels      map[string]string
 	Description string
-	Release     string            // what a chart calls its release; empty: the instance's name, or else its id
-	Namespaces  []string          // further ones that objects may be in, besides those that the package opens
+	Release     string            // release name of a chart; empty: the instance's name, or else its id
+	Namespaces  []string          // further ones that may contain objects, in addition to those that the package opens
 	Amendments  []Amendment       // names are distinct
-	Annotations map[string]string // what an API remembers with the revision, for itself
+	Annotations map[string]string // data that an API stores with the revision
 }
 
 // InstantiateRequest asks for a new instance.
 type InstantiateRequest struct {
 	Spec
 
-	ID        string // chosen by the caller; empty: the engine makes one
+	ID        string // chosen by the caller; empty: the engine generates one
 	Region    string
 	Project   string // DefaultProject when empty
 	Namespace string // "default" when empty
@@ -32,76 +32,80 @@ type InstantiateRequest struct {
 
 // UpgradeRequest asks for a new revision of an instance.
 type UpgradeRequest struct {
-	// Edit changes the present spec into the wanted one. It may be called more
+	// Edit changes the current spec into the desired one. It may be called more
 	// than once.
 	Edit func(*Spec) error
 	Options
 }
 
-// ConfigureRequest asks for other amendments of an instance. What its own package
-// rendered to stays as it is: nothing of it is rendered again.
+// ConfigureRequest asks for a change of an instance's amendments. The
+// instance's own package is not rendered again, and its objects stay as they
+// are.
 type ConfigureRequest struct {
-	// Edit changes the present amendments, and annotations, into the wanted ones.
-	// It may be called more than once; what else it changes is refused.
+	// Edit changes the current amendments and annotations into the desired ones.
+	// It may be called more than once; any other change is rejected.
 	Edit func(*Spec) error
 	Options
 }
 
-// AdoptRequest asks for what runs in a region already to become an instance,
-// without a change to any of it.
+// AdoptRequest asks to make objects that run in a region already an instance,
+// without changing them.
 type AdoptRequest struct {
 	InstantiateRequest
 
-	// Claim is what its objects bear. Empty: that of the release of a chart,
-	// which the instance's Release names and its package is the chart of; then
-	// what was released is what the instance becomes, and not what the package
-	// renders to.
-	Claim Claim
+	// Selector selects the objects. If it is empty, they are those of the chart release named by the instance's Release, whose chart is
+	// the instance's package. The instance then consists of the released objects,
+	// and not of those that the package renders to.
+	Selector AdoptionSelector
 }
 
-// Claim is marks by which objects are known to be somebody's: they bear all of
-// them.
-type Claim struct {
+// AdoptionSelector selects the objects to adopt by their annotations and labels.
+// An object matches if it has all of them.
+type AdoptionSelector struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 }
 
-// TestRequest asks for a run of the test hooks of an instance's package.
+// TestRequest asks to run the test hooks of an instance's package.
 type TestRequest struct {
 	Options
 }
 
-// RollbackRequest asks for the return to a kept revision of an instance.
+// RollbackRequest asks to return an instance to a stored revision.
 type RollbackRequest struct {
-	Revision int // 0: the one before that in force
+	Revision int // 0: the one before the active revision
 	Options
 }
 
-// TerminateRequest asks for the removal of an instance.
+// TerminateRequest asks to terminate an instance.
 type TerminateRequest struct {
-	Orphan  bool // leave the objects in place, as nobody's
-	Volumes bool // delete the volume claims that StatefulSets made, too; without Orphan only
+	Orphan  bool // leave the objects in place, unowned
+	Volumes bool // also delete the volume claims that StatefulSets created; not with Orphan
 	Options
 }
 
-// Options say how an operation is carried out.
+// Options control how an operation is carried out.
 type Options struct {
-	OnFailure OnFailure     // Undo when empty
-	Timeout   time.Duration // of the whole operation; the engine's default when 0
-	Patient   bool          // wait for a region that is away, beyond the deadline
-	NoWait    bool          // objects are applied, and only definitions and hooks are waited for; what fails after the last apply is kept
-	Confirm   string        // what a refusal with reason "confirm" asked for
-	Secrets   bool          // of a preview: templates find the Secrets that they look up, with masked values
-	Key       RequestKey    // makes repeating the request harmless
-	Trace     string        // W3C traceparent of the request; empty: none
+	OnFailure     OnFailure     // Undo when empty
+	Timeout       time.Duration // of the whole operation; the engine's default when 0
+	WaitForRegion bool          // wait for an unreachable region beyond the deadline
+	NoWait        bool          // apply the objects, and wait only for CRDs and hooks; a failure after the last apply is kept
+	Confirm       string        // the value that an error with reason "confirm" asked for
+	Check         string        // CheckServer: a dry run of all objects on the API server; empty: only where it is worth a request
+	Secrets       bool          // of a preview: templates can look up existing Secrets, with masked values
+	Key           RequestKey    // makes the request idempotent
+	Trace         string        // W3C traceparent of the request; empty: none
 }
 
-// RequestKey is what a client names a request by, so that it can be repeated
-// when its answer was lost. The zero value is no key.
+// CheckServer asks for a check of all objects by the region's API server.
+const CheckServer = "server"
+
+// RequestKey identifies a client's request, so that the client can repeat it
+// when the response was lost. The zero value means no key.
 type RequestKey struct {
-	Client string `json:"client,omitempty"` // who chose the key; keys of two clients never meet
+	Client string `json:"client,omitempty"` // the client that chose the key; keys of two clients are independent
 	Key    string `json:"key,omitempty"`    // the Idempotency-Key header
-	Digest string `json:"digest,omitempty"` // of what was asked: another request under the same key is refused
+	Digest string `json:"digest,omitempty"` // of the request: a different request with the same key is rejected
 }
 
 // Same reports whether both are the same key of the same client.
@@ -109,15 +113,15 @@ func (k RequestKey) Same(o RequestKey) bool {
 	return k.Key != "" && k.Key == o.Key && k.Client == o.Client
 }
 
-// Preview is what a request would do.
+// Preview is the expected effect of a request.
 type Preview struct {
 	Changes  []Change
 	Warnings []string
-	Confirm  string // what the request will have to bring; empty when it needs no confirmation
+	Confirm  string // the value that the request must contain; empty: no confirmation needed
 }
 
 // Validate returns nf.Invalid with a violation for every field that is wrong.
-// Field names are those of the founding API, which all requests come in.
+// Field names are those of the 2018 URL layout.
 func (r InstantiateRequest) Validate() error {
 	v := CheckID("cloud_region_id", r.Region)
 	v = append(v, CheckNamespace("namespace", r.Namespace)...)
@@ -142,7 +146,7 @@ func (s Spec) Validate() error { return invalid("use", "specification", s.violat
 func (r TerminateRequest) Validate() error {
 	v := r.Options.violations()
 	if r.Orphan && r.Volumes {
-		v = append(v, Violation{Field: "claims", Message: "cannot be delete when the objects stay in place"})
+		v = append(v, Violation{Field: "claims", Message: "cannot be combined with orphan: the objects stay in place"})
 	}
 	return invalid("use", "options", v)
 }
@@ -167,8 +171,8 @@ func (s Spec) violations() Violations {
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 
-// checkAmendments returns a violation for each amendment without a name of its
-// own, and what is wrong with their packages and values.
+// checkAmendments returns violations for amendments without a unique name, and
+// for their packages and values.
 func checkAmendments(all []Amendment) Violations {
 	var v Violations
 	names := map[string]bool{}
@@ -178,7 +182,7 @@ func checkAmendments(all []Amendment) Violations {
 		case a.Name == "":
 			v = append(v, Violation{Field: field + ".name", Message: "is missing"})
 		case names[a.Name]:
-			v = append(v, Violation{Field: field + ".name", Message: fmt.Sprintf("%q is the name of another amendment, too", a.Name)})
+			v = append(v, Violation{Field: field + ".name", Message: fmt.Sprintf("%q is also the name of another amendment", a.Name)})
 		}
 		names[a.Name] = true
 		v = append(v, CheckText(field+".name", a.Name)...)
@@ -189,7 +193,7 @@ func checkAmendments(all []Amendment) Violations {
 }
 
 // checkNumbers returns a violation for each whole number that is too large to
-// have come through JSON with all its digits.
+// keep all its digits in JSON.
 func checkNumbers(field string, value any) Violations {
 	const exact = 1 << 53
 	var out Violations
@@ -204,7 +208,7 @@ func checkNumbers(field string, value any) Violations {
 		}
 	case float64:
 		if math.Abs(v) >= exact && v == math.Trunc(v) {
-			out = Violations{{Field: field, Message: "is a whole number of more than 53 bits, whose last digits may be lost; give it as a text"}}
+			out = Violations{{Field: field, Message: "is an integer of more than 53 bits, whose last digits may be lost; give it as a string"}}
 		}
 	}
 	return out
@@ -213,10 +217,13 @@ func checkNumbers(field string, value any) Violations {
 func (o Options) violations() Violations {
 	var v Violations
 	if o.OnFailure != "" && o.OnFailure != Undo && o.OnFailure != Keep {
-		v = append(v, Violation{Field: "onFailure", Message: "is neither undo nor keep"})
+		v = append(v, Violation{Field: "onFailure", Message: "must be undo or keep"})
+	}
+	if o.Check != "" && o.Check != CheckServer {
+		v = append(v, Violation{Field: "validate", Message: `must be "server"`})
 	}
 	if o.Timeout < 0 || o.Timeout > MaxTimeout {
-		v = append(v, Violation{Field: "timeout", Message: "is not between 0 and 24h"})
+		v = append(v, Violation{Field: "timeout", Message: "must be between 0 and 24h"})
 	}
 	return v
 }

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 )
 
-// Masked stands wherever a secret would be.
+// Masked replaces every secret in output.
 const Masked = "********"
 
-// Secret is bytes that must never reach an answer, a log or an error. Every way
-// of printing it gives Masked; only the stored JSON form and a conversion to
+// Secret is bytes that must never appear in a response, a log or an error.
+// Formatting prints Masked; only the stored JSON form and a conversion to
 // []byte reveal it.
 type Secret []byte
 

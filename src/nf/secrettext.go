@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// AppliedAnnotation is the annotation in which kubectl keeps a copy of the object
-// that it has applied.
+// AppliedAnnotation is the annotation in which kubectl keeps a copy of the
+// object that it applied.
 const AppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// TextsOfSecret returns the values of a Secret or of a list of Secrets, as JSON
-// has them: encoded, decoded, and each of their lines. Values that are too short to
-// be told from other text are left out.
+// TextsOfSecret returns the values of a Secret or of a list of Secrets in their
+// JSON form: encoded, decoded, and each of their lines. It leaves out values
+// that are too short to be distinguished from other text.
 func TextsOfSecret(object map[string]any) []string {
 	var found []string
 	if items, isList := object["items"].([]any); isList {
@@ -39,8 +39,8 @@ func TextsOfSecret(object map[string]any) []string {
 	return slices.Compact(found)
 }
 
-// linesOf returns a text and its lines, with and without surrounding blanks, except
-// those that are too short.
+// linesOf returns a text and its lines, with and without surrounding blanks. It
+// leaves out those that are too short.
 func linesOf(value any) []string {
 	text, _ := value.(string)
 	var found []string

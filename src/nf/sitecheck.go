@@ -19,7 +19,7 @@ var (
 	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,126}$`)
 )
 
-// Limits on what a site may be.
+// Limits on the size of a site.
 const (
 	MaxSiteHosts  = 256
 	MaxSiteScript = 256 << 10 // bytes
@@ -38,12 +38,9 @@ func (r SiteRequest) Validate() error {
 		v = append(v, CheckID("cloud_owner", s.Owner)...)
 	}
 	v = append(v, CheckLabels("labels", s.Labels)...)
-	if s.Driver != SiteByAnsible && s.Driver != SiteByScript {
-		v = append(v, Violation{Field: "driver", Message: "is neither ansible nor script"})
-	}
 	v = append(v, checkHosts("hosts", s.Hosts, s.FirstUse)...)
 	if len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, func(h SiteHost) bool { return h.Role == ControlPlane }) {
-		v = append(v, Violation{Field: "hosts", Message: "need one whose role is control_plane"})
+		v = append(v, Violation{Field: "hosts", Message: "must include a host with the role control_plane"})
 	}
 	v = append(v, s.violations()...)
 	v = append(v, r.Material.Violations(s.Driver)...)
@@ -51,23 +48,23 @@ func (r SiteRequest) Validate() error {
 	return invalid("build", "site "+s.ID, v)
 }
 
-// Validate returns nf.Invalid with a violation for every field that is wrong
-// with what the edits are not asked for.
+// Validate returns nf.Invalid with a violation for every field that is wrong,
+// except those that the edits change. Site.Check checks the latter.
 func (r SiteChangeRequest) Validate(firstUse bool) error {
 	v := checkHosts("add_hosts", r.Add, firstUse)
 	for i, h := range r.Add {
 		if h.Role != Worker {
-			v = append(v, Violation{Field: fmt.Sprintf("add_hosts[%d].role", i), Message: "is not worker: the control plane stays what it was built as"})
+			v = append(v, Violation{Field: fmt.Sprintf("add_hosts[%d].role", i), Message: "must be worker; the control plane cannot be changed"})
 		}
 		if slices.Contains(r.Remove, h.Name) {
-			v = append(v, Violation{Field: fmt.Sprintf("add_hosts[%d].name", i), Message: fmt.Sprintf("%q is also among those to remove", h.Name)})
+			v = append(v, Violation{Field: fmt.Sprintf("add_hosts[%d].name", i), Message: fmt.Sprintf("%q is also in remove_hosts", h.Name)})
 		}
 	}
 	return invalid("change", "the site", append(v, checkTimeout(r.Timeout)...))
 }
 
 // Check returns nf.Invalid with a violation for every field that a change may
-// have made wrong.
+// have made invalid.
 func (s Site) Check() error { return invalid("change", "site "+s.ID, s.violations()) }
 
 func (s Site) violations() Violations {
@@ -86,14 +83,14 @@ func (s Site) violations() Violations {
 	return append(v, CheckText("proxy.no_proxy", s.Proxy.None)...)
 }
 
-// Violations returns what is wrong with what is secret of a site.
+// Violations returns the violations of a site's secret part.
 func (m SiteMaterial) Violations(driver SiteDriver) Violations {
 	var v Violations
 	if len(m.PrivateKey) == 0 && len(m.Password) == 0 {
 		v = append(v, Violation{Field: "credential", Message: "needs a private_key or a password"})
 	}
 	if len(m.Passphrase) > 0 && len(m.PrivateKey) == 0 {
-		v = append(v, Violation{Field: "credential.passphrase", Message: "is of no use without a private_key"})
+		v = append(v, Violation{Field: "credential.passphrase", Message: "requires a private_key"})
 	}
 	for name := range m.Secrets {
 		v = append(v, checkVariable("secrets", name)...)
@@ -102,7 +99,7 @@ func (m SiteMaterial) Violations(driver SiteDriver) Violations {
 	case driver == SiteByScript && len(m.Script) == 0:
 		v = append(v, Violation{Field: "script.content", Message: "is missing"})
 	case driver != SiteByScript && (len(m.Script) > 0 || len(m.Options) > 0 || len(m.RemoveScript) > 0):
-		v = append(v, Violation{Field: "script", Message: "is of no use with this driver"})
+		v = append(v, Violation{Field: "script", Message: "is not used by this driver"})
 	}
 	for field, content := range map[string]Secret{"script.content": m.Script, "script.remove": m.RemoveScript} {
 		if len(content) > MaxSiteScript {
@@ -111,7 +108,7 @@ func (m SiteMaterial) Violations(driver SiteDriver) Violations {
 	}
 	for i, option := range m.Options {
 		if len(option) > MaxText || strings.ContainsRune(option, 0) {
-			v = append(v, Violation{Field: fmt.Sprintf("script.options[%d]", i), Message: fmt.Sprintf("is longer than %d bytes, or holds a zero byte", MaxText)})
+			v = append(v, Violation{Field: fmt.Sprintf("script.options[%d]", i), Message: fmt.Sprintf("is longer than %d bytes, or contains a zero byte", MaxText)})
 		}
 	}
 	return v
@@ -130,10 +127,10 @@ func checkHosts(field string, hosts []SiteHost, firstUse bool) Violations {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		place := fmt.Sprintf("%s:%d", h.Address, h.Port)
 		if names[h.Name] {
-			v = append(v, Violation{Field: at + ".name", Message: fmt.Sprintf("%q is the name of another host, too", h.Name)})
+			v = append(v, Violation{Field: at + ".name", Message: fmt.Sprintf("%q is also the name of another host", h.Name)})
 		}
 		if places[place] {
-			v = append(v, Violation{Field: at + ".address", Message: fmt.Sprintf("%s is the place of another host, too", place)})
+			v = append(v, Violation{Field: at + ".address", Message: fmt.Sprintf("%s is also the address and port of another host", place)})
 		}
 		names[h.Name], places[place] = true, true
 		v = append(v, checkHost(at, h, firstUse)...)
@@ -141,8 +138,8 @@ func checkHosts(field string, hosts []SiteHost, firstUse bool) Violations {
 	return v
 }
 
-// checkHost is strict: what passes goes into an inventory, a file of known
-// hosts and the arguments of ssh as it stands.
+// checkHost is strict: the values go without escaping into an inventory, a file
+// of known hosts and the arguments of ssh.
 func checkHost(at string, h SiteHost, firstUse bool) Violations {
 	var v Violations
 	wrong := func(field, message string) { v = append(v, Violation{Field: at + field, Message: message}) }
@@ -153,7 +150,7 @@ func checkHost(at string, h SiteHost, firstUse bool) Violations {
 		wrong(".address", fmt.Sprintf("%q is neither an IP address nor a name", h.Address))
 	}
 	if h.Port < 1 || h.Port > 65535 {
-		wrong(".port", "is not between 1 and 65535")
+		wrong(".port", "must be between 1 and 65535")
 	}
 	if !userPattern.MatchString(h.User) {
 		wrong(".user", fmt.Sprintf("%q is not a user's name", h.User))
@@ -165,7 +162,7 @@ func checkHost(at string, h SiteHost, firstUse bool) Violations {
 		wrong(".host_key", "is not a public key such as ssh-ed25519 AAAA…")
 	}
 	if h.Role != ControlPlane && h.Role != Worker {
-		wrong(".role", "is neither control_plane nor worker")
+		wrong(".role", "must be control_plane or worker")
 	}
 	return v
 }
@@ -183,14 +180,14 @@ func checkProxy(field, address string) Violations {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return Violations{{Field: field, Message: "is not a URL of http or https"}} // which may hold a password
+		return Violations{{Field: field, Message: "is not a URL of http or https"}} // without the value, which may contain a password
 	}
 	return nil
 }
 
 func checkTimeout(d time.Duration) Violations {
 	if d < 0 || d > MaxTimeout {
-		return Violations{{Field: "timeout", Message: "is not between 0 and 24h"}}
+		return Violations{{Field: "timeout", Message: "must be between 0 and 24h"}}
 	}
 	return nil
 }

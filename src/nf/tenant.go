@@ -10,23 +10,19 @@ import (
 	"strings"
 )
 
-// ProjectAnnotation is on every namespace that the service created; its value is
-// the project that it was created for.
+// ProjectAnnotation is on every namespace that the service created. Its value
+// is the project for which it was created.
 const ProjectAnnotation = "k8splugin.io/project"
 
-// AnyProject stands for every project among the tenants of a region.
+// AnyProject stands for every project in the tenants of a region.
 const AnyProject = "*"
 
-// ReasonTenant is the reason of a Forbidden error that a Tenant of the region
-// would prevent.
-const ReasonTenant = "tenant"
-
-// Tenant is what a cloud region lets a project use, besides the namespaces that
-// the service creates for it.
+// Tenant is the part of a cloud region that a project may use, in addition to
+// the namespaces that the service creates for it.
 type Tenant struct {
 	Namespaces     []string `json:"namespaces,omitempty"`      // names; "*" stands for any characters
-	ClusterKinds   []string `json:"cluster_kinds,omitempty"`   // cluster-scoped kinds as "Kind.group"; "*" likewise
-	ServiceAccount string   `json:"service_account,omitempty"` // "namespace/name" that the service acts as; empty: as itself
+	ClusterKinds   []string `json:"cluster_kinds,omitempty"`   // cluster-scoped kinds as "Kind.group"; "*" stands for any characters
+	ServiceAccount string   `json:"service_account,omitempty"` // "namespace/name" that the service impersonates; empty: none
 }
 
 var (
@@ -34,8 +30,8 @@ var (
 	tenantKindPattern      = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9*]*(\.[a-z0-9*]([a-z0-9*.-]*[a-z0-9*])?)?$`)
 )
 
-// CheckTenants returns a violation for everything that is wrong with the tenants
-// of a region, which are by project.
+// CheckTenants returns a violation for each error in the tenants of a region.
+// The keys are projects.
 func CheckTenants(field string, tenants map[string]Tenant) Violations {
 	var v Violations
 	for _, project := range slices.Sorted(maps.Keys(tenants)) {
@@ -70,19 +66,23 @@ func (t Tenant) check(at string) Violations {
 	return v
 }
 
-// Tenancy is what one project may use of a region.
+// Tenancy is the part of a region that one project may use.
 type Tenancy struct {
 	Region, Project string
-	Whole           bool     // all of it: projects are not kept apart
+	Whole           bool     // the whole region: projects are not isolated
 	Namespaces      []string // patterns, as in Tenant
 	ClusterKinds    []string
-	ServiceAccount  string // "namespace/name"; empty: the service acts as itself
+	ServiceAccount  string // "namespace/name" to impersonate; empty: none
 }
 
-// Tenancy returns what the region lets a project use. If projects are not kept
-// apart, that is everything.
+// Tenancy returns the part of the region that a project may use. If apart is
+// false, projects are not isolated: it returns the whole region, without
+// impersonation.
 func (r Region) Tenancy(project string, apart bool) Tenancy {
 	t := Tenancy{Region: r.ID, Project: project, Whole: !apart}
+	if t.Whole {
+		return t
+	}
 	for _, name := range [...]string{project, AnyProject} { // the project's own service account first
 		entry := r.Tenants[name]
 		t.Namespaces = append(t.Namespaces, entry.Namespaces...)
@@ -92,16 +92,17 @@ func (r Region) Tenancy(project string, apart bool) Tenancy {
 	return t
 }
 
-// Namespace is a namespace of a region as it is.
+// Namespace is the state of a namespace in a region.
 type Namespace struct {
-	Made    bool   // by the service
-	Project string // that the service made it for; empty: made before projects were written down
+	Created bool   // by the service
+	Project string // the project for which the service created it
 }
 
-// MayUse reports whether the project may use a namespace: one that it is granted,
-// one that does not exist (live is nil), or one that the service has made for it.
+// MayUse reports whether the project may use a namespace: one that is granted,
+// one that does not exist (live is nil), or one that the service created for
+// it.
 func (t Tenancy) MayUse(name string, live *Namespace) bool {
-	return t.Whole || live == nil || live.Made && live.Project == t.Project || matchesAny(t.Namespaces, name)
+	return t.Whole || live == nil || live.Created && live.Project == t.Project || matchesAny(t.Namespaces, name)
 }
 
 // MayHold reports whether the project may have objects of a cluster-scoped kind.
@@ -109,15 +110,16 @@ func (t Tenancy) MayHold(group, kind string) bool {
 	return t.Whole || matchesAny(t.ClusterKinds, clusterKind(group, kind))
 }
 
-// DeniedNamespace returns the violation for a namespace that the project may not
-// use, and that a field of the request names.
+// DeniedNamespace returns the violation for a namespace that a field of the
+// request names and that the project may not use.
 func (t Tenancy) DeniedNamespace(field, name string) Violation {
 	return Violation{Field: field, Message: fmt.Sprintf(
 		"namespace %q of cloud region %s was not made for project %s, and is not granted to it; a grant of the region would allow it: tenants: {%[3]s: {namespaces: [%[1]q]}}",
 		name, t.Region, t.Project)}
 }
 
-// Refuse returns the error for what the region does not let the project use.
+// Refuse returns the error for resources that the region does not grant the
+// project.
 func (t Tenancy) Refuse(denied Violations) error {
 	return &Error{Kind: Forbidden, Op: "use", Subject: "cloud region " + t.Region, Reason: ReasonTenant, Err: denied}
 }
@@ -129,8 +131,8 @@ func clusterKind(group, kind string) string {
 	return kind + "." + group
 }
 
-// matchesAny reports whether one of the patterns describes the whole name. Both
-// are checked, so that "*" is the only character with a meaning of its own.
+// matchesAny reports whether one of the patterns matches the whole name.
+// Patterns and names are validated, so "*" is the only special character.
 func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
@@ -138,9 +140,9 @@ func matchesAny(patterns []string, name string) bool {
 	})
 }
 
-// Bounds are where the objects of an instance may be.
+// Bounds are the namespaces and kinds that the objects of an instance may have.
 type Bounds struct {
-	Namespace string   // the instance's own, which objects get that name none
+	Namespace string   // the instance's own, for objects that name none
 	Further   []string // that its request or its package opens
 	Tenancy   Tenancy
 }
@@ -150,8 +152,8 @@ func (b Bounds) Opens(namespace string) bool {
 	return namespace == b.Namespace || slices.Contains(b.Further, namespace)
 }
 
-// Outside returns a violation for an object in a namespace that the instance does
-// not open, or that is such a namespace.
+// Outside returns a violation for an object in a namespace that the instance
+// does not open, and for a Namespace object of that kind.
 func (b Bounds) Outside(ref Ref) Violations {
 	const message = `is a namespace that the instance does not open: its own is %q, and "namespaces" of the request or of the package names further ones`
 	switch {
@@ -164,8 +166,8 @@ func (b Bounds) Outside(ref Ref) Violations {
 }
 
 // Denied returns a violation for an object of a cluster-scoped kind that the
-// project may not have. A Ref without a namespace is cluster-scoped; a namespace
-// that the instance opens is its to have.
+// project may not have. A Ref without a namespace is cluster-scoped. A
+// namespace that the instance opens is allowed.
 func (b Bounds) Denied(ref Ref) Violations {
 	if ref.Namespace != "" || ref.isNamespace() && b.Opens(ref.Name) || b.Tenancy.MayHold(ref.Group, ref.Kind) {
 		return nil

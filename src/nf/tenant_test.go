@@ -19,7 +19,7 @@ func TestCheckTenants(t *testing.T) {
 	}{
 		"Everything":      {"what a grant may say", "blue", nf.Tenant{Namespaces: []string{"a", "mon-*", "*"}, ClusterKinds: []string{"Namespace", "ClusterRole.rbac.authorization.k8s.io", "*.example.org", "*"}, ServiceAccount: "tenants/blue.deployer"}, ""},
 		"Every project":   {"a grant to all", nf.AnyProject, nf.Tenant{}, ""},
-		"No project":      {"a grant to nobody", "", nf.Tenant{}, "tenants."},
+		"No project":      {"a grant without a project", "", nf.Tenant{}, "tenants."},
 		"Project pattern": {"projects have no patterns", "b*", nf.Tenant{}, "tenants.b*"},
 		"Namespace":       {"no namespace is called so", "blue", nf.Tenant{Namespaces: []string{"a", "Mon"}}, "tenants.blue.namespaces[1]"},
 		"Class":           {"only * stands for others", "blue", nf.Tenant{Namespaces: []string{"[a-z]"}}, "tenants.blue.namespaces[0]"},
@@ -45,14 +45,14 @@ func TestTenancy(t *testing.T) {
 		"blue":        {Namespaces: []string{"blue-*"}, ClusterKinds: []string{"ClusterRole.rbac.authorization.k8s.io", "Namespace"}, ServiceAccount: "k/blue"},
 	}}
 	blue, red, whole := region.Tenancy("blue", true), region.Tenancy("red", true), region.Tenancy("red", false)
-	if diff := cmp.Diff([]string{"k/blue", "k/anybody"}, []string{blue.ServiceAccount, red.ServiceAccount}); diff != "" {
+	if diff := cmp.Diff([]string{"k/blue", "k/anybody", ""}, []string{blue.ServiceAccount, red.ServiceAccount, whole.ServiceAccount}); diff != "" {
 		t.Errorf("service accounts: a project's own comes first (-want +got):\n%s", diff)
 	}
 	foreign := &nf.Namespace{}
 	may := map[string][2]bool{
 		"a namespace that is not there":         {blue.MayUse("new", nil), true},
-		"one that the service made for it":      {red.MayUse("r", &nf.Namespace{Made: true, Project: "red"}), true},
-		"one that it made for another":          {blue.MayUse("r", &nf.Namespace{Made: true, Project: "red"}), false},
+		"one that the service made for it":      {red.MayUse("r", &nf.Namespace{Created: true, Project: "red"}), true},
+		"one that it made for another":          {blue.MayUse("r", &nf.Namespace{Created: true, Project: "red"}), false},
 		"one that says the project, not made":   {red.MayUse("r", &nf.Namespace{Project: "red"}), false},
 		"one of all":                            {red.MayUse("shared", foreign), true},
 		"one of a pattern":                      {blue.MayUse("blue-1", foreign), true},

@@ -1,9 +1,9 @@
 package nf
 
-// SetClaims are the PersistentVolumeClaims that a StatefulSet has made from its
-// templates, and that stay when it is deleted.
+// SetClaims are the PersistentVolumeClaims that a StatefulSet created from its
+// templates. They stay when the StatefulSet is deleted.
 type SetClaims struct {
 	Set    Ref
-	Labels map[string]string // that each of the claims has
+	Labels map[string]string // labels of each claim
 	Claims []Ref             // sorted
 }

@@ -8,18 +8,18 @@ import (
 	"strconv"
 )
 
-// Handler answers a request, or returns the error that it is refused with. It
-// must not return an error when it has begun to answer.
+// Handler answers a request, or returns an error that is answered as a problem.
+// It must not return an error after it has started to write the response.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// ServeHTTP calls the handler and refuses the request with its error.
+// ServeHTTP calls the handler and answers its error with Refuse.
 func (h Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h(w, r); err != nil {
 		Refuse(w, r, err)
 	}
 }
 
-// Answer answers with a JSON document.
+// Answer writes a JSON document as the response.
 func Answer(w http.ResponseWriter, status int, document any) error {
 	return respond(w, status, "application/json", document)
 }
@@ -36,6 +36,6 @@ func respond(w http.ResponseWriter, status int, media string, document any) erro
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the client went away: there is nobody to tell
+	_, _ = w.Write(body.Bytes()) // a failure means that the client has disconnected
 	return nil
 }

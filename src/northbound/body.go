@@ -10,14 +10,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// limitBody makes the request's body end with nf.TooLarge after limit bytes. A
-// body that says that it is larger is refused unread.
+// limitBody makes reading the request's body fail with nf.TooLarge after limit
+// bytes. If the declared length is larger, it fails at once.
 func limitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
 	if r.ContentLength > limit {
-		w.Header().Set("Connection", "close") // rather than read what nobody wants
+		w.Header().Set("Connection", "close") // otherwise the server would read the rest of the body
 		return tooLarge(limit)
 	}
-	// http.MaxBytesReader looks for the server's own writer behind the recorder.
+	// http.MaxBytesReader needs the server's own writer, below the wrappers.
 	for {
 		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
@@ -33,7 +33,7 @@ func tooLarge(limit int64) error {
 	return nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its body is larger than %d bytes", limit))
 }
 
-// FormFault says what is wrong with a form that mime/multipart has refused.
+// FormFault describes an error of mime/multipart without quoting the form.
 func FormFault(err error) error {
 	switch {
 	case errors.Is(err, http.ErrMissingBoundary):
@@ -44,22 +44,22 @@ func FormFault(err error) error {
 	return errors.New("a part or its header cannot be read")
 }
 
-// body gives the errors of reading a request's body their kinds: a body that is
-// cut off is the client's fault, not ours.
+// body assigns error kinds to failures of reading a request's body: a truncated
+// body is the client's error, not an internal one.
 type body struct{ io.ReadCloser }
 
-// Read reads, and fails with nf.TooLarge, nf.Invalid, or a refusal when the
+// Read fails with nf.TooLarge, with nf.Invalid, or with status 408 if the
 // client is too slow.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err == nil || errors.Is(err, io.EOF) {
-		return n, err // io.EOF must be itself
+		return n, err // callers compare with io.EOF
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return n, tooLarge(e.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return n, refusal(http.StatusRequestTimeout, "the body comes too slowly")
+		return n, refusal(http.StatusRequestTimeout, "the body was received too slowly")
 	}
-	return n, nf.E(nf.Invalid, "read", "the request", errors.New("its body is cut off"))
+	return n, nf.E(nf.Invalid, "read", "the request", errors.New("its body ends too early"))
 }

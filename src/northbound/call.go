@@ -12,26 +12,26 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// call is what the shell knows of the request it is answering. The outermost
-// layer makes it and the inner ones fill it in.
+// call holds the state of the request that is being answered. The outermost
+// layer creates it and the inner layers fill it in.
 type call struct {
 	id        string
 	log       *slog.Logger
 	route     string              // the path's template; empty until the router has matched one
 	operation *openapi3.Operation // nil when the contract does not describe the route
-	identity  string              // who asks; empty when nobody knows
-	answer    *recorder           // what has been answered; nil outside the shell
-	failed    bool                // the answer is a problem, of this kind
+	identity  string              // the caller's; empty if unknown
+	answer    *recorder           // records the response; nil outside the shell
+	failed    bool                // the response is a problem, of this kind
 	kind      nf.Kind
-	begun     string // the operation that the problem names
+	begun     string // id of the operation that the problem names
 }
 
-// code returns the status of the answer.
+// code returns the status of the response.
 func (c *call) code() int {
 	switch {
 	case c.answer != nil && c.answer.status != 0:
 		return c.answer.status
-	case c.failed: // before anything was answered
+	case c.failed: // before anything was written
 		return outcomes[c.kind].status
 	}
 	return http.StatusOK
@@ -43,8 +43,8 @@ func withCall(r *http.Request, c *call) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 }
 
-// callOf returns the request's call. Outside the shell, as in a handler that is
-// served bare, it is an empty one.
+// callOf returns the request's call. Outside the shell, for example in a
+// handler under test, it returns an empty one.
 func callOf(ctx context.Context) *call {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c
@@ -57,7 +57,8 @@ func RequestID(ctx context.Context) string { return callOf(ctx).id }
 
 const requestIDHeader = "X-Request-Id"
 
-// plainID is what a client may call its request: text that cannot upset a log.
+// plainID matches request ids that are accepted from clients, because they are
+// safe in a log.
 var plainID = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,128}$`)
 
 func requestID(r *http.Request) string {

@@ -13,17 +13,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// maxComplaints is how many violations an answer lists: nobody reads more.
+// maxComplaints limits the number of violations in a response.
 const maxComplaints = 50
 
-// complaints turns what the OpenAPI library finds wrong into violations that a
-// person can read, each once.
+// complaints converts the errors of the OpenAPI library to readable violations,
+// without duplicates and at most maxComplaints.
 func complaints(err error) nf.Violations {
 	var wrong nf.Violations
-	seen := map[nf.Violation]bool{}
+	seen := map[string]bool{}
 	walk("", err, func(v nf.Violation) bool {
-		if !seen[v] {
-			seen[v] = true
+		if text := v.String(); !seen[text] {
+			seen[text] = true
 			wrong = append(wrong, v)
 		}
 		return len(wrong) < maxComplaints
@@ -31,8 +31,8 @@ func complaints(err error) nf.Violations {
 	return wrong
 }
 
-// walk yields a violation for each leaf of the tree of errors, until yield says
-// stop. Field is the name of the parameter that the error is about, or "".
+// walk yields a violation for each leaf of the tree of errors, until yield
+// returns false. Field is the name of the affected parameter, or "".
 func walk(field string, err error, yield func(nf.Violation) bool) bool {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked node by node; errors.As would jump
 	case nil:
@@ -52,7 +52,7 @@ func walk(field string, err error, yield func(nf.Violation) bool) bool {
 	return yield(nf.Violation{Field: field, Message: parameterFault(err)})
 }
 
-// parameterFault says what is wrong with a parameter that has no value.
+// parameterFault describes the error of a parameter that has no value.
 func parameterFault(err error) string {
 	switch {
 	case errors.Is(err, openapi3filter.ErrInvalidRequired):
@@ -87,7 +87,8 @@ func walkSchema(field string, e *openapi3.SchemaError, yield func(nf.Violation) 
 	if field != "" {
 		path = append([]string{field}, path...)
 	}
-	// The library says "properties" for the object, once for each unknown field.
+	// The library reports "properties" for the object, once for each unknown
+	// field.
 	if given, ok := e.Value.(map[string]any); ok && e.SchemaField == "properties" {
 		for _, name := range slices.Sorted(maps.Keys(given)) {
 			if _, known := e.Schema.Properties[name]; known {
@@ -105,7 +106,7 @@ func walkSchema(field string, e *openapi3.SchemaError, yield func(nf.Violation) 
 	return yield(nf.Violation{Field: join(path), Message: complaint(e)})
 }
 
-// complaint says what is wrong without saying the value, which may be a secret.
+// complaint describes a schema error without the value, which may be a secret.
 func complaint(e *openapi3.SchemaError) string {
 	switch e.SchemaField {
 	case "required":
@@ -132,10 +133,10 @@ func complaint(e *openapi3.SchemaError) string {
 	if must, ok := e.Schema.Extensions["x-must"].(string); ok {
 		return "must " + must
 	}
-	return "is not what the contract allows"
+	return "does not match the OpenAPI document"
 }
 
-// typeName says the type that a schema asks for, with its article.
+// typeName returns the type that a schema requires, with its article.
 func typeName(schema *openapi3.Schema) string {
 	switch {
 	case schema == nil || schema.Type == nil:
@@ -174,15 +175,15 @@ func enumeration(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-// maxSegment is how much of a name an answer repeats: who writes names of many
-// thousand letters gets them back once for each thing that is wrong below them.
+// maxSegment limits the length of a name in a response. Otherwise a very long
+// name would be repeated for each violation below it.
 const maxSegment = 128
 
-// join writes a path as people do: oof_parameters[0].site.
+// join formats a path, for example oof_parameters[0].site.
 func join(path []string) string {
 	var b strings.Builder
 	for i, segment := range path {
-		segment = clip(segment)
+		segment = nf.Clip(segment, maxSegment)
 		switch {
 		case segment != "" && strings.Trim(segment, "0123456789") == "":
 			b.WriteString("[" + segment + "]")
@@ -193,11 +194,4 @@ func join(path []string) string {
 		}
 	}
 	return b.String()
-}
-
-func clip(name string) string {
-	if len(name) <= maxSegment {
-		return name
-	}
-	return strings.ToValidUTF8(name[:maxSegment], "") + "…"
 }

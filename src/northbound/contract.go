@@ -16,7 +16,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// contract is swagger.yaml, read.
+// contract is the parsed swagger.yaml.
 type contract struct {
 	yaml, json []byte
 	doc        *openapi3.T
@@ -35,13 +35,13 @@ func readContract(swagger []byte) (*contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot convert the OpenAPI document: %w", err)
 	}
-	// Who asks is settled elsewhere. The library would read the whole body,
-	// whatever its size, before it asked who.
+	// Authentication is done elsewhere. The library would read the whole body,
+	// whatever its size, before authenticating the request.
 	doc.Security = nil
 	return &contract{yaml: swagger, json: asJSON, doc: doc}, nil
 }
 
-// route returns what the contract says of a path template and method, or nil.
+// route returns the contract's route for a path template and method, or nil.
 func (c *contract) route(template, method string) *routers.Route {
 	item := c.doc.Paths.Value(template)
 	if item == nil || item.GetOperation(method) == nil {
@@ -50,8 +50,8 @@ func (c *contract) route(template, method string) *routers.Route {
 	return &routers.Route{Spec: c.doc, Path: template, PathItem: item, Method: method, Operation: item.GetOperation(method)}
 }
 
-// checker holds each routed request against the contract. Documents are
-// checked when they are decoded, because only then are they read.
+// checker validates each routed request against the contract. Bodies are
+// validated when they are decoded, because they are read only then.
 type checker struct {
 	rules       *contract
 	uploadLimit int64
@@ -81,14 +81,15 @@ func (c checker) middleware(next http.Handler) http.Handler {
 	})
 }
 
-// takesUploads reports whether the body is an archive, which may be larger than
-// a document.
+// takesUploads reports whether the body is an archive, which has a higher size
+// limit than a document.
 func takesUploads(op *openapi3.Operation) bool {
 	return op.RequestBody != nil && op.RequestBody.Value.Content["application/octet-stream"] != nil
 }
 
-// lenient reports whether an operation takes what it does not describe, because
-// its clients send it: its API alone says what is wrong then.
+// lenient reports whether an operation accepts parameters that it does not
+// describe, because its clients send them. Such requests are validated by their
+// API only.
 func lenient(op *openapi3.Operation) bool {
 	yes, _ := op.Extensions["x-lenient"].(bool)
 	return yes
@@ -114,9 +115,9 @@ func check(r *http.Request, route *routers.Route) error {
 	return nil
 }
 
-// wrongParameters refuses what would otherwise be ignored: a filter that is
-// misspelt would select everything, and of one that is given twice the second
-// would have no effect.
+// wrongParameters rejects query parameters that would otherwise be ignored. A
+// misspelled filter would select everything, and only the first value of a
+// repeated parameter would have an effect.
 func wrongParameters(query url.Values, route *routers.Route) nf.Violations {
 	described := slices.Concat(route.PathItem.Parameters, route.Operation.Parameters)
 	var wrong nf.Violations
@@ -126,7 +127,7 @@ func wrongParameters(query url.Values, route *routers.Route) nf.Violations {
 		})
 		switch {
 		case i < 0:
-			wrong = append(wrong, nf.Violation{Field: clip(name), Message: "is not a known query parameter"})
+			wrong = append(wrong, nf.Violation{Field: nf.Clip(name, maxSegment), Message: "is not a known query parameter"})
 		case len(values) > 1 && !takesMany(described[i].Value):
 			wrong = append(wrong, nf.Violation{Field: name, Message: "is given twice"})
 		}
@@ -139,8 +140,8 @@ func takesMany(p *openapi3.Parameter) bool {
 	return p.Schema != nil && p.Schema.Value.Type.Includes(openapi3.TypeArray)
 }
 
-// checkMedia refuses a body of a type that the operation does not take. A body
-// that does not say what it is counts as the operation's own kind.
+// checkMedia rejects a body whose Content-Type the operation does not accept. A
+// body without Content-Type is accepted.
 func checkMedia(r *http.Request, op *openapi3.Operation) error {
 	given := r.Header.Get("Content-Type")
 	if given == "" || op.RequestBody == nil {
@@ -160,7 +161,7 @@ func checkMedia(r *http.Request, op *openapi3.Operation) error {
 	return nil
 }
 
-// allowedMethods returns the methods that the request's path has.
+// allowedMethods returns the methods that have a route for the request's path.
 func allowedMethods(router *mux.Router, r *http.Request) string {
 	var allowed []string
 	for _, method := range methods() {

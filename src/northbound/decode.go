@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// maxDepth is how deep a document may nest. What prints it later may need
-	// memory that grows with the square of it.
+	// maxDepth limits the nesting of a document. Printing a document later may
+	// need memory quadratic in its depth.
 	maxDepth = 100
 
-	// allComplaints is the size of a document up to which everything that is
-	// wrong with it is collected; of a larger one only the first thing, because
-	// the list can be a hundred times larger than the document.
+	// allComplaints is the largest document of which all violations are
+	// collected. For a larger one only the first is reported, because the list
+	// can be a hundred times larger than the document.
 	allComplaints = 64 << 10
 )
 
-// Decode reads the JSON document in a request's body, holds it against the
-// contract, and returns it. Its errors are nf.Invalid with a violation for each
-// field that is wrong, and nf.TooLarge.
+// Decode reads the JSON document in a request's body, validates it against the
+// contract, and returns it. It returns nf.Invalid with a violation for each
+// wrong field, or nf.TooLarge.
 func Decode[T any](r *http.Request) (T, error) {
 	document, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -38,8 +38,8 @@ func Decode[T any](r *http.Request) (T, error) {
 	return DecodeDocument[T](r, document)
 }
 
-// DecodeDocument does the same with a document that stands for the body, as one
-// that was made from a form.
+// DecodeDocument does the same with a document that replaces the body, for
+// example one that was made from a form.
 func DecodeDocument[T any](r *http.Request, document []byte) (T, error) {
 	var out T
 	value, err := parse(document)
@@ -48,7 +48,7 @@ func DecodeDocument[T any](r *http.Request, document []byte) (T, error) {
 	}
 	schema := documentSchema(r)
 	if schema == nil {
-		return out, fmt.Errorf("cannot decode the body of %s: the contract describes none", r.URL.Path)
+		return out, fmt.Errorf("cannot decode the body of %s: the OpenAPI document describes none", r.URL.Path)
 	}
 	options := []openapi3.SchemaValidationOption{openapi3.VisitAsRequest()}
 	if len(document) <= allComplaints {
@@ -62,13 +62,14 @@ func DecodeDocument[T any](r *http.Request, document []byte) (T, error) {
 		return out, unreadable(nf.Violations{{Field: e.Field, Message: "is out of range"}})
 	}
 	if err != nil {
-		return out, fmt.Errorf("cannot decode a document that the contract allows: %w", err)
+		return out, fmt.Errorf("cannot decode a document that the OpenAPI document allows: %w", err)
 	}
 	return out, nil
 }
 
-// CheckDocument holds a JSON document that is only a part of the body against
-// what Decode asks of every document, whatever its fields: nf.Invalid.
+// CheckDocument checks a JSON document that is only a part of the body. It
+// applies the checks that Decode applies to every document, but no schema. It
+// returns nf.Invalid.
 func CheckDocument(document []byte) error {
 	if _, err := parse(document); err != nil {
 		return faulty(err)
@@ -83,8 +84,8 @@ func faulty(err error) error {
 	return unreadable(nf.Violations{{Message: err.Error()}})
 }
 
-// documentSchema returns what the contract says of the request's JSON document.
-// All JSON types that an operation takes have the same schema.
+// documentSchema returns the contract's schema of the request's JSON document.
+// All JSON media types of an operation have the same schema.
 func documentSchema(r *http.Request) *openapi3.Schema {
 	op := callOf(r.Context()).operation
 	if op == nil || op.RequestBody == nil {
@@ -97,8 +98,8 @@ func documentSchema(r *http.Request) *openapi3.Schema {
 	return media.Schema.Value
 }
 
-// parse reads a document. Its error is nf.Violations where the faults have
-// names.
+// parse parses a document. Its error is nf.Violations if the faults belong to
+// fields.
 func parse(document []byte) (any, error) {
 	if len(bytes.TrimSpace(document)) == 0 {
 		return nil, errors.New("the body is empty")
@@ -121,8 +122,8 @@ func parse(document []byte) (any, error) {
 	return value, err
 }
 
-// deeper reports whether a JSON document nests deeper than the limit. Of what
-// is not JSON it may say anything.
+// deeper reports whether a JSON document nests deeper than the limit. For
+// invalid JSON the result is undefined.
 func deeper(document []byte, limit int) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(document); i++ {

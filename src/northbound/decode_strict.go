@@ -6,13 +6,13 @@ import (
 	"strconv"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
-// strict returns what is wrong with a JSON document that encoding/json reads
-// all the same, so that two readers of the document could see two requests: a
-// key that is written twice, of which the last one wins, and half a surrogate
-// pair, which is replaced. A number that fits nowhere is named, too: the
-// library would quote it, however long it is.
+// strict returns violations for JSON that encoding/json accepts but that two
+// parsers could understand differently. Of a duplicate key the last one wins,
+// and half of a surrogate pair is replaced. It also reports numbers that are
+// out of range, because the OpenAPI library would quote them at full length.
 func strict(document []byte) nf.Violations {
 	s := &strictReader{document: document, decoder: json.NewDecoder(bytes.NewReader(document))}
 	s.decoder.UseNumber()
@@ -20,7 +20,7 @@ func strict(document []byte) nf.Violations {
 	return s.wrong
 }
 
-// strictReader walks a document that is JSON and does not nest too deep.
+// strictReader walks a valid JSON document whose depth has been checked.
 type strictReader struct {
 	document []byte
 	decoder  *json.Decoder
@@ -34,15 +34,15 @@ func (s *strictReader) complain(message string) {
 	}
 }
 
-// token returns the next token, or nil when there is none.
+// token returns the next token, or nil at the end.
 func (s *strictReader) token() json.Token {
 	from := s.decoder.InputOffset()
 	token, err := s.decoder.Token()
 	if err != nil {
 		return nil
 	}
-	if _, isText := token.(string); isText && halfPair(s.document[from:s.decoder.InputOffset()]) {
-		s.complain("holds half of a surrogate pair, which is no character")
+	if _, isText := token.(string); isText && syntax.HalfPair(s.document[from:s.decoder.InputOffset()]) {
+		s.complain("contains half of a surrogate pair, which is not a character")
 	}
 	return token
 }
@@ -69,7 +69,7 @@ func (s *strictReader) object() {
 		key, _ := s.token().(string)
 		s.path = append(s.path, key)
 		if seen[key]++; seen[key] == 2 {
-			s.complain("is written twice")
+			s.complain("is given twice")
 		}
 		s.value()
 		s.path = s.path[:len(s.path)-1]
@@ -82,26 +82,4 @@ func (s *strictReader) list() {
 		s.value()
 		s.path = s.path[:len(s.path)-1]
 	}
-}
-
-// halfPair reports whether a JSON text has an escape, such as \ud800, that is
-// half of a character and has no other half beside it.
-func halfPair(text []byte) bool {
-	high := false // whether the escape before this one waits for its other half
-	for i := 0; i < len(text); i++ {
-		code := uint64(0)
-		if text[i] == '\\' {
-			if text[i+1] == 'u' {
-				code, _ = strconv.ParseUint(string(text[i+2:i+6]), 16, 16)
-				i += 4
-			}
-			i++
-		}
-		low := code >= 0xdc00 && code < 0xe000
-		if low != high {
-			return true
-		}
-		high = code >= 0xd800 && code < 0xdc00
-	}
-	return high
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 // decoder answers what decoding says of a document.
@@ -39,29 +40,29 @@ func TestHostileDocuments(t *testing.T) {
 		reason string
 		method string
 		body   string
-		want   []northbound.Violation // nil: the document is accepted
+		want   []wire.Violation // nil: the document is accepted
 	}{
-		"Twice":        {"which of the two is meant?", "POST", `{"csar_id": "a", "cloud_region_id": "e", "csar_id": "b"}`, []northbound.Violation{{Field: "csar_id", Message: "is written twice"}}},
-		"TwicePatch":   {"in a patch one may be there to hide the other", "PATCH", `{"labels": null, "labels": {"a": "b"}}`, []northbound.Violation{{Field: "labels", Message: "is written twice"}}},
-		"TwiceDeep":    {"in lists and objects, too", "POST", in(`{"a": [{}, {"b": {"c": 1, "c": 1}}]}`), []northbound.Violation{{Field: "parameters.a[1].b.c", Message: "is written twice"}}},
-		"TwiceEscaped": {"a key is its text, however it is written", "POST", in(`{"a": 1, "\u0061": 2}`), []northbound.Violation{{Field: "parameters.a", Message: "is written twice"}}},
-		"Thrice":       {"more than twice is said once", "POST", in(`{"a": 1, "a": 2, "a": 3, "b": 1, "b": 2}`), []northbound.Violation{{Field: "parameters.a", Message: "is written twice"}, {Field: "parameters.b", Message: "is written twice"}}},
+		"Twice":        {"which of the two is meant?", "POST", `{"csar_id": "a", "cloud_region_id": "e", "csar_id": "b"}`, []wire.Violation{{Field: "csar_id", Message: "is given twice"}}},
+		"TwicePatch":   {"in a patch one may be there to hide the other", "PATCH", `{"labels": null, "labels": {"a": "b"}}`, []wire.Violation{{Field: "labels", Message: "is given twice"}}},
+		"TwiceDeep":    {"in lists and objects, too", "POST", in(`{"a": [{}, {"b": {"c": 1, "c": 1}}]}`), []wire.Violation{{Field: "parameters.a[1].b.c", Message: "is given twice"}}},
+		"TwiceEscaped": {"a key is its text, however it is written", "POST", in(`{"a": 1, "\u0061": 2}`), []wire.Violation{{Field: "parameters.a", Message: "is given twice"}}},
+		"Thrice":       {"more than twice is said once", "POST", in(`{"a": 1, "a": 2, "a": 3, "b": 1, "b": 2}`), []wire.Violation{{Field: "parameters.a", Message: "is given twice"}, {Field: "parameters.b", Message: "is given twice"}}},
 		"OtherObjects": {"the same key of another object is another key", "POST", in(`{"a": {"a": [{"a": 1}, {"a": 2}]}}`), nil},
 		"Case":         {"so is one in other letters, where keys are free", "POST", in(`{"a": 1, "A": 2}`), nil},
-		"CaseKnown":    {"where they are not free it is unknown", "PATCH", `{"labels": {}, "Labels": {}}`, []northbound.Violation{{Field: "Labels", Message: "is not a known field"}}},
-		"LongKey":      {"a long key is not repeated whole", "POST", in(`{"` + strings.Repeat("k", 1000) + `": {"a": 1, "a": 2}}`), []northbound.Violation{{Field: "parameters." + strings.Repeat("k", 128) + "….a", Message: "is written twice"}}},
-		"Number":       {"a number must be one that we can hold", "POST", in(`{"a": [1, -1e400]}`), []northbound.Violation{{Field: "parameters.a[1]", Message: "is a number out of range"}}},
-		"Digits":       {"and is not repeated, however long", "POST", in(`{"a": ` + strings.Repeat("9", 100_000) + `}`), []northbound.Violation{{Field: "parameters.a", Message: "is a number out of range"}}},
+		"CaseKnown":    {"where they are not free it is unknown", "PATCH", `{"labels": {}, "Labels": {}}`, []wire.Violation{{Field: "Labels", Message: "is not a known field"}}},
+		"LongKey":      {"a long key is not repeated whole", "POST", in(`{"` + strings.Repeat("k", 1000) + `": {"a": 1, "a": 2}}`), []wire.Violation{{Field: "parameters." + strings.Repeat("k", 128) + "….a", Message: "is given twice"}}},
+		"Number":       {"a number must be one that we can hold", "POST", in(`{"a": [1, -1e400]}`), []wire.Violation{{Field: "parameters.a[1]", Message: "is a number out of range"}}},
+		"Digits":       {"and is not repeated, however long", "POST", in(`{"a": ` + strings.Repeat("9", 100_000) + `}`), []wire.Violation{{Field: "parameters.a", Message: "is a number out of range"}}},
 		"Fraction":     {"many digits behind the point are only exact", "POST", in(`{"a": 0.` + strings.Repeat("9", 1000) + `}`), nil},
-		"HalfHigh":     {"half a character would become another one", "POST", in(`{"a": "x\ud83d"}`), []northbound.Violation{{Field: "parameters.a", Message: "holds half of a surrogate pair, which is no character"}}},
-		"HalfLow":      {"be it the other half", "POST", in(`{"a": "\ude00x"}`), []northbound.Violation{{Field: "parameters.a", Message: "holds half of a surrogate pair, which is no character"}}},
-		"HalfTwice":    {"two first halves are no whole", "POST", in(`{"a": "\ud83d\ud83d\ude00"}`), []northbound.Violation{{Field: "parameters.a", Message: "holds half of a surrogate pair, which is no character"}}},
-		"HalfKey":      {"in keys, too", "POST", in(`{"\uD800": 1}`), []northbound.Violation{{Field: "parameters", Message: "holds half of a surrogate pair, which is no character"}}},
+		"HalfHigh":     {"half a character would become another one", "POST", in(`{"a": "x\ud83d"}`), []wire.Violation{{Field: "parameters.a", Message: "contains half of a surrogate pair, which is not a character"}}},
+		"HalfLow":      {"be it the other half", "POST", in(`{"a": "\ude00x"}`), []wire.Violation{{Field: "parameters.a", Message: "contains half of a surrogate pair, which is not a character"}}},
+		"HalfTwice":    {"two first halves are no whole", "POST", in(`{"a": "\ud83d\ud83d\ude00"}`), []wire.Violation{{Field: "parameters.a", Message: "contains half of a surrogate pair, which is not a character"}}},
+		"HalfKey":      {"in keys, too", "POST", in(`{"\uD800": 1}`), []wire.Violation{{Field: "parameters", Message: "contains half of a surrogate pair, which is not a character"}}},
 		"Whole":        {"two halves are a character", "POST", in(`{"a": "\ud83d\ude00 \\ud83d"}`), nil},
-		"Encoding":     {"what is not UTF-8 would be replaced", "POST", in(`{"a": "` + "\xff" + `"}`), []northbound.Violation{{Message: "the body is not UTF-8"}}},
-		"Mark":         {"a byte order mark is not JSON", "POST", "\ufeff" + in(`{}`), []northbound.Violation{{Message: "the body is not JSON: line 1, column 1: '\\ufeff' cannot be here"}}},
-		"Deep":         {"a deep document is not even read", "POST", deep, []northbound.Violation{{Message: "the document nests deeper than 100 levels"}}},
-		"Second":       {"one request has one document", "POST", in(`{}`) + in(`{}`), []northbound.Violation{{Message: "the body is not JSON: line 1, column 59: the document has ended before"}}},
+		"Encoding":     {"what is not UTF-8 would be replaced", "POST", in(`{"a": "` + "\xff" + `"}`), []wire.Violation{{Message: "the body is not UTF-8"}}},
+		"Mark":         {"a byte order mark is not JSON", "POST", "\ufeff" + in(`{}`), []wire.Violation{{Message: "the body is not JSON: line 1, column 1: '\\ufeff' cannot be here"}}},
+		"Deep":         {"a deep document is not even read", "POST", deep, []wire.Violation{{Message: "the document nests deeper than 100 levels"}}},
+		"Second":       {"one request has one document", "POST", in(`{}`) + in(`{}`), []wire.Violation{{Message: "the body is not JSON: line 1, column 59: the document has ended before"}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +88,7 @@ func TestCheckDocument(t *testing.T) {
 		t.Errorf("a document like others is refused: %v", err)
 	}
 	for document, want := range map[string]nf.Violation{
-		`{"a": {"b": 1, "b": 2}}`: {Field: "a.b", Message: "is written twice"},
+		`{"a": {"b": 1, "b": 2}}`: {Field: "a.b", Message: "is given twice"},
 		`{"a": `:                  {Message: "the body is not JSON: line 1, column 6: it ends too early"},
 	} {
 		err := northbound.CheckDocument([]byte(document))
@@ -141,16 +142,16 @@ func TestQueryIsGivenOnce(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		query  string
-		want   []northbound.Violation // nil: the query is accepted
+		want   []wire.Violation // nil: the query is accepted
 	}{
 		"Once":   {"a filter may be given", "csar_id=a&state=ready", nil},
-		"Twice":  {"the second one would have no effect", "csar_id=a&csar_id=b", []northbound.Violation{{Field: "csar_id", Message: "is given twice"}}},
-		"Same":   {"even if it is the same", "limit=5&state=ready&limit=5", []northbound.Violation{{Field: "limit", Message: "is given twice"}}},
+		"Twice":  {"the second one would have no effect", "csar_id=a&csar_id=b", []wire.Violation{{Field: "csar_id", Message: "is given twice"}}},
+		"Same":   {"even if it is the same", "limit=5&state=ready&limit=5", []wire.Violation{{Field: "limit", Message: "is given twice"}}},
 		"Array":  {"unless the contract says that it is a list", "label=a%3Db&label=c%3Dd", nil},
-		"Escape": {"however it is written", "limit=5&%6cimit=6", []northbound.Violation{{Field: "limit", Message: "is given twice"}}},
-		"Both":   {"all that is wrong is said", "nosuch=1&limit=1&limit=2", []northbound.Violation{{Field: "limit", Message: "is given twice"}, {Field: "nosuch", Message: "is not a known query parameter"}}},
-		"Long":   {"a long name is not repeated whole", strings.Repeat("k", 1000) + "=1", []northbound.Violation{{Field: strings.Repeat("k", 128) + "…", Message: "is not a known query parameter"}}},
-		"Broken": {"half an escape is no query", "limit=%zz", []northbound.Violation{{Field: "query", Message: "is not a query string"}}},
+		"Escape": {"however it is written", "limit=5&%6cimit=6", []wire.Violation{{Field: "limit", Message: "is given twice"}}},
+		"Both":   {"all that is wrong is said", "nosuch=1&limit=1&limit=2", []wire.Violation{{Field: "limit", Message: "is given twice"}, {Field: "nosuch", Message: "is not a known query parameter"}}},
+		"Long":   {"a long name is not repeated whole", strings.Repeat("k", 1000) + "=1", []wire.Violation{{Field: strings.Repeat("k", 128) + "…", Message: "is not a known query parameter"}}},
+		"Broken": {"half an escape is no query", "limit=%zz", []wire.Violation{{Field: "query", Message: "is not a query string"}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// digest is a body whose SHA-256 is taken while it is read.
+// digest is a body that computes its SHA-256 while it is read.
 type digest struct {
 	io.ReadCloser
 
@@ -20,7 +20,7 @@ type digest struct {
 
 func newDigest(body io.ReadCloser) *digest { return &digest{ReadCloser: body, state: sha256.New()} }
 
-// Read reads.
+// Read reads from the body and updates the hash.
 func (d *digest) Read(p []byte) (int, error) {
 	n, err := d.ReadCloser.Read(p)
 	_, _ = d.state.Write(p[:n]) // never fails
@@ -31,7 +31,7 @@ func (d *digest) Read(p []byte) (int, error) {
 }
 
 // sum returns the digest of a body that was read to its end and was not empty;
-// of any other there is none.
+// otherwise it returns "".
 func (d *digest) sum() string {
 	empty := sha256.Sum256(nil)
 	sum := d.state.Sum(nil)

@@ -1,14 +1,14 @@
-// Package northbound is the HTTP shell that all APIs of the service share. An
-// API adds its routes; the shell has every request say who makes it, limits how
-// often, how much and how slowly, gives it an id, a line in the access log and
-// metrics, records it in the audit, holds it against swagger.yaml, and turns
-// errors into RFC 9457 problems by one table from nf kinds to statuses.
+// Package northbound is the HTTP layer that all APIs of the service share. An
+// API adds its routes. The layer authenticates each request, limits rate, size
+// and slow clients, assigns a request id, writes the access log, metrics and
+// audit entries, and validates the request against swagger.yaml. It converts
+// errors to RFC 9457 problems by one table from nf kinds to statuses.
 //
-// It promises that a handler sees only requests of an identity that was proved,
-// and only parameters and documents that the contract allows, that nothing is
-// changed which could not be recorded first, and that no body, no secret and no
-// cause of an internal error reaches the log or the client by its doing.
+// Guarantees: a handler sees only authenticated requests, and only parameters
+// and documents that the contract allows. Nothing is changed unless the intent
+// could be recorded. This package never exposes a body, a secret or the cause
+// of an internal error in the log or to the client.
 //
-// It does not know any noun of an API nor what an identity may do, does not
+// The package does not know the objects of an API, does not authorize, does not
 // listen on a socket, and starts no goroutine.
 package northbound

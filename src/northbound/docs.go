@@ -12,8 +12,8 @@ import (
 //go:embed docs/index.html docs/docs.css docs/docs.js
 var docs embed.FS
 
-// page is the page under /docs. It is one document that asks for nothing but
-// /swagger.json, and its policy lets no other script run.
+// page is the page under /docs. It is one document that requests only
+// /swagger.json, and its content security policy allows no other script.
 type page struct {
 	content []byte
 	policy  string
@@ -35,13 +35,13 @@ func newPage() (page, error) {
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}, nil
 }
 
-// hash names a text in a content security policy.
+// hash returns the source expression of a text in a content security policy.
 func hash(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// ServeHTTP answers with the page.
+// ServeHTTP serves the page.
 func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", p.policy)
 	static("text/html; charset=utf-8", p.content).ServeHTTP(w, r)

@@ -54,7 +54,7 @@ func (l Limiter) Take(name string) error { return l.take(name) }
 func (l Limiter) Tell(name string) (missed int, tell bool) { return l.tell(name) }
 
 // Clients returns how many are kept in mind.
-func (l Limiter) Clients() int { return len(l.young) + len(l.old) }
+func (l Limiter) Clients() int { return l.clients.Len() }
 
 // ClientOf names the client of a request that nobody has made known.
 func ClientOf(r *http.Request) string { return clientOf(r) }

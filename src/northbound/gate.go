@@ -13,40 +13,41 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Access proves who makes a request.
+// Access authenticates requests.
 type Access interface {
-	// Authenticate returns who it is: nf.Unauthenticated for who cannot prove
-	// it, nf.TooMany for who has tried too often, nf.Unreachable when nobody can
-	// say.
+	// Authenticate returns the caller's identity. It returns nf.Unauthenticated
+	// without valid credentials, nf.TooManyRequests after too many attempts, and
+	// nf.Unreachable if the credentials cannot be checked at present.
 	Authenticate(r *http.Request) (nf.Identity, error)
-	// Challenges returns what WWW-Authenticate says to who cannot prove it.
+	// Challenges returns the values of WWW-Authenticate for a 401 response.
 	Challenges() []string
 }
 
-// Audit keeps the record of what was asked for.
+// Audit stores the audit log.
 type Audit interface {
-	// Record writes an entry down. It returns when that is done, or
-	// nf.Unreachable: what an intent announces is not done then.
+	// Record stores an entry and returns when it is stored. If it returns
+	// nf.Unreachable for an intent, the request must not be executed.
 	Record(ctx context.Context, e nf.AuditEntry) error
 }
 
-// gate lets requests in. Every one passes it, routed or not.
+// gate authenticates, rate-limits and audits requests. Every request passes it,
+// routed or not.
 type gate struct {
-	access  Access // nil: access is open
-	audit   Audit  // nil: nothing is recorded
+	access  Access // nil: no authentication
+	audit   Audit  // nil: no audit log
 	limiter *limiter
 	origin  *http.CrossOriginProtection
 	hosts   []string
-	open    []string // routes that need no proof
-	exempt  []string // routes that are not limited, because machines ask them for the service's own sake
+	open    []string // routes that need no authentication
+	exempt  []string // routes without rate limit, because machines poll them to monitor the service
 	routed  func(*http.Request, string)
 }
 
 func newGate(cfg Config) *gate {
 	g := &gate{
 		access: cfg.Access, audit: cfg.Audit, limiter: newLimiter(cfg.Limit, time.Now),
-		// A page of another site must not act through the browser of somebody who
-		// can reach us: there may be no other guard between them.
+		// A page of another site must not act through a browser that can reach
+		// the service: there may be no other protection.
 		origin: http.NewCrossOriginProtection(),
 		hosts:  cfg.Hosts,
 		routed: cfg.Routed,
@@ -59,12 +60,12 @@ func newGate(cfg Config) *gate {
 	return g
 }
 
-// around puts a handler behind the gate.
+// around wraps a handler with the gate.
 func (g *gate) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		if route := mux.CurrentRoute(r); route != nil {
-			c.route, _ = route.GetPathTemplate() // a route without a template has none
+			c.route, _ = route.GetPathTemplate() // on error the route has no template
 			g.routed(r, c.route)
 		}
 		ctx, trail := nf.WithTrail(r.Context())
@@ -90,15 +91,15 @@ func (g *gate) around(next http.Handler) http.Handler {
 	})
 }
 
-// admit decides whether a request may come in, and as whom; nobody when it need
-// not say.
+// admit decides whether to accept a request, and returns the caller's identity.
+// The identity is nil unless the request was authenticated.
 func (g *gate) admit(r *http.Request) (*nf.Identity, error) {
 	route := callOf(r.Context()).route
 	if g.origin.Check(r) != nil {
-		return nil, refusal(http.StatusForbidden, "the request comes from a page of another site")
+		return nil, refusal(http.StatusForbidden, "the request is from a page of another origin")
 	}
 	if g.access == nil && !g.meant(r) {
-		return nil, refusal(http.StatusMisdirectedRequest, "the request is for another host")
+		return nil, refusal(http.StatusMisdirectedRequest, "the Host header names another host")
 	}
 	if slices.Contains(g.exempt, route) && (g.access == nil || slices.Contains(g.open, route)) {
 		return nil, nil
@@ -133,7 +134,7 @@ func changes(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
-// visit is a request that is at the gate, or behind it.
+// visit is a request at the gate, with its audit entry.
 type visit struct {
 	gate  *gate
 	trail *nf.Trail
@@ -141,7 +142,8 @@ type visit struct {
 	body  *digest // nil when the request changes nothing
 }
 
-// entryOf returns what can be said of a request before it is carried out.
+// entryOf returns the fields of the audit entry that are known before the
+// request is executed.
 func entryOf(r *http.Request, c *call) nf.AuditEntry {
 	e := nf.AuditEntry{ID: rand.Text(), Request: c.id, Remote: remoteOf(r), Method: r.Method, Route: c.route}
 	if !slices.Contains(methods(), e.Method) {
@@ -156,7 +158,7 @@ func entryOf(r *http.Request, c *call) nf.AuditEntry {
 	return e
 }
 
-// announce records what a request is about to change.
+// announce records the intent of a request that may change something.
 func (v *visit) announce(r *http.Request) error {
 	v.body = newDigest(r.Body)
 	r.Body = v.body
@@ -167,13 +169,13 @@ func (v *visit) announce(r *http.Request) error {
 	e.Phase = nf.AuditIntent
 	err := v.gate.audit.Record(r.Context(), e)
 	if err != nil {
-		return &nf.Error{Kind: nf.Unreachable, Op: "carry out", Subject: "the request", Reason: "audit",
-			Err: errors.New("it cannot be recorded, and nothing is changed without a record")}
+		return &nf.Error{Kind: nf.Unreachable, Op: "carry out", Subject: "the request", Reason: nf.ReasonAudit,
+			Err: errors.New("the audit log cannot be written, so nothing is changed")}
 	}
 	return nil
 }
 
-// serve carries the request out and records what came of it.
+// serve executes the request and records its outcome.
 func (v *visit) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	whole := false
 	defer v.left(r.Context(), &whole)
@@ -181,8 +183,8 @@ func (v *visit) serve(next http.Handler, w http.ResponseWriter, r *http.Request)
 	whole = true
 }
 
-// left records how a request ended. One that is not whole ended in a panic;
-// what its client sees is decided further out.
+// left records the outcome of a request. If whole is false, the handler
+// panicked; an outer layer decides the response.
 func (v *visit) left(ctx context.Context, whole *bool) {
 	c := callOf(ctx)
 	if !*whole {
@@ -199,14 +201,14 @@ func (v *visit) left(ctx context.Context, whole *bool) {
 	v.record(ctx, e, c)
 }
 
-// refused reports whether the answer is that one may not.
+// refused reports whether the response denies the request: 401, 403 or 429.
 func refused(c *call) bool {
 	status := c.code()
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
 }
 
-// refused records that a request did not come in, unless its client has filled
-// the record with that already.
+// refused records that a request was not accepted, unless the client has too
+// many such entries already.
 func (v *visit) refused(ctx context.Context, c *call) {
 	e := v.entry
 	e.Phase = nf.AuditRefusal
@@ -220,7 +222,7 @@ func (v *visit) refused(ctx context.Context, c *call) {
 	}
 }
 
-// lastWord is how long recording an outcome may take.
+// lastWord limits the time to record an outcome.
 const lastWord = 15 * time.Second
 
 func (v *visit) record(ctx context.Context, e nf.AuditEntry, c *call) {
@@ -238,8 +240,8 @@ func (v *visit) record(ctx context.Context, e nf.AuditEntry, c *call) {
 	if e.Operation == "" {
 		e.Operation = c.begun
 	}
-	// The last word is said though the client has gone away.
+	// Record the outcome even if the client has disconnected.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 	defer cancel()
-	_ = v.gate.audit.Record(ctx, e) // who keeps the record tells of what it could not keep
+	_ = v.gate.audit.Record(ctx, e) // the audit log itself reports entries that it could not store
 }

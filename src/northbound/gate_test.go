@@ -31,9 +31,9 @@ func (door) Authenticate(r *http.Request) (nf.Identity, error) {
 	case "":
 		return nf.Identity{}, nf.E(nf.Unauthenticated, "authenticate", "the request", errors.New("it offers no proof"))
 	case "often":
-		return nf.Identity{}, &nf.Error{Kind: nf.TooMany, Op: "authenticate", Subject: "the request", After: 1500 * time.Millisecond}
+		return nf.Identity{}, &nf.Error{Kind: nf.TooManyRequests, Op: "authenticate", Subject: "the request", RetryAfter: 1500 * time.Millisecond}
 	case "later":
-		return nf.Identity{}, &nf.Error{Kind: nf.Unreachable, Op: "authenticate", Subject: "the request", After: 10 * time.Second}
+		return nf.Identity{}, &nf.Error{Kind: nf.Unreachable, Op: "authenticate", Subject: "the request", RetryAfter: 10 * time.Second}
 	default:
 		return nf.Identity{Kind: "token", Name: name}, nil
 	}
@@ -86,8 +86,8 @@ func doing(done *[]string) routes {
 	}
 	return routes{
 		"POST /do/{id}": note, "GET /do/{id}": note,
-		"GET /forbidden": fails(nf.E(nf.Forbidden, "let", "you", nil)), "POST /forbidden": fails(nf.E(nf.Forbidden, "let", "you", nil)),
-		"POST /busy": fails(&nf.Error{Kind: nf.Busy, Op: "do", Subject: "it", Operation: "op-2", After: time.Second}),
+		"GET /forbidden": fails(nf.E(nf.Forbidden, "authorize", "you", nil)), "POST /forbidden": fails(nf.E(nf.Forbidden, "authorize", "you", nil)),
+		"POST /busy": fails(&nf.Error{Kind: nf.Busy, Op: "do", Subject: "it", Operation: "op-2", RetryAfter: time.Second}),
 		"GET /hidden": func(_ http.ResponseWriter, r *http.Request) error {
 			nf.TrailOf(r.Context()).Ask(nf.ReadInstance, nf.Scope{Project: "b"})
 			nf.TrailOf(r.Context()).Hide()
@@ -213,7 +213,7 @@ func TestGate(t *testing.T) {
 func TestNothingWithoutARecord(t *testing.T) {
 	t.Parallel()
 	var done []string
-	b := &book{fail: nf.E(nf.Unreachable, "write", "the audit", errors.New("/var/log is full"))}
+	b := &book{fail: nf.E(nf.Unreachable, "write", "the audit log", errors.New("/var/log is full"))}
 	h := handler(t, northbound.Config{Access: door{}, Audit: b, APIs: []northbound.API{doing(&done)}})
 	w := ask(h, "POST", "/do/x", "ann", "body")
 	if p := problemOf(t, w); w.Code != 502 || p.Reason != "audit" || len(done) > 0 || strings.Contains(p.Detail, "/var/log") {

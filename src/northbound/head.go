@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// heads makes HEAD possible wherever GET is: the request is answered as a GET
-// is, but for the body.
+// heads answers HEAD requests like GET, without the body.
 func heads(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodHead {
@@ -21,8 +20,8 @@ func heads(next http.Handler) http.Handler {
 	})
 }
 
-// headOnly sends the header of an answer. Whoever flushes would stream for as
-// long as somebody listens, and nobody does: that is the end of the request.
+// headOnly discards the body of a response. A flush ends the request: a handler
+// that flushes would stream for as long as the client is connected.
 type headOnly struct {
 	http.ResponseWriter
 	begun bool
@@ -35,7 +34,7 @@ func (h *headOnly) WriteHeader(status int) {
 	h.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends nothing.
+// Write discards the body.
 func (h *headOnly) Write(p []byte) (int, error) {
 	if !h.begun {
 		h.WriteHeader(http.StatusOK)
@@ -43,7 +42,7 @@ func (h *headOnly) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError sends the header at once, and ends the request.
+// FlushError sends the header and ends the request.
 func (h *headOnly) FlushError() error {
 	defer h.sent()
 	return http.NewResponseController(h.ResponseWriter).Flush()

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// meant reports whether a request that came to a loopback address was meant
-// for it. A page of any site can have its own name lead here, and then no
-// browser takes us for another site: but the browser says the name. Requests
-// that came to another address are let through; who opens that to everybody
-// without access rules has been told.
+// meant reports whether a request to a loopback address names a local host.
+// Without this check, a web page could reach the service through DNS rebinding:
+// the browser then sees the same origin, but sends the page's host name.
+// Requests to other addresses are accepted; the operator is warned when the
+// service listens there without access rules.
 func (g *gate) meant(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || !loopback(local.String()) {
@@ -23,8 +23,8 @@ func (g *gate) meant(r *http.Request) bool {
 	})
 }
 
-// loopback reports whether a host, with or without a port, is this machine
-// whoever resolves its name.
+// loopback reports whether a host, with or without a port, always means this
+// machine, whichever resolver is used.
 func loopback(hostport string) bool {
 	host := strings.ToLower(hostname(hostport))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

@@ -8,38 +8,39 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Limit says how often a client may ask: an identity, or an address while
-// nobody knows who asks.
+// Limit limits the request rate of each client. A client is an identity, or an
+// address if the identity is unknown.
 type Limit struct {
-	Rate    float64 // requests a second; 0: as often as it likes
-	Burst   int     // at once; default twice the rate
-	Clients int     // that are kept in mind, those that came last; default 10 000
+	Rate    float64 // requests per second; 0: no limit
+	Burst   int     // requests at once; default twice the rate
+	Clients int     // clients tracked, the most recent ones; default 10 000
 }
 
 const (
-	// tellBurst refusals of a client are recorded one by one, and then one for
-	// each tellEvery, with the number of those between: who is refused must not
-	// be able to fill a disk.
+	// The first tellBurst refusals of a client are recorded one by one. After
+	// that, one is recorded every tellEvery with the number of those in
+	// between, so that a refused client cannot fill the disk.
 	tellBurst = 10
 	tellEvery = 10 * time.Second
 )
 
-// limiter limits clients, in two generations: when the young one is full it
-// becomes the old one, and the old one is forgotten.
+// limiter limits clients. It forgets the client that has been quiet longest if
+// there are more than Limit.Clients.
 type limiter struct {
 	limit Limit
 	now   func() time.Time
 
-	mu         sync.Mutex
-	young, old map[string]*client
+	mu      sync.Mutex
+	clients *simplelru.LRU[string, *client]
 }
 
-// client is how often a client may still ask, and be told of.
+// client holds a client's remaining requests and audit entries.
 type client struct {
 	requests *rate.Limiter
 	refusals *rate.Limiter
@@ -50,14 +51,15 @@ func newLimiter(limit Limit, now func() time.Time) *limiter {
 	if limit.Burst == 0 {
 		limit.Burst = max(1, int(2*limit.Rate))
 	}
-	if limit.Clients == 0 {
+	if limit.Clients <= 0 {
 		limit.Clients = 10_000
 	}
-	return &limiter{limit: limit, now: now, young: map[string]*client{}}
+	clients, _ := simplelru.NewLRU[string, *client](limit.Clients, nil) // fails only for a size below 1
+	return &limiter{limit: limit, now: now, clients: clients}
 }
 
-// take lets a client's request in, or fails with nf.TooMany and when to try
-// again.
+// take consumes one request of a client, or returns nf.TooManyRequests with the time to
+// wait.
 func (l *limiter) take(name string) error {
 	if l.limit.Rate == 0 {
 		return nil
@@ -70,13 +72,13 @@ func (l *limiter) take(name string) error {
 	if after == 0 {
 		return nil
 	}
-	place.CancelAt(now) // who is refused does not wait the longer for it
-	return &nf.Error{Kind: nf.TooMany, Op: "carry out", Subject: "the request", After: after,
-		Err: errors.New("its client asks more often than it may")}
+	place.CancelAt(now) // a refused request does not extend the wait
+	return &nf.Error{Kind: nf.TooManyRequests, Op: "carry out", Subject: "the request", RetryAfter: after,
+		Err: errors.New("the client exceeds its rate limit")}
 }
 
-// tell reports whether a refusal of a client is to be recorded, and how many
-// were not since the last that was.
+// tell reports whether to record a refusal of a client, and how many were
+// suppressed since the last recorded one.
 func (l *limiter) tell(name string) (missed int, tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,24 +92,18 @@ func (l *limiter) tell(name string) (missed int, tell bool) {
 }
 
 func (l *limiter) of(name string) *client {
-	if c, ok := l.young[name]; ok {
-		return c
-	}
-	c, ok := l.old[name]
+	c, ok := l.clients.Get(name)
 	if !ok {
 		c = &client{
 			requests: rate.NewLimiter(rate.Limit(l.limit.Rate), l.limit.Burst),
 			refusals: rate.NewLimiter(rate.Every(tellEvery), tellBurst),
 		}
+		l.clients.Add(name, c)
 	}
-	if len(l.young) >= l.limit.Clients/2 {
-		l.old, l.young = l.young, map[string]*client{}
-	}
-	l.young[name] = c
 	return c
 }
 
-// remoteOf returns the address that a request comes from.
+// remoteOf returns the remote IP address of a request.
 func remoteOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -116,8 +112,8 @@ func remoteOf(r *http.Request) string {
 	return host
 }
 
-// clientOf returns the address, or of IPv6 the network of 64 bits, all of whose
-// addresses one client may have.
+// clientOf returns the remote address. For IPv6 it returns the /64 network,
+// because one client may use all of its addresses.
 func clientOf(r *http.Request) string {
 	ip, err := netip.ParseAddr(remoteOf(r))
 	if err != nil {

@@ -21,7 +21,7 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	w := ask(h, "GET", "/absent", "ann", "")
-	if p := problemOf(t, w); w.Code != 429 || p.Kind != nf.TooMany || w.Header().Get("Retry-After") == "" || w.Header().Get("Retry-After") == "0" {
+	if p := problemOf(t, w); w.Code != 429 || p.Kind != nf.TooManyRequests || w.Header().Get("Retry-After") == "" || w.Header().Get("Retry-After") == "0" {
 		t.Errorf("the next is %d, Retry-After %q: %+v", w.Code, w.Header().Get("Retry-After"), p)
 	}
 	for name, c := range map[string]struct {
@@ -71,13 +71,13 @@ func TestLimiter(t *testing.T) {
 		}
 	}
 	err := l.Take("a")
-	if nf.KindOf(err) != nf.TooMany || nf.AfterOf(err) != 500*time.Millisecond {
-		t.Errorf("the next: %v, again after %s", err, nf.AfterOf(err))
+	if nf.KindOf(err) != nf.TooManyRequests || nf.RetryAfterOf(err) != 500*time.Millisecond {
+		t.Errorf("the next: %v, again after %s", err, nf.RetryAfterOf(err))
 	}
 	for range 100 {
 		_ = l.Take("a") // who insists does not wait the longer
 	}
-	now = now.Add(nf.AfterOf(err))
+	now = now.Add(nf.RetryAfterOf(err))
 	if err := l.Take("a"); err != nil {
 		t.Errorf("after that time: %v", err)
 	}
@@ -89,6 +89,23 @@ func TestLimiter(t *testing.T) {
 	} {
 		if got := northbound.ClientOf(&http.Request{RemoteAddr: remote}); got != want {
 			t.Errorf("%s is %s, want %s", remote, got, want)
+		}
+	}
+}
+
+// TestLimiterRemembers asks as many clients as are tracked, one of them twice.
+func TestLimiterRemembers(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
+	l := northbound.NewLimiter(northbound.Limit{Rate: 0.01, Burst: 1, Clients: 4}, func() time.Time { return now })
+	for _, first := range []string{"a", "b", "c", "d"} {
+		if err := l.Take(first); err != nil {
+			t.Fatalf("the first request of %s: %v", first, err)
+		}
+	}
+	for _, again := range []string{"b", "a"} {
+		if err := l.Take(again); nf.KindOf(err) != nf.TooManyRequests {
+			t.Errorf("%s was forgotten, although only as many clients ask as are tracked: %v", again, err)
 		}
 	}
 }

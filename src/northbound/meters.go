@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meters are the measurements of the HTTP shell. Routes are path templates and
-// methods are the known ones, so that no client can make new time series.
+// meters are the metrics of the HTTP layer. Labels are path templates and known
+// methods, so that clients cannot create new time series.
 type meters struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -24,11 +24,11 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 			Name: "k8splugin_http_requests_total", Help: "Requests that were answered.",
 		}, []string{"route", "method", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "k8splugin_http_request_duration_seconds", Help: "Time from a request's header to the end of its answer.",
+			Name: "k8splugin_http_request_duration_seconds", Help: "Time from a request's header to the end of its response.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2, 10, 60, 600},
 		}, []string{"route", "method"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "k8splugin_http_requests_in_flight", Help: "Requests that are being answered.",
+			Name: "k8splugin_http_requests_in_flight", Help: "Requests that are being processed.",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.duration, m.inFlight} {

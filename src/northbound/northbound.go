@@ -11,44 +11,44 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// API is a set of routes. Each route has a path template and methods that
-// swagger.yaml describes.
+// API is a set of routes. swagger.yaml describes the path template and the
+// methods of each route.
 type API interface {
 	Routes(r *mux.Router)
 }
 
-// Config is what the shell is made of. Swagger is required.
+// Config configures the HTTP layer. Swagger is required.
 type Config struct {
 	Swagger     []byte // the OpenAPI document, in YAML
 	APIs        []API
 	UploadLimit int64                // bytes of an uploaded archive; default 64 MiB
-	Checks      map[string]Check     // what must be well for the service to be ready, by name
+	Checks      map[string]Check     // readiness checks by name
 	Logger      *slog.Logger         // default: discard
-	Registry    *prometheus.Registry // what /metrics shows, and where the shell adds its own; default: a new one
+	Registry    *prometheus.Registry // source of /metrics, to which the layer adds its metrics; default: a new one
 
-	Access         Access   // who may come in; default: everybody, which is for the own machine
-	Audit          Audit    // default: nothing is recorded
-	Limit          Limit    // how often; default: as often as he likes
-	Pace           Pace     // how slow
-	Hosts          []string // without Access: names that a request to a loopback address may be for, beside loopback names
-	ProtectMetrics bool     // with Access: /metrics takes a proof, too; Prometheus can be given one
+	Access         Access   // authentication; default: none, which is only for local use
+	Audit          Audit    // default: no audit log
+	Limit          Limit    // request rate; default: no limit
+	Pace           Pace     // limits for slow clients
+	Hosts          []string // without Access: host names accepted at a loopback address, in addition to loopback names
+	ProtectMetrics bool     // with Access: /metrics requires authentication, too; Prometheus supports it
 
-	Routed func(r *http.Request, route string) // told which path template a request has matched; default: nobody is
+	Routed func(r *http.Request, route string) // called with the path template that a request has matched; default: none
 }
 
-// Check tells whether a part that the service depends on is well. It is given
-// a few seconds.
+// Check returns an error if a part that the service depends on is not working.
+// It must return within 3 seconds.
 type Check func(ctx context.Context) error
 
-// MaxDocument is the size that a JSON document, or a form that stands for one,
-// may have.
+// MaxDocument is the maximum size in bytes of a JSON document, or of a form
+// that replaces one.
 const MaxDocument = 1 << 20
 
 const defaultUploadLimit = 64 << 20
 
 func (c *Config) complete() error {
 	if len(c.Swagger) == 0 {
-		return errors.New("cannot make the HTTP shell: Swagger is required")
+		return errors.New("cannot create the HTTP handler: Swagger is required")
 	}
 	if c.UploadLimit == 0 {
 		c.UploadLimit = defaultUploadLimit
@@ -87,15 +87,15 @@ func New(cfg Config) (http.Handler, error) {
 	return &shell{next: heads(router), log: cfg.Logger, meters: meters, pace: cfg.Pace, now: time.Now}, nil
 }
 
-// newRouter returns a router that knows every path, and checks each request
-// that it routes against the contract.
+// newRouter returns a router for all paths, which validates each routed request
+// against the contract.
 func newRouter(cfg Config, rules *contract) (*mux.Router, error) {
 	service, err := newService(cfg, rules)
 	if err != nil {
 		return nil, err
 	}
-	// A path that is not clean is another path, so it is not found; the default
-	// is a redirect.
+	// Do not clean paths: an unclean path is not found, instead of the default
+	// redirect.
 	router, gate := mux.NewRouter().SkipClean(true), newGate(cfg)
 	unrouted := strays{router: router, apis: cfg.APIs}
 	router.NotFoundHandler = gate.around(Handler(unrouted.notFound))

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Pace is how slow a client may be. It takes the place of timeouts for whole
-// requests, which would end long ones that make progress.
+// Pace limits how slow a client may be. It replaces timeouts for whole
+// requests, which would end long requests that make progress.
 type Pace struct {
-	Grace time.Duration // for which a body may be late altogether; default 15 s
-	Rate  int64         // bytes a second that a body comes with at least; default 1 KiB
-	Write time.Duration // for which a part of an answer, of 64 KiB at most, may be on its way; default 30 s
+	Grace time.Duration // total delay that a body may have; default 15 s
+	Rate  int64         // minimum bytes per second of a body; default 1 KiB
+	Write time.Duration // time in which each part of a response, of at most 64 KiB, must be sent; default 30 s
 }
 
 func (p *Pace) complete() {
@@ -27,12 +27,13 @@ func (p *Pace) complete() {
 	}
 }
 
-// part is how much of an answer is written under one deadline.
+// part is the size of a write under one deadline.
 const part = 64 << 10
 
-// paced keeps the two sides of a request going. Deadlines stand only while
-// somebody waits for the client: HTTP/2 ends a stream whose deadline passes,
-// whatever it waits for. A connection that has none, as in tests, has none set.
+// paced enforces Pace on both directions of a request. A deadline is set only
+// while the server waits for the client: HTTP/2 ends a stream when its deadline
+// passes, whatever the stream waits for. A connection that does not support
+// deadlines, as in tests, is used without.
 type paced struct {
 	http.ResponseWriter
 
@@ -42,19 +43,19 @@ type paced struct {
 	body    *pacedBody
 }
 
-// newPaced returns the writer of a request, and puts a body of that pace into
-// the request.
+// newPaced returns the response writer of a request, and replaces the request's
+// body with one that enforces pace.
 func newPaced(pace Pace, w http.ResponseWriter, r *http.Request, now func() time.Time) *paced {
 	p := &paced{ResponseWriter: w, pace: pace, now: now, control: http.NewResponseController(w)}
 	p.body = &pacedBody{ReadCloser: r.Body, paced: p, ended: r.Body == nil || r.Body == http.NoBody}
 	if !p.body.ended {
 		r.Body = p.body
 	}
-	_ = p.control.SetWriteDeadline(time.Time{}) // of the request before, on the same connection
+	_ = p.control.SetWriteDeadline(time.Time{}) // clear that of the previous request on the connection
 	return p
 }
 
-// Write writes part by part.
+// Write writes in parts, each with its own deadline.
 func (p *paced) Write(b []byte) (int, error) {
 	written := 0
 	for {
@@ -72,7 +73,7 @@ func (p *paced) writePart(b []byte) (int, error) {
 	return p.ResponseWriter.Write(b)
 }
 
-// FlushError sends what has been written.
+// FlushError sends the buffered data under a deadline.
 func (p *paced) FlushError() error {
 	p.await()
 	defer p.relax()
@@ -82,8 +83,8 @@ func (p *paced) FlushError() error {
 // Unwrap lets http.ResponseController reach the connection.
 func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// await begins to wait for the client to take something. It may first have to
-// get rid of the rest of its body, which the server does unasked.
+// await sets the deadlines for a write. The server may first read the rest of
+// the request's body, so that time is added.
 func (p *paced) await() {
 	taken := p.now().Add(p.pace.Write)
 	if !p.body.ended {
@@ -100,22 +101,22 @@ func (p *paced) relax() {
 	}
 }
 
-// leave bounds what the server does after the handler: it sends the rest of the
-// answer and takes the rest of the body. The next request begins anew.
+// leave sets the deadlines for the work of the server after the handler: it
+// sends the rest of the response and reads the rest of the body. The next
+// request on the connection resets them.
 func (p *paced) leave() { p.await() }
 
-// pacedBody is a body that must come with some speed. Only the time in which
-// somebody waits for it counts.
+// pacedBody is a body with a minimum rate. Only time spent in Read counts.
 type pacedBody struct {
 	io.ReadCloser
 
 	paced  *paced
 	read   int64
 	waited time.Duration
-	ended  bool // all of it was read
+	ended  bool // read to the end
 }
 
-// Read reads, and fails with os.ErrDeadlineExceeded when the client is too slow.
+// Read fails with os.ErrDeadlineExceeded if the client is too slow.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	pace, start := b.paced.pace, b.paced.now()
 	earned := pace.Grace + time.Duration(float64(b.read)/float64(pace.Rate)*float64(time.Second))

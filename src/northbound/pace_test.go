@@ -159,9 +159,9 @@ func TestSlowButSteady(t *testing.T) {
 	}
 }
 
-// wire notes the deadlines that it is given, by a clock that stands still but
+// slowConn notes the deadlines that it is given, by a clock that stands still but
 // while somebody waits for it.
-type wire struct {
+type slowConn struct {
 	httptest.ResponseRecorder
 
 	now         time.Time
@@ -171,36 +171,36 @@ type wire struct {
 	takes       time.Duration // to read or write a part
 }
 
-func (w *wire) SetReadDeadline(t time.Time) error  { w.read = t; return nil }
-func (w *wire) SetWriteDeadline(t time.Time) error { w.write = t; return nil }
+func (w *slowConn) SetReadDeadline(t time.Time) error  { w.read = t; return nil }
+func (w *slowConn) SetWriteDeadline(t time.Time) error { w.write = t; return nil }
 
-func (w *wire) left(deadline time.Time) time.Duration {
+func (w *slowConn) left(deadline time.Time) time.Duration {
 	if deadline.IsZero() {
 		return -1
 	}
 	return deadline.Sub(w.now)
 }
 
-func (w *wire) Write(b []byte) (int, error) {
+func (w *slowConn) Write(b []byte) (int, error) {
 	w.writes = append(w.writes, w.left(w.write))
 	w.now = w.now.Add(w.takes)
 	return len(b), nil
 }
 
-func (w *wire) FlushError() error {
+func (w *slowConn) FlushError() error {
 	_, err := w.Write(nil)
 	return err
 }
 
 // client is a body that comes in parts of 1000 bytes.
 type client struct {
-	wire  *wire
+	conn  *slowConn
 	parts int
 }
 
 func (c *client) Read(p []byte) (int, error) {
-	c.wire.reads = append(c.wire.reads, c.wire.left(c.wire.read))
-	c.wire.now = c.wire.now.Add(c.wire.takes)
+	c.conn.reads = append(c.conn.reads, c.conn.left(c.conn.read))
+	c.conn.now = c.conn.now.Add(c.conn.takes)
 	if c.parts == 0 {
 		return 0, io.EOF
 	}
@@ -213,9 +213,9 @@ func (*client) Close() error { return nil }
 // TestDeadlines follows the deadlines of one request.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
-	w := &wire{now: time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC), takes: 3 * time.Second}
+	w := &slowConn{now: time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC), takes: 3 * time.Second}
 	pace := northbound.Pace{Grace: 10 * time.Second, Rate: 500, Write: 20 * time.Second}
-	r := httptest.NewRequest("POST", "/", &client{wire: w, parts: 2})
+	r := httptest.NewRequest("POST", "/", &client{conn: w, parts: 2})
 	w.write = w.now // of the request before
 	p, leave := northbound.NewPaced(pace, w, r, func() time.Time { return w.now })
 	between := func(when string) {

@@ -11,10 +11,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// checkTime is how long one check of readiness may take.
+// checkTime limits one readiness check.
 const checkTime = 3 * time.Second
 
-// service is the API of the service itself.
+// service is the API of the service's own paths.
 type service struct {
 	checks  map[string]Check
 	metrics http.Handler
@@ -68,7 +68,7 @@ func timed(ctx context.Context, check Check) error {
 	return check(ctx)
 }
 
-// static answers with the same bytes every time.
+// static serves fixed content.
 func static(media string, content []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", media)

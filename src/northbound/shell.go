@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// shell is the outermost layer: whatever happens within, the request has an id,
-// one line in the access log, its place in the metrics, and an answer.
+// shell is the outermost layer. It gives every request an id, one line in the
+// access log, its metrics, and a response, even if a handler panics.
 type shell struct {
 	next   http.Handler
 	log    *slog.Logger
@@ -41,8 +41,9 @@ func (s *shell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next.ServeHTTP(rec, r)
 }
 
-// survive makes a panic of a handler an answer. When the answer has begun, it
-// cuts the connection, so that nobody takes the half for the whole.
+// survive converts a panic of a handler to a response. If the response has
+// started, it aborts the connection, so that the client does not take a partial
+// response for a complete one.
 func (s *shell) survive(rec *recorder, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -51,12 +52,12 @@ func (s *shell) survive(rec *recorder, r *http.Request) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
-	s.log.ErrorContext(r.Context(), "a handler panicked", "request_id", callOf(r.Context()).id,
+	s.log.ErrorContext(r.Context(), "handler panicked", "request_id", callOf(r.Context()).id,
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	if rec.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	write(rec, problemOf(r, errors.New("a handler panicked")))
+	write(rec, problemOf(r, errors.New("handler panicked")))
 }
 
 func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
@@ -64,7 +65,7 @@ func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
 	level := slog.LevelInfo
 	switch c.route {
 	case "/healthz", "/readyz", "/metrics":
-		level = slog.LevelDebug // asked every few seconds by machines
+		level = slog.LevelDebug // polled every few seconds
 	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", c.route), slog.String("path", r.URL.Path),
@@ -77,14 +78,14 @@ func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// recorder remembers what was answered.
+// recorder records the status and the size of the response.
 type recorder struct {
 	http.ResponseWriter
 	status int // 0: nothing yet
 	bytes  int64
 }
 
-// WriteHeader remembers the first final status.
+// WriteHeader records the first final status.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= 200 {
 		r.status = status
@@ -92,7 +93,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts.
+// Write counts the bytes.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -105,8 +106,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// code returns the status that the client sees: a handler that wrote nothing
-// has answered 200.
+// code returns the status that the client sees: 200 if the handler wrote
+// nothing.
 func (r *recorder) code() int {
 	if r.status == 0 {
 		return http.StatusOK

@@ -19,6 +19,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 // routes is an API of a few handlers, by "METHOD path".
@@ -80,12 +81,12 @@ func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 
 func get(path string) *http.Request { return httptest.NewRequest(http.MethodGet, path, nil) }
 
-func problemOf(t *testing.T, w *httptest.ResponseRecorder) northbound.Problem {
+func problemOf(t *testing.T, w *httptest.ResponseRecorder) wire.Problem {
 	t.Helper()
 	if media := w.Header().Get("Content-Type"); media != "application/problem+json" {
 		t.Fatalf("the answer %d is %q: %s", w.Code, media, w.Body)
 	}
-	var p northbound.Problem
+	var p wire.Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -112,13 +113,13 @@ func TestUnroutable(t *testing.T) {
 		detail  string
 		allow   string
 	}{
-		"UnknownPath":   {"there is no such path", get("/v2/packages"), 404, nf.NotFound, "there is nothing at this path", ""},
-		"Root":          {"nor is the root one", get("/"), 404, nf.NotFound, "there is nothing at this path", ""},
-		"UncleanPath":   {"a path that is not clean is another one", get("/v1//packages"), 404, nf.NotFound, "there is nothing at this path", ""},
-		"ParentPath":    {"and so is one that climbs", get("/v1/x/../packages"), 404, nf.NotFound, "there is nothing at this path", ""},
-		"UnknownMethod": {"the methods are named", httptest.NewRequest(http.MethodPut, "/v1/packages", nil), 405, nf.Invalid, "only GET, POST is possible here", "GET, POST"},
-		"OddMethod":     {"whatever the method", httptest.NewRequest("BREW", "/healthz", nil), 405, nf.Invalid, "only GET is possible here", "GET"},
-		"OtherSite":     {"a page of another site cannot act through a browser", cross, 403, nf.Invalid, "the request comes from a page of another site", ""},
+		"UnknownPath":   {"there is no such path", get("/v2/packages"), 404, nf.NotFound, "no resource has this path", ""},
+		"Root":          {"nor is the root one", get("/"), 404, nf.NotFound, "no resource has this path", ""},
+		"UncleanPath":   {"a path that is not clean is another one", get("/v1//packages"), 404, nf.NotFound, "no resource has this path", ""},
+		"ParentPath":    {"and so is one that climbs", get("/v1/x/../packages"), 404, nf.NotFound, "no resource has this path", ""},
+		"UnknownMethod": {"the methods are named", httptest.NewRequest(http.MethodPut, "/v1/packages", nil), 405, nf.Invalid, "only GET, POST is allowed for this path", "GET, POST"},
+		"OddMethod":     {"whatever the method", httptest.NewRequest("BREW", "/healthz", nil), 405, nf.Invalid, "only GET is allowed for this path", "GET"},
+		"OtherSite":     {"a page of another site cannot act through a browser", cross, 403, nf.Invalid, "the request is from a page of another origin", ""},
 		"MediaType":     {"the types that are taken are named", typed, 415, nf.Invalid, `the body is "text/plain", not application/gzip or application/json or application/octet-stream or application/x-gzip or application/x-tar+gzip or application/zip or multipart/form-data`, ""},
 		"BadPath":       {"a parameter of the path is held against the contract", httptest.NewRequest(http.MethodPatch, "/v1/cloud_regions/a%20b", nil), 400, nf.Invalid, "cannot read the request: cloud_region_id: must be 1 to 128 letters, digits, '.', '_' or '-', with a letter or digit at both ends", ""},
 	}
@@ -250,7 +251,7 @@ func TestPanic(t *testing.T) {
 		}
 	}
 	server.Close() // waits for the handlers, whose last act is the log
-	if panics := log.with(t, "a handler panicked"); len(panics) != 2 || !strings.Contains(fmt.Sprint(panics[0]["stack"]), "shell_test.go") {
+	if panics := log.with(t, "handler panicked"); len(panics) != 2 || !strings.Contains(fmt.Sprint(panics[0]["stack"]), "shell_test.go") {
 		t.Errorf("two panics, one of them deliberate, left %d records", len(panics))
 	}
 	if lines := log.with(t, "request"); len(lines) != 3 {

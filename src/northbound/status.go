@@ -7,27 +7,27 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// outcomes is the one table from kinds of error to what a client is told.
+// outcomes maps the kinds of errors to HTTP statuses and problem titles.
 var outcomes = map[nf.Kind]struct {
 	status int
 	title  string
 }{
-	nf.Internal:    {http.StatusInternalServerError, "The service failed"},
-	nf.Invalid:     {http.StatusBadRequest, "The request is wrong"},
-	nf.NotFound:    {http.StatusNotFound, "There is no such thing"},
-	nf.Exists:      {http.StatusConflict, "The name is taken"},
-	nf.Conflict:    {http.StatusConflict, "Something else forbids it"},
-	nf.Busy:        {http.StatusConflict, "Another operation is running"},
-	nf.Unreachable: {http.StatusBadGateway, "The region or the store cannot be reached"},
-	nf.Unsupported: {http.StatusUnprocessableEntity, "The region does not support it"},
-	nf.TooLarge:    {http.StatusRequestEntityTooLarge, "A limit is exceeded"},
-	nf.Failed:      {http.StatusFailedDependency, "It was applied but did not work"},
-	nf.Timeout:     {http.StatusGatewayTimeout, "A deadline passed"},
-	nf.Cancelled:   {http.StatusConflict, "Somebody asked to stop it"},
+	nf.Internal:    {http.StatusInternalServerError, "Internal error"},
+	nf.Invalid:     {http.StatusBadRequest, "Bad request"},
+	nf.NotFound:    {http.StatusNotFound, "Not found"},
+	nf.Exists:      {http.StatusConflict, "Already exists"},
+	nf.Conflict:    {http.StatusConflict, "Conflict"},
+	nf.Busy:        {http.StatusConflict, "Operation in progress"},
+	nf.Unreachable: {http.StatusBadGateway, "Region or store unreachable"},
+	nf.Unsupported: {http.StatusUnprocessableEntity, "Not supported by the region"},
+	nf.TooLarge:    {http.StatusRequestEntityTooLarge, "Limit exceeded"},
+	nf.Failed:      {http.StatusFailedDependency, "Operation failed"},
+	nf.Timeout:     {http.StatusGatewayTimeout, "Timed out"},
+	nf.Cancelled:   {http.StatusConflict, "Cancelled"},
 
-	nf.Unauthenticated: {http.StatusUnauthorized, "Nobody knows who asks"},
-	nf.Forbidden:       {http.StatusForbidden, "It is not allowed"},
-	nf.TooMany:         {http.StatusTooManyRequests, "Too many requests"},
+	nf.Unauthenticated: {http.StatusUnauthorized, "Authentication required"},
+	nf.Forbidden:       {http.StatusForbidden, "Permission denied"},
+	nf.TooManyRequests: {http.StatusTooManyRequests, "Rate limit exceeded"},
 }
 
 // Status returns the HTTP status of an error.
@@ -38,8 +38,7 @@ func Status(err error) int {
 	return outcomes[nf.KindOf(err)].status
 }
 
-// protocolError is a refusal that only HTTP knows: no kind of error has its
-// status.
+// protocolError is an error with an HTTP status that no nf kind maps to.
 type protocolError struct {
 	status int
 	detail string
@@ -47,7 +46,7 @@ type protocolError struct {
 
 func (e *protocolError) Error() string { return e.detail }
 
-// kind is the nearest kind that a client of the API can branch on.
+// kind returns the nearest kind that clients can branch on.
 func (e *protocolError) kind() nf.Kind {
 	if e.status == http.StatusNotFound {
 		return nf.NotFound

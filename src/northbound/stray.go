@@ -6,14 +6,14 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Strays is an API that answers in its own way requests that match no route but
-// are for it.
+// Strays is an API that itself answers requests below its paths that match no
+// route.
 type Strays interface {
 	API
 	// Below reports whether a path is below the API's paths.
 	Below(path string) bool
-	// Stray answers a request for such a path. Allowed has the methods that the
-	// path has routes for; it is empty when the path has none.
+	// Stray answers such a request. Allowed lists the methods that the path has
+	// routes for; it is empty if the path has none.
 	Stray(w http.ResponseWriter, r *http.Request, allowed string)
 }
 
@@ -28,7 +28,7 @@ func (s strays) notFound(w http.ResponseWriter, r *http.Request) error {
 		api.Stray(w, r, "")
 		return nil
 	}
-	return refusal(http.StatusNotFound, "there is nothing at this path")
+	return refusal(http.StatusNotFound, "no resource has this path")
 }
 
 func (s strays) notAllowed(w http.ResponseWriter, r *http.Request) error {
@@ -38,10 +38,10 @@ func (s strays) notAllowed(w http.ResponseWriter, r *http.Request) error {
 		api.Stray(w, r, allowed)
 		return nil
 	}
-	return refusal(http.StatusMethodNotAllowed, "only "+allowed+" is possible here")
+	return refusal(http.StatusMethodNotAllowed, "only "+allowed+" is allowed for this path")
 }
 
-// of returns the API that a request is for, or nil.
+// of returns the API that the request's path belongs to, or nil.
 func (s strays) of(r *http.Request) Strays {
 	for _, api := range s.apis {
 		if own, ok := api.(Strays); ok && own.Below(r.URL.Path) {

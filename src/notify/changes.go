@@ -10,16 +10,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// alteration is what became of one object since the subscriber was told last.
-type alteration struct {
+// objectChange is the change of one object since the subscriber's last
+// notification.
+type objectChange struct {
 	key    string
 	ref    nf.Ref
-	object map[string]any // nil: it is gone, and nobody knows what it was
-	mark   string         // what the subscriber knows then; empty: that it is gone
-	known  bool           // the subscriber knew of it before
+	object map[string]any // nil: the object was deleted, and its last state is unknown
+	mark   string         // digest that the subscriber knows after this change; empty: deleted
+	known  bool           // the subscriber was already notified of the object
 }
 
-// resource is ONAP's form of an object.
+// resource is ONAP's representation of an object.
 type resource struct {
 	Name   string         `json:"name"`
 	GVK    gvk            `json:"GVK"`
@@ -32,20 +33,21 @@ type gvk struct {
 	Kind    string `json:"Kind"`
 }
 
-// changes is ONAP's form of a letter's content.
+// changes is ONAP's representation of a notification's content.
 type changes struct {
 	Created  []json.RawMessage `json:"created"`
 	Deleted  []json.RawMessage `json:"deleted"`
 	Modified []json.RawMessage `json:"modified"`
 }
 
-// letterSize is how many bytes of objects go into one letter: it must fit into a
-// record, with its marks.
-const letterSize = 512 << 10
+// maxChangesSize limits the bytes of objects in one notification: it must fit into
+// a store record, together with its digests.
+const maxChangesSize = 512 << 10
 
-// compose writes as many alterations as a letter holds, and returns with them the
-// marks that the subscriber will know by it. What does not fit is for the next.
-func compose(list []alteration) (json.RawMessage, map[string]string, error) {
+// compose encodes as many changes as fit into one notification. It returns
+// with them the digests that the subscriber knows after receiving it. The
+// remaining changes are left for the next notification.
+func compose(list []objectChange) (json.RawMessage, map[string]string, error) {
 	out := changes{Created: []json.RawMessage{}, Deleted: []json.RawMessage{}, Modified: []json.RawMessage{}}
 	marks := map[string]string{}
 	size := 0
@@ -54,7 +56,7 @@ func compose(list []alteration) (json.RawMessage, map[string]string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if size += len(text) + 2*len(a.key); size > letterSize && len(marks) > 0 {
+		if size += len(text) + 2*len(a.key); size > maxChangesSize && len(marks) > 0 {
 			break
 		}
 		marks[a.key] = a.mark
@@ -71,9 +73,9 @@ func compose(list []alteration) (json.RawMessage, map[string]string, error) {
 	return document, marks, err
 }
 
-// write returns the object in ONAP's form. One that would fill a letter alone is
-// told by its metadata and status, or by its name.
-func (a alteration) write() (json.RawMessage, error) {
+// write encodes the object in ONAP's form. If the object alone would exceed
+// maxChangesSize, only its metadata and status are written, or only its name.
+func (a objectChange) write() (json.RawMessage, error) {
 	r := resource{Name: a.ref.Name, GVK: gvk{a.ref.Group, a.ref.Version, a.ref.Kind}, Status: a.bare()}
 	if a.object == nil {
 		return json.Marshal(r)
@@ -86,17 +88,17 @@ func (a alteration) write() (json.RawMessage, error) {
 		r.Status = form
 		text, err := json.Marshal(r)
 		if err != nil {
-			return nil, fmt.Errorf("cannot write %s down: %w", a.ref, err)
+			return nil, fmt.Errorf("cannot encode %s: %w", a.ref, err)
 		}
-		if len(text) <= letterSize {
+		if len(text) <= maxChangesSize {
 			return text, nil
 		}
 	}
-	return nil, nf.E(nf.TooLarge, "tell of", a.ref.String(), nil)
+	return nil, nf.E(nf.TooLarge, "report", a.ref.String(), nil)
 }
 
-// bare is as much of an object as its name says.
-func (a alteration) bare() map[string]any {
+// bare returns an object that consists of its identity only.
+func (a objectChange) bare() map[string]any {
 	metadata := map[string]any{"name": a.ref.Name}
 	if a.ref.Namespace != "" {
 		metadata["namespace"] = a.ref.Namespace
@@ -104,22 +106,22 @@ func (a alteration) bare() map[string]any {
 	return map[string]any{"apiVersion": a.ref.APIVersion(), "kind": a.ref.Kind, "metadata": metadata}
 }
 
-// baseline is what a subscriber knows.
+// baseline is the state that a subscriber has been notified of.
 type baseline struct {
-	UID    string            `json:"uid"`    // of the subscription
-	Number int               `json:"number"` // of the last letter; 0: there was none
-	Sent   time.Time         `json:"sent"`   // when that was written
+	UID    string            `json:"uid"`    // the subscription's
+	Number int               `json:"number"` // of the last notification; 0: none yet
+	Sent   time.Time         `json:"sent"`   // when that was stored
 	Kinds  []nf.Ref          `json:"kinds"`  // of the objects below
 	Marks  map[string]string `json:"marks"`  // digest of each object, by Ref.Key
 }
 
-// learn takes in what a letter told.
-func (b *baseline) learn(l letter) {
-	b.Number, b.Sent = l.Number, l.Created
+// learn updates the baseline with the content of a notification.
+func (b *baseline) learn(number int, sent time.Time, marks map[string]string) {
+	b.Number, b.Sent = number, sent
 	if b.Marks == nil {
 		b.Marks = map[string]string{}
 	}
-	for key, mark := range l.Marks {
+	for key, mark := range marks {
 		if mark == "" {
 			delete(b.Marks, key)
 		} else {
@@ -128,8 +130,9 @@ func (b *baseline) learn(l letter) {
 	}
 }
 
-// settle keeps of the kinds those that there are objects of, and those asked for.
-func (b *baseline) settle(kinds []nf.Ref) {
+// setKinds sets the baseline's kinds to the given ones and those that it still
+// has objects of.
+func (b *baseline) setKinds(kinds []nf.Ref) {
 	used := map[string]bool{}
 	for key := range b.Marks {
 		used[kindOfKey(key)] = true
@@ -143,7 +146,8 @@ func (b *baseline) settle(kinds []nf.Ref) {
 	b.Kinds = distinct(kept)
 }
 
-// kindKey names a kind whatever the version, as the keys of its objects do.
+// kindKey returns the key of a kind, without the version, as in its objects'
+// keys.
 func kindKey(k nf.Ref) string { return kindOfKey(nf.Ref{Group: k.Group, Kind: k.Kind}.Key()) }
 
 func kindOfKey(key string) string {
@@ -151,7 +155,8 @@ func kindOfKey(key string) string {
 	return kind
 }
 
-// refOf returns what a key names, in the version of one of the kinds.
+// refOf returns the reference that a key stands for, with the version from the
+// kinds.
 func refOf(key string, kinds []nf.Ref) nf.Ref {
 	kind, rest, _ := strings.Cut(key, "/")
 	namespace, name, _ := strings.Cut(rest, "/")
@@ -165,7 +170,7 @@ func refOf(key string, kinds []nf.Ref) nf.Ref {
 	return ref
 }
 
-// distinct returns kinds without names, each once, in an order of their own.
+// distinct returns the kinds without names, each once, sorted.
 func distinct(kinds []nf.Ref) []nf.Ref {
 	byKey := map[string]nf.Ref{}
 	for _, k := range kinds {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
@@ -31,10 +32,10 @@ func TestCompose(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var list []alteration
+			var list []objectChange
 			for i, size := range tc.sizes {
 				ref := nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: fmt.Sprint(i)}
-				list = append(list, alteration{key: ref.Key(), ref: ref, object: of(size), mark: "m"})
+				list = append(list, objectChange{key: ref.Key(), ref: ref, object: of(size), mark: "m"})
 			}
 			document, marks, err := compose(list)
 			if err != nil {
@@ -43,7 +44,11 @@ func TestCompose(t *testing.T) {
 			if len(marks) != tc.want {
 				t.Errorf("%s: %d are told, want %d", tc.reason, len(marks), tc.want)
 			}
-			kept, err := json.Marshal(letter{Letter: Letter{Changes: document}, Marks: marks})
+			r, err := newRequest(record{}, 1, document, marks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, err := json.Marshal(outbox.Delivery{Request: r})
 			if err != nil || len(kept) > store.MaxValue {
 				t.Errorf("it is %d bytes as a record, %v", len(kept), err)
 			}
@@ -73,53 +78,14 @@ func TestBaseline(t *testing.T) {
 	t.Parallel()
 	a, b := nf.Ref{Version: "v1", Kind: "A"}, nf.Ref{Group: "g", Version: "v1", Kind: "B"}
 	known := baseline{Kinds: []nf.Ref{a, b}, Marks: map[string]string{"A/ns/1": "x", "B.g/ns/1": "x"}}
-	known.learn(letter{Number: 3, Marks: map[string]string{"A/ns/1": "", "B.g/ns/1": "y"}})
-	known.settle(nil)
+	known.learn(3, time.Time{}, map[string]string{"A/ns/1": "", "B.g/ns/1": "y"})
+	known.setKinds(nil)
 	want := baseline{Number: 3, Kinds: []nf.Ref{b}, Marks: map[string]string{"B.g/ns/1": "y"}}
 	if d := cmp.Diff(want, known); d != "" {
 		t.Errorf("what is gone is forgotten, with its kind: -want +got:\n%s", d)
 	}
-	known.settle([]nf.Ref{{Group: "g", Version: "v2", Kind: "B"}, a})
+	known.setKinds([]nf.Ref{{Group: "g", Version: "v2", Kind: "B"}, a})
 	if d := cmp.Diff([]nf.Ref{a, {Group: "g", Version: "v2", Kind: "B"}}, known.Kinds); d != "" {
 		t.Errorf("a kind is told in the version that is asked for: -want +got:\n%s", d)
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	t.Parallel()
-	var least, most time.Duration
-	for n := 1; n < attempts; n++ {
-		low := backoff(n, func(time.Duration) time.Duration { return 0 })
-		high := backoff(n, func(d time.Duration) time.Duration { return d })
-		if low < firstPause/2 || low > high || high > longestPause*5/4 {
-			t.Errorf("after failure %d: between %s and %s", n, low, high)
-		}
-		least, most = least+low, most+high
-	}
-	if least < 8*time.Hour || most > 24*time.Hour {
-		t.Errorf("a letter is given up after %s to %s, want some 16 hours", least, most)
-	}
-}
-
-func TestChosen(t *testing.T) {
-	t.Parallel()
-	three := map[string]bool{"a": true, "b": true, "c": true}
-	two := map[string]bool{"a": true, "c": true}
-	count := map[string]int{}
-	for i := range 300 {
-		region := fmt.Sprint("region-", i)
-		before, after := chosen(region, three), chosen(region, two)
-		count[before]++
-		if before != "b" && before != after {
-			t.Errorf("%s falls from %s to %s, and both are there", region, before, after)
-		}
-	}
-	for id := range three {
-		if count[id] < 60 {
-			t.Errorf("%s serves %d of 300 regions, want about 100", id, count[id])
-		}
-	}
-	if got := chosen("x", nil); got != "" {
-		t.Errorf("nobody is %q", got)
 	}
 }

@@ -18,25 +18,26 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// sightings is a source over the sandbox's API server: one instance, in one
+// watched is a source over the sandbox's API server: one instance, in one
 // region.
-type sightings struct{ lookout *cluster.Lookout }
+type watched struct{ watch *cluster.SharedWatch }
 
-func (sightings) Target(_ context.Context, instance string) (notify.Target, error) {
+func (watched) Target(_ context.Context, instance string) (notify.Target, error) {
 	if instance != "notified" {
 		return notify.Target{}, nf.E(nf.NotFound, "get", "VNF instance "+instance, nil)
 	}
 	return notify.Target{Region: "east", Kinds: []nf.Ref{configMaps, {Version: "v1", Kind: "Secret"}, {Group: "example.org", Version: "v1", Kind: "Gadget"}}}, nil
 }
 
-func (s sightings) Follow(ctx context.Context, region string, kind nf.Ref) iter.Seq2[notify.Event, error] {
+func (s watched) Follow(ctx context.Context, region string, kind nf.Ref) iter.Seq2[notify.Event, error] {
 	return func(yield func(notify.Event, error) bool) {
-		for sight, err := range s.lookout.Follow(ctx, region, kind) {
-			if !yield(notify.Event(sight), err) {
+		for e, err := range s.watch.Subscribe(ctx, region, kind) {
+			if !yield(notify.Event(e), err) {
 				return
 			}
 		}
@@ -54,15 +55,16 @@ func TestOverRealRegion(t *testing.T) {
 	if _, err := c.EnsureNamespace(t.Context(), namespace, nf.DefaultProject); err != nil {
 		t.Fatal(err)
 	}
+	owner := nf.Subject{Kind: nf.InstanceSubject, ID: "notified"}
 	apply := func(text string) {
 		t.Helper()
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		u.SetLabels(map[string]string{nf.OwnerLabel: "notified"})
+		u.SetLabels(map[string]string{nf.OwnerLabel: owner.ID})
 		u.SetNamespace(namespace)
-		if _, err := c.Apply(t.Context(), "notified", []*unstructured.Unstructured{u}); err != nil {
+		if _, err := c.Apply(t.Context(), owner, []*unstructured.Unstructured{u}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,15 +77,17 @@ func TestOverRealRegion(t *testing.T) {
 	apply(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "notified"}, "data": {"k": "before"}}`)
 	ready, once := make(chan struct{}), sync.Once{}
 	n, err := notify.New(notify.Config{
-		KV: storetest.Failing{KV: memory.New(), Lose: func(method, key string) error {
-			if method == "Put" && strings.HasPrefix(key, "baselines/") {
-				once.Do(func() { close(ready) })
-			}
-			return nil
-		}},
-		NewID:  rand.Text,
-		Hosts:  hosts(t, "127.0.0.1"),
-		Source: sightings{cluster.NewLookout(func(context.Context, string) (*cluster.Cluster, error) { return c, nil })},
+		Config: outbox.Config{
+			KV: storetest.Failing{KV: memory.New(), Lose: func(method, key string) error {
+				if method == "Put" && strings.HasPrefix(key, "baselines/") {
+					once.Do(func() { close(ready) })
+				}
+				return nil
+			}},
+			NewID: rand.Text,
+			Hosts: hosts(t, "127.0.0.1"),
+		},
+		Source: watched{cluster.NewSharedWatch(func(context.Context, string) (*cluster.Cluster, error) { return c, nil })},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +95,7 @@ func TestOverRealRegion(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = n.Run(t.Context()) }) // it always returns nil
 	t.Cleanup(running.Wait)
-	if _, err := n.Subscribe(t.Context(), notify.Subscription{Instance: "notified", Name: "s", Callback: receiver.URL}); err != nil {
+	if _, err := n.Subscribe(t.Context(), nf.Subscription{Instance: "notified", Name: "s", Callback: receiver.URL}); err != nil {
 		t.Fatal(err)
 	}
 	<-ready
@@ -111,14 +115,14 @@ func TestOverRealRegion(t *testing.T) {
 	want("a change", `"created":[],"deleted":[],"modified":[{"name":"notified","GVK":{"Group":"","Version":"v1","Kind":"ConfigMap"},"status":{"apiVersion":"v1","data":{"k":"after"}`)
 	apply(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "notified"}, "data": {"k": "aHVudGVyMg=="}}`)
 	want("a Secret", `"created":[{"name":"notified"`, `"data":{"k":""}`)
-	if _, err := c.Delete(t.Context(), "notified", []nf.Ref{{Version: "v1", Kind: "Secret", Namespace: namespace, Name: "notified"}}); err != nil {
+	if _, err := c.Delete(t.Context(), owner, []nf.Ref{{Version: "v1", Kind: "Secret", Namespace: namespace, Name: "notified"}}); err != nil {
 		t.Fatal(err)
 	}
 	var last string
 	for !strings.Contains(last, `"deleted":[{"name":"notified","GVK":{"Group":"","Version":"v1","Kind":"Secret"}`) {
 		last = <-mail // that it is on its way may come before
 	}
-	if _, err := c.Delete(t.Context(), "notified", []nf.Ref{{Version: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "notified"}}); err != nil {
+	if _, err := c.Delete(t.Context(), owner, []nf.Ref{{Version: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "notified"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.RemoveNamespace(t.Context(), namespace); err != nil {

@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// digest is the same for two states of an object unless a person would say that
-// it has changed: that somebody has written it is not enough.
+// digest returns a hash of an object's meaningful state. It ignores the fields
+// that change without a change of meaning, such as the resource version.
 func digest(object map[string]any) string {
 	essence := maps.Clone(object)
-	essence["metadata"] = lasting(object["metadata"])
+	essence["metadata"] = stableFields(object["metadata"])
 	if status, ok := object["status"].(map[string]any); ok {
-		essence["status"] = calm(status)
+		essence["status"] = stripVolatile(status)
 	}
 	text, err := json.Marshal(essence)
 	if err != nil {
-		return "-" // nothing that came as JSON
+		return "-" // not reached: the object was decoded from JSON
 	}
 	sum := sha256.Sum256(text)
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// noise are annotations that machines write to remember something for
-// themselves.
+// noise lists the annotations in which controllers and kubectl store their own
+// state.
 var noise = []string{
 	"kubectl.kubernetes.io/last-applied-configuration",
 	"control-plane.alpha.kubernetes.io/leader",
@@ -33,8 +33,9 @@ var noise = []string{
 	"deprecated.daemonset.template.generation",
 }
 
-// lasting is what of an object's metadata says what it is.
-func lasting(metadata any) map[string]any {
+// stableFields returns the parts of an object's metadata that are meaningful for
+// digest.
+func stableFields(metadata any) map[string]any {
 	m, _ := metadata.(map[string]any)
 	out := map[string]any{}
 	for _, field := range []string{"uid", "labels", "deletionTimestamp", "finalizers"} {
@@ -52,8 +53,8 @@ func lasting(metadata any) map[string]any {
 	return out
 }
 
-// calm is a status without what moves though nothing happens.
-func calm(status map[string]any) map[string]any {
+// stripVolatile returns a status without the fields that change periodically.
+func stripVolatile(status map[string]any) map[string]any {
 	out := maps.Clone(status)
 	delete(out, "observedGeneration")
 	conditions, ok := status["conditions"].([]any)
@@ -75,8 +76,8 @@ func calm(status map[string]any) map[string]any {
 	return out
 }
 
-// presentable is an object as subscribers see it: without what the API server
-// keeps account of writers by, and without the values of a Secret.
+// presentable returns an object as subscribers receive it: without managed
+// fields, and with the values of a Secret blank.
 func presentable(object map[string]any) map[string]any {
 	out := maps.Clone(object)
 	m, _ := object["metadata"].(map[string]any)
@@ -88,7 +89,7 @@ func presentable(object map[string]any) map[string]any {
 				out[field] = blank(values)
 			}
 		}
-		// kubectl repeats all of the data there.
+		// This annotation repeats all of the Secret's data.
 		if annotations, ok := metadata["annotations"].(map[string]any); ok {
 			annotations = maps.Clone(annotations)
 			delete(annotations, noise[0])

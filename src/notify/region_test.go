@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/notify"
 )
 
 // TestRegionAway has a region that is away at first, and again later: what
@@ -74,7 +73,7 @@ func TestOneWatch(t *testing.T) {
 		for _, instance := range []string{"vnf-2", "vnf-3"} {
 			s.world.instance(instance, "east", configMaps, deployments)
 			for _, name := range []string{"x", "y"} {
-				s.subscribe(n, func(sub *notify.Subscription) { sub.Instance, sub.Name = instance, name })
+				s.subscribe(n, func(sub *nf.Subscription) { sub.Instance, sub.Name = instance, name })
 			}
 		}
 		s.later(time.Hour)
@@ -82,6 +81,31 @@ func TestOneWatch(t *testing.T) {
 		defer s.world.mu.Unlock()
 		if len(s.world.asked) != 2 {
 			t.Errorf("followed %q, want each kind once", s.world.asked)
+		}
+	})
+}
+
+// TestWatchEnds has the only subscription that needs a kind end: the kind is
+// followed anew for the next one.
+func TestWatchEnds(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		n := s.notifier(nil)
+		s.start(n)
+		s.subscribe(n, nil)
+		s.world.instance("vnf-2", "east", deployments)
+		for range 2 {
+			s.subscribe(n, func(sub *nf.Subscription) { sub.Instance = "vnf-2" })
+			s.later(time.Minute)
+			if err := n.Unsubscribe(t.Context(), "vnf-2", "sub"); err != nil {
+				t.Fatal(err)
+			}
+			s.later(time.Minute)
+		}
+		s.world.mu.Lock()
+		defer s.world.mu.Unlock()
+		if d := cmp.Diff([]string{"east ConfigMap", "east Deployment", "east Deployment"}, s.world.asked); d != "" {
+			t.Errorf("-want +got:\n%s", d)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
@@ -61,11 +63,12 @@ func TestRestart(t *testing.T) {
 }
 
 // TestDeathAtEveryWrite cuts the first process off from the store before and
-// after each of its writes, and lets another go on: nothing is lost, and what
-// comes twice comes with the same id.
+// after each of its writes, and lets another go on; or the store only loses the
+// response to one write. Nothing is lost, and what comes twice comes with the
+// same id.
 func TestDeathAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	for _, when := range []string{"before", "after"} {
+	for _, when := range []string{"before", "after", "lost"} {
 		for at := range 24 {
 			t.Run(fmt.Sprintf("%s write %d", when, at), func(t *testing.T) {
 				t.Parallel()
@@ -78,30 +81,30 @@ func TestDeathAtEveryWrite(t *testing.T) {
 func dieAt(t *testing.T, s *stage, when string, at int64) {
 	written := map[string]bool{}
 	s.kv = storetest.Failing{KV: s.kv, Lose: func(method, key string) error {
-		if id, ok := strings.CutPrefix(key, "letters/"); ok && method == "Put" {
+		if id, ok := strings.CutPrefix(key, "notifications/pending/"); ok && method == "Put" {
 			written[id] = true
 		}
 		return nil
 	}}
 	var writes atomic.Int64
 	var dead, armed atomic.Bool
-	fate := func(when2 string) func(method, key string) error {
+	fate := func(whens ...string) func(method, key string) error {
 		return func(method, key string) error {
 			if dead.Load() {
 				return nf.E(nf.Unreachable, "use", "the store", errDown)
 			}
-			if !armed.Load() || when != when2 || method == "Get" || method == "List" || strings.HasPrefix(key, "notifiers/") {
+			if !armed.Load() || !slices.Contains(whens, when) || method == "Get" || method == "List" || strings.HasPrefix(key, "notifications/replicas/") {
 				return nil
 			}
-			if writes.Add(1) > at {
-				dead.Store(true)
+			if writes.Add(1) == at+1 {
+				dead.Store(when != "lost")
 				return nf.E(nf.Unreachable, "use", "the store", errDown)
 			}
 			return nil
 		}
 	}
 	mortal := s.notifier(func(cfg *notify.Config) {
-		cfg.KV = storetest.Failing{KV: s.kv, Fail: fate("before"), Lose: fate("after")}
+		cfg.KV = storetest.Failing{KV: s.kv, Fail: fate("before"), Lose: fate("after", "lost")}
 	})
 	stop := s.start(mortal)
 	s.subscribe(s.notifier(nil), nil)
@@ -113,16 +116,18 @@ func dieAt(t *testing.T, s *stage, when string, at int64) {
 	}
 	s.world.del(configMaps, "a")
 	synctest.Wait()
-	dead.Store(true)
-	stop()
-	s.start(s.notifier(nil))
+	if when != "lost" {
+		dead.Store(true)
+		stop()
+		s.start(s.notifier(nil))
+	}
 	s.later(time.Minute)
 	s.world.put("east", "vnf-1", configMaps, "a", "5")
 	s.later(time.Minute)
 	wantStory(t, s, written)
 }
 
-// wantStory wants the letters to tell the story of a from 1 to its return,
+// wantStory wants the notifications to tell the story of a from 1 to its return,
 // in order, skipping what came together, and each with one content; and wants all
 // that were written.
 func wantStory(t *testing.T, s *stage, written map[string]bool) {
@@ -133,7 +138,7 @@ func wantStory(t *testing.T, s *stage, written map[string]bool) {
 	chapters := []string{"~a=2", "~a=3", "~a=4", "-a=", "+a=5"}
 	reached := 0
 	for _, p := range s.mail.posts {
-		id, told := p.header[notify.LetterHeader], strings.TrimPrefix(short(t, p.body), "vnf-1/sub: ")
+		id, told := p.header[outbox.DeliveryHeader], strings.TrimPrefix(short(t, p.body), "vnf-1/sub: ")
 		if before, twice := contents[id]; twice {
 			if before != told {
 				t.Errorf("letter %s said %q, and then %q", id, before, told)
@@ -173,10 +178,12 @@ func TestReplicas(t *testing.T) {
 		}}
 		first := s.notifier(func(cfg *notify.Config) { cfg.KV = kv })
 		s.start(first)
-		regions := []string{"east", "north", "south", "west", "up", "down", "left", "right"}
-		for _, region := range regions {
+		var regions []string // so many that chance does not give them all to one replica
+		for i := range 24 {
+			region := fmt.Sprint("region-", i)
+			regions = append(regions, region)
 			s.world.instance("vnf-"+region, region, configMaps)
-			s.subscribe(first, func(sub *notify.Subscription) { sub.Instance = "vnf-" + region })
+			s.subscribe(first, func(sub *nf.Subscription) { sub.Instance = "vnf-" + region })
 		}
 		second := s.notifier(nil)
 		s.start(second)
@@ -214,10 +221,10 @@ func TestReplicas(t *testing.T) {
 // holders counts the regions of each replica that serves any.
 func (s *stage) holders(t *testing.T) map[string]int {
 	t.Helper()
-	type round struct {
+	type shard struct {
 		Replica string `json:"replica"`
 	}
-	all, err := store.NewTable[round](s.kv, "rounds/", "round").List(t.Context(), "")
+	all, err := store.NewTable[shard](s.kv, "notifications/shards/", "shard").List(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +289,7 @@ func TestChangeThroughAnother(t *testing.T) {
 		s.mail.answers(func(post) (int, error) { return 0, errDown })
 		s.world.put("east", "vnf-1", configMaps, "a", "2")
 		synctest.Wait()
-		changed := notify.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://other.example/", Metadata: []byte(`{"new":true}`)}
+		changed := nf.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://other.example/", Metadata: []byte(`{"new":true}`)}
 		if _, err := s.notifier(nil).Change(t.Context(), changed); err != nil {
 			t.Fatal(err)
 		}
@@ -295,6 +302,43 @@ func TestChangeThroughAnother(t *testing.T) {
 			t.Errorf("posted %+v, want the letter that waited, to where it shall go now", s.mail.posts)
 		}
 	})
+}
+
+// TestShorterInterval changes the interval of a subscription while its worker
+// waits for the end of the former one.
+func TestShorterInterval(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason    string
+		elsewhere bool
+		after     time.Duration
+	}{
+		"here":      {"the replica that serves it knows at once", false, 0},
+		"elsewhere": {"another replica tells it through the store", true, 8 * time.Second}, // half a lease and a renewal
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, func(t *testing.T, s *stage) {
+				n := s.notifier(nil)
+				s.start(n)
+				s.subscribe(n, func(sub *nf.Subscription) { sub.MinInterval = time.Hour })
+				s.world.put("east", "vnf-1", configMaps, "a", "2")
+				s.wantMail("the first change is told at once", "vnf-1/sub: ~a=2")
+				s.world.put("east", "vnf-1", configMaps, "a", "3")
+				s.wantMail("the second one after the interval")
+				if tc.elsewhere {
+					n = s.notifier(nil)
+				}
+				changed := nf.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://receiver.example/"}
+				if _, err := n.Change(t.Context(), changed); err != nil {
+					t.Fatal(err)
+				}
+				s.later(tc.after)
+				s.wantMail(tc.reason, "vnf-1/sub: ~a=3")
+			})
+		})
+	}
 }
 
 // TestRunEnds leaves nothing running, whatever is under way.

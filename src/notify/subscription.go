@@ -13,7 +13,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Limits on what a subscriber may ask for.
+// Limits of a subscription's fields.
 const (
 	MaxName     = 100       // bytes of a subscription's name
 	MaxCallback = 2048      // bytes of a URL
@@ -21,43 +21,30 @@ const (
 	MaxInterval = 366 * 24 * time.Hour
 )
 
-// Subscription asks for notifications of what becomes of an instance's objects.
-type Subscription struct {
-	Instance    string          `json:"instance"`
-	Name        string          `json:"name"` // unique for the instance
-	Callback    string          `json:"callback"`
-	MinInterval time.Duration   `json:"min_interval"`     // between two letters
-	Metadata    json.RawMessage `json:"metadata"`         // a JSON object that each letter repeats
-	Secret      nf.Secret       `json:"secret,omitempty"` // letters are signed with it; empty: they are not
-	Created     time.Time       `json:"created"`
-	LastUpdate  time.Time       `json:"last_update"` // when a change was seen last
-	LastNotify  time.Time       `json:"last_notify"` // when a letter was posted last, whether or not it arrived
-	LastStatus  int             `json:"last_status"` // of the answer; 500 when there was none, 0 before the first
-}
-
-// record is a subscription as it is kept.
+// record is the stored form of a Subscription.
 type record struct {
-	Subscription
+	nf.Subscription
 
-	UID    string    `json:"uid"`            // another one for another subscription of the same name
-	Region string    `json:"region"`         // of the instance, as last seen
-	Ended  time.Time `json:"ended,omitzero"` // the instance is gone, and what is left is to deliver its letters
+	UID    string    `json:"uid"`            // differs from that of an earlier subscription of the same name
+	Region string    `json:"region"`         // the instance's, as last seen
+	Ended  time.Time `json:"ended,omitzero"` // when the instance was found gone; only delivers the remaining notifications since then
 }
 
 func subscriptionKey(instance, name string) string { return instance + "/" + name }
 
-// Subscribe keeps a new subscription and returns it; times and status are its
-// own. It is nf.Invalid with a violation for every field that is wrong, nf.Exists
-// when the instance has one of the name, and nf.NotFound when there is no such
-// instance. What the instance's objects are now is told to nobody.
-func (n *Notifier) Subscribe(ctx context.Context, s Subscription) (Subscription, error) {
+// Subscribe stores a new subscription and returns it; it sets the times and the
+// status itself. It returns nf.Invalid with a violation for each wrong field,
+// nf.Exists if the instance has a subscription of that name, and nf.NotFound if
+// the instance does not exist. The present state of the instance's objects is
+// not sent.
+func (n *Notifier) Subscribe(ctx context.Context, s nf.Subscription) (nf.Subscription, error) {
 	s.Metadata = orEmpty(s.Metadata)
 	if err := n.check("subscribe to", s); err != nil {
-		return Subscription{}, err
+		return nf.Subscription{}, err
 	}
 	target, err := n.cfg.Source.Target(ctx, s.Instance)
 	if err != nil {
-		return Subscription{}, fmt.Errorf("cannot subscribe to VNF instance %s: %w", s.Instance, err)
+		return nf.Subscription{}, fmt.Errorf("cannot subscribe to VNF instance %s: %w", s.Instance, err)
 	}
 	now := n.now()
 	s.Created, s.LastUpdate, s.LastNotify, s.LastStatus = now, now, now, 0
@@ -65,7 +52,7 @@ func (n *Notifier) Subscribe(ctx context.Context, s Subscription) (Subscription,
 	key := subscriptionKey(s.Instance, s.Name)
 	err = n.subscriptions.Insert(ctx, key, rec)
 	if nf.KindOf(err) == nf.Exists {
-		// It may be that of an earlier instance of the same id.
+		// The existing one may belong to an earlier instance of the same id.
 		taken := err
 		_, err = n.subscriptions.Update(ctx, key, func(former *record) error {
 			if former.Ended.IsZero() {
@@ -76,22 +63,22 @@ func (n *Notifier) Subscribe(ctx context.Context, s Subscription) (Subscription,
 		})
 	}
 	if err != nil {
-		return Subscription{}, err
+		return nf.Subscription{}, err
 	}
-	n.poke()
+	n.outbox.Scan()
 	return s, nil
 }
 
 // Subscription returns one subscription of an instance, or nf.NotFound.
-func (n *Notifier) Subscription(ctx context.Context, instance, name string) (Subscription, error) {
+func (n *Notifier) Subscription(ctx context.Context, instance, name string) (nf.Subscription, error) {
 	rec, err := n.subscriptions.Get(ctx, subscriptionKey(instance, name))
 	if err != nil {
-		return Subscription{}, err
+		return nf.Subscription{}, err
 	}
 	return rec.Subscription, rec.present()
 }
 
-// present is nf.NotFound for a subscription whose instance is gone.
+// present returns nf.NotFound if the subscription's instance is gone.
 func (r record) present() error {
 	if r.Ended.IsZero() {
 		return nil
@@ -99,9 +86,9 @@ func (r record) present() error {
 	return nf.E(nf.NotFound, "get", fmt.Sprintf("subscription %q", subscriptionKey(r.Instance, r.Name)), nil)
 }
 
-// SubscriptionsOf returns the subscriptions of an instance, ordered by name.
-func (n *Notifier) SubscriptionsOf(ctx context.Context, instance string) ([]Subscription, error) {
-	out := []Subscription{}
+// SubscriptionsOf returns the subscriptions of an instance, sorted by name.
+func (n *Notifier) SubscriptionsOf(ctx context.Context, instance string) ([]nf.Subscription, error) {
+	out := []nf.Subscription{}
 	for rec, err := range n.subscriptions.All(ctx, instance+"/") {
 		if err != nil {
 			return nil, err
@@ -113,13 +100,14 @@ func (n *Notifier) SubscriptionsOf(ctx context.Context, instance string) ([]Subs
 	return out, nil
 }
 
-// Change gives a subscription another callback, interval, metadata and, unless
-// it is empty, another secret; it returns the result. Letters that wait go to the
-// new callback. Its errors are those of Subscribe, but for nf.Exists.
-func (n *Notifier) Change(ctx context.Context, s Subscription) (Subscription, error) {
+// Change updates a subscription's callback, interval and metadata, and its
+// secret unless the new one is empty. It returns the result. Pending
+// notifications go to the new callback. Errors are those of Subscribe, except
+// nf.Exists.
+func (n *Notifier) Change(ctx context.Context, s nf.Subscription) (nf.Subscription, error) {
 	s.Metadata = orEmpty(s.Metadata)
 	if err := n.check("change", s); err != nil {
-		return Subscription{}, err
+		return nf.Subscription{}, err
 	}
 	rec, err := n.subscriptions.Update(ctx, subscriptionKey(s.Instance, s.Name), func(rec *record) error {
 		if err := rec.present(); err != nil {
@@ -132,13 +120,14 @@ func (n *Notifier) Change(ctx context.Context, s Subscription) (Subscription, er
 		return nil
 	})
 	if err != nil {
-		return Subscription{}, err
+		return nf.Subscription{}, err
 	}
-	n.remind(rec.UID)
+	n.outbox.Wake(rec.UID)
 	return rec.Subscription, nil
 }
 
-// Unsubscribe forgets a subscription and its letters, or returns nf.NotFound.
+// Unsubscribe deletes a subscription and its notifications, or returns
+// nf.NotFound.
 func (n *Notifier) Unsubscribe(ctx context.Context, instance, name string) error {
 	var uid string
 	err := n.subscriptions.DeleteIf(ctx, subscriptionKey(instance, name), func(rec record) error {
@@ -148,13 +137,12 @@ func (n *Notifier) Unsubscribe(ctx context.Context, instance, name string) error
 	if err != nil {
 		return err
 	}
-	n.remind(uid)
-	n.poke()
-	return n.forget(ctx, uid)
+	n.outbox.Scan()
+	return n.deleteRecords(ctx, uid)
 }
 
-// check returns nf.Invalid with all that is wrong with a subscription.
-func (n *Notifier) check(op string, s Subscription) error {
+// check returns nf.Invalid with all violations of a subscription.
+func (n *Notifier) check(op string, s nf.Subscription) error {
 	v := checkName(s.Name)
 	if s.MinInterval < 0 || s.MinInterval > MaxInterval {
 		v = append(v, nf.Violation{Field: "min-notify-interval", Message: fmt.Sprintf("is not between 0 and %s", MaxInterval)})
@@ -184,8 +172,8 @@ func checkName(name string) nf.Violations {
 	return nf.Violations{{Field: "name", Message: fmt.Sprintf("is not 1 to %d printable characters without a slash", MaxName)}}
 }
 
-// orEmpty returns a JSON document without the space around it; none, or null, is
-// an empty object.
+// orEmpty returns a JSON document without surrounding space. A missing document
+// or null becomes an empty object.
 func orEmpty(document json.RawMessage) json.RawMessage {
 	document = bytes.TrimSpace(document)
 	if len(document) == 0 || string(document) == "null" {

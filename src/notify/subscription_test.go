@@ -16,16 +16,19 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// desk returns a notifier that does not run, at a fixed time.
-func desk(t *testing.T, edit func(*notify.Config)) (*notify.Notifier, *world) {
+// newNotifier returns a notifier that does not run, at a fixed time.
+func newNotifier(t *testing.T, edit func(*notify.Config)) (*notify.Notifier, *world) {
 	t.Helper()
 	w := newWorld()
 	w.instance("vnf-1", "east", configMaps)
-	cfg := notify.Config{KV: memory.New(), Source: w, NewID: rand.Text, Clock: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC) }}
+	now := func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 5, time.UTC) }
+	cfg := notify.Config{Config: outbox.Config{KV: memory.New(), NewID: rand.Text, Clock: now}, Source: w}
 	if edit != nil {
 		edit(&cfg)
 	}
@@ -38,9 +41,9 @@ func desk(t *testing.T, edit func(*notify.Config)) (*notify.Notifier, *world) {
 
 func TestSubscribe(t *testing.T) {
 	t.Parallel()
-	n, _ := desk(t, nil)
+	n, _ := newNotifier(t, nil)
 	ctx := t.Context()
-	asked := notify.Subscription{
+	asked := nf.Subscription{
 		Instance: "vnf-1", Name: "vnf-1-cnf-adapter", Callback: "http://so-cnf-adapter:8090/notify", MinInterval: 30 * time.Second,
 		Metadata: json.RawMessage(` {"n":1e400,"a":[]} `), Secret: nf.Secret("hunter2"),
 		LastStatus: 200, Created: time.Unix(0, 0),
@@ -62,7 +65,7 @@ func TestSubscribe(t *testing.T) {
 	if _, err := n.Subscribe(ctx, asked); nf.KindOf(err) != nf.Exists {
 		t.Errorf("it can be made twice: %v", err)
 	}
-	changed, err := n.Change(ctx, notify.Subscription{Instance: "vnf-1", Name: asked.Name, Callback: "http://other.example/"})
+	changed, err := n.Change(ctx, nf.Subscription{Instance: "vnf-1", Name: asked.Name, Callback: "http://other.example/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +75,7 @@ func TestSubscribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "the list has it", []notify.Subscription{want}, list)
+	compare(t, "the list has it", []nf.Subscription{want}, list)
 	if list, err := n.SubscriptionsOf(ctx, "vnf"); err != nil || list == nil || len(list) > 0 {
 		t.Errorf("another instance has %v, %v; want none", list, err)
 	}
@@ -101,30 +104,30 @@ func TestSubscribeRefuses(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		edit   func(*notify.Subscription)
+		edit   func(*nf.Subscription)
 		want   nf.Kind
 		field  string
 	}{
-		"instance":      {"one subscribes to what is there", func(s *notify.Subscription) { s.Instance = "vnf-2" }, nf.NotFound, ""},
-		"no name":       {"it is addressed by its name", func(s *notify.Subscription) { s.Name = "" }, nf.Invalid, "name"},
-		"slash":         {"in a path", func(s *notify.Subscription) { s.Name = "a/b" }, nf.Invalid, "name"},
-		"control":       {"of characters that can be seen", func(s *notify.Subscription) { s.Name = "a\nb" }, nf.Invalid, "name"},
-		"long name":     {"that is not too long", func(s *notify.Subscription) { s.Name = strings.Repeat("é", 51) }, nf.Invalid, "name"},
-		"interval":      {"time does not run back", func(s *notify.Subscription) { s.MinInterval = -1 }, nf.Invalid, "min-notify-interval"},
-		"long interval": {"nor is it endless", func(s *notify.Subscription) { s.MinInterval = 400 * 24 * time.Hour }, nf.Invalid, "min-notify-interval"},
-		"callback":      {"callbacks do not lead everywhere", func(s *notify.Subscription) { s.Callback = "http://127.0.0.1/" }, nf.Invalid, "callback-url"},
-		"long callback": {"they are not endless", func(s *notify.Subscription) { s.Callback = "http://x/" + strings.Repeat("y", 3000) }, nf.Invalid, "callback-url"},
-		"array":         {"metadata are an object", func(s *notify.Subscription) { s.Metadata = json.RawMessage("[]") }, nf.Invalid, "metadata"},
-		"no JSON":       {"likewise", func(s *notify.Subscription) { s.Metadata = json.RawMessage(`{"a"`) }, nf.Invalid, "metadata"},
-		"large": {"of some size", func(s *notify.Subscription) {
+		"instance":      {"one subscribes to what is there", func(s *nf.Subscription) { s.Instance = "vnf-2" }, nf.NotFound, ""},
+		"no name":       {"it is addressed by its name", func(s *nf.Subscription) { s.Name = "" }, nf.Invalid, "name"},
+		"slash":         {"in a path", func(s *nf.Subscription) { s.Name = "a/b" }, nf.Invalid, "name"},
+		"control":       {"of characters that can be seen", func(s *nf.Subscription) { s.Name = "a\nb" }, nf.Invalid, "name"},
+		"long name":     {"that is not too long", func(s *nf.Subscription) { s.Name = strings.Repeat("é", 51) }, nf.Invalid, "name"},
+		"interval":      {"time does not run back", func(s *nf.Subscription) { s.MinInterval = -1 }, nf.Invalid, "min-notify-interval"},
+		"long interval": {"nor is it endless", func(s *nf.Subscription) { s.MinInterval = 400 * 24 * time.Hour }, nf.Invalid, "min-notify-interval"},
+		"callback":      {"callbacks do not lead everywhere", func(s *nf.Subscription) { s.Callback = "http://127.0.0.1/" }, nf.Invalid, "callback-url"},
+		"long callback": {"they are not endless", func(s *nf.Subscription) { s.Callback = "http://x/" + strings.Repeat("y", 3000) }, nf.Invalid, "callback-url"},
+		"array":         {"metadata are an object", func(s *nf.Subscription) { s.Metadata = json.RawMessage("[]") }, nf.Invalid, "metadata"},
+		"no JSON":       {"likewise", func(s *nf.Subscription) { s.Metadata = json.RawMessage(`{"a"`) }, nf.Invalid, "metadata"},
+		"large": {"of some size", func(s *nf.Subscription) {
 			s.Metadata = json.RawMessage(`{"a":"` + strings.Repeat("x", 300<<10) + `"}`)
 		}, nf.Invalid, "metadata"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, _ := desk(t, nil)
-			s := notify.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://receiver.example/"}
+			n, _ := newNotifier(t, nil)
+			s := nf.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://receiver.example/"}
 			tc.edit(&s)
 			_, err := n.Subscribe(t.Context(), s)
 			if err == nil || nf.KindOf(err) != tc.want {
@@ -152,7 +155,7 @@ func TestLetterOverHTTP(t *testing.T) {
 	}))
 	t.Cleanup(receiver.Close)
 	ready := make(chan struct{})
-	n, w := desk(t, func(cfg *notify.Config) {
+	n, w := newNotifier(t, func(cfg *notify.Config) {
 		cfg.Hosts, cfg.Clock = hosts(t, "127.0.0.1"), nil
 		cfg.KV = storetest.Failing{KV: cfg.KV, Lose: func(method, key string) error {
 			if method == "Put" && strings.HasPrefix(key, "baselines/") {
@@ -171,7 +174,7 @@ func TestLetterOverHTTP(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = n.Run(t.Context()) }) // it always returns nil
 	t.Cleanup(running.Wait)
-	_, err := n.Subscribe(t.Context(), notify.Subscription{
+	_, err := n.Subscribe(t.Context(), nf.Subscription{
 		Instance: "vnf-1", Name: "sub", Callback: receiver.URL + "/status?x=y", Secret: nf.Secret("hunter2"),
 		Metadata: json.RawMessage(`{"big":12345678901234567890,"html":"<a&b>","list":[1.0,null],"obj":{}}`),
 	})
@@ -200,22 +203,20 @@ func TestLetterOverHTTP(t *testing.T) {
 		have[key] = string(value)
 	}
 	compare(t, "exactly the four keys, metadata as they were given, and no value of a Secret", want, have)
-	stamp := got.header.Get(notify.TimestampHeader)
-	if sign := got.header.Get(notify.SignatureHeader); stamp == "" || sign != notify.Sign([]byte("hunter2"), stamp, got.body) {
+	stamp := got.header.Get(outbox.TimestampHeader)
+	if sign := got.header.Get(outbox.SignatureHeader); stamp == "" || sign != outbox.Sign([]byte("hunter2"), stamp, got.body) {
 		t.Errorf("the signature is %q at %q, and not that of the body", sign, stamp)
 	}
-	if got.header.Get("Content-Type") != "application/json" || got.header.Get(notify.LetterHeader) == "" {
+	if got.header.Get("Content-Type") != "application/json" || got.header.Get(outbox.DeliveryHeader) == "" {
 		t.Errorf("the header is %v", got.header)
 	}
 }
 
-// TestSign is what a receiver in another language would test his own with:
-// printf '1700000000.{}' | openssl dgst -sha256 -hmac key.
-func TestSign(t *testing.T) {
-	t.Parallel()
-	const want = "sha256=9d713ed406bb7076d4123f0dc2c39d2df5c654ed4b0cd56b52c8b4c940bd63ae"
-	got := notify.Sign([]byte("key"), "1700000000", []byte("{}"))
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
+func hosts(t testing.TB, list ...string) outbound.Hosts {
+	t.Helper()
+	h, err := outbound.ParseHosts(list)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return h
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
@@ -142,7 +143,7 @@ func (w *world) Follow(ctx context.Context, region string, kind nf.Ref) iter.Seq
 	}
 }
 
-// mailbox is a poster that keeps what is posted, and answers as it is told.
+// mailbox keeps what is sent, and answers as it is told.
 type mailbox struct {
 	mu     sync.Mutex
 	posts  []post
@@ -156,9 +157,9 @@ type post struct {
 	at     time.Time
 }
 
-// Post implements notify.Poster.
-func (m *mailbox) Post(ctx context.Context, url string, header map[string]string, body []byte) (int, error) {
-	p := post{url, header, string(body), time.Now()}
+// Send implements outbox.Send.
+func (m *mailbox) Send(ctx context.Context, r outbox.Request) (int, error) {
+	p := post{r.URL, r.Header, string(r.Body), time.Now()}
 	m.mu.Lock()
 	m.posts = append(m.posts, p)
 	answer := m.answer
@@ -247,7 +248,7 @@ func play(t *testing.T, act func(t *testing.T, s *stage)) {
 // notifier returns a notifier on the stage, which does not run yet.
 func (s *stage) notifier(edit func(*notify.Config)) *notify.Notifier {
 	s.t.Helper()
-	cfg := notify.Config{KV: s.kv, Source: s.world, NewID: rand.Text, Poster: s.mail}
+	cfg := notify.Config{Config: outbox.Config{KV: s.kv, NewID: rand.Text, Send: s.mail.Send}, Source: s.world}
 	if edit != nil {
 		edit(&cfg)
 	}
@@ -278,9 +279,9 @@ func (s *stage) start(n *notify.Notifier) (stop func()) {
 }
 
 // subscribe asks for notifications as "sub", and waits until they are served.
-func (s *stage) subscribe(n *notify.Notifier, edit func(*notify.Subscription)) {
+func (s *stage) subscribe(n *notify.Notifier, edit func(*nf.Subscription)) {
 	s.t.Helper()
-	sub := notify.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://receiver.example/status"}
+	sub := nf.Subscription{Instance: "vnf-1", Name: "sub", Callback: "http://receiver.example/status"}
 	if edit != nil {
 		edit(&sub)
 	}

@@ -14,10 +14,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// configRoot is where the keys of configurations begin.
+// configRoot is the prefix of all keys of configurations.
 const configRoot = "onapk8s/config/"
 
-// pair is a key of etcd and its value.
+// pair is an etcd key with its value.
 type pair struct {
 	key   string
 	value []byte
@@ -49,7 +49,8 @@ func (d configDocument) version(number int, deleted bool) Version {
 	return Version{Number: number, Deleted: deleted, Template: d.Template, Description: d.Description, Values: d.Values}
 }
 
-// readConfigurations reads etcd, and gives each instance what is its own.
+// readConfigurations reads etcd, and assigns the configurations to their
+// instances.
 func (r *reading) readConfigurations(ctx context.Context) error {
 	if r.keys == nil {
 		return nil
@@ -63,7 +64,7 @@ func (r *reading) readConfigurations(ctx context.Context) error {
 	return nil
 }
 
-// pairs reads all keys of configurations, as they were at one time.
+// pairs reads all keys of configurations at a single revision.
 func (r *reading) pairs(ctx context.Context) ([]pair, error) {
 	const page = 256
 	var out []pair
@@ -90,16 +91,16 @@ func (r *reading) page(ctx context.Context, from string, opts ...clientv3.OpOpti
 	return got, unreadable("read", "the configurations in ONAP's etcd", err)
 }
 
-// history is what has been read of one instance's configurations, by name.
+// history holds the records of one instance's configurations by name.
 type history map[string]*record
 
-// record is what etcd has of one configuration.
+// record is the data in etcd about one configuration.
 type record struct {
 	data     *configDocument
 	versions map[int]Version
 	tags     map[string]int
 	counter  int
-	broken   bool // nobody knows what is in force
+	broken   bool // its data cannot be read, so its active values are unknown
 }
 
 func (h history) of(name string) *record {
@@ -109,8 +110,8 @@ func (h history) of(name string) *record {
 	return h[name]
 }
 
-// assign gives each instance its configurations. Nothing in a key is escaped, so
-// it is the instances that tell where the names in it end.
+// assign gives each instance its configurations. Names in a key are not
+// escaped, so only the known instances determine where they end.
 func assign(instances []Instance, pairs []pair) []Finding {
 	var findings []Finding
 	found := func(p pair, lost bool, message string) {
@@ -124,7 +125,7 @@ func assign(instances []Instance, pairs []pair) []Finding {
 	for _, p := range pairs {
 		owner, rest, ok := ownerOf(owners, p.key)
 		if !ok {
-			found(p, false, "it belongs to no instance: ONAP has lost sight of it, too")
+			found(p, false, "it does not belong to an instance; ONAP does not show it either")
 			continue
 		}
 		if histories[owner] == nil {
@@ -150,7 +151,8 @@ func assign(instances []Instance, pairs []pair) []Finding {
 	return findings
 }
 
-// ownerOf finds the instance that a key belongs to, and what follows its name.
+// ownerOf returns the instance that a key belongs to, and the rest of the key
+// after the instance's name.
 func ownerOf(owners map[string]int, key string) (owner int, rest string, ok bool) {
 	path := strings.TrimPrefix(key, configRoot)
 	for i, c := range path {
@@ -164,7 +166,7 @@ func ownerOf(owners map[string]int, key string) (owner int, rest string, ok bool
 	return 0, "", false
 }
 
-// add reads one key; the message says why it cannot be.
+// add reads one key. The message says why that failed; it is empty on success.
 func (h history) add(rest string, value []byte) (message string) {
 	kind, rest, _ := strings.Cut(rest, "/")
 	name := strings.TrimSuffix(rest, "/")
@@ -177,7 +179,7 @@ func (h history) add(rest string, value []byte) (message string) {
 		name, leaf = name[:i], name[i+1:]
 	}
 	if name == "" {
-		return "it is of a configuration without a name: ONAP stores an update so that does not repeat the name"
+		return "it belongs to a configuration without a name: ONAP stores an update this way if the request omits the name"
 	}
 	switch kind {
 	case "configdata":
@@ -189,12 +191,12 @@ func (h history) add(rest string, value []byte) (message string) {
 	case "counter":
 		n, ok := countOf(string(value))
 		if !ok {
-			return "it is no number of a version"
+			return "it is not a version number"
 		}
 		h.of(name).counter = n
 		return ""
 	}
-	return "nobody knows what keys of this kind are"
+	return "keys of this kind are unknown"
 }
 
 func (r *record) addData(value []byte) string {
@@ -204,7 +206,7 @@ func (r *record) addData(value []byte) string {
 	case err != nil:
 		return misshapen(err)
 	case r.broken:
-		return "its values are no object"
+		return "its values are not an object"
 	}
 	r.data = &d
 	return ""
@@ -213,7 +215,7 @@ func (r *record) addData(value []byte) string {
 func (r *record) addVersion(leaf string, value []byte) string {
 	n, ok := countOf(leaf)
 	if !ok {
-		return "its key does not end with the number of a version"
+		return "its key does not end with a version number"
 	}
 	var d versionDocument
 	if err := json.Unmarshal(value, &d); err != nil {
@@ -221,7 +223,7 @@ func (r *record) addVersion(leaf string, value []byte) string {
 	}
 	v := d.version(n)
 	if !isObject(v.Values) {
-		return "its values are no object"
+		return "its values are not an object"
 	}
 	r.versions[n] = v
 	return ""
@@ -236,47 +238,49 @@ func (r *record) addTag(name string, value []byte) string {
 	return ""
 }
 
-// mostVersions is far more than anybody has, and far less than overflows.
+// mostVersions bounds version numbers, far above any real number and far below
+// an overflow.
 const mostVersions = 1 << 30
 
-// countOf reads the number of a version.
+// countOf parses a version number.
 func countOf(text string) (int, bool) {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	return n, err == nil && n > 0 && n < mostVersions
 }
 
-// isObject reports whether values are a JSON object, or nothing.
+// isObject reports whether values are a JSON object or empty.
 func isObject(values json.RawMessage) bool {
 	var out map[string]any
 	return len(values) == 0 || json.Unmarshal(values, &out) == nil
 }
 
-// configuration puts together what etcd has of one, and says what does not fit.
+// configuration builds a configuration from its record, and describes
+// inconsistencies.
 func (r *record) configuration(name string) (c Configuration, odd []string) {
 	c = Configuration{Name: name, Current: r.counter}
 	if newest := slices.Max(append(slices.Collect(maps.Keys(r.versions)), 0)); r.counter == 0 {
 		c.Current = max(newest, 1)
-		odd = append(odd, fmt.Sprintf("its counter is missing; the newest version that is there is %d", newest))
+		odd = append(odd, fmt.Sprintf("its counter is missing; the newest existing version is %d", newest))
 	}
 	for n := range r.versions {
 		if n > c.Current {
-			odd = append(odd, fmt.Sprintf("version %d is newer than its counter, and left out", n))
+			odd = append(odd, fmt.Sprintf("version %d is newer than its counter and is omitted", n))
 			delete(r.versions, n)
 		}
 	}
 	last, kept := r.versions[c.Current]
-	c.InForce = r.data != nil && !last.Deleted // a deletion leaves the data
+	c.InForce = r.data != nil && !last.Deleted // a deletion does not remove the data
 	if r.data != nil {
 		now := r.data.version(c.Current, last.Deleted)
 		if kept && !same(last, now) {
-			odd = append(odd, fmt.Sprintf("what is in force is not what version %d says; what is in force counts", c.Current))
+			odd = append(odd, fmt.Sprintf("the active configuration differs from version %d; the active one is used", c.Current))
 		}
 		r.versions[c.Current] = now
 	}
 	c.Versions = slices.SortedFunc(maps.Values(r.versions), func(a, b Version) int { return cmp.Compare(a.Number, b.Number) })
 	for tag, n := range r.tags {
 		if _, kept := r.versions[n]; !kept {
-			odd = append(odd, fmt.Sprintf("tag %q is of version %d, which is not there", tag, n))
+			odd = append(odd, fmt.Sprintf("tag %q refers to version %d, which does not exist", tag, n))
 			continue
 		}
 		c.Tags = append(c.Tags, Tag{tag, n})
@@ -286,10 +290,10 @@ func (r *record) configuration(name string) (c Configuration, odd []string) {
 	return c, odd
 }
 
-// same reports whether two versions say the same.
+// same reports whether two versions have the same content.
 func same(a, b Version) bool {
 	var x, y any
-	_ = json.Unmarshal(a.Values, &x) // they were read before
+	_ = json.Unmarshal(a.Values, &x) // both were parsed before
 	_ = json.Unmarshal(b.Values, &y)
 	return a.Deleted == b.Deleted && a.Template == b.Template && a.Description == b.Description && reflect.DeepEqual(x, y)
 }

@@ -63,7 +63,7 @@ func TestAssign(t *testing.T) {
 			"of two that differ, what ONAP shows counts",
 			pairsOf("configdata/c/", `{"template-name":"t","values":{"n":9}}`, "configversion/c/1/", one, "counter/c/", "1"),
 			[]Configuration{{Name: "c", Current: 1, InForce: true, Versions: []Version{{Number: 1, Template: "t", Values: json.RawMessage(`{"n":9}`)}}}},
-			"not what version 1 says",
+			"differs from version 1",
 		},
 		"NoCounter": {
 			"without a counter the newest version counts",
@@ -74,22 +74,22 @@ func TestAssign(t *testing.T) {
 		"TagOfNothing": {
 			"a tag of a version that is gone is left out",
 			pairsOf("configdata/c/", `{"template-name":"t"}`, "counter/c/", "1", "configtag/c/x/", "7"),
-			[]Configuration{{Name: "c", Current: 1, InForce: true, Versions: []Version{{Number: 1, Template: "t"}}}}, "version 7, which is not there",
+			[]Configuration{{Name: "c", Current: 1, InForce: true, Versions: []Version{{Number: 1, Template: "t"}}}}, "version 7, which does not exist",
 		},
 		"Nameless": {
 			"ONAP loses the name of a configuration in an update that does not repeat it",
 			pairsOf("configdata//", `{}`), nil, "without a name",
 		},
-		"Strange": {"what nobody knows is told", pairsOf("more/c/", `{}`), nil, "nobody knows"},
-		"Values":  {"values are an object", pairsOf("configdata/c/", `{"values":[1]}`), nil, "no object"},
-		"Number":  {"a counter is a number", pairsOf("counter/c/", "-1"), nil, "no number"},
+		"Strange": {"what nobody knows is told", pairsOf("more/c/", `{}`), nil, "are unknown"},
+		"Values":  {"values are an object", pairsOf("configdata/c/", `{"values":[1]}`), nil, "not an object"},
+		"Number":  {"a counter is a number", pairsOf("counter/c/", "-1"), nil, "not a version number"},
 		"Stray": {
 			"an upgrade to another version leaves the configurations where nobody looks",
-			[]pair{{configRoot + "a/b/0/p/sad_bell/counter/c/", []byte("1")}}, nil, "no instance",
+			[]pair{{configRoot + "a/b/0/p/sad_bell/counter/c/", []byte("1")}}, nil, "not belong to an instance",
 		},
 		"NoJSON": {
 			"what cannot be read is told with its key, and without what is in it",
-			pairsOf("configversion/c/1/", `{"config-new":do-not-show-me`), nil, "it is no JSON from byte 15 on",
+			pairsOf("configversion/c/1/", `{"config-new":do-not-show-me`), nil, "it is not valid JSON from byte 15 on",
 		},
 		"Short": {"a version has a number", pairsOf("configversion/c/", one), nil, "not complete"},
 	}

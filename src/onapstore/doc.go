@@ -1,11 +1,11 @@
-// Package onapstore reads what an ONAP Multicloud K8s plugin has stored: in
-// MongoDB its definitions, profiles, templates, connections and instances, and
-// in etcd the configurations of the instances.
+// Package onapstore reads the data that an ONAP Multicloud K8s plugin has
+// stored: in MongoDB its definitions, profiles, templates, connections and
+// instances, and in etcd the configurations of the instances.
 //
-// It promises that what it cannot read, or what refers to nothing, is told with
-// its place, and does not hide the rest; and that no text of its own shows a
-// value, a kubeconfig or a password.
+// Guarantees: unreadable records and dangling references are reported with
+// their place, and the rest is still read. No message shows a value, a
+// kubeconfig or a password.
 //
-// It does not write: it holds nothing that could. It does not judge what it has
-// read, bring it anywhere, or know what it is for.
+// It does not write: its database interfaces have no method that could. It does
+// not interpret, copy or import what it reads.
 package onapstore

@@ -7,8 +7,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// The documents as they are stored. Names are those of the plugin's Go fields,
-// in lower case.
+// The documents as the plugin stores them. Names are those of its Go fields in
+// lower case.
 type (
 	definitionDocument struct {
 		Chart       string            `bson:"chartname"`
@@ -73,8 +73,8 @@ func (d instanceDocument) timeouts() map[string]int64 {
 	return out
 }
 
-// decode reads base64, of which there must be some. Where a secret stops being
-// base64 is nobody's business.
+// decode decodes base64 text, which must not be empty. It does not report where
+// the text is invalid, since the text may be secret.
 func decode(text string) ([]byte, bool) {
 	content, err := base64.StdEncoding.DecodeString(text)
 	return content, err == nil && len(content) > 0

@@ -13,38 +13,39 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// The codes by which MongoDB refuses a user.
+// The codes with which MongoDB rejects a user.
 const (
 	codeUnauthorized = 13
 	codeNotAuthentic = 18
 )
 
-// unreadable gives the failure of a database its kind.
+// unreadable returns nf.Unreachable for a failed database call, with the reason
+// "forbidden" if the user was rejected. It returns nil if err is nil.
 func unreadable(op, subject string, err error) error {
 	if err == nil {
 		return nil
 	}
 	reason := ""
 	if server, ok := errors.AsType[mongo.ServerError](err); ok && (server.HasErrorCode(codeUnauthorized) || server.HasErrorCode(codeNotAuthentic)) {
-		reason = "forbidden"
+		reason = nf.ReasonForbidden
 	}
 	if errors.Is(err, rpctypes.ErrPermissionDenied) || errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty) {
-		reason = "forbidden"
+		reason = nf.ReasonForbidden
 	}
 	return &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: reason, Err: err}
 }
 
-// misshapen says what is wrong with a document. What the decoders say may repeat
-// the values.
+// misshapen describes why a document cannot be decoded. It omits the decoder's
+// own message, which may repeat values.
 func misshapen(err error) string {
 	if e, ok := errors.AsType[*bson.DecodeError](err); ok && len(e.Keys()) > 0 {
-		return fmt.Sprintf("its field %s is of another type than it should be", strings.Join(e.Keys(), "."))
+		return fmt.Sprintf("its field %s has the wrong type", strings.Join(e.Keys(), "."))
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("its field %s is of another type than it should be", e.Field)
+		return fmt.Sprintf("its field %s has the wrong type", e.Field)
 	}
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf("it is no JSON from byte %d on", e.Offset)
+		return fmt.Sprintf("it is not valid JSON from byte %d on", e.Offset)
 	}
-	return "it is not of the form that it should be"
+	return "it has an unexpected form"
 }

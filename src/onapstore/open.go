@@ -19,48 +19,48 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Config says where the databases of a plugin are. Mongo is required.
+// Config locates the databases of a plugin. Mongo is required.
 type Config struct {
 	Mongo    nf.Secret // mongodb://… or mongodb+srv://…
-	Database string    // its name; that in the path of the URI when empty, or else the plugin's own
-	Etcd     *Etcd     // nil: there are no configurations to read
+	Database string    // default: the one in the URI's path, otherwise k8splugin
+	Etcd     *Etcd     // nil: no configurations are read
 }
 
-// Etcd says where the configurations are.
+// Etcd locates the configurations.
 type Etcd struct {
 	Endpoints      []string // the client URLs
 	CA, Cert, Key  string   // files; empty: none
 	User, Password nf.Secret
 }
 
-// database is the name of the database that the plugin makes.
+// database is the default name of the plugin's database.
 const database = "k8splugin"
 
-// answerTime is how long a call waits for its answer.
+// answerTime is the timeout of a database call.
 const answerTime = 15 * time.Second
 
-// documents is the part of a collection that does not change it.
+// documents is the read-only part of a collection.
 type documents interface {
 	Find(ctx context.Context, filter any, opts ...options.Lister[options.FindOptions]) (*mongo.Cursor, error)
 	FindOne(ctx context.Context, filter any, opts ...options.Lister[options.FindOneOptions]) *mongo.SingleResult
 }
 
-// keys is the part of etcd that does not change it.
+// keys is the read-only part of etcd.
 type keys interface {
 	Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error)
 }
 
-// Store is the databases of a plugin. Create it with Open.
+// Store is connected to the databases of a plugin. Create it with Open.
 type Store struct {
 	collection func(name string) documents
-	keys       keys // nil: there is none
+	keys       keys // nil: no etcd
 	close      []func() error
 }
 
-// Open returns the databases when they answer: nf.Unreachable when one does not
-// (with the reason "forbidden" when it does not know the user), nf.Invalid when
-// the configuration is wrong. No error shows a password. The context bounds the
-// opening only.
+// Open connects to the databases and waits until they respond. It returns
+// nf.Unreachable if one does not respond, with the reason "forbidden" if it
+// rejects the user, and nf.Invalid if the configuration is invalid. No error
+// shows a password. The context limits only the opening.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s := &Store{}
 	err := s.openMongo(ctx, cfg)
@@ -73,7 +73,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Store) Close() error {
 	var all []error
 	for _, end := range s.close {
@@ -87,14 +87,14 @@ func (s *Store) openMongo(ctx context.Context, cfg Config) error {
 	uri, err := connstring.ParseAndValidate(string(cfg.Mongo))
 	opts := options.Client().ApplyURI(string(cfg.Mongo))
 	if err != nil || opts.Validate() != nil {
-		// What the driver says repeats what it could not read, and a password may
-		// be anywhere in that.
+		// The driver's message repeats the text that it could not parse, and
+		// that may contain a password.
 		return nf.E(nf.Invalid, op, subject, errors.New("its URI is not mongodb://[user:password@]host[:port][,…][/database][?options], with user and password percent-encoded"))
 	}
 	opts.SetReadPreference(readpref.PrimaryPreferred()).SetRetryWrites(false).SetServerSelectionTimeout(answerTime)
 	client, err := mongo.Connect(opts)
 	if err != nil {
-		return nf.E(nf.Invalid, op, subject, errors.New("the options of its URI contradict each other"))
+		return nf.E(nf.Invalid, op, subject, errors.New("the options of its URI are contradictory"))
 	}
 	kept := context.WithoutCancel(ctx)
 	s.close = append(s.close, func() error {
@@ -121,7 +121,7 @@ func (s *Store) openEtcd(ctx context.Context, cfg Etcd) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	// The client keeps its context, and must not end with this one.
+	// The client keeps its context, which must not end with this one.
 	kept, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end)
 	defer stop()

@@ -22,18 +22,18 @@ const (
 	names       = "instanceNames"
 )
 
-// master is a record: its key, and for each of its tags the document that has
-// the data.
+// master is a record: its key, and for each of its tags the id of the document
+// with the data.
 type master struct {
 	collection string
-	text       string            // the key, as it is told of
+	text       string            // the key as shown in messages
 	key        map[string]string // by the lower-case names of its fields
 	tags       map[string]bson.ObjectID
 }
 
 func (m master) place(tag string) Place { return Place{m.collection, m.text, tag} }
 
-// reading is an installation as far as it has been read.
+// reading is an installation that is being read.
 type reading struct {
 	*Store
 
@@ -44,8 +44,8 @@ func (r *reading) found(p Place, lost bool, format string, args ...any) {
 	r.out.Findings = append(r.out.Findings, Finding{Place: p, Lost: lost, Message: fmt.Sprintf(format, args...)})
 }
 
-// Read reads everything but the archives. What is wrong with single records is
-// in the findings; the error is nf.Unreachable when a database does not answer.
+// Read reads everything except the archives. Problems of single records are in
+// the findings. It returns nf.Unreachable if a database does not respond.
 func (s *Store) Read(ctx context.Context) (Installation, error) {
 	r := &reading{Store: s}
 	for _, step := range []func(context.Context) error{r.readBundles, r.readConnections, r.readNames, r.readConfigurations} {
@@ -56,8 +56,8 @@ func (s *Store) Read(ctx context.Context) (Installation, error) {
 	return r.out, nil
 }
 
-// Content reads an archive: nf.NotFound when it is gone, nf.Invalid when it is
-// none.
+// Content reads an archive. It returns nf.NotFound if the archive does not
+// exist, and nf.Invalid if it is not base64.
 func (s *Store) Content(ctx context.Context, c Content) ([]byte, error) {
 	value, err := s.data(ctx, c.place, c.id)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Store) Content(ctx context.Context, c Content) ([]byte, error) {
 	}
 	text, ok := value.StringValueOK()
 	if !ok {
-		return nil, nf.E(nf.Invalid, "read", c.place.String(), errors.New("it is no text"))
+		return nil, nf.E(nf.Invalid, "read", c.place.String(), errors.New("it is not text"))
 	}
 	archive, decoded := decode(text)
 	if !decoded {
@@ -74,7 +74,7 @@ func (s *Store) Content(ctx context.Context, c Content) ([]byte, error) {
 	return archive, nil
 }
 
-// data returns what a tag of a record refers to, or nf.NotFound.
+// data returns the value that a tag of a record refers to, or nf.NotFound.
 func (s *Store) data(ctx context.Context, p Place, id bson.ObjectID) (bson.RawValue, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -88,7 +88,7 @@ func (s *Store) data(ctx context.Context, p Place, id bson.ObjectID) (bson.RawVa
 	return raw.Lookup(p.Tag), nil
 }
 
-// holds reports whether the document that a tag refers to is there.
+// holds reports whether the document that a tag refers to exists.
 func (s *Store) holds(ctx context.Context, p Place, id bson.ObjectID) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -100,9 +100,9 @@ func (s *Store) holds(ctx context.Context, p Place, id bson.ObjectID) (bool, err
 	return err == nil, unreadable("read", p.String(), err)
 }
 
-// masters returns the records of a collection, in the order of their keys.
+// masters returns the records of a collection, ordered by key.
 func (r *reading) masters(ctx context.Context, collection string) ([]master, error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*answerTime) // the plugin makes no index
+	ctx, cancel := context.WithTimeout(ctx, 4*answerTime) // slow: the plugin creates no index
 	defer cancel()
 	subject := "the collection " + collection
 	cursor, err := r.collection(collection).Find(ctx, bson.D{{Key: "key", Value: bson.D{{Key: "$exists", Value: true}}}})
@@ -121,7 +121,7 @@ func (r *reading) masters(ctx context.Context, collection string) ([]master, err
 		case err != nil:
 			r.found(Place{Collection: collection, Key: raw.Lookup("_id").String()}, true, "%s", misshapen(err))
 		case known[m.text]:
-			r.found(m.place(""), false, "there are several records of this key; the first is the one that counts")
+			r.found(m.place(""), false, "several records have this key; the first one is used")
 		default:
 			known[m.text] = true
 			out = append(out, m)
@@ -149,12 +149,13 @@ func masterOf(collection string, raw bson.Raw) (master, error) {
 	return m, nil
 }
 
-// read decodes what a tag of a record refers to; false when it cannot be had.
+// read decodes the document that a tag of a record refers to. It returns false
+// if the document is missing or malformed, which it reports as a finding.
 func (r *reading) read(ctx context.Context, m master, tag string, into any) (bool, error) {
 	p := m.place(tag)
 	value, err := r.data(ctx, p, m.tags[tag])
 	if nf.KindOf(err) == nf.NotFound {
-		r.found(p, true, "it refers to a document that is not there")
+		r.found(p, true, "it refers to a document that does not exist")
 		return false, nil
 	}
 	if err != nil {
@@ -167,7 +168,7 @@ func (r *reading) read(ctx context.Context, m master, tag string, into any) (boo
 	return true, nil
 }
 
-// content returns where the archive of a record is.
+// content returns the location of a record's archive.
 func (r *reading) content(ctx context.Context, m master, tag string) (Content, error) {
 	id, tagged := m.tags[tag]
 	if !tagged {
@@ -178,13 +179,14 @@ func (r *reading) content(ctx context.Context, m master, tag string) (Content, e
 		return Content{}, err
 	}
 	if !there {
-		r.found(m.place(tag), true, "it refers to a document that is not there")
+		r.found(m.place(tag), true, "it refers to a document that does not exist")
 		return Content{}, nil
 	}
 	return Content{place: m.place(tag), id: id}, nil
 }
 
-// readBundles reads the collection that has nearly everything.
+// readBundles reads the rbdef collection, which holds all records except
+// connections and names.
 func (r *reading) readBundles(ctx context.Context) error {
 	all, err := r.masters(ctx, bundles)
 	if err != nil {
@@ -207,7 +209,7 @@ func (r *reading) readBundles(ctx context.Context) error {
 			}
 		}
 		if !known {
-			r.found(m.place(""), false, "it is left over from a record that is gone")
+			r.found(m.place(""), false, "it is left over from a deleted record")
 		}
 	}
 	return nil
@@ -220,7 +222,7 @@ func (r *reading) readConnections(ctx context.Context) error {
 	}
 	for _, m := range all {
 		if _, tagged := m.tags["metadata"]; !tagged {
-			r.found(m.place(""), false, "it is left over from a record that is gone")
+			r.found(m.place(""), false, "it is left over from a deleted record")
 		} else if err := r.connection(ctx, m); err != nil {
 			return err
 		}
@@ -228,7 +230,8 @@ func (r *reading) readConnections(ctx context.Context) error {
 	return nil
 }
 
-// readNames reads the ids that were ever given: they are one document.
+// readNames reads the ids that the plugin has ever assigned. They are in one
+// document.
 func (r *reading) readNames(ctx context.Context) error {
 	all, err := r.masters(ctx, names)
 	if err != nil {

@@ -137,12 +137,12 @@ func TestReadDamaged(t *testing.T) {
 		"DanglingContent": {
 			"ONAP writes two documents without a transaction",
 			func(p *plugin) { p.drop("rbdef", p.put("rbdef", definition("fw", "1"), "defcontent", secret)) },
-			onapstore.Place{Collection: "rbdef", Key: "{rbname: fw, rbversion: 1}", Tag: "defcontent"}, "not there", true,
+			onapstore.Place{Collection: "rbdef", Key: "{rbname: fw, rbversion: 1}", Tag: "defcontent"}, "does not exist", true,
 		},
 		"DanglingInstance": {
 			"a record whose data is gone is told, and hides no other",
 			func(p *plugin) { p.drop("rbdef", p.put("rbdef", instance("lost_cat"), "instance", bson.D{})) },
-			onapstore.Place{Collection: "rbdef", Key: "{id: lost_cat}", Tag: "instance"}, "not there", true,
+			onapstore.Place{Collection: "rbdef", Key: "{id: lost_cat}", Tag: "instance"}, "does not exist", true,
 		},
 		"WrongType": {
 			"the field is named, and its value is not",

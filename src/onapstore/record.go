@@ -12,38 +12,38 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Installation is all that one plugin has stored. Each list is in the order of
-// its keys.
+// Installation is the data that one plugin has stored. Each list is ordered by
+// key.
 type Installation struct {
 	Definitions []Definition
 	Profiles    []Profile
 	Templates   []Template
 	Connections []Connection
 	Instances   []Instance
-	Names       []string // every instance and health check id that was ever given, sorted
+	Names       []string // every instance and health check id ever assigned, sorted
 
-	Subscriptions int // records of this kind, which are counted and not read
+	Subscriptions int // number of these records, which are not read
 	HealthChecks  int // likewise
 
 	Findings []Finding
 }
 
-// Finding is something that is not as it should be.
+// Finding is a problem in the stored data.
 type Finding struct {
 	Place   Place
 	Message string
-	Lost    bool // a record that cannot be read; otherwise everything has been read, and this is to be known
+	Lost    bool // whether a record could not be read; otherwise the finding is informational
 }
 
-// Place is where something is stored: in MongoDB a collection, the key of a
-// record and a tag of it; in etcd a key alone.
+// Place is a location in the stored data: in MongoDB a collection, the key of a
+// record and one of its tags; in etcd only a key.
 type Place struct {
 	Collection string `json:"collection,omitempty"`
 	Key        string `json:"key"`
 	Tag        string `json:"tag,omitempty"`
 }
 
-// String says `rbdef {rbname: fw, rbversion: 1} defcontent`.
+// String returns a text such as `rbdef {rbname: fw, rbversion: 1} defcontent`.
 func (p Place) String() string {
 	return strings.Join(slices.DeleteFunc([]string{p.Collection, p.Key, p.Tag}, func(s string) bool { return s == "" }), " ")
 }
@@ -86,29 +86,29 @@ type Instance struct {
 	ID        string
 	Request   Request
 	Namespace string
-	Status    string // empty in records of before there was one
+	Status    string // empty in records of early versions, which had none
 	Release   string
 	Resources []Resource
-	Timeouts  map[string]int64 // in seconds, by "pre-install" and so on; those that are recorded
+	Timeouts  map[string]int64 // in seconds, by hook event such as "pre-install"; only recorded ones
 
 	Configurations []Configuration
 }
 
-// Request is what an instance was asked for with.
+// Request is the request that created an instance.
 type Request struct {
 	Definition, Version, Profile string
 	Release, Region              string
 	Labels, Overrides            map[string]string
 }
 
-// Type names a type of Kubernetes objects.
+// Type identifies a type of Kubernetes objects.
 type Type struct {
 	Group   string `bson:"group"`
 	Version string `bson:"version"`
 	Kind    string `bson:"kind"`
 }
 
-// Resource names an object of an instance; its namespace is not recorded.
+// Resource identifies an object of an instance. Its namespace is not recorded.
 type Resource struct {
 	Type Type   `bson:"gvk"`
 	Name string `bson:"name"`
@@ -117,8 +117,8 @@ type Resource struct {
 // Configuration is a day-2 configuration of an instance.
 type Configuration struct {
 	Name     string
-	Current  int  // the number of the version that the counter is at
-	InForce  bool // otherwise its objects are deleted
+	Current  int  // the version number in the counter
+	InForce  bool // whether it is active; otherwise its objects are deleted
 	Versions []Version
 	Tags     []Tag
 }
@@ -129,17 +129,17 @@ type Version struct {
 	Deleted     bool
 	Template    string
 	Description string
-	Values      json.RawMessage // an object, or nothing
+	Values      json.RawMessage // an object, or empty
 }
 
-// Tag is a name of a version.
+// Tag is a name for a version.
 type Tag struct {
 	Name   string
 	Number int
 }
 
-// Content says where an archive is; Store.Content reads it. The zero value is
-// none.
+// Content is the location of an archive, which Store.Content reads. The zero
+// value means that there is none.
 type Content struct {
 	place Place
 	id    bson.ObjectID
@@ -148,7 +148,7 @@ type Content struct {
 // Exists reports whether there is an archive.
 func (c Content) Exists() bool { return c != Content{} }
 
-// keyText writes the key of a record.
+// keyText formats the key of a record.
 func keyText(key map[string]string) string {
 	parts := make([]string, 0, len(key))
 	for _, name := range slices.Sorted(maps.Keys(key)) {

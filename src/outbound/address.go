@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Name is the name of a host in the form in which names are compared.
+// Name normalizes a host name for comparison.
 func Name(host string) string {
 	return strings.TrimSuffix(strings.Trim(strings.ToLower(host), "[]"), ".")
 }
 
 // Dialer connects to hosts.
 type Dialer struct {
-	Timeout time.Duration          // of one connection; 0: the context's alone
-	Admit   func(netip.Addr) error // says why an address may not be called; an IPv4 address comes to it as such, whatever its form
+	Timeout time.Duration          // of one connection; 0: only the context's
+	Admit   func(netip.Addr) error // returns an error if an address is not allowed; IPv4-mapped IPv6 addresses are passed as IPv4
 }
 
-// Dial connects to a host and port. The address is looked at when it is about to
-// be called, so that a name which leads elsewhere by then is none the better for
-// it.
+// Dial connects to a host and port. It checks each address right before
+// connecting, so a name that resolves differently by then cannot bypass the
+// check.
 func (d Dialer) Dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	plain := net.Dialer{Timeout: d.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
@@ -36,11 +36,11 @@ func (d Dialer) Dial(ctx context.Context, network, hostPort string) (net.Conn, e
 	return plain.DialContext(ctx, network, hostPort)
 }
 
-// Harmless reports whether anybody may have an address called, for all that the
-// addresses tell. Those of private networks are harmless. Those are not that mean
-// this very machine, its link or everybody, as only a process here could call
-// them on its own behalf, nor those at which clouds hand out credentials; nor is
-// an IPv6 address that has a gateway call such a one.
+// Harmless reports whether any user may have the service connect to an address,
+// judged by the address alone. Addresses of private networks are harmless.
+// Loopback, unspecified, link-local, multicast and broadcast addresses are not,
+// nor are addresses at which clouds serve credentials. An IPv6 address that
+// makes a gateway connect to such an IPv4 address is not harmless either.
 func Harmless(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
 	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
@@ -53,7 +53,7 @@ func Harmless(a netip.Addr) bool {
 	return !carries || Harmless(inner)
 }
 
-// harmful are the addresses that the standard library has no word for.
+// harmful are the addresses that the standard library has no predicate for.
 var harmful = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("255.255.255.255/32"),
@@ -62,11 +62,11 @@ var harmful = []netip.Prefix{
 	netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
 	netip.MustParsePrefix("fd00:ec2::/32"),      // AWS
 	netip.MustParsePrefix("fd20:ce::254/128"),   // Google Cloud
-	netip.MustParsePrefix("fec0::/10"),          // site-local, given up
+	netip.MustParsePrefix("fec0::/10"),          // site-local, deprecated
 }
 
-// carried returns the IPv4 address that an IPv6 address carries, which a gateway
-// would call in its stead.
+// carried returns the IPv4 address embedded in an IPv6 address, to which a
+// gateway would connect instead.
 func carried(a netip.Addr) (netip.Addr, bool) {
 	if !a.Is6() {
 		return a, false

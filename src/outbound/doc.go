@@ -1,6 +1,7 @@
-// Package outbound calls hosts that a user has named: whom nobody may be made to
-// call by that, what is called in the end, and why a call has failed.
+// Package outbound connects to hosts that a user has named. It rejects
+// addresses that no user may reach through the service, checks the address that
+// a name resolves to, and classifies connection errors.
 //
-// It does not know which hosts an operator allows or forbids, reads no URLs, and
-// speaks no protocol above TCP.
+// It does not decide which further hosts an operator allows, sends no requests,
+// and implements no protocol above TCP.
 package outbound

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// ErrNotAllowed is in the chain of every error for an address that Hosts do not
+// ErrNotAllowed is wrapped by every error for an address that Hosts do not
 // allow.
 var ErrNotAllowed = errors.New("leads to an address that only the operator may allow")
 
-// Hosts are the destinations that a user of the service may have it call. The
-// zero value allows every address that is Harmless: all but loopback, link-local,
-// multicast and unspecified addresses, and those at which clouds hand out
-// credentials.
+// Hosts are the destinations to which users may have the service connect. The
+// zero value allows every address that is Harmless: all except loopback,
+// link-local, multicast and unspecified addresses, and those at which clouds
+// serve credentials.
 type Hosts struct {
-	names    []string // lower-case; one that begins with a dot is all names below it
+	names    []string // lower-case; a leading dot matches all names below
 	networks []netip.Prefix
 }
 
-// ParseHosts reads a list of what an operator allows in addition: host names,
-// "*.example.org" for all names below one, addresses, and networks in CIDR
-// notation. A name is trusted wherever it leads.
+// ParseHosts parses the destinations that an operator allows in addition: host
+// names, "*.example.org" for all names below a domain, addresses, and networks
+// in CIDR notation. An allowed name may resolve to any address.
 func ParseHosts(list []string) (Hosts, error) {
 	var h Hosts
 	for _, entry := range list {
@@ -50,8 +50,8 @@ func ParseHosts(list []string) (Hosts, error) {
 	return h, nil
 }
 
-// unmappedBits is the length of a network's prefix when an IPv4 address in IPv6
-// form is read as what it means.
+// unmappedBits returns the prefix length of a network after an IPv4-mapped IPv6
+// address is converted to IPv4.
 func unmappedBits(p netip.Prefix) int {
 	if p.Addr().Is4In6() {
 		return max(p.Bits()-96, 0)
@@ -59,16 +59,16 @@ func unmappedBits(p netip.Prefix) int {
 	return p.Bits()
 }
 
-// WithLoopback returns the hosts with this machine's own names and addresses
-// allowed, too.
+// WithLoopback returns the hosts with this machine's loopback names and
+// addresses allowed in addition.
 func (h Hosts) WithLoopback() Hosts {
 	h.names = append(slices.Clone(h.names), "localhost", ".localhost")
 	h.networks = append(slices.Clone(h.networks), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 	return h
 }
 
-// Check returns what is wrong with a URL, as far as its text tells. Where a name
-// leads to is checked when it is called, by Dial.
+// Check returns an error if the text of a URL is invalid or not allowed. The
+// address that a name resolves to is checked later, by Dial.
 func (h Hosts) Check(address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -101,7 +101,7 @@ func (h Hosts) named(host string) bool {
 	})
 }
 
-// admit returns why an address may not be called.
+// admit returns an error if an address is not allowed.
 func (h Hosts) admit(address netip.Addr) error {
 	address = address.WithZone("").Unmap()
 	if slices.ContainsFunc(h.networks, func(p netip.Prefix) bool { return p.Contains(address) }) {
@@ -113,8 +113,8 @@ func (h Hosts) admit(address netip.Addr) error {
 	return nil
 }
 
-// Dial connects to a host and port within the time, if the hosts allow the
-// address that its name leads to.
+// Dial connects to a host and port within the timeout. It fails if the hosts do
+// not allow the address that the name resolves to.
 func (h Hosts) Dial(ctx context.Context, within time.Duration, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

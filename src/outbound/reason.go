@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Reason narrows why a call had no answer, as errors of kind nf.Unreachable do:
-// "dns", "tls", "timeout" or "tcp"; empty when it was none of these.
+// Reason classifies a connection error by the reasons of nf.Unreachable: "dns",
+// "tls", "timeout" or "tcp". It returns "" for any other error.
 func Reason(err error) string {
 	var (
 		dns       *net.DNSError
@@ -24,19 +26,19 @@ func Reason(err error) string {
 	)
 	switch {
 	case errors.As(err, &dns):
-		return "dns"
+		return nf.ReasonDNS
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &verify), errors.As(err, &record), errors.As(err, &alert), errors.As(err, &authority):
-		return "tls"
+		return nf.ReasonTLS
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "timeout"
+		return nf.ReasonTimeout
 	case errors.As(err, &dialled):
-		return "tcp"
+		return nf.ReasonTCP
 	}
 	return ""
 }
 
-// Bare is an error of a request without the URL that it happened with, which may
-// bear a token or a signature.
+// Bare returns the cause of a failed HTTP request without its URL, which may
+// contain a token or a signature.
 func Bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err

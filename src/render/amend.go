@@ -8,10 +8,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Amend lays the stages of another plan over this one: an object that is there
-// already takes the place of the one that is, and remembers it; the others come
-// in stages of their own, at the end. Of two amendments the later one decides.
-// An amendment brings no hooks.
+// Amend layers the stages of another plan over this one. An object that this
+// plan already has is replaced, and stays as the Base of its replacement. The
+// other objects are appended in new stages. If two amendments have the same
+// object, the later one wins. The hooks of the other plan are ignored.
 func (p Plan) Amend(name string, other Plan) Plan {
 	out := p.clone()
 	at := map[string][2]int{}
@@ -46,7 +46,8 @@ func (p Plan) Amend(name string, other Plan) Plan {
 	return out
 }
 
-// Unamended returns the plan as it was before anything amended it.
+// Unamended returns the plan with its objects and stages as they were before
+// any amendment. The warnings of the amendments remain.
 func (p Plan) Unamended() Plan {
 	out := p.clone()
 	stages := out.Stages
@@ -65,7 +66,8 @@ func (p Plan) Unamended() Plan {
 	return out
 }
 
-// clone returns a plan whose stages can be changed without changing the first's.
+// clone returns a copy whose stages and warnings can be changed without
+// changing the original.
 func (p Plan) clone() Plan {
 	stages := make([]Stage, len(p.Stages))
 	for i, stage := range p.Stages {
@@ -77,8 +79,8 @@ func (p Plan) clone() Plan {
 	return p
 }
 
-// key identifies the object; one without a namespace counts as being in the
-// plan's, since nobody knows yet whether its kind has one.
+// key identifies the object. An object without a namespace counts as being in
+// the plan's, since it is not known here whether its kind is namespaced.
 func (p Planned) key(namespace string) string {
 	ref := refOf(p.Object)
 	if ref.Namespace == "" {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
@@ -75,21 +76,21 @@ func TestAmend(t *testing.T) {
 
 func TestOrderHooks(t *testing.T) {
 	t.Parallel()
-	hook := func(kind, name string, weight int, events ...render.Event) render.Hook {
+	hook := func(kind, name string, weight int, events ...nf.HookEvent) render.Hook {
 		return render.Hook{Object: render.Object{Unstructured: planned(kind, name, "").Object}, Weight: weight, Events: events}
 	}
 	plan := render.Plan{Hooks: render.OrderHooks([]render.Hook{
-		hook("Job", "migrate", 0, render.PreInstall, render.PreUpgrade), hook("ServiceAccount", "migrate", 0, render.PreInstall),
-		hook("Job", "last", 5, render.PreInstall), hook("Job", "first", -5, render.PreInstall), hook("Job", "after", 0, render.PostInstall),
+		hook("Job", "migrate", 0, nf.PreInstall, nf.PreUpgrade), hook("ServiceAccount", "migrate", 0, nf.PreInstall),
+		hook("Job", "last", 5, nf.PreInstall), hook("Job", "first", -5, nf.PreInstall), hook("Job", "after", 0, nf.PostInstall),
 	})}
 	cases := map[string]struct {
 		reason string
-		event  render.Event
+		event  nf.HookEvent
 		want   []string
 	}{
-		"Weights": {"by weight, then by what others need, then by name", render.PreInstall, []string{"Job first", "ServiceAccount migrate", "Job migrate", "Job last"}},
-		"Several": {"a hook may have several events", render.PreUpgrade, []string{"Job migrate"}},
-		"None":    {"and most events have none", render.PostDelete, nil},
+		"Weights": {"by weight, then by what others need, then by name", nf.PreInstall, []string{"Job first", "ServiceAccount migrate", "Job migrate", "Job last"}},
+		"Several": {"a hook may have several events", nf.PreUpgrade, []string{"Job migrate"}},
+		"None":    {"and most events have none", nf.PostDelete, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestOwnWithLabels(t *testing.T) {
 		}}
 	}
 	owned := deployment()
-	render.Own(owned, "me", map[string]string{"more": "2", "k8splugin.io/rb-instance-id": "somebody else"})
+	render.Own(owned, nf.Subject{Kind: nf.InstanceSubject, ID: "me"}, map[string]string{"more": "2", "k8splugin.io/rb-instance-id": "somebody else"})
 	template := map[string]any{"k8splugin.io/rb-instance-id": "me", "more": "2"}
 	labels, _, _ := unstructured.NestedMap(owned.Object, "spec", "template", "metadata", "labels")
 	if diff := cmp.Diff(template, labels); diff != "" {
@@ -160,8 +161,14 @@ func TestOwnWithLabels(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"own": "1", "more": "2", "k8splugin.io/rb-instance-id": "me"}, owned.GetLabels()); diff != "" {
 		t.Errorf("so does the object (-want +got)\n%s", diff)
 	}
+	network := deployment()
+	network.SetLabels(map[string]string{nf.OwnerLabel: "me"})
+	render.Own(network, nf.Subject{Kind: "network", ID: "net"}, map[string]string{nf.OwnerLabel: "me"})
+	if diff := cmp.Diff(map[string]string{nf.SubjectLabel: "network.net"}, network.GetLabels()); diff != "" {
+		t.Errorf("the object of a network does not pose as an instance's (-want +got)\n%s", diff)
+	}
 	tagged := deployment()
-	render.Tag(tagged, "me")
+	render.Tag(tagged, nf.Subject{Kind: nf.InstanceSubject, ID: "me"})
 	if _, found, _ := unstructured.NestedMap(tagged.Object, "spec", "template", "metadata", "labels"); found || tagged.GetLabels()["k8splugin.io/rb-instance-id"] != "me" {
 		t.Errorf("a tag is on the object alone: %v", tagged.Object)
 	}
@@ -173,7 +180,7 @@ func TestOwnOfVirtualMachines(t *testing.T) {
 		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": map[string]any{"name": "fw"},
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"domain": map[string]any{"memory": "1Gi"}}}},
 	}}
-	render.Own(vm, "me", nil)
+	render.Own(vm, nf.Subject{Kind: nf.InstanceSubject, ID: "me"}, nil)
 	label, _, _ := unstructured.NestedString(vm.Object, "spec", "template", "metadata", "labels", "k8splugin.io/rb-instance-id")
 	memory, _, _ := unstructured.NestedString(vm.Object, "spec", "template", "spec", "domain", "memory")
 	if label != "me" || memory != "1Gi" {

@@ -21,14 +21,20 @@ type Limits struct {
 	Archive  int64 // bytes of the archive itself
 	Unpacked int64 // bytes of all its files together
 	File     int64 // bytes of one file
-	Entries  int   // everything that the archive lists: files, folders, headers
+	Entries  int   // all entries of the archive: files, folders, headers
 	Ratio    int   // unpacked bytes for each byte of the archive, beyond the first MiB
 }
 
 // DefaultLimits returns limits that are generous for manifests and charts, and
-// small enough for the memory of a small server.
+// fit into the memory of a small server.
 func DefaultLimits() Limits {
 	return Limits{Archive: 64 << 20, Unpacked: 64 << 20, File: 16 << 20, Entries: 4096, Ratio: 100}
+}
+
+// MostUnpacked returns the maximum total size of the files in an archive of the
+// given size, in bytes.
+func (l Limits) MostUnpacked(size int64) int64 {
+	return min(l.Unpacked, max(ratioFloor, int64(l.Ratio)*size))
 }
 
 // The media types of the archives that Archive opens.
@@ -37,20 +43,22 @@ const (
 	mediaGzip = "application/gzip"
 )
 
-// ratioFloor is what may come out of an archive however small it is: short
-// repetitive files legitimately compress better than any useful ratio.
+// ratioFloor is the number of bytes to which any archive may unpack, however
+// small it is: short repetitive files legitimately compress better than any
+// useful ratio.
 const ratioFloor = 1 << 20
 
-// Archive opens a zip or a gzipped tar, told apart by their first bytes, and
-// returns its files and its media type. When everything lies in one folder that
-// holds a metadata.yaml (or .yml), paths are relative to that folder. What
-// macOS adds to archives is left out. An entry without content whose name is
-// empty, "." or "/" is the root folder.
+// Archive opens a zip or a gzipped tar, detected by its first bytes, and
+// returns its files and its media type. If everything lies in one folder that
+// holds a metadata.yaml (or .yml), paths are relative to that folder. Files
+// that macOS adds to archives are omitted. An entry without content whose name
+// is empty, "." or "/" is the root folder.
 //
-// No size that the archive declares is believed: bytes are counted as they are
-// read. The error is nf.Invalid for a broken archive and for entries that are
-// no plain files with clean, relative names, distinct on every file system, and
-// nf.TooLarge beyond a limit; its violation names the entry.
+// Sizes that the archive declares are not trusted: bytes are counted as they
+// are read. Archive returns nf.Invalid for a malformed archive and for entries
+// that are not regular files with clean, relative names, distinct on every file
+// system. It returns nf.TooLarge if a limit is exceeded. The violation names
+// the entry.
 func Archive(content []byte, l Limits) (Files, string, error) {
 	if int64(len(content)) > l.Archive {
 		return nil, "", tooLarge("", fmt.Sprintf("has more than %d bytes", l.Archive))
@@ -75,7 +83,7 @@ func Archive(content []byte, l Limits) (Files, string, error) {
 	return unwrap(u.files), media, nil
 }
 
-// unpacker collects the files of one archive and keeps count.
+// unpacker collects the files of one archive and enforces the limits.
 type unpacker struct {
 	limits  Limits
 	files   Files
@@ -83,23 +91,22 @@ type unpacker struct {
 	entries int
 	names   int    // bytes of all names
 	room    int64  // bytes that may still be unpacked
-	excess  string // what to say when room runs out
+	excess  string // message for the case that room is exceeded
 }
 
 func newUnpacker(l Limits, size int64) *unpacker {
-	u := &unpacker{limits: l, files: Files{}, folders: map[string]bool{}, room: l.Unpacked}
+	u := &unpacker{limits: l, files: Files{}, folders: map[string]bool{}, room: l.MostUnpacked(size)}
 	u.excess = fmt.Sprintf("unpacks to more than %d bytes", l.Unpacked)
-	if byRatio := max(ratioFloor, int64(l.Ratio)*size); byRatio < u.room {
-		u.room = byRatio
+	if u.room < l.Unpacked {
 		u.excess = fmt.Sprintf("unpacks to more than %d times its size", l.Ratio)
 	}
 	return u
 }
 
 func (u *unpacker) zip(content []byte) error {
-	// zip.NewReader keeps a header for every record of the directory before a
-	// single one can be looked at; this bounds how many there can be, with
-	// slack for archives that hold other archives.
+	// zip.NewReader allocates a header for every record of the directory before
+	// any can be checked. This bounds their number, with slack for archives
+	// that contain other archives.
 	if bytes.Count(content, []byte("PK\x01\x02")) > 16*u.limits.Entries {
 		return u.tooMany()
 	}
@@ -131,8 +138,8 @@ func (u *unpacker) tarGz(content []byte) error {
 	if err != nil {
 		return broken("", err)
 	}
-	// The stream is metered by itself, because add sees neither tar's headers
-	// and padding nor the content of what it ignores.
+	// The stream has its own meter, because add does not see tar's headers and
+	// padding or the content of ignored entries.
 	stream := &meter{r: unzipped, left: 2*u.room + ratioFloor, excess: u.excess}
 	r := tar.NewReader(stream)
 	headers := int64(u.limits.Entries) * headerSize
@@ -148,23 +155,23 @@ func (u *unpacker) tarGz(content []byte) error {
 		if err := u.addTar(h, r); err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, r); err != nil { // what add has ignored
+		if _, err := io.Copy(io.Discard, r); err != nil { // content that add has ignored
 			return broken(h.Name, err)
 		}
 	}
-	// Only the end of the gzip stream tells whether it is whole.
+	// A truncated gzip stream is detected only at its end.
 	if _, err := io.Copy(padding{}, stream); err != nil {
 		return broken("", err)
 	}
 	return nil
 }
 
-// headerSize is what one entry of a tar may need beside its content, on the
-// average. Read, a header takes many times as much.
+// headerSize is the number of bytes that a tar entry may use in addition to its
+// content, on average. In memory a header takes many times as much.
 const headerSize = 2 << 10
 
-// nextHeader reads a header within limits of its own, since one may be preceded
-// by any number of others that add to it, and returns how large it was.
+// nextHeader reads a header with a separate limit, since any number of
+// extension headers may precede it, and returns its size.
 func nextHeader(r *tar.Reader, stream *meter, room int64) (h *tar.Header, used int64, err error) {
 	whole := *stream
 	if room < stream.left {
@@ -190,8 +197,7 @@ func (u *unpacker) addTar(h *tar.Header, r io.Reader) error {
 	})
 }
 
-// isSparse reports whether a file has holes that no byte of the archive stands
-// for.
+// isSparse reports whether a file has holes that are not stored in the archive.
 func isSparse(h *tar.Header) bool {
 	for record := range h.PAXRecords {
 		if strings.HasPrefix(record, "GNU.sparse.") {
@@ -201,7 +207,7 @@ func isSparse(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeGNUSparse
 }
 
-// entry is one thing that an archive lists.
+// entry is one entry of an archive.
 type entry struct {
 	name    string // as written
 	folder  bool
@@ -226,11 +232,11 @@ func (u *unpacker) add(e entry) error {
 		return u.root(e)
 	case strings.HasSuffix(e.name, "/"):
 		return refused(e.name, "is a file with the name of a folder")
-	case isLitter(name):
+	case isJunk(name):
 		return nil
 	}
 	if _, twice := u.files[name]; twice {
-		return refused(name, "is in the archive twice")
+		return refused(name, "is twice in the archive")
 	}
 	content, err := u.read(e)
 	if err != nil {
@@ -240,12 +246,12 @@ func (u *unpacker) add(e entry) error {
 	return nil
 }
 
-// root accepts the root folder although its entry says that it is a file: some
-// programs pack it so. An entry with content is a file without a name.
+// root accepts an entry for the root folder that claims to be a file, as some
+// programs pack it. An entry with content is a file without a name.
 func (u *unpacker) root(e entry) error {
 	content, err := u.read(e)
 	if err == nil && len(content) > 0 {
-		err = refused(e.name, "has no name")
+		err = refused(e.name, "lacks a name")
 	}
 	return err
 }
@@ -267,7 +273,7 @@ func (u *unpacker) tooMany() error {
 func (u *unpacker) read(e entry) ([]byte, error) {
 	r, err := e.open()
 	if errors.Is(err, zip.ErrAlgorithm) {
-		return nil, refused(e.name, "is compressed in another way than by deflate")
+		return nil, refused(e.name, "is not compressed with deflate")
 	}
 	if err != nil {
 		return nil, broken(e.name, err)
@@ -302,20 +308,20 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// padding takes the zeros behind the last entry of a tar. Anything else there
-// would be another archive for those who read on.
+// padding accepts only the zeros after the last entry of a tar. Other tar
+// readers continue there and would see a different archive.
 type padding struct{}
 
 // Write fails with nf.Invalid at the first byte that is not zero.
 func (padding) Write(p []byte) (int, error) {
 	if rest := bytes.TrimLeft(p, "\x00"); len(rest) > 0 {
-		return 0, refused("", "goes on behind its end")
+		return 0, refused("", "contains data after its end")
 	}
 	return len(p), nil
 }
 
-// checkOverlap refuses an archive with entries that share bytes: a small one
-// could hold any number of large files, each of which looks plausible.
+// checkOverlap rejects an archive whose entries share bytes: a small archive
+// could contain any number of large files, each with a plausible ratio.
 func checkOverlap(entries []*zip.File) error {
 	type span struct {
 		name     string
@@ -348,8 +354,8 @@ func tooLarge(name, message string) error {
 	return nf.E(nf.TooLarge, "open", "archive", violation(name, message))
 }
 
-// broken reports an archive that cannot be read on, unless it is we who stopped
-// the reading.
+// broken returns the error for an archive that cannot be read further. An error
+// of our own limits is returned unchanged.
 func broken(name string, err error) error {
 	if nf.KindOf(err) != nf.Internal {
 		return err
@@ -357,7 +363,7 @@ func broken(name string, err error) error {
 	return refused(name, "is truncated or broken: "+fault(err))
 }
 
-// fault says why an archive cannot be read on.
+// fault describes why an archive cannot be read further.
 func fault(err error) string {
 	if wrong, ok := errors.AsType[flate.CorruptInputError](err); ok {
 		return fmt.Sprintf("its compressed data is wrong before byte %d", int64(wrong))
@@ -366,7 +372,7 @@ func fault(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it ends too early"
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrChecksum):
-		return "its checksum or length is that of other content"
+		return "its checksum or length does not match its content"
 	}
 	if errors.Is(err, zip.ErrFormat) {
 		return "the list of its files, or a header, is wrong or cut off"

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Encode writes a plan in its stored form: gzipped JSON, the same bytes for the
-// same plan. An object that JSON cannot express is an error.
+// Encode serializes a plan as gzipped JSON. The same plan gives the same bytes.
+// It returns an error if JSON cannot express an object.
 func Encode(p Plan) ([]byte, error) {
 	content, err := json.Marshal(exact(p))
 	if err != nil {
@@ -35,8 +35,8 @@ func Encode(p Plan) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode reads what Encode wrote, and what former versions did. It trusts its
-// input's size.
+// Decode parses the output of Encode, including that of earlier versions. It
+// does not limit the size of the input.
 func Decode(content []byte) (Plan, error) {
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
@@ -66,7 +66,7 @@ func Decode(content []byte) (Plan, error) {
 }
 
 // exact returns a copy of the plan whose floats stay floats when they are
-// written as JSON and read again.
+// encoded as JSON and decoded again.
 func exact(p Plan) Plan {
 	p.Stages = slices.Clone(p.Stages)
 	for i, stage := range p.Stages {
@@ -108,8 +108,8 @@ func exactValue(v any) any {
 	return v
 }
 
-// float is a float64 that JSON shows to be one: 1.0, where encoding/json writes
-// 1, which would be read as an int64.
+// float is a float64 that keeps its type in JSON: it is written as 1.0, where
+// encoding/json writes 1, which would be decoded as an int64.
 type float float64
 
 func (f float) MarshalJSON() ([]byte, error) {

@@ -188,3 +188,20 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestEncodeLines holds that a stored plan has the line of an object and not those of
+// its fields.
+func TestEncodeLines(t *testing.T) {
+	o := render.Planned{Object: &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}}, Line: 3, Lines: func(string) int { return 5 }}
+	encoded, err := render.Encode(render.Plan{Stages: []render.Stage{{Objects: []render.Planned{o}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := render.Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before, after := o.LineOf("data"), decoded.Stages[0].Objects[0].LineOf("data"); before != 5 || after != 3 {
+		t.Errorf("the line of a field is %d, and %d once it was stored", before, after)
+	}
+}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// OrderHooks returns hooks in the order in which those of one event run: by
-// weight, then as KindOrder has it, then by name.
+// OrderHooks returns hooks in the order in which the hooks of one event run: by
+// weight, then in KindOrder, then by name.
 func OrderHooks(hooks []Hook) []Planned {
 	sorted := slices.Clone(hooks)
 	slices.SortStableFunc(sorted, func(a, b Hook) int {
@@ -16,19 +18,20 @@ func OrderHooks(hooks []Hook) []Planned {
 	out := make([]Planned, len(sorted))
 	for i, h := range sorted {
 		out[i] = Planned{
-			Object: h.Unstructured, Wait: WaitReady, File: h.File, Line: h.Line,
+			Object: h.Unstructured, Wait: WaitReady, File: h.File, Line: h.Line, Lines: h.Lines,
 			Events: h.Events, Discard: h.Discard, Timeout: h.Timeout,
 		}
 	}
 	return out
 }
 
-// HooksOf returns the hooks of an event, in the order in which they run.
-func (p Plan) HooksOf(event Event) []Planned {
+// HooksOf returns the hooks of an event in the order in which they run.
+func (p Plan) HooksOf(event nf.HookEvent) []Planned {
 	return slices.DeleteFunc(slices.Clone(p.Hooks), func(h Planned) bool { return !slices.Contains(h.Events, event) })
 }
 
-// Discards reports whether a hook's object is to be deleted at a moment.
+// Discards reports whether a hook's object is deleted at a given time. A hook
+// without policies has DiscardBefore.
 func (p Planned) Discards(d Discard) bool {
 	if len(p.Discard) == 0 {
 		return d == DiscardBefore

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// KindOrder compares two kinds, in any case of letters, by when they should be
-// installed if nothing else is known: what others live in or refer to comes
-// first, then workloads, then what acts on workloads. Kinds that are not known,
-// among them all custom resources, follow by name, and whatever intercepts
-// requests to the API server is last, since it does so before it works.
+// KindOrder compares two kinds, ignoring case, by the default order in which
+// they are installed. Kinds that others live in or refer to come first, then
+// workloads, then kinds that act on workloads. Unknown kinds, including all
+// custom resources, follow by name. Kinds that intercept requests to the API
+// server are last, since they intercept before they can respond.
 func KindOrder(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 }
 
-// rank is the place of a kind; custom resources share one.
+// rank returns the position of a kind. All unknown kinds have the same one.
 func rank(kind string) int {
 	if i := slices.Index(firstKinds, kind); i >= 0 {
 		return i
@@ -26,7 +26,7 @@ func rank(kind string) int {
 	return len(firstKinds) + 1 + slices.Index(lastKinds, kind)
 }
 
-// NetworkAttachmentDefinition is a custom resource, but pods that name one do
+// networkattachmentdefinition is a custom resource, but pods that name one do
 // not start without it.
 var firstKinds = []string{
 	"namespace", "customresourcedefinition",
@@ -46,7 +46,7 @@ var lastKinds = []string{
 	"mutatingwebhookconfiguration", "validatingwebhookconfiguration",
 }
 
-// The kinds that Order tells apart, as "Kind.group", or "Kind" in the core
+// The kinds that Order distinguishes, as "Kind.group", or as "Kind" in the core
 // group.
 var (
 	definitions = []string{"Namespace", "CustomResourceDefinition.apiextensions.k8s.io"}
@@ -63,12 +63,12 @@ var (
 
 	protected = []string{"Namespace", "CustomResourceDefinition.apiextensions.k8s.io", "PersistentVolumeClaim"}
 
-	// permanent are the kinds that cannot be made again as they were.
+	// permanent are the kinds that cannot be created again as they were.
 	permanent = []string{"Namespace", "CustomResourceDefinition.apiextensions.k8s.io", "PersistentVolumeClaim", "PersistentVolume"}
 )
 
-// Protected reports whether an object of the kind takes with it what nobody can
-// bring back: data, or all that lives in it. No change deletes one unless it is
+// Protected reports whether deleting an object of the kind loses something that
+// cannot be restored: data, or everything in it. Such a deletion must be
 // confirmed.
 func Protected(kind schema.GroupKind) bool { return slices.Contains(protected, kind.String()) }
 

@@ -13,22 +13,23 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Order arranges groups into the stages of a plan. Groups that wait for nothing
-// but what is settled by then share a stage, in the order given. A stage that
-// would hold both definitions (namespaces, custom resource definitions) and
-// other objects is preceded by one of the definitions alone, and one with both
-// workloads and what their pods need to be admitted (service accounts, quotas,
-// classes) by one of the latter. The objects of a stage are in KindOrder.
+// Order arranges groups into the stages of a plan. Each group goes into the
+// earliest stage after all groups that it depends on. Groups of a stage keep
+// the given order. A stage with both definitions (namespaces, custom resource
+// definitions) and other objects is preceded by a stage of the definitions. A
+// stage with both workloads and objects that their pods need for admission
+// (service accounts, quotas, classes) is preceded by a stage of the latter. The
+// objects of a stage are in KindOrder.
 //
-// A group without a Wait is ready when its objects are Current, save
-// PersistentVolumeClaims, which may rightly stay pending until a pod of a later
-// stage uses them. The limit of a stage is the longest of its groups', and none
-// if one of them has none.
+// The objects of a group without a Wait must become Current.
+// PersistentVolumeClaims need only be applied, since they may stay pending
+// until a pod of a later stage uses them. The timeout of a stage is the longest
+// one of its groups. It has none if one of them has none.
 //
-// The error is nf.Violations: groups of the same name, groups that depend on an
-// unknown group or in a cycle, objects that are there twice (one without a
-// namespace counts as being in the plan's), and objects that must not be
-// recreated as they are declared to be.
+// The error is nf.Violations. It reports groups of the same name, groups that
+// depend on an unknown group or in a cycle, duplicate objects, and objects
+// whose recreate policy is not allowed. An object without a namespace counts as
+// being in the plan's.
 func Order(groups []Group, namespace string) (Plan, error) {
 	wrong := append(checkNames(groups), checkObjects(groups, namespace)...)
 	if len(wrong) > 0 {
@@ -47,7 +48,7 @@ func Order(groups []Group, namespace string) (Plan, error) {
 	return plan, nil
 }
 
-// Objects returns every object of the plan with the index of its stage, in
+// Objects yields every object of the plan with the index of its stage, in
 // order.
 func (p Plan) Objects() iter.Seq2[int, *unstructured.Unstructured] {
 	return func(yield func(int, *unstructured.Unstructured) bool) {
@@ -98,7 +99,7 @@ func checkObjects(groups []Group, namespace string) (wrong nf.Violations) {
 				seen[k] = o
 				continue
 			}
-			message := fmt.Sprintf("%s %q is there already, at %s:%d", k.kind, k.name, first.File, first.Line)
+			message := fmt.Sprintf("%s %q already exists, at %s:%d", k.kind, k.name, first.File, first.Line)
 			wrong = append(wrong, nf.Violation{File: o.File, Line: o.Line, Message: message})
 		}
 	}
@@ -106,7 +107,8 @@ func checkObjects(groups []Group, namespace string) (wrong nf.Violations) {
 }
 
 // levelsOf puts each group on the lowest level above all groups that it depends
-// on. If there is none, it returns a cycle instead, which ends as it begins.
+// on. If the dependencies have a cycle, it returns that instead, with its first
+// group repeated at the end.
 func levelsOf(groups []Group) (levels [][]Group, cycle []Group) {
 	l := leveler{groups: groups, index: make(map[string]int, len(groups)), level: make([]int, len(groups))}
 	for i, g := range groups {
@@ -126,12 +128,12 @@ func levelsOf(groups []Group) (levels [][]Group, cycle []Group) {
 	return levels, nil
 }
 
-// leveler walks the groups depth first.
+// leveler traverses the groups depth first.
 type leveler struct {
 	groups []Group
 	index  map[string]int
 	level  []int   // from 1; 0: not visited, onPath: being visited
-	path   []Group // being visited; the cycle once one is found
+	path   []Group // being visited, or the cycle that was found
 }
 
 const onPath = -1
@@ -161,7 +163,7 @@ func (l *leveler) visit(i int) bool {
 	return true
 }
 
-// stagesOf makes the stages of one level: none if it has no objects.
+// stagesOf returns the stages of one level, or none if it has no objects.
 func stagesOf(level []Group) []Stage {
 	definitions := pick(level, isDefinition)
 	rest := pick(level, func(o Object) bool { return !isDefinition(o) })
@@ -172,7 +174,8 @@ func stagesOf(level []Group) []Stage {
 	return append([]Stage{first}, admissible(rest)...)
 }
 
-// admissible splits off what pods need to be admitted, if there are workloads.
+// admissible returns the stages of groups. If there are workloads, the objects
+// that pods need for admission get a separate stage.
 func admissible(level []Group) []Stage {
 	prerequisites := pick(level, isPrerequisite)
 	switch {
@@ -185,8 +188,8 @@ func admissible(level []Group) []Stage {
 	return []Stage{stageOf(prerequisites, " (prerequisites)", WaitApplied), stageOf(rest, "", "")}
 }
 
-// pick returns the groups with only those objects that belong, without the
-// groups that have none.
+// pick returns the groups with only the objects that belong, and omits groups
+// without any.
 func pick(groups []Group, belongs func(Object) bool) []Group {
 	var picked []Group
 	for _, g := range groups {
@@ -203,8 +206,8 @@ func pick(groups []Group, belongs func(Object) bool) []Group {
 	return picked
 }
 
-// stageOf merges groups into one stage. A wait that is given goes before the
-// groups' own.
+// stageOf merges groups into one stage. A wait policy that is not empty
+// overrides the policies of the groups.
 func stageOf(groups []Group, suffix string, wait Wait) Stage {
 	stage := Stage{Name: joinNames(groups) + suffix, Timeout: longest(groups)}
 	for _, g := range groups {
@@ -213,13 +216,13 @@ func stageOf(groups []Group, suffix string, wait Wait) Stage {
 			w := cmp.Or(wait, g.Wait, defaultWait(o))
 			recreate, _ := g.recreate(o)
 			stage.Objects = append(stage.Objects, Planned{
-				Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line, Recreate: recreate == RecreateIfNeeded,
+				Object: o.Unstructured, Wait: w, File: o.File, Line: o.Line, Lines: o.Lines, Recreate: recreate == RecreateIfNeeded,
 				Shared: o.Shared, Keep: o.Keep,
 			})
 		}
 	}
-	// They are sent side by side, but begun in this order: a pod that starts
-	// before its ConfigMap is there looks broken.
+	// Objects are sent in parallel, but started in this order: a pod that
+	// starts before its ConfigMap exists looks broken.
 	slices.SortStableFunc(stage.Objects, func(a, b Planned) int { return KindOrder(a.Object.GetKind(), b.Object.GetKind()) })
 	return stage
 }
@@ -248,7 +251,7 @@ func joinNames(groups []Group) string {
 	return joined
 }
 
-// longest returns the longest timeout; 0, no limit, is longer than any.
+// longest returns the longest timeout. 0 means no limit, and is the longest.
 func longest(groups []Group) time.Duration {
 	var timeout time.Duration
 	for _, g := range groups {

@@ -194,8 +194,8 @@ func TestOrderRefuses(t *testing.T) {
 			"an object is there once; the plan's namespace is the default, the version is no difference",
 			[]render.Group{group(t, "a: v1 Secret x; apps/v1 Deployment d"), group(t, "b: apps/v1beta1 Deployment d; v1 Secret default/x")},
 			nf.Violations{
-				{File: "d.yaml", Line: 26, Message: `Deployment "d" is there already, at d.yaml:21`},
-				{File: "x.yaml", Line: 20, Message: `Secret "x" is there already, at x.yaml:12`},
+				{File: "d.yaml", Line: 26, Message: `Deployment "d" already exists, at d.yaml:21`},
+				{File: "x.yaml", Line: 20, Message: `Secret "x" already exists, at x.yaml:12`},
 			},
 		},
 	}

@@ -8,14 +8,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Own labels an object, and the pods (and jobs) that it makes, with its owner
-// and with the other labels; the owner's own goes before them. Nothing else is changed: not the selectors, nor any field of a kind or
-// version that we have never heard of. What is missing or malformed where a
-// template should be stays so, for the API server to refuse.
-func Own(obj *unstructured.Unstructured, owner string, others map[string]string) {
+// Own adds the owner label and other labels to an object and to its templates
+// of pods and jobs. The owner label takes precedence over the others. No other
+// field changes: neither selectors nor any field of an unknown kind or version.
+// A missing or malformed template stays as it is, for the API server to reject.
+func Own(obj *unstructured.Unstructured, owner nf.Subject, others map[string]string) {
 	labels := map[string]string{}
 	maps.Copy(labels, others)
-	labels[nf.OwnerLabel] = owner
+	delete(labels, nf.OwnerLabel)
+	label, value := owner.Label()
+	labels[label] = value
 	labelMetadata(obj.Object, labels)
 	switch obj.GroupVersionKind().GroupKind().String() {
 	case "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps", "ReplicationController", "Job.batch",
@@ -30,15 +32,18 @@ func Own(obj *unstructured.Unstructured, owner string, others map[string]string)
 	}
 }
 
-// Tag labels an object with its owner, and nothing below it: what runs already
-// would be restarted by another template.
-func Tag(obj *unstructured.Unstructured, owner string) {
-	labelMetadata(obj.Object, map[string]string{nf.OwnerLabel: owner})
+// Tag adds the owner label to an object but not to its templates, since a
+// changed template would restart running pods.
+func Tag(obj *unstructured.Unstructured, owner nf.Subject) {
+	label, value := owner.Label()
+	labelMetadata(obj.Object, map[string]string{label: value})
 }
 
-// labelMetadata sets labels of an object or template, if there is one.
+// labelMetadata sets labels of an object or template, in place of nf.OwnerLabel,
+// unless holder is nil.
 func labelMetadata(holder map[string]any, labels map[string]string) {
 	if has := ensure(ensure(holder, "metadata"), "labels"); has != nil {
+		delete(has, nf.OwnerLabel)
 		for name, value := range labels {
 			has[name] = value
 		}
@@ -53,8 +58,8 @@ func descend(m map[string]any, path ...string) map[string]any {
 	return m
 }
 
-// ensure returns the map in a field, making one where there is nothing; nil if
-// there is something else, or no map to look in.
+// ensure returns the map in a field, and creates it if the field is missing. It
+// returns nil if m is nil or the field is not a map.
 func ensure(m map[string]any, name string) map[string]any {
 	if m == nil {
 		return nil

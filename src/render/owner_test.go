@@ -67,7 +67,7 @@ func TestOwn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := fromYAML(t, tc.in)
-			render.Own(got, "me", nil)
+			render.Own(got, nf.Subject{Kind: nf.InstanceSubject, ID: "me"}, nil)
 			if diff := cmp.Diff(fromYAML(t, tc.want).Object, got.Object); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

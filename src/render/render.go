@@ -6,74 +6,107 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Renderer understands one kind of package.
+// Fit says how well the files of a package fit a kind.
+type Fit int
+
+// The fits, from the worst to the best.
+const (
+	NoFit      Fit = iota // not of the kind
+	DefaultFit            // no file of any kind: the errors of this kind help its author
+	LikelyFit             // a file of the kind, which packages of other kinds may also have
+	SureFit               // a file that packages of other kinds do not have
+)
+
+// Renderer reads and renders one kind of package.
 type Renderer interface {
-	// Check reads a package without values, as at upload. Its error is of kind
-	// nf.Invalid and carries a violation, with file and line, for everything
-	// that is wrong.
+	// Fit returns how well files fit the kind, by their names alone. The renderer
+	// that fits best reads the package.
+	Fit(files Files) Fit
+
+	// Check reads a package without values, as on upload. It returns nf.Invalid
+	// with one violation for each fault, which names file and line.
 	Check(ctx context.Context, files Files) (Summary, error)
 
-	// Render makes the objects of one instance. It is a pure function of its
-	// input. Its error is of kind nf.Invalid with violations naming file, line
-	// and variable.
+	// Render renders the objects of one instance. It is a pure function of its
+	// input. It returns nf.Invalid with violations that name file, line and
+	// variable.
 	Render(ctx context.Context, in Input) (Output, error)
 }
 
-// Adopter is a Renderer whose packages others may have brought up.
+// Adopter is a Renderer of packages that other tools may have deployed already.
 type Adopter interface {
 	Renderer
 
-	// Released returns what the release that in.Release names consists of in
-	// in.Region, with the inputs that it was made with, and the marks by which
-	// its objects are known. It is nf.NotFound when there is no such release, and
-	// nf.Conflict when it is not of this package, or in the middle of a change.
-	Released(ctx context.Context, in Input) (Output, nf.Inputs, nf.Claim, error)
+	// Released returns the content of the release in.Release.Name in in.Region,
+	// the inputs that it was created with, and the annotations or labels that
+	// identify its objects. It returns nf.NotFound if the release does not
+	// exist, and nf.Conflict if it is of another package or is being changed.
+	Released(ctx context.Context, in Input) (Output, nf.Inputs, nf.AdoptionSelector, error)
 }
 
 // Files is the content of a package: clean slash-separated path → bytes.
 type Files map[string][]byte
 
-// Summary is what a package says of itself.
+// Size returns the total size of the files in bytes.
+func (f Files) Size() int64 {
+	size := int64(0)
+	for _, content := range f {
+		size += int64(len(content))
+	}
+	return size
+}
+
+// Summary describes a package, as the package itself declares it.
 type Summary struct {
 	Name        string
 	Version     string
 	Description string
 	Variables   []nf.Variable
-	Namespaces  []string // that its objects may be in, besides the instance's own; as nf.CheckNamespaces allows
-	Warnings    []string // what is odd but not wrong: files that nothing names
+	Namespaces  []string // in which its objects may be in addition to the instance's; valid according to nf.CheckNamespaces
+	Warnings    []string // problems that are not errors, such as files that no entry names
 }
 
-// Input is what a package is rendered with.
+// Input is the input of one rendering.
 type Input struct {
 	Files    Files
 	Builtins map[string]string // namespace, vnf_id, vnf_name, cloud_region_id, cloud_owner
 	Inputs   nf.Inputs
 	Release  Release
-	Region   Region // nil: one of this service's own Kubernetes version, with nothing in it
+	Region   Region // nil: an empty region with this service's own Kubernetes version
 }
 
-// Release is what a chart knows of its installation.
+// RegionID returns the id of the region that the package is rendered for, or ""
+// if there is none.
+func (in Input) RegionID() string {
+	if in.Region == nil {
+		return ""
+	}
+	return in.Builtins["cloud_region_id"]
+}
+
+// Release describes an installation to its chart.
 type Release struct {
 	Name      string // DNS label
 	Namespace string
 	Revision  int  // from 1
-	Upgrade   bool // there was one before
+	Upgrade   bool // there is an earlier revision
 }
 
-// Region is what a package may ask of the region that it is rendered for.
+// Region answers queries of a package about the region that it is rendered for.
 type Region interface {
-	// Capabilities returns what its API server can do.
+	// Capabilities returns the version and the APIs of its API server.
 	Capabilities(ctx context.Context) (nf.Capabilities, error)
-	// Lookup returns an object as it is, or, without a name, a list of them as
-	// an object with items. What does not exist, or is of a kind that is not
-	// served, is nil.
+	// Lookup returns an object or, without a name, a list of objects as an
+	// object with items. It returns nil if the object does not exist or its
+	// kind is not served.
 	Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error)
 }
 
-// Output is what a package renders to.
+// Output is the result of rendering a package.
 type Output struct {
 	Groups    []Group
 	Hooks     []Hook
 	Warnings  []string
 	Sensitive []string // names of the inputs that must be masked when shown
+	Secrets   []string // texts of the package that must be masked when shown: its defaults of sensitive inputs
 }

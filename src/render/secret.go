@@ -8,13 +8,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// SecretNames is what a package says of the names of its values, at any depth:
-// true for a secret, false for what is none although it sounds so. A name of
-// which it says nothing is that of a secret if it sounds so.
+// SecretNames is a package's declarations of the names of its values, at any
+// depth: true for a secret, false for a name that only sounds like one. A name
+// without a declaration is a secret's if it sounds like one.
 type SecretNames map[string]bool
 
-// Has reports whether a value of the name must be masked. What is empty never
-// is, and a boolean cannot be secret by the sound of its name alone.
+// Has reports whether a value of the name must be masked. An empty value never
+// is. A boolean is masked only if its name is declared a secret.
 func (s SecretNames) Has(name string, value any) bool {
 	if isEmpty(value) {
 		return false
@@ -46,10 +46,10 @@ func isTruth(value any) bool {
 	return is || value == "true" || value == "false"
 }
 
-// In returns the names by which the values in inputs must be masked, sorted:
-// those that the package says are secret, and those in the inputs that sound so.
-// An override whose value assigns a secret to another path, as Helm's --set can,
-// is named by its own path.
+// In returns the sorted names of the inputs whose values must be masked: those
+// that the package declares secret, and those in the inputs that sound secret.
+// An override whose value also assigns a secret to another path, as Helm's
+// --set allows, is named by its own path.
 func (s SecretNames) In(in nf.Inputs) []string {
 	found := maps.Clone(s)
 	if found == nil {
@@ -74,7 +74,7 @@ func (s SecretNames) In(in nf.Inputs) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// find adds the names in a value that are those of secrets.
+// find adds the names of secrets in a value to found.
 func (s SecretNames) find(value any, found SecretNames) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -91,8 +91,8 @@ func (s SecretNames) find(value any, found SecretNames) {
 	}
 }
 
-// assigns reports whether the value of an override goes on with an assignment to
-// a path that names a secret: "1,db.password=x".
+// assigns reports whether the value of an override also contains an assignment
+// to a path that names a secret: "1,db.password=x".
 func (s SecretNames) assigns(value string) bool {
 	for _, part := range nf.SplitOverride(value)[1:] {
 		path, assigned, ok := strings.Cut(part, "=")
@@ -103,15 +103,23 @@ func (s SecretNames) assigns(value string) bool {
 	return false
 }
 
-// Mask returns a copy of a value in which the secrets are masked.
+// Texts returns the secrets in a package's default values, as texts that may
+// appear elsewhere.
+func (s SecretNames) Texts(defaults map[string]any) []string {
+	in := nf.Inputs{Parameters: defaults}
+	return in.Secrets(s.In(in))
+}
+
+// Mask returns a copy of a value with its secrets masked.
 func (s SecretNames) Mask(value any) any {
 	found := SecretNames{}
 	s.find(value, found)
 	return nf.MaskFields(value, slices.Collect(maps.Keys(found)))
 }
 
-// soundsSecret reports whether a name has a word for a secret in it. One that
-// refers to a Secret of Kubernetes has it, too: that is the name of an object.
+// soundsSecret reports whether a name contains a word for a secret. A name that
+// refers to a Kubernetes Secret does not count: its value is the name of an
+// object.
 func soundsSecret(name string) bool {
 	name = strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 	if strings.HasPrefix(name, "existingsecret") || slices.ContainsFunc(references, func(word string) bool { return strings.HasSuffix(name, word) }) {

@@ -13,11 +13,11 @@ import (
 
 const (
 	maxName  = 1024      // bytes of one name
-	maxNames = 256 << 10 // of all names: a package is recorded with them
+	maxNames = 256 << 10 // bytes of all names together, which are stored with the package
 )
 
-// cleanName returns the clean form of an entry's name, or what is wrong with it.
-// That of the root folder is ".".
+// cleanName returns the clean form of an entry's name, or a description of its
+// fault. The name of the root folder is ".".
 func cleanName(name string) (clean, fault string) {
 	switch {
 	case name == "", name == "/":
@@ -25,7 +25,7 @@ func cleanName(name string) (clean, fault string) {
 	case len(name) > maxName:
 		return "", fmt.Sprintf("has a name of more than %d bytes", maxName)
 	case strings.ContainsFunc(name, unprintable):
-		return "", "has a name with unprintable characters"
+		return "", "has a name with non-printable characters"
 	case strings.Contains(name, `\`):
 		return "", "has a backslash in its name"
 	case strings.HasPrefix(name, "/"):
@@ -38,33 +38,34 @@ func cleanName(name string) (clean, fault string) {
 	return path.Clean(name), ""
 }
 
-// unprintable also catches invalid UTF-8, which reads as the replacement
-// character, and what changes the direction of a line without being seen.
+// unprintable reports whether a character may not be in a name. That includes
+// invalid UTF-8, which reads as the replacement character, and invisible
+// characters that change the direction of text.
 func unprintable(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }
 
-// hasDrive reports whether a name begins like C:.
+// hasDrive reports whether a name begins with a drive letter, such as C:.
 func hasDrive(name string) bool {
 	return len(name) > 1 && name[1] == ':' && 'a' <= name[0]|0x20 && name[0]|0x20 <= 'z'
 }
 
-// isLitter reports whether a file is one of those that macOS adds to archives.
-func isLitter(name string) bool {
+// isJunk reports whether a file is one that macOS adds to archives.
+func isJunk(name string) bool {
 	base := path.Base(name)
 	return strings.HasPrefix(base, "._") || base == ".DS_Store" || slices.Contains(strings.Split(name, "/"), "__MACOSX")
 }
 
-// checkTree refuses an archive that is empty, one with two names that some file
-// system takes for the same, and one in which a path is both a file and a
-// folder.
+// checkTree rejects an empty archive, and one in which a path is both a file
+// and a folder. It also rejects two names that some file system treats as
+// equal.
 func (u *unpacker) checkTree() error {
 	if len(u.files) == 0 {
-		return refused("", "holds no files")
+		return refused("", "contains no files")
 	}
 	names := slices.Sorted(maps.Keys(u.files))
 	written := make(map[string]string, len(names)) // spelling → name
 	for _, name := range names {
 		if other, twice := written[spelling(name)]; twice {
-			return refused(name, fmt.Sprintf("is %q but for the case or the encoding of its letters", other))
+			return refused(name, fmt.Sprintf("differs from %q only in the case or the encoding of its letters", other))
 		}
 		written[spelling(name)] = name
 	}
@@ -82,14 +83,14 @@ func (u *unpacker) checkTree() error {
 	return nil
 }
 
-// spelling returns the same text for two names that a file system which ignores
-// case, or one which decomposes letters, takes for one.
+// spelling returns the same text for two names that are equal on a file system
+// that ignores case or decomposes characters.
 func spelling(name string) string {
 	return norm.NFC.String(strings.ToLower(strings.ToUpper(norm.NFC.String(name))))
 }
 
-// unwrap makes paths relative to the one folder that everything is in, if it
-// holds the metadata.
+// unwrap makes paths relative to the single folder that contains everything, if
+// it has a metadata file.
 func unwrap(files Files) Files {
 	folder := ""
 	for name := range files {

@@ -7,75 +7,72 @@ import (
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/store/lease"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// build makes the site what its record wants, and registers its region.
-func (r *run) build(ctx context.Context) error {
+// construction returns the steps that make the site match its record, and
+// register its region.
+func (r *run) construction() []operation.Step {
 	var dead []string
-	if err := r.step(ctx, "check hosts", func(ctx context.Context) (err error) {
+	var kubeconfig nf.Secret
+	steps := []operation.Step{r.step(nf.PhaseCheckHosts, func(ctx context.Context) (err error) {
 		dead, err = r.check(ctx)
 		return err
-	}); err != nil {
-		return err
-	}
-	if leaving := r.leaving(); len(leaving) > 0 {
-		job := Job{Action: Shrink, Targets: leaving, Dead: dead}
-		if err := r.step(ctx, "remove workers", func(ctx context.Context) error {
-			_, err := r.do(ctx, job)
+	})}
+	if leaving := r.departingHosts(); len(leaving) > 0 {
+		steps = append(steps, r.step(nf.PhaseRemoveWorkers, func(ctx context.Context) error {
+			_, err := r.do(ctx, Job{Action: Shrink, Targets: leaving, Dead: dead})
 			return err
-		}); err != nil {
+		}))
+	}
+	return append(steps,
+		r.step(nf.PhaseBuild, func(ctx context.Context) (err error) {
+			kubeconfig, err = r.do(ctx, Job{Action: Build})
+			if err == nil && len(kubeconfig) == 0 {
+				err = nf.E(nf.Failed, "build", "site "+r.site.ID, errors.New("the run did not write a kubeconfig"))
+			}
 			return err
-		}
-	}
-	var kubeconfig nf.Secret
-	if err := r.step(ctx, "build cluster", func(ctx context.Context) (err error) {
-		kubeconfig, err = r.do(ctx, Job{Action: Build})
-		if err == nil && len(kubeconfig) == 0 {
-			err = nf.E(nf.Failed, "build", "site "+r.site.ID, errors.New("the run has left no kubeconfig"))
-		}
-		return err
-	}); err != nil {
-		return err
-	}
-	return r.step(ctx, "register region", func(ctx context.Context) error { return r.register(ctx, kubeconfig) })
+		}),
+		r.step(nf.PhaseRegister, func(ctx context.Context) error { return r.register(ctx, kubeconfig) }))
 }
 
-// remove takes everything back that build has made, in the opposite order.
-func (r *run) remove(ctx context.Context) error {
-	if len(r.op.Instances) > 0 {
-		if err := r.step(ctx, "terminate VNF instances", r.terminate); err != nil {
-			return err
+// removal returns the steps that undo what the construction has done, in reverse
+// order.
+func (r *run) removal() []operation.Step {
+	var steps []operation.Step
+	if len(r.op().Site.Instances) > 0 {
+		steps = append(steps, r.step(nf.PhaseTerminate, r.terminate))
+	}
+	scripted := r.site.Driver == nf.SiteByScript && len(r.secrets.RemoveScript) == 0
+	steps = append(steps, r.step(nf.PhaseDeregister, func(ctx context.Context) error {
+		err := r.deregister(ctx)
+		switch {
+		case err != nil || r.op().Site.KeepHosts:
+		case r.site.Untouched: // hosts are not checked: one that denies the credential may be why nothing was run
+			return r.say(ctx, "", "nothing was ever run on its hosts; they remain unchanged")
+		case scripted:
+			r.attempt.Note(func(op *nf.Operation) {
+				op.Warnings = []string{"the site has no removal script; the hosts remain unchanged"}
+			})
 		}
-	}
-	if err := r.step(ctx, "deregister region", r.deregister); err != nil {
 		return err
+	}))
+	if r.op().Site.KeepHosts || r.site.Untouched || scripted {
+		return steps
 	}
-	if r.op.KeepHosts {
-		return nil
-	}
-	if r.site.Untouched { // also when they do not let us in, which may be why
-		return r.say(ctx, "", "nothing was ever run on its hosts: they stay as they are")
-	}
-	if r.site.Driver == nf.SiteByScript && len(r.secret.RemoveScript) == 0 {
-		return r.write(ctx, func(op *nf.SiteOperation) {
-			op.Warnings = []string{"the site has no script that removes it: the hosts stay as they are"}
-		})
-	}
-	if err := r.step(ctx, "check hosts", func(ctx context.Context) error {
-		_, err := r.check(ctx)
-		return err
-	}); err != nil {
-		return err
-	}
-	return r.step(ctx, "reset hosts", func(ctx context.Context) error {
-		_, err := r.do(ctx, Job{Action: Reset})
-		return err
-	})
+	return append(steps,
+		r.step(nf.PhaseCheckHosts, func(ctx context.Context) error {
+			_, err := r.check(ctx)
+			return err
+		}),
+		r.step(nf.PhaseResetHosts, func(ctx context.Context) error {
+			_, err := r.do(ctx, Job{Action: Reset})
+			return err
+		}))
 }
 
-// leaving returns the names of the workers that shall go.
-func (r *run) leaving() []string {
+// departingHosts returns the names of the workers that are to be removed.
+func (r *run) departingHosts() []string {
 	var names []string
 	for _, h := range r.site.Hosts {
 		if h.State == nf.HostLeaving {
@@ -85,19 +82,19 @@ func (r *run) leaving() []string {
 	return names
 }
 
-// check talks to every host, and pins the keys of those that are seen for the
-// first time. It returns the hosts that are leaving and cannot be talked to:
-// that is why hosts leave.
+// check connects to every host, and pins the keys of hosts that are seen for
+// the first time. It returns the leaving hosts that cannot be reached, which is
+// not an error: that may be why they leave.
 func (r *run) check(ctx context.Context) (dead []string, err error) {
 	keys := map[string]string{}
 	for _, h := range r.site.Hosts {
-		key, err := r.s.cfg.Reach(ctx, h, r.secret)
+		key, err := r.s.cfg.Reach(ctx, h, r.secrets)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err != nil && h.State == nf.HostLeaving && r.op.Verb != nf.SiteRemove && slices.Contains([]string{"dns", "tcp", "timeout"}, nf.ReasonOf(err)) {
+		if err != nil && h.State == nf.HostLeaving && r.op().Verb != nf.SiteRemove && slices.Contains([]string{nf.ReasonDNS, nf.ReasonTCP, nf.ReasonTimeout}, nf.ReasonOf(err)) {
 			dead = append(dead, h.Name)
-			err = r.say(ctx, h.Name, "it leaves without being reset: "+err.Error())
+			err = r.say(ctx, h.Name, "the host is removed without a reset: "+err.Error())
 		}
 		if err != nil {
 			return nil, err
@@ -105,7 +102,7 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 		if key != "" && h.Key == "" {
 			keys[h.Name] = key
 		}
-		if err := r.say(ctx, h.Name, "was talked to"); err != nil {
+		if err := r.say(ctx, h.Name, "connected"); err != nil {
 			return nil, err
 		}
 	}
@@ -123,32 +120,13 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 	})
 }
 
-// record changes the site's record; lease.ErrLost when the site is another
-// operation's.
-func (r *run) record(ctx context.Context, edit func(*nf.Site) error) error {
-	in, err := r.s.sites.Update(ctx, r.site.ID, func(in *nf.Site) error {
-		if in.Busy != r.op.ID {
-			return lease.ErrLost
-		}
-		return edit(in)
-	})
-	switch {
-	case errors.Is(err, lease.ErrLost):
-		return err
-	case err != nil:
-		return unkeptError{err}
-	}
-	r.site = in
-	return nil
-}
-
-// do has a job done, and returns the kubeconfig that it has left.
+// do runs a job, and returns the kubeconfig that it has produced.
 func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error) {
 	if err := r.touch(ctx); err != nil {
 		return nil, err
 	}
-	job.Site, job.Material = r.site, r.secret
-	stop := r.publishing(ctx)
+	job.Site, job.Material = r.site, r.secrets
+	stop := r.journal.Periodically(ctx)
 	defer stop()
 	for e, err := range r.s.cfg.Runners[r.site.Driver].Run(ctx, job) {
 		if err != nil {
@@ -156,14 +134,12 @@ func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error)
 		}
 		if len(e.Kubeconfig) > 0 {
 			kubeconfig = e.Kubeconfig
-			r.mu.Lock()
-			r.veil.hideKubeconfig(kubeconfig)
-			r.mu.Unlock()
+			r.redactor.hideKubeconfig(kubeconfig)
 		}
 		if e.Kind == "" {
 			continue
 		}
-		if err := r.note(ctx, e.SiteEvent); err != nil {
+		if err := r.journal.Add(ctx, e.LogEntry); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +149,7 @@ func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error)
 	return kubeconfig, nil
 }
 
-// touch writes down that from now on the hosts may be other than they were.
+// touch records that the hosts may be changed from now on.
 func (r *run) touch(ctx context.Context) error {
 	if !r.site.Untouched {
 		return nil
@@ -184,13 +160,13 @@ func (r *run) touch(ctx context.Context) error {
 	})
 }
 
-// registration is the key under which the site's region is registered: it tells
-// our own, of a former attempt, from everybody else's.
+// registration returns the key under which the site's region is registered. It
+// identifies a registration by an earlier attempt.
 func (r *run) registration() nf.RequestKey {
 	return nf.RequestKey{Client: "site:" + r.site.ID, Key: r.site.UID, Digest: "site"}
 }
 
-// register registers the region, or gives it the kubeconfig of this run.
+// register registers the region, or updates its kubeconfig.
 func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 	regions, key := r.s.cfg.Regions, r.registration()
 	there, err := regions.Region(ctx, r.site.Region)
@@ -202,7 +178,7 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 		})
 	case err != nil:
 	case !key.Same(there.Request):
-		err = nf.E(nf.Exists, "register", "cloud region "+r.site.Region, errors.New("somebody else has registered it meanwhile"))
+		err = nf.E(nf.Exists, "register", "cloud region "+r.site.Region, errors.New("another request has registered it in the meantime"))
 	case !bytes.Equal(there.Kubeconfig, kubeconfig):
 		_, err = regions.UpdateRegion(ctx, r.site.Region, func(g *nf.Region) error {
 			g.Kubeconfig = kubeconfig
@@ -218,29 +194,13 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 	})
 }
 
-// terminate takes down the instances that may be.
-func (r *run) terminate(ctx context.Context) error {
-	for _, id := range r.op.Instances {
-		if err := r.say(ctx, "", "VNF instance "+id+" is being terminated"); err != nil {
-			return err
-		}
-		waits := func(operation string) error {
-			return r.say(ctx, "", "operation "+operation+" is running on VNF instance "+id+": it is waited for")
-		}
-		if err := r.s.cfg.Terminate(ctx, id, waits); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deregister takes the region away, if it is ours.
+// deregister deregisters the region, if this site has registered it.
 func (r *run) deregister(ctx context.Context) error {
 	there, err := r.s.cfg.Regions.Region(ctx, r.site.Region)
 	if err == nil && r.registration().Same(there.Request) {
 		err = r.s.cfg.Regions.RemoveRegion(ctx, r.site.Region)
 	}
-	if nf.UnlessGone(err) != nil {
+	if nf.IgnoreNotFound(err) != nil {
 		return err
 	}
 	return r.record(ctx, func(in *nf.Site) error {

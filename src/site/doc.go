@@ -1,13 +1,17 @@
-// Package site looks after sites: hosts that a run of playbooks or a script
-// makes a cloud region, that are changed by running again, and that are brought
-// back when the site is removed.
+// Package site builds, changes and removes sites. A site is a set of hosts that
+// a run of playbooks, or of a script, turns into a cloud region. A change runs
+// it again; a removal resets the hosts.
 //
-// It promises that one operation at a time changes a site, that an operation
-// which is cut by the death of its process is run again by whoever is there,
-// that a region is registered only when everything before it succeeded, that
-// hosts are brought back only when their region is registered no more, and that
-// nothing which the site holds as a secret is in an event, a failure or a step.
+// Guarantees: only one operation at a time changes a site. An operation that a
+// crash interrupts is run again by any living replica. A region is registered
+// only after every earlier step has succeeded. Hosts are reset only after their
+// region is deregistered. No event, failure or step contains a secret of the
+// site.
 //
-// It does not know how hosts are reached or changed: Reach and Runners do. It
-// does not decide who may ask for what.
+// Package operation runs the operations. A site's operation restarts with its
+// first step after a crash, because its steps change nothing that is already
+// correct.
+//
+// The package does not know how hosts are reached or changed; HostProbe and Runners
+// do. It does not authorize requests.
 package site

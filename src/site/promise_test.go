@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -47,7 +49,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s: %s: %v does not name %s", name, tc.reason, err, tc.field)
 			}
 		}
-		if ops := keys(t, w, "siteoperations/"); len(ops) != 1 {
+		if ops := keys(t, w, "operations/"); len(ops) != 1 {
 			t.Errorf("what was refused has left something: %v", ops)
 		}
 		_, err := s.Change(t.Context(), "edge", nf.SiteChangeRequest{Remove: []string{"n1"}})
@@ -86,11 +88,11 @@ func TestSecrecy(t *testing.T) {
 		w.play = func(_ context.Context, _ site.Job, tell teller) error {
 			tell(site.Event{Kubeconfig: nf.Secret(kubeconfig)})
 			for _, secret := range secrets() {
-				tell(site.Event{SiteEvent: nf.SiteEvent{Kind: nf.EventChanged, Task: "with " + secret, Host: "n1", Message: "it is " + secret + "!"}})
+				tell(site.Event{LogEntry: nf.LogEntry{Kind: nf.EventChanged, Task: "with " + secret, Host: "n1", Message: "it is " + secret + "!"}})
 			}
 			return fmt.Errorf("it failed with %s", strings.Join(secrets(), " and "))
 		}
-		s, stop := w.start(t, func(c *site.Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+		s, stop := w.start(t, func(c *config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		op, events := end(t, s, op)
@@ -106,7 +108,7 @@ func TestSecrecy(t *testing.T) {
 		}
 		stop()
 		wantNoSecret(t, "the log", log.String())
-		for e, err := range w.kv.List(t.Context(), "site") {
+		for e, err := range w.kv.List(t.Context(), "site", "") {
 			must(t, err)
 			if !strings.HasPrefix(e.Key, "sitematerials/") {
 				wantNoSecret(t, "the record "+e.Key, string(e.Value))
@@ -115,26 +117,29 @@ func TestSecrecy(t *testing.T) {
 	})
 }
 
-// TestEndWhileSwept has an operation end at any moment of a sweep: what ended is
-// no request that was never accepted.
+// TestEndWhileSwept has an operation end at any moment of a scan for stale
+// records. The operation stays as it is.
 func TestEndWhileSwept(t *testing.T) {
-	// The sweeps are at the full hours, and some seconds.
-	for late := -20 * time.Second; late < 10*time.Second; late += time.Second {
+	// The scans are every ten minutes, and take some seconds.
+	for late := -30 * time.Second; late < 20*time.Second; late += time.Second {
 		t.Run(late.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWorld()
 				w.kv = slowStore{w.kv}
 				w.play = func(ctx context.Context, _ site.Job, _ teller) error { <-ctx.Done(); return ctx.Err() }
-				s, _ := w.start(t, func(c *site.Config) { c.Timeout, c.Lease = 2*time.Hour+late, time.Minute })
+				s, _ := w.start(t, func(c *config) { c.Timeout, c.Work.Lease = 10*time.Minute+late, time.Minute })
 				op, err := s.Create(t.Context(), request())
 				must(t, err)
 				if op, _ = end(t, s, op); op.State != nf.OperationFailed {
 					t.Fatalf("the operation is %s", op.State)
 				}
-				timer := time.NewTimer(30 * time.Second)
-				<-timer.C
-				if _, err := s.Operation(t.Context(), op.Site, op.ID); err != nil {
-					t.Errorf("an operation that ended while the sweep looked: %v", err)
+				<-time.After(5 * time.Minute)
+				now, err := s.Operation(t.Context(), op.Subject.ID, op.ID)
+				if diff := cmp.Diff(op, now); err != nil || diff != "" {
+					t.Errorf("an operation that ended during the scan has changed: %v (-want +got):\n%s", err, diff)
+				}
+				if left := keys(t, w, "claims/"); len(left) > 0 {
+					t.Errorf("the list of work has %v", left)
 				}
 			})
 		})
@@ -145,14 +150,14 @@ func TestEndWhileSwept(t *testing.T) {
 // writes take three before they are done.
 type slowStore struct{ store.KV }
 
-func (k slowStore) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+func (k slowStore) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		type found struct {
 			store.Entry
 			err error
 		}
 		var all []found
-		for e, err := range k.KV.List(ctx, prefix) {
+		for e, err := range k.KV.List(ctx, prefix, start) {
 			all = append(all, found{e, err})
 		}
 		k.wait(time.Second)
@@ -177,7 +182,7 @@ func (slowStore) wait(d time.Duration) {
 func TestRetention(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
-		s, _ := w.start(t, func(c *site.Config) { c.Retention = time.Hour })
+		s, _ := w.start(t, func(c *config) { c.Retention = time.Hour })
 		build(t, s)
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{})
 		must(t, err)

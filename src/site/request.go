@@ -9,30 +9,36 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// Create accepts a new site, and returns the operation that builds it; nf.Exists
-// when the id or the region's is taken. The operation that the same request has
-// begun before is returned as it is.
-func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.SiteOperation, error) {
+// Create accepts a new site, and returns the operation that builds it. It
+// returns nf.Exists if the site's or the region's id is taken. If the same
+// request was accepted before, it returns that operation.
+func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.Operation, error) {
 	if req.Site.Region == "" {
 		req.Site.Region = req.Site.ID
 	}
 	if err := req.Validate(); err != nil {
-		return nf.SiteOperation{}, err
+		return nf.Operation{}, err
 	}
 	subject := "site " + req.Site.ID
 	if s.cfg.Runners[req.Site.Driver] == nil {
-		return nf.SiteOperation{}, nf.E(nf.Unsupported, "build", subject, fmt.Errorf("this service has no driver %s", req.Site.Driver))
+		return nf.Operation{}, nf.E(nf.Unsupported, "build", subject, fmt.Errorf("the driver %s is not available", req.Site.Driver))
 	}
 	if err := s.cfg.Usable(req.Material); err != nil {
-		return nf.SiteOperation{}, err
+		return nf.Operation{}, err
 	}
-	if op, there, err := s.repeated(ctx, req.Site.ID, req.Key, subject); there || err != nil {
-		return op, err
+	op, err := s.accept(ctx, req.Site.ID, req.Key, func() (operation.Request, error) { return s.create(ctx, req) })
+	if nf.KindOf(err) == nf.Exists && len(nf.ViolationsOf(err)) == 0 {
+		err = taken("site "+req.Site.ID, "site_id")
 	}
+	return op, err
+}
+
+func (s *Sites) create(ctx context.Context, req nf.SiteRequest) (operation.Request, error) {
 	if err := s.free(ctx, req.Site); err != nil {
-		return nf.SiteOperation{}, err
+		return operation.Request{}, err
 	}
 	now := s.now()
 	in := req.Site
@@ -43,17 +49,13 @@ func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.SiteOperatio
 	for i := range in.Hosts {
 		in.Hosts[i].State = nf.HostJoining
 	}
-	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Key, req.Trace)
-	in.Material, in.Busy, in.Last = under(in.UID, op.ID), op.ID, op.ID
-	err := s.accept(ctx, op, &req.Material, func() error { return s.sites.Insert(ctx, in.ID, in) })
-	if nf.KindOf(err) == nf.Exists {
-		err = taken(subject, "site_id")
-	}
-	return op, err
+	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Trace)
+	in.Material, in.Busy, in.Claim, in.Last = under(in.UID, op.ID), op.ID, op.Claim, op.ID
+	return s.locking(op, &req.Material, func(ctx context.Context) error { return s.sites.Insert(ctx, in.ID, in) }), nil
 }
 
-// free refuses a site whose id or region is taken. Between two that are asked
-// for at once the region's registration decides.
+// free returns nf.Exists if the id of the site or of its region is taken.
+// Between two concurrent requests, the registration of the region decides.
 func (s *Sites) free(ctx context.Context, wanted nf.Site) error {
 	subject := "site " + wanted.ID
 	for there, err := range s.sites.All(ctx, "") {
@@ -70,65 +72,63 @@ func (s *Sites) free(ctx context.Context, wanted nf.Site) error {
 	if err == nil {
 		return taken(subject, "cloud_region_id")
 	}
-	return nf.UnlessGone(err)
+	return nf.IgnoreNotFound(err)
 }
 
 func taken(subject, field string) error {
-	return nf.E(nf.Exists, "build", subject, nf.Violations{{Field: field, Message: "is taken"}})
+	return nf.E(nf.Exists, "build", subject, nf.Violations{{Field: field, Message: "already exists"}})
 }
 
-// Change accepts a change of a site; nf.Busy while another operation of it runs.
-// A change that changes nothing runs everything again.
-func (s *Sites) Change(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.SiteOperation, error) {
-	subject := "site " + id
-	if op, there, err := s.repeated(ctx, id, req.Key, subject); there || err != nil {
-		return op, err
-	}
+// Change accepts a change of a site. It returns nf.Busy while another operation
+// of the site runs. A request without changes runs everything again.
+func (s *Sites) Change(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error) {
+	return s.accept(ctx, id, req.Key, func() (operation.Request, error) { return s.change(ctx, id, req) })
+}
+
+func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest) (operation.Request, error) {
 	before, err := s.sites.Get(ctx, id)
 	if err != nil {
-		return nf.SiteOperation{}, err
+		return operation.Request{}, err
 	}
 	if err := req.Validate(before.FirstUse); err != nil {
-		return nf.SiteOperation{}, err
+		return operation.Request{}, err
 	}
 	if before.Busy != "" {
-		return nf.SiteOperation{}, busy("change", before)
+		return operation.Request{}, busy("change", before)
 	}
 	secret, err := s.edited(ctx, before, req)
 	if err != nil {
-		return nf.SiteOperation{}, err
+		return operation.Request{}, err
 	}
-	op := s.operation(before, nf.SiteChange, req.Timeout, req.Key, req.Trace)
-	err = s.accept(ctx, op, secret, func() error {
+	op := s.operation(before, nf.SiteChange, req.Timeout, req.Trace)
+	return s.locking(op, secret, func(ctx context.Context) error {
 		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
 			if err := admissible("change", *in, before); err != nil {
 				return err
 			}
-			if err := change(in, req); err != nil {
+			if err := edit(in, req); err != nil {
 				return err
 			}
 			if secret != nil {
 				in.Material, in.Secrets = under(in.UID, op.ID), slices.Sorted(maps.Keys(secret.Secrets))
 			}
-			in.State, in.Busy, in.Last, in.Updated = nf.SiteChanging, op.ID, op.ID, s.now()
+			in.State, in.Busy, in.Claim, in.Last, in.Updated = nf.SiteChanging, op.ID, op.Claim, op.ID, s.now()
 			return nil
 		})
 		return err
-	})
-	return op, err
+	}), nil
 }
 
-// edited returns what is secret of a site as a change makes it, or nil when it
-// stays as it is.
+// edited returns a site's secrets with the change applied, or nil if the
+// request does not change them.
 func (s *Sites) edited(ctx context.Context, in nf.Site, req nf.SiteChangeRequest) (*nf.SiteMaterial, error) {
 	if req.Material == nil {
 		return nil, nil
 	}
-	present, err := s.materials.Get(ctx, in.Material)
+	m, err := s.material(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	m := present.SiteMaterial
 	if err := req.Material(&m); err != nil {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func (s *Sites) edited(ctx context.Context, in nf.Site, req nf.SiteChangeRequest
 	return &m, s.cfg.Usable(m)
 }
 
-// change makes the record what is wanted.
-func change(in *nf.Site, req nf.SiteChangeRequest) error {
+// edit applies the request to the site's record.
+func edit(in *nf.Site, req nf.SiteChangeRequest) error {
 	if req.Edit != nil {
 		if err := req.Edit(in); err != nil {
 			return err
@@ -154,9 +154,9 @@ func change(in *nf.Site, req nf.SiteChangeRequest) error {
 		at := slices.IndexFunc(in.Hosts, func(h nf.SiteHost) bool { return h.Name == name })
 		switch {
 		case at < 0:
-			v = append(v, nf.Violation{Field: fmt.Sprintf("remove_hosts[%d]", i), Message: fmt.Sprintf("%q is no host of the site", name)})
+			v = append(v, nf.Violation{Field: fmt.Sprintf("remove_hosts[%d]", i), Message: fmt.Sprintf("%q is not a host of the site", name)})
 		case in.Hosts[at].Role != nf.Worker:
-			v = append(v, nf.Violation{Field: fmt.Sprintf("remove_hosts[%d]", i), Message: fmt.Sprintf("%q is no worker: the control plane stays what it was built as", name)})
+			v = append(v, nf.Violation{Field: fmt.Sprintf("remove_hosts[%d]", i), Message: fmt.Sprintf("%q is not a worker; the control plane cannot be changed", name)})
 		default:
 			in.Hosts[at].State = nf.HostLeaving
 		}
@@ -165,14 +165,14 @@ func change(in *nf.Site, req nf.SiteChangeRequest) error {
 		if slices.ContainsFunc(in.Hosts, func(there nf.SiteHost) bool {
 			return there.Name == h.Name || there.Address == h.Address && there.Port == h.Port
 		}) {
-			v = append(v, nf.Violation{Field: fmt.Sprintf("add_hosts[%d]", i), Message: fmt.Sprintf("%q, or a host at its place, is part of the site", h.Name)})
+			v = append(v, nf.Violation{Field: fmt.Sprintf("add_hosts[%d]", i), Message: fmt.Sprintf("%q, or a host with its address and port, is already part of the site", h.Name)})
 			continue
 		}
 		h.State = nf.HostJoining
 		in.Hosts = append(in.Hosts, h)
 	}
 	if len(in.Hosts) > nf.MaxSiteHosts {
-		v = append(v, nf.Violation{Field: "add_hosts", Message: fmt.Sprintf("make more than %d hosts", nf.MaxSiteHosts)})
+		v = append(v, nf.Violation{Field: "add_hosts", Message: fmt.Sprintf("would give the site more than %d hosts", nf.MaxSiteHosts)})
 	}
 	if len(v) > 0 {
 		return nf.E(nf.Invalid, "change", "site "+in.ID, v)
@@ -180,42 +180,42 @@ func change(in *nf.Site, req nf.SiteChangeRequest) error {
 	return nil
 }
 
-// Remove accepts the end of a site; nf.Busy while another operation of it runs,
-// nf.Conflict while VNF instances use its region that the request does not name.
-func (s *Sites) Remove(ctx context.Context, id string, req nf.SiteRemoveRequest) (nf.SiteOperation, error) {
-	subject := "site " + id
-	if op, there, err := s.repeated(ctx, id, req.Key, subject); there || err != nil {
-		return op, err
-	}
+// Remove accepts the removal of a site. It returns nf.Busy while another
+// operation of the site runs, and nf.Conflict while VNF instances that the
+// request does not name use its region.
+func (s *Sites) Remove(ctx context.Context, id string, req nf.SiteRemoveRequest) (nf.Operation, error) {
+	return s.accept(ctx, id, req.Key, func() (operation.Request, error) { return s.remove(ctx, id, req) })
+}
+
+func (s *Sites) remove(ctx context.Context, id string, req nf.SiteRemoveRequest) (operation.Request, error) {
 	before, err := s.sites.Get(ctx, id)
 	if err != nil {
-		return nf.SiteOperation{}, err
+		return operation.Request{}, err
 	}
 	if before.Busy != "" {
-		return nf.SiteOperation{}, busy("remove", before)
+		return operation.Request{}, busy("remove", before)
 	}
 	if before.Registered {
 		if err := s.unused(ctx, before, req.Instances); err != nil {
-			return nf.SiteOperation{}, err
+			return operation.Request{}, err
 		}
 	}
-	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Key, req.Trace)
-	op.Instances, op.KeepHosts = req.Instances, req.KeepHosts
-	err = s.accept(ctx, op, nil, func() error {
+	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Trace)
+	op.Site.Instances, op.Site.KeepHosts = req.Instances, req.KeepHosts
+	return s.locking(op, nil, func(ctx context.Context) error {
 		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
 			if err := admissible("remove", *in, before); err != nil {
 				return err
 			}
-			in.State, in.Busy, in.Last, in.Updated = nf.SiteRemoving, op.ID, op.ID, s.now()
+			in.State, in.Busy, in.Claim, in.Last, in.Updated = nf.SiteRemoving, op.ID, op.Claim, op.ID, s.now()
 			return nil
 		})
 		return err
-	})
-	return op, err
+	}), nil
 }
 
-// unused refuses while instances use the site's region that may not be
-// terminated, naming each.
+// unused returns nf.Conflict, with a violation for each, if instances other
+// than those in but use the site's region.
 func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 	var v nf.Violations
 	for user, err := range s.cfg.Regions.Users(ctx, nf.Holding{Region: in.Region}) {
@@ -223,7 +223,7 @@ func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 			return err
 		}
 		if !slices.Contains(but, user) {
-			v = append(v, nf.Violation{Message: "its region is used by VNF instance " + user})
+			v = append(v, nf.Violation{Message: "its region is used by " + nf.Mention(user), Mentions: []string{user}})
 		}
 	}
 	if len(v) > 0 {
@@ -232,95 +232,58 @@ func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 	return nil
 }
 
-// Cancel asks an operation to stop; nf.Conflict when it has ended.
-func (s *Sites) Cancel(ctx context.Context, site, id string) (nf.SiteOperation, error) {
-	op, err := s.operations.Update(ctx, under(site, id), func(op *nf.SiteOperation) error {
-		if op.State.Final() || op.Outcome != "" {
-			return nf.E(nf.Conflict, "cancel", "operation "+id, errors.New("it has ended"))
-		}
-		op.Cancel = true
-		return nil
-	})
-	s.announce()
-	return op, err
-}
-
 // operation returns a new operation of a site.
-func (s *Sites) operation(in nf.Site, verb nf.SiteVerb, timeout time.Duration, key nf.RequestKey, trace string) nf.SiteOperation {
-	if timeout <= 0 {
-		timeout = s.cfg.Timeout
-	}
-	now := s.now()
-	return nf.SiteOperation{
-		ID: s.operationID(), Site: in.ID, UID: in.UID, Region: in.Region, Project: in.Project, Verb: verb, State: nf.Queued,
-		Request: key, Trace: trace, Steps: []nf.Step{}, Accepted: now, Deadline: now.Add(timeout),
-	}
+func (s *Sites) operation(in nf.Site, verb nf.Verb, timeout time.Duration, trace string) nf.Operation {
+	op := s.acceptor.New(nf.Subject{Kind: nf.SiteSubject, ID: in.ID}, timeout)
+	op.Region, op.Project, op.Verb, op.Trace, op.Site.UID = in.Region, in.Project, verb, trace, in.UID
+	return op
 }
 
-// accept keeps an operation and what is secret for it, and then lets lock make
-// the site name the operation: from then on it will be run. What is kept for a
-// request that is refused after all is taken back, or swept later.
-func (s *Sites) accept(ctx context.Context, op nf.SiteOperation, m *nf.SiteMaterial, lock func() error) error {
-	key, secret := under(op.Site, op.ID), under(op.UID, op.ID)
-	if m != nil {
-		if err := s.materials.Insert(ctx, secret, material{*m, secret}); err != nil {
-			return err
-		}
-	}
-	err := s.operations.Insert(ctx, key, op)
-	if err == nil {
-		err = lock()
-	}
-	if err == nil {
-		s.poke()
-		s.cfg.Logger.InfoContext(ctx, "operation accepted", "operation", op.ID, "verb", op.Verb.Qualified(), "site", op.Site,
-			"region", op.Region, "deadline", op.Deadline.Format(time.RFC3339))
-		return nil
-	}
-	if nf.KindOf(err) == nf.Unreachable {
-		return err // the lock may have been written: the sweep will see
-	}
-	undo := nf.UnlessGone(s.operations.Delete(ctx, key))
-	if m != nil {
-		undo = errors.Join(undo, nf.UnlessGone(s.materials.Delete(ctx, secret)))
-	}
-	if undo != nil {
-		s.cfg.Logger.WarnContext(ctx, "a refused request has left something behind", "operation", op.ID, "error", undo)
-	}
-	return err
+// accept executes a request, unless it was already executed under the same key.
+// Keys are those of the requests to one site.
+func (s *Sites) accept(ctx context.Context, site string, key nf.RequestKey, prepare func() (operation.Request, error)) (nf.Operation, error) {
+	key.Client += "\x00site " + site
+	return s.acceptor.Accept(ctx, key, prepare)
 }
 
-// repeated returns the operation that was begun under the key before.
-func (s *Sites) repeated(ctx context.Context, site string, key nf.RequestKey, subject string) (nf.SiteOperation, bool, error) {
-	if key.Key == "" {
-		return nf.SiteOperation{}, false, nil
-	}
-	for op, err := range s.operations.All(ctx, site+"/") {
-		switch {
-		case err != nil:
-			return nf.SiteOperation{}, false, err
-		case !key.Same(op.Request):
-			continue
-		case key.Digest != op.Request.Digest:
-			return nf.SiteOperation{}, false, &nf.Error{Kind: nf.Conflict, Op: "change", Subject: subject, Reason: "idempotency",
-				Err: errors.New("another request was made under this key")}
+// locking returns the request of an operation. It stores the operation's
+// secrets, if there are any, and then calls lock, which makes the site name the
+// operation.
+func (s *Sites) locking(op nf.Operation, m *nf.SiteMaterial, lock func(context.Context) error) operation.Request {
+	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) error {
+		if m != nil {
+			id := under(op.Site.UID, op.ID)
+			if err := s.secrets.Insert(ctx, id, secretsRecord{*m, id}); err != nil {
+				return err
+			}
 		}
-		return op, true, nil
-	}
-	return nf.SiteOperation{}, false, nil
+		return lock(ctx)
+	}}
+}
+
+// Names implements operation.Subjects.
+func (s *Sites) Names(ctx context.Context, op nf.Operation) (bool, error) {
+	in, err := s.sites.Get(ctx, op.Subject.ID)
+	return err == nil && in.Last == op.ID, nf.IgnoreNotFound(err)
+}
+
+// Withdraw implements operation.Subjects.
+func (s *Sites) Withdraw(ctx context.Context, op nf.Operation) error {
+	return nf.IgnoreNotFound(s.secrets.Delete(ctx, under(op.Site.UID, op.ID)))
 }
 
 func busy(verb string, in nf.Site) error {
 	return &nf.Error{Kind: nf.Busy, Op: verb, Subject: "site " + in.ID, Operation: in.Busy, Err: errors.New("operation " + in.Busy + " is running")}
 }
 
-// admissible refuses when the site is not what the request was looked at with.
+// admissible rejects the request if the site has changed since the request was
+// checked.
 func admissible(verb string, now, before nf.Site) error {
 	switch {
 	case now.Busy != "":
 		return busy(verb, now)
 	case now.UID != before.UID || now.Material != before.Material || now.Last != before.Last:
-		return nf.E(nf.Conflict, verb, "site "+now.ID, errors.New("somebody else has changed it meanwhile"))
+		return nf.E(nf.Conflict, verb, "site "+now.ID, errors.New("another request has changed it in the meantime"))
 	}
 	return nil
 }

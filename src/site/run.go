@@ -2,192 +2,169 @@ package site
 
 import (
 	"context"
-	"fmt"
-	"sync"
+	"errors"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/store/lease"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// claim is an operation that this replica has taken.
-type claim struct {
-	site, op, token string
+// run is the work of one attempt at an operation on a site.
+type run struct {
+	s        *Sites
+	attempt  *operation.Attempt
+	site     nf.Site
+	secrets  nf.SiteMaterial
+	unusable error // the site's secrets do not exist
+	redactor *redactor
+	journal  *operation.Journal
 }
 
-const (
-	lastWords  = 10 * time.Second // how long it may take to say what became of an operation
-	sweepPause = time.Hour
-)
+var _ operation.Work = (*run)(nil)
 
-// Run carries out operations until the context ends. Those that run then are
-// cut, and run again by another replica or a later process. It is called once.
-func (s *Sites) Run(ctx context.Context) error {
-	defer close(s.stopped)
-	var jobs sync.WaitGroup
-	defer jobs.Wait()
-	jobs.Go(func() { s.clean(ctx) })
-	seen := lease.NewSightings[claimRecord](s.cfg.Lease, s.cfg.Clock)
-	for ctx.Err() == nil {
-		found, err := s.scan(ctx, seen)
-		if err != nil && ctx.Err() == nil {
-			s.cfg.Logger.WarnContext(ctx, "cannot look for operations of sites", "error", err)
+// work returns the work of one attempt.
+func (s *Sites) work(a *operation.Attempt) operation.Work { return &run{s: s, attempt: a} }
+
+func (r *run) op() nf.Operation { return r.attempt.Op() }
+
+// Bind implements operation.Work. It loads the site, unless all that remains to
+// be done is to update it.
+func (r *run) Bind(ctx context.Context) (locked bool, err error) {
+	op := r.op()
+	r.site, err = r.s.sites.Update(ctx, op.Subject.ID, func(in *nf.Site) (err error) {
+		if in.Busy == op.ID {
+			in.Claim, err = r.attempt.Bind(ctx, in.Claim)
 		}
-		for _, c := range found {
-			jobs.Go(func() {
-				ended := s.carry(ctx, c)
-				s.leave(c.op)
-				if ended {
-					s.poke() // somebody may wait for the place
-				}
-			})
-		}
-		lease.Rest(ctx, s.cfg.Lease/2, s.poked)
+		return err
+	})
+	switch {
+	case err != nil:
+		return false, nf.IgnoreNotFound(err)
+	case r.site.Busy != op.ID:
+		return false, nil
+	case op.Succeeding || op.Failure != nil:
+		return true, nil
 	}
-	return nil
+	r.secrets, r.unusable = r.s.material(ctx, r.site)
+	if err := nf.IgnoreNotFound(r.unusable); err != nil {
+		return true, err
+	}
+	r.redactor = newRedactor(r.site, r.secrets)
+	r.journal, err = r.attempt.Journal(ctx, r.redactor.text)
+	return true, err
 }
 
-// scan claims the operations that nobody alive runs, as far as there are places:
-// those that sites name, and those that have been decided and not ended.
-func (s *Sites) scan(ctx context.Context, seen *lease.Sightings[claimRecord]) ([]claim, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Lease/3)
+// Steps implements operation.Work.
+func (r *run) Steps(context.Context) ([]operation.Step, error) {
+	if r.unusable != nil {
+		return nil, r.unusable
+	}
+	if r.op().Verb == nf.SiteRemove {
+		return r.removal(), nil
+	}
+	return r.construction(), nil
+}
+
+// Withdraw implements operation.Work.
+func (r *run) Withdraw(ctx context.Context, op nf.Operation) error { return r.s.Withdraw(ctx, op) }
+
+// Failure implements operation.Work.
+func (r *run) Failure(_ context.Context, step string, err error) *nf.Failure {
+	f := nf.FailureOf(step, err)
+	f.Message = operation.Clip(r.redactor.text(f.Message))
+	for i := range f.Violations {
+		f.Violations[i].Message = operation.Clip(r.redactor.text(f.Violations[i].Message))
+	}
+	return f
+}
+
+// outcomeTimeout limits the last writes of an attempt.
+const outcomeTimeout = 10 * time.Second
+
+// Release implements operation.Work. It also deletes the secrets that the site
+// no longer needs.
+func (r *run) Release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
-	work := map[string]string{}
-	for in, err := range s.sites.All(ctx, "") {
-		if err != nil {
-			return nil, fmt.Errorf("cannot see the sites: %w", err)
-		}
-		if in.Busy != "" {
-			work[in.Busy] = in.ID
-		}
-	}
-	for l, err := range s.leases.All(ctx, "") {
-		if err != nil {
-			return nil, fmt.Errorf("cannot see the leases of sites' operations: %w", err)
-		}
-		work[l.Operation] = l.Site
-	}
-	seen.Retain(func(op string) bool { return work[op] != "" })
-	var found []claim
-	for op, site := range work {
-		if !s.enter(op) {
-			continue
-		}
-		token, err := s.take(ctx, site, op, seen)
-		if token == "" {
-			s.leave(op)
-		}
-		if err != nil {
-			return found, fmt.Errorf("cannot claim operation %s: %w", op, err)
-		}
-		if token != "" {
-			found = append(found, claim{site, op, token})
-		}
-	}
-	return found, nil
-}
-
-// enter takes a place for an operation, unless it runs here or there is none.
-func (s *Sites) enter(op string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, here := s.running[op]; here || len(s.running) >= s.cfg.Parallel {
-		return false
-	}
-	s.running[op] = nf.SiteOperation{}
-	return true
-}
-
-// hold remembers how an operation is that runs here.
-func (s *Sites) hold(op nf.SiteOperation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, here := s.running[op.ID]; here {
-		s.running[op.ID] = op
-	}
-}
-
-func (s *Sites) leave(op string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.running, op)
-}
-
-// clean removes now and again what nobody needs any more, until the context ends.
-func (s *Sites) clean(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.cfg.Logger.WarnContext(ctx, "old operations of sites could not be forgotten", "error", err)
-		}
-		lease.Rest(ctx, sweepPause, nil)
-	}
-}
-
-// sweep forgets operations that ended long ago, and what requests have left
-// behind that were never accepted.
-func (s *Sites) sweep(ctx context.Context) error {
-	old := s.now().Add(-s.cfg.Retention)
-	// The sites come first: an operation that is accepted after they were read is
-	// too young to be stray.
-	busy, wanted := map[string]bool{}, map[string]bool{}
-	for in, err := range s.sites.All(ctx, "") {
-		if err != nil {
-			return err
-		}
-		busy[in.Busy], wanted[in.Material] = true, true
-	}
-	all, err := s.operations.List(ctx, "")
+	op := r.op()
+	gone := op.Verb == nf.SiteRemove && op.Failure == nil
+	// Order matters: these are not the secrets of a later operation.
+	secrets, err := r.s.secrets.List(ctx, op.Site.UID+"/")
 	if err != nil {
 		return err
 	}
-	for _, op := range all {
-		over := op.State.Final() && op.Finished.Before(old)
-		// One that was begun was accepted, though its site is done with it before it is final.
-		never := op.Attempts == 0 && !busy[op.ID] && op.Accepted.Before(s.now().Add(-sweepPause))
-		if !over && !never {
+	in, err := r.s.sites.Get(ctx, op.Subject.ID)
+	if err != nil || in.Busy != op.ID {
+		return nf.IgnoreNotFound(err)
+	}
+	if err := r.attempt.Owns(in.Busy, in.Claim); err != nil {
+		return err
+	}
+	for _, m := range secrets {
+		if m.ID == in.Material && !gone {
 			continue
 		}
-		if err := s.forget(ctx, op, wanted[under(op.UID, op.ID)]); err != nil {
+		if err := nf.IgnoreNotFound(r.s.secrets.Delete(ctx, m.ID)); err != nil {
 			return err
 		}
 	}
-	return nil
+	if gone {
+		return nf.IgnoreNotFound(r.s.sites.DeleteIf(ctx, in.ID, func(in nf.Site) error { return r.attempt.Owns(in.Busy, in.Claim) }))
+	}
+	return r.record(ctx, func(in *nf.Site) error {
+		in.Busy, in.Claim, in.State, in.Updated = "", "", nf.SiteFailed, r.attempt.Now()
+		if op.Failure == nil {
+			in.State = nf.SiteReady
+			in.Hosts = settled(in.Hosts)
+		}
+		return nil
+	})
 }
 
-// forget removes an operation, with its events before it.
-func (s *Sites) forget(ctx context.Context, op nf.SiteOperation, keepMaterial bool) error {
-	chunks, err := s.events.List(ctx, op.ID+"/")
+// settled returns the hosts after a successful operation.
+func settled(hosts []nf.SiteHost) []nf.SiteHost {
+	out := make([]nf.SiteHost, 0, len(hosts))
+	for _, h := range hosts {
+		if h.State == nf.HostLeaving {
+			continue
+		}
+		h.State = nf.HostPresent
+		out = append(out, h)
+	}
+	return out
+}
+
+// record edits the site's record. It returns operation.ErrTaken if another
+// operation or another claim holds the site.
+func (r *run) record(ctx context.Context, edit func(*nf.Site) error) error {
+	in, err := r.s.sites.Update(ctx, r.op().Subject.ID, func(in *nf.Site) error {
+		if err := r.attempt.Owns(in.Busy, in.Claim); err != nil {
+			return err
+		}
+		return edit(in)
+	})
 	if err != nil {
-		return err
+		return operation.RecordError(err)
 	}
-	for i := range chunks {
-		if err := nf.UnlessGone(s.events.Delete(ctx, part(op.ID, i))); err != nil {
-			return err
-		}
-	}
-	if !keepMaterial {
-		if err := nf.UnlessGone(s.materials.Delete(ctx, under(op.UID, op.ID))); err != nil {
-			return err
-		}
-	}
-	if err := nf.UnlessGone(s.leases.Delete(ctx, op.ID)); err != nil {
-		return err
-	}
-	return nf.UnlessGone(s.operations.Delete(ctx, under(op.Site, op.ID)))
+	r.site = in
+	return nil
 }
 
-// shed removes what was secret of a site, but for what is to be kept.
-func (s *Sites) shed(ctx context.Context, uid, keep string) error {
-	for m, err := range s.materials.All(ctx, uid+"/") {
-		if err != nil {
-			return err
+// step returns a step of the operation. Its events are stored before it ends.
+func (r *run) step(phase nf.Phase, do func(ctx context.Context) error) operation.Step {
+	return operation.Step{Step: nf.Step{StepID: nf.StepID{Phase: phase}}, Do: func(ctx context.Context) error {
+		err := do(ctx)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
+		defer cancel()
+		if unstored := r.journal.Flush(last); unstored != nil || err != nil {
+			return errors.Join(unstored, err)
 		}
-		if m.ID == keep {
-			continue
-		}
-		if err := nf.UnlessGone(s.materials.Delete(ctx, m.ID)); err != nil {
-			return err
-		}
-	}
-	return nil
+		r.attempt.Note(func(op *nf.Operation) { op.Steps[len(op.Steps)-1].Report("") })
+		return nil
+	}}
+}
+
+// say publishes a message of the service itself, about a host if one is given.
+func (r *run) say(ctx context.Context, host, message string, mentions ...string) error {
+	return r.journal.Publish(ctx, nf.LogEntry{Kind: nf.EventNote, Host: host, Message: message, Mentions: mentions})
 }

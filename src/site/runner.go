@@ -9,76 +9,81 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Runner changes hosts. Running a job again, after it has ended in whatever way,
-// does no harm and completes it.
+// Runner changes hosts. A job may be run again, however it ended; running it
+// again completes it.
 type Runner interface {
-	// Run carries out a job, and yields what happens until that is over. An error
-	// ends the sequence: nf.Unreachable for a host that cannot be talked to,
-	// nf.Failed for what did not work there, nf.Unsupported when this service
-	// cannot run the job at all. When the context ends, or the loop stops, nothing
-	// that was started goes on when the sequence has ended, as far as it can
-	// still be reached.
+	// Run runs a job, and yields events until the job has ended. An error ends the
+	// sequence: nf.Unreachable for a host that cannot be reached, nf.Failed for a
+	// failure on a host, nf.Unsupported if this service cannot run the job at all.
+	// If the context ends or the loop stops, everything that was started is
+	// stopped before the sequence ends, as far as it can still be reached.
 	Run(ctx context.Context, job Job) iter.Seq2[Event, error]
 }
 
-// Job is what a runner is to do.
+// Job is a task for a runner.
 type Job struct {
 	Action   Action
 	Site     nf.Site // with its hosts, each with its key
 	Material nf.SiteMaterial
-	Targets  []string // of Shrink: names of the workers that leave
-	Dead     []string // of Shrink: those of them that cannot be reached
+	Targets  []string // for Shrink: names of the workers that leave
+	Dead     []string // for Shrink: those of them that cannot be reached
 }
 
-// Action says what a job does with the hosts.
+// Action is what a job does to the hosts.
 type Action string
 
 // The actions.
 const (
-	Build  Action = "build"  // makes the hosts that are not leaving a cluster, or completes it
-	Shrink Action = "shrink" // takes workers out of the cluster, and resets them
-	Reset  Action = "reset"  // makes all hosts what they were before
+	Build  Action = "build"  // makes a cluster of the hosts that are not leaving, or completes it
+	Shrink Action = "shrink" // removes workers from the cluster, and resets them
+	Reset  Action = "reset"  // resets all hosts to their state before the build
 )
 
-// Event is one thing that happened in a run. Number, Time and Step are not the
-// runner's to set. It may hold secrets: they are masked before it is kept.
+// Event is an event of a run. The runner does not set Number, Time and Step.
+// Secrets in it are masked before it is stored.
 type Event struct {
-	nf.SiteEvent
+	nf.LogEntry
 
-	Kubeconfig nf.Secret // of Build, once: what the region is registered with
+	Kubeconfig nf.Secret // of Build, once: for the registration of the region
 }
 
-// Reach talks to a host, and returns its public key, with which the host has
-// proved itself. It is nf.Unreachable, with a reason: the host does not answer
-// ("dns", "tcp", "timeout", "ssh"), is another one than was pinned ("host-key"), or
-// does not let us in ("unauthorized").
-type Reach func(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (key string, err error)
+// HostProbe connects to a host, and returns the public key that the host has
+// proved. It returns nf.Unreachable with a reason: the host does not answer
+// ("dns", "tcp", "timeout", "ssh"), has another key than the pinned one
+// ("host-key"), or denies the credential ("unauthorized").
+type HostProbe func(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (key string, err error)
 
-// Regions is what is asked of the registered cloud regions.
+// Regions gives access to the registered cloud regions.
 type Regions interface {
-	// Region returns a region, or nf.NotFound.
+	// Region returns a region. It returns nf.NotFound if the region is not
+	// registered.
 	Region(ctx context.Context, id string) (nf.Region, error)
-	// Register probes a region and keeps it; nf.Exists when the id is taken.
+	// Register probes a region and stores it. It returns nf.Exists if the id is
+	// taken.
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
-	// UpdateRegion edits a region; a new kubeconfig is probed first.
+	// UpdateRegion edits a region. It probes a new kubeconfig first.
 	UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error)
-	// RemoveRegion forgets a region; nf.Conflict while instances use it.
+	// RemoveRegion deregisters a region. It returns nf.Conflict while instances
+	// use it.
 	RemoveRegion(ctx context.Context, id string) error
 	// Users yields the ids of the instances that use a region.
 	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
 }
 
-// Terminate takes a VNF instance down, and returns when it is gone. One that is
-// gone already is no error. Another operation on it, which waits is told of, is
-// let come to its end first; an error of waits is Terminate's, and every other
-// names the instance.
-type Terminate func(ctx context.Context, instance string, waits func(operation string) error) error
+// Instances terminates VNF instances.
+type Instances interface {
+	// Terminate starts the termination of an instance. It returns nf.NotFound if
+	// the instance does not exist, and nf.Busy with the operation that runs on it.
+	Terminate(ctx context.Context, id string) (nf.Operation, error)
+	// Wait waits until an operation ends, and returns it.
+	Wait(ctx context.Context, operation string) (nf.Operation, error)
+}
 
-// maxLine is how long a line of output may be before it is cut in two.
+// maxLine is the length in bytes at which a line of output is split.
 const maxLine = 64 << 10
 
-// Lines yields the lines of an output, without their ends. A line of more than
-// 64 KiB comes in pieces: what writes it must not be kept waiting.
+// Lines yields the lines of an output, without line ends. A line of more than
+// 64 KiB is yielded in pieces, so that its writer does not block.
 func Lines(r io.Reader) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		lines := bufio.NewScanner(r)

@@ -19,7 +19,7 @@ func TestLife(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
 		w.play = func(_ context.Context, job site.Job, tell teller) error {
-			tell(site.Event{SiteEvent: nf.SiteEvent{Kind: nf.EventChanged, Task: "install", Host: "n1", Message: "done for " + string(job.Action)}})
+			tell(site.Event{LogEntry: nf.LogEntry{Kind: nf.EventChanged, Task: "install", Host: "n1", Message: "done for " + string(job.Action)}})
 			return nil
 		}
 		s, _ := w.start(t)
@@ -86,7 +86,7 @@ func hosts(in nf.Site) string {
 func keys(t *testing.T, w *world, prefix string) []string {
 	t.Helper()
 	var out []string
-	for e, err := range w.kv.List(t.Context(), prefix) {
+	for e, err := range w.kv.List(t.Context(), prefix, "") {
 		must(t, err)
 		out = append(out, e.Key)
 	}
@@ -107,7 +107,7 @@ func TestFailures(t *testing.T) {
 		"WrongPassword": {
 			"a host that does not let us in", func(w *world) {
 				w.reach = func(h nf.SiteHost) (string, error) {
-					return "", &nf.Error{Kind: nf.Unreachable, Op: "talk to", Subject: "host " + h.Name, Reason: "unauthorized", Err: errors.New("hunter22 is wrong")}
+					return "", &nf.Error{Kind: nf.Unreachable, Op: "connect to", Subject: "host " + h.Name, Reason: "unauthorized", Err: errors.New("hunter22 is wrong")}
 				}
 			}, nf.Unreachable, "unauthorized", "check hosts", nf.Masked + " is wrong",
 		},
@@ -124,7 +124,7 @@ func TestFailures(t *testing.T) {
 			}, nf.Failed, "task", "build cluster", `task "init" on host n1: login with ` + nf.Masked,
 		},
 		"NoKubeconfig": {
-			"a run that leaves nothing behind", func(w *world) { w.mute = true }, nf.Failed, "", "build cluster", "has left no kubeconfig",
+			"a run that leaves nothing behind", func(w *world) { w.mute = true }, nf.Failed, "", "build cluster", "did not write a kubeconfig",
 		},
 		"NoCluster": {
 			"a cluster that this service does not reach", func(w *world) {
@@ -134,7 +134,7 @@ func TestFailures(t *testing.T) {
 		"Timeout": {
 			"a run that takes too long", func(w *world) {
 				w.play = func(ctx context.Context, _ site.Job, _ teller) error { <-ctx.Done(); return ctx.Err() }
-			}, nf.Timeout, "", "build cluster", "longer than 2h",
+			}, nf.Timeout, "", "build cluster", "timed out after 2h",
 		},
 	}
 	for name, tc := range cases {
@@ -274,7 +274,7 @@ func TestTakeover(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s, _ := w.start(t, func(c *site.Config) { c.KV = frozen })
+		s, _ := w.start(t, func(c *config) { c.KV = frozen })
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		<-begun
@@ -305,6 +305,9 @@ func TestRemoveRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "vnf-2") || strings.Contains(err.Error(), "vnf-1") {
 			t.Errorf("the refusal names what is in the way: %v", err)
 		}
+		if diff := cmp.Diff([]string{"vnf-2"}, nf.MentionsOf(err)); diff != "" {
+			t.Errorf("the instances that the error names are listed (-want +got):\n%s", diff)
+		}
 		w.busy = map[string]string{"vnf-2": "op-9"}
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1", "vnf-2"}})
 		must(t, err)
@@ -312,14 +315,17 @@ func TestRemoveRefused(t *testing.T) {
 		if op.State != nf.Succeeded {
 			t.Errorf("with its instances the site goes: %+v", op.Failure)
 		}
-		var told []string
+		var told, listed []string
 		for _, e := range events {
 			if strings.Contains(e.Message, "vnf-") {
-				told = append(told, e.Message)
+				told, listed = append(told, e.Message), append(listed, e.Mentions...)
 			}
 		}
+		if diff := cmp.Diff([]string{"vnf-1", "vnf-2", "vnf-2"}, listed); diff != "" {
+			t.Errorf("the instances that the events name are listed (-want +got):\n%s", diff)
+		}
 		if diff := cmp.Diff([]string{
-			"VNF instance vnf-1 is being terminated", "VNF instance vnf-2 is being terminated", "operation op-9 is running on VNF instance vnf-2: it is waited for",
+			"VNF instance vnf-1 is being terminated", "VNF instance vnf-2 is being terminated", "waiting for operation op-9 on VNF instance vnf-2",
 		}, told); diff != "" {
 			t.Errorf("what was told (-want +got):\n%s", diff)
 		}
@@ -355,7 +361,7 @@ func TestDeadWorker(t *testing.T) {
 		build(t, s)
 		w.reach = func(h nf.SiteHost) (string, error) {
 			if h.Name == "n2" {
-				return "", &nf.Error{Kind: nf.Unreachable, Op: "talk to", Subject: "host n2", Reason: "tcp"}
+				return "", &nf.Error{Kind: nf.Unreachable, Op: "connect to", Subject: "host n2", Reason: "tcp"}
 			}
 			return hostKey, nil
 		}

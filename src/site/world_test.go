@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -21,11 +23,13 @@ import (
 // world is a store with what stands around Sites: a catalog of regions, hosts
 // that answer as they are told to, and a runner that does.
 type world struct {
-	kv store.KV
+	kv     store.KV
+	ledger *operation.Ledger // of the replica that was started last
 
 	mu         sync.Mutex
 	regions    map[string]nf.Region
 	users      map[string][]string // of regions
+	stuck      map[string]error    // why an instance cannot be terminated
 	terminated []string
 	jobs       []site.Job
 	reached    []string
@@ -45,20 +49,33 @@ func newWorld() *world {
 	return &world{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}}
 }
 
+// config configures Sites and their workers. The workers have the same store,
+// ids and log.
+type config struct {
+	site.Config
+	Work operation.Config
+}
+
 // start runs a replica until the test ends or the returned function is called.
-func (w *world) start(t *testing.T, edit ...func(*site.Config)) (s *site.Sites, stop func()) {
+func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop func()) {
 	t.Helper()
-	cfg := site.Config{
-		KV: w.kv, Regions: w, Terminate: w.terminate, Reach: w.talk, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
+	cfg := config{Config: site.Config{
+		KV: w.kv, Regions: w, Instances: w, Reach: w.talk, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
 		NewID: rand.Text, Logger: slog.New(slog.DiscardHandler),
-	}
+	}}
 	for _, f := range edit {
 		f(&cfg)
 	}
-	s, err := site.New(cfg)
+	cfg.Work.KV, cfg.Work.NewID, cfg.Work.Logger = cfg.KV, cfg.NewID, cfg.Logger
+	work, err := operation.New(cfg.Work)
 	must(t, err)
+	cfg.Workers, w.ledger = work, work.Ledger()
+	s, err = site.New(cfg.Config)
+	must(t, err)
+	must(t, work.Join(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
+	running.Go(func() { _ = work.Run(ctx) })
 	running.Go(func() { _ = s.Run(ctx) })
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
@@ -106,19 +123,29 @@ func (w *world) RemoveRegion(_ context.Context, id string) error {
 	return nil
 }
 
-func (w *world) terminate(_ context.Context, id string, waits func(string) error) error {
+// Terminate implements site.Instances. Its operations have succeeded at once.
+func (w *world) Terminate(_ context.Context, id string) (nf.Operation, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if other := w.busy[id]; other != "" {
-		if err := waits(other); err != nil {
-			return err
-		}
+		return nf.Operation{}, &nf.Error{Kind: nf.Busy, Op: "terminate", Subject: "VNF instance " + id, Operation: other}
+	}
+	if err := w.stuck[id]; err != nil {
+		return nf.Operation{}, err
 	}
 	w.terminated = append(w.terminated, id)
 	for region, users := range w.users {
 		w.users[region] = slices.DeleteFunc(users, func(user string) bool { return user == id })
 	}
-	return nil
+	return nf.Operation{ID: "terminate-" + id, Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Verb: nf.Terminate}, nil
+}
+
+// Wait implements site.Instances.
+func (w *world) Wait(_ context.Context, operation string) (nf.Operation, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.busy, func(_, other string) bool { return other == operation })
+	return nf.Operation{ID: operation, State: nf.Succeeded}, nil
 }
 
 func (w *world) use(region string, users ...string) {
@@ -214,15 +241,15 @@ func request(edit ...func(*nf.SiteRequest)) nf.SiteRequest {
 }
 
 // end follows an operation to its end.
-func end(t *testing.T, s *site.Sites, op nf.SiteOperation) (nf.SiteOperation, []nf.SiteEvent) {
+func end(t *testing.T, s *site.Sites, op nf.Operation) (nf.Operation, []nf.LogEntry) {
 	t.Helper()
-	var events []nf.SiteEvent
-	for u, err := range s.Follow(t.Context(), op.Site, op.ID, 0) {
+	var events []nf.LogEntry
+	for u, err := range s.Follow(t.Context(), op.Subject.ID, op.ID, 0) {
 		must(t, err)
 		if u.Operation != nil {
 			op = *u.Operation
 		} else {
-			events = append(events, u.Event)
+			events = append(events, u.Entry)
 		}
 	}
 	if !op.State.Final() {

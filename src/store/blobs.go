@@ -21,25 +21,26 @@ const (
 	uploadPrefix = "uploads/"
 )
 
-// Blobs keeps content of any size in a KV, addressed by its digest:
-// "sha256:<hex>". The same content is kept once, for as long as a user holds
-// it: users are names that the callers choose, and a name that holds twice
-// holds once. Whoever must not lose a blob holds it under a name of its own.
+// Blobs stores content of any size in a KV, addressed by its digest:
+// "sha256:<hex>". Equal content is stored once, for as long as a user holds it.
+// A user is a name that the caller chooses, and one name holds a blob at most
+// once. A caller that must not lose a blob holds it under its own name.
 //
-// The chunks of an upload have keys of their own until a manifest, written
-// last, names them. Before the first is written, and before a manifest goes, a
-// record says that there are chunks which no manifest may name: what a crash
-// leaves behind is found by these records. Unfinished lists them.
+// The chunks of an upload have unique keys until a manifest, written last,
+// names them. A record is written before the first chunk, and before a manifest
+// is deleted: it says that chunks exist that may have no manifest. After a
+// crash, stale chunks are found by these records, which Unfinished lists.
 type Blobs struct {
 	kv        KV
 	manifests Table[manifest]
 	uploads   Table[unfinished]
 }
 
-// unfinished is the record of an upload while its chunks come or go.
+// unfinished is the record of an upload while its chunks are written or
+// deleted.
 type unfinished struct {
 	ID     string `json:"id"`
-	Digest string `json:"digest,omitempty"` // of the blob that goes; empty while the chunks come
+	Digest string `json:"digest,omitempty"` // of the blob that is being deleted; empty while the chunks are written
 }
 
 // Use is one user's hold on one blob.
@@ -48,26 +49,26 @@ type Use struct {
 	Digest string
 }
 
-// manifest is the record of one blob, under its digest. Who removes it, removes
-// the chunks afterwards.
+// manifest is the record of one blob, under its digest. The caller that deletes
+// it deletes the chunks afterwards.
 type manifest struct {
 	Size   int64    `json:"size"`
 	Chunks int      `json:"chunks"`
-	Upload string   `json:"upload"` // the chunks are those of this upload
+	Upload string   `json:"upload"` // the upload that wrote the chunks
 	Users  []string `json:"users"`  // sorted, never empty
 }
 
-// NewBlobs returns the blobs that are kept in the KV, under the keys "blobs/",
-// "chunks/" and "uploads/".
+// NewBlobs returns the blobs in the KV, under the keys "blobs/", "chunks/" and
+// "uploads/".
 func NewBlobs(kv KV) Blobs {
 	return Blobs{kv: kv, manifests: NewTable[manifest](kv, blobPrefix, "blob"), uploads: NewTable[unfinished](kv, uploadPrefix, "upload")}
 }
 
-// Put stores what r yields, held by the user, and returns its digest and size
-// in bytes. Content above the limit is nf.TooLarge, and an error of r is
-// returned with its kind; nothing stays behind then, as far as the database can
-// still be talked to. When the database fails, the blob may have been stored
-// all the same, and putting it again is harmless.
+// Put stores the content of r, held by the user, and returns its digest and
+// size in bytes. It returns nf.TooLarge for content above the limit, and an
+// error of r with its kind. In both cases it deletes what it has stored, unless
+// the database is unreachable. If the database fails, the blob may have been
+// stored anyway, and putting it again is harmless.
 func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (digest string, size int64, err error) {
 	up := &upload{kv: b.kv, id: rand.Text()}
 	if err := b.uploads.Insert(ctx, up.id, unfinished{ID: up.id}); err != nil {
@@ -80,7 +81,7 @@ func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (
 	}
 	m, err := b.register(ctx, digest, manifest{Size: up.size, Chunks: up.chunks, Upload: up.id, Users: []string{user}})
 	if err != nil {
-		// Whether the manifest was written is unknown, so the chunks stay.
+		// It is unknown whether the manifest was written, so the chunks stay.
 		return "", 0, err
 	}
 	if m.Upload != up.id {
@@ -90,20 +91,20 @@ func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (
 	return digest, up.size, nil
 }
 
-// finish forgets an upload, unless some of its chunks could not be removed. It
-// does so even if the context has ended, because nobody else will soon; and for
-// the same reason a failure is not worth failing for.
+// finish deletes the record of an upload, unless some of its chunks could not
+// be deleted. It does so even if the context has ended, because nothing else
+// would soon. For the same reason it ignores a failure.
 func (b Blobs) finish(ctx context.Context, id string, err error) {
 	if err != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
 	defer cancel()
-	_ = b.uploads.Delete(ctx, id) // Unfinished will show it again
+	_ = b.uploads.Delete(ctx, id) // on failure, Unfinished lists it again
 }
 
-// register writes the manifest, or adds its users to the one that is there, and
-// returns the one that is in force.
+// register writes the manifest, or adds its user to the existing one, and
+// returns the one that is stored.
 func (b Blobs) register(ctx context.Context, digest string, m manifest) (manifest, error) {
 	for {
 		err := b.manifests.Insert(ctx, digest, m)
@@ -118,7 +119,7 @@ func (b Blobs) register(ctx context.Context, digest string, m manifest) (manifes
 	}
 }
 
-// Hold adds a user to a blob, or fails with nf.NotFound.
+// Hold adds a user to a blob. It returns nf.NotFound if there is no such blob.
 func (b Blobs) Hold(ctx context.Context, user, digest string) error {
 	_, err := b.hold(ctx, user, digest)
 	return err
@@ -133,9 +134,9 @@ func (b Blobs) hold(ctx context.Context, user, digest string) (manifest, error) 
 	})
 }
 
-// Release takes a user away from a blob, and removes the blob with its last
-// user. That the user does not hold it, or that it does not exist, is no error:
-// releasing twice is releasing once.
+// Release removes a user from a blob, and deletes the blob with its last user.
+// It returns nil if the user does not hold the blob, or the blob does not
+// exist, so it is idempotent.
 func (b Blobs) Release(ctx context.Context, user, digest string) error {
 	announced := ""
 	m, err := b.release(ctx, user, digest, &announced)
@@ -154,16 +155,16 @@ func (b Blobs) Release(ctx context.Context, user, digest string) error {
 		up := &upload{kv: b.kv, id: m.Upload, chunks: m.Chunks}
 		b.finish(ctx, up.id, up.discard(ctx))
 	case announced != "":
-		b.finish(ctx, announced, nil) // another took hold of it in between
+		b.finish(ctx, announced, nil) // another user has held it in between
 	}
 	return nil
 }
 
-var errLast = errors.New("the blob has no user left")
+var errLast = errors.New("the blob is no longer used")
 
-// release takes a user away from a manifest. The last one goes only when the
-// upload that the manifest names is announced to be on its way out; errLast asks
-// for that.
+// release removes a user from a manifest. It removes the last one only if a
+// record already announces the deletion of the upload that the manifest names;
+// otherwise it returns errLast.
 func (b Blobs) release(ctx context.Context, user, digest string, announced *string) (manifest, error) {
 	return b.manifests.change(ctx, "release", digest, func(m *manifest) (bool, error) {
 		m.Users = slices.DeleteFunc(m.Users, func(has string) bool { return has == user })
@@ -177,10 +178,10 @@ func (b Blobs) release(ctx context.Context, user, digest string, announced *stri
 }
 
 // Open returns the content of a blob and its size in bytes, or nf.NotFound. The
-// reader fetches a chunk at a time for as long as the context lasts, and holds
-// nothing that must be closed. It fails with nf.Internal instead of handing out
-// the last chunk when the content is not what the digest says, and with
-// nf.NotFound when the blob is removed meanwhile.
+// reader fetches one chunk at a time until the context ends, and need not be
+// closed. If the content does not match the digest, it returns nf.Internal
+// instead of the last chunk. If the blob is deleted during the read, it returns
+// nf.NotFound.
 func (b Blobs) Open(ctx context.Context, digest string) (content io.Reader, size int64, err error) {
 	m, err := b.manifests.Get(ctx, digest)
 	if err != nil {
@@ -196,8 +197,8 @@ func (b Blobs) Open(ctx context.Context, digest string) (content io.Reader, size
 	return &reader{digest: digest, chunks: m.Chunks, fetch: fetch, sum: sha256.New()}, m.Size, nil
 }
 
-// lost returns the kind of a failure to read a chunk. A chunk that is missing
-// while the manifest still names it is damage.
+// lost returns the kind of a failure to read a chunk. A missing chunk that the
+// manifest still names is damage: nf.Internal.
 func (b Blobs) lost(ctx context.Context, digest string, m manifest, err error) nf.Kind {
 	if nf.KindOf(err) != nf.NotFound {
 		return nf.KindOf(err)
@@ -221,10 +222,10 @@ func (b Blobs) ReadAll(ctx context.Context, digest string) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Uses yields who holds which blob.
+// Uses yields all users with the blobs that they hold.
 func (b Blobs) Uses(ctx context.Context) iter.Seq2[Use, error] {
 	return func(yield func(Use, error) bool) {
-		for e, err := range b.kv.List(ctx, blobPrefix) {
+		for e, err := range b.kv.List(ctx, blobPrefix, "") {
 			var m manifest
 			if err == nil {
 				m, err = b.manifests.decode(e)
@@ -243,8 +244,8 @@ func (b Blobs) Uses(ctx context.Context) iter.Seq2[Use, error] {
 	}
 }
 
-// Unfinished returns the uploads whose chunks come or go at this moment, or were
-// left alone doing so.
+// Unfinished returns the uploads whose chunks are being written or deleted, or
+// were when a process crashed.
 func (b Blobs) Unfinished(ctx context.Context) ([]string, error) {
 	var ids []string
 	for u, err := range b.uploads.All(ctx, "") {
@@ -256,8 +257,9 @@ func (b Blobs) Unfinished(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Finish ends an upload that was left alone: its chunks stay if a manifest names
-// them, and go otherwise. It must not be called while somebody is at it.
+// Finish completes an upload after a crash: it keeps the chunks if a manifest
+// names them, and deletes them otherwise. It must not be called while the
+// upload is in progress.
 func (b Blobs) Finish(ctx context.Context, id string) error {
 	for m, err := range b.manifests.All(ctx, "") {
 		if err != nil {
@@ -268,7 +270,8 @@ func (b Blobs) Finish(ctx context.Context, id string) error {
 		}
 	}
 	up := &upload{kv: b.kv, id: id}
-	// Whoever was at it wrote the first chunk first and removed it last.
+	// The first chunk is written first and deleted last, so the remaining chunks
+	// have no gaps.
 	for {
 		_, err := b.kv.Get(ctx, chunkKey(id, up.chunks))
 		if nf.KindOf(err) == nf.NotFound {

@@ -14,28 +14,28 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// chunkSize is well below MaxValue, so that an upload does not stand in the way
-// of the small records that are written beside it.
+// chunkSize is well below MaxValue, so that an upload does not delay writes of
+// small records at the same time.
 const chunkSize = 256 << 10
 
-// discardTime is how long a chunk's removal may take when nobody waits for it
-// any more.
+// discardTime limits the deletion of a chunk or a record that no caller waits
+// for.
 const discardTime = 5 * time.Second
 
 func chunkKey(upload string, n int) string {
 	return fmt.Sprintf("%s%s/%08d", chunkPrefix, upload, n)
 }
 
-// upload is content on its way into the database, under keys of its own.
+// upload is content that is being written to the database, under unique keys.
 type upload struct {
 	kv     KV
 	id     string
-	chunks int // how many may have been written
+	chunks int // number that may have been written
 	size   int64
 }
 
-// write stores what r yields and returns its digest. Empty content is one empty
-// chunk.
+// write stores the content of r and returns its digest. Empty content is stored
+// as one empty chunk.
 func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest string, err error) {
 	sum, buf := sha256.New(), make([]byte, chunkSize)
 	for end := false; !end; {
@@ -59,12 +59,12 @@ func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest st
 	return digestOf(sum), nil
 }
 
-// discard removes the chunks, the last first. It does so even if the context has
-// ended, because nobody else will soon.
+// discard deletes the chunks, the last first. It does so even if the context
+// has ended, because nothing else would soon.
 func (u *upload) discard(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	for n := u.chunks - 1; n >= 0; n-- {
-		if err := nf.UnlessGone(u.discardChunk(ctx, n)); err != nil {
+		if err := nf.IgnoreNotFound(u.discardChunk(ctx, n)); err != nil {
 			return err
 		}
 	}
@@ -84,9 +84,9 @@ type reader struct {
 	fetch  func(n int) ([]byte, error)
 	sum    hash.Hash
 
-	next int    // the chunk to fetch
-	rest []byte // what is left of the chunk before it
-	err  error  // what ended the content
+	next int    // index of the next chunk
+	rest []byte // unread part of the last fetched chunk
+	err  error  // returned at the end of the content
 }
 
 // Read implements io.Reader.
@@ -102,7 +102,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// advance returns the next chunk, and no last one unless the whole is sound.
+// advance returns the next chunk. It returns the last one only if the digest of
+// the whole content is correct.
 func (r *reader) advance() ([]byte, error) {
 	if r.next > 0 && r.next >= r.chunks {
 		return nil, io.EOF
@@ -117,7 +118,7 @@ func (r *reader) advance() ([]byte, error) {
 		return chunk, nil
 	}
 	if got := digestOf(r.sum); got != r.digest {
-		return nil, nf.E(nf.Internal, "read", "blob "+strconv.Quote(r.digest), fmt.Errorf("what is stored has the digest %s", got))
+		return nil, nf.E(nf.Internal, "read", "blob "+strconv.Quote(r.digest), fmt.Errorf("the stored content has the digest %s", got))
 	}
 	return chunk, nil
 }

@@ -1,14 +1,15 @@
-// Package store keeps records and blobs with optimistic concurrency, over any
+// Package store stores records and blobs with optimistic concurrency, in any
 // key-value database.
 //
-// KV is what a database must offer; its drivers are in the folders beside this
-// file, and storetest.Run says what each must do. Table keeps one kind of
-// record under a prefix of keys, as JSON. Blobs keeps content of any size in
-// chunks, addressed by its digest and held by named users.
+// KV is the contract of a database; its drivers are in the subfolders, and
+// storetest.Run tests it. Table stores one kind of record under a key prefix,
+// as JSON. Write writes several records in order. Blobs stores content of any
+// size in chunks, addressed by its digest and held by named users.
 //
-// The package promises that a record is never overwritten by somebody who has
-// not seen its present value (Table.Put is the exception, and says so), and
-// that content which is read is the content that was stored. It does not offer
-// a change of several records at once, it does not encrypt (store/seal does),
-// and it does not cache.
+// Guarantees: a writer never overwrites a record whose current value it has not
+// seen. Table.Put is the exception, and its comment says so. Content that is
+// read is the content that was stored.
+//
+// The package does not change several records atomically, does not encrypt
+// (store/seal does), and does not cache.
 package store

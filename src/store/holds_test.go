@@ -8,7 +8,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
-	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 type thing struct {
@@ -53,7 +52,7 @@ func TestHolds(t *testing.T) {
 	if got := append(usersOf(t, table.Holds(), "nowhere"), usersOf(t, table.Holds(), "east-2")...); got != nil {
 		t.Errorf("nobody holds the others, and %v do", got)
 	}
-	if _, err := table.Remove(ctx, "east"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != store.ReasonHeld {
+	if _, err := table.Remove(ctx, "east"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != nf.ReasonHeld {
 		t.Errorf("what is held is not removed: %v", err)
 	}
 	if v, err := table.Get(ctx, "east"); err != nil || v.Removing != "" {
@@ -129,62 +128,5 @@ func after(t *testing.T, table store.HeldTable[thing], order string, users []str
 	}
 	if _, err := table.Remove(t.Context(), "x"); err != nil {
 		t.Errorf("%s: the next removal: %v", order, err)
-	}
-}
-
-// TestSpreadUsers migrates records that listed their users, with a death before
-// and after every write.
-func TestSpreadUsers(t *testing.T) {
-	former := map[string]string{
-		"things/east":    `{"name":"east","users":["a","b"]}`,
-		"things/east/ns": `{"users":["c"],"removing":"c"}`,
-		"things/west":    `{"name":"west"}`,
-		"thingsnot/x":    `{"users":["z"]}`,
-	}
-	want := map[string]string{
-		"things/east": `{"id":"east","name":"east"}`, "things/east/ns": `{"id":"east/ns","removing":"c"}`, "things/west": `{"id":"west","name":"west"}`,
-		"thingsnot/x":            `{"users":["z"]}`,
-		"holds/things/east/a":    `{"thing":"east","user":"a"}`,
-		"holds/things/east/b":    `{"thing":"east","user":"b"}`,
-		"holds/things/east/ns/c": `{"thing":"east/ns","user":"c"}`,
-	}
-	for deaths := 0; ; deaths++ {
-		kv := memory.New()
-		for key, value := range former {
-			if _, err := kv.Put(t.Context(), key, []byte(value), store.Absent); err != nil {
-				t.Fatal(err)
-			}
-		}
-		writes, died := 0, false
-		dies := func(method, _ string) error {
-			if method != "Put" {
-				return nil
-			}
-			if writes++; writes == deaths {
-				died = true
-				return errDead
-			}
-			return nil
-		}
-		cut := store.SpreadUsers(t.Context(), storetest.Failing{KV: kv, Fail: dies, Lose: dies}, "things/", "id")
-		if died != (cut != nil) {
-			t.Errorf("it died: %t, and says %v", died, cut)
-		}
-		if err := store.SpreadUsers(t.Context(), kv, "things/", "id"); err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]string{}
-		for e, err := range kv.List(t.Context(), "") {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[e.Key] = string(e.Value)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("after death %d (-want +got):\n%s", deaths, diff)
-		}
-		if deaths > 0 && !died {
-			break
-		}
 	}
 }

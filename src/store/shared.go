@@ -8,14 +8,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// SharedTable keeps what exists for as long as somebody uses it: who needs it
-// enters, which makes it if need be, and the last one to leave removes it.
+// SharedTable stores things that exist as long as they have a user. A user
+// enters a thing, which creates it if necessary. The last user to leave removes
+// it.
 //
-// A user's hold is written before he looks whether it is being removed, and
-// dropped before he looks whether another uses it; a removal says that it is
-// under way before it looks for holds. So a thing is never removed under a
-// user, and never left over, whatever the order of their calls. Whoever dies
-// while leaving leaves again.
+// Order matters. A user's hold is written before the user checks whether the
+// thing is being removed. It is dropped before the user checks for other users.
+// A removal is marked before it looks for holds. So a thing is never removed
+// while it has a user, and never remains without one, in any order of the calls.
+// After a crash during Leave, the user must leave again.
 type SharedTable[T Shared] struct {
 	table Table[T]
 	holds Holds
@@ -24,27 +25,27 @@ type SharedTable[T Shared] struct {
 
 // Shared is a record of a SharedTable.
 type Shared interface {
-	// ID returns the id under which the record is kept.
+	// ID returns the id of the record in the table.
 	ID() string
 }
 
-// NewSharedTable returns the table whose keys begin with the prefix, and whose
-// holds are kept under "holds/" and the prefix. Mark returns where a record
-// names the user that is removing the thing, a text that is empty otherwise.
+// NewSharedTable returns the table whose keys begin with the prefix. Its holds
+// are stored under "holds/" and the prefix. Mark returns the field of a record
+// for the user that is removing the thing; the field is empty if there is none.
 func NewSharedTable[T Shared](kv KV, prefix, noun string, mark func(*T) *string) SharedTable[T] {
 	return SharedTable[T]{table: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, "holds/"+prefix), mark: mark}
 }
 
-// Records returns the table itself.
+// Records returns the underlying table.
 func (t SharedTable[T]) Records() Table[T] { return t.table }
 
 // Holds returns the holds on the table's things.
 func (t SharedTable[T]) Holds() Holds { return t.holds }
 
-// Enter makes somebody a user of a thing, whose record is made of first when
-// there is none, and returns the record. It is nf.Busy while another one is
-// removing the thing: the user is to enter again, or to leave. Entering twice is
-// entering once.
+// Enter adds a user to a thing, and returns its record. If there is no record,
+// Enter inserts first. It returns nf.Busy while another user is
+// removing the thing: the user must then enter again, or leave. It is
+// idempotent.
 func (t SharedTable[T]) Enter(ctx context.Context, user string, first T) (T, error) {
 	id := first.ID()
 	if err := t.holds.Add(ctx, id, user); err != nil {
@@ -57,9 +58,9 @@ func (t SharedTable[T]) Enter(ctx context.Context, user string, first T) (T, err
 	v, err := t.table.Get(ctx, id)
 	switch by := *t.mark(&v); {
 	case nf.KindOf(err) == nf.NotFound:
-		return v, t.busy(id, "it has just been removed")
+		return v, t.busy(id, "it was just removed")
 	case err == nil && by != "" && by != user:
-		return v, t.busy(id, by+" is removing it")
+		return v, t.busy(id, "it is being removed")
 	}
 	return v, err
 }
@@ -68,9 +69,9 @@ func (t SharedTable[T]) busy(id, why string) error {
 	return nf.E(nf.Busy, "use", t.table.noun+" "+id, errors.New(why))
 }
 
-// Leave ends a user's use of a thing. The last user removes it, by the function,
-// and then its record; when the function fails, so does Leave, and the thing
-// stays for whoever enters. A user that never entered leaves without an error.
+// Leave ends a user's use of a thing. The last user removes the thing by
+// calling remove, and then its record. If remove fails, so does Leave, and the
+// thing stays for later users. It returns nil for a user that never entered.
 func (t SharedTable[T]) Leave(ctx context.Context, id, user string, remove func(context.Context) error) error {
 	if err := t.holds.Drop(ctx, id, user); err != nil {
 		return err
@@ -86,18 +87,19 @@ func (t SharedTable[T]) Leave(ctx context.Context, id, user string, remove func(
 				return t.forget(ctx, id, user)
 			}
 		}
-		// Even though the context may have ended: nobody could enter.
+		// Without the context, which may have ended: otherwise no user could enter.
 		if e := t.disclaim(context.WithoutCancel(ctx), id, user); err != nil || e != nil {
 			return errors.Join(err, e)
 		}
-		// Whoever has left since then has seen that it is being removed, and gone.
+		// Users that have left since the claim saw it, and did not remove the thing.
 		if used, err = t.holds.Used(ctx, id); err != nil || used {
 			return err
 		}
 	}
 }
 
-// claim says that the user is removing the thing, unless another one is.
+// claim marks the thing as being removed by the user, unless another user
+// already is.
 func (t SharedTable[T]) claim(ctx context.Context, id, user string) (mine bool, err error) {
 	v, err := t.table.Update(ctx, id, func(v *T) error {
 		if mark := t.mark(v); *mark == "" {
@@ -105,11 +107,11 @@ func (t SharedTable[T]) claim(ctx context.Context, id, user string) (mine bool, 
 		}
 		return nil
 	})
-	// When there is no record, it was never entered, or has been removed.
-	return err == nil && *t.mark(&v) == user, nf.UnlessGone(err)
+	// Without a record, the thing was never entered, or has been removed.
+	return err == nil && *t.mark(&v) == user, nf.IgnoreNotFound(err)
 }
 
-// disclaim takes the user's claim back.
+// disclaim clears the user's claim.
 func (t SharedTable[T]) disclaim(ctx context.Context, id, user string) error {
 	_, err := t.table.Update(ctx, id, func(v *T) error {
 		if mark := t.mark(v); *mark == user {
@@ -117,10 +119,10 @@ func (t SharedTable[T]) disclaim(ctx context.Context, id, user string) error {
 		}
 		return nil
 	})
-	return nf.UnlessGone(err)
+	return nf.IgnoreNotFound(err)
 }
 
-// forget removes the record of a thing that the user has removed.
+// forget deletes the record of a thing that the user has removed.
 func (t SharedTable[T]) forget(ctx context.Context, id, user string) error {
 	err := t.table.DeleteIf(ctx, id, func(v T) error {
 		if *t.mark(&v) != user {
@@ -131,15 +133,16 @@ func (t SharedTable[T]) forget(ctx context.Context, id, user string) error {
 	if errors.Is(err, errClaimed) {
 		return nil
 	}
-	return nf.UnlessGone(err)
+	return nf.IgnoreNotFound(err)
 }
 
-var errClaimed = errors.New("another one removes it by now")
+var errClaimed = errors.New("another request is removing it")
 
-// Abandoned finds what users have left that exist no more: holds, claims, and
-// records that nobody uses. Alive are the users that exist; busy are the things
-// that one of them may be about to enter or to leave. It returns what was found,
-// by name, with what removes it; that does nothing for what is in use again.
+// Abandoned finds what users that no longer exist have left: holds, claims, and
+// records without a user. Alive are the users that exist. Busy are the things
+// that one of them may be about to enter or leave. It returns the stale records
+// by name, each with a function that removes it. The function does nothing if
+// the thing is in use again.
 func (t SharedTable[T]) Abandoned(ctx context.Context, alive, busy map[string]bool) (map[string]func(context.Context) error, error) {
 	found, used := map[string]func(context.Context) error{}, map[string]bool{}
 	for hold, err := range t.holds.All(ctx) {
@@ -169,8 +172,8 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, alive, busy map[string]bo
 	return found, nil
 }
 
-// drop removes the record of a thing that nobody uses, in the name of a user
-// that is dead.
+// drop removes the record of a thing without users, in the name of a user that
+// no longer exists.
 func (t SharedTable[T]) drop(ctx context.Context, id, by string) error {
 	if by == "" {
 		by = "nobody"

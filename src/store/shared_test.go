@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 
@@ -165,5 +166,19 @@ func TestShared(t *testing.T) {
 			o.run()
 			t.Logf("%d orders", o.tried)
 		})
+	}
+}
+
+// TestBusyNamesNoUser checks that the error for a thing that is being removed
+// does not name the user that removes it: another user may not know its id.
+func TestBusyNamesNoUser(t *testing.T) {
+	t.Parallel()
+	table := rooms(memory.New())
+	if err := table.Records().Put(t.Context(), "x", room{Name: "x", Removing: "vnf-b"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := table.Enter(t.Context(), "vnf-a", room{Name: "x"})
+	if nf.KindOf(err) != nf.Busy || strings.Contains(err.Error(), "vnf-b") {
+		t.Errorf("the error is %v, want Busy without the id vnf-b", err)
 	}
 }

@@ -30,7 +30,7 @@ func onEach(t *testing.T, test func(t *testing.T, kv store.KV)) {
 func keysOf(t *testing.T, kv store.KV, prefix string) []string {
 	t.Helper()
 	keys := []string{}
-	for e, err := range kv.List(t.Context(), prefix) {
+	for e, err := range kv.List(t.Context(), prefix, "") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,16 +10,17 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Table keeps records of one type in a KV, each under an id, as JSON. An id is
-// any text, neither empty nor longer than a key allows; one that is made of several parts joins them with "/", so
-// that List can ask for the first of them. A number in a field of type any
-// comes back as float64, as encoding/json does it.
+// Table stores records of one type in a KV, each under an id, as JSON. An id is
+// any non-empty text that fits into a key. An id of several parts joins them
+// with "/", so that List can select by the first part. A number in a field of
+// type any is read as float64, as encoding/json does it.
 //
-// Errors are of the kinds of KV, and nf.Internal when a record cannot be
-// written as JSON or read from it. They name the record by the table's noun.
+// Errors have the kinds of KV, or nf.Internal if a record cannot be encoded or
+// decoded. They name the record by the table's noun.
 type Table[T any] struct {
 	kv     KV
 	prefix string
@@ -27,7 +28,7 @@ type Table[T any] struct {
 }
 
 // NewTable returns the table whose keys begin with the prefix ("instances/").
-// The noun is what errors call a record ("VNF instance").
+// The noun is the name of a record in errors ("VNF instance").
 func NewTable[T any](kv KV, prefix, noun string) Table[T] {
 	return Table[T]{kv: kv, prefix: prefix, noun: noun}
 }
@@ -38,29 +39,35 @@ func (t Table[T]) Get(ctx context.Context, id string) (T, error) {
 	return v, err
 }
 
-// Insert creates the record, or fails with nf.Exists.
+// GetRevision returns the record and its revision, or nf.NotFound.
+func (t Table[T]) GetRevision(ctx context.Context, id string) (T, Revision, error) {
+	v, e, err := t.read(ctx, "get", id)
+	return v, e.Revision, err
+}
+
+// Insert creates the record. It returns nf.Exists if the record exists.
 func (t Table[T]) Insert(ctx context.Context, id string, v T) error {
-	return t.write(ctx, "insert", id, v, Absent)
+	return t.write(ctx, id, v, Absent)
 }
 
-// Put writes the record whatever is there. It is for records that have one
-// writer only, and for those that are the same whoever writes them; everything
-// else goes through Insert and Update.
+// Put writes the record unconditionally. It is for records with a single
+// writer, and for those that are the same for every writer; for others use
+// Insert and Update.
 func (t Table[T]) Put(ctx context.Context, id string, v T) error {
-	return t.write(ctx, "put", id, v, Any)
+	return t.write(ctx, id, v, Any)
 }
 
-// Update edits the record and returns it as it is then: it reads the record,
-// calls edit, and writes the result unless somebody else has written meanwhile,
-// in which case it begins again, until the context ends (nf.Unreachable). So
-// edit may run several times, each time on a fresh value. An error of edit is
-// returned as it is, and nothing is written; nor is anything when edit changes
-// nothing.
+// Update edits the record and returns the result. It reads the record, calls
+// edit, and writes the result. If another caller has written in the meantime,
+// it starts again, until the context ends (nf.Unreachable). So edit may run
+// several times, each time on a fresh value. If edit returns an error, Update
+// writes nothing and returns that error unchanged. It also writes nothing if
+// edit changes nothing.
 func (t Table[T]) Update(ctx context.Context, id string, edit func(*T) error) (T, error) {
 	return t.change(ctx, "update", id, func(v *T) (bool, error) { return false, edit(v) })
 }
 
-// Delete removes the record, or fails with nf.NotFound.
+// Delete removes the record. It returns nf.NotFound if there is none.
 func (t Table[T]) Delete(ctx context.Context, id string) error {
 	key, err := t.key(id)
 	if err == nil {
@@ -69,19 +76,45 @@ func (t Table[T]) Delete(ctx context.Context, id string) error {
 	return t.fail("delete", id, err)
 }
 
-// DeleteIf removes the record if cond returns nil for the value that is
-// removed, and otherwise returns cond's error as it is. Cond may run several
-// times.
+// DeleteIf removes the record if cond returns nil for the removed value.
+// Otherwise it returns cond's error unchanged. Cond may run several times.
 func (t Table[T]) DeleteIf(ctx context.Context, id string, cond func(T) error) error {
 	_, err := t.change(ctx, "delete", id, func(v *T) (bool, error) { return true, cond(*v) })
 	return err
 }
 
-// All yields the records whose ids begin with the prefix, in the order of the
-// ids' bytes. An error ends the sequence.
+// InsertOp returns the op that creates the record. The methods that end in Op
+// return nf.Invalid for an empty id and nf.TooLarge for a record above the
+// limit. See Write.
+func (t Table[T]) InsertOp(id string, v T) (Op, error) { return t.op(id, v, Absent) }
+
+// PutOp returns the op that writes the record unconditionally, as Put does.
+func (t Table[T]) PutOp(id string, v T) (Op, error) { return t.op(id, v, Any) }
+
+// ReplaceOp returns the op that replaces the record, if it still has the
+// revision that GetRevision returned.
+func (t Table[T]) ReplaceOp(id string, v T, read Revision) (Op, error) { return t.op(id, v, read) }
+
+// DeleteOp returns the op that deletes the record, if it has the expected
+// revision. With Any, the record need not exist.
+func (t Table[T]) DeleteOp(id string, expected Revision) (Op, error) {
+	key, err := t.key(id)
+	if err != nil {
+		return Op{}, t.fail("delete", id, err)
+	}
+	return Op{Key: key, Expect: expected, Subject: t.subject(id)}, nil
+}
+
+// All yields the records whose ids begin with the prefix, in the byte order of
+// their ids. An error ends the sequence.
 func (t Table[T]) All(ctx context.Context, prefix string) iter.Seq2[T, error] {
+	return t.From(ctx, prefix, "")
+}
+
+// From yields the records of All whose ids are not less than start.
+func (t Table[T]) From(ctx context.Context, prefix, start string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for e, err := range t.kv.List(ctx, t.prefix+escape(prefix)) {
+		for e, err := range t.kv.List(ctx, t.prefix+escape(prefix), t.prefix+escape(start)) {
 			var v T
 			if err != nil {
 				err = nf.E(nf.KindOf(err), "list", t.noun+" records", err)
@@ -95,7 +128,8 @@ func (t Table[T]) All(ctx context.Context, prefix string) iter.Seq2[T, error] {
 	}
 }
 
-// List returns what All yields; no records are an empty list and not nil.
+// List returns the records of All. Without records, the list is empty and not
+// nil.
 func (t Table[T]) List(ctx context.Context, prefix string) ([]T, error) {
 	list := []T{}
 	for v, err := range t.All(ctx, prefix) {
@@ -107,8 +141,8 @@ func (t Table[T]) List(ctx context.Context, prefix string) ([]T, error) {
 	return list, nil
 }
 
-// change is the compare-and-swap loop: decide edits the record, or asks for its
-// removal, or refuses. It returns the record as written, or as it was removed.
+// change is the compare-and-swap loop. Decide edits the record, requests its
+// removal, or returns an error. It returns the record as written or removed.
 func (t Table[T]) change(ctx context.Context, op, id string, decide func(*T) (remove bool, err error)) (T, error) {
 	var none T
 	for attempt := 0; ; attempt++ {
@@ -137,7 +171,7 @@ func (t Table[T]) change(ctx context.Context, op, id string, decide func(*T) (re
 	}
 }
 
-// swap puts the value in the place of the entry, if that changes anything.
+// swap replaces the entry by the value, unless they are equal.
 func (t Table[T]) swap(ctx context.Context, e Entry, v T) error {
 	raw, err := encode(e.Key, v)
 	if err != nil || bytes.Equal(raw, e.Value) {
@@ -161,22 +195,32 @@ func (t Table[T]) read(ctx context.Context, op, id string) (T, Entry, error) {
 	return v, e, err
 }
 
-func (t Table[T]) write(ctx context.Context, op, id string, v T, expected Revision) error {
+func (t Table[T]) write(ctx context.Context, id string, v T, expected Revision) error {
+	op, err := t.op(id, v, expected)
+	if err != nil {
+		return err
+	}
+	return op.fail(op.write(ctx, t.kv))
+}
+
+// op returns the op that writes the record.
+func (t Table[T]) op(id string, v T, expected Revision) (Op, error) {
+	op := Op{Value: []byte{}, Expect: expected, Subject: t.subject(id)} // not nil: an error is not one of a deletion
 	key, err := t.key(id)
 	if err != nil {
-		return t.fail(op, id, err)
+		return Op{}, op.fail(err)
 	}
 	raw, err := encode(key, v)
 	if err != nil {
-		return t.fail(op, id, err)
+		return Op{}, op.fail(err)
 	}
-	_, err = t.kv.Put(ctx, key, raw, expected)
-	return t.fail(op, id, err)
+	op.Key, op.Value = key, raw
+	return op, nil
 }
 
-// encode returns what is kept of a value. A record that is too large for some
-// KV is too large for every one: a driver alone would accept it, and could not
-// be sealed any more.
+// encode returns the stored form of a value. It applies the lowest limit of all
+// KVs: a driver alone would accept a larger record, but it could not be
+// encrypted.
 func encode(key string, v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -189,7 +233,7 @@ func (t Table[T]) decode(e Entry) (T, error) {
 	var v T
 	if err := json.Unmarshal(e.Value, &v); err != nil {
 		var none T
-		return none, fmt.Errorf("cannot read the %s kept as %q: %w", t.noun, e.Key, err)
+		return none, fmt.Errorf("cannot read the %s stored as %q: %w", t.noun, e.Key, err)
 	}
 	return v, nil
 }
@@ -201,35 +245,24 @@ func (t Table[T]) key(id string) (string, error) {
 	return t.prefix + escape(id), nil
 }
 
-// fail names the record in an error. That a record is missing, or there
-// already, needs no cause: the key adds nothing to the id.
-func (t Table[T]) fail(op, id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	kind := nf.KindOf(err)
-	if kind == nf.NotFound || kind == nf.Exists {
-		err = nil
-	}
-	return nf.E(kind, op, t.noun+" "+strconv.Quote(id), err)
-}
+// fail names the record in an error.
+func (t Table[T]) fail(op, id string, err error) error { return failed(op, t.subject(id), err) }
 
-// pause waits for a random time that grows with the attempts, so that the
-// writers of one record get out of each other's way.
+func (t Table[T]) subject(id string) string { return t.noun + " " + strconv.Quote(id) }
+
+// pause waits for a random time that grows with the attempts, to spread
+// concurrent writers of one record.
 func pause(ctx context.Context, attempt int) error {
-	timer := time.NewTimer(rand.N(time.Millisecond << min(attempt, 6)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return nf.E(nf.Unreachable, "wait for", "other writers", ctx.Err())
+	delay.For(ctx, rand.N(delay.Doubled(time.Millisecond, 64*time.Millisecond, attempt)), nil)
+	if err := ctx.Err(); err != nil {
+		return nf.E(nf.Unreachable, "wait for", "other writers", err)
 	}
+	return nil
 }
 
 // escape turns an id into the printable ASCII of keys. The two characters at
-// the ends of that range mark the bytes below and above it, so keys have the
-// order of their ids, and a prefix of an id is a prefix of its key.
+// the ends of that range escape the bytes below and above it. So keys sort like
+// their ids, and a prefix of an id gives a prefix of its key.
 func escape(id string) string {
 	const low, high = '!', '~'
 	out := make([]byte, 0, len(id))

@@ -189,6 +189,20 @@ func TestTableIDs(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				rt.Fatalf("ids that begin with %q (-want +got):\n%s", first, diff)
 			}
+			start := id.Draw(rt, "start")
+			want, got = []string{}, []string{}
+			for _, id := range ids {
+				if strings.HasPrefix(id, first) && id >= start {
+					want = append(want, encode(id))
+				}
+			}
+			for v, err := range table.From(t.Context(), first, start) {
+				must(t, err)
+				got = append(got, v)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				rt.Fatalf("ids that begin with %q, from %q (-want +got):\n%s", first, start, diff)
+			}
 		})
 	})
 }

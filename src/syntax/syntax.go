@@ -1,6 +1,10 @@
-// Package syntax says in plain words why a text is not the JSON or YAML that it
-// should be. The libraries that read the text say it for programmers: their
-// errors name functions, types and byte offsets.
+// Package syntax explains in plain words why a text is not valid JSON or YAML.
+// The errors of the parsing libraries are written for programmers: they name
+// functions, types and byte offsets. The package also finds strings that
+// encoding/json would change silently.
+//
+// It only explains errors: it does not decode documents into values or check
+// their schema.
 package syntax
 
 import (
@@ -16,9 +20,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns what is wrong with a text that should be one JSON document, and
-// the line and column where that is. Both begin with 1. The message is empty when
-// nothing is wrong.
+// JSON returns the first error in a text that should be one JSON document, with
+// its line and column. Both count from 1. The message is empty if the text is
+// valid.
 func JSON(text []byte) (line, column int, message string) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	err := next(decoder)
@@ -35,7 +39,7 @@ func JSON(text []byte) (line, column int, message string) {
 	return 0, 0, ""
 }
 
-// JSONStream does the same with a text that should be any number of documents.
+// JSONStream is like JSON for a text with any number of documents.
 func JSONStream(text []byte) (line, column int, message string) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for {
@@ -56,7 +60,7 @@ func next(decoder *json.Decoder) error {
 	return decoder.Decode(&document)
 }
 
-// fault says what a decoder has found wrong with a text.
+// fault describes a decoder's error in a text.
 func fault(text []byte, err error) (line, column int, message string) {
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
 		at := min(max(wrong.Offset-1, 0), int64(len(text)))
@@ -68,15 +72,38 @@ func fault(text []byte, err error) (line, column int, message string) {
 	return line, column, "it ends too early"
 }
 
-// position returns where the text after what was read begins.
+// position returns the line and column at which the text after read begins.
 func position(read []byte) (line, column int) {
 	return bytes.Count(read, []byte("\n")) + 1, len(read) - bytes.LastIndexByte(read, '\n')
 }
 
-// Mismatch returns the path of the field in which a value has another JSON type
-// than it must have, and says so: "a string is needed, not a number". The path
-// has no names of maps, nor numbers of lists, and is empty for the document
-// itself. It reports false for an error of another kind.
+// HalfPair reports whether a valid JSON string, with its quotes, contains an
+// escape, such as \ud800, that is half of a surrogate pair without the other
+// half next to it. encoding/json would replace it with another character.
+func HalfPair(text []byte) bool {
+	high := false // whether the previous escape is a high surrogate
+	for i := 0; i < len(text); i++ {
+		code := uint64(0)
+		if text[i] == '\\' {
+			if text[i+1] == 'u' {
+				code, _ = strconv.ParseUint(string(text[i+2:i+6]), 16, 16)
+				i += 4
+			}
+			i++
+		}
+		low := code >= 0xdc00 && code < 0xe000
+		if low != high {
+			return true
+		}
+		high = code >= 0xd800 && code < 0xdc00
+	}
+	return high
+}
+
+// Mismatch returns the path of a field whose value has the wrong JSON type, and
+// a message such as "a string is needed, not a number". The path contains no
+// map keys or list indexes, and is empty for the document itself. It returns
+// false for any other error.
 func Mismatch(err error) (field, message string, ok bool) {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -95,7 +122,7 @@ const (
 	anInteger = "an integer"
 )
 
-// typeName returns what JSON calls the type of a field.
+// typeName returns the JSON name of a field's type.
 func typeName(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -126,12 +153,12 @@ func jsonType(kind string) string {
 	return "a " + kind
 }
 
-// yamlFault finds the line and the reason in an error of a YAML reader, which
-// has no other place for them.
+// yamlFault finds the line and the reason in the text of a YAML parser's error,
+// which has no fields for them.
 var yamlFault = regexp.MustCompile(`yaml: (?:unmarshal errors:\s*)?(?:line (\d+): )?([^\n]+)`)
 
-// YAML returns what is wrong with a text that a YAML reader has refused, and the
-// line, 0 when that is not known. The reader is one that makes JSON of YAML.
+// YAML returns the line and the reason of an error of a YAML parser that
+// converts YAML to JSON. The line is 0 if it is unknown.
 func YAML(err error) (line int, message string) {
 	if field, message, ok := Mismatch(err); ok {
 		return 0, strings.TrimPrefix(field+": "+message, ": ")
@@ -143,11 +170,11 @@ func YAML(err error) (line int, message string) {
 	if found == nil {
 		return 0, "it cannot be read"
 	}
-	line, _ = strconv.Atoi(found[1]) // 0 when the reader names none
+	line, _ = strconv.Atoi(found[1]) // 0 if the parser names none
 	switch message = found[2]; {
-	case strings.HasPrefix(message, "invalid map key"): // and the key, in Go
+	case strings.HasPrefix(message, "invalid map key"): // followed by the key in Go syntax
 		return line, "a key is neither a text nor a number"
-	case strings.HasPrefix(message, "cannot decode"), strings.HasPrefix(message, "cannot unmarshal"): // and the value, which may be a secret
+	case strings.HasPrefix(message, "cannot decode"), strings.HasPrefix(message, "cannot unmarshal"): // followed by the value, which may be a secret
 		return line, "a value is not of the type that its tag says"
 	}
 	return line, message

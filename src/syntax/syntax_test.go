@@ -63,6 +63,30 @@ type document struct {
 	} `json:"entries"`
 }
 
+func TestHalfPair(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason, text string
+		want         bool
+	}{
+		"Plain":    {"a string without escapes has no halves", `"a"`, false},
+		"Other":    {"other escapes are characters", `"\u0061\n\ue000"`, false},
+		"Pair":     {"two halves are a character", `"\ud83d\ude00"`, false},
+		"Pairs":    {"pairs may follow one another", `"\uD83D\uDE00\ud83d\ude00"`, false},
+		"Escaped":  {"an escaped backslash starts no escape", `"\\ud83d"`, false},
+		"High":     {"a first half needs a second one", `"\ud83d"`, true},
+		"Low":      {"a second half needs a first one", `"\ude00"`, true},
+		"Reversed": {"the first half comes first", `"\ude00\ud83d"`, true},
+		"Twice":    {"two first halves are no pair", `"\ud83d\ud83d\ude00"`, true},
+		"Apart":    {"the halves are next to each other", `"\ud83da\ude00"`, true},
+		"Between":  {"separators before the string do not count", ` : "\ud83d"`, true},
+	} {
+		if got := syntax.HalfPair([]byte(tc.text)); got != tc.want {
+			t.Errorf("%s: %s: %s: %v", name, tc.reason, tc.text, got)
+		}
+	}
+}
+
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, text, want string }{

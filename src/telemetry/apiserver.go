@@ -10,13 +10,15 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Wrap returns a transport that makes a span of each request to a region's API
-// server which is made on behalf of a traced operation or request. The span ends
-// when the answer begins, and has the path, but neither query, headers nor
-// bodies. A watch lasts for hours: it is an event of the span that it began in.
-// The API server is not told of the trace.
+// Wrap returns a transport that creates a span for each request to a region's
+// API server that belongs to a traced operation or request. The span ends when
+// the response begins. It has the path, but not the query, headers or bodies. A
+// watch lasts for hours, so it is an event of the current span. The trace is
+// not propagated to the API server.
 func (t *Tracing) Wrap(region string, next http.RoundTripper) http.RoundTripper {
 	if t.tracer == nil {
 		return next
@@ -66,40 +68,41 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// failureOf says why there was no answer. The error's own text has the query.
+// failureOf returns why there was no response. The error itself contains the
+// query.
 func failureOf(ctx context.Context) string {
 	switch err := ctx.Err(); {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
+		return nf.ReasonTimeout
 	case err != nil:
 		return "abandoned"
 	}
 	return "connection"
 }
 
-// CloseIdleConnections lets http.Client reach the connections.
+// CloseIdleConnections closes the idle connections of the wrapped transport.
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// WrappedRoundTripper lets Kubernetes' client reach the transport.
+// WrappedRoundTripper returns the wrapped transport, for Kubernetes' client.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// path is what the path of a request to an API server says. The zero value is
-// a path that names no resource.
+// path is the parsed path of a request to an API server. The zero value is a
+// path without a resource.
 type path struct {
-	plain     string // of a path that names no resource
+	plain     string // a path without a resource
 	version   string // "v1", "apps/v1"
 	namespace string
 	resource  string // "deployments"
 	name      string
 	sub       string // "status", "log"
-	watch     bool   // in the old form, where the path says so
+	watch     bool   // in the old form, with "watch" in the path
 }
 
-// readPath reads a path. What lies before the API, as with a proxy, is skipped.
+// readPath parses a path. It skips a prefix before the API, as a proxy has it.
 func readPath(text string) path {
 	segments := strings.FieldsFunc(text, func(r rune) bool { return r == '/' })
 	for i, s := range segments {
@@ -137,7 +140,7 @@ func readResource(p path, segments []string) path {
 	return p
 }
 
-// what is the path without names: "apps/v1/deployments/status".
+// what returns the path without names: "apps/v1/deployments/status".
 func (p path) what() string {
 	if p.plain != "" {
 		return p.plain
@@ -148,7 +151,7 @@ func (p path) what() string {
 	return p.version + "/" + p.resource
 }
 
-// template is the path with placeholders for names.
+// template returns the path with placeholders for names.
 func (p path) template() string {
 	if p.plain != "" {
 		return p.plain
@@ -171,7 +174,7 @@ func (p path) template() string {
 	return out
 }
 
-// verbOf returns Kubernetes' word for what a request does.
+// verbOf returns the Kubernetes verb of a request.
 func verbOf(r *http.Request, p path) string {
 	named := p.name != "" || p.plain != ""
 	switch r.Method {
@@ -201,10 +204,10 @@ func verbOf(r *http.Request, p path) string {
 	return "other"
 }
 
-// isTrue reports whether a query's parameter is set.
+// isTrue reports whether a parameter of the query is true.
 func isTrue(query, name string) bool {
 	if !strings.Contains(query, name+"=") {
-		return false // as nearly always: parsing costs
+		return false // the usual case: parsing is expensive
 	}
 	values, err := url.ParseQuery(query)
 	return err == nil && (values.Get(name) == "true" || values.Get(name) == "1")

@@ -80,11 +80,11 @@ func TestNewTracingRefuses(t *testing.T) {
 		cfg    telemetry.Config
 		want   string
 	}{
-		"Scheme":    {"OTLP over HTTP is what is spoken", telemetry.Config{Endpoint: "grpc://collector:4317"}, "neither host:port nor"},
-		"NoHost":    {"somebody must be there", telemetry.Config{Endpoint: "http://:4318"}, "neither host:port nor"},
-		"Text":      {"a text is no address", telemetry.Config{Endpoint: "the collector"}, "neither host:port nor"},
+		"Scheme":    {"OTLP over HTTP is what is spoken", telemetry.Config{Endpoint: "grpc://collector:4317"}, "must be host:port or"},
+		"NoHost":    {"somebody must be there", telemetry.Config{Endpoint: "http://:4318"}, "must be host:port or"},
+		"Text":      {"a text is no address", telemetry.Config{Endpoint: "the collector"}, "must be host:port or"},
 		"Contrary":  {"HTTPS is not insecure", telemetry.Config{Endpoint: "https://collector", Insecure: true}, "is not insecure"},
-		"Query":     {"what is no path is a mistake", telemetry.Config{Endpoint: "https://collector/?a=b"}, "nothing else"},
+		"Query":     {"what is no path is a mistake", telemetry.Config{Endpoint: "https://collector/?a=b"}, "may only have a path"},
 		"TooMuch":   {"nothing is more than all", telemetry.Config{Endpoint: "collector:4318", Sample: 1.5}, "between 0 and 1"},
 		"TooLittle": {"nor less than none", telemetry.Config{Endpoint: "collector:4318", Sample: -1}, "between 0 and 1"},
 	}
@@ -194,7 +194,7 @@ func TestRedirect(t *testing.T) {
 	if sent := elsewhere.Sent(); sent != "" {
 		t.Errorf("somebody else was sent %q", sent)
 	}
-	if !strings.Contains(log.String(), "could not be exported") || strings.Contains(log.String(), clusters) {
+	if !strings.Contains(log.String(), "failed to export spans") || strings.Contains(log.String(), clusters) {
 		t.Errorf("the log says %q, want the failure without the key", log.String())
 	}
 }

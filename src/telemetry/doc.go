@@ -1,15 +1,14 @@
-// Package telemetry shows what the service does: Metrics for Prometheus,
-// Tracing for an OpenTelemetry collector, and the handlers that a log passes
-// through.
+// Package telemetry provides metrics for Prometheus, traces for an
+// OpenTelemetry collector, and slog handlers for the log.
 //
-// It promises that what it shows is bounded (no client makes time series, and
-// those of a region end with the region), that it shows no secret (spans bear
-// ids, kinds and paths, never headers, bodies, parameters or texts of errors;
-// Redacted is the log's last line of defence), and that nothing fails because
-// nobody looks: a collector that is away costs some memory and one line a
-// minute. Without an endpoint tracing costs nothing.
+// Guarantees: the number of time series is bounded. No client can create
+// series, and those of a region end with the region. No secret is shown: spans
+// contain ids, kinds and paths, never headers, bodies, parameters or texts of
+// errors. Redacted is the last safeguard of the log. Nothing fails without a
+// consumer: an unreachable collector costs memory for a bounded queue and one
+// log line per minute. Without an endpoint, tracing costs nothing.
 //
-// It measures nothing by itself and sets nothing that is global: it is told, or
-// asks the Sources it is given when somebody scrapes. What HTTP requests cost is
-// measured by northbound.
+// The package measures nothing by itself and sets no global state: it is called
+// for events, and calls its Sources at each scrape. Package northbound measures
+// HTTP requests.
 package telemetry

@@ -9,34 +9,34 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// complaintInterval is how long the log is left alone after it was told that
-// spans cannot be exported.
+// complaintInterval is the minimum time between two log lines about failed
+// exports.
 const complaintInterval = time.Minute
 
-// longestComplaint is how much of an error is logged: a collector may answer
-// with a page.
+// longestComplaint limits the logged error, in bytes: a collector may respond
+// with a whole page.
 const longestComplaint = 512
 
-// patient is an exporter whose failures go no further than the log, and there
-// once a minute. Without it the SDK would print them to standard error.
-type patient struct {
+// quietExporter is an exporter that never fails. It logs failures, at most once a
+// minute. Without it the SDK would print them to standard error.
+type quietExporter struct {
 	sdktrace.SpanExporter
 	log *slog.Logger
 
 	mu    sync.Mutex
-	last  time.Time // when the log was last told
+	last  time.Time // time of the last log line
 	since int       // failures since then
 }
 
-// ExportSpans implements sdktrace.SpanExporter. It does not fail.
-func (p *patient) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+// ExportSpans implements sdktrace.SpanExporter. It always returns nil.
+func (p *quietExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if err := p.SpanExporter.ExportSpans(ctx, spans); err != nil {
-		p.complain(ctx, err)
+		p.logFailure(ctx, err)
 	}
 	return nil
 }
 
-func (p *patient) complain(ctx context.Context, err error) {
+func (p *quietExporter) logFailure(ctx context.Context, err error) {
 	p.mu.Lock()
 	p.since++
 	failures, now := p.since, time.Now()
@@ -52,5 +52,5 @@ func (p *patient) complain(ctx context.Context, err error) {
 	if len(text) > longestComplaint {
 		text = text[:longestComplaint] + "…"
 	}
-	p.log.WarnContext(ctx, "spans could not be exported, and are lost", "batches", failures, "error", text)
+	p.log.WarnContext(ctx, "failed to export spans; the spans are lost", "batches", failures, "error", text)
 }

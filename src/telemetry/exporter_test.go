@@ -28,7 +28,7 @@ func TestExporterIsPatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		collector := &broken{err: errors.New("connection refused")}
-		p := &patient{SpanExporter: collector, log: slog.New(slog.NewTextHandler(&log, nil))}
+		p := &quietExporter{SpanExporter: collector, log: slog.New(slog.NewTextHandler(&log, nil))}
 		export := func() {
 			t.Helper()
 			if err := p.ExportSpans(t.Context(), nil); err != nil {
@@ -86,7 +86,7 @@ func (s *stuck) Shutdown(context.Context) error {
 // TestShutdownIsBounded leaves no goroutine in its bubble: one would fail it.
 func TestShutdownIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		exporter := &patient{SpanExporter: &stuck{down: make(chan struct{})}, log: slog.New(slog.DiscardHandler)}
+		exporter := &quietExporter{SpanExporter: &stuck{down: make(chan struct{})}, log: slog.New(slog.DiscardHandler)}
 		provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 		tracing := &Tracing{provider: provider, tracer: provider.Tracer("test"), exporter: exporter, client: &http.Client{}}
 		_, end := tracing.Operation(t.Context(), nf.Operation{ID: "op-1"})

@@ -10,15 +10,16 @@ import (
 
 type operationKey struct{}
 
-// WithOperation returns a context whose records in the log bear the id of an
+// WithOperation returns a context whose log records contain the id of an
 // operation.
 func WithOperation(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, operationKey{}, id)
 }
 
-// Correlated returns a handler that adds to each record what its context belongs
-// to, as far as the record does not say so itself: operation, request_id,
-// trace_id and span_id, at the top whatever group is open. RequestID may be nil.
+// Correlated returns a handler that adds attributes of the context to each
+// record: operation, request_id, trace_id and span_id. It adds only those that
+// the record does not have, and at the top level even in a group. RequestID may
+// be nil.
 func Correlated(next slog.Handler, requestID func(context.Context) string) slog.Handler {
 	if requestID == nil {
 		requestID = func(context.Context) string { return "" }
@@ -26,12 +27,12 @@ func Correlated(next slog.Handler, requestID func(context.Context) string) slog.
 	return &correlated{next: next, requestID: requestID}
 }
 
-// correlated hands attributes on to next until a group is opened; from then on
-// it keeps them, so that what it adds stays out of the group.
+// correlated passes attributes on to next until a group is opened. From then on
+// it keeps them, so that the added attributes stay out of the group.
 type correlated struct {
 	next      slog.Handler
 	requestID func(context.Context) string
-	said      []string // keys that are not added, because they were given
+	said      []string // keys that are not added, because the log has them
 	kept      []func(slog.Handler) slog.Handler
 }
 
@@ -69,7 +70,7 @@ func (h *correlated) Handle(ctx context.Context, record slog.Record) error {
 	return next.Handle(ctx, record)
 }
 
-// context appends what the context says and the record does not.
+// context appends the attributes of the context that the record does not have.
 func (h *correlated) context(ctx context.Context, record slog.Record, out []slog.Attr) []slog.Attr {
 	if id, ok := ctx.Value(operationKey{}).(string); ok {
 		out = append(out, slog.String(keyOperation, id))

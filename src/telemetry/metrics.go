@@ -14,9 +14,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Metrics are the service's measurements that are not about HTTP. Its methods
-// are told what happened; Watch adds what is so at the moment. It is safe for
-// concurrent use.
+// Metrics are the service's metrics except those of HTTP. Its methods count
+// events; Watch adds gauges of the current state. It is safe for concurrent
+// use.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -34,18 +34,18 @@ type Metrics struct {
 	regions *regionSeries
 }
 
-// NewMetrics returns metrics that the registry shows, with those of the process
-// and of Go's runtime. It fails when the registry has any of them already.
+// NewMetrics registers the metrics, including those of the process and of the
+// Go runtime. It returns an error if the registry already has one of them.
 func NewMetrics(registry *prometheus.Registry, version string) (*Metrics, error) {
 	if registry == nil {
-		return nil, errors.New("cannot make metrics: a registry is required")
+		return nil, errors.New("cannot create metrics: a registry is required")
 	}
 	m := &Metrics{registry: registry}
 	m.makeOperations()
 	m.makeParts()
 	m.regions = newRegionSeries(m.operations, m.requests, m.failures)
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "k8splugin_build_info", Help: "Always 1, with the version of the service and of Go.",
+		Name: "k8splugin_build_info", Help: "Always 1; the labels are the versions of the service and of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	for _, c := range []prometheus.Collector{
@@ -65,49 +65,59 @@ func (m *Metrics) makeOperations() {
 	}, []string{"verb", "state", "region"})
 	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "k8splugin_operation_duration_seconds", Help: "Time from an operation's acceptance to its end, by verb and final state.",
-		// From a handful of ConfigMaps to a region that was away for a day.
+		// From a few ConfigMaps to a region that was unreachable for a day.
 		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 86400},
 	}, []string{"verb", "state"})
 	m.leases = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "k8splugin_lease_losses_total", Help: "Times that this replica lost its own lease, and its operations with it.",
+		Name: "k8splugin_lease_losses_total", Help: "Times that this replica lost its own lease, and with it its operations.",
 	})
 	m.replicas = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "k8splugin_replicas_lost_total", Help: "Other replicas whose lease this one ended because it had stood still.",
+		Name: "k8splugin_replicas_lost_total", Help: "Other replicas whose expired lease this replica ended.",
 	})
 	m.takeovers = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "k8splugin_takeovers_total", Help: "Operations that this replica took up where another one, or a former process, had left them.",
+		Name: "k8splugin_takeovers_total", Help: "Operations that this replica took over from another replica or resumed after an earlier process.",
 	})
 }
 
 func (m *Metrics) makeParts() {
 	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "k8splugin_region_request_duration_seconds", Help: "Time of a request to a region's API server, by HTTP method or watch, and by class of status: none when there was no answer.",
-		Buckets: []float64{.01, .05, .1, .25, .5, 1, 5, 30}, // few: they are multiplied by the regions
+		Name: "k8splugin_region_request_duration_seconds", Help: "Time of a request to a region's API server, by HTTP method or watch, and by status class: none if there was no response.",
+		Buckets: []float64{.01, .05, .1, .25, .5, 1, 5, 30}, // few, because each region has its own series
 	}, []string{"region", "verb", "code"})
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "k8splugin_region_request_failures_total", Help: "Requests to a region's API server that failed because of the region, by reason; breaker for those that were not sent.",
+		Name: "k8splugin_region_request_failures_total", Help: "Requests to a region's API server that failed because of the region, by reason; breaker for requests that were not sent.",
 	}, []string{"region", "reason"})
 	m.store = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "k8splugin_store_request_duration_seconds", Help: "Time of a request to the store, by method and outcome: ok, or the kind of the error.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 	}, []string{"method", "outcome"})
 	m.audit = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "k8splugin_audit_failures_total", Help: "Entries of the audit log that could not be written.",
+		Name: "k8splugin_audit_failures_total", Help: "Audit log entries that could not be written.",
 	})
 	m.letters = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, deferred (posted again later), or given_up (a dead letter now).",
+		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, deferred (retried later), or given_up (now a dead letter).",
 	}, []string{"outcome"})
 }
 
 // Finished counts an operation that has reached its final state.
 func (m *Metrics) Finished(op nf.Operation) {
-	m.operations.WithLabelValues(string(op.Verb), string(op.State), op.Region).Inc()
-	m.regions.touch(op.Region)
-	m.duration.WithLabelValues(string(op.Verb), string(op.State)).Observe(op.Finished.Sub(op.Accepted).Seconds())
+	verb, region := string(op.QualifiedVerb()), regionOf(op)
+	m.operations.WithLabelValues(verb, string(op.State), region).Inc()
+	m.regions.touch(region)
+	m.duration.WithLabelValues(verb, string(op.State)).Observe(op.Finished.Sub(op.Accepted).Seconds())
 }
 
-// LeaseEnded counts a lease that ended because it had stood still: this
-// replica's own, or another's.
+// regionOf returns the region for an operation's series. A site's operation has
+// none: a region that failed to build was never registered, so its series would
+// be deleted at once.
+func regionOf(op nf.Operation) string {
+	if op.Subject.Kind == nf.SiteSubject {
+		return ""
+	}
+	return op.Region
+}
+
+// LeaseEnded counts an expired lease: this replica's own, or another's.
 func (m *Metrics) LeaseEnded(own bool) {
 	if own {
 		m.leases.Inc()
@@ -116,28 +126,30 @@ func (m *Metrics) LeaseEnded(own bool) {
 	m.replicas.Inc()
 }
 
-// Resumed counts an operation that another replica, or a former process, had
-// begun.
+// Resumed counts an operation that another replica, or an earlier process, had
+// started.
 func (m *Metrics) Resumed(nf.Operation) { m.takeovers.Inc() }
 
 // RegionRequest counts a request to a region's API server. Verb is the HTTP
-// method, or "watch"; code the status, 0 when there was no answer; reason is
-// empty, or says why the answer is not good: "tcp", "timeout", "unauthorized".
-// A request that was not sent, for reason "breaker" or "replaced", took no time,
-// and one that was "cancelled" says nothing of the region.
+// method or "watch". Code is the status, or 0 if there was no response. Reason
+// is empty for a good response, otherwise it is the kind of failure: "tcp",
+// "timeout", "unauthorized". Requests with the reasons "breaker" and "replaced"
+// were not sent, so their time is not counted. Those with the reason
+// "cancelled" are not counted, because they say nothing about the region.
 func (m *Metrics) RegionRequest(region, verb string, code int, reason string, took time.Duration) {
-	sent := reason != "breaker" && reason != "replaced"
+	sent := reason != nf.ReasonBreaker && reason != nf.ReasonReplaced
 	if sent && reason != "cancelled" {
 		m.requests.WithLabelValues(region, known(strings.ToLower(verb), requestVerbs[:]), codeClass(code)).Observe(took.Seconds())
 	}
-	if reason != "" && reason != "replaced" && reason != "cancelled" {
+	if reason != "" && reason != nf.ReasonReplaced && reason != "cancelled" {
 		m.failures.WithLabelValues(region, known(reason, failureReasons[:])).Inc()
 	}
 	m.regions.touch(region)
 }
 
-// StoreRequest counts a request to the store. Method and outcome are words of
-// the code, not of a client: "get", "put"; "ok" or the name of an nf.Kind.
+// StoreRequest counts a request to the store. Method and outcome must be
+// constants and not come from a client: "get", "put"; "ok" or the name of an
+// nf.Kind.
 func (m *Metrics) StoreRequest(method, outcome string, took time.Duration) {
 	m.store.WithLabelValues(method, outcome).Observe(took.Seconds())
 }
@@ -145,13 +157,13 @@ func (m *Metrics) StoreRequest(method, outcome string, took time.Duration) {
 // AuditFailed counts an entry of the audit log that could not be written.
 func (m *Metrics) AuditFailed() { m.audit.Inc() }
 
-// Notified counts a notification that was posted. Outcome is a word of the code.
+// Notified counts a posted notification. Outcome must be a constant.
 func (m *Metrics) Notified(outcome string) { m.letters.WithLabelValues(outcome).Inc() }
 
-// The words that label values are taken from; any other is "other".
+// The allowed label values; any other is "other".
 var (
 	requestVerbs   = [...]string{"get", "post", "put", "patch", "delete", "watch"}
-	failureReasons = [...]string{"tcp", "dns", "tls", "timeout", "unauthorized", "unavailable", "breaker"}
+	failureReasons = [...]string{nf.ReasonTCP, nf.ReasonDNS, nf.ReasonTLS, nf.ReasonTimeout, nf.ReasonUnauthorized, nf.ReasonUnavailable, nf.ReasonBreaker}
 )
 
 func known(word string, words []string) string {
@@ -163,7 +175,7 @@ func known(word string, words []string) string {
 	return "other"
 }
 
-// codeClass returns "2xx" for 204, and "none" for what is no status.
+// codeClass returns "2xx" for 204, and "none" for an invalid status.
 func codeClass(code int) string {
 	if code < 100 || code > 599 {
 		return "none"

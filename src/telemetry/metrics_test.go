@@ -141,7 +141,7 @@ func TestSourcesAreShown(t *testing.T) {
 				return []nf.Operation{
 					{State: nf.Running, Region: "east", Started: start, Deadline: start.Add(-time.Second)},
 					{State: nf.Running, Region: "east", Started: start, Deadline: start.Add(time.Second)},
-					{State: nf.Running, Region: "east", Started: start, Deadline: start.Add(-time.Second), Patient: true},
+					{State: nf.Running, Region: "east", Started: start, Deadline: start.Add(-time.Second), WaitForRegion: true},
 					{State: nf.Running, Region: "east", Started: start, Deadline: start.Add(-time.Minute), Undoing: true, UndoBy: start.Add(time.Second)},
 					{State: nf.Running, Region: "east", Started: start, Deadline: start.Add(-time.Minute), Undoing: true, UndoBy: start.Add(-time.Second)},
 				}
@@ -152,6 +152,11 @@ func TestSourcesAreShown(t *testing.T) {
 			"k8splugin_operation_oldest_age_seconds{state=queued}":       0,
 			"k8splugin_operation_oldest_age_seconds{state=running}":      0,
 			"k8splugin_operation_oldest_age_seconds{state=waiting}":      0,
+		}},
+		"Instances": {"instances are counted by state and health", telemetry.Sources{Instances: func() []nf.InstanceCount {
+			return []nf.InstanceCount{{Region: "east", State: nf.Ready, Health: nf.Unhealthy, Number: 3}, {Region: "east", State: nf.Ready, Health: nf.Healthy, Number: 5}}
+		}}, map[string]float64{
+			"k8splugin_instances{health=unhealthy,region=east,state=ready}": 3, "k8splugin_instances{health=healthy,region=east,state=ready}": 5,
 		}},
 		"Queue":       {"the queue has a length", telemetry.Sources{Queue: func() int { return 4 }}, map[string]float64{"k8splugin_queue_depth": 4}},
 		"Replicas":    {"the replicas are counted", telemetry.Sources{Replicas: func() int { return 3 }}, map[string]float64{"k8splugin_replicas_alive": 3}},

@@ -12,17 +12,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Redacted returns a handler that hides secrets which should never have come to
-// the log: the values of attributes that are named like secrets, and what looks
-// like one in any text (private keys, bearer tokens, passwords in URLs). A text
-// of more than 64 KiB is cut. It is the last handler before the one that
-// writes. It does not know a secret that looks like nothing and has an innocent
+// Redacted returns a handler that masks secrets that were logged by mistake. It
+// masks the values of attributes with names of secrets, and parts of any text
+// that look like secrets: private keys, bearer tokens, passwords in URLs. It
+// truncates a text of more than 64 KiB. It must be the last handler before the
+// one that writes. It does not detect a secret without a recognizable form or
 // name.
 func Redacted(next slog.Handler) slog.Handler { return &redacted{next: next} }
 
 type redacted struct {
 	next   slog.Handler
-	secret bool // a group that is named like a secret is open
+	secret bool // a group with the name of a secret is open
 }
 
 // Enabled implements slog.Handler.
@@ -65,7 +65,7 @@ func (h *redacted) WithGroup(name string) slog.Handler {
 	return &redacted{next: h.next.WithGroup(name), secret: h.secret || secretName(name)}
 }
 
-// attr returns an attribute that may be shown, and whether it is another one.
+// attr returns an attribute that may be shown, and whether it differs.
 func (h *redacted) attr(a slog.Attr) (slog.Attr, bool) {
 	value, dirty := redact(a.Value, h.secret || secretName(a.Key))
 	if !dirty {
@@ -74,8 +74,8 @@ func (h *redacted) attr(a slog.Attr) (slog.Attr, bool) {
 	return slog.Attr{Key: a.Key, Value: value}, true
 }
 
-// redact returns a value that may be shown, and whether it is another one. Of a
-// secret, only what cannot hold one stays: numbers, times and truth.
+// redact returns a value that may be shown, and whether it differs. Of a secret
+// it keeps only kinds that cannot contain one: numbers, times and booleans.
 func redact(v slog.Value, secret bool) (slog.Value, bool) {
 	v = v.Resolve()
 	switch v.Kind() {
@@ -114,11 +114,11 @@ func redactGroup(attrs []slog.Attr, secret bool) (slog.Value, bool) {
 	return slog.GroupValue(clean...), clean != nil
 }
 
-// redactAny is redact for what is not one of slog's own kinds. Handlers write it
-// as JSON or by fmt, so both are looked through.
+// redactAny is redact for values of other kinds than slog's own. Handlers write
+// them as JSON or by fmt, so it checks both forms.
 func redactAny(v any) (out slog.Value, dirty bool) {
 	defer func() {
-		if recover() != nil { // a method of the value failed, as it would in the handler
+		if recover() != nil { // a method of the value panicked, as it would in the handler
 			out, dirty = slog.StringValue(fmt.Sprintf("!PANIC in %T", v)), true
 		}
 	}()
@@ -145,8 +145,8 @@ func redactAny(v any) (out slog.Value, dirty bool) {
 	}
 }
 
-// redactComposite looks at the JSON first, whose members have names, and then at
-// what only fmt shows.
+// redactComposite checks the JSON form first, because its members have names,
+// and then the form of fmt.
 func redactComposite(v any) (slog.Value, bool) {
 	raw, err := json.Marshal(v)
 	if len(raw) > longestText {
@@ -164,7 +164,7 @@ func redactComposite(v any) (slog.Value, bool) {
 	return slog.AnyValue(v), false
 }
 
-// redactTree hides the secrets of a decoded JSON document, in place.
+// redactTree masks the secrets of a decoded JSON document, in place.
 func redactTree(tree any) (any, bool) {
 	switch t := tree.(type) {
 	case string:
@@ -201,8 +201,8 @@ func redactMembers(members map[string]any) (any, bool) {
 	return members, dirty
 }
 
-// secretName reports whether an attribute's name is that of a secret, however it
-// is spelt: "password", "clientKeyData", "X-Auth-Token".
+// secretName reports whether an attribute's name is that of a secret, in any
+// spelling: "password", "clientKeyData", "X-Auth-Token".
 func secretName(name string) bool {
 	var room [48]byte
 	plain := room[:0]
@@ -220,7 +220,7 @@ func secretName(name string) bool {
 	return slices.ContainsFunc(secretNames[:], func(word string) bool { return strings.Contains(string(plain), word) })
 }
 
-// secretNames are parts of the names of secrets, in small letters and without
+// secretNames are parts of the names of secrets, in lower case and without
 // punctuation.
 var secretNames = [...]string{
 	"password", "passwd", "passphrase", "secret", "token", "kubeconfig", "authorization",

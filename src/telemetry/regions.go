@@ -10,17 +10,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// regionSeries are the vectors whose series bear a region. It removes the
-// series of a region that is gone: regions come and go as long as the process
-// runs, and a removed one must not be shown for ever.
+// regionSeries are the vectors whose series have the label region. It deletes
+// the series of a deregistered region: the process may outlive many regions.
 type regionSeries struct {
 	vectors []partial
 
 	mu     sync.Mutex
-	absent map[string]bool // regions that have series → whether the last look missed them
+	absent map[string]bool // regions with series → whether the last call of keep missed them
 }
 
-// partial is a vector that forgets the series with some labels.
+// partial is a vector whose series can be deleted by some of their labels.
 type partial interface {
 	DeletePartialMatch(labels prometheus.Labels) int
 }
@@ -29,11 +28,11 @@ func newRegionSeries(vectors ...partial) *regionSeries {
 	return &regionSeries{vectors: vectors, absent: map[string]bool{}}
 }
 
-// touch notes that a region has series. It is called after they were made, so
-// that whatever keep removes meanwhile is removed again.
+// touch records that a region has series. It is called after they were created,
+// so that a later keep deletes them even if one runs at the same time.
 func (s *regionSeries) touch(region string) {
 	if region == "" {
-		return // what is of no region stays
+		return // series without a region stay
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +41,8 @@ func (s *regionSeries) touch(region string) {
 	}
 }
 
-// keep removes the series of regions that two looks in a row have missed. At the
-// first look a new region may not have been known yet.
+// keep deletes the series of regions that were absent in two calls in a row. At
+// the first call, a new region may not have been listed yet.
 func (s *regionSeries) keep(present map[string]nf.RegionState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,14 +59,14 @@ func (s *regionSeries) keep(present map[string]nf.RegionState) {
 	}
 }
 
-// regionGauges tell how each region is doing.
-func (m *Metrics) regionGauges(regions func() map[string]nf.RegionState) *asked {
-	condition := desc("k8splugin_region_condition", "Whether a region is in the condition: 1 for the one that it is in, else 0.", "region", "condition")
-	breaker := desc("k8splugin_region_breaker_state", "Whether a region's circuit breaker is in the state: 1 for the one that it is in, else 0.", "region", "state")
-	since := desc("k8splugin_region_condition_since_timestamp_seconds", "When a region came into its condition, in seconds since 1970.", "region")
-	checked := desc("k8splugin_region_checked_timestamp_seconds", "When a region was last asked how it is, in seconds since 1970.", "region")
-	expiry := desc("k8splugin_region_credential_expiry_timestamp_seconds", "When the credential of a region's kubeconfig expires, in seconds since 1970; absent when it does not, or nobody knows.", "region")
-	return &asked{
+// regionGauges returns the gauges of the regions' states.
+func (m *Metrics) regionGauges(regions func() map[string]nf.RegionState) *sourceCollector {
+	condition := desc("k8splugin_region_condition", "1 if the region is in the condition, else 0.", "region", "condition")
+	breaker := desc("k8splugin_region_breaker_state", "1 if the region's circuit breaker is in the state, else 0.", "region", "state")
+	since := desc("k8splugin_region_condition_since_timestamp_seconds", "When the region entered its condition, in seconds since 1970.", "region")
+	checked := desc("k8splugin_region_checked_timestamp_seconds", "When the region was last checked, in seconds since 1970.", "region")
+	expiry := desc("k8splugin_region_credential_expiry_timestamp_seconds", "When the credential of the region's kubeconfig expires, in seconds since 1970; absent if it does not expire, or its expiry is unknown.", "region")
+	return &sourceCollector{
 		descs: []*prometheus.Desc{condition, breaker, since, checked, expiry},
 		collect: func(show func(*prometheus.Desc, float64, ...string)) {
 			states := regions()
@@ -94,7 +93,7 @@ var (
 	breakerStates    = [...]nf.BreakerState{nf.BreakerClosed, nf.BreakerHalfOpen, nf.BreakerOpen}
 )
 
-// showTime shows a time in seconds since 1970, and nothing when it is not set.
+// showTime shows a time in seconds since 1970, or nothing if it is zero.
 func showTime(show func(*prometheus.Desc, float64, ...string), d *prometheus.Desc, t time.Time, labels ...string) {
 	if !t.IsZero() {
 		show(d, float64(t.UnixMilli())/1000, labels...)

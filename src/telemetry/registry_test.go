@@ -15,7 +15,7 @@ import (
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
-	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store/metered"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
@@ -56,7 +56,7 @@ func busy(t testing.TB) *prometheus.Registry {
 		}
 	}
 	m.AuditFailed()
-	for _, outcome := range []notify.Outcome{notify.Delivered, notify.Deferred, notify.GivenUp} {
+	for _, outcome := range []outbox.Outcome{outbox.Delivered, outbox.Deferred, outbox.GivenUp} {
 		m.Notified(string(outcome))
 	}
 	watch(t, m, telemetry.Sources{
@@ -69,6 +69,13 @@ func busy(t testing.TB) *prometheus.Registry {
 		},
 		Queue:    func() int { return 1 },
 		Replicas: func() int { return 2 },
+		Instances: func() []nf.InstanceCount {
+			var out []nf.InstanceCount
+			for _, h := range nf.HealthStates() {
+				out = append(out, nf.InstanceCount{Region: "east", State: nf.Ready, Health: h, Number: 1})
+			}
+			return out
+		},
 		Regions: func() map[string]nf.RegionState {
 			return map[string]nf.RegionState{"east": {
 				Condition: nf.RegionExpiring, Since: accepted, Checked: accepted, Credential: nf.Credential{Expires: accepted},

@@ -8,17 +8,18 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// longestText is how much of one text is looked through; the rest is not shown.
+// longestText limits the bytes of a text that are checked; the rest is not
+// shown.
 const longestText = 64 << 10
 
-// scrub hides what looks like a secret in a text, and reports whether it
-// changed anything. Its cost is linear in the text's length, which it bounds.
+// scrub masks parts of a text that look like secrets, and reports whether it
+// changed anything. Its cost is linear in the text's length, which it limits.
 func scrub(text string) (string, bool) {
 	out := text
 	if len(text) > longestText {
 		out = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:longestText], ""), len(text))
 	}
-	for _, l := range looks {
+	for _, l := range secretPatterns {
 		if l.maybe(out) {
 			out = l.pattern.ReplaceAllString(out, l.instead)
 		}
@@ -26,14 +27,14 @@ func scrub(text string) (string, bool) {
 	return out, len(out) != len(text) || out != text
 }
 
-// look is what a sort of secret looks like.
-type look struct {
-	maybe   func(string) bool // says, cheaply, that there is none
+// secretPattern is the pattern of one kind of secret.
+type secretPattern struct {
+	maybe   func(string) bool // cheap check: false means that there is none
 	pattern *regexp.Regexp
 	instead string
 }
 
-var looks = [...]look{
+var secretPatterns = [...]secretPattern{
 	{ // a private key, to its end or the text's
 		func(s string) bool { return strings.Contains(s, "PRIVATE KEY-----") },
 		regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`), nf.Masked,
@@ -64,7 +65,7 @@ var looks = [...]look{
 	},
 }
 
-// contains reports whether a text has a word of small letters in any case.
+// contains reports whether a text contains a lower-case word, in any case.
 func contains(s, word string) bool {
 	for i := 0; i+len(word) <= len(s); i++ {
 		if s[i]|0x20 == word[0] && strings.EqualFold(s[i:i+len(word)], word) {

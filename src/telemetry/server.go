@@ -11,10 +11,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Middleware makes a span of each request, as the child of the caller's when he
-// sends a traceparent. It goes around everything, so that all that is logged
-// has the trace; Route names the span. What machines ask every few seconds has
-// no span.
+// Middleware creates a span for each request. If the client sends a
+// traceparent, the span is a child of the client's. It must be the outermost
+// handler, so that all log records have the trace. Route names the span. Paths
+// that are polled, such as health checks, have no span.
 func (t *Tracing) Middleware(next http.Handler) http.Handler {
 	if t.tracer == nil {
 		return next
@@ -30,8 +30,8 @@ func (t *Tracing) Middleware(next http.Handler) http.Handler {
 
 var unseen = [...]string{"/healthz", "/readyz", "/metrics"}
 
-// Route tells the request's span which path template was matched; the router
-// calls it once it knows. A request without a span is let alone.
+// Route sets the matched path template in the request's span. The router calls
+// it after matching. It does nothing for a request without a span.
 func Route(r *http.Request, template string) {
 	span := trace.SpanFromContext(r.Context())
 	if !span.IsRecording() {
@@ -41,8 +41,8 @@ func Route(r *http.Request, template string) {
 	span.SetAttributes(attribute.String("http.route", template))
 }
 
-// methodOf returns the request's method if it is a known one: a span's name must
-// not be a client's to choose.
+// methodOf returns the request's method if it is a known one, so that a client
+// cannot choose the span's name.
 func methodOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

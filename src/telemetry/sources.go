@@ -10,40 +10,44 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Sources tell what is so at the moment. Each is asked at every scrape, by
-// several goroutines when there are several scrapes, so it answers at once and
-// from memory. What has no source is not shown.
+// Sources provide the current state. Each function is called at every scrape,
+// and by several goroutines if there are concurrent scrapes, so it must return
+// at once and from memory. Metrics without a source are not shown.
 type Sources struct {
-	Operations  func() []nf.Operation            // that have not ended, as far as this replica holds them
+	Operations  func() []nf.Operation            // unfinished operations of this replica
 	Queue       func() int                       // operations that wait for a worker of this replica
-	Replicas    func() int                       // replicas that this one sees alive, itself included
-	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: not known at the moment
-	Certificate func() time.Time                 // when the certificate of the service expires; zero: it has none
-	Sealed      func() map[string]int            // records by the key that they are sealed with
-	Store       func() StoreSpace                // how full the store is
-	Broken      func() map[string]int64          // new versions of files that could not be used, by what they hold: "rules"
+	Replicas    func() int                       // live replicas that this one knows, including itself
+	Instances   func() []nf.InstanceCount        // number of instances by state and health
+	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: currently unknown
+	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
+	Sealed      func() map[string]int            // records by the key that encrypts them
+	Store       func() StoreSpace                // usage of the store
+	Broken      func() map[string]int64          // new versions of files that could not be used, by content: "rules"
 }
 
-// StoreSpace is how full the store is. Fields that are zero are not shown, and
-// without a Size nothing is.
+// StoreSpace is the usage of the store. Zero fields are not shown, except InUse
+// and Full; without a Size nothing is shown.
 type StoreSpace struct {
 	Size, InUse, Quota int64     // bytes
 	Compacted          time.Time // when history was last removed
 	Full               bool      // writes are refused
 }
 
-// Watch shows what the sources tell, from the next scrape on. It fails when a
-// source of that sort is watched already.
+// Watch shows the values of the sources from the next scrape on. It returns an
+// error if a source of the same kind is already watched.
 func (m *Metrics) Watch(s Sources) error {
 	var all []prometheus.Collector
 	if s.Operations != nil {
 		all = append(all, operationGauges(s.Operations))
 	}
 	if s.Queue != nil {
-		all = append(all, counted("k8splugin_queue_depth", "Operations that this replica holds and has no worker for yet.", s.Queue))
+		all = append(all, counted("k8splugin_queue_depth", "Operations of this replica that wait for a worker.", s.Queue))
 	}
 	if s.Replicas != nil {
-		all = append(all, counted("k8splugin_replicas_alive", "Replicas of the service that this one sees alive, itself included.", s.Replicas))
+		all = append(all, counted("k8splugin_replicas_alive", "Replicas of the service that this replica sees alive, including itself.", s.Replicas))
+	}
+	if s.Instances != nil {
+		all = append(all, instanceGauge(s.Instances))
 	}
 	if s.Regions != nil {
 		all = append(all, m.regionGauges(s.Regions))
@@ -68,21 +72,21 @@ func (m *Metrics) Watch(s Sources) error {
 	return nil
 }
 
-// operationGauges tell how many operations there are and how old they are.
-func operationGauges(operations func() []nf.Operation) *asked {
-	number := desc("k8splugin_operations_unfinished", "Operations that have not ended, by state (queued, running, or waiting for their region) and region, as far as this replica holds them.", "state", "region")
-	oldest := desc("k8splugin_operation_oldest_age_seconds", "Time since the operation that has been longest in the state came into it; 0 when there is none.", "state")
-	overdue := desc("k8splugin_operations_overdue", "Operations that have not ended though their deadline has passed, those left out that were asked to be patient.")
-	return &asked{
+// operationGauges returns the gauges of the number and age of operations.
+func operationGauges(operations func() []nf.Operation) *sourceCollector {
+	number := desc("k8splugin_operations_unfinished", "Operations of this replica that have not ended, by state (queued, running, or waiting for their region) and region.", "state", "region")
+	oldest := desc("k8splugin_operation_oldest_age_seconds", "Longest time that an operation has been in the state; 0 if no operation is in it.", "state")
+	overdue := desc("k8splugin_operations_overdue", "Operations that have not ended and are past their deadline, excluding those that were asked to wait for their region.")
+	return &sourceCollector{
 		descs: []*prometheus.Desc{number, oldest, overdue},
 		collect: func(show func(*prometheus.Desc, float64, ...string)) {
 			now, late := time.Now(), 0
 			numbers, ages := map[[2]string]int{}, map[string]time.Duration{}
 			for _, op := range operations() {
 				state, since := phase(op)
-				numbers[[2]string{state, op.Region}]++
+				numbers[[2]string{state, regionOf(op)}]++
 				ages[state] = max(ages[state], now.Sub(since))
-				if deadline := deadlineOf(op); !op.Patient && !deadline.IsZero() && now.After(deadline) {
+				if deadline := deadlineOf(op); !op.WaitForRegion && !deadline.IsZero() && now.After(deadline) {
 					late++
 				}
 			}
@@ -97,10 +101,19 @@ func operationGauges(operations func() []nf.Operation) *asked {
 	}
 }
 
-// phases are the states of an operation that has not ended, as they are shown.
+func instanceGauge(counts func() []nf.InstanceCount) *sourceCollector {
+	d := desc("k8splugin_instances", "VNF instances by region, state and health (healthy, unhealthy or unknown), as this replica sees them. Every replica counts all instances.", "region", "state", "health")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for _, c := range counts() {
+			show(d, float64(c.Number), c.Region, string(c.State), string(c.Health))
+		}
+	}}
+}
+
+// phases are the shown states of an unfinished operation.
 var phases = [...]string{"queued", "running", "waiting"}
 
-// phase returns an operation's state and when it came into it.
+// phase returns an operation's state and since when it has it.
 func phase(op nf.Operation) (string, time.Time) {
 	switch {
 	case op.Waiting != nil:
@@ -119,37 +132,37 @@ func deadlineOf(op nf.Operation) time.Time {
 	return op.Deadline
 }
 
-func counted(name, help string, number func() int) *asked {
+func counted(name, help string, number func() int) *sourceCollector {
 	d := desc(name, help)
-	return &asked{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		show(d, float64(number()))
 	}}
 }
 
-func certificateGauge(expires func() time.Time) *asked {
-	d := desc("k8splugin_tls_certificate_expiry_timestamp_seconds", "When the certificate that the service shows its clients expires, in seconds since 1970; absent when it has none.")
-	return &asked{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+func certificateGauge(expires func() time.Time) *sourceCollector {
+	d := desc("k8splugin_tls_certificate_expiry_timestamp_seconds", "When the certificate that the service presents to its clients expires, in seconds since 1970; absent if it has none.")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		showTime(show, d, expires())
 	}}
 }
 
-func sealedGauge(records func() map[string]int) *asked {
-	d := desc("k8splugin_sealed_records", "Records of the store by the key that they are sealed with, as last counted.", "key")
-	return &asked{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+func sealedGauge(records func() map[string]int) *sourceCollector {
+	d := desc("k8splugin_sealed_records", "Records of the store by the key that encrypts them, as last counted.", "key")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for key, n := range records() {
 			show(d, float64(n), key)
 		}
 	}}
 }
 
-// storeGauges tell how full the store is.
-func storeGauges(space func() StoreSpace) *asked {
+// storeGauges returns the gauges of the store's usage.
+func storeGauges(space func() StoreSpace) *sourceCollector {
 	size := desc("k8splugin_store_size_bytes", "Size of the store's database file; in a cluster, of the largest one.")
-	inUse := desc("k8splugin_store_in_use_bytes", "Bytes of the store's database file that are in use; the others are free for new records.")
-	quota := desc("k8splugin_store_quota_bytes", "Size of the store's database file above which it refuses writes; absent if the store does not report it.")
-	full := desc("k8splugin_store_full", "1 if the store refuses writes because its quota is used up, else 0.")
-	compacted := desc("k8splugin_store_compaction_timestamp_seconds", "When the store's history was last removed, in seconds since 1970; absent until this replica has seen it.")
-	return &asked{
+	inUse := desc("k8splugin_store_in_use_bytes", "Bytes of the store's database file that are in use; the rest is free for new records.")
+	quota := desc("k8splugin_store_quota_bytes", "Size of the store's database file above which it rejects writes; absent if the store does not report it.")
+	full := desc("k8splugin_store_full", "1 if the store rejects writes because its quota is used up, else 0.")
+	compacted := desc("k8splugin_store_compaction_timestamp_seconds", "When the store's history was last removed, in seconds since 1970; absent until this replica has observed that.")
+	return &sourceCollector{
 		descs: []*prometheus.Desc{size, inUse, quota, full, compacted},
 		collect: func(show func(*prometheus.Desc, float64, ...string)) {
 			s := space()
@@ -171,40 +184,40 @@ func storeGauges(space func() StoreSpace) *asked {
 	}
 }
 
-func brokenCounter(versions func() map[string]int64) *asked {
-	d := desc("k8splugin_access_reload_failures_total", "New versions of the files that access is decided by which could not be used, by what they hold; the former version stays in force.", "file")
-	return &asked{descs: []*prometheus.Desc{d}, counter: true, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+func brokenCounter(versions func() map[string]int64) *sourceCollector {
+	d := desc("k8splugin_access_reload_failures_total", "New versions of an access control file that could not be used, by content of the file; the previous version stays active.", "file")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, counter: true, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for file, n := range versions() {
 			show(d, float64(n), file)
 		}
 	}}
 }
 
-// asked is a collector that asks its source at every scrape.
-type asked struct {
+// sourceCollector is a collector that calls its source at every scrape.
+type sourceCollector struct {
 	descs   []*prometheus.Desc
-	counter bool // what it shows only grows
+	counter bool // the values only increase
 	collect func(show func(d *prometheus.Desc, value float64, labels ...string))
 }
 
-var _ prometheus.Collector = (*asked)(nil)
+var _ prometheus.Collector = (*sourceCollector)(nil)
 
 // Describe implements prometheus.Collector.
-func (a *asked) Describe(ch chan<- *prometheus.Desc) {
+func (a *sourceCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range a.descs {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (a *asked) Collect(ch chan<- prometheus.Metric) {
+func (a *sourceCollector) Collect(ch chan<- prometheus.Metric) {
 	kind := prometheus.GaugeValue
 	if a.counter {
 		kind = prometheus.CounterValue
 	}
 	a.collect(func(d *prometheus.Desc, value float64, labels ...string) {
 		for i := range labels {
-			labels[i] = strings.ToValidUTF8(labels[i], "?") // anything else would fail the whole scrape
+			labels[i] = strings.ToValidUTF8(labels[i], "?") // otherwise the whole scrape would fail
 		}
 		ch <- prometheus.MustNewConstMetric(d, kind, value, labels...)
 	})

@@ -21,19 +21,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Config says where traces go. The zero value traces nothing.
+// Config configures tracing. The zero value disables it.
 type Config struct {
-	Endpoint string               // of an OTLP collector that speaks HTTP: host:port, or a URL; empty: nothing is traced
-	Insecure bool                 // speak HTTP to host:port, not HTTPS
+	Endpoint string               // OTLP collector over HTTP: host:port, or a URL; empty: no tracing
+	Insecure bool                 // use HTTP for host:port, not HTTPS
 	Headers  map[string]nf.Secret // sent with every export
-	Sample   float64              // the share of traces that are kept, from 0 to 1, where the caller has not decided
+	Sample   float64              // the share of traces that are kept, from 0 to 1, unless the client has decided
 	Version  string               // of the service
-	Instance string               // names this replica; may be empty
-	TLS      *tls.Config          // trust in the collector; default the system's
+	Instance string               // name of this replica; may be empty
+	TLS      *tls.Config          // for the connection to the collector; default: the system's
 	Logger   *slog.Logger         // default: discard
 }
 
-// What tracing may cost when the collector is slow or away: spans beyond the
+// Limits of tracing if the collector is slow or unreachable: spans beyond the
 // queue are dropped.
 const (
 	queuedSpans   = 4096
@@ -43,21 +43,21 @@ const (
 	exportTime    = 30 * time.Second // of one batch, retries included
 	flushTime     = 5 * time.Second  // of Shutdown
 	longestValue  = 1024             // bytes of an attribute
-	answerSize    = 64 << 10         // bytes that the collector may answer
+	answerSize    = 64 << 10         // bytes of the collector's response
 )
 
-// Tracing makes the traces of the service: requests, the operations that they
-// begin, the operations' steps, and the requests to regions that these make. It
-// is safe for concurrent use.
+// Tracing creates the traces of the service: requests, the operations that they
+// start, the operations' steps, and their requests to regions. It is safe for
+// concurrent use.
 type Tracing struct {
-	tracer   trace.Tracer // nil: nothing is traced
+	tracer   trace.Tracer // nil: tracing is disabled
 	provider *sdktrace.TracerProvider
 	exporter sdktrace.SpanExporter
 	client   *http.Client
 }
 
-// NewTracing returns tracing as configured. It does not dial: a collector that
-// is away is no failure, now or later.
+// NewTracing returns tracing as configured. It does not connect: an unreachable
+// collector is never an error.
 func NewTracing(ctx context.Context, cfg Config) (*Tracing, error) {
 	if cfg.Endpoint == "" {
 		return &Tracing{}, nil
@@ -71,7 +71,7 @@ func NewTracing(ctx context.Context, cfg Config) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot trace to %q: %w", cfg.Endpoint, err)
 	}
-	t.exporter = &patient{SpanExporter: exporter, log: cfg.Logger}
+	t.exporter = &quietExporter{SpanExporter: exporter, log: cfg.Logger}
 	about := []attribute.KeyValue{attribute.String("service.name", "k8splugin"), attribute.String("service.version", cfg.Version)}
 	if cfg.Instance != "" {
 		about = append(about, attribute.String("service.instance.id", cfg.Instance))
@@ -90,14 +90,14 @@ func NewTracing(ctx context.Context, cfg Config) (*Tracing, error) {
 	return t, nil
 }
 
-// complete checks the configuration and fills it in. It returns where spans are
-// sent to.
+// complete checks the configuration and sets defaults. It returns the URL for
+// spans.
 func (c *Config) complete() (*url.URL, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Sample < 0 || c.Sample > 1 {
-		return nil, fmt.Errorf("the sample, %v, is not between 0 and 1", c.Sample)
+		return nil, fmt.Errorf("the sample ratio must be between 0 and 1, got %v", c.Sample)
 	}
 	text := c.Endpoint
 	if !strings.Contains(text, "://") {
@@ -110,13 +110,13 @@ func (c *Config) complete() (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, errors.New("it is neither host:port nor a URL") // the cause repeats it, with a password that it may have
+		return nil, errors.New("it must be host:port or a URL") // the cause would quote the endpoint, which may contain a password
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, errors.New("it is neither host:port nor an http or https URL")
+		return nil, errors.New("it must be host:port or an http or https URL")
 	case u.Scheme == "https" && c.Insecure:
 		return nil, errors.New("an https URL is not insecure")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("it may have a path, and nothing else: secrets belong into headers")
+		return nil, errors.New("it may only have a path in addition; put secrets into headers")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
@@ -124,8 +124,8 @@ func (c *Config) complete() (*url.URL, error) {
 	return u, nil
 }
 
-// options are explicit where the environment would decide otherwise: a
-// process's configuration has one owner.
+// options sets every option that the environment would otherwise set, so that
+// there is only one configuration.
 func (c *Config) options(endpoint *url.URL, client *http.Client) []otlptracehttp.Option {
 	headers := make(map[string]string, len(c.Headers))
 	for name, value := range c.Headers {
@@ -144,8 +144,8 @@ func (c *Config) options(endpoint *url.URL, client *http.Client) []otlptracehttp
 	}
 }
 
-// newClient returns the client that spans are sent with. It follows no redirect,
-// which would carry the headers to somebody else.
+// newClient returns the client that sends spans. It follows no redirect, which
+// would send the headers to another server.
 func newClient(secure *tls.Config) *http.Client {
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -159,8 +159,8 @@ func newClient(secure *tls.Config) *http.Client {
 	return &http.Client{Transport: transport, Timeout: requestTime, CheckRedirect: stay}
 }
 
-// Shutdown sends what has not been sent yet, within a few seconds or until the
-// context ends, and stops. Its error says that spans were lost.
+// Shutdown sends the remaining spans, for at most 5 seconds or until the
+// context ends, and stops. An error means that spans were lost.
 func (t *Tracing) Shutdown(ctx context.Context) error {
 	if t.tracer == nil {
 		return nil
@@ -172,13 +172,13 @@ func (t *Tracing) Shutdown(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// The provider has stopped waiting; this cuts off the export it waited for.
+	// The provider has stopped waiting; this cancels the export.
 	cut := context.WithoutCancel(ctx)
 	return fmt.Errorf("cannot send the last spans: %w", errors.Join(err, t.exporter.Shutdown(cut)))
 }
 
-// Traceparent returns the W3C traceparent of the context's span, by which others
-// continue its trace, or "". Operations are given it as nf.Options.Trace.
+// Traceparent returns the W3C traceparent of the context's span, for use by
+// others that continue its trace, or "". Operations get it as nf.Options.Trace.
 func Traceparent(ctx context.Context) string {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return ""
@@ -190,8 +190,8 @@ func Traceparent(ctx context.Context) string {
 
 const parentHeader = "traceparent"
 
-// withParent returns a context that continues a trace, or begins one when there
-// is no such parent.
+// withParent returns a context that continues a trace, or starts one if the
+// parent is missing or invalid.
 func withParent(ctx context.Context, traceparent string) context.Context {
 	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentHeader: traceparent})

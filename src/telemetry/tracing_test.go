@@ -34,8 +34,8 @@ func TestTrace(t *testing.T) {
 	tracing := traceTo(t, collector)
 
 	op := nf.Operation{
-		ID: "op-1", Instance: "vnf-1", Region: "east", Project: "blue", Verb: nf.Upgrade, State: nf.Running,
-		Target: nf.Revision{Inputs: nf.Inputs{Parameters: map[string]any{"db_password": parameter}}}, Attempts: 1,
+		ID: "op-1", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Region: "east", Project: "blue", Verb: nf.Upgrade, State: nf.Running,
+		Instance: nf.InstanceTask{Target: nf.Revision{Inputs: nf.Inputs{Parameters: map[string]any{"db_password": parameter}}}}, Attempts: 1,
 	}
 	handler := tracing.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		telemetry.Route(r, "/v1/vnf_instances/{id}")
@@ -275,11 +275,11 @@ func TestOperationSpans(t *testing.T) {
 func TestSiteOperationSpan(t *testing.T) {
 	collector := telemetrytest.New(t)
 	tracing := traceTo(t, collector)
-	op := nf.SiteOperation{
-		ID: "op-1", Site: "edge", Region: "east", Project: "blue", Verb: nf.SiteBuild, State: nf.Running, Attempts: 2,
+	op := nf.Operation{
+		ID: "op-1", Subject: nf.Subject{Kind: nf.SiteSubject, ID: "edge"}, Region: "east", Project: "blue", Verb: nf.SiteBuild, State: nf.Running, Attempts: 2,
 		Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
-	ctx, end := tracing.SiteOperation(t.Context(), op)
+	ctx, end := tracing.Operation(t.Context(), op)
 	_, endStep := tracing.Step(ctx, "build cluster")
 	failure := &nf.Error{Kind: nf.Failed, Reason: "task", Op: "build", Subject: said}
 	endStep(failure)

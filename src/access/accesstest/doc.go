@@ -1,8 +1,9 @@
-// Package accesstest is a small world of projects, regions and people for tests
-// of who may do what, and the matrix of what must come of every call.
+// Package accesstest provides a set of projects, regions and identities for
+// tests of access control, and the matrix of the expected outcome of every
+// call.
 //
-// It promises to decide what must come of a call by reasoning of its own, in a
-// few lines that can be read, and not by asking the package that it tests. It
-// does not make the calls: a test does so through whatever is in front of the
-// engine, from the guard itself to HTTP.
+// Guarantees: expected outcomes are computed by a few readable lines of its
+// own, independently of the package under test. It does not make the calls: a
+// test makes them through the guard, HTTP or another layer in front of the
+// engine.
 package accesstest

@@ -6,40 +6,40 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Outcome is what must come of a call.
+// Outcome is the expected outcome of a call.
 type Outcome string
 
-// The outcomes, and their statuses over HTTP.
+// The outcomes, and their HTTP status codes.
 const (
-	Allowed         Outcome = "allowed"         // whatever the call's own status is
-	Hidden          Outcome = "hidden"          // 404, as if it did not exist
+	Allowed         Outcome = "allowed"         // the call's own status
+	Hidden          Outcome = "hidden"          // 404, as for an object that does not exist
 	Forbidden       Outcome = "forbidden"       // 403
 	Unauthenticated Outcome = "unauthenticated" // 401
 )
 
-// Call is a thing that one asks for.
+// Call is a method of the guard and the permissions that it requires.
 type Call struct {
 	Name string        // of the guard's method
-	See  nf.Permission // without it the thing does not exist
-	Need nf.Permission // without it one may not; empty: to see is enough
+	See  nf.Permission // without it the object is hidden
+	Need nf.Permission // without it the call is denied; empty: See suffices
 	Of   Subject
 }
 
-// Subject is what a call is about, which decides where its permissions are
-// asked for.
+// Subject is the kind of object of a call, which decides in which scope
+// permissions are checked.
 type Subject string
 
 // The subjects.
 const (
-	Region   Subject = "region"   // in its region, in no project
-	Package  Subject = "package"  // in its project, in no region
-	Instance Subject = "instance" // in its project and its region; operations are their instances'
-	Service  Subject = "service"  // in no project and no region
-	New      Subject = "new"      // an instance that is not there yet: its region, its package, then itself
+	Region   Subject = "region"   // in its region, without a project
+	Package  Subject = "package"  // in its project, without a region
+	Instance Subject = "instance" // in its project and its region; also for its operations
+	Service  Subject = "service"  // without a project or a region
+	New      Subject = "new"      // a new instance: checks its region, its package, then itself
 )
 
 // Calls returns every call. Retry and Undo are those of a failed upgrade;
-// Administer is whatever is about the store's keys and backups.
+// Administer stands for all calls about encryption keys and backups.
 func Calls() []Call {
 	region := func(name string, need nf.Permission) Call { return Call{name, nf.ReadRegion, need, Region} }
 	pkg := func(name string, need nf.Permission) Call { return Call{name, nf.ReadPackage, need, Package} }
@@ -61,7 +61,7 @@ func Calls() []Call {
 	}
 }
 
-// Case is one call by somebody on what is in a project and a region.
+// Case is one call by one identity on an object in a project and a region.
 type Case struct {
 	Who     string
 	Call    Call
@@ -70,7 +70,7 @@ type Case struct {
 	Want    Outcome
 }
 
-// String says the case in one line.
+// String describes the case in one line.
 func (c Case) String() string {
 	return fmt.Sprintf("%s by %q in project %s, region %s: must be %s", c.Call.Name, c.Who, c.Project, c.Region, c.Want)
 }
@@ -93,7 +93,7 @@ func Matrix() []Case {
 func want(who string, call Call, project, region string) Outcome {
 	inRegion, inProject, inBoth := nf.Scope{Region: region}, nf.Scope{Project: project}, nf.Scope{Project: project, Region: region}
 	scope := map[Subject]nf.Scope{Region: inRegion, Package: inProject, Instance: inBoth, New: inBoth, Service: {}}[call.Of]
-	if who == Nobody {
+	if who == Anonymous {
 		return Unauthenticated
 	}
 	may := true
@@ -106,8 +106,8 @@ func want(who string, call Call, project, region string) Outcome {
 	}
 	switch {
 	case call.Of == New && !may:
-		// It is there for nobody yet, so there is nothing to hide: whatever it
-		// would be made of, and whether that exists, the answer is the same.
+		// The object does not exist yet, so there is nothing to hide. The
+		// answer does not depend on what the request names.
 		return Forbidden
 	case !sees:
 		return Hidden

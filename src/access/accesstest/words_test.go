@@ -11,6 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -41,8 +42,12 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	work, err := operation.New(operation.Config{KV: kv, NewID: ids})
+	if err != nil {
+		t.Fatal(err)
+	}
 	engine, err := lifecycle.New(lifecycle.Config{
-		KV: kv, Catalog: cat, Renderers: renderers, NewID: ids,
+		KV: kv, Catalog: cat, Renderers: renderers, Workers: work, NewID: ids,
 		Open: func(context.Context, string, string) (lifecycle.Cluster, error) {
 			return nil, errors.New("nobody calls")
 		},
@@ -58,47 +63,50 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := access.NewGuard(access.GuardConfig{Authorizer: authorizer, Engine: engine, Catalog: cat, States: bare{}, Audits: bare{}})
+	stored := struct {
+		*catalog.Catalog
+		bare
+	}{Catalog: cat}
+	guarded, err := access.NewGuarded(access.GuardedConfig{Authorizer: authorizer, Engine: engine, Catalog: stored, Audits: bare{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := cat.Register(t.Context(), nf.Region{ID: "there", Kubeconfig: nf.Secret("x")}); err != nil {
 		t.Fatal(err)
 	}
-	type house interface {
-		access.Engine
-		access.Catalog
+	type house struct {
+		Regions    access.RegionKeeper
+		Packages   access.PackageKeeper
+		Instances  access.InstanceEngine
+		Operations access.OperationEngine
 	}
-	plain := struct {
-		*lifecycle.Engine
-		*catalog.Catalog
-	}{engine, cat}
+	plain := house{stored, stored, engine, engine}
 	calls := map[string]func(context.Context, house) error{
-		"Region":   func(ctx context.Context, h house) error { _, err := h.Region(ctx, "x"); return err },
-		"Package":  func(ctx context.Context, h house) error { _, err := h.Package(ctx, "x"); return err },
-		"Content":  func(ctx context.Context, h house) error { _, _, err := h.Content(ctx, "x"); return err },
-		"Instance": func(ctx context.Context, h house) error { _, err := h.Instance(ctx, "x"); return err },
+		"Region":   func(ctx context.Context, h house) error { _, err := h.Regions.Region(ctx, "x"); return err },
+		"Package":  func(ctx context.Context, h house) error { _, err := h.Packages.Package(ctx, "x"); return err },
+		"Content":  func(ctx context.Context, h house) error { _, _, err := h.Packages.Content(ctx, "x"); return err },
+		"Instance": func(ctx context.Context, h house) error { _, err := h.Instances.Instance(ctx, "x"); return err },
 		"Terminate": func(ctx context.Context, h house) error {
-			_, err := h.Terminate(ctx, "x", nf.TerminateRequest{})
+			_, err := h.Instances.Terminate(ctx, "x", nf.TerminateRequest{})
 			return err
 		},
-		"Health":    func(ctx context.Context, h house) error { _, err := h.Health(ctx, "x"); return err },
-		"Operation": func(ctx context.Context, h house) error { _, err := h.Operation(ctx, "x"); return err },
-		"Changes":   func(ctx context.Context, h house) error { _, err := h.Changes(ctx, "x"); return err },
+		"Health":    func(ctx context.Context, h house) error { _, err := h.Instances.Health(ctx, "x"); return err },
+		"Operation": func(ctx context.Context, h house) error { _, err := h.Operations.Operation(ctx, "x"); return err },
+		"Changes":   func(ctx context.Context, h house) error { _, err := h.Operations.Changes(ctx, "x"); return err },
 		"InNoRegion": func(ctx context.Context, h house) error {
-			_, err := h.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "x"}, Region: "x"})
+			_, err := h.Instances.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "x"}, Region: "x"})
 			return err
 		},
 		"OfNoPackage": func(ctx context.Context, h house) error {
-			_, err := h.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "x"}, Region: "there"})
+			_, err := h.Instances.Instantiate(ctx, nf.InstantiateRequest{Spec: nf.Spec{Package: "x"}, Region: "there"})
 			return err
 		},
 		"OfNothing": func(ctx context.Context, h house) error {
-			_, err := h.PreviewInstantiate(ctx, nf.InstantiateRequest{})
+			_, err := h.Instances.PreviewInstantiate(ctx, nf.InstantiateRequest{})
 			return err
 		},
 		"Follow": func(ctx context.Context, h house) error {
-			for _, err := range h.Follow(ctx, "x") {
+			for _, err := range h.Operations.Follow(ctx, "x") {
 				return err
 			}
 			return nil
@@ -106,7 +114,7 @@ func TestWords(t *testing.T) {
 	}
 	admin := nf.WithIdentity(t.Context(), nf.Identity{Kind: "token", Name: "admin-all"})
 	for name, call := range calls {
-		of, by := call(t.Context(), plain), call(admin, guard)
+		of, by := call(t.Context(), plain), call(admin, house{guarded.Regions, guarded.Packages, guarded.Instances, guarded.Operations})
 		if of == nil || by == nil || of.Error() != by.Error() || nf.KindOf(of) != nf.KindOf(by) || len(nf.ViolationsOf(of)) != len(nf.ViolationsOf(by)) {
 			t.Errorf("%s: the guard says %q, the engine or the catalog %q", name, by, of)
 		}

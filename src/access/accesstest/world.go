@@ -13,8 +13,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// The projects and the regions. There is an instance in each of both, and a
-// package in each project.
+// The projects and the regions. There is an instance in each pair of them, and
+// a package in each project.
 const (
 	ProjectA = "a"
 	ProjectB = "b"
@@ -22,13 +22,13 @@ const (
 	West     = "west"
 )
 
-// Nobody is who has no token at all.
-const Nobody = ""
+// Anonymous is the name of the caller that sends no token.
+const Anonymous = ""
 
-// person is somebody with a service token, and his one grant.
+// person is an identity with a service token and one grant.
 type person struct {
 	name        string
-	role        string // empty: he has no grant
+	role        string // empty: no grant
 	permissions []nf.Permission
 	projects    string // one, or "*"
 	regions     string
@@ -57,25 +57,25 @@ func people() []person {
 	}
 }
 
-// People returns the names of everybody, Nobody included.
+// People returns the names of all callers, including Anonymous.
 func People() []string {
-	out := []string{Nobody}
+	out := []string{Anonymous}
 	for _, p := range people() {
 		out = append(out, p.name)
 	}
 	return out
 }
 
-// Token returns somebody's service token; Nobody has none.
+// Token returns the service token of a caller, or "" for Anonymous.
 func Token(who string) string {
-	if who == Nobody {
+	if who == Anonymous {
 		return ""
 	}
 	return "k8spt_test-" + who
 }
 
-// File writes the access.yaml of the world into a folder of the test, and
-// returns its name.
+// File writes the access.yaml of these identities into a folder of the test,
+// and returns its name.
 func File(t testing.TB) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "access.yaml")
@@ -85,7 +85,7 @@ func File(t testing.TB) string {
 	return name
 }
 
-// YAML is the content of that file.
+// YAML returns the content of that file.
 func YAML() string {
 	var tokens, grants, roles strings.Builder
 	for _, p := range people() {
@@ -102,14 +102,15 @@ func YAML() string {
 	return "tokens:\n" + tokens.String() + "roles:\n" + strings.ReplaceAll(roles.String(), `" "`, `", "`) + "grants:\n" + grants.String()
 }
 
-// May says whether somebody has a permission in a scope.
+// May reports whether a caller has a permission in a scope.
 func May(who string, permission nf.Permission, s nf.Scope) bool {
 	for _, p := range people() {
 		if p.name != who || !slices.Contains(p.permissions, permission) {
 			continue
 		}
-		// What is about the whole service takes a grant for all of it where it is
-		// about no project or no region; everything else takes any grant there.
+		// A permission for the whole service needs a grant for all projects or
+		// all regions where the scope has none. Any grant in the scope suffices
+		// for other permissions.
 		wide := permission == nf.WriteRegion || permission == nf.ReadAudit || permission == nf.AdministerStore
 		in := func(granted, asked string) bool {
 			return granted == "*" || granted == asked || asked == "" && !wide

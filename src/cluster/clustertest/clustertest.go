@@ -1,10 +1,10 @@
-// Package clustertest gives tests a real API server: the sandbox's, whose admin
-// kubeconfig the environment variable K8SPLUGIN_SANDBOX names. It offers
-// namespaces of one's own, and a Recorder, a proxy that stands in front of the
-// API server, writes down what it is asked, and fails on demand.
+// Package clustertest provides a real API server for tests: the sandbox, whose
+// admin kubeconfig is named by the environment variable K8SPLUGIN_SANDBOX. It
+// provides unique namespaces, and a Recorder, a proxy in front of the API
+// server that records requests and injects faults.
 //
-// It never skips a test: without a sandbox the test fails and says what to do.
-// It does not start a sandbox, and it does not wait for what it removes.
+// The package never skips a test: without a sandbox, the test fails with
+// instructions. It does not start a sandbox, and does not wait for deletions.
 package clustertest
 
 import (
@@ -21,11 +21,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Variable is the environment variable that holds the path of the sandbox's
-// admin kubeconfig.
+// Variable is the environment variable with the path of the sandbox's admin
+// kubeconfig.
 const Variable = "K8SPLUGIN_SANDBOX"
 
-// Kubeconfig returns the sandbox's admin kubeconfig, or ends the test when there
+// Kubeconfig returns the sandbox's admin kubeconfig, or fails the test if there
 // is no sandbox.
 func Kubeconfig(t testing.TB) []byte {
 	t.Helper()
@@ -40,8 +40,8 @@ func Kubeconfig(t testing.TB) []byte {
 	return kubeconfig
 }
 
-// Namespace returns a namespace name that nothing else uses. The namespace is
-// not created; if it is there when the test ends, it is deleted.
+// Namespace returns a unique namespace name. It does not create the namespace;
+// if the namespace exists when the test ends, it is deleted.
 func Namespace(t testing.TB) string {
 	t.Helper()
 	cfg := config(t)
@@ -57,7 +57,7 @@ func Namespace(t testing.TB) string {
 	return name
 }
 
-// config is how to reach the sandbox as its admin.
+// config returns the sandbox's admin client configuration.
 func config(t testing.TB) *rest.Config {
 	t.Helper()
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(Kubeconfig(t))

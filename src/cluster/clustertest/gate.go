@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// gate is a listener whose connections can be made to go silent or to break, as
-// a network does.
+// gate is a listener that can make its connections silent or reset them, as a
+// faulty network does.
 type gate struct {
 	net.Listener
 
 	mu       sync.Mutex
-	holes    int           // how often hole was called and not healed
-	passing  chan struct{} // closed while bytes pass
+	holes    int           // number of calls of hole that are not healed
+	passing  chan struct{} // closed while data passes
 	refusing bool
 	conns    map[*gatedConn]bool
 }
@@ -47,7 +47,7 @@ func (g *gate) enter(c *gatedConn) bool {
 	return !g.refusing
 }
 
-// hole lets no byte pass until heal is called.
+// hole blocks all data until heal is called.
 func (g *gate) hole() (heal func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +63,7 @@ func (g *gate) hole() (heal func()) {
 	})
 }
 
-// refuse resets all connections, and new ones too until heal is called.
+// refuse resets all connections, and new ones until heal is called.
 func (g *gate) refuse() (heal func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -88,7 +88,7 @@ type gatedConn struct {
 	closed chan struct{}
 }
 
-// pass waits until bytes pass.
+// pass waits until data passes.
 func (c *gatedConn) pass() {
 	c.gate.mu.Lock()
 	passing := c.gate.passing
@@ -121,7 +121,7 @@ func (c *gatedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// reset breaks the connection; what was on its way is lost.
+// reset closes the connection at once; unsent data is lost.
 func (c *gatedConn) reset() {
 	c.once.Do(func() { close(c.closed) })
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {

@@ -18,11 +18,11 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// Objects returns every object of the given namespaces, the namespaces
-// themselves, and every cluster-scoped object of the sandbox that is no test's,
-// as sorted "resource.group/namespace/name". Events and leases come and go by
-// themselves and are left out, and so are IP addresses: they are cluster-scoped,
-// but those of other tests' Services.
+// Objects returns all objects of the given namespaces, the namespaces
+// themselves, and all cluster-scoped objects of the sandbox that do not belong
+// to tests, sorted, as "resource.group/namespace/name". It omits events and
+// leases, which change on their own, and IP addresses, which are cluster-scoped
+// but belong to Services of other tests.
 func Objects(t testing.TB, namespaces ...string) []string {
 	t.Helper()
 	cfg := config(t)
@@ -61,7 +61,7 @@ type Kind struct {
 	Creatable  bool
 }
 
-// Kinds returns every kind that can be listed, but for those of tests.
+// Kinds returns every kind that can be listed, except kinds of tests.
 func Kinds(t testing.TB) []Kind {
 	t.Helper()
 	var out []Kind
@@ -97,7 +97,7 @@ func resources(t testing.TB) []resource {
 		}
 		for _, r := range list.APIResources {
 			passing := r.Name == "events" || r.Name == "leases" || r.Name == "ipaddresses"
-			// A definition that another test has just removed takes its kind with it.
+			// If another test has just deleted a CRD, its kind is gone.
 			foreign := strings.Contains(gv.Group, "test")
 			if slices.Contains(r.Verbs, "list") && !passing && !foreign {
 				out = append(out, resource{gv.WithResource(r.Name), r.Kind, r.Namespaced, slices.Contains(r.Verbs, "create")})
@@ -107,8 +107,8 @@ func resources(t testing.TB) []resource {
 	return out
 }
 
-// Get returns the object that the sandbox has of another's kind, namespace and
-// name; nil when it has none.
+// Get returns the sandbox's object with the kind, namespace and name of another
+// object; nil if there is none.
 func Get(t testing.TB, of *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	cfg := config(t)
@@ -139,7 +139,8 @@ func Get(t testing.TB, of *unstructured.Unstructured) *unstructured.Unstructured
 	return got
 }
 
-// Deployments of the sandbox, for the tests that play their controller.
+// deployments returns the client for the sandbox's Deployments, for tests that
+// act as their controller.
 func deployments(t testing.TB, namespace string) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config(t))
@@ -160,14 +161,14 @@ func WaitForDeployment(t testing.TB, namespace, name string) {
 		t.Fatal(err)
 	}
 	defer watch.Stop()
-	// A watch without a version begins with what is there.
+	// A watch without a resource version starts with the existing objects.
 	if _, ok := <-watch.ResultChan(); !ok {
 		t.Fatalf("Deployment %s/%s does not come", namespace, name)
 	}
 }
 
-// Unblock changes the image of a Deployment's first container, as a person
-// would who mends it by hand.
+// Unblock changes the image of a Deployment's first container, as a user would
+// do to repair it manually.
 func Unblock(t testing.TB, namespace, name, image string) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, image)
@@ -176,7 +177,7 @@ func Unblock(t testing.TB, namespace, name, image string) {
 	}
 }
 
-// Foreign makes a ConfigMap, and the field manager "a-person" its owner.
+// Foreign creates a ConfigMap with the field manager "a-person".
 func Foreign(t testing.TB, namespace, name string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config(t))

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Recorder is a proxy in front of the sandbox's API server. It writes down the
-// requests that come to it, and spoils those that a test asks it to. It acts as
-// the sandbox's admin, whoever asks, unless the request names its own user. To
-// who asks, each recorder is a region of its own, and can go away like one.
+// Recorder is a proxy in front of the sandbox's API server. It records the
+// requests that it receives, and injects faults on demand. It sends requests as
+// the sandbox's admin, unless a request impersonates a user. Clients see each
+// recorder as a separate region, which can become unreachable on its own.
 type Recorder struct {
 	server *httptest.Server
 	gate   *gate
@@ -30,17 +30,19 @@ type Recorder struct {
 	faults   []*fault
 }
 
-// Request is what was asked of the API server.
+// Request is a request to the API server.
 type Request struct {
 	Method string
 	Path   string     // "/apis/apps/v1/namespaces/a/deployments/web"
 	Query  url.Values // "fieldManager", "watch", ...
+	Accept string     // the requested media types
 }
 
-// String says "PATCH /apis/apps/v1/namespaces/a/deployments/web".
+// String returns, for example, "PATCH
+// /apis/apps/v1/namespaces/a/deployments/web".
 func (r Request) String() string { return r.Method + " " + r.Path }
 
-// Fault spoils a request that would go on to the API server, next.
+// Fault handles a request instead of next, the API server.
 type Fault func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
 type fault struct {
@@ -63,7 +65,7 @@ func NewRecorder(t testing.TB) *Recorder {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
-		FlushInterval: -1, // a watch is read as it comes
+		FlushInterval: -1, // required for watches
 		ErrorLog:      slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	r := &Recorder{}
@@ -73,14 +75,21 @@ func NewRecorder(t testing.TB) *Recorder {
 	r.server.EnableHTTP2 = true
 	r.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	r.server.StartTLS()
-	t.Cleanup(r.server.Close)
-	t.Cleanup(r.server.CloseClientConnections) // first: Close waits for open watches
+	t.Cleanup(r.close)
 	return r
+}
+
+// close ends all connections and stops the server. The server waits for open
+// watches, and a client that still runs opens them again at once, so new
+// connections are reset first.
+func (r *Recorder) close() {
+	r.gate.refuse()
+	r.server.Close()
 }
 
 func (r *Recorder) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		spoil := r.record(Request{Method: req.Method, Path: req.URL.Path, Query: req.URL.Query()})
+		spoil := r.record(Request{Method: req.Method, Path: req.URL.Path, Query: req.URL.Query(), Accept: req.Header.Get("Accept")})
 		if spoil == nil {
 			next.ServeHTTP(w, req)
 			return
@@ -89,7 +98,7 @@ func (r *Recorder) handler(next http.Handler) http.Handler {
 	})
 }
 
-// record writes a request down and returns the fault that is meant for it.
+// record records a request and returns its fault, or nil.
 func (r *Recorder) record(req Request) Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +111,7 @@ func (r *Recorder) record(req Request) Fault {
 	return nil
 }
 
-// Kubeconfig returns a kubeconfig that leads to the recorder.
+// Kubeconfig returns a kubeconfig for the recorder.
 func (r *Recorder) Kubeconfig() []byte {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
 	return fmt.Appendf(nil, `apiVersion: v1
@@ -122,23 +131,23 @@ current-context: recorder
 `, r.server.URL, base64.StdEncoding.EncodeToString(ca))
 }
 
-// Requests returns the requests so far, in the order in which they came.
+// Requests returns the requests so far, in order of arrival.
 func (r *Recorder) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.requests)
 }
 
-// Reset forgets the requests so far.
+// Reset clears the recorded requests.
 func (r *Recorder) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requests = nil
 }
 
-// Fail spoils every request that matches, until heal is called. Of several
-// faults that match, the oldest counts. match is called for one request at a
-// time, so that it may count them.
+// Fail injects spoil into every request that matches, until heal is called. If
+// several faults match, the oldest is used. match is called for one request at
+// a time, so it may count requests.
 func (r *Recorder) Fail(match func(Request) bool, spoil Fault) (heal func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,9 +160,9 @@ func (r *Recorder) Fail(match func(Request) bool, spoil Fault) (heal func()) {
 	}
 }
 
-// BlackHole makes the region lie behind a network that drops every packet, until
-// heal is called or the test ends: connections that are open go silent, and new
-// ones get no further than TCP.
+// BlackHole simulates a network that drops all packets, until heal is called or
+// the test ends: open connections become silent, and new ones get no further
+// than TCP.
 func (r *Recorder) BlackHole(t testing.TB) (heal func()) {
 	t.Helper()
 	heal = r.gate.hole()
@@ -161,11 +170,12 @@ func (r *Recorder) BlackHole(t testing.TB) (heal func()) {
 	return heal
 }
 
-// Refuse resets every connection and each new one, until heal is called, as
-// the proxy before an API server that is down does.
+// Refuse resets all connections and each new one, until heal is called, as a
+// proxy in front of a stopped API server does.
 func (r *Recorder) Refuse() (heal func()) { return r.gate.refuse() }
 
-// Times matches the first n requests that match does.
+// Times returns a function that accepts the first n requests that match
+// accepts.
 func Times(n int, match func(Request) bool) func(Request) bool {
 	return func(r Request) bool {
 		if n == 0 || !match(r) {
@@ -176,25 +186,24 @@ func Times(n int, match func(Request) bool) func(Request) bool {
 	}
 }
 
-// Drop breaks the connection; the API server never hears of the request.
+// Drop breaks the connection without forwarding the request.
 func Drop(http.ResponseWriter, *http.Request, http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
-// Lose lets the API server carry the request out, and breaks the connection
-// before the answer.
+// Lose forwards the request, and breaks the connection before the response.
 func Lose(_ http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(httptest.NewRecorder(), r)
 	panic(http.ErrAbortHandler)
 }
 
-// Hang never answers: it holds the request until the client gives up.
+// Hang never responds: it holds the request until the client cancels it.
 func Hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// Slow lets the API server answer, after a while.
+// Slow delays the request by d.
 func Slow(d time.Duration) Fault {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		timer := time.NewTimer(d)
@@ -208,8 +217,8 @@ func Slow(d time.Duration) Fault {
 	}
 }
 
-// Status answers with an HTTP status and no Kubernetes object; the API server
-// never hears of the request. Headers are pairs of name and value.
+// Status responds with an HTTP status and no Kubernetes object, without
+// forwarding the request. Headers are pairs of name and value.
 func Status(code int, headers ...string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		for i := 0; i+1 < len(headers); i += 2 {

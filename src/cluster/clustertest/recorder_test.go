@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -223,5 +225,30 @@ func TestRecorderSlow(t *testing.T) {
 	r.Fail(func(Request) bool { return true }, Slow(time.Millisecond))
 	if err := get(time.Minute); err != nil {
 		t.Errorf("a slow answer comes: %v", err)
+	}
+}
+
+// TestRecorderCloses closes recorders while clients open watches.
+func TestRecorderCloses(t *testing.T) {
+	for range 5 {
+		ctx, leave := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		t.Run("recorder", func(t *testing.T) {
+			r := NewRecorder(t)
+			r.Fail(func(Request) bool { return true }, Hang)
+			for range 100 {
+				c, host := client(t, r)
+				clients.Go(func() {
+					for ctx.Err() == nil {
+						_, _ = ask(ctx, c, host+"/api/v1/pods?watch=true") // fails when the recorder is closed
+					}
+				})
+			}
+			for len(r.Requests()) < 100 {
+				runtime.Gosched()
+			}
+		})
+		leave()
+		clients.Wait()
 	}
 }

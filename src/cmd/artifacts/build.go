@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// build is a set of programs that one Go module pins.
+// build is a set of programs from one Go module.
 type build struct {
-	component string // the folder in the artefacts
-	module    string // the folder in the checkout whose go.mod has the pins
-	pin       string // the module whose version is the component's
+	component string // folder in the artifacts
+	module    string // folder in the checkout whose go.mod pins the versions
+	pin       string // module whose version is the component's
 	programs  []program
 	cgo       bool
 	tags      string
@@ -31,7 +31,7 @@ type build struct {
 	version   string // as pinned
 }
 
-// program is one of them; its name is the last part of pkg unless it is told.
+// program is a program of a build. The default name is the last element of pkg.
 type program struct{ pkg, name string }
 
 func (p program) file() string {
@@ -41,8 +41,8 @@ func (p program) file() string {
 	return path.Base(p.pkg)
 }
 
-// builds returns all that is built from Go modules, in the order of building:
-// what kube-apiserver compiles, the others of Kubernetes share.
+// builds returns all programs from Go modules in build order. The other
+// Kubernetes programs reuse the compiled packages of kube-apiserver.
 func builds() []build {
 	const (
 		lab     = "kud/lab/modules/"
@@ -69,7 +69,8 @@ func builds() []build {
 			below(plugins+"/plugins/meta/", "bandwidth", "firewall", "portmap", "sbr", "tuning", "vrf"))},
 		{component: "flannel", module: lab + "flannel", pin: "github.com/flannel-io/flannel", programs: []program{{"github.com/flannel-io/flannel", "flanneld"}},
 			cgo: true},
-		// Flannel's own plugin has no module that can be fetched; the last of the standard plugins that had it does.
+		// No fetchable module contains Flannel's plugin; use the last standard
+		// plugins that contain it.
 		{component: "flannel", module: lab + "cni-flannel", pin: plugins, programs: below(plugins+"/plugins/meta/", "flannel")},
 		{component: "multus", module: lab + "multus", pin: "gopkg.in/k8snetworkplumbingwg/multus-cni.v4", programs: below("gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/", "multus")},
 		{component: "whereabouts", module: lab + "whereabouts", pin: "github.com/k8snetworkplumbingwg/whereabouts", programs: []program{
@@ -88,7 +89,8 @@ func below(pkg string, names ...string) []program {
 	return programs
 }
 
-// build builds what is missing of b, or was built from other pins.
+// build builds the programs of b that are missing or were built from other
+// pins.
 func (f folder) build(ctx context.Context, b build) error {
 	var err error
 	if b.version, err = f.version(b); err != nil {
@@ -162,8 +164,8 @@ func (f folder) goBuild(ctx context.Context, b build, p program, out string) err
 	return nil
 }
 
-// flags are those of the sandbox, where it builds the same, so that Go's cache
-// serves both.
+// flags returns the build flags. They are the sandbox's, so that both share
+// Go's cache.
 func (b build) flags() []string {
 	ldflags := "-s -w"
 	if b.pin == "k8s.io/kubernetes" {
@@ -173,7 +175,7 @@ func (b build) flags() []string {
 		ldflags += x + "gitVersion=" + b.version + x + "gitMajor=" + major + x + "gitMinor=" + minor
 	}
 	tags := b.tags
-	if b.cgo { // static, as the hosts' C library is another one
+	if b.cgo { // static, because the hosts have another C library
 		ldflags += " -extldflags -static"
 		tags = strings.TrimPrefix(tags+",netgo,osusergo", ",")
 	}
@@ -184,7 +186,7 @@ func (b build) flags() []string {
 	return args
 }
 
-// version is that which the module's go.mod pins.
+// version returns the version that the module's go.mod pins.
 func (f folder) version(b build) (string, error) {
 	name := filepath.Join(f.root, filepath.FromSlash(b.module), "go.mod")
 	content, err := os.ReadFile(name)
@@ -194,7 +196,7 @@ func (f folder) version(b build) (string, error) {
 	return pinned(content, b.pin)
 }
 
-// pinned finds the version of a module in a go.mod.
+// pinned returns the version of a module in a go.mod.
 func pinned(gomod []byte, module string) (string, error) {
 	m := regexp.MustCompile(`(?m)^\s*(?:require\s+)?` + regexp.QuoteMeta(module) + `\s+(v\S+)`).FindSubmatch(gomod)
 	if m == nil {
@@ -203,8 +205,8 @@ func pinned(gomod []byte, module string) (string, error) {
 	return string(m[1]), nil
 }
 
-// versionOf is the version that a component goes by: two modules may fill one
-// folder, and then the first says it.
+// versionOf returns the version of a component. If two modules fill one folder,
+// the first decides.
 func (f folder) versionOf(b build) (string, error) {
 	all := builds()
 	first := slices.IndexFunc(all, func(other build) bool { return other.component == b.component })
@@ -214,7 +216,7 @@ func (f folder) versionOf(b build) (string, error) {
 	return f.version(all[first])
 }
 
-// key is a digest of what the programs are built from.
+// key returns a digest of everything that the programs are built from.
 func (f folder) key(b build) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOARCH, b.flags(), b.programs)

@@ -17,22 +17,21 @@ import (
 	"time"
 )
 
-// image is one that the lab's hosts get, under the names that a site without
-// restrictions would pull it by.
+// image is an image for the lab's hosts, with the names by which a site with
+// network access would pull it.
 type image struct {
 	archive string
 	names   []string
 	entry   []string
 	files   []imageFile
-	user    string // who its programs run as; root when empty
+	user    string // user of its programs; empty: root
 }
 
-// imageFile is a file of an image: what a program of the artefacts or the lab's
-// own contains, or a link.
+// imageFile is a file of an image: a copy of a built program, or a link.
 type imageFile struct{ name, source, link string }
 
-// images writes the archives of the images that every host of the lab gets, and
-// with roles those that single roles take.
+// images writes the image archives for every host of the lab and, if roles is
+// set, those for single roles.
 func (f folder) images(ctx context.Context, roles bool) error {
 	own, err := f.own()
 	if err != nil {
@@ -57,7 +56,8 @@ func (f folder) images(ctx context.Context, roles bool) error {
 	return f.pack("images", all)
 }
 
-// own returns the folder of the lab's own programs, which images are made of.
+// own creates and returns the folder for the lab's own programs, which go into
+// images.
 func (f folder) own() (string, error) {
 	dir := filepath.Join(f.dir, ".built", "images")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -66,7 +66,7 @@ func (f folder) own() (string, error) {
 	return dir, nil
 }
 
-// pack writes archives into a folder, where they are not as they ought to be.
+// pack writes archives that are missing or outdated into a folder.
 func (f folder) pack(where string, all []image) error {
 	if err := os.MkdirAll(filepath.Join(f.dir, where), 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder of the images: %w", err)
@@ -87,7 +87,8 @@ func (f folder) pack(where string, all []image) error {
 	return nil
 }
 
-// imageTable names the images. Programs that are not built make none.
+// imageTable returns the images. It omits images of programs that are not
+// built.
 func (f folder) imageTable(own string) ([]image, error) {
 	versions, err := os.ReadFile(filepath.Join(f.root, "kud", "versions.yml"))
 	if err != nil {
@@ -107,7 +108,7 @@ func (f folder) imageTable(own string) ([]image, error) {
 	for _, b := range builds() {
 		version, err := f.version(b)
 		if err != nil {
-			continue // the table of builds tells why, where it matters
+			continue // the table of builds says why, if it matters
 		}
 		dir := filepath.Join(f.dir, b.component, version)
 		switch b.component {
@@ -115,7 +116,8 @@ func (f folder) imageTable(own string) ([]image, error) {
 			table = append(table, image{archive: "coredns", names: []string{"registry.k8s.io/coredns/coredns:" + version}, entry: []string{"/coredns"},
 				files: []imageFile{{name: "coredns", source: filepath.Join(dir, "coredns")}}})
 		case "nfd":
-			// Its manifests insist on a user that is not root, and leave it to the image which.
+			// Its manifests require a non-root user, and the image must name
+			// one.
 			nfd := image{archive: "nfd", names: []string{"registry.k8s.io/nfd/node-feature-discovery:" + version}, user: "65534:65534"}
 			for _, p := range b.programs {
 				nfd.files = append(nfd.files, imageFile{name: "usr/bin/" + p.file(), source: filepath.Join(dir, p.file())})
@@ -131,7 +133,7 @@ func (f folder) imageTable(own string) ([]image, error) {
 	}), nil
 }
 
-// named finds a value of kud/versions.yml.
+// named returns a value of kud/versions.yml.
 func named(versions []byte, name string) string {
 	m := regexp.MustCompile(`(?m)^\s+` + regexp.QuoteMeta(name) + `:\s*"?([^"\s]+)`).FindSubmatch(versions)
 	if m == nil {
@@ -140,7 +142,7 @@ func named(versions []byte, name string) string {
 	return string(m[1])
 }
 
-// edgexImages returns the names that the EdgeX sample gives its images.
+// edgexImages returns the names of the EdgeX sample's images.
 func (f folder) edgexImages() ([]string, error) {
 	const sample = "deployments/samples/edgex"
 	variables, err := os.ReadFile(filepath.Join(f.root, sample, "metadata.yaml"))
@@ -163,7 +165,7 @@ func (f folder) edgexImages() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// imageNames finds the images of a manifest, its variables at their defaults.
+// imageNames returns the images of a manifest with default variables.
 func imageNames(manifest, variables []byte) []string {
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^\s+image:\s*(\S+)`).FindAllSubmatch(manifest, -1) {
@@ -178,8 +180,8 @@ func imageNames(manifest, variables []byte) []string {
 	return names
 }
 
-// pack makes the OCI archive of an image: one layer, and an index with as many
-// names as it has. The same content makes the same bytes.
+// pack returns an OCI archive of the image: one layer, and an index with all
+// its names. The result is reproducible.
 func (i image) pack() ([]byte, error) {
 	layer, err := i.layer()
 	if err != nil {
@@ -260,7 +262,7 @@ func digest(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// archive is a tar in memory; its first error waits for close.
+// archive is a tar in memory. Its close returns the first error.
 type archive struct {
 	buffer bytes.Buffer
 	writer *tar.Writer

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// istioBuild is the mesh's control plane, the agent that is beside a workload,
-// and the program that knows the manifests.
+// istioBuild returns the build of the mesh's control plane, the agent for
+// workloads, and istioctl, which contains the manifests.
 func istioBuild() build {
 	const istio = "istio.io/istio"
 	return build{component: "istio", module: "kud/lab/modules/istio", pin: istio, programs: []program{
@@ -18,8 +18,8 @@ func istioBuild() build {
 	}}
 }
 
-// istio fills in what the role istio applies, and the images of it, which are in
-// a folder of their own, as they are large and few hosts want them.
+// istio creates the manifests and images of the role istio. The images have a
+// separate folder, because they are large and few hosts need them.
 func (f folder) istio(ctx context.Context) error {
 	version, err := f.version(istioBuild())
 	if err != nil {
@@ -39,13 +39,14 @@ func (f folder) istio(ctx context.Context) error {
 	return f.pack("images-istio", f.istioImages(version, workload))
 }
 
-// istioImages names the images. That of the proxy has no Envoy, which is not
-// written in Go.
+// istioImages returns the images. The proxy's image has no Envoy, because Envoy
+// is not written in Go.
 func (f folder) istioImages(version, workload string) []image {
 	built := func(name string) imageFile {
 		return imageFile{name: "usr/local/bin/" + name, source: filepath.Join(f.dir, "istio", version, name)}
 	}
-	// The manifests insist on a user that is not root, and leave it to the image which: that of Istio's own images.
+	// The manifests require a non-root user, and the image must name one:
+	// Istio's images use this one.
 	const user = "1337:1337"
 	return []image{
 		{archive: "istio-pilot", names: []string{"docker.io/istio/pilot:" + version}, entry: []string{"/usr/local/bin/pilot-discovery"},
@@ -56,8 +57,8 @@ func (f folder) istioImages(version, workload string) []image {
 	}
 }
 
-// istioManifests has istioctl print the manifests: the control plane alone, which
-// asks for no more than a host of the lab has.
+// istioManifests writes the manifests that istioctl prints: only the control
+// plane, with requests that fit a host of the lab.
 func (f folder) istioManifests(ctx context.Context, version string) error {
 	target := filepath.Join(f.dir, "manifests", "istio", version)
 	if err := os.MkdirAll(target, 0o755); err != nil {

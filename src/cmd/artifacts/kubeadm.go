@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// etcdImageTag is how kubeadm's images of etcd are numbered: one program may be
-// packed more than once.
+// etcdImageTag is the suffix of the tags of kubeadm's etcd images, which number
+// the packagings of one version.
 const etcdImageTag = "-0"
 
-// kubeadmImages are those of a control plane of kubeadm, some 450 MB. They have
-// a folder of their own, which hosts import that are told to.
+// kubeadmImages returns the images of a kubeadm control plane, about 450 MB.
+// They have a separate folder, which only selected hosts import.
 func (f folder) kubeadmImages() ([]image, error) {
 	dir := make(map[string]string)
 	tag := make(map[string]string)
@@ -56,8 +56,8 @@ func (f folder) packKubeadm() error {
 	return f.pack("images-kubeadm", all)
 }
 
-// linked finds what a program of this machine needs beside itself: its loader,
-// and the libraries that it is linked with, and those that they are.
+// linked returns what a program of this machine needs to run: its loader and,
+// recursively, its shared libraries.
 func linked(program string) ([]imageFile, error) {
 	var (
 		found []imageFile
@@ -90,7 +90,8 @@ func linked(program string) ([]imageFile, error) {
 	return found, nil
 }
 
-// needs reads from an ELF file its loader, if it is a program, and its libraries.
+// needs returns the loader of an ELF file, if it is a program, and its
+// libraries.
 func needs(name string) (loader string, libraries []string, err error) {
 	file, err := elf.Open(name)
 	if err != nil {
@@ -124,7 +125,7 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// multiarch is what Debian calls the folder of a processor's libraries.
+// multiarch returns Debian's name of the folder of a processor's libraries.
 func multiarch() string {
 	if runtime.GOARCH == "arm64" {
 		return "aarch64-linux-gnu"

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// vmDefinition is how the API server is told of an object of KubeVirt, whose
-// schema follows.
+// vmDefinition is the template of the CRD of a KubeVirt kind. The schema
+// follows it.
 const vmDefinition = `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -35,8 +35,8 @@ spec:
     schema:
 `
 
-// kubevirt writes the definitions of KubeVirt's objects, from the module's own
-// files: the operator, which makes most of them, cannot be had as an image.
+// kubevirt writes the CRDs of KubeVirt from its module's files. KubeVirt's
+// operator normally creates most of them, but is not available as an image.
 func (f folder) kubevirt(ctx context.Context) error {
 	const name = "kubevirt.io/kubevirt"
 	version, err := f.version(build{component: "kubevirt", module: "kud/lab/modules/kubevirt", pin: name})
@@ -74,12 +74,12 @@ func (f folder) kubevirt(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(target, "definitions.yaml"), all.Bytes(), 0o644)
 }
 
-// module fetches a module, whose digest go.sum has, and returns where it is.
+// module downloads a module that go.sum verifies, and returns its folder.
 func (f folder) module(ctx context.Context, at, module string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
 	cmd.Dir = filepath.Join(f.root, filepath.FromSlash(at))
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	out, err := cmd.Output() // which tells why, when it fails
+	out, err := cmd.Output() // on failure the output has the reason
 	var told struct{ Dir, Error string }
 	if err := errors.Join(err, json.Unmarshal(out, &told)); err != nil {
 		return "", fmt.Errorf("cannot fetch %s: %w %s", module, err, told.Error)
@@ -87,7 +87,7 @@ func (f folder) module(ctx context.Context, at, module string) (string, error) {
 	return told.Dir, nil
 }
 
-// constants reads the strings of the map that a Go file declares.
+// constants returns the strings of the map that a Go file declares.
 func constants(name string) (map[string]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 	if err != nil {

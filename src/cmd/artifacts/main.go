@@ -1,12 +1,13 @@
-// Command artifacts fills the folder that a site is built from when there is no
-// network, or none that is trusted: the programs, built from the Go modules that
-// kud/lab/modules and deployments/sandbox pin, the images that the lab needs,
-// and the manifest, with the SHA-256 of every file, that the collection in kud
-// holds each of them against.
+// Command artifacts creates the folder from which a site is built without
+// network access or without trusted downloads. It contains programs, built from
+// the Go modules that kud/lab/modules and deployments/sandbox pin, and the
+// images of the lab. A manifest has the SHA-256 of every file, which the
+// collection in kud verifies.
 //
-// It knows Go's module proxy and nothing else: real sites take the publishers'
-// own files (`kud bundle`). What is there and was made from the same pins is
-// kept. Of what it builds it runs istioctl alone, which prints Istio's manifests.
+// It downloads from Go's module proxy only: real sites use the publishers' own
+// files (`kud bundle`). It keeps files that were built from the same pins. Of
+// the programs that it builds it runs only istioctl, which prints Istio's
+// manifests.
 package main
 
 import (
@@ -88,7 +89,7 @@ func chosen(component, only string) bool {
 	return only == "" || strings.Contains(","+only+",", ","+component+",")
 }
 
-// folder is what is filled.
+// folder is the folder to fill.
 type folder struct {
 	root     string // of the checkout
 	dir      string
@@ -117,7 +118,8 @@ func newFolder(dir string) (folder, error) {
 	return folder{root: root, dir: dir}, nil
 }
 
-// checkout finds the root of the checkout that the working directory is in.
+// checkout returns the root of the checkout that contains the working
+// directory.
 func checkout() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 
 const manifestName = "manifest.sha256"
 
-// writeManifest writes the digest of every file of the folder as sha256sum does,
-// and returns how many there are. What begins with a dot is not of the folder.
-// A file that has not been written since the last manifest keeps its digest;
-// whoever installs it computes it anyway.
+// writeManifest writes the digests of all files of the folder in the format of
+// sha256sum, and returns their number. It omits the manifest, .partial files,
+// and folders whose name begins with a dot. A file that is older than the last
+// manifest keeps its digest, because the installation verifies it anyway.
 func (f folder) writeManifest() (int, error) {
 	old, err := f.readManifest()
 	if err != nil {
@@ -62,7 +62,7 @@ func (f folder) writeManifest() (int, error) {
 	return n, nil
 }
 
-// manifest is one that was written before.
+// manifest is an earlier manifest.
 type manifest struct {
 	at   time.Time
 	sums map[string]string

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// roleBuilds are the programs that single roles of the collection need, and a
-// cluster does not.
+// roleBuilds returns the builds of programs that only single roles of the
+// collection need.
 func roleBuilds() []build {
 	const (
 		lab = "kud/lab/modules/"
@@ -20,7 +20,8 @@ func roleBuilds() []build {
 	}
 }
 
-// fill fills in what single roles apply or run that no table of builds has.
+// fill creates the artifacts of single roles that the table of builds does not
+// contain.
 func (f folder) fill(ctx context.Context, only string) error {
 	for _, one := range []struct {
 		component string
@@ -36,8 +37,8 @@ func (f folder) fill(ctx context.Context, only string) error {
 	return nil
 }
 
-// service builds the service itself, for the role k8splugin, by the version that
-// versions.yml names: what is in the checkout, whatever that is.
+// service builds the service from the checkout for the role k8splugin. It uses
+// the version number from versions.yml, whatever the checkout contains.
 func (f folder) service(ctx context.Context) error {
 	versions, err := os.ReadFile(filepath.Join(f.root, "kud", "versions.yml"))
 	if err != nil {
@@ -50,14 +51,15 @@ func (f folder) service(ctx context.Context) error {
 	return f.program(ctx, build{module: "."}, program{pkg: "./src/cmd/k8splugin"}, filepath.Join(dir, "k8splugin"))
 }
 
-// roleImages builds the lab's own programs that single roles take as images, and
-// names the images.
+// roleImages builds the lab's own programs for images of single roles, and
+// returns the images.
 func (f folder) roleImages(ctx context.Context, own string) ([]image, error) {
 	versions, err := os.ReadFile(filepath.Join(f.root, "kud", "versions.yml"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the versions of a site: %w", err)
 	}
-	// The device plugin cannot be built from the module proxy, and knows no card that a lab kernel emulates.
+	// The real device plugin cannot be built from the module proxy, and does
+	// not support the lab kernel's emulated cards.
 	plugin := filepath.Join(own, "sriovdp")
 	if err := f.program(ctx, build{module: "kud/lab/modules/sriov"}, program{pkg: "."}, plugin); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cmd/sandbox/bare"
 )
 
-// apiServer is a bare client of the sandbox's API server.
+// apiServer is a minimal client of the sandbox's API server.
 type apiServer struct {
 	http       *http.Client
 	url        string
@@ -37,7 +37,7 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 	if err != nil {
 		return 0, nil, err
 	}
-	if method == http.MethodPatch { // as the service asks for it: the answer is not looked at
+	if method == http.MethodPatch { // as the service does: it ignores the response's content
 		req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1")
 	}
 	if contentType != "" {
@@ -52,7 +52,7 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 	return resp.StatusCode, answer, err
 }
 
-// bare sends every object as one server-side apply request.
+// bare sends one server-side apply request per object.
 func (b *bench) bare(ctx context.Context, set objectSet) (time.Duration, error) {
 	const owner = "0123456789abcdef"
 	bodies := make([][]byte, len(set.objects))
@@ -97,7 +97,7 @@ func (b *bench) apply(ctx context.Context, set objectSet) (time.Duration, error)
 	return time.Since(began), nil
 }
 
-// createNamespace makes the namespace unless it is there.
+// createNamespace creates the namespace unless it exists.
 func (a *apiServer) createNamespace(ctx context.Context) error {
 	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, namespace)
 	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
@@ -107,8 +107,8 @@ func (a *apiServer) createNamespace(ctx context.Context) error {
 	return a.until(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", found)
 }
 
-// clear removes everything that the ways make, and waits until the controllers
-// have removed what they made of it.
+// clear deletes all objects of the namespace, and waits until controllers have
+// deleted the objects that they created.
 func (a *apiServer) clear(ctx context.Context) error {
 	const core, apps, discovery = "/api/v1/namespaces/" + namespace, "/apis/apps/v1/namespaces/" + namespace, "/apis/discovery.k8s.io/v1/namespaces/" + namespace
 	for _, path := range []string{apps + "/deployments", core + "/services", core + "/secrets", core + "/configmaps"} {
@@ -122,7 +122,8 @@ func (a *apiServer) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	// What is gone is still on its way through the controllers' queues.
+	// Wait a little longer, because deletions are still in the controllers'
+	// queues.
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -131,14 +132,14 @@ func (a *apiServer) clear(ctx context.Context) error {
 	}
 }
 
-// found and none are what until may wait for.
+// found and none are conditions for until.
 func found(status int, _ []byte) bool { return status == http.StatusOK }
 
 func none(status int, list []byte) bool {
 	return status == http.StatusOK && !bytes.Contains(list, []byte(`"uid"`))
 }
 
-// until asks for a path until the answer is as wanted.
+// until requests a path repeatedly until the response is as wanted.
 func (a *apiServer) until(ctx context.Context, path string, wanted func(status int, answer []byte) bool) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

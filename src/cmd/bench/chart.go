@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The ways to bring a chart up, and to take it down again.
+// The ways to install a chart and to delete it again.
 const (
 	chartWay       = "d"
 	helmWay        = "e"
@@ -25,11 +25,11 @@ const (
 	bareRemovalWay = "bare removal"
 )
 
-// mostOfAChart is the largest number of objects that is measured as a chart:
-// more of them take helm, and the removals, most of an hour.
+// mostOfAChart is the largest number of objects that is measured as a chart.
+// With more objects, helm and the deletions would take most of an hour.
 const mostOfAChart = 100
 
-// chartOf packs the set's objects as a chart, as helm package does, into a file.
+// chartOf writes the set's objects as a packaged chart, as helm package does.
 func (s objectSet) chartOf() (path string, content []byte, err error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)
@@ -51,16 +51,16 @@ func (s objectSet) chartOf() (path string, content []byte, err error) {
 	if err = errors.Join(err, files.Close(), zipped.Close()); err != nil {
 		return "", nil, fmt.Errorf("cannot pack a chart: %w", err)
 	}
-	// Beside the folder of the objects, which kubectl applies as a whole.
+	// Not in the folder of the objects, which kubectl applies as a whole.
 	path = filepath.Clean(s.folder) + ".tgz"
 	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
-		return "", nil, fmt.Errorf("cannot keep the chart: %w", err)
+		return "", nil, fmt.Errorf("cannot save the chart: %w", err)
 	}
 	return path, packed.Bytes(), nil
 }
 
-// measureCharts compares the service with helm install, and its removal with
-// bare requests.
+// measureCharts compares the service with helm install, and its deletion with
+// direct requests.
 func (b *bench) measureCharts(ctx context.Context, set objectSet, r *result, rounds int) error {
 	path, content, err := set.chartOf()
 	if err != nil {
@@ -90,8 +90,8 @@ func (b *bench) measureCharts(ctx context.Context, set objectSet, r *result, rou
 
 func chartID(set objectSet) string { return fmt.Sprintf("bench-chart-%d", set.size) }
 
-// byService brings the chart up by one request, lets it get ready, and removes
-// it by another.
+// byService installs the chart by one request, waits until it is ready, and
+// deletes it by another.
 func (b *bench) byService(ctx context.Context, set objectSet, _ string) (map[string]time.Duration, error) {
 	up, err := b.service.bring(ctx, map[string]any{
 		"cloud_region_id": "sandbox", "csar_id": chartID(set), "namespace": namespace, "vnf_instance_name": "bench", "wait": "applied",
@@ -129,8 +129,8 @@ func (b *bench) byHelm(ctx context.Context, _ objectSet, chart string) (map[stri
 	return map[string]time.Duration{helmWay: took}, helm("uninstall", "bench")
 }
 
-// byHand applies the objects, lets them get ready, and removes each by a request
-// of its own, until none is left.
+// byHand applies the objects, waits until they are ready, and deletes each by a
+// separate request.
 func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string]time.Duration, error) {
 	if _, err := b.bare(ctx, set); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string
 	for _, o := range set.objects {
 		group.Go(func() error {
 			policy := "Foreground"
-			if o.kind == "ConfigMap" || o.kind == "Secret" { // as the service does: they own nothing
+			if o.kind == "ConfigMap" || o.kind == "Secret" { // as the service does: they have no dependents
 				policy = "Background"
 			}
 			path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?propagationPolicy=" + policy
@@ -164,8 +164,8 @@ func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string
 	return map[string]time.Duration{bareRemovalWay: time.Since(began)}, err
 }
 
-// settled waits until every Deployment has its pod: whoever removes one before
-// that has less to remove.
+// settled waits until every Deployment has its pod, because an earlier deletion
+// would have less to delete.
 func (b *bench) settled(ctx context.Context, set objectSet) error {
 	for _, o := range set.objects {
 		if o.kind != "Deployment" {

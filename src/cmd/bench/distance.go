@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// distance stands between clients and an API server like a line of some length:
-// what one side sends reaches the other a while later, in order and at full
-// speed. It never looks into what it carries.
+// distance is a proxy between clients and an API server that adds latency. It
+// delivers bytes unchanged and in order, with a delay and without a bandwidth
+// limit.
 type distance struct {
 	listener net.Listener
 	target   string
 	oneWay   time.Duration
 }
 
-// newDistance listens on loopback for the API server of a kubeconfig, and
-// returns the path of a kubeconfig that leads through it.
+// newDistance listens on loopback for the API server of a kubeconfig. It
+// returns the path of a kubeconfig that connects through it.
 func newDistance(kubeconfig, folder string, roundTrip time.Duration) (*distance, string, error) {
 	content, err := os.ReadFile(kubeconfig)
 	if err != nil {
@@ -44,7 +44,7 @@ func newDistance(kubeconfig, folder string, roundTrip time.Duration) (*distance,
 	return d, path, os.WriteFile(path, []byte(far), 0o600)
 }
 
-// run carries connections until the context ends.
+// run forwards connections until the context ends.
 func (d *distance) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -73,17 +73,17 @@ func (d *distance) carry(ctx context.Context, near net.Conn) error {
 	var both errgroup.Group
 	both.Go(func() error { return d.line(near, far) })
 	both.Go(func() error { return d.line(far, near) })
-	_ = both.Wait() // a broken connection is its clients' business
+	_ = both.Wait() // the clients handle broken connections
 	return nil
 }
 
-// piece is some bytes and when they arrive.
+// piece is some bytes and the time when they arrive.
 type piece struct {
 	bytes  []byte
 	arrive time.Time
 }
 
-// line carries one direction, and ends both when it ends.
+// line forwards one direction, and closes both connections when it ends.
 func (d *distance) line(from, to net.Conn) error {
 	pieces := make(chan piece, 4096)
 	var reader errgroup.Group

@@ -1,9 +1,9 @@
-// Command bench measures what the service costs on top of the API server, and
-// what it saves against kubectl: the same objects are brought up by a bare
-// client, by the service and by kubectl, in turns, in one run, on one sandbox.
+// Command bench measures the overhead of the service compared to the API
+// server, and its gain compared to kubectl. A bare client, the service and
+// kubectl apply the same objects in turns, in one run, on one sandbox.
 //
-// It prints medians and ratios and writes them to a Markdown file. It asserts
-// nothing and is no test: absolute times say more about the machine.
+// It prints medians and ratios and writes them to a Markdown file. It is not a
+// test and asserts nothing: absolute times depend mainly on the machine.
 package main
 
 import (
@@ -38,18 +38,18 @@ type bench struct {
 	binary, kubectl, helm string
 	workers               int
 
-	api     *apiServer // what the present table is measured against
-	version string     // its version
+	api     *apiServer // API server of the present table
+	version string     // of the API server
 	service *service
 }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	sizes := flags.String("sizes", "10,100,500", "numbers of objects")
-	rounds := flags.Int("rounds", 7, "rounds; each runs every way once, beginning with another one")
-	workers := flags.Int("workers", 16, "requests that the bare client keeps in flight: as many as the service does")
-	roundTrip := flags.Duration("distance", 20*time.Millisecond, "round trip to the far API server of the second table")
-	binary := flags.String("binary", "bin/k8splugin", "the service's program")
+	rounds := flags.Int("rounds", 7, "number of rounds; each runs every way once, starting with a different one")
+	workers := flags.Int("workers", 16, "concurrent requests of the bare client, as many as the service uses")
+	roundTrip := flags.Duration("distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
+	binary := flags.String("binary", "bin/k8splugin", "program of the service")
 	helm := flags.String("helm", "bin/helm", "Helm's program")
 	out := flags.String("out", "docs/benchmarks.md", "file to write the tables to")
 	if err := flags.Parse(args); err != nil {
@@ -79,13 +79,13 @@ func run(ctx context.Context, args []string) error {
 	return b.report(*out, tables{near: near, far: far, roundTrip: *roundTrip, rounds: *rounds})
 }
 
-// plan is what one table is made of.
+// plan is the input of one table.
 type plan struct {
 	sizes  []int
 	rounds int
 }
 
-// all measures every size against the API server of a kubeconfig.
+// all measures every size with the API server of a kubeconfig.
 func (b *bench) all(ctx context.Context, kubeconfig string, p plan) ([]result, error) {
 	var err error
 	if b.api, err = newAPIServer(kubeconfig); err != nil {
@@ -116,7 +116,7 @@ func (b *bench) all(ctx context.Context, kubeconfig string, p plan) ([]result, e
 	return results, nil
 }
 
-// allFrom does the same from a distance.
+// allFrom is all with added latency.
 func (b *bench) allFrom(ctx context.Context, roundTrip time.Duration, kubeconfig string, p plan) ([]result, error) {
 	folder, err := os.MkdirTemp("", "bench-distance-")
 	if err != nil {
@@ -135,20 +135,20 @@ func (b *bench) allFrom(ctx context.Context, roundTrip time.Duration, kubeconfig
 	return results, errors.Join(err, line.Wait())
 }
 
-// way is one way to bring objects up. It returns the time that counts.
+// way is one way to apply objects. It returns the measured time.
 type way struct {
 	name string
 	do   func(ctx context.Context, set objectSet) (time.Duration, error)
 }
 
-// result is the times of one size, by way.
+// result holds the times for one size, by way.
 type result struct {
 	size  int
 	times map[string][]time.Duration
 }
 
-// The ways, by the letters that the ratios use, and the part of the service's
-// time that lies between an operation's acceptance and its last apply.
+// The ways, as named in the ratios. The last is the part of the service's time
+// from an operation's acceptance to its last apply.
 const (
 	bareWay     = "a"
 	serviceWay  = "b"
@@ -191,12 +191,13 @@ func (b *bench) measure(ctx context.Context, size, rounds int) (result, error) {
 	return r, b.measureCharts(ctx, set, &r, min(rounds, 3))
 }
 
-// namespace is where everything happens. It is made once: making and removing
-// one keeps the controllers busy for seconds, beside whatever is measured then.
+// namespace is the namespace of all objects. It is created once, because
+// creating or deleting one keeps the controllers busy for seconds and would
+// disturb the measurements.
 const namespace = "bench"
 
-// once brings the objects up, and waits until all is gone again, so that no way
-// pays for the one before it.
+// once applies the objects, and waits until all are deleted again, so that one
+// way does not affect the next.
 func (b *bench) once(ctx context.Context, w way, set objectSet) (time.Duration, error) {
 	took, err := w.do(ctx, set)
 	if w.name == serviceWay && err == nil {
@@ -228,23 +229,23 @@ const preamble = `# Benchmarks
 
 Written by ` + "`make bench`" + ` on %s: Kubernetes %s, %s, %d cores, %d rounds, medians.
 
-The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are brought up in a namespace three ways,
-in turns, each after the traces of the last are gone:
+The same objects (six ConfigMaps, two Services, one Secret and one Deployment in every ten) are created in a namespace in three ways,
+in turns. Each way starts after all objects of the previous one are gone:
 
-- **a**, the floor: the final bytes of every object as one server-side apply request, sent in parallel by a bare HTTP client with as many
-  requests in flight, on one connection, as the service keeps;
-- **b**, this service: from the moment that the client sends ` + "`POST /v1/vnf_instances`" + ` until it has the 201, the rendering, the
-  preflight and every durable record included; the next column is the part between the operation's acceptance and its last apply;
+- **a**, the lower bound: a bare HTTP client sends the final bytes of every object as one server-side apply request. It sends them in parallel on one
+  connection, with as many requests in flight as the service uses.
+- **b**, this service: from the moment that the client sends ` + "`POST /v1/vnf_instances`" + ` until it has the 201. This includes the rendering, the
+  preflight check and every durable record. The next column is the part between the operation's acceptance and its last apply.
 - **c**, ` + "`kubectl apply --server-side`" + ` of the same files, from the start of the program to its end.
 
 The same objects as a Helm chart, in three rounds:
 
-- **d**, this service: from the moment that the client sends the request until it has the 201: everything is applied;
-- **e**, ` + "`helm install`" + ` of Helm 4 without ` + "`--wait`" + `, from the start of the program to its end: likewise;
-- *removal by the service* is one ` + "`DELETE`" + ` of the instance, when all pods run, until everything is gone; *bare removal* is one request for each
-  object, side by side, until everything is gone.
+- **d**, this service: from the moment that the client sends the request until it has the 201. Then all objects are applied.
+- **e**, ` + "`helm install`" + ` of Helm 4 without ` + "`--wait`" + `, from the start of the program to its end. Then all objects are applied, too.
+- *removal by the service* is one ` + "`DELETE`" + ` of the instance, when all pods run, until all objects are gone. *bare removal* is one request for each
+  object, in parallel, until all objects are gone.
 
-Times are milliseconds and say as much about the machine as about the code; the ratios are what counts. The goals at 100 objects are
+Times are milliseconds, and depend on the machine as much as on the code; compare the ratios. The goals at 100 objects are
 b/a ≤ 1.25, c/b ≥ 5, e/d ≥ 5, and an overhead of removal of at most 100 ms.
 `
 
@@ -253,14 +254,14 @@ const header = `
 |--:|--:|--:|--:|--:|--:|--:|
 `
 
-// tables is what the report shows.
+// tables holds the results of the report.
 type tables struct {
 	near, far []result
 	roundTrip time.Duration
 	rounds    int
 }
 
-// write writes the rows of one place.
+// write writes the rows of one table.
 func (t tables) write(text *strings.Builder, rows []result) {
 	for _, r := range rows {
 		text.WriteString(r.row() + "\n")
@@ -278,7 +279,7 @@ func (b *bench) report(path string, t tables) error {
 	fmt.Fprintf(&text, preamble, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), t.rounds)
 	text.WriteString("\n## On the same machine\n" + header)
 	t.write(&text, t.near)
-	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll of them reach the API server over a line with this round trip, as regions have it.\n%s", t.roundTrip, header)
+	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)
 	t.write(&text, t.far)
 	notes, err := os.ReadFile(filepath.Join(filepath.Dir(path), "benchmarks-notes.md"))
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// objectSet is the objects of one size, as every way needs them.
+// objectSet holds the objects of one size in the forms for every way.
 type objectSet struct {
 	size    int
 	objects []object
@@ -30,7 +30,7 @@ func newObjectSet(size int) (objectSet, error) {
 	for i := range size {
 		set.objects = append(set.objects, newObject(i))
 	}
-	// Every way begins them in the order that the service does.
+	// Every way applies them in the service's order.
 	kinds := []string{"Secret", "ConfigMap", "Service", "Deployment"}
 	slices.SortStableFunc(set.objects, func(a, b object) int { return slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind) })
 	var err error
@@ -76,8 +76,8 @@ func add(archive *zip.Writer, name string, content []byte) error {
 
 func (s objectSet) remove() { _ = os.RemoveAll(s.folder) }
 
-// newObject returns the i-th object: of every ten, six ConfigMaps, two
-// Services, a Secret and a Deployment.
+// newObject returns the i-th object. Of every ten, six are ConfigMaps, two
+// Services, one a Secret and one a Deployment.
 func newObject(i int) object {
 	name := fmt.Sprintf("object-%04d", i)
 	labels := map[string]any{"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "bench"}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// service is the program under measurement, as its own process with its own
-// embedded database.
+// service is the measured program, in a separate process with its embedded
+// database.
 type service struct {
 	cmd  *exec.Cmd
 	data string
@@ -36,7 +36,7 @@ func startService(ctx context.Context, binary, kubeconfig string) (*service, err
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a log: %w", err)
 	}
-	defer func() { _ = logs.Close() }() // the process has its own
+	defer func() { _ = logs.Close() }() // the process has its own descriptor
 	s := &service{url: "http://" + address, data: data}
 	s.cmd = exec.CommandContext(ctx, binary, "serve", "--listen", address, "--data", filepath.Join(data, "db"), "--log-level", "warn")
 	s.cmd.Stderr = logs
@@ -84,7 +84,7 @@ func (s *service) ready(ctx context.Context) error {
 	}
 }
 
-// stop ends the process and removes its data.
+// stop ends the process and deletes its data.
 func (s *service) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	_ = s.cmd.Wait()
@@ -100,10 +100,10 @@ func (s *service) put(ctx context.Context, id string, chart []byte) error {
 	return s.send(ctx, http.MethodPut, "/v1/packages/"+id, content{"application/gzip", chart}, nil)
 }
 
-// brought is an instance that was asked for.
+// brought is an instance that was requested.
 type brought struct {
 	instance, operation string
-	took                time.Duration // until the answer
+	took                time.Duration // until the response
 }
 
 func (s *service) bring(ctx context.Context, request map[string]any) (brought, error) {
@@ -140,8 +140,8 @@ func (s *service) instantiate(ctx context.Context, set objectSet) (whole, accept
 	return whole, op.Applied.Sub(op.Accepted), err
 }
 
-// terminateAll removes the instance, waiting while its operation is
-// about to end.
+// terminateAll deletes all instances. Before each deletion it waits until the
+// instance's operation has ended.
 func (s *service) terminateAll(ctx context.Context) error {
 	var list struct {
 		Instances []struct {
@@ -171,7 +171,7 @@ func (s *service) post(ctx context.Context, path string, body, answer any) error
 	return s.send(ctx, http.MethodPost, path, content{"application/json", document}, answer)
 }
 
-// content is the body of a request; the zero value is none.
+// content is the body of a request. The zero value is no body.
 type content struct {
 	mediaType string
 	bytes     []byte

@@ -45,7 +45,7 @@ func TestStorm(t *testing.T) {
 func TestThreeReplicas(t *testing.T) {
 	o := brief(t)
 	o.scenario, o.instances, o.operations = scenarioReplicas, 12, 60
-	if out := try(t, o); !strings.Contains(out, "operations ended before anybody came back") {
+	if out := try(t, o); !strings.Contains(out, "operations that ended before a process was restarted") {
 		t.Error("the operations did not go on without the dead")
 	}
 }

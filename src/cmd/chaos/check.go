@@ -8,35 +8,35 @@ import (
 	"strings"
 )
 
-// finding is an invariant that does not hold.
+// finding is a violated invariant.
 type finding struct {
-	Rule      string // in a word
+	Rule      string // the invariant's name, one word
 	Text      string
-	Operation string // whose story tells more; may be empty
+	Operation string // operation whose records explain the finding; may be empty
 }
 
 func (f finding) String() string { return f.Rule + ": " + f.Text }
 
-// inquiry holds a world against what was asked of it.
-type inquiry struct {
-	world
+// checker compares a snapshot with what was requested.
+type checker struct {
+	snapshot
 
-	asked    map[string]request   // by the operation that was accepted
-	byID     map[string]instance  // the instances
-	stories  map[string][]chapter // what each instance went through, by its id
+	asked    map[string]request           // by id of the accepted operation
+	byID     map[string]instance          // the instances
+	history  map[string][]operationRecord // operations of each instance, by its id
 	findings []finding
 }
 
-// chapter is an operation of an instance, and the request that began it.
-type chapter struct {
+// operationRecord is an operation of an instance, and the request that started it.
+type operationRecord struct {
 	operation
 
 	request request
 }
 
-// check returns every invariant that a world breaks, in a stable order.
-func (w world) check() []finding {
-	q := &inquiry{world: w, asked: map[string]request{}, byID: map[string]instance{}, stories: map[string][]chapter{}}
+// check returns every violated invariant of a snapshot, in a stable order.
+func (w snapshot) check() []finding {
+	q := &checker{snapshot: w, asked: map[string]request{}, byID: map[string]instance{}, history: map[string][]operationRecord{}}
 	for _, in := range w.instances {
 		q.byID[in.ID] = in
 	}
@@ -46,7 +46,7 @@ func (w world) check() []finding {
 	q.instancesAreFree()
 	q.objectsHaveInstances()
 	q.namespacesHaveInstances()
-	for _, id := range sortedKeys(q.stories) {
+	for _, id := range sortedKeys(q.history) {
 		q.follow(id)
 	}
 	q.viewsAgree()
@@ -54,13 +54,14 @@ func (w world) check() []finding {
 	return q.findings
 }
 
-func (q *inquiry) find(rule, operation, format string, args ...any) {
+func (q *checker) find(rule, operation, format string, args ...any) {
 	q.findings = append(q.findings, finding{Rule: rule, Text: fmt.Sprintf(format, args...), Operation: operation})
 }
 
-// requestsMadeOneOperationEach: whatever was repeated was done once, and no two
-// requests share an operation or, when they create, an instance.
-func (q *inquiry) requestsMadeOneOperationEach() {
+// requestsMadeOneOperationEach checks that a repeated request was executed
+// once. No two requests may share an operation or, if they create one, an
+// instance.
+func (q *checker) requestsMadeOneOperationEach() {
 	creators := map[string]string{}
 	for _, r := range q.requests {
 		for _, other := range r.Also {
@@ -84,9 +85,9 @@ func (q *inquiry) requestsMadeOneOperationEach() {
 	}
 }
 
-// operationsWereAsked: no operation is there that nobody asked for, and none is
-// lost that was accepted.
-func (q *inquiry) operationsWereAsked() {
+// operationsWereAsked checks that every operation was requested and that no
+// accepted operation was lost.
+func (q *checker) operationsWereAsked() {
 	there := map[string]bool{}
 	for _, op := range q.operations {
 		there[op.ID] = true
@@ -97,20 +98,20 @@ func (q *inquiry) operationsWereAsked() {
 		case op.unheeded():
 			continue
 		case !known:
-			q.find("once", op.ID, "operation %s (%s of %s) was asked for by nobody", op.ID, op.Verb, op.Instance)
+			q.find("once", op.ID, "operation %s (%s of %s) was not requested", op.ID, op.Verb, op.Instance)
 		}
-		q.stories[op.Instance] = append(q.stories[op.Instance], chapter{op, r})
+		q.history[op.Instance] = append(q.history[op.Instance], operationRecord{op, r})
 	}
 	for id, r := range q.asked {
 		if !there[id] {
-			q.find("word", id, "operation %s of request %s was accepted and is gone", id, r.Key)
+			q.find("word", id, "operation %s of request %s was accepted and no longer exists", id, r.Key)
 		}
 	}
 }
 
-// operationsEnded: every operation is final, nothing is left to do, and what
-// failed says why.
-func (q *inquiry) operationsEnded() {
+// operationsEnded checks that every operation has ended, that no work is left,
+// and that every failure has a cause.
+func (q *checker) operationsEnded() {
 	for _, op := range q.operations {
 		f := op.Failure
 		switch {
@@ -129,8 +130,9 @@ func (q *inquiry) operationsEnded() {
 	}
 }
 
-// instancesAreFree: nobody is at an instance any more, and names are unique.
-func (q *inquiry) instancesAreFree() {
+// instancesAreFree checks that no instance has a running operation, and that
+// names are unique.
+func (q *checker) instancesAreFree() {
 	names := map[string]string{}
 	for _, in := range q.instances {
 		if in.Running != "" {
@@ -146,14 +148,14 @@ func (q *inquiry) instancesAreFree() {
 	}
 }
 
-// objectsHaveInstances: every object that bears an instance's label is that
-// instance's, and known to it.
-func (q *inquiry) objectsHaveInstances() {
+// objectsHaveInstances checks that every object with an instance's label is in
+// that instance's inventory.
+func (q *checker) objectsHaveInstances() {
 	for _, o := range q.objects {
 		in, ok := q.byID[o.owner()]
 		switch {
 		case !ok:
-			q.find("orphan", q.last(o.owner()), "%s belongs to instance %s, which is gone", o.at(), o.owner())
+			q.find("orphan", q.last(o.owner()), "%s belongs to instance %s, which no longer exists", o.at(), o.owner())
 		case o.Metadata.Namespace != in.Namespace:
 			q.find("orphan", in.Operation, "%s belongs to instance %s of namespace %s", o.at(), in.ID, in.Namespace)
 		case o.own() && !slices.Contains(in.inventory(), o.String()):
@@ -163,16 +165,16 @@ func (q *inquiry) objectsHaveInstances() {
 }
 
 // last returns the last operation of an instance.
-func (q *inquiry) last(instance string) string {
-	if story := q.stories[instance]; len(story) > 0 {
+func (q *checker) last(instance string) string {
+	if story := q.history[instance]; len(story) > 0 {
 		return story[len(story)-1].ID
 	}
 	return ""
 }
 
-// namespacesHaveInstances: a namespace that was made for instances goes with the
-// last of them, and nobody shares one who did not ask for it.
-func (q *inquiry) namespacesHaveInstances() {
+// namespacesHaveInstances checks that a created namespace is deleted with its
+// last instance, and that only instances that asked for it share a namespace.
+func (q *checker) namespacesHaveInstances() {
 	users := map[string][]string{}
 	for _, in := range q.instances {
 		users[in.Namespace] = append(users[in.Namespace], in.ID)
@@ -187,7 +189,7 @@ func (q *inquiry) namespacesHaveInstances() {
 	}
 }
 
-func (q *inquiry) lastIn(namespace string) (id string) {
+func (q *checker) lastIn(namespace string) (id string) {
 	for _, op := range q.operations {
 		if op.Namespace == namespace {
 			id = max(id, op.ID)
@@ -196,8 +198,8 @@ func (q *inquiry) lastIn(namespace string) (id string) {
 	return id
 }
 
-// viewsAgree: all servers tell the same.
-func (q *inquiry) viewsAgree() {
+// viewsAgree checks that all servers return the same.
+func (q *checker) viewsAgree() {
 	for i, view := range q.views {
 		if view != q.views[0] {
 			q.find("views", "", "server %d lists something else than server 1: %s", i+1, difference(q.views[0], view))
@@ -205,7 +207,7 @@ func (q *inquiry) viewsAgree() {
 	}
 }
 
-// difference shows where two texts part.
+// difference returns the parts of two texts around their first difference.
 func difference(a, b string) string {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {

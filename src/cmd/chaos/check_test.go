@@ -8,10 +8,10 @@ import (
 
 // sound returns a world in which all is as it must be: c0001 was created and
 // upgraded, c0002 failed and was undone, c0003 was taken down.
-func sound() world {
+func sound() snapshot {
 	first := content{Package: "full", Generation: 1, Replicas: 1, Image: goodImage}
 	second := content{Package: "lean", Generation: 2, Replicas: 2, Image: goodImage}
-	w := world{
+	w := snapshot{
 		prefix: "chaos-x",
 		requests: []request{
 			{Key: "k1", Life: "c0001", Verb: create, Fate: succeeds, Asked: first, Operation: "op1", Instance: "i1"},
@@ -47,7 +47,7 @@ func sound() world {
 }
 
 // have adds objects of the first instance, to the cluster and to its inventory.
-func (w *world) have(kindsAndNames ...string) {
+func (w *snapshot) have(kindsAndNames ...string) {
 	for pair := range slices.Chunk(kindsAndNames, 2) {
 		w.objects = append(w.objects, live("i1", "chaos-x-c0001", pair[0], pair[1]))
 		in := &w.instances[0]
@@ -70,70 +70,70 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		spoil  func(w *world)
+		spoil  func(w *snapshot)
 		want   string // in a finding; empty: there is none
 	}{
-		"Sound": {"nothing is found where nothing is wrong", func(*world) {}, ""},
-		"Remnant": {"what is left of a request that was never accepted is nobody's operation", func(w *world) {
+		"Sound": {"nothing is found where nothing is wrong", func(*snapshot) {}, ""},
+		"Remnant": {"what is left of a request that was never accepted is nobody's operation", func(w *snapshot) {
 			w.operations = append(w.operations, operation{ID: "op9", Instance: "i9", Verb: "instantiate", State: "failed",
 				Failure: &failure{Kind: "internal", Reason: "unheeded", Step: "begin", Message: "it was never accepted"}})
 		}, ""},
-		"Twice": {"a repetition is the same operation", func(w *world) { w.requests[1].Also = []string{"op7"} }, "once: request k2"},
-		"Shared": {"two requests have two operations", func(w *world) { w.requests[1].Operation = "op1" },
+		"Twice": {"a repetition is the same operation", func(w *snapshot) { w.requests[1].Also = []string{"op7"} }, "once: request k2"},
+		"Shared": {"two requests have two operations", func(w *snapshot) { w.requests[1].Operation = "op1" },
 			"once: requests k1 and k2 were answered with the same operation"},
-		"SameInstance": {"two creates have two instances", func(w *world) { w.requests[2].Instance = "i1" }, "once: requests k1 and k3 created the same instance"},
-		"Unasked": {"nobody makes operations up", func(w *world) {
+		"SameInstance": {"two creates have two instances", func(w *snapshot) { w.requests[2].Instance = "i1" }, "once: requests k1 and k3 created the same instance"},
+		"Unasked": {"nobody makes operations up", func(w *snapshot) {
 			w.operations = append(w.operations, operation{ID: "op9", Instance: "i9", Verb: "terminate", State: "succeeded"})
 		}, "once: operation op9"},
-		"Forgotten": {"what was accepted is not forgotten", func(w *world) { w.operations = w.operations[:4] }, "word: operation op5 of request k5 was accepted and is gone"},
-		"Disowned": {"what was accepted is not disowned", func(w *world) {
+		"Forgotten": {"what was accepted is not forgotten", func(w *snapshot) { w.operations = w.operations[:4] }, "word: operation op5 of request k5 was accepted and no longer exists"},
+		"Disowned": {"what was accepted is not disowned", func(w *snapshot) {
 			w.operations[2].Failure.Reason = "unheeded"
 		}, "word: operation op3 of request k3 was accepted, and then"},
-		"Stuck":  {"every operation ends", func(w *world) { w.operations[1].State = "running" }, "stuck: operation op2"},
-		"Claims": {"the list of work is empty in the end", func(w *world) { w.claims = []string{"claims/op2"} }, "stuck: the list of work still has claims/op2"},
-		"Silent": {"a failure says in which step", func(w *world) { w.operations[2].Failure.Step = "" }, "record: operation op3"},
-		"Defect": {"a defect is no reason to fail", func(w *world) { w.operations[2].Failure.Kind = "internal" }, "record: operation op3 is failed by a defect"},
-		"Cheerful": {"what succeeded has no failure", func(w *world) {
+		"Stuck":  {"every operation ends", func(w *snapshot) { w.operations[1].State = "running" }, "stuck: operation op2"},
+		"Claims": {"the list of work is empty in the end", func(w *snapshot) { w.claims = []string{"claims/op2"} }, "stuck: the list of work still has claims/op2"},
+		"Silent": {"a failure says in which step", func(w *snapshot) { w.operations[2].Failure.Step = "" }, "record: operation op3"},
+		"Defect": {"a defect is no reason to fail", func(w *snapshot) { w.operations[2].Failure.Kind = "internal" }, "record: operation op3 is failed by a defect"},
+		"Cheerful": {"what succeeded has no failure", func(w *snapshot) {
 			w.operations[1].Failure = &failure{Kind: "failed", Step: "settle", Message: "m"}
 		}, "record: operation op2 succeeded and has a failure"},
-		"Locked": {"no instance stays locked", func(w *world) { w.instances[0].Running = "op2" }, "stuck: instance i1 is locked"},
-		"Orphan": {"every object has an instance", func(w *world) {
+		"Locked": {"no instance stays locked", func(w *snapshot) { w.instances[0].Running = "op2" }, "stuck: instance i1 is locked"},
+		"Orphan": {"every object has an instance", func(w *snapshot) {
 			w.objects = append(w.objects, live("i3", "chaos-x-c0003", "Secret", "c0003-secret"))
 		}, "orphan: Secret chaos-x-c0003/c0003-secret"},
-		"OrphanPod": {"what controllers make goes with its instance, too", func(w *world) {
+		"OrphanPod": {"what controllers make goes with its instance, too", func(w *snapshot) {
 			pod := live("i3", "chaos-x-c0003", "Pod", "c0003-app-1")
 			pod.Metadata.Owners = make([]struct{}, 1)
 			w.objects = append(w.objects, pod)
 		}, "orphan: Pod"},
-		"Unknown": {"every object is in its instance's inventory", func(w *world) {
+		"Unknown": {"every object is in its instance's inventory", func(w *snapshot) {
 			w.objects = append(w.objects, live("i1", "chaos-x-c0001", "Secret", "c0001-secret"))
 		}, "orphan: Secret chaos-x-c0001/c0001-secret belongs to instance i1, and is not in its inventory"},
-		"Unpruned": {"an upgrade prunes", func(w *world) { w.have("Secret", "c0001-secret") }, `word: instance i1 must have the objects`},
-		"Missing":  {"what a ready instance has is there", func(w *world) { w.objects = w.objects[:2] }, "and the cluster has"},
-		"Stray":    {"objects stay in their namespace", func(w *world) { w.objects[0].Metadata.Namespace = "chaos-x-c0003" }, "orphan: ConfigMap"},
-		"Stale":    {"the cluster has the last change", func(w *world) { w.objects[0].Data["generation"] = "1" }, `generation is "1", want "2"`},
-		"Scaled":   {"a Deployment is as asked", func(w *world) { w.objects[1].Spec.Replicas = 1 }, "it has 1 replicas"},
-		"Record": {"the record has the last change", func(w *world) { w.instances[0].Parameters["generation"] = 1.0 },
+		"Unpruned": {"an upgrade prunes", func(w *snapshot) { w.have("Secret", "c0001-secret") }, `word: instance i1 must have the objects`},
+		"Missing":  {"what a ready instance has is there", func(w *snapshot) { w.objects = w.objects[:2] }, "and the cluster has"},
+		"Stray":    {"objects stay in their namespace", func(w *snapshot) { w.objects[0].Metadata.Namespace = "chaos-x-c0003" }, "orphan: ConfigMap"},
+		"Stale":    {"the cluster has the last change", func(w *snapshot) { w.objects[0].Data["generation"] = "1" }, `generation is "1", want "2"`},
+		"Scaled":   {"a Deployment is as asked", func(w *snapshot) { w.objects[1].Spec.Replicas = 1 }, "it has 1 replicas"},
+		"Record": {"the record has the last change", func(w *snapshot) { w.instances[0].Parameters["generation"] = 1.0 },
 			"word: instance i1 was asked to be"},
-		"Reverted": {"a change that succeeded is in force", func(w *world) { w.instances[0].Revision = 1 }, "word: instance i1 must be ready at revision 2"},
-		"Revenant": {"what was undone is gone", func(w *world) {
+		"Reverted": {"a change that succeeded is in force", func(w *snapshot) { w.instances[0].Revision = 1 }, "word: instance i1 must be ready at revision 2"},
+		"Revenant": {"what was undone is gone", func(w *snapshot) {
 			w.instances = append(w.instances, instance{summary: summary{ID: "i2", Name: "c0002", Namespace: "chaos-x-c0002", State: "failed"}})
 		}, "word: instance i2 must be gone"},
-		"Vanished": {"what is ready is there", func(w *world) { w.instances = nil }, "word: instance i1 must be ready, and is there: false"},
-		"Lucky": {"what cannot work does not succeed", func(w *world) { w.operations[2].State, w.operations[2].Failure = "succeeded", nil },
+		"Vanished": {"what is ready is there", func(w *snapshot) { w.instances = nil }, "word: instance i1 must be ready, and is there: false"},
+		"Lucky": {"what cannot work does not succeed", func(w *snapshot) { w.operations[2].State, w.operations[2].Failure = "succeeded", nil },
 			"word: operation op3 (create of i2"},
-		"Unlucky": {"what can work succeeds", func(w *world) {
+		"Unlucky": {"what can work succeeds", func(w *snapshot) {
 			w.operations[1].State, w.operations[1].Failure = "failed", &failure{Kind: "timeout", Step: "settle", Message: "m"}
 		}, "word: operation op2 (upgrade of i1"},
-		"Uncancelled": {"a cancelled operation does not succeed", func(w *world) { w.requests[1].Cancelled = true }, "word: operation op2"},
-		"Namespace":   {"a namespace goes with its last instance", func(w *world) { w.namespaces = append(w.namespaces, "chaos-x-c0003") }, "orphan: namespace chaos-x-c0003"},
-		"Crowded": {"who did not ask for company has none", func(w *world) {
+		"Uncancelled": {"a cancelled operation does not succeed", func(w *snapshot) { w.requests[1].Cancelled = true }, "word: operation op2"},
+		"Namespace":   {"a namespace goes with its last instance", func(w *snapshot) { w.namespaces = append(w.namespaces, "chaos-x-c0003") }, "orphan: namespace chaos-x-c0003"},
+		"Crowded": {"who did not ask for company has none", func(w *snapshot) {
 			w.instances = append(w.instances, instance{summary: summary{ID: "i4", Name: "c0004", Namespace: "chaos-x-c0001", State: "ready"}})
 		}, "once: namespace chaos-x-c0001 has the instances"},
-		"Namesake": {"a name is one instance's", func(w *world) {
+		"Namesake": {"a name is one instance's", func(w *snapshot) {
 			w.instances = append(w.instances, instance{summary: summary{ID: "i4", Name: "c0001", Namespace: "chaos-x-shared-east", State: "ready"}})
 		}, "have the same name c0001"},
-		"Views": {"all servers tell the same", func(w *world) { w.views[2] = "some" }, "views: server 3"},
+		"Views": {"all servers tell the same", func(w *snapshot) { w.views[2] = "some" }, "views: server 3"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -157,30 +157,30 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	ask := func(n int) content { return content{Package: "lean", Generation: n, Replicas: n, Image: goodImage} }
 	why := &failure{Kind: "failed", Step: "settle", Message: "m"}
-	up := chapter{operation{ID: "1", Verb: "instantiate", State: "succeeded", Revision: 1}, request{Verb: create, Fate: succeeds, Asked: ask(1)}}
-	more := chapter{operation{ID: "2", Verb: "upgrade", State: "succeeded", Revision: 2}, request{Verb: upgrade, Fate: succeeds, Asked: ask(2)}}
+	up := operationRecord{operation{ID: "1", Verb: "instantiate", State: "succeeded", Revision: 1}, request{Verb: create, Fate: succeeds, Asked: ask(1)}}
+	more := operationRecord{operation{ID: "2", Verb: "upgrade", State: "succeeded", Revision: 2}, request{Verb: upgrade, Fate: succeeds, Asked: ask(2)}}
 	cases := map[string]struct {
 		reason string
-		story  []chapter
+		story  []operationRecord
 		want   outcome
 	}{
-		"Undone": {"an undone change leaves what was", []chapter{up, more,
+		"Undone": {"an undone change leaves what was", []operationRecord{up, more,
 			{operation{ID: "3", Verb: "upgrade", State: "failed", Revision: 3, OnFailure: "undo", Failure: why}, request{Verb: upgrade, Fate: fails, Asked: ask(3)}}},
 			outcome{ready, 2, map[int]content{1: ask(1), 2: ask(2)}}},
-		"Kept": {"a kept one leaves the instance failed, and the revision in force", []chapter{up,
+		"Kept": {"a kept one leaves the instance failed, and the revision in force", []operationRecord{up,
 			{operation{ID: "2", Verb: "upgrade", State: "cancelled", Revision: 2, OnFailure: "keep", Failure: why}, request{Verb: upgrade, Fate: drags, Cancelled: true}}},
 			outcome{broken, 1, map[int]content{1: ask(1)}}},
-		"Back": {"a rollback has what the old revision had", []chapter{up, more,
+		"Back": {"a rollback has what the old revision had", []operationRecord{up, more,
 			{operation{ID: "3", Verb: "rollback", State: "succeeded", Revision: 3}, request{Verb: rollback, Fate: succeeds}}},
 			outcome{ready, 3, map[int]content{1: ask(1), 2: ask(2), 3: ask(1)}}},
-		"Gone": {"a new instance that is undone is gone", []chapter{
+		"Gone": {"a new instance that is undone is gone", []operationRecord{
 			{operation{ID: "1", Verb: "instantiate", State: "failed", OnFailure: "undo", Failure: why}, request{Verb: create, Fate: fails}}},
 			outcome{gone, 0, map[int]content{}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := &inquiry{world: world{revisions: map[string][]revision{"i": {{Number: 3, Restores: 1}}}}, byID: map[string]instance{"i": {}}}
+			q := &checker{snapshot: snapshot{revisions: map[string][]revision{"i": {{Number: 3, Restores: 1}}}}, byID: map[string]instance{"i": {}}}
 			got := outcome{condition: gone, contents: map[int]content{}}
 			for _, c := range tc.story {
 				q.expected(c)

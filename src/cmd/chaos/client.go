@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// client asks the servers, as an orchestrator with a list of replicas would: it
-// asks another one when it gets no answer.
+// client sends requests like an orchestrator with a list of replicas: if one
+// does not respond, it asks another.
 type client struct {
 	http    *http.Client
 	urls    []string
@@ -24,29 +24,29 @@ type client struct {
 func newClient(urls []string, running func(int) bool, c *counts) *client {
 	return &client{
 		urls: urls, running: running, counts: c,
-		// No connection is kept: what a killed server leaves must not count
-		// against its successor.
+		// Connections are not reused: those of a killed server must not affect
+		// requests to its successor.
 		http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }
 
-// call is one request, which may be sent many times.
+// call is one request, which may be sent several times.
 type call struct {
 	method, path string
-	body         any    // as JSON; bytes are a package
-	key          string // Idempotency-Key; empty: none
-	prefer       string // Prefer header; empty: none
+	body         any    // sent as JSON; bytes are sent as a package
+	key          string // Idempotency-Key; empty: not sent
+	prefer       string // Prefer header; empty: not sent
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	server  int
 	status  int
 	body    []byte
-	Problem problem // of a status from 400 on
+	Problem problem // only for status 400 and above
 }
 
-// problem is the part of a problem document that matters here.
+// problem holds the fields of a problem document that are used here.
 type problem struct {
 	Kind      string `json:"kind"`
 	Reason    string `json:"reason"`
@@ -56,10 +56,10 @@ type problem struct {
 	VNF       string `json:"vnf_id"`
 }
 
-// patience is how long one attempt may take: a stalled server answers late.
+// patience is the timeout of one attempt. A stalled server responds late.
 const patience = 8 * time.Second
 
-// once asks one server.
+// once sends a request to one server.
 func (c *client) once(ctx context.Context, server int, q call) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -87,7 +87,7 @@ func (c *client) once(ctx context.Context, server int, q call) (answer, error) {
 		return answer{}, err
 	}
 	if a.status >= http.StatusBadRequest {
-		_ = json.Unmarshal(a.body, &a.Problem) // what is no problem document has no kind
+		_ = json.Unmarshal(a.body, &a.Problem) // if the body is not a problem document, the kind stays empty
 	}
 	return a, nil
 }
@@ -106,8 +106,8 @@ func (q call) content() (body []byte, media string, err error) {
 	return body, "application/json", err
 }
 
-// insist asks until somebody answers for good, and returns that answer. It fails
-// only with the context.
+// insist repeats a request until it gets a final response. It fails only if the
+// context ends.
 func (c *client) insist(ctx context.Context, q call) (answer, error) {
 	began := time.Now()
 	for n := 0; ; n++ {
@@ -117,25 +117,25 @@ func (c *client) insist(ctx context.Context, q call) (answer, error) {
 			return a, nil
 		}
 		if pause(ctx, min(100*time.Millisecond<<min(n, 5), time.Second)) != nil {
-			return answer{}, fmt.Errorf("cannot %s %s: nobody has answered for good: %w", q.method, q.path, a.failure(err))
+			return answer{}, fmt.Errorf("cannot %s %s: no final response arrived: %w", q.method, q.path, a.failure(err))
 		}
 	}
 }
 
-// choose returns a server that runs, if there is one.
+// choose returns a random server. It prefers servers that run.
 func (c *client) choose() int {
 	order := rand.Perm(len(c.urls))
-	if at := slices.IndexFunc(order, c.running); at >= 0 && rand.IntN(10) > 0 { // a client does not always know
+	if at := slices.IndexFunc(order, c.running); at >= 0 && rand.IntN(10) > 0 { // otherwise any: a client does not always know
 		return order[at]
 	}
 	return order[0]
 }
 
-// accepted returns the operation that the answer names as the request's own, and
-// its instance.
+// accepted returns the operation that the response names as started by the
+// request, and its instance.
 func (a answer) accepted() (operation, instance string) {
 	if a.status >= http.StatusBadRequest {
-		if a.Problem.VNF != "" { // otherwise the operation is what is in the way
+		if a.Problem.VNF != "" { // otherwise the operation is the one that conflicts
 			return a.Problem.Operation, a.Problem.VNF
 		}
 		return "", ""
@@ -144,12 +144,12 @@ func (a answer) accepted() (operation, instance string) {
 		Operation string `json:"operation_id"`
 		Instance  string `json:"vnf_id"`
 	}
-	_ = json.Unmarshal(a.body, &body) // an answer without a body names nothing
+	_ = json.Unmarshal(a.body, &body) // a response without a body names nothing
 	return body.Operation, body.Instance
 }
 
-// good reports whether an answer is one: repeating the request would not give
-// another.
+// good reports whether a response is final, so that a retry would not change
+// it.
 func (a answer) good() bool {
 	operation, _ := a.accepted()
 	switch {
@@ -161,7 +161,7 @@ func (a answer) good() bool {
 	return a.status < http.StatusInternalServerError && a.status != http.StatusTooManyRequests
 }
 
-// get reads a JSON document from whoever answers.
+// get reads a JSON document from any server.
 func (c *client) get(ctx context.Context, path string, out any) (found bool, err error) {
 	a, err := c.insist(ctx, call{method: http.MethodGet, path: path})
 	if err != nil {
@@ -184,7 +184,8 @@ func (c *client) getFrom(ctx context.Context, server int, path string, out any) 
 	}
 }
 
-// failure is why an answer is none, given the error that came instead of it.
+// failure returns why there is no final response. Err is the request's error,
+// if any.
 func (a answer) failure(err error) error {
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ func (a answer) decode(path string, out any) (found bool, err error) {
 	return true, nil
 }
 
-// pause waits, or fails when the context ends.
+// pause waits, or fails if the context ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -217,8 +218,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// gone reports whether an instance is not listed any more. Unlike reading the
-// instance, that asks no region.
+// gone reports whether an instance is no longer listed. Unlike a read of the
+// instance, the list does not need its region.
 func (c *client) gone(ctx context.Context, id, name string) (bool, error) {
 	var list struct {
 		Items []summary `json:"vnf_instances"`

@@ -15,12 +15,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cmd/sandbox/bare"
 )
 
-// cluster looks at the sandbox's API server with eyes of its own, past all
-// lines.
+// cluster is a separate client of the sandbox's API server. Faults of lines do
+// not affect it.
 type cluster struct {
 	http       *http.Client
 	server     string
-	kubeconfig string // as text
+	kubeconfig string // the file's content
 }
 
 func newCluster(kubeconfig string) (*cluster, error) {
@@ -31,8 +31,8 @@ func newCluster(kubeconfig string) (*cluster, error) {
 	return &cluster{server: server.URL, kubeconfig: server.Kubeconfig, http: &http.Client{Transport: server}}, nil
 }
 
-// through returns a kubeconfig that leads to the cluster by another address. The
-// API server's certificate is good for all of loopback.
+// through returns a kubeconfig for the cluster at another address. The API
+// server's certificate is valid for all loopback addresses.
 func (c *cluster) through(address string) string {
 	return strings.ReplaceAll(c.kubeconfig, c.server, "https://"+address)
 }
@@ -40,15 +40,14 @@ func (c *cluster) through(address string) string {
 // upstream returns the API server's host and port.
 func (c *cluster) upstream() string { return strings.TrimPrefix(c.server, "https://") }
 
-// collections are where objects of instances can be, and what controllers make
-// of them.
+// collections are the paths of instances' objects and of the objects that
+// controllers create for them, by kind.
 var collections = map[string]string{
 	"ConfigMap": "/api/v1/configmaps", "Secret": "/api/v1/secrets", "Service": "/api/v1/services", "Pod": "/api/v1/pods",
 	"Deployment": "/apis/apps/v1/deployments", "ReplicaSet": "/apis/apps/v1/replicasets", "Job": "/apis/batch/v1/jobs",
 }
 
-// objects returns the objects of instances in the namespaces whose names begin
-// with the prefix.
+// objects returns the objects of instances in the namespaces with the prefix.
 func (c *cluster) objects(ctx context.Context, prefix string) ([]object, error) {
 	kinds := sortedKeys(collections)
 	found := make([][]object, len(kinds))
@@ -69,7 +68,7 @@ func (c *cluster) objects(ctx context.Context, prefix string) ([]object, error) 
 	return slices.Concat(found...), err
 }
 
-// namespaces returns the names of the namespaces that begin with the prefix.
+// namespaces returns the names of the namespaces with the prefix.
 func (c *cluster) namespaces(ctx context.Context, prefix string) ([]string, error) {
 	var list struct{ Items []object }
 	if err := c.get(ctx, "/api/v1/namespaces", &list); err != nil {
@@ -99,7 +98,7 @@ func (c *cluster) do(ctx context.Context, method, path string) ([]byte, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask the API server: %w", err)
+		return nil, fmt.Errorf("cannot call the API server: %w", err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
@@ -109,8 +108,8 @@ func (c *cluster) do(ctx context.Context, method, path string) ([]byte, error) {
 	return body, nil
 }
 
-// clear removes the namespaces that are left, so that a run leaves nothing. It
-// does not wait for them.
+// clear deletes the remaining namespaces of a run. It does not wait for the
+// deletion.
 func (c *cluster) clear(ctx context.Context, prefix string) error {
 	names, err := c.namespaces(ctx, prefix)
 	for _, name := range names {

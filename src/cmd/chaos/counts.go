@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// counts is what is counted during a run, by name.
+// counts holds the counters of a run, by name.
 type counts struct {
 	mu    sync.Mutex
 	n     map[string]int
@@ -21,14 +21,14 @@ func (c *counts) add(name string, n int) {
 	c.n[name] += n
 }
 
-// most keeps the largest of the numbers that it is told under a name.
+// most stores the maximum of the numbers given for a name.
 func (c *counts) most(name string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n[name] = max(c.n[name], n)
 }
 
-// longest keeps the longest of the spans that it is told under a name.
+// longest stores the maximum of the durations given for a name.
 func (c *counts) longest(name string, d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

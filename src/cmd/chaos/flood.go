@@ -17,21 +17,23 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest/adversary"
 )
 
-// floodRegion is a cloud region that sends as much as it can.
+// floodRegion is a cloud region that sends as much data as it can.
 const floodRegion = "flood"
 
-// mostMemory is how many MiB a server may hold while a region floods it. The race
-// detector multiplies what is held, so that nothing is said of servers with it.
+// mostMemory is the maximum memory of a server in MiB while a region floods it.
+// It does not apply with the race detector, which multiplies memory use.
 const mostMemory = 300
 
-// flood serves the region, and looks at it through all servers at once.
+// flood serves the region, and reads from it through all servers at the same
+// time.
 type flood struct {
 	client *client
 	rig    *rig
 	counts *counts
 }
 
-// run registers the region and looks at it until the context ends.
+// run serves the region, and sends requests that read from it, until the
+// context ends.
 func (f flood) run(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -48,13 +50,14 @@ func (f flood) run(ctx context.Context) error {
 		return nil
 	})
 	if err = f.look(ctx, listener.Addr().String()); ctx.Err() != nil {
-		err = nil // it was to end
+		err = nil // ended as intended
 	}
 	f.counts.add("MiB sent by the region that floods", int(region.Sent()>>20))
 	return errors.Join(err, server.Close(), group.Wait())
 }
 
-// look asks for what is in the region on each path that reads from it.
+// look registers the region, and sends requests that read from it to every
+// server until the context ends.
 func (f flood) look(ctx context.Context, address string) error {
 	kubeconfig := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "flood",
 		"clusters": [{"name": "flood", "cluster": {"server": "http://%s"}}], "users": [{"name": "flood", "user": {}}],
@@ -76,7 +79,7 @@ func (f flood) look(ctx context.Context, address string) error {
 				for pause(ctx, 500*time.Millisecond) == nil {
 					a, err := f.client.once(ctx, server, q)
 					switch {
-					case err != nil: // the server is down, or slower than its client's patience
+					case err != nil: // the server is down or slower than the client's timeout
 						f.counts.add("floods unanswered", 1)
 					case a.status >= http.StatusBadRequest:
 						f.counts.add("floods refused", 1)
@@ -91,7 +94,7 @@ func (f flood) look(ctx context.Context, address string) error {
 	return group.Wait()
 }
 
-// weigh notes how much memory the servers hold, until the context ends.
+// weigh records the servers' memory use until the context ends.
 func (r *rig) weigh(ctx context.Context) error {
 	for pause(ctx, 200*time.Millisecond) == nil {
 		for _, p := range r.servers {
@@ -103,8 +106,8 @@ func (r *rig) weigh(ctx context.Context) error {
 
 const memoryCount = "MiB of memory of the largest server"
 
-// heavy is the finding that a server held too much.
-func (t *trial) heavy() []finding {
+// heavy returns a finding if a server used too much memory.
+func (t *testRun) heavy() []finding {
 	numbers, _ := t.counts.all()
 	if held := numbers[memoryCount]; held > mostMemory && !t.race {
 		return []finding{{Rule: "memory", Text: fmt.Sprintf("a server held %d MiB, and at most %d are allowed while a region floods it", held, mostMemory)}}
@@ -112,8 +115,7 @@ func (t *trial) heavy() []finding {
 	return nil
 }
 
-// memory returns how many MiB of memory the process holds now; 0 when it does not
-// run.
+// memory returns the process's memory use in MiB, or 0 if it does not run.
 func (p *process) memory() int {
 	p.mu.Lock()
 	pid := p.pid
@@ -124,7 +126,7 @@ func (p *process) memory() int {
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(content))
 	if err != nil || len(fields) < 2 {
-		return 0 // it has just ended
+		return 0 // the process has just ended
 	}
 	pages, err := strconv.Atoi(fields[1])
 	if err != nil {

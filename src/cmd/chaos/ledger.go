@@ -6,42 +6,41 @@ import (
 	"time"
 )
 
-// request is one request for a change, with all that became of it.
+// request is one request for a change, and its results.
 type request struct {
 	Key     string
-	Life    string // name of the instance that it is about
+	Life    string // name of the instance
 	Verb    string // create, upgrade, rollback, retry, undo, terminate, cancel
-	Target  string // the operation that is retried, undone or cancelled
+	Target  string // the operation to retry, undo or cancel
 	Asked   content
-	Fate    fate
-	Keep    bool // what happens on failure: keep, not undo
+	Fate    expectedEnd
+	Keep    bool // on failure keep the result instead of undoing it
 	Shared  bool // the instance shares its namespace with others
 	Place   place
-	Confirm bool // it was repeated with the confirmation that the first answer asked for
+	Confirm bool // repeated with the confirmation that the first response required
 
-	Operation string   // that was accepted; empty: it was refused
-	Instance  string   // its id
-	Also      []string // operations that repetitions of the request were answered with
+	Operation string   // accepted operation; empty: the request was rejected
+	Instance  string   // of the instance
+	Also      []string // operations in responses to repetitions of the request
 	Status    int
 	Problem   problem
-	Cancelled bool // somebody asked to stop it, and was told that it will
+	Cancelled bool // the service has accepted a request to cancel it
 	Waited    time.Duration
 }
 
-// fate is how an operation is meant to end.
-type fate string
+// expectedEnd is the intended end of an operation.
+type expectedEnd string
 
 const (
-	succeeds fate = "succeeds"
-	fails    fate = "fails"      // its image cannot be pulled
-	drags    fate = "never ends" // its pods never become ready: it is cancelled, or its deadline passes
+	succeeds expectedEnd = "succeeds"
+	fails    expectedEnd = "fails"      // its image cannot be pulled
+	drags    expectedEnd = "never ends" // its pods never become ready: it is cancelled or exceeds its deadline
 )
 
-// place is where an instance lives.
+// place is the region and namespace of an instance.
 type place struct{ Region, Namespace string }
 
-// ledger remembers the requests. It is what the servers' records are held
-// against.
+// ledger records the requests, to compare the servers' records with.
 type ledger struct {
 	mu       sync.Mutex
 	requests []request
@@ -53,7 +52,7 @@ func (l *ledger) write(r request) {
 	l.requests = append(l.requests, r)
 }
 
-// cancel notes that an operation was promised to stop.
+// cancel records that the cancellation of an operation was accepted.
 func (l *ledger) cancel(operation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,37 +13,37 @@ import (
 	"time"
 )
 
-// line is the way of TCP connections from servers to what they use. It carries
-// bytes as they are, TLS included, and can be hurt.
+// line is a TCP proxy between a server and a dependency of it. It forwards
+// bytes unchanged, including TLS, and can inject faults.
 type line struct {
 	name     string
-	address  string // that it listens on
-	upstream string // where it leads to
+	address  string // to listen on
+	upstream string // of the dependency
 
-	group sync.WaitGroup // of all that carries
+	group sync.WaitGroup // all goroutines of the line
 
 	mu       sync.Mutex
-	mood     mood
-	changed  chan struct{} // closed when the mood changes
+	fault    linkFault
+	changed  chan struct{} // closed when the fault changes
 	listener net.Listener  // nil: the line is cut
 	links    map[*link]bool
 }
 
-// mood is what a line does to bytes.
-type mood struct {
-	number  int           // of the mood
-	swallow bool          // take everything, deliver nothing, not even an end
-	delay   time.Duration // of every piece, each way
-	limit   int           // bytes of answers after which a connection breaks off; 0: never
-	linger  time.Duration // by which ends come late
+// linkFault is how a line delays, drops or cuts off traffic; the zero value forwards normally.
+type linkFault struct {
+	number  int           // sequence number
+	swallow bool          // accept all bytes, but forward neither bytes nor closes
+	delay   time.Duration // of each piece, in both directions
+	limit   int           // response bytes until a connection is closed; 0: no limit
+	linger  time.Duration // delay of closes
 }
 
 func newLine(name, listen, upstream string) *line {
 	return &line{name: name, address: listen, upstream: upstream, changed: make(chan struct{}), links: map[*link]bool{}}
 }
 
-// open lets connections through, until the line is cut, and new ones at most
-// until the context ends. It may be called on an open line.
+// open accepts connections until the line is cut or the context ends. It has no
+// effect on an open line.
 func (l *line) open(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,8 @@ func (l *line) open(ctx context.Context) error {
 	return nil
 }
 
-// cut ends all connections, and refuses new ones until the line is opened again.
+// cut closes all connections, and refuses new ones until the line is opened
+// again.
 func (l *line) cut() {
 	l.mu.Lock()
 	links := slices.Collect(maps.Keys(l.links))
@@ -74,23 +75,22 @@ func (l *line) cut() {
 	l.group.Wait()
 }
 
-// hurt changes the line's mood, also for connections that are open.
-func (l *line) hurt(m mood) { l.feel(m) }
+// degrade sets the line's fault, also for open connections.
+func (l *line) degrade(m linkFault) { l.setFault(m) }
 
-// heal lets the line carry bytes as they are. Connections that have lost some
-// end.
+// heal restores normal forwarding. It closes connections that have lost bytes.
 func (l *line) heal() {
-	for _, k := range l.feel(mood{}) {
+	for _, k := range l.setFault(linkFault{}) {
 		k.end()
 	}
 }
 
-// feel sets the mood, and returns the connections that have lost bytes so far.
-func (l *line) feel(m mood) (lossy []*link) {
+// setFault sets the fault, and returns the connections that have lost bytes.
+func (l *line) setFault(m linkFault) (lossy []*link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m.number = l.mood.number + 1
-	l.mood = m
+	m.number = l.fault.number + 1
+	l.fault = m
 	close(l.changed)
 	l.changed = make(chan struct{})
 	for k := range l.links {
@@ -101,10 +101,10 @@ func (l *line) feel(m mood) (lossy []*link) {
 	return lossy
 }
 
-func (l *line) present() (m mood, changed <-chan struct{}) {
+func (l *line) present() (m linkFault, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mood, l.changed
+	return l.fault, l.changed
 }
 
 func (l *line) accept(ctx context.Context, listener net.Listener) {
@@ -117,7 +117,7 @@ func (l *line) accept(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// connect carries one connection until it ends.
+// connect forwards one connection until it ends.
 func (l *line) connect(ctx context.Context, near net.Conn) {
 	far, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", l.upstream)
 	if err != nil {
@@ -147,12 +147,13 @@ func (l *line) connect(ctx context.Context, near net.Conn) {
 type link struct {
 	line      *line
 	near, far net.Conn
-	over      chan struct{} // closed when it has been ended
+	over      chan struct{} // closed when the connection is closed
 	once      sync.Once
-	lost      bool // bytes; under the line's lock
+	lost      bool // bytes were dropped; guarded by the line's lock
 
-	// What has been answered in a mood. Only the carrier of answers uses it.
-	answered, mood int
+	// Response bytes that were forwarded under the fault with this number. Only the
+	// goroutine for responses uses them.
+	answered, faultNumber int
 }
 
 // end closes the connection.
@@ -163,14 +164,14 @@ func (k *link) end() {
 	})
 }
 
-// piece is some bytes and when they arrive.
+// piece is some bytes and the time when they arrive.
 type piece struct {
 	bytes  []byte
 	arrive time.Time
 }
 
-// carry carries one direction. An end is carried, too: the other direction may
-// go on.
+// carry forwards one direction. It also forwards the close of that direction,
+// because the other may continue.
 func (k *link) carry(from, to net.Conn, answers bool) {
 	pieces := make(chan piece, 1024)
 	var reader sync.WaitGroup
@@ -189,11 +190,11 @@ func (k *link) carry(from, to net.Conn, answers bool) {
 		return
 	}
 	if half, ok := to.(*net.TCPConn); ok {
-		_ = half.CloseWrite() // it may be closed already
+		_ = half.CloseWrite() // may be closed already
 	}
 }
 
-// read takes in what is sent, until its end.
+// read reads the sender's bytes until the end.
 func (k *link) read(from net.Conn, pieces chan<- piece) {
 	for {
 		buffer := make([]byte, 32<<10)
@@ -220,15 +221,15 @@ func (k *link) read(from net.Conn, pieces chan<- piece) {
 	}
 }
 
-// jittered returns the delay, a quarter more or less.
-func (m mood) jittered() time.Duration {
+// jittered returns the delay with a random change of up to a quarter.
+func (m linkFault) jittered() time.Duration {
 	if m.delay == 0 {
 		return 0
 	}
 	return m.delay*3/4 + rand.N(m.delay/2+1)
 }
 
-// rest waits, and reports whether the connection is still there.
+// rest waits, and reports whether the connection is still open.
 func (k *link) rest(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -243,14 +244,14 @@ func (k *link) rest(d time.Duration) bool {
 	}
 }
 
-// deliver writes bytes, as many as the mood lets through, and reports whether
-// more may follow.
+// deliver writes as many bytes as the fault allows, and reports whether more may
+// follow.
 func (k *link) deliver(to net.Conn, b []byte, answers bool) bool {
 	m, _ := k.line.present()
 	whole := true
 	if answers && m.limit > 0 {
-		if k.mood != m.number {
-			k.mood, k.answered = m.number, 0
+		if k.faultNumber != m.number {
+			k.faultNumber, k.answered = m.number, 0
 		}
 		b = b[:min(len(b), m.limit-k.answered)]
 		k.answered += len(b)
@@ -260,8 +261,8 @@ func (k *link) deliver(to net.Conn, b []byte, answers bool) bool {
 	return err == nil && whole
 }
 
-// passable waits until the line lets an end through, and reports whether the
-// connection is still there.
+// passable waits until the line forwards a close, and reports whether the
+// connection is still open.
 func (k *link) passable() bool {
 	for {
 		m, changed := k.line.present()

@@ -78,7 +78,7 @@ func TestLineSwallows(t *testing.T) {
 	t.Parallel()
 	l := openLine(t, echo(t))
 	c := dialLine(t, l)
-	l.hurt(mood{swallow: true})
+	l.degrade(linkFault{swallow: true})
 	if got, err := say(c, "hello", 1, 300*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a black hole gives nothing back, and does not end: got %q, %v", got, err)
 	}
@@ -111,7 +111,7 @@ func TestLineBreaksOff(t *testing.T) {
 	t.Parallel()
 	l := openLine(t, echo(t))
 	c := dialLine(t, l)
-	l.hurt(mood{limit: 8})
+	l.degrade(linkFault{limit: 8})
 	if got, err := say(c, "twelve bytes", 12, time.Minute); err == nil || got != "twelve b" {
 		t.Errorf("a line that breaks off after 8 bytes gives %q, %v", got, err)
 	}
@@ -123,7 +123,7 @@ func TestLineIsSlow(t *testing.T) {
 	t.Parallel()
 	l := openLine(t, echo(t))
 	c := dialLine(t, l)
-	l.hurt(mood{delay: 200 * time.Millisecond})
+	l.degrade(linkFault{delay: 200 * time.Millisecond})
 	began := time.Now()
 	if got, err := say(c, "hello", 5, time.Minute); err != nil || got != "hello" || time.Since(began) < 100*time.Millisecond {
 		t.Errorf("a slow line carries everything, later: %q, %v after %s", got, err, time.Since(began))
@@ -137,7 +137,7 @@ func TestLineEndsLate(t *testing.T) {
 	l := openLine(t, echo(t))
 	c := dialLine(t, l)
 	const late = 100 * time.Millisecond
-	l.hurt(mood{linger: late})
+	l.degrade(linkFault{linger: late})
 	began := time.Now()
 	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestLineDeliversWhatTheDeadHaveSent(t *testing.T) {
 	}
 	defer far.Close()
 	l := openLine(t, far.Addr().String())
-	l.hurt(mood{delay: 100 * time.Millisecond})
+	l.degrade(linkFault{delay: 100 * time.Millisecond})
 	near, err := net.Dial("tcp", l.address)
 	if err != nil {
 		t.Fatal(err)

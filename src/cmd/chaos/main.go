@@ -1,15 +1,15 @@
-// Command chaos proves that the service keeps its word while everything around
-// it fails: three servers on a three-node etcd bring instances up, change them
-// and take them down on the sandbox, while servers and etcd nodes are killed and
-// stalled, and connections cut, slowed and black-holed, as a seeded script says.
-// Besides, a cloud region floods the servers, which may hold 300 MiB each.
-// Afterwards it makes everything whole, and holds what the servers say and what
-// the cluster has against what was asked and answered.
+// Command chaos tests the service's guarantees under faults. Three servers on a
+// three-node etcd instantiate, change and terminate instances on the sandbox.
+// Meanwhile a seeded script kills and stalls servers and etcd nodes, and cuts,
+// slows and black-holes connections. A cloud region also floods the servers,
+// which may use 300 MiB each. Then the command repairs everything, and compares
+// the servers' records and the cluster's objects with the requests and their
+// responses.
 //
-// It ends with code 1 when one invariant is broken, and then keeps all logs. But
-// for memory it measures nothing, and it does not touch clocks, disks or the API
-// server. The same seed repeats the faults and the requests, not their exact
-// meeting.
+// It exits with code 1 if an invariant is violated, and keeps all logs in that
+// case. It measures nothing except memory, and does not affect clocks, disks or
+// the API server. The same seed repeats the faults and requests, but not their
+// exact timing.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// options are what a run is made of.
+// options holds the command line options of a run.
 type options struct {
 	scenario   string
 	seed       uint64
@@ -69,18 +69,18 @@ func defaults() options {
 func command(ctx context.Context, args []string, stdout io.Writer) error {
 	o := defaults()
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
-	flags.StringVar(&o.scenario, "scenario", o.scenario, "storm: everything fails; three-replicas: one server and one etcd node die while -operations go on")
-	flags.Uint64Var(&o.seed, "seed", o.seed, "of the faults and the requests")
-	flags.IntVar(&o.kills, "kills", o.kills, "how many times a process is killed, stalled, ended or parted from the store")
-	flags.DurationVar(&o.duration, "duration", 0, "over which the faults are spread; three seconds for each kill unless told")
-	flags.IntVar(&o.instances, "instances", o.instances, "instances that are worked on at once")
-	flags.IntVar(&o.operations, "operations", o.operations, "of three-replicas")
-	flags.BoolVar(&o.quorumLoss, "quorum-loss", false, "kill two etcd nodes at once, too")
+	flags.StringVar(&o.scenario, "scenario", o.scenario, "storm: all kinds of faults; three-replicas: one server and one etcd node are killed while -operations run")
+	flags.Uint64Var(&o.seed, "seed", o.seed, "seed of the faults and the requests")
+	flags.IntVar(&o.kills, "kills", o.kills, "number of times that a process is killed, stalled, terminated or disconnected from the store")
+	flags.DurationVar(&o.duration, "duration", 0, "time over which the faults are spread (default three seconds per kill)")
+	flags.IntVar(&o.instances, "instances", o.instances, "number of instances that are changed concurrently")
+	flags.IntVar(&o.operations, "operations", o.operations, "number of operations of three-replicas")
+	flags.BoolVar(&o.quorumLoss, "quorum-loss", false, "also kill two etcd nodes at once")
 	flags.BoolVar(&o.race, "race", false, "build the service with the race detector")
-	flags.DurationVar(&o.lease, "lease", o.lease, "of the servers")
-	flags.DurationVar(&o.settle, "settle", o.settle, "how long operations may go on after the faults")
-	flags.StringVar(&o.binary, "binary", "", "the service's program; built unless told")
-	flags.StringVar(&o.logs, "logs", "", "folder for logs and data, which is kept; a temporary one unless told")
+	flags.DurationVar(&o.lease, "lease", o.lease, "lease duration of the servers")
+	flags.DurationVar(&o.settle, "settle", o.settle, "time that operations have to end after the faults")
+	flags.StringVar(&o.binary, "binary", "", "program of the service; built if empty")
+	flags.StringVar(&o.logs, "logs", "", "folder for logs and data, which is kept; a temporary one if empty")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 func (o options) run(ctx context.Context, stdout io.Writer) (err error) {
 	switch {
 	case o.scenario != scenarioStorm && o.scenario != scenarioReplicas:
-		return fmt.Errorf("cannot play %q: it is neither storm nor three-replicas", o.scenario)
+		return fmt.Errorf("unknown scenario %q: must be storm or three-replicas", o.scenario)
 	case o.kills < 1 || o.instances < 1 || o.operations < 1 || o.lease < time.Second:
 		return errors.New("cannot run: kills, instances and operations are at least 1, the lease is at least a second")
 	}
@@ -105,7 +105,7 @@ func (o options) run(ctx context.Context, stdout io.Writer) (err error) {
 	} else if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the folder %s: %w", dir, err)
 	}
-	t, err := o.trial(dir, stdout)
+	t, err := o.newTestRun(dir, stdout)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// content is what an instance is to be: a package and its values. The
-// generation is never the same for two requests, so that the live objects tell
-// which of them they come from.
+// content is the desired state of an instance: a package and its values. Each
+// request has a unique generation, so that live objects show which request they
+// come from.
 type content struct {
 	Package    string
 	Generation int
@@ -18,7 +18,7 @@ type content struct {
 	Image      string
 }
 
-// The images, as the sandbox plays them.
+// The images, as simulated by the sandbox.
 const (
 	goodImage  = "example.invalid/chaos:1"
 	badImage   = "sandbox.invalid/no-such-image:1"
@@ -29,7 +29,7 @@ func (c content) parameters() map[string]any {
 	return map[string]any{"generation": c.Generation, "replicas": c.Replicas, "image": c.Image}
 }
 
-// shape is what a package is made of, besides a Deployment.
+// shape says which objects a package has in addition to a Deployment.
 type shape struct {
 	name       string
 	configMaps []string
@@ -38,8 +38,8 @@ type shape struct {
 	job        bool
 }
 
-// shapes are the packages. Going from one to another prunes, from wide to lean
-// so much that it must be confirmed.
+// shapes returns the packages. An upgrade between them prunes objects; from
+// wide to lean it deletes so many that it needs confirmation.
 func shapes() []shape {
 	return []shape{
 		{name: "full", configMaps: []string{"settings", "extra"}, secret: true, service: true, job: true},
@@ -48,8 +48,7 @@ func shapes() []shape {
 	}
 }
 
-// shapeOf returns the shape of that name; of none, when nobody asked for it, an
-// empty one.
+// shapeOf returns the shape with a name, or an empty one if there is none.
 func shapeOf(name string) shape {
 	for _, s := range shapes() {
 		if s.name == name {
@@ -59,8 +58,8 @@ func shapeOf(name string) shape {
 	return shape{}
 }
 
-// objects returns the objects that an instance of the content has, sorted, as
-// kind and name.
+// objects returns the objects of an instance with the content as sorted kinds
+// and names.
 func (c content) objects(instance string) []string {
 	s := shapeOf(c.Package)
 	out := []string{"Deployment " + instance + "-app"}

@@ -17,20 +17,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// nursery starts processes and waits for them. It starts all of them from one
-// thread that lives as long as it: when this program is killed, the kernel
-// kills them with it.
-type nursery struct {
+// processStarter starts processes and waits for them. It starts all from one thread
+// that lives as long as run. If this program is killed, the kernel
+// therefore kills them too.
+type processStarter struct {
 	starts chan func()
-	group  errgroup.Group // one goroutine for each process that runs
+	group  errgroup.Group // one goroutine for each running process
 }
 
-func newNursery() *nursery { return &nursery{starts: make(chan func())} }
+func newProcessStarter() *processStarter { return &processStarter{starts: make(chan func())} }
 
-// run serves until the context ends. By then every process must have been
-// ended.
-func (n *nursery) run(ctx context.Context) error {
-	runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+// run starts processes until the context ends. All must have ended by then.
+func (n *processStarter) run(ctx context.Context) error {
+	runtime.LockOSThread() // not unlocked, so that the thread ends with this goroutine
 	for {
 		select {
 		case <-ctx.Done():
@@ -41,19 +40,19 @@ func (n *nursery) run(ctx context.Context) error {
 	}
 }
 
-// process is a program that is started, hurt, and started again.
+// process is a program that can be started, stalled, killed and restarted.
 type process struct {
 	name    string
 	path    string
 	args    []string
-	log     string // file that its output is appended to
-	nursery *nursery
-	died    func(name string, state *os.ProcessState) // called when it ends unasked
+	log     string // path of the file that its output is appended to
+	starter *processStarter
+	died    func(name string, state *os.ProcessState) // called when the process ends unexpectedly
 
 	mu      sync.Mutex
-	pid     int           // 0: it does not run
-	gone    chan struct{} // closed when it has ended
-	doomed  bool          // its end was asked for
+	pid     int           // 0: not running
+	gone    chan struct{} // closed when the process has ended
+	doomed  bool          // its end was requested
 	stopped bool          // by SIGSTOP
 }
 
@@ -61,7 +60,7 @@ type process struct {
 func (p *process) start(ctx context.Context) error {
 	result := make(chan error, 1)
 	select {
-	case p.nursery.starts <- func() { result <- p.spawn() }:
+	case p.starter.starts <- func() { result <- p.spawn() }:
 		return <-result
 	case <-ctx.Done():
 		return ctx.Err()
@@ -78,7 +77,7 @@ func (p *process) spawn() error {
 	if err != nil {
 		return fmt.Errorf("cannot open the log of %s: %w", p.name, err)
 	}
-	defer func() { _ = log.Close() }()     // the process has its own
+	defer func() { _ = log.Close() }()     // the process has its own descriptor
 	cmd := exec.Command(p.path, p.args...) //nolint:noctx // it is ended by its pid, also after the context
 	cmd.Dir = filepath.Dir(p.log)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -89,8 +88,8 @@ func (p *process) spawn() error {
 	}
 	gone := make(chan struct{})
 	p.pid, p.gone, p.doomed, p.stopped = cmd.Process.Pid, gone, false, false
-	p.nursery.group.Go(func() error {
-		_ = cmd.Wait() // the state says it all
+	p.starter.group.Go(func() error {
+		_ = cmd.Wait() // the state has the result
 		p.mu.Lock()
 		unasked := !p.doomed
 		p.pid = 0
@@ -104,8 +103,8 @@ func (p *process) spawn() error {
 	return nil
 }
 
-// signal sends a signal to the process, if it runs, and returns what is closed
-// when it has ended.
+// signal sends a signal to the process if it runs. It returns a channel that is
+// closed when the process has ended.
 func (p *process) signal(s syscall.Signal) (gone <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +113,7 @@ func (p *process) signal(s syscall.Signal) (gone <-chan struct{}) {
 	}
 	p.doomed = p.doomed || s == syscall.SIGKILL || s == syscall.SIGTERM
 	p.stopped = s == syscall.SIGSTOP || p.stopped && s != syscall.SIGCONT
-	_ = syscall.Kill(p.pid, s) // it may have ended this moment, which is noticed
+	_ = syscall.Kill(p.pid, s) // a process that has just ended is noticed elsewhere
 	return p.gone
 }
 
@@ -124,10 +123,10 @@ func closed() <-chan struct{} {
 	return c
 }
 
-// kill kills the process and returns when it is gone.
+// kill kills the process and waits until it has ended.
 func (p *process) kill() { <-p.signal(syscall.SIGKILL) }
 
-// end asks the process to end, and kills it when it has not within the time.
+// end asks the process to exit, and kills it after the given time.
 func (p *process) end(patience time.Duration) {
 	p.signal(syscall.SIGCONT)
 	select {
@@ -147,19 +146,19 @@ func (p *process) running() bool {
 	return p.pid != 0 && !p.stopped
 }
 
-// lost reports whether the process has ended by itself.
+// lost reports whether the process has ended unexpectedly.
 func (p *process) lost() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.pid == 0 && p.gone != nil && !p.doomed
 }
 
-// The ports that processes listen on lie below those that the kernel hands out
-// to connections: one that a killed process has left is free when it comes back.
+// The ports of the processes are below the kernel's range for outgoing
+// connections. A killed process's port is therefore still free at its restart.
 const firstPort, lastPort = 18000, 31000
 
-// freeAddresses returns n addresses on loopback that nobody listens on, with
-// ports from a number on.
+// freeAddresses returns n unused addresses on loopback, with ports from a given
+// one on.
 func freeAddresses(n, from int) ([]string, error) {
 	var out []string
 	for port := from; len(out) < n; port++ {

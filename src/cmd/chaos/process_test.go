@@ -16,12 +16,12 @@ import (
 func raise(t *testing.T, script string) (*process, func() []string) {
 	t.Helper()
 	ctx, done := context.WithCancel(context.Background())
-	n := newNursery()
+	n := newProcessStarter()
 	var group errgroup.Group
 	group.Go(func() error { return n.run(ctx) })
 	var mu sync.Mutex
 	var dead []string
-	p := &process{name: "sh", path: "/bin/sh", args: []string{"-c", script}, log: filepath.Join(t.TempDir(), "log"), nursery: n}
+	p := &process{name: "sh", path: "/bin/sh", args: []string{"-c", script}, log: filepath.Join(t.TempDir(), "log"), starter: n}
 	p.died = func(name string, _ *os.ProcessState) {
 		mu.Lock()
 		defer mu.Unlock()

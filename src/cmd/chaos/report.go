@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// tally counts what the world shows.
-func (t *trial) tally(w world) {
+// tally counts what a snapshot contains.
+func (t *testRun) tally(w snapshot) {
 	for _, r := range w.requests {
 		if r.Operation != "" && r.Verb != cancel {
 			t.counts.add("operations accepted", 1)
@@ -38,7 +38,7 @@ func (t *trial) tally(w world) {
 	t.counts.add("records left for the janitor", len(w.leftovers))
 	for _, p := range t.rig.servers {
 		t.counts.add("operations taken over", grepCount(p.log, `"msg":"operation taken over"`))
-		t.counts.add("operations left to whoever took them over", grepCount(p.log, `"msg":"operation left to the replica that has taken it over"`))
+		t.counts.add("operations left to the replica that took them over", grepCount(p.log, `"msg":"operation left to the replica that has taken it over"`))
 		t.counts.add("leases lost", grepCount(p.log, `"msg":"this replica has lost its lease`))
 	}
 	t.rig.mu.Lock()
@@ -47,7 +47,7 @@ func (t *trial) tally(w world) {
 }
 
 // report prints the counts.
-func (t *trial) report() {
+func (t *testRun) report() {
 	numbers, spans := t.counts.all()
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, name := range sortedKeys(numbers) {
@@ -66,9 +66,9 @@ func (t *trial) report() {
 		t.scenario, t.seed, t.kills, t.duration, t.instances, t.operations, t.quorumLoss, t.lease)
 }
 
-// explain prints the findings, each with the record of its operation and what
-// the servers logged of it.
-func (t *trial) explain(ctx context.Context, findings []finding) {
+// explain prints the findings, each with the record of its operation and the
+// servers' log lines about it.
+func (t *testRun) explain(ctx context.Context, findings []finding) {
 	told := map[string]bool{}
 	for _, f := range findings {
 		fmt.Fprintf(t.out, "\nBROKEN %s\n", f)
@@ -85,7 +85,7 @@ func (t *trial) explain(ctx context.Context, findings []finding) {
 	}
 }
 
-// crashes are the panics in the servers' logs, and what the race detector says.
+// crashes returns the panics and data races in the servers' logs.
 func (r *rig) crashes() []finding {
 	var out []finding
 	for _, p := range r.servers {
@@ -98,8 +98,8 @@ func (r *rig) crashes() []finding {
 	return out
 }
 
-// grep returns the last lines of the servers' logs that hold a word, in the
-// order of time.
+// grep returns the last lines of the servers' logs that contain a word, ordered
+// by time.
 func (r *rig) grep(word string, last int) []string {
 	type logged struct{ time, text string }
 	var found []logged
@@ -109,7 +109,7 @@ func (r *rig) grep(word string, last int) []string {
 				return
 			}
 			var entry struct{ Time string }
-			_ = json.Unmarshal(line, &entry) // what is no entry has no time
+			_ = json.Unmarshal(line, &entry) // a line that is not a log entry has no time
 			found = append(found, logged{entry.Time, p.name + " " + string(line)})
 		})
 	}
@@ -131,7 +131,7 @@ func grepCount(path, word string) int {
 	return n
 }
 
-// eachLine calls f with each line of a file, as far as it can be read.
+// eachLine calls f with each readable line of a file.
 func eachLine(path string, f func([]byte)) {
 	file, err := os.Open(path)
 	if err != nil {

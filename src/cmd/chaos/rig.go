@@ -19,11 +19,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// regions are the cloud regions. Both are the sandbox, each by a line of its own.
+// regions returns the cloud regions. Both are the sandbox, through separate
+// lines.
 func regions() []string { return []string{"east", "west"} }
 
-// rig is everything that runs: an etcd cluster, the servers on it, and the lines
-// between them and to the regions.
+// rig holds all running parts: an etcd cluster, the servers on it, and the
+// lines between them and to the regions.
 type rig struct {
 	layout
 
@@ -32,30 +33,31 @@ type rig struct {
 	servers []*process
 	lines   []*line
 	urls    []string // of the servers
-	etcd    []string // of the etcd nodes, past the lines
+	etcd    []string // of the etcd nodes, without the lines
 	counts  *counts
 
 	mu     sync.Mutex
-	deaths []string // of processes that ended by themselves
+	deaths []string // of processes that ended unexpectedly
 }
 
-// plan is what a rig is made of.
+// plan says how to build a rig.
 type plan struct {
 	layout
 
 	dir     string
-	binary  string // the service's program
-	etcd    string // etcd's
+	binary  string // of the service
+	etcd    string // of etcd
 	lease   time.Duration
 	cluster *cluster
-	nursery *nursery
+	starter *processStarter
 	counts  *counts
 }
 
-// newRig lays everything out. Nothing runs yet.
+// newRig prepares a rig without starting anything.
 func newRig(ctx context.Context, p plan) (*rig, error) {
 	r := &rig{layout: p.layout, dir: p.dir, counts: p.counts}
-	// Several runs may look for ports at the same time.
+	// Start at a random port, because several runs may look for ports at the
+	// same time.
 	free, err := freeAddresses(2*p.nodes+p.servers+p.lines(), firstPort+rand.IntN((lastPort-firstPort)/2))
 	if err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func newRig(ctx context.Context, p plan) (*rig, error) {
 	}
 	keys := filepath.Join(p.dir, "keys.json")
 	if output, err := exec.CommandContext(ctx, p.binary, "keys", "init", keys).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("cannot make a sealing key: %w: %s", err, output)
+		return nil, fmt.Errorf("cannot create an encryption key: %w: %s", err, output)
 	}
 	r.layServers(p, keys, listen, lines)
 	return r, nil
@@ -100,7 +102,8 @@ func (r *rig) layNodes(p plan, clients, peers []string) {
 			"--listen-client-urls", client, "--advertise-client-urls", client,
 			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 			"--initial-cluster", strings.Join(cluster, ","), "--initial-cluster-token", filepath.Base(r.dir),
-			// Processes are killed here, not machines: what was written is there.
+			// Only processes are killed, not machines, so written data is not
+			// lost without fsync.
 			"--unsafe-no-fsync", "--log-level", "warn"))
 	}
 }
@@ -121,10 +124,10 @@ func (r *rig) layServers(p plan, keys string, listen, lines []string) {
 }
 
 func (r *rig) process(p plan, name, path string, args ...string) *process {
-	return &process{name: name, path: path, args: args, log: filepath.Join(r.dir, name+".log"), nursery: p.nursery, died: r.died}
+	return &process{name: name, path: path, args: args, log: filepath.Join(r.dir, name+".log"), starter: p.starter, died: r.died}
 }
 
-// died notes that a process ended without having been told to.
+// died records that a process ended unexpectedly.
 func (r *rig) died(name string, state *os.ProcessState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +148,7 @@ func (r *rig) start(ctx context.Context) error {
 	}
 	for i := range r.nodes {
 		if err := r.healthy(ctx, r.etcd[i]+"/health"); err != nil {
-			return fmt.Errorf("etcd node %d does not come up: %w", i+1, err)
+			return fmt.Errorf("etcd node %d did not start: %w", i+1, err)
 		}
 	}
 	for _, p := range r.servers {
@@ -155,16 +158,16 @@ func (r *rig) start(ctx context.Context) error {
 	}
 	for i, url := range r.urls {
 		if err := r.healthy(ctx, url+"/readyz"); err != nil {
-			return fmt.Errorf("server %d does not come up: %w", i+1, err)
+			return fmt.Errorf("server %d did not start: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-// startPatience is how long one process may take to come up.
+// startPatience is the maximum start time of one process.
 const startPatience = time.Minute
 
-// healthy waits until a URL answers 200.
+// healthy waits until a URL responds with 200.
 func (r *rig) healthy(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -179,7 +182,7 @@ func (r *rig) healthy(ctx context.Context, url string) error {
 	}
 }
 
-// fetch asks for a URL once.
+// fetch sends one request.
 func fetch(ctx context.Context, method, url, body string) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -197,7 +200,7 @@ func fetch(ctx context.Context, method, url, body string) (int, []byte, error) {
 	return resp.StatusCode, text, err
 }
 
-// register makes the regions and the packages known to the service.
+// register registers the regions and uploads the packages.
 func (r *rig) register(ctx context.Context, c *client, cluster *cluster) error {
 	for i, region := range regions() {
 		kubeconfig := cluster.through(r.lines[r.layout.servers*r.layout.nodes+i].address)
@@ -221,25 +224,25 @@ func (r *rig) register(ctx context.Context, c *client, cluster *cluster) error {
 	return nil
 }
 
-// revive starts the processes that have ended by themselves, as whatever runs
-// them would, until the context ends.
+// revive restarts processes that have ended unexpectedly, as a supervisor
+// would, until the context ends.
 func (r *rig) revive(ctx context.Context) error {
 	for pause(ctx, 500*time.Millisecond) == nil {
 		for _, p := range append(r.nodes, r.servers...) {
 			if p.lost() {
-				_ = p.start(ctx) // the next round tries again
+				_ = p.start(ctx) // retried in the next round
 			}
 		}
 	}
 	return nil
 }
 
-// restore makes everything whole: all lines heal, all processes run, and all
-// servers are ready.
+// restore repairs everything: all lines forward normally, all processes run,
+// and all servers are ready.
 func (r *rig) restore(ctx context.Context) error {
 	for _, l := range r.lines {
 		l.heal()
-		l.cut() // what is stuck in it must not be felt later
+		l.cut() // stuck bytes must not arrive later
 	}
 	for _, p := range append(r.nodes, r.servers...) {
 		p.resume()
@@ -253,7 +256,7 @@ func (r *rig) stop() {
 	for _, p := range r.servers {
 		all.Go(func() error { p.end(10 * time.Second); return nil })
 	}
-	_ = all.Wait() // none fails
+	_ = all.Wait() // no function returns an error
 	for _, p := range r.nodes {
 		p.kill()
 	}
@@ -262,8 +265,8 @@ func (r *rig) stop() {
 	}
 }
 
-// keys returns the keys in the store that begin with a prefix. It asks etcd
-// itself, by the JSON form of its API.
+// keys returns the store's keys with a prefix. It asks etcd directly, through
+// its JSON gateway.
 func (r *rig) keys(ctx context.Context, prefix string) ([]string, error) {
 	end := prefix[:len(prefix)-1] + string(prefix[len(prefix)-1]+1)
 	question, err := json.Marshal(map[string]any{"key": []byte(prefix), "range_end": []byte(end), "keys_only": true})
@@ -272,7 +275,7 @@ func (r *rig) keys(ctx context.Context, prefix string) ([]string, error) {
 	}
 	status, text, err := fetch(ctx, http.MethodPost, r.etcd[0]+"/v3/kv/range", string(question))
 	if err != nil || status != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("cannot ask etcd for its keys: status %d: %s", status, text), err)
+		return nil, errors.Join(fmt.Errorf("cannot list the keys of etcd: status %d: %s", status, text), err)
 	}
 	var found struct {
 		Kvs []struct {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// sort is one sort of fault, in the words of the report.
+// sort is a kind of fault, as named in the report.
 type sort string
 
-// The sorts of faults. The first six befall processes, the others connections.
+// The kinds of faults. The first six affect processes, the others connections.
 const (
 	killServer  sort = "server killed (-9)"
 	endServer   sort = "server ended (SIGTERM)"
@@ -21,55 +21,55 @@ const (
 	killNode    sort = "etcd node killed (-9)"
 	killNodes   sort = "two etcd nodes killed (-9)"
 
-	cutLine  sort = "line cut"
-	holeLine sort = "line black-holed"
-	slowLine sort = "line slowed"
-	endLine  sort = "line broken off after some bytes"
-	lazyLine sort = "line closed slowly"
+	cutLine   sort = "line cut"
+	holeLine  sort = "line black-holed"
+	slowLine  sort = "line slowed"
+	endLine   sort = "line broken off after some bytes"
+	slowClose sort = "line closed slowly"
 )
 
-// fault is one thing that goes wrong for a while.
+// fault is one fault of limited duration.
 type fault struct {
-	At     time.Duration // after the beginning
+	At     time.Duration // after the start
 	Sort   sort
-	Target int // the number of the server, of the etcd node or of the line
+	Target int // number of the server, etcd node or line
 	For    time.Duration
-	Size   int // milliseconds of a slow line, bytes of one that breaks off
+	Size   int // delay of a slow line in ms, or bytes until a connection breaks off
 }
 
-// String tells the fault as the log of a run does.
+// String formats the fault for the log of a run.
 func (f fault) String() string {
 	return fmt.Sprintf("%-32s %2d  at %-8s for %s", f.Sort, f.Target, f.At.Round(time.Millisecond), f.For.Round(time.Millisecond))
 }
 
-// layout is what faults can befall.
+// layout holds the numbers of parts that faults can affect.
 type layout struct {
 	servers, nodes, regions int
 }
 
-// lines returns the number of lines: one from each server to each etcd node,
-// and one to each region.
+// lines returns the number of lines: one from each server to each etcd node and
+// to each region.
 func (l layout) lines() int { return l.servers*l.nodes + l.regions }
 
 // between returns the number of the line from a server to an etcd node.
 func (l layout) between(server, node int) int { return server*l.nodes + node }
 
-// strength is how much goes wrong, and how fast.
+// strength says how many faults happen, and how fast.
 type strength struct {
-	kills      int           // faults of processes
-	duration   time.Duration // over which they are spread
-	lease      time.Duration // of the servers: what outlasts it is taken for dead
-	quorumLoss bool          // whether etcd may lose its majority, for a moment
+	kills      int           // number of faults of processes
+	duration   time.Duration // over which the faults are spread
+	lease      time.Duration // of the servers; after a longer fault the lease has expired
+	quorumLoss bool          // whether etcd may briefly lose its majority
 }
 
-// chance is how often one sort of fault comes.
+// chance is the relative frequency of a kind of fault.
 type chance struct {
 	sort   sort
 	weight int
 }
 
-// mishaps and troubles are what befalls processes and what befalls lines.
-func mishaps(quorumLoss bool) []chance {
+// processFaults and linkFaults return the faults of processes and of lines.
+func processFaults(quorumLoss bool) []chance {
 	all := []chance{{killServer, 7}, {stallServer, 5}, {partServer, 2}, {endServer, 2}, {killNode, 4}}
 	if quorumLoss {
 		all = append(all, chance{killNodes, 2})
@@ -77,36 +77,38 @@ func mishaps(quorumLoss bool) []chance {
 	return all
 }
 
-func troubles() []chance {
-	return []chance{{cutLine, 4}, {holeLine, 3}, {slowLine, 3}, {endLine, 2}, {lazyLine, 1}}
+func linkFaults() []chance {
+	return []chance{{cutLine, 4}, {holeLine, 3}, {slowLine, 3}, {endLine, 2}, {slowClose, 1}}
 }
 
-// author writes a script: it keeps two faults from meeting on one thing.
-type author struct {
+// scheduler generates a script. It does not put two faults on one part at the same
+// time.
+type scheduler struct {
 	layout
 	strength
 
 	dice   *rand.Rand
-	free   map[string]time.Duration // when a thing has recovered from its last fault
+	free   map[string]time.Duration // when a part has recovered from its last fault
 	faults []fault
 }
 
-// recovery is how long a thing is left alone after it has been made good.
+// recovery is the time without faults after a part has been repaired.
 const recovery = 2 * time.Second
 
-// newScript returns the faults of a run in the order of time. The same seed
-// gives the same faults. No etcd node is killed while another one is away,
-// unless the loss of the quorum is asked for.
+// newScript returns the faults of a run, ordered by time. The same seed gives
+// the same faults. No etcd node is killed while another one is down, unless
+// quorum loss is allowed.
 func newScript(seed uint64, l layout, s strength) []fault {
-	a := author{layout: l, strength: s, dice: rand.New(rand.NewPCG(seed, 1)), free: map[string]time.Duration{}}
-	a.spread(s.kills, mishaps(s.quorumLoss))
-	a.spread(s.kills*3/4, troubles())
+	a := scheduler{layout: l, strength: s, dice: rand.New(rand.NewPCG(seed, 1)), free: map[string]time.Duration{}}
+	a.spread(s.kills, processFaults(s.quorumLoss))
+	a.spread(s.kills*3/4, linkFaults())
 	slices.SortStableFunc(a.faults, func(x, y fault) int { return cmp.Compare(x.At, y.At) })
 	return a.faults
 }
 
-// spread writes n faults, each somewhere in its share of the time.
-func (a *author) spread(n int, chances []chance) {
+// spread generates n faults, each at a random time within its share of the
+// duration.
+func (a *scheduler) spread(n int, chances []chance) {
 	for i := range n {
 		share := float64(a.duration) / float64(n)
 		f := a.invent(a.choose(chances))
@@ -115,7 +117,7 @@ func (a *author) spread(n int, chances []chance) {
 	}
 }
 
-func (a *author) choose(chances []chance) sort {
+func (a *scheduler) choose(chances []chance) sort {
 	total := 0
 	for _, c := range chances {
 		total += c.weight
@@ -129,15 +131,15 @@ func (a *author) choose(chances []chance) sort {
 	return chances[0].sort
 }
 
-// invent makes up where a fault happens, and for how long.
-func (a *author) invent(s sort) fault {
+// invent generates the target and duration of a fault.
+func (a *scheduler) invent(s sort) fault {
 	f := fault{Sort: s}
 	switch s {
 	case killServer, endServer:
 		f.Target, f.For = a.dice.IntN(a.servers), a.within(200*time.Millisecond, 4*time.Second)
 	case stallServer, partServer:
-		// Most outlast the lease: the server is dead to the others, and does not
-		// know it.
+		// Most stalls outlast the lease, so that other replicas take over while
+		// the server does not know.
 		f.Target, f.For = a.dice.IntN(a.servers), a.within(a.lease/2, a.lease*5/2)
 	case killNode, killNodes:
 		f.Target, f.For = a.dice.IntN(a.nodes), a.within(300*time.Millisecond, 3*time.Second)
@@ -151,20 +153,20 @@ func (a *author) invent(s sort) fault {
 	case endLine:
 		f.Target, f.For = a.dice.IntN(a.lines()), a.within(500*time.Millisecond, 3*time.Second)
 		f.Size = 1000 + a.dice.IntN(30000)
-	case lazyLine:
+	case slowClose:
 		f.Target, f.For = a.dice.IntN(a.lines()), a.within(time.Second, 4*time.Second)
 		f.Size = 100 + a.dice.IntN(1000)
 	}
 	return f
 }
 
-func (a *author) within(shortest, longest time.Duration) time.Duration {
+func (a *scheduler) within(shortest, longest time.Duration) time.Duration {
 	return shortest + time.Duration(a.dice.Int64N(int64(longest-shortest)))
 }
 
-// place puts a fault into the script: at its time, or as soon as all that it
-// befalls has recovered.
-func (a *author) place(f fault) {
+// place adds a fault to the script, at its time or when all affected parts have
+// recovered.
+func (a *scheduler) place(f fault) {
 	things := a.befalls(f)
 	for _, thing := range things {
 		f.At = max(f.At, a.free[thing])
@@ -175,9 +177,9 @@ func (a *author) place(f fault) {
 	a.faults = append(a.faults, f)
 }
 
-// befalls names what a fault happens to. All of etcd is one thing: its nodes
-// share a majority.
-func (a *author) befalls(f fault) []string {
+// befalls returns the parts that a fault affects. All of etcd is one part,
+// because its nodes share a majority.
+func (a *scheduler) befalls(f fault) []string {
 	line := func(n int) string { return fmt.Sprintf("line %d", n) }
 	server := fmt.Sprintf("server %d", f.Target)
 	switch f.Sort {
@@ -191,12 +193,12 @@ func (a *author) befalls(f fault) []string {
 		return things
 	case killNode, killNodes:
 		return []string{"etcd"}
-	case cutLine, holeLine, slowLine, endLine, lazyLine:
+	case cutLine, holeLine, slowLine, endLine, slowClose:
 	}
 	return []string{line(f.Target)}
 }
 
-// tally returns how many faults there are of each sort, by the sort.
+// tally returns the number of faults of each kind.
 func tally(faults []fault) map[sort]int {
 	out := map[sort]int{}
 	for _, f := range faults {

@@ -55,7 +55,7 @@ func TestScriptLeavesAMajority(t *testing.T) {
 	l := layout{servers: 3, nodes: 3, regions: 2}
 	s := strong(200)
 	s.quorumLoss = false
-	a := author{layout: l}
+	a := scheduler{layout: l}
 	for seed := range uint64(10) {
 		until := map[string]time.Duration{}
 		for _, f := range newScript(seed, l, s) {

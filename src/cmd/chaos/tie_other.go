@@ -4,6 +4,6 @@ package main
 
 import "syscall"
 
-// dieWithParent is for Linux, where the sandbox is: elsewhere a process outlives
-// a parent that was killed.
+// dieWithParent does nothing. It is implemented only on Linux, which the
+// sandbox requires: elsewhere processes outlive a killed parent.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// What the service says of itself, as far as it matters here.
+// The types below are the service's responses, with the fields that are used
+// here.
 
 type operation struct {
 	ID        string     `json:"operation_id"`
@@ -37,7 +38,7 @@ func (o operation) final() bool {
 	return slices.Contains([]string{"succeeded", "failed", "cancelled"}, o.State)
 }
 
-// unheeded reports whether the operation is what is left of a request that was
+// unheeded reports whether the operation is the record of a request that was
 // never accepted.
 func (o operation) unheeded() bool { return o.Failure != nil && o.Failure.Reason == "unheeded" }
 
@@ -66,7 +67,7 @@ type instance struct {
 	} `json:"objects"`
 }
 
-// inventory returns the instance's objects as kind and name, sorted.
+// inventory returns the instance's objects as sorted kinds and names.
 func (in instance) inventory() []string {
 	var out []string
 	for _, o := range in.Objects {
@@ -82,7 +83,7 @@ type revision struct {
 	InForce  bool `json:"in_force"`
 }
 
-// object is an object that lives in the cluster.
+// object is an object in the cluster.
 type object struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -109,13 +110,13 @@ const ownerLabel = "k8splugin.io/rb-instance-id"
 
 func (o object) owner() string { return o.Metadata.Labels[ownerLabel] }
 
-// own reports whether the object is of an instance itself, and not made of one
-// of its objects by a controller.
+// own reports whether the object belongs to an instance directly, and was not
+// created by a controller.
 func (o object) own() bool { return len(o.Metadata.Owners) == 0 }
 
 func (o object) String() string { return o.Kind + " " + o.Metadata.Name }
 
-// at tells where the object is, too.
+// at returns the kind, namespace and name of the object.
 func (o object) at() string {
 	return strings.TrimSpace(o.Kind + " " + o.Metadata.Namespace + "/" + o.Metadata.Name)
 }

@@ -12,39 +12,41 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/audit"
 )
 
-// passwordCost is what a guess at a password costs: a quarter of a second.
+// passwordCost is the bcrypt cost of passwords: about 0.25 s per comparison.
 const passwordCost = 12
 
-// accessCommand helps to write access.yaml.
+// accessCommand groups the commands that help to write access.yaml.
 func accessCommand(p process) *cobra.Command {
-	root := &cobra.Command{Use: "access", Short: "Write and check the rules of who may do what", Args: cobra.NoArgs}
+	root := &cobra.Command{Use: "access", Short: "Write and check access rules", Args: cobra.NoArgs}
 	root.AddCommand(
 		&cobra.Command{
-			Use: "check FILE", Short: "Read an access.yaml as the service does", Args: cobra.ExactArgs(1),
+			Use: "check FILE", Short: "Check an access.yaml as the service reads it", Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error {
 				rules, err := access.New(access.Config{File: args[0]})
 				if err == nil {
 					_, err = access.NewAuthorizer(rules)
 				}
 				if err == nil {
-					fmt.Fprintf(p.stdout, "%s can be used.\n", args[0])
+					fmt.Fprintf(p.stdout, "%s is valid.\n", args[0])
 				}
 				return err
 			},
 		},
 		&cobra.Command{
-			Use: "token FILE", Short: "Make a service token: it goes into the file, its SHA-256 for access.yaml is printed", Args: cobra.ExactArgs(1),
+			Use: "token FILE", Short: "Create a service token", Args: cobra.ExactArgs(1),
+			Long: "Create a service token in FILE, and print its SHA-256 for access.yaml.",
 			RunE: func(_ *cobra.Command, args []string) error {
 				token, sum := access.NewToken()
 				if err := newSecretFile(args[0], []byte(token+"\n")); err != nil {
-					return fmt.Errorf("cannot keep the token: %w", err)
+					return fmt.Errorf("cannot save the token: %w", err)
 				}
 				fmt.Fprintln(p.stdout, sum)
 				return nil
 			},
 		},
 		&cobra.Command{
-			Use: "hash FILE", Short: "Print the bcrypt hash of the password in a file, for access.yaml", Args: cobra.ExactArgs(1),
+			Use: "hash FILE", Short: "Print the bcrypt hash of a password", Args: cobra.ExactArgs(1),
+			Long: "Print the bcrypt hash of the password in FILE, for access.yaml.",
 			RunE: func(_ *cobra.Command, args []string) error {
 				password, err := secretFile(args[0])
 				if err != nil {
@@ -62,14 +64,16 @@ func accessCommand(p process) *cobra.Command {
 	return root
 }
 
-// verifyCommand reads audit files.
+// verifyCommand verifies audit files.
 func verifyCommand(p process) *cobra.Command {
 	var known []string
 	cmd := &cobra.Command{
-		Use: "verify FILE...", Short: "See whether lines of audit files were changed, put in or taken out", Args: cobra.MinimumNArgs(1),
-		Long: `Reads audit files, one after the other as they were written, and says which lines
-do not continue the line before. An end that was cut off can be told only from
-hashes that are known otherwise: from the service's log, or from the store.`,
+		Use: "verify FILE...", Short: "Verify audit files", Args: cobra.MinimumNArgs(1),
+		Long: `Check whether lines of audit files were changed, inserted or removed. Name the
+files in the order in which they were written. The command reports each line that
+does not continue the line before it. Lines removed from the end can be detected
+only with hashes that are known from elsewhere: from the service's log, or from
+the store.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var all []io.Reader
 			for _, name := range args {
@@ -77,7 +81,7 @@ hashes that are known otherwise: from the service's log, or from the store.`,
 				if err != nil {
 					return fmt.Errorf("cannot read the audit file: %w", err)
 				}
-				defer func() { _ = f.Close() }() // it was only read
+				defer func() { _ = f.Close() }() // only read from
 				all = append(all, f)
 			}
 			report, err := audit.Verify(io.MultiReader(all...), known...)
@@ -88,11 +92,12 @@ hashes that are known otherwise: from the service's log, or from the store.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&known, "known", nil, "hash that must be that of a line")
+	cmd.Flags().StringSliceVar(&known, "known", nil, "hash that one of the lines must have")
 	return cmd
 }
 
-// newSecretFile writes a file that is not there yet, for this user only.
+// newSecretFile creates a file that only this user can read. It fails if the
+// file exists.
 func newSecretFile(name string, content []byte) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -4,121 +4,134 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/audit"
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
-// service is the parts that run.
+// service holds the components of the running service.
 type service struct {
+	workers  *operation.Workers
 	engine   *lifecycle.Engine
 	pool     *cluster.Pool
+	memory   *budget.Budget // of uploads
 	catalog  *catalog.Catalog
 	bundles  *bundle.Bundles
 	notifier *notify.Notifier
+	health   *health.Watcher
 	sites    *site.Sites
 	audit    *audit.Log
-	tls      *access.TLS                 // nil: it speaks without
-	wait     func(context.Context) error // for the end of the store
+	tls      *access.TLS                 // nil: connections are not encrypted
+	wait     func(context.Context) error // returns when the store cannot be used any longer
 	handler  http.Handler
 	log      *slog.Logger
 }
 
-// assemble makes the parts from a store, and joins the other replicas.
-func assemble(ctx context.Context, cfg Config, db *vault, see sight) (*service, error) {
+// assemble creates the components on a store, and joins the group of replicas.
+func assemble(ctx context.Context, cfg Config, db *secureStore, obs observability) (*service, error) {
 	hosts, err := cfg.regionHosts()
 	if err != nil {
 		return nil, err
 	}
-	s := &service{log: see.log, pool: see.pool(hosts), wait: db.db.wait}
+	s := &service{log: obs.log, pool: obs.pool(hosts), wait: db.db.wait}
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
-	kinds := renderers() // once: all share the limit on renderings of charts
-	if s.catalog, err = catalog.New(catalog.Config{KV: db, Renderers: kinds, Limits: limits, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID}); err != nil {
+	apart := cfg.AccessFile != ""
+	s.memory = budget.New(limits.Archive, limits.Unpacked)
+	kinds := renderers() // once: all users share the rendering limits
+	s.catalog, err = catalog.New(catalog.Config{
+		KV: db, Renderers: kinds, Limits: limits, Memory: s.memory, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.workers, err = operation.New(operation.Config{
+		KV: db, NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole, LeaseEnded: obs.metrics.LeaseEnded,
+		Meter: obs.metrics, Trace: obs.tracing,
+	})
+	if err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
-		KV: db, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool), NewID: newID,
-		Logger: see.log, Meter: see.metrics, Trace: see.tracing,
-		Workers: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
-		Lease: cfg.Lease, Sole: db.db.sole, Apart: cfg.AccessFile != "", Brake: lifecycle.Brake{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
+		KV: db, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
+		Logger: obs.log,
+		Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.audit, err = audit.New(audit.Config{KV: db, File: cfg.AuditFile, Replica: cfg.Replica, Retention: cfg.AuditRetention,
-		Logger: see.log, Failed: see.metrics.AuditFailed})
+		Logger: obs.log, Failed: obs.metrics.AuditFailed})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.front(ctx, cfg, db, see); err != nil {
+	if err := s.front(ctx, cfg, db, obs); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
-	// Joining comes last: from then on the others count on this replica.
-	if err := s.engine.Join(ctx); err != nil {
+	// Order matters: after joining, other replicas rely on this one.
+	if err := s.workers.Join(ctx); err != nil {
 		return nil, errors.Join(err, s.audit.Close())
 	}
 	return s, nil
 }
 
-// front makes what stands between the network and the engine.
-func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) error {
-	doors, err := cfg.doors(see)
+// front creates the components between the network and the engine.
+func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs observability) error {
+	rules, err := cfg.accessConfig(obs)
 	if err != nil {
 		return err
 	}
-	s.tls = doors.tls
-	guard, err := access.NewGuard(access.GuardConfig{
-		Authorizer: doors.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, States: regions{s.catalog, s.pool}, Audits: s.audit,
+	s.tls = rules.tls
+	guarded, err := access.NewGuarded(access.GuardedConfig{
+		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit,
 	})
 	if err != nil {
 		return err
 	}
-	source, err := chartsource.New(chartsource.Config{Allow: listed(cfg.ChartSources), PlainHTTP: listed(cfg.ChartSourcesPlain), Limit: cfg.MaxPackage})
-	if err != nil {
+	if err := s.bundleKeeper(cfg, db, obs); err != nil {
 		return err
 	}
-	multicloud, err := s.onapAPI(cfg, db, see, guard)
-	if err != nil {
+	if s.sites, err = s.siteKeeper(cfg, db, obs); err != nil {
 		return err
 	}
-	if s.sites, err = s.siteKeeper(cfg, db, see); err != nil {
+	if s.health, err = health.New(health.Config{Source: sightings{s.engine, s.catalog, s.pool}, Logger: obs.log}); err != nil {
 		return err
 	}
-	looked := guardedSites{guard: guard, engine: s.engine, regions: regions{s.catalog, s.pool}, keeper: s.sites}
-	api, err := native.New(native.Config{
-		Sites: looked, SiteOperations: looked,
-		Regions: guard, Packages: guard, Usage: guard, Instances: guard, Inspector: guard, History: guard, Operations: guard, Repairs: guard,
-		DayTwo: guard, Charts: charts{guard, source}, Letters: letters{guard, s.notifier, s.bundles.Ledger()},
-		Conditions: guard, Audit: guard, Vault: guardedVault{guard, db}, Wait: cfg.SyncWait, Logger: see.log, Trace: see.traceparent,
-	})
-	if err != nil {
-		return err
+	var served []northbound.API
+	for _, create := range apis() {
+		api, err := create(s, cfg, db, obs, guarded)
+		if err != nil {
+			return err
+		}
+		served = append(served, api)
 	}
 	handler, err := northbound.New(northbound.Config{
 		Swagger:        k8splugin.Swagger,
-		APIs:           []northbound.API{api, multicloud},
+		APIs:           served,
 		UploadLimit:    cfg.MaxPackage,
-		Checks:         map[string]northbound.Check{"store": db.healthy, "operations": s.engine.Healthy},
-		Logger:         see.log,
-		Registry:       see.registry,
-		Access:         doors.access(),
+		Checks:         map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
+		Logger:         obs.log,
+		Registry:       obs.registry,
+		Access:         rules.access(),
 		Audit:          s.audit,
 		Limit:          northbound.Limit{Rate: cfg.RateLimit},
 		Hosts:          cfg.hosts(),
@@ -128,45 +141,29 @@ func (s *service) front(ctx context.Context, cfg Config, db *vault, see sight) e
 	if err != nil {
 		return err
 	}
-	s.handler = see.tracing.Middleware(handler)
-	return see.watch(ctx, s, doors, db)
+	s.handler = obs.tracing.Middleware(handler)
+	return obs.watch(ctx, s, rules, db)
 }
 
-// guardedVault lets only those at the keys and the backups who may.
-type guardedVault struct {
-	guard *access.Guard
-	vault *vault
-}
-
-// KeyStatus implements native.Vault.
-func (v guardedVault) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
-	if err := v.guard.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
-		return nf.KeyStatus{}, err
+// nativeAPI creates the service's own API.
+func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error) {
+	source, err := chartsource.New(chartsource.Config{Allow: listed(cfg.ChartSources), PlainHTTP: listed(cfg.ChartSourcesPlain), Limit: cfg.MaxPackage})
+	if err != nil {
+		return nil, err
 	}
-	return v.vault.KeyStatus(ctx)
+	sites := access.NewSites(guarded, s.sites)
+	return native.New(native.Config{
+		Sites: sites, SiteOperations: sites,
+		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Packages: guarded.Packages,
+		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, DayTwo: guarded.Instances,
+		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, Vault: access.NewVault(guarded, db),
+		Charts: access.NewCharts(guarded, charts{source}), Letters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
+		Memory: s.memory, Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent,
+	})
 }
 
-// Reseal implements native.Vault.
-func (v guardedVault) Reseal(ctx context.Context) (nf.KeyStatus, error) {
-	if err := v.guard.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
-		return nf.KeyStatus{}, err
-	}
-	if _, err := v.vault.Reseal(ctx, leases()...); err != nil {
-		return nf.KeyStatus{}, err
-	}
-	return v.vault.KeyStatus(ctx)
-}
-
-// Backup implements native.Vault.
-func (v guardedVault) Backup(ctx context.Context, recipient string, w io.Writer) error {
-	if err := v.guard.May(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
-		return err
-	}
-	return v.vault.Backup(ctx, recipient, w)
-}
-
-// regions are the catalog's, and the connections to them: those of a region that
-// is removed go with it, and its credentials with them.
+// regions combines the catalog's regions with the connections to them. Removing
+// a region closes its connections and drops its credentials.
 type regions struct {
 	*catalog.Catalog
 
@@ -182,8 +179,8 @@ func (r regions) RemoveRegion(ctx context.Context, id string) error {
 	return nil
 }
 
-// UpdateRegion implements native.Regions. A new kubeconfig is what everything
-// works with from now on, what runs included.
+// UpdateRegion implements native.Regions. A new kubeconfig takes effect at
+// once, also for running operations.
 func (r regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	changed, err := r.Catalog.UpdateRegion(ctx, id, edit)
 	if err != nil {
@@ -203,8 +200,10 @@ func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, er
 	return r.pool.State(id), nil
 }
 
-// clusters opens the clusters of registered regions.
-func clusters(cat *catalog.Catalog, pool *cluster.Pool) lifecycle.OpenCluster {
+// clusters opens the clusters of registered regions. If projects are isolated,
+// it connects as the service account that the region names for the project, if
+// any.
+func clusters(cat *catalog.Catalog, pool *cluster.Pool, apart bool) lifecycle.OpenCluster {
 	return func(ctx context.Context, id, project string) (lifecycle.Cluster, error) {
 		region, err := cat.Region(ctx, id)
 		if err != nil {
@@ -212,9 +211,9 @@ func clusters(cat *catalog.Catalog, pool *cluster.Pool) lifecycle.OpenCluster {
 		}
 		c, err := pool.Open(id, region.Kubeconfig)
 		if err != nil {
-			return nil, err // and not a nil *Cluster, which would be a Cluster
+			return nil, err // not a nil *Cluster, which would be a non-nil Cluster
 		}
-		return c.As(region.Tenancy(project, false).ServiceAccount), nil
+		return c.As(region.Tenancy(project, apart).ServiceAccount), nil
 	}
 }
 
@@ -228,19 +227,19 @@ func opened(cat *catalog.Catalog, pool *cluster.Pool) func(context.Context, stri
 	}
 }
 
-// doors are who may come in, and how.
-type doors struct {
+// accessConfig holds the configured access control and TLS.
+type accessConfig struct {
 	rules         *access.Rules         // nil: access is open
-	authenticator *access.Authenticator // likewise
+	authenticator *access.Authenticator // nil: access is open
 	authorizer    *access.Authorizer
 	tls           *access.TLS // nil: connections are not encrypted
 }
 
-func (c Config) doors(see sight) (doors, error) {
-	d := doors{authorizer: access.Open()}
+func (c Config) accessConfig(obs observability) (accessConfig, error) {
+	d := accessConfig{authorizer: access.Open()}
 	var err error
 	if c.AccessFile != "" {
-		if d.rules, err = access.New(access.Config{File: c.AccessFile, Logger: see.log}); err != nil {
+		if d.rules, err = access.New(access.Config{File: c.AccessFile, Logger: obs.log}); err != nil {
 			return d, fmt.Errorf("cannot use the access rules: %w", err)
 		}
 		d.authenticator = access.NewAuthenticator(d.rules)
@@ -249,13 +248,13 @@ func (c Config) doors(see sight) (doors, error) {
 		}
 	}
 	if c.TLSCert != "" {
-		d.tls, err = access.NewTLS(access.TLSConfig{Certificate: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA, Logger: see.log})
+		d.tls, err = access.NewTLS(access.TLSConfig{Certificate: c.TLSCert, Key: c.TLSKey, ClientCA: c.TLSClientCA, Logger: obs.log})
 	}
 	return d, err
 }
 
-// access returns who proves identities, and a nil interface when nobody has to.
-func (d doors) access() northbound.Access {
+// access returns the authenticator, or a nil interface if access is open.
+func (d accessConfig) access() northbound.Access {
 	if d.authenticator == nil {
 		return nil
 	}

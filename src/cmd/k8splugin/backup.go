@@ -17,36 +17,38 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/backup"
 )
 
-// backupCommand takes and restores backups of the store, whatever its kind.
+// backupCommand groups the commands that create, check and restore backups of
+// any kind of store.
 func backupCommand(p process) *cobra.Command {
-	root := &cobra.Command{Use: "backup", Short: "Take, check and restore encrypted backups of the store", Args: cobra.NoArgs}
+	root := &cobra.Command{Use: "backup", Short: "Create, check and restore encrypted backups", Args: cobra.NoArgs}
 	root.AddCommand(createCommand(p), checkCommand(p), restoreCommand(p), identityCommand(p))
 	return root
 }
 
-// secrecyFlags say for whom, or by whom, a backup is encrypted.
+// secrecyFlags defines the flags for a backup's recipient or, when reading, its
+// identity.
 func secrecyFlags(flags *pflag.FlagSet, reading bool) {
 	flags.String("passphrase-file", "", "file with the passphrase of the backup")
 	if reading {
-		flags.String("identity-file", "", "file with the age identity (AGE-SECRET-KEY-1…) that the backup is for")
+		flags.String("identity-file", "", "file with the age identity (AGE-SECRET-KEY-1…) of the backup's recipient")
 		return
 	}
-	flags.String("recipient", "", "age recipient (age1…) that the backup is for")
-	flags.String("recipients-file", "", "file of such recipients, one a line")
+	flags.String("recipient", "", "age recipient (age1…) to encrypt the backup for")
+	flags.String("recipients-file", "", "file with age recipients, one per line")
 }
 
 func createCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "create FILE", Short: "Write all of the store into an encrypted file", Args: cobra.ExactArgs(1),
-		Long: `Writes every record of the store into a file that only its recipients can read.
+		Use: "create FILE", Short: "Write the whole store to an encrypted file", Args: cobra.ExactArgs(1),
+		Long: `Write every record of the store to a file that only its recipients can read.
 
-It opens the store itself: the embedded database must not be in use by a running
-service then. Of a running service, POST /v1/backup takes one.`,
+The command opens the store itself: stop a service that uses the embedded
+database first. POST /v1/backup creates a backup of a running service.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withVault(cmd, p, func(ctx context.Context, _ Config, v *vault) error {
+			return withSecureStore(cmd, p, func(ctx context.Context, _ Config, v *secureStore) error {
 				summary, err := writeBackup(ctx, cmd.Flags(), v, args[0])
 				if err == nil {
-					fmt.Fprintf(p.stdout, "%s holds %d records.\n", args[0], summary.Records)
+					fmt.Fprintf(p.stdout, "%s contains %d records.\n", args[0], summary.Records)
 				}
 				return err
 			})
@@ -59,12 +61,12 @@ service then. Of a running service, POST /v1/backup takes one.`,
 
 func checkCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check FILE", Short: "See whether a backup is whole and can be read", Args: cobra.ExactArgs(1),
+		Use: "check FILE", Short: "Check that a backup is complete and readable", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return readBackup(cmd.Flags(), args[0], func(r *os.File, ids []age.Identity) error {
 				summary, err := backup.Check(cmd.Context(), r, ids...)
 				if err == nil {
-					fmt.Fprintf(p.stdout, "%s is whole: %d records.\n", args[0], summary.Records)
+					fmt.Fprintf(p.stdout, "%s is complete: %d records.\n", args[0], summary.Records)
 				}
 				return err
 			})
@@ -76,20 +78,21 @@ func checkCommand(p process) *cobra.Command {
 
 func restoreCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "restore FILE", Short: "Fill an empty store from a backup, whatever kinds the two stores are of", Args: cobra.ExactArgs(1),
-		Long: `Checks the whole backup, and then writes its records into the store, which must
-be empty or is emptied with --replace. The service must not run.
+		Use: "restore FILE", Short: "Restore a backup into an empty store", Args: cobra.ExactArgs(1),
+		Long: `Check the whole backup, and then write its records to the store. The store must
+be empty, or is emptied with --replace. It may be of another kind than the store
+that the backup was created from. The service must not be running.
 
-The service takes up the operations that had not ended when the backup was taken:
-never restore a copy, for trial, where it reaches the real regions.`,
+The service resumes the operations that had not ended when the backup was created.
+Never restore a copy for a test where it can reach the real regions.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withVault(cmd, p, func(ctx context.Context, _ Config, v *vault) error {
+			return withSecureStore(cmd, p, func(ctx context.Context, _ Config, v *secureStore) error {
 				return readBackup(cmd.Flags(), args[0], func(r *os.File, ids []age.Identity) error {
 					cfg := v.backup()
 					cfg.Replace, _ = cmd.Flags().GetBool("replace")
 					summary, err := backup.Restore(ctx, cfg, r, ids...)
 					if err == nil {
-						fmt.Fprintf(p.stdout, "%d records were restored.\n", summary.Records)
+						fmt.Fprintf(p.stdout, "Restored %d records.\n", summary.Records)
 					}
 					return err
 				})
@@ -98,20 +101,21 @@ never restore a copy, for trial, where it reaches the real regions.`,
 	}
 	configFlags(cmd.Flags())
 	secrecyFlags(cmd.Flags(), true)
-	cmd.Flags().Bool("replace", false, "remove what is in the store first")
+	cmd.Flags().Bool("replace", false, "delete all records of the store first")
 	return cmd
 }
 
 func identityCommand(p process) *cobra.Command {
 	return &cobra.Command{
-		Use: "identity FILE", Short: "Make a key pair for backups: the identity goes into the file, the recipient is printed", Args: cobra.ExactArgs(1),
+		Use: "identity FILE", Short: "Create a key pair for backups", Args: cobra.ExactArgs(1),
+		Long: "Create a key pair for backups: write the identity to FILE, and print the recipient.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			secret, public, err := backup.NewIdentity()
 			if err != nil {
 				return err
 			}
 			if err := newSecretFile(args[0], append(secret, '\n')); err != nil {
-				return fmt.Errorf("cannot keep the identity: %w", err)
+				return fmt.Errorf("cannot save the identity: %w", err)
 			}
 			fmt.Fprintln(p.stdout, public)
 			return nil
@@ -119,9 +123,9 @@ func identityCommand(p process) *cobra.Command {
 	}
 }
 
-// writeBackup writes a backup beside its place, and puts it there when it is
-// whole.
-func writeBackup(ctx context.Context, flags *pflag.FlagSet, v *vault, name string) (backup.Summary, error) {
+// writeBackup writes a backup to a temporary file, and renames it when it is
+// complete.
+func writeBackup(ctx context.Context, flags *pflag.FlagSet, v *secureStore, name string) (backup.Summary, error) {
 	to, err := recipientsOf(flags)
 	if err != nil {
 		return backup.Summary{}, err
@@ -143,7 +147,7 @@ func writeBackup(ctx context.Context, flags *pflag.FlagSet, v *vault, name strin
 	return summary, nil
 }
 
-// readBackup opens a backup and the secret that it is read with.
+// readBackup opens a backup and the secret that decrypts it.
 func readBackup(flags *pflag.FlagSet, name string, do func(*os.File, []age.Identity) error) error {
 	ids, err := identitiesOf(flags)
 	if err != nil {
@@ -177,7 +181,7 @@ func recipientsOf(flags *pflag.FlagSet) ([]age.Recipient, error) {
 		to, err := backup.ToPassphrase(text)
 		return []age.Recipient{to}, err
 	}
-	return nil, cli.Usage(errors.New("for whom is the backup? give one of --recipient, --recipients-file and --passphrase-file"))
+	return nil, cli.Usage(errors.New("cannot encrypt the backup: give exactly one of --recipient, --recipients-file and --passphrase-file"))
 }
 
 func identitiesOf(flags *pflag.FlagSet) ([]age.Identity, error) {
@@ -198,10 +202,10 @@ func identitiesOf(flags *pflag.FlagSet) ([]age.Identity, error) {
 		from, err := backup.FromPassphrase(text)
 		return []age.Identity{from}, err
 	}
-	return nil, cli.Usage(errors.New("who reads the backup? give one of --identity-file and --passphrase-file"))
+	return nil, cli.Usage(errors.New("cannot decrypt the backup: give exactly one of --identity-file and --passphrase-file"))
 }
 
-// secretFile reads a secret, without the line break that editors put at its end.
+// secretFile reads a secret, without trailing line breaks, which editors add.
 func secretFile(name string) (nf.Secret, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

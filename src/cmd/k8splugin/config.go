@@ -24,8 +24,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
 )
 
-// Config is the configuration of the service. Flags win over the environment,
-// the environment over the file, the file over the defaults.
+// Config is the configuration of the service. Precedence, highest first: flags,
+// environment, file, defaults.
 type Config struct {
 	Listen    string `koanf:"listen"`
 	Data      string `koanf:"data"`
@@ -46,7 +46,7 @@ type Config struct {
 	StoreQuota       int64         `koanf:"store-quota"`
 
 	KeyFile string    `koanf:"key-file"`
-	Keys    nf.Secret `koanf:"-"` // from the environment alone: a flag is for everybody to see
+	Keys    nf.Secret `koanf:"-"` // from the environment only, because flags are visible to other users
 
 	AccessFile     string        `koanf:"access-file"`
 	InsecureNoAuth bool          `koanf:"insecure-no-auth"`
@@ -76,61 +76,60 @@ type Config struct {
 
 const envPrefix = "K8SPLUGIN_"
 
-// minStoreQuota is the least space that the service can work with: one package of
-// the largest default size.
+// minStoreQuota is the minimum store quota in bytes: room for one package of
+// the default maximum size.
 const minStoreQuota = 64 << 20
 
-// configFlags defines a flag for every field; the flags' defaults are the
-// configuration's.
+// configFlags defines a flag for every field, with the default of the setting.
 func configFlags(flags *pflag.FlagSet) {
-	flags.String("config", "", "YAML file with these settings, named as the flags are (env K8SPLUGIN_CONFIG)")
-	flags.String("listen", "127.0.0.1:9015", "address to serve on")
+	flags.String("config", "", "YAML file with these settings, named like the flags (env K8SPLUGIN_CONFIG)")
+	flags.String("listen", "127.0.0.1:9015", "host:port to listen on")
 	flags.String("data", defaultData(), "folder of the embedded database")
-	flags.String("store", "etcd", "database: etcd (embedded), etcd://[user:password@]host:port,… (an outside cluster), mongodb://… or memory (nothing is kept)")
-	flags.Int64("store-quota", etcd.DefaultQuota, "largest database file of the embedded store in bytes; above it, writes are refused")
-	flags.String("log-level", "info", "debug, info, warn or error")
-	flags.String("log-format", "json", "json or text")
-	flags.Int("workers", 32, "operations that act at once")
-	flags.Duration("operation-timeout", 15*time.Minute, "deadline of an operation whose request names none")
-	flags.Duration("sync-wait", 10*time.Minute, "longest time that a request waits for its operation before it is answered 202")
-	flags.Duration("drain-timeout", 20*time.Second, "how long running operations and requests may go on after SIGTERM")
-	flags.Duration("retention", 30*24*time.Hour, "how long operations are kept after their end")
-	flags.Duration("lease", 10*time.Second, "after which the others take a replica for dead that stands still")
+	flags.String("store", "etcd", "database: "+storeUsage)
+	flags.Int64("store-quota", etcd.DefaultQuota, "maximum size in bytes of the embedded store's database file; above it, writes fail")
+	flags.String("log-level", "info", "log level: debug, info, warn or error")
+	flags.String("log-format", "json", "log format: json or text")
+	flags.Int("workers", 32, "maximum number of operations that act concurrently")
+	flags.Duration("operation-timeout", 15*time.Minute, "timeout of an operation whose request sets none")
+	flags.Duration("sync-wait", 10*time.Minute, "maximum time that a request waits for its operation before the response is 202")
+	flags.Duration("drain-timeout", 20*time.Second, "time that running operations and requests have to finish after SIGTERM")
+	flags.Duration("retention", 30*24*time.Hour, "time that operations are kept after they end")
+	flags.Duration("lease", 10*time.Second, "time without a heartbeat before a replica is considered dead")
 	flags.String("replica", defaultReplica(), "name of this replica in the audit log and in traces")
-	flags.Int64("max-package", 64<<20, "largest package, in bytes of its archive")
-	flags.Int("prune-objects", 10, "a change that deletes more objects than this must be confirmed")
-	flags.Float64("prune-share", 0.5, "so must one that deletes more than this part of an instance's objects")
-	flags.String("key-file", "", "file of the keys that the store is sealed with (default: the data folder's name with .keys behind it); env K8SPLUGIN_KEYS holds the keys themselves")
+	flags.Int64("max-package", 64<<20, "maximum size of a package's archive in bytes")
+	flags.Int("prune-objects", 10, "maximum number of objects that a change may delete without confirmation")
+	flags.Float64("prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
+	flags.String("key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
 	accessFlags(flags)
 	apiFlags(flags)
 }
 
-// apiFlags say what the APIs may reach, and how they answer.
+// apiFlags defines the flags for what the APIs may reach and how they respond.
 func apiFlags(flags *pflag.FlagSet) {
-	flags.String("onap-errors", "legacy", "how ONAP's API says that something does not exist: legacy, with the 500s that released clients read, or strict, with 404")
-	flags.String("callback-allow", "", "hosts, addresses and networks, with commas, that notifications may go to although they are loopback or link-local")
-	flags.String("region-allow", "", "hosts, addresses and networks, with commas, that cloud regions may have although they are link-local or, unless the service itself listens on loopback only, loopback")
-	flags.String("chart-sources-plain", "", "those of the chart sources that are asked without TLS")
-	flags.String("kud", "", "folder of the Ansible collection that sites are built with; empty: sites are built by scripts alone")
-	flags.String("kud-artifacts", "", "folder or URL with what sites are built from, unless a site names a URL of its own")
-	flags.String("chart-sources", "", "hosts of registries and chart repositories, with commas, that charts may be fetched from; empty: none")
+	flags.String("onap-errors", "legacy", "response of ONAP's API if an object does not exist: legacy (500, as released clients expect) or strict (404)")
+	flags.String("callback-allow", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
+	flags.String("region-allow", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
+	flags.String("chart-sources-plain", "", "comma-separated chart sources that are accessed without TLS")
+	flags.String("kud", "", "folder of the Ansible collection that builds sites; if empty, only scripts build sites")
+	flags.String("kud-artifacts", "", "folder or URL of the files that sites are built from, unless a site names its own URL")
+	flags.String("chart-sources", "", "comma-separated hosts of registries and chart repositories that charts may be fetched from; if empty, none")
 }
 
-// accessFlags say who may come in, and what is told of it.
+// accessFlags defines the flags for access control, TLS and the audit log.
 func accessFlags(flags *pflag.FlagSet) {
-	flags.String("access-file", "", "YAML file that says who may do what; without it everybody on this machine may do everything")
-	flags.Bool("insecure-no-auth", false, "serve other machines without --access-file: whoever reaches the address may do everything")
-	flags.String("tls-cert", "", "certificate of the service, with its chain, in PEM; it is read again when it changes")
-	flags.String("tls-key", "", "the certificate's key")
-	flags.String("tls-client-ca", "", "authorities that vouch for clients' certificates")
-	flags.String("hosts", "", "names, with commas, that requests may be for beside loopback names, while nobody has to prove who he is")
-	flags.Float64("rate-limit", 0, "requests a second of one client, twice as many at once; 0: no limit")
-	flags.Bool("protect-metrics", false, "with --access-file, let only those read /metrics who may come in")
-	flags.String("audit-file", "", "file that every change and every refusal is written to, beside the store")
-	flags.Duration("audit-retention", 90*24*time.Hour, "how long the store keeps what is audited")
-	flags.String("otlp-endpoint", "", "OpenTelemetry collector that traces are sent to, by HTTP: host:port or a URL")
-	flags.Bool("otlp-insecure", false, "speak to the collector without TLS")
-	flags.Float64("otlp-sample", 1, "share of the requests that are traced")
+	flags.String("access-file", "", "YAML file with the access rules; without it, anyone on this machine can do everything")
+	flags.Bool("insecure-no-auth", false, "serve other machines without --access-file: anyone who can reach the address can do everything")
+	flags.String("tls-cert", "", "PEM file with the service's certificate and its chain; reloaded when it changes")
+	flags.String("tls-key", "", "private key of the certificate")
+	flags.String("tls-client-ca", "", "CA certificates that client certificates are verified with")
+	flags.String("hosts", "", "comma-separated host names that requests may address in addition to loopback names, if there is no authentication")
+	flags.Float64("rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
+	flags.Bool("protect-metrics", false, "with --access-file, require authentication for /metrics")
+	flags.String("audit-file", "", "file that every change and every denied request is written to, in addition to the store")
+	flags.Duration("audit-retention", 90*24*time.Hour, "time that the store keeps audit entries")
+	flags.String("otlp-endpoint", "", "OpenTelemetry collector that traces are sent to over HTTP: host:port or a URL")
+	flags.Bool("otlp-insecure", false, "connect to the collector without TLS")
+	flags.Float64("otlp-sample", 1, "share of requests that are traced, from 0 to 1")
 }
 
 func defaultReplica() string {
@@ -148,11 +147,11 @@ func defaultData() string {
 	return "k8splugin-data"
 }
 
-// loadConfig reads the configuration and validates it. The error names every
-// setting that is wrong and where it came from.
+// loadConfig reads and validates the configuration. The error names every
+// invalid setting and its source.
 func loadConfig(flags *pflag.FlagSet, getenv func(string) string) (Config, error) {
 	k := koanf.New(".")
-	settings := map[string]string{} // name → where its value came from
+	settings := map[string]string{} // name → source of the value
 	if err := loadFile(k, flags, getenv, settings); err != nil {
 		return Config{}, cli.Usage(err)
 	}
@@ -193,7 +192,7 @@ func loadFile(k *koanf.Koanf, flags *pflag.FlagSet, getenv func(string) string, 
 	}
 	for _, key := range k.Keys() {
 		if flags.Lookup(key) == nil || key == "config" {
-			return fmt.Errorf("cannot use the configuration file %s: there is no setting %q", name, key)
+			return fmt.Errorf("cannot use the configuration file %s: unknown setting %q", name, key)
 		}
 		settings[key] = name
 	}
@@ -218,7 +217,7 @@ func loadEnvironment(k *koanf.Koanf, getenv func(string) string, flags *pflag.Fl
 	}), nil)
 }
 
-// take copies the flags' values.
+// take copies the flags' values into the configuration.
 func (c *Config) take(flags *pflag.FlagSet) {
 	for name, into := range map[string]*string{
 		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica": &c.Replica,
@@ -255,22 +254,22 @@ func (c *Config) validate() error {
 		errs = append(errs, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		wrong("listen", "%q is not host:port", c.Listen)
+		wrong("listen", "must be host:port, got %q", c.Listen)
 	}
 	if kind, location, outside := strings.Cut(c.Store, "://"); stores()[kind] == nil || outside && location == "" {
-		wrong("store", "%q is none of etcd, etcd://host:port,…, mongodb://… and memory", masked(c.Store))
+		wrong("store", "must be %s, got %q", storeForms, masked(c.Store))
 	}
 	if c.Data == "" && c.Store == "etcd" {
-		wrong("data", "the embedded database needs a folder")
+		wrong("data", "the embedded database requires a folder")
 	}
 	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
-		wrong("log-level", "%q is none of debug, info, warn and error", c.LogLevel)
+		wrong("log-level", "must be debug, info, warn or error, got %q", c.LogLevel)
 	}
 	if c.LogFormat != "json" && c.LogFormat != "text" {
-		wrong("log-format", "%q is neither json nor text", c.LogFormat)
+		wrong("log-format", "must be json or text, got %q", c.LogFormat)
 	}
 	if c.ONAPErrors != "legacy" && c.ONAPErrors != "strict" {
-		wrong("onap-errors", "%q is neither legacy nor strict", c.ONAPErrors)
+		wrong("onap-errors", "must be legacy or strict, got %q", c.ONAPErrors)
 	}
 	if _, err := outbound.ParseHosts(listed(c.CallbackAllow)); err != nil {
 		wrong("callback-allow", "%v", err)
@@ -290,65 +289,67 @@ func (c *Config) validateLimits() []error {
 		errs = append(errs, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 	}
 	if c.Workers < 1 || c.Workers > 1024 {
-		wrong("workers", "%d is not between 1 and 1024", c.Workers)
+		wrong("workers", "must be between 1 and 1024, got %d", c.Workers)
 	}
 	for name, d := range map[string]time.Duration{"operation-timeout": c.OperationTimeout, "sync-wait": c.SyncWait, "drain-timeout": c.DrainTimeout} {
 		if d <= 0 || d > 24*time.Hour {
-			wrong(name, "%s is not between 0 and 24h", d)
+			wrong(name, "must be above 0 and at most 24h, got %s", d)
 		}
 	}
 	if c.Retention < time.Minute {
-		wrong("retention", "%s is less than a minute", c.Retention)
+		wrong("retention", "must be at least 1m, got %s", c.Retention)
 	}
 	if c.Lease < time.Second || c.Lease > 5*time.Minute {
-		wrong("lease", "%s is not between 1s and 5m", c.Lease)
+		wrong("lease", "must be between 1s and 5m, got %s", c.Lease)
 	}
 	if c.MaxPackage < 1 || c.MaxPackage > 1<<30 {
-		wrong("max-package", "%d is not between 1 byte and 1 GiB", c.MaxPackage)
+		wrong("max-package", "must be between 1 byte and 1 GiB, got %d", c.MaxPackage)
 	}
 	if c.StoreQuota < minStoreQuota || c.StoreQuota > etcd.MaxQuota {
-		wrong("store-quota", "%d is not between %d (64 MiB) and %d (8 GiB)", c.StoreQuota, minStoreQuota, int64(etcd.MaxQuota))
+		wrong("store-quota", "must be between %d (64 MiB) and %d (8 GiB), got %d", minStoreQuota, int64(etcd.MaxQuota), c.StoreQuota)
 	}
 	if c.AuditRetention < time.Minute {
-		wrong("audit-retention", "%s is less than a minute", c.AuditRetention)
+		wrong("audit-retention", "must be at least 1m, got %s", c.AuditRetention)
 	}
 	if c.PruneObjects < 1 || c.PruneShare <= 0 || c.PruneShare > 1 {
-		wrong("prune-objects, prune-share", "%d is not above 0, or %g is not between 0 and 1", c.PruneObjects, c.PruneShare)
+		wrong("prune-objects, prune-share", "must be above 0, and the share at most 1, got %d and %g", c.PruneObjects, c.PruneShare)
 	}
 	if c.RateLimit < 0 || c.OTLPSample < 0 || c.OTLPSample > 1 {
-		wrong("rate-limit, otlp-sample", "%g is below 0, or %g is not between 0 and 1", c.RateLimit, c.OTLPSample)
+		wrong("rate-limit, otlp-sample", "must be at least 0, and the share of traces at most 1, got %g and %g", c.RateLimit, c.OTLPSample)
 	}
 	return errs
 }
 
-// validateAccess refuses to let everybody in who can reach the address, unless
-// that is asked for in so many words.
+// validateAccess rejects open access on an address that other machines can
+// reach, unless it is requested explicitly. It also checks that the TLS
+// settings are complete.
 func (c *Config) validateAccess() []error {
 	var errs []error
 	if c.AccessFile == "" && !c.InsecureNoAuth && !loopback(c.Listen) {
-		errs = append(errs, fmt.Errorf("listen: %s can be reached by other machines, and nobody would have to prove who he is: give --access-file, or --insecure-no-auth", c.Listen))
+		errs = append(errs, fmt.Errorf("listen: other machines can reach %s without authentication; give --access-file or --insecure-no-auth", c.Listen))
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		errs = append(errs, errors.New("tls-cert: it takes tls-key, and the other way round"))
+		errs = append(errs, errors.New("tls-cert, tls-key: must be set together"))
 	}
 	if c.TLSClientCA != "" && c.TLSCert == "" {
-		errs = append(errs, errors.New("tls-client-ca: it takes tls-cert"))
+		errs = append(errs, errors.New("tls-client-ca: requires tls-cert"))
 	}
 	return errs
 }
 
-// loopback reports whether an address is this machine's alone.
+// loopback reports whether an address is a loopback address.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return true // what is wrong with it is told elsewhere
+		return true // an invalid address is reported elsewhere
 	}
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// regionHosts returns the addresses that cloud regions may have. While the
-// service itself serves this machine only, its clients reach loopback without it.
+// regionHosts returns the addresses that cloud regions may have. If the service
+// listens on loopback only, regions may too: its clients are on this machine
+// and can reach loopback themselves.
 func (c Config) regionHosts() (outbound.Hosts, error) {
 	h, err := outbound.ParseHosts(listed(c.RegionAllow))
 	if err == nil && loopback(c.Listen) {
@@ -357,15 +358,15 @@ func (c Config) regionHosts() (outbound.Hosts, error) {
 	return h, err
 }
 
-// hosts returns the names that requests may be for.
+// hosts returns the host names that requests may be for.
 func (c Config) hosts() []string { return listed(c.Hosts) }
 
-// listed returns what a setting lists, with commas or blanks.
+// listed splits a setting at commas and blanks.
 func listed(setting string) []string {
 	return strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// LogValue shows the configuration with its secrets masked.
+// LogValue returns the configuration with secrets masked.
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("listen", c.Listen), slog.String("data", c.Data), slog.String("store", masked(c.Store)),

@@ -15,14 +15,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 )
 
-const demoAbout = `Starts the service on loopback, registers the cluster of a kubeconfig as cloud
-region "sandbox", uploads a package, brings it up twice in two namespaces, shows
-the result, and goes on serving until it is interrupted.
+const demoAbout = `Start the service on loopback, register the cluster of a kubeconfig as cloud
+region "sandbox", upload a package, create two instances of it in two namespaces,
+and show the result. The service then runs until it is interrupted.
 
-Every step is a command line that it prints first, so that you can repeat it.
-What is there already from an earlier run is used as it is.`
+Every step is a command line that is printed first, so that you can repeat it. A
+region and instances of an earlier run are used as they are.`
 
-// demo is the product's main job in one command.
+// demo runs the demo command: a service and a session of client commands.
 type demo struct {
 	process
 
@@ -34,7 +34,7 @@ func demoCommand(p process) *cobra.Command {
 	d := demo{process: p}
 	cmd := &cobra.Command{
 		Use:   "demo --kubeconfig FILE",
-		Short: "Serve, and bring up a sample VNF twice on a cluster",
+		Short: "Run the service with two sample VNF instances",
 		Long:  demoAbout,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,13 +47,13 @@ func demoCommand(p process) *cobra.Command {
 	}
 	configFlags(cmd.Flags())
 	cmd.Flags().StringVar(&d.kubeconfig, "kubeconfig", p.getenv("KUBECONFIG"), "kubeconfig of the cluster to use (env KUBECONFIG)")
-	cmd.Flags().StringVar(&d.pkg, "package", "deployments/samples/edgex", "package to bring up: a folder or an archive")
+	cmd.Flags().StringVar(&d.pkg, "package", "deployments/samples/edgex", "package to instantiate: a folder or an archive")
 	return cmd
 }
 
 func (d demo) run(ctx context.Context, cfg Config) error {
 	if d.kubeconfig == "" {
-		return cli.Usage(errors.New("no cluster to use: give --kubeconfig or set KUBECONFIG"))
+		return cli.Usage(errors.New("no cluster given: give --kubeconfig or set KUBECONFIG"))
 	}
 	logs, err := d.logFile(cfg)
 	if err != nil {
@@ -81,7 +81,7 @@ func (d demo) run(ctx context.Context, cfg Config) error {
 
 func (d demo) logFile(cfg Config) (*os.File, error) {
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the data folder: %w", err)
+		return nil, fmt.Errorf("cannot create the data folder: %w", err)
 	}
 	logs, err := os.OpenFile(filepath.Join(cfg.Data, "k8splugin.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -90,15 +90,15 @@ func (d demo) logFile(cfg Config) (*os.File, error) {
 	return logs, nil
 }
 
-// show plays the session and returns when it is over; the service goes on.
+// show runs the session. When it returns, the service continues.
 func (d demo) show(ctx context.Context, server, logs string) error {
 	if err := d.play(ctx, server); err != nil {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // interrupted: the service's own end is what counts
 		}
-		return fmt.Errorf("cannot finish the demonstration (the service's log is %s): %w", logs, err)
+		return fmt.Errorf("the demonstration failed (the service's log is %s): %w", logs, err)
 	}
-	d.printf("\nThe service is up until you press Ctrl-C. Its log is %s\n", logs)
+	d.printf("\nThe service runs until you press Ctrl-C. Its log is %s\n", logs)
 	for _, path := range []string{"/docs", "/v1/vnf_instances", "/v1/cloud_regions/sandbox", "/v1/operations", "/metrics"} {
 		d.printf("  %s%s\n", server, path)
 	}
@@ -107,17 +107,18 @@ func (d demo) show(ctx context.Context, server, logs string) error {
 
 func (d demo) play(ctx context.Context, server string) error {
 	if d.try(ctx, server, "region", "show", "sandbox") == nil {
-		d.printf("\n# cloud region sandbox is registered already\n")
+		d.printf("\n# cloud region sandbox is already registered\n")
 	} else if err := d.tell(ctx, server, "region", "add", "sandbox", "--kubeconfig", d.kubeconfig); err != nil {
 		return err
 	}
 	if err := d.tell(ctx, server, "package", "push", d.pkg, "--id", "edgex"); err != nil {
 		return err
 	}
-	// Two instances of one package, each with its own namespace and values.
+	// Create two instances of one package, each with its own namespace and
+	// values.
 	for i, name := range []string{"edgex-a", "edgex-b"} {
 		if d.try(ctx, server, "instance", "show", name) == nil {
-			d.printf("\n# instance %s is up already\n", name)
+			d.printf("\n# instance %s already exists\n", name)
 			continue
 		}
 		err := d.tell(ctx, server, "instance", "create", "--region", "sandbox", "--package", "edgex",
@@ -139,7 +140,7 @@ func (d demo) tell(ctx context.Context, server string, args ...string) error {
 	return d.execute(ctx, d.process, server, args)
 }
 
-// try executes a command line without a word.
+// try executes a command line without output.
 func (d demo) try(ctx context.Context, server string, args ...string) error {
 	silent := d.process
 	silent.stdout, silent.stderr = io.Discard, io.Discard

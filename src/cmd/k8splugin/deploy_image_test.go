@@ -90,7 +90,7 @@ func TestImage(t *testing.T) {
 	release := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(module)[1]
 	for _, want := range []instruction{
 		{"ARG", "GO_VERSION=" + string(release)}, {"ARG", "VERSION=dev"},
-		{"RUN", "CGO_ENABLED=0"}, {"RUN", "-trimpath"}, {"RUN", "-X main.version=$VERSION"}, {"RUN", "./src/cmd/k8splugin"},
+		{"RUN", "CGO_ENABLED=0"}, {"RUN", "-trimpath"}, {"RUN", "-X main.linked=$VERSION"}, {"RUN", "./src/cmd/k8splugin"},
 	} {
 		if !built(want.word, want.rest) {
 			t.Errorf("the build has no %s with %s", want.word, want.rest)

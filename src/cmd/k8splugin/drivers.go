@@ -7,10 +7,15 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/multicloud-k8s/k8splugin/src/access"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/render/helm"
 	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
+	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/site/ansible"
+	"github.com/multicloud-k8s/k8splugin/src/site/script"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -18,30 +23,65 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
-// renderers are the kinds of packages that this program understands. Each call
-// makes others, which do not wait for those of another call.
+// This file names every driver. To add one, add a folder and a line here. A site
+// driver is also a value of driver in swagger.yaml, and a store a form in
+// storeUsage and storeForms.
+
+// newAPI creates an API on the components of the service.
+type newAPI func(s *service, cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error)
+
+// apis returns the HTTP APIs.
+func apis() []newAPI { return []newAPI{(*service).nativeAPI, (*service).onapAPI} }
+
+// siteDrivers returns the tools that build sites. Without a playbook collection,
+// only scripts build them.
+func siteDrivers(cfg Config, log *slog.Logger) (map[nf.SiteDriver]site.Runner, error) {
+	drivers := map[nf.SiteDriver]site.Runner{nf.SiteByScript: script.Runner{}}
+	if cfg.Kud != "" {
+		operators := map[string]any{}
+		if cfg.KudArtifacts != "" {
+			operators["kud_artifacts"] = cfg.KudArtifacts
+		}
+		runner, err := ansible.New(ansible.Config{Kud: cfg.Kud, Vars: operators, Logger: log})
+		if err != nil {
+			return nil, err
+		}
+		drivers[nf.SiteByAnsible] = runner
+	}
+	return drivers, nil
+}
+
+// renderers returns the supported kinds of packages. Each call returns new
+// renderers, which do not share limits with those of another call. Manifests do
+// not wait for charts, which may take 30 seconds.
 func renderers() map[string]render.Renderer {
 	return map[string]render.Renderer{
-		"helm":     helm.New(helm.Config{}),
-		"manifest": manifest.Renderer{},
+		"helm":     helm.New(helm.Config{Gate: render.NewGate(render.GateConfig{})}),
+		"manifest": manifest.New(render.NewGate(render.GateConfig{})),
 	}
 }
 
-// database is an opened store and how to ask after its health.
+// database is an opened store with functions to check its state.
 type database struct {
 	store.KV
 
 	healthy func(context.Context) error
-	wait    func(context.Context) error // returns when the database cannot be used any longer, or with nil when the context ends
-	space   func() telemetry.StoreSpace // nil: it is not known
+	wait    func(context.Context) error // returns when the database cannot be used any longer, or nil when the context ends
+	space   func() telemetry.StoreSpace // nil: unknown
 	sole    bool                        // no other process can have it open
 }
 
-// opener opens one kind of store. The location is what follows "kind://" in the
-// configuration, and may be empty.
+// opener opens one kind of store. The location is the part after "kind://" in
+// the configuration, and may be empty.
 type opener func(ctx context.Context, cfg Config, location string, log *slog.Logger) (database, error)
 
-// stores are the kinds of databases that this program can use.
+// The forms of the store's location, in the help and in errors.
+const (
+	storeUsage = "etcd (embedded), etcd://[user:password@]host:port,… (an external cluster), mongodb://… or memory (no persistence)"
+	storeForms = "etcd, etcd://host:port,…, mongodb://… or memory"
+)
+
+// stores returns the supported kinds of databases.
 func stores() map[string]opener {
 	return map[string]opener{
 		"etcd": func(ctx context.Context, cfg Config, location string, log *slog.Logger) (database, error) {
@@ -67,7 +107,7 @@ func stores() map[string]opener {
 	}
 }
 
-// mongoOpener opens a MongoDB by its own URI.
+// mongoOpener opens a MongoDB by its connection URI.
 func mongoOpener(scheme string) opener {
 	return func(ctx context.Context, _ Config, location string, log *slog.Logger) (database, error) {
 		kv, err := mongo.Open(ctx, mongo.Config{URI: nf.Secret(scheme + location), Logger: log})
@@ -83,7 +123,7 @@ func openStore(ctx context.Context, cfg Config, log *slog.Logger) (database, err
 	kind, location, _ := strings.Cut(cfg.Store, "://")
 	open, ok := stores()[kind]
 	if !ok {
-		return database{}, fmt.Errorf("cannot open store %q: its kind is unknown", masked(cfg.Store))
+		return database{}, fmt.Errorf("cannot open store %q: unknown kind", masked(cfg.Store))
 	}
 	db, err := open(ctx, cfg, location, log)
 	if err != nil {

@@ -14,51 +14,52 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/onapimport"
 	"github.com/multicloud-k8s/k8splugin/src/onapstore"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/dryrun"
 	"github.com/multicloud-k8s/k8splugin/src/store/etcd"
-	"github.com/multicloud-k8s/k8splugin/src/store/schema"
-	"github.com/multicloud-k8s/k8splugin/src/store/seal"
 )
 
-// importCommand takes over what another program manages.
+// importCommand groups the commands that import data of another program.
 func importCommand(p process) *cobra.Command {
-	root := &cobra.Command{Use: "import", Short: "Take over what another program manages", Args: cobra.NoArgs}
+	root := &cobra.Command{Use: "import", Short: "Import the data of another program", Args: cobra.NoArgs}
 	root.AddCommand(importONAPCommand(p))
 	return root
 }
 
 func importONAPCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "onap", Short: "Take over an installation of ONAP's Multicloud K8s plugin", Args: cobra.NoArgs,
-		Long: `Reads what ONAP's Multicloud K8s plugin has stored, and brings it into the store:
-definitions, profiles, configuration templates, connections, and the instances
-with their configurations. The objects of the instances become ours as they are:
-nothing of them is changed but whose they are, and no pod is restarted.
+		Use: "onap", Short: "Import from ONAP's Multicloud K8s plugin", Args: cobra.NoArgs,
+		Long: `Import the data of ONAP's Multicloud K8s plugin into the store: definitions,
+profiles, configuration templates, connections, and the instances with their
+configurations. The instances are adopted with their objects: only the ownership
+of the objects changes, and no pod is restarted.
 
-The plugin must not run any more; its databases are only read. What is in the
-store already stays as it is: repeating an import adds what is missing, and tells
-what is there and different. The command ends with 1 when something could not be
-brought over; the report says what, and why.
+The plugin must no longer run. Its databases are only read. Existing records of
+the store do not change: a repeated import adds missing records, and reports
+existing records that differ. The exit code is 1 if anything could not be
+imported; the report lists it with the reason.
 
-It opens the store itself: the embedded database must not be in use by a running
-service then. With --dry-run everything is read, rendered and held against the
+The command opens the store itself: stop a service that uses the embedded
+database first. With --dry-run everything is read, rendered and compared with the
 regions, and nothing is written.
 
-The locations may be given by the environment, so that no password is on the
-command line: K8SPLUGIN_MONGO and K8SPLUGIN_ETCD.`,
+To keep passwords off the command line, give the locations in the environment:
+K8SPLUGIN_MONGO and K8SPLUGIN_ETCD.`,
 		Example: `  k8splugin import onap --mongo mongodb://multicloud-k8s-mongo --etcd multicloud-k8s-etcd:2379 --dry-run`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runImport(cmd, p) },
 	}
 	flags := cmd.Flags()
 	configFlags(flags)
-	flags.String("mongo", "", "MongoDB of the plugin: mongodb://[user:password@]host[:port][,…][/database][?options]; the database is k8splugin when none is named")
-	flags.String("etcd", "", "etcd of the plugin, which has the configurations: [user:password@]host[:port][,…][?ca=FILE&cert=FILE&key=FILE&tls=true]; empty: there are none")
-	flags.Bool("dry-run", false, "only tell what would be brought over")
-	flags.StringP("output", "o", "table", "how the report is printed: table or json")
+	flags.String("mongo", "", "MongoDB of the plugin: mongodb://[user:password@]host[:port][,…][/database][?options]; the default database is k8splugin")
+	flags.String("etcd", "", "etcd of the plugin, with the configurations: [user:password@]host[:port][,…][?ca=FILE&cert=FILE&key=FILE&tls=true]; empty if there are none")
+	flags.Bool("dry-run", false, "report the import without writing anything")
+	flags.StringP("output", "o", "table", "format of the report: table or json")
 	return cmd
 }
 
-// importOrder is what an import is asked to do.
+// importOrder holds the arguments of an import.
 type importOrder struct {
 	cfg  Config
 	from onapstore.Config
@@ -78,10 +79,10 @@ func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 	case "json":
 		o.json = true
 	default:
-		return o, cli.Usage(errors.New("--output is table or json"))
+		return o, cli.Usage(errors.New("--output: must be table or json"))
 	}
 	if location("mongo") == "" {
-		return o, cli.Usage(errors.New("--mongo is missing: it says where the plugin's MongoDB is"))
+		return o, cli.Usage(errors.New("--mongo is required: give the location of the plugin's MongoDB"))
 	}
 	o.from.Mongo = nf.Secret(location("mongo"))
 	if text := location("etcd"); text != "" {
@@ -89,14 +90,14 @@ func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 			return o, cli.Usage(err)
 		}
 	}
-	// What happens is in the report; the log is for what goes wrong besides.
+	// The report has the results; the log is for other errors.
 	if !flags.Changed("log-level") {
 		o.cfg.LogLevel = slog.LevelWarn.String()
 	}
 	if !flags.Changed("log-format") {
 		o.cfg.LogFormat = "text"
 	}
-	// Nobody comes in.
+	// An import does not serve requests.
 	o.cfg.AccessFile, o.cfg.AuditFile, o.cfg.TLSCert, o.cfg.TLSKey, o.cfg.TLSClientCA = "", "", "", "", ""
 	if o.dry {
 		o.cfg.trial()
@@ -104,17 +105,17 @@ func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 	return o, nil
 }
 
-// trial makes a configuration one of which nothing is left.
+// trial changes the configuration to one that leaves no trace.
 func (c *Config) trial() {
-	// Nothing renews a lease that nobody else sees.
+	// The lease is not renewed, and other replicas do not see it.
 	c.Lease = 24 * time.Hour
 	if _, err := os.Stat(c.Data); c.Store == "etcd" && errors.Is(err, os.ErrNotExist) {
-		// To open an embedded store is to make it, and its keys.
+		// Opening an embedded store would create it and its keys.
 		c.Store, c.KeyFile, c.Keys = "memory", "", nil
 	}
 }
 
-// etcdOf reads where etcd is. A scheme is not needed, and taken all the same.
+// etcdOf parses the address of etcd. The scheme is optional.
 func etcdOf(text string) (*onapstore.Etcd, error) {
 	hosts, options, _ := strings.Cut(text, "?")
 	if strings.HasPrefix(hosts, "https://") && options == "" {
@@ -144,17 +145,17 @@ func runImport(cmd *cobra.Command, p process) error {
 	if report == nil {
 		return err
 	}
-	if printed := report.print(p.stdout, o.json); err == nil {
+	if printed := report.Print(p.stdout, o.json); err == nil {
 		err = printed
 	}
 	if err == nil {
-		err = report.err()
+		err = report.Err()
 	}
 	return err
 }
 
-// run carries out the import. The report is nil when nothing was begun.
-func (o importOrder) run(ctx context.Context, p process) (report *importReport, err error) {
+// run executes the import. The report is nil if the import did not start.
+func (o importOrder) run(ctx context.Context, p process) (report *onapimport.Report, err error) {
 	from, err := onapstore.Open(ctx, o.from)
 	if err != nil {
 		return nil, err
@@ -164,61 +165,56 @@ func (o importOrder) run(ctx context.Context, p process) (report *importReport, 
 	if err != nil {
 		return nil, err
 	}
-	see, err := o.cfg.sight(ctx, p)
+	obs, err := o.cfg.observability(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	defer see.close(ctx)
-	db, err := o.open(ctx, see)
+	defer obs.close(ctx)
+	db, err := o.open(ctx, obs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	parts, err := assemble(ctx, o.cfg, db, see)
+	parts, err := assemble(ctx, o.cfg, db, obs)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, parts.audit.Close()) }()
-	im := newImporter(from, parts, db, o.dry)
+	im, err := onapimport.New(onapimport.Config{
+		Content: from.Content, KV: db, Bundles: parts.bundles, Regions: parts.catalog, Engine: parts.engine, Dry: o.dry,
+		Open: func(r nf.Region) (onapimport.Cluster, error) { return parts.pool.Open(r.ID, r.Kubeconfig) },
+	})
+	if err != nil {
+		return nil, err
+	}
 	if o.dry {
-		// Nobody carries out what is accepted.
-		return im.report, im.run(ctx, seen)
+		// A dry run does not execute the operations that it creates.
+		return im.Run(ctx, seen)
 	}
 	running, ctx := errgroup.WithContext(ctx)
 	working, stop := context.WithCancel(ctx)
-	running.Go(func() error { return parts.engine.Run(working) })
-	running.Go(func() error {
+	running.Go(func() error { return parts.workers.Run(working) })
+	running.Go(func() (err error) {
 		defer stop()
-		return im.run(ctx, seen)
+		report, err = im.Run(ctx, seen)
+		return err
 	})
-	return im.report, running.Wait()
+	err = running.Wait()
+	return report, err
 }
 
-// open opens the store: that of a trial keeps nothing.
-func (o importOrder) open(ctx context.Context, see sight) (*vault, error) {
-	v, err := o.vault(ctx, see)
+// open opens the store. In a dry run, writes are not stored.
+func (o importOrder) open(ctx context.Context, obs observability) (*secureStore, error) {
+	v, err := o.secureStore(ctx, obs)
 	if nf.KindOf(err) == nf.Conflict && o.cfg.Store == "etcd" {
-		return nil, nf.E(nf.Conflict, "import into", "the embedded store", fmt.Errorf("a running service has it open: stop that first (%w)", err))
+		return nil, nf.E(nf.Conflict, "import into", "the embedded store", fmt.Errorf("it is in use by a running service; stop the service first (%w)", err))
 	}
 	return v, err
 }
 
-func (o importOrder) vault(ctx context.Context, see sight) (*vault, error) {
+func (o importOrder) secureStore(ctx context.Context, obs observability) (*secureStore, error) {
 	if !o.dry {
-		return openVault(ctx, o.cfg, see)
+		return openSecureStore(ctx, o.cfg, obs)
 	}
-	v, err := openRaw(ctx, o.cfg, see.log)
-	if err != nil {
-		return nil, err
-	}
-	v.db.KV = newShadow(v.db.KV)
-	v.Store = seal.New(v.db.KV, v.keys)
-	kek, err := v.keys.Primary(ctx)
-	if err == nil {
-		err = schema.Open(ctx, schema.Config{Raw: v.db.KV, Sealed: v.Store, SealedBy: kek.ID(), Migrations: migrations(v.Store), Logger: see.log})
-	}
-	if err != nil {
-		return nil, errors.Join(err, v.Close())
-	}
-	return v, nil
+	return openOver(ctx, o.cfg, obs.log, func(kv store.KV) store.KV { return dryrun.New(kv) })
 }

@@ -20,10 +20,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin/cli"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/onapimport"
 )
 
 // bring runs the command, and returns its exit code and its report.
-func (p *plugin) bring(args ...string) (code int, report importReport, text string) {
+func (p *plugin) bring(args ...string) (code int, report onapimport.Report, text string) {
 	p.t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd := importCommand(testProcess(&stdout, &stderr))
@@ -43,7 +44,7 @@ func (p *plugin) bring(args ...string) (code int, report importReport, text stri
 }
 
 // counts returns "kind result" → number.
-func counts(r importReport) map[string]int {
+func counts(r onapimport.Report) map[string]int {
 	out := map[string]int{}
 	for kind, results := range r.Counts {
 		for result, n := range results {
@@ -85,7 +86,7 @@ func TestImportONAP(t *testing.T) {
 	if diff := cmp.Diff(want, counts(report)); code != 0 || diff != "" {
 		t.Fatalf("import: code %d, %s (-want +got):\n%s", code, text, diff)
 	}
-	if !strings.Contains(text, "Secret r1-gone is in ONAP's record and not in the chart") {
+	if !strings.Contains(text, "Secret r1-gone is in ONAP's record but not in the chart") {
 		t.Errorf("what is recorded and not in the chart is not told: %s", text)
 	}
 	if strings.Contains(text, "client-key-data") || strings.Contains(text, "certificate-authority-data") {
@@ -141,7 +142,7 @@ func TestImportONAPProblems(t *testing.T) {
 		t.Errorf("a value is told: %s", text)
 	}
 
-	for _, warning := range []string{"its configurations cannot be laid over it", "its objects are not", "belongs to no instance"} {
+	for _, warning := range []string{"its configurations cannot be layered over it", "its objects are not", "it does not belong to an instance"} {
 		if !strings.Contains(text, warning) {
 			t.Errorf("it is not told that %s: %s", warning, text)
 		}
@@ -161,7 +162,7 @@ func TestImportONAPProblems(t *testing.T) {
 	}
 
 	s := serveProgram(t, data)
-	if code, _, text = p.bring("--data", data); code != 4 || !strings.Contains(text, "stop that first") {
+	if code, _, text = p.bring("--data", data); code != 4 || !strings.Contains(text, "stop the service first") {
 		t.Errorf("beside a running service: code %d, want 4: %s", code, text)
 	}
 	s.client = &http.Client{}
@@ -174,7 +175,7 @@ func TestImportONAPProblems(t *testing.T) {
 }
 
 // results returns "kind name" → result.
-func results(r importReport) map[string]string {
+func results(r onapimport.Report) map[string]string {
 	out := map[string]string{}
 	for _, it := range r.Items {
 		out[it.Kind+" "+it.Name] = string(it.Result)
@@ -189,7 +190,7 @@ func TestImportONAPUsage(t *testing.T) {
 		args   []string
 		text   string
 	}{
-		"NoMongo": {"there must be something to read", nil, "--mongo is missing"},
+		"NoMongo": {"there must be something to read", nil, "--mongo is required"},
 		"Output":  {"there are two forms", []string{"--mongo", "mongodb://h", "-o", "xml"}, "table or json"},
 		"Etcd":    {"a password is not repeated", []string{"--mongo", "mongodb://h", "--etcd", "u:pass%word@h"}, "percent-encoded"},
 	}
@@ -226,34 +227,6 @@ func TestEtcdOf(t *testing.T) {
 				t.Errorf("%s: %s, want %s", tc.reason, text, tc.want)
 			}
 		})
-	}
-}
-
-func TestImportReport(t *testing.T) {
-	t.Parallel()
-	r := newImportReport(true)
-	r.add(importItem{Kind: "definition", Name: "fw 1", Result: imported}, importItem{
-		Kind: "instance", Name: "sad\x1b[31m", Result: importFailed, Reason: "two\nlines", Warnings: []string{"odd"},
-	})
-	r.warn("and %d more", 2)
-	var out bytes.Buffer
-	if err := r.print(&out, false); err != nil {
-		t.Fatal(err)
-	}
-	want := `KIND         NAME       RESULT              REASON
-definition   fw 1       would be imported   
-instance     sad�[31m   failed              two lines
-warning: instance sad�[31m: odd
-warning: and 2 more
-definition: 1 would be imported
-instance: 1 failed
-Nothing was written: it was a dry run.
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("the report (-want +got):\n%s", diff)
-	}
-	if err := r.err(); err == nil || cli.ExitCode(err) != 1 {
-		t.Errorf("the error is %v, want one with code 1", err)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
 )
 
-// keyCommands edit the file of the keys that a store is sealed with. The service
-// sees the change by itself.
+// keyCommands returns the commands that edit the file with the store's
+// encryption keys. A running service notices the change.
 func keyCommands(p process) []*cobra.Command {
 	edit := func(use, short string, do func(cmd *cobra.Command, file string) error) *cobra.Command {
 		return &cobra.Command{
@@ -24,7 +24,7 @@ func keyCommands(p process) []*cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error { return do(cmd, args[0]) },
 		}
 	}
-	initialize := edit("init", "Make a key file with one new key", func(_ *cobra.Command, file string) error {
+	initialize := edit("init", "Create a key file with one new key", func(_ *cobra.Command, file string) error {
 		ring, err := seal.Generate()
 		if err == nil {
 			err = ring.Save(file)
@@ -32,23 +32,24 @@ func keyCommands(p process) []*cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(p.stdout, "%s holds the new key %s. Without it nothing can be read that it seals: keep a copy elsewhere.\n", file, ring.IDs()[0])
+		fmt.Fprintf(p.stdout, "%s contains the new key %s. Records that it encrypts cannot be read without it: keep a copy elsewhere.\n", file, ring.IDs()[0])
 		return nil
 	})
-	rotate := edit("rotate", "Add a new key to the file, and seal with it from now on", func(cmd *cobra.Command, file string) error {
+	rotate := edit("rotate", "Add a new key and make it the primary key", func(cmd *cobra.Command, file string) error {
 		add, _ := cmd.Flags().GetBool("add")
 		promote, _ := cmd.Flags().GetString("promote")
 		return rotateKeys(p.stdout, file, add, promote)
 	})
-	rotate.Long = `Adds a new key to the file and makes it the one that new records are sealed with.
-The old keys stay, for what they have sealed; "k8splugin keys reseal" seals that
-anew, and "k8splugin keys prune" removes the keys that seal nothing any more.
+	rotate.Long = `Add a new key to the file and make it the primary key, which encrypts new records.
+The old keys stay, for the records that they encrypted. "k8splugin keys reseal"
+re-encrypts those records with the primary key, and "k8splugin keys prune" removes
+the keys that no longer encrypt any record.
 
-Replicas that get the file by other ways than a shared folder get it at different
-times. For them: rotate --add FILE, wait until every replica has the file, and
-then rotate --promote ID FILE.`
-	rotate.Flags().Bool("add", false, "only add the key: it becomes the primary with --promote")
-	rotate.Flags().String("promote", "", "make this key of the file the primary")
+Replicas that do not get the file from a shared folder get it at different times.
+For them: rotate --add FILE, wait until every replica has the file, and then
+rotate --promote ID FILE.`
+	rotate.Flags().Bool("add", false, "only add the key; --promote makes it the primary key later")
+	rotate.Flags().String("promote", "", "id of a key in the file to make the primary key")
 	rotate.MarkFlagsMutuallyExclusive("add", "promote")
 	return []*cobra.Command{initialize, rotate, pruneCommand(p)}
 }
@@ -76,26 +77,30 @@ func rotateKeys(out io.Writer, file string, add bool, promote string) error {
 		return err
 	}
 	if add {
-		fmt.Fprintf(out, "%s holds the key %s as well. New records are sealed with %s as before.\n", file, id, ring.IDs()[0])
+		fmt.Fprintf(out, "%s now also contains the key %s. New records are still encrypted with key %s.\n", file, id, ring.IDs()[0])
 		return nil
 	}
-	fmt.Fprintf(out, "New records are sealed with key %s. `k8splugin keys reseal` does the same to the others.\n", id)
+	fmt.Fprintf(out, "New records are encrypted with key %s. `k8splugin keys reseal` re-encrypts the others.\n", id)
 	return nil
 }
 
-// pruneCommand removes the keys that seal nothing. It reads the store itself:
-// what a server says counts for its own keys only.
+// pruneCommand returns the command that removes unused keys. It reads the store
+// itself, because a server reports only on the keys that it has.
 func pruneCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Remove the keys that seal nothing any more, with the service stopped or on an outside store", Args: cobra.NoArgs,
+		Use: "prune", Short: "Remove the keys that encrypt no record", Args: cobra.NoArgs,
+		Long: `Remove the keys that encrypt no record from the key file.
+
+The command opens the store itself: stop a service that uses the embedded
+database first.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withVault(cmd, p, func(ctx context.Context, cfg Config, v *vault) error {
+			return withSecureStore(cmd, p, func(ctx context.Context, cfg Config, v *secureStore) error {
 				status, err := v.Status(ctx)
 				if err != nil {
 					return err
 				}
 				if len(status.Missing) > 0 || status.Plain > 0 {
-					return nf.E(nf.Conflict, "prune", "the keys", fmt.Errorf("%d records are not sealed, and keys %v of others are not in the file", status.Plain, status.Missing))
+					return nf.E(nf.Conflict, "prune", "the keys", fmt.Errorf("%d records are not encrypted, and the file lacks the keys %v of other records", status.Plain, status.Missing))
 				}
 				ring, err := seal.Load(cfg.keyFile())
 				if err == nil {
@@ -105,7 +110,7 @@ func pruneCommand(p process) *cobra.Command {
 					err = ring.Save(cfg.keyFile())
 				}
 				if err == nil {
-					fmt.Fprintf(p.stdout, "%s holds %s\n", cfg.keyFile(), ring)
+					fmt.Fprintf(p.stdout, "%s contains %s\n", cfg.keyFile(), ring)
 				}
 				return err
 			})
@@ -115,8 +120,8 @@ func pruneCommand(p process) *cobra.Command {
 	return cmd
 }
 
-// withVault opens the store of the configuration for a command.
-func withVault(cmd *cobra.Command, p process, do func(context.Context, Config, *vault) error) error {
+// withSecureStore opens the configured store for a command.
+func withSecureStore(cmd *cobra.Command, p process, do func(context.Context, Config, *secureStore) error) error {
 	cfg, err := loadConfig(cmd.Flags(), p.getenv)
 	if err != nil {
 		return err

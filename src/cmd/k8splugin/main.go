@@ -1,9 +1,11 @@
-// Command k8splugin brings up and manages network functions on Kubernetes
-// clusters. `k8splugin serve` is the service; the other commands are its client,
-// and `k8splugin demo` shows both.
+// Command k8splugin deploys and manages network functions on Kubernetes
+// clusters. `k8splugin serve` is the service; the other commands are its
+// client, and `k8splugin demo` shows both.
 //
-// This package names the parts and runs them; it is the only one that reads
-// flags, files and the environment. It holds no logic of its own.
+// This package creates the components, connects them and runs them. It is the
+// only one that reads flags, configuration files and the environment. It also
+// backs up the store. It does not execute operations, authorize requests or
+// define wire formats.
 package main
 
 import (
@@ -23,13 +25,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// version is set by the linker: -X main.version=v1.2.3.
-var version = "dev"
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	// client-go logs through one logger for the whole process.
+	// client-go has one logger for the whole process.
 	klog.SetSlogLogger(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	os.Exit(run(ctx, os.Args[1:], process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv,
@@ -40,7 +39,8 @@ func main() {
 	}))
 }
 
-// process is what the program is given by the system. Tests give their own.
+// process holds the streams and functions that the system gives to the program.
+// Tests replace it.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -48,7 +48,7 @@ type process struct {
 	terminal       func(any) bool
 }
 
-// run executes one command line and returns the exit code.
+// run executes a command line and returns the exit code.
 func run(ctx context.Context, args []string, p process) int {
 	root := p.command()
 	root.SetArgs(args)
@@ -57,12 +57,12 @@ func run(ctx context.Context, args []string, p process) int {
 	return cli.ExitCode(err)
 }
 
-// command returns the whole command tree.
+// command returns the root of the command tree.
 func (p process) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "k8splugin",
-		Short:         "Network functions on any number of Kubernetes sites",
-		Version:       version,
+		Short:         "Manage network functions on Kubernetes clusters",
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -77,8 +77,8 @@ func (p process) command() *cobra.Command {
 		Getenv: p.getenv,
 		Lint:   lint,
 	})
-	// What a client may ask of keys and of the audit is the command line's, what
-	// is done to their files is the service's.
+	// Package cli has the client's subcommands for keys and audit; this package
+	// adds those that edit or verify files.
 	for _, c := range commands {
 		switch c.Name() {
 		case "keys":

@@ -48,7 +48,7 @@ func serveProgram(t *testing.T, data string, args ...string) *program {
 		for lines := bufio.NewScanner(read); lines.Scan(); {
 			_, _ = p.log.Write(append(lines.Bytes(), '\n'))
 			var line struct{ Msg, Address string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "k8splugin serves" {
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "service listening" {
 				address <- line.Address
 			}
 		}
@@ -202,7 +202,7 @@ func TestConfigurationLayers(t *testing.T) {
 			reason: "a flag wins over all", args: []string{"--config", file, "--workers", "7"},
 			env: map[string]string{"K8SPLUGIN_WORKERS": "5"}, want: got{"127.0.0.1:1", "debug", 7},
 		},
-		"UnknownInFile": {reason: "a misspelt setting is an error", args: []string{"--config", unknown}, err: `no setting "worker"`},
+		"UnknownInFile": {reason: "a misspelt setting is an error", args: []string{"--config", unknown}, err: `unknown setting "worker"`},
 		"NoFile":        {reason: "a file that is named must be there", args: []string{"--config", filepath.Join(dir, "none")}, err: "cannot read"},
 		"BadEnv":        {reason: "the error names the variable", env: map[string]string{"K8SPLUGIN_WORKERS": "many"}, err: "K8SPLUGIN_WORKERS"},
 		"BadValues":     {reason: "every wrong setting is named at once", args: []string{"--listen", "nowhere", "--log-format", "xml"}, err: "log-format"},

@@ -18,6 +18,7 @@ type routeRule struct {
 	list  bool // it lists what the identity may see
 	open  bool // every identity may make it
 	taken bool // that an id is taken cannot be hidden
+	site  bool // the operation is one of a site
 
 	query, body string // with the variables of the object's names
 	archive     bool   // the body is a package
@@ -93,6 +94,9 @@ func routeAccess() map[string][]routeRule {
 		r.query = query
 		return r
 	}
+	ofSite := func(need nf.Permission) routeRule {
+		return routeRule{of: accesstest.Region, see: nf.ReadRegion, need: need, site: true}
+	}
 	list, service := routeRule{list: true}, routeRule{of: accesstest.Service, need: nf.AdministerStore}
 	upload, replace := made(accesstest.Package, nf.WritePackage, ""), pkg(nf.WritePackage)
 	upload.archive, upload.query, replace.archive, replace.taken = true, "?project={project}", true, true
@@ -137,12 +141,12 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}":             {instance("", "")},
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}":    {instance("", "")},
 		"DELETE /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}": {instance(nf.RemoveInstance, "")},
-		"GET /v1/operations":                                        {list, with(list, "?vnf_id={vnf_id}")},
-		"GET /v1/operations/{operation_id}":                         {instance("", "")},
-		"GET /v1/operations/{operation_id}/events":                  {instance("", "")},
-		"POST /v1/operations/{operation_id}/cancel":                 {instance(nf.ChangeInstance, "")},
-		"POST /v1/operations/{operation_id}/retry":                  {instance(nf.ChangeInstance, "")},
-		"POST /v1/operations/{operation_id}/undo":                   {instance(nf.ChangeInstance, "")},
+		"GET /v1/operations":                                        {list, with(list, "?vnf_id={vnf_id}"), with(list, "?subject=vnf_instance"), with(list, "?subject=site"), with(list, "?subject=site/{site_id}")},
+		"GET /v1/operations/{operation_id}":                         {instance("", ""), ofSite("")},
+		"GET /v1/operations/{operation_id}/events":                  {instance("", ""), ofSite("")},
+		"POST /v1/operations/{operation_id}/cancel":                 {instance(nf.ChangeInstance, ""), ofSite(nf.WriteRegion)},
+		"POST /v1/operations/{operation_id}/retry":                  {instance(nf.ChangeInstance, ""), ofSite("")},
+		"POST /v1/operations/{operation_id}/undo":                   {instance(nf.ChangeInstance, ""), ofSite("")},
 		"GET /v1/notifications/dead":                                {list},
 		"POST /v1/notifications/dead/{letter_id}/resend":            {letter},
 		"DELETE /v1/notifications/dead/{letter_id}":                 {letter},

@@ -34,44 +34,44 @@ func serveCommand(p process) *cobra.Command {
 }
 
 // serve runs the service until the context ends, and then drains it. It calls
-// listening with the address once requests are taken.
+// listening with the address once the service accepts requests.
 func serve(ctx context.Context, cfg Config, p process, listening func(address string)) error {
-	see, err := cfg.sight(ctx, p)
+	obs, err := cfg.observability(ctx, p)
 	if err != nil {
 		return err
 	}
-	log := see.log
-	log.InfoContext(ctx, "k8splugin starts", "version", version, "config", cfg)
-	db, err := openVault(ctx, cfg, see)
+	log := obs.log
+	log.InfoContext(ctx, "service starting", "version", version(), "config", cfg)
+	db, err := openSecureStore(ctx, cfg, obs)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err := db.Close(); err != nil {
-			log.ErrorContext(ctx, "the store did not close cleanly", "error", err)
+			log.ErrorContext(ctx, "failed to close the store", "error", err)
 		}
 	}()
-	s, err := assemble(ctx, cfg, db, see)
+	s, err := assemble(ctx, cfg, db, obs)
 	if err != nil {
 		return err
 	}
-	// Listening comes before serving, so that a taken port is this error and
-	// not a line in the log.
+	// Listen before serving, so that a port in use is an error of the command
+	// and not only in the log.
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
-	log.InfoContext(ctx, "k8splugin serves", "address", listener.Addr().String())
+	log.InfoContext(ctx, "service listening", "address", listener.Addr().String())
 	listening(listener.Addr().String())
 	err = errors.Join(s.run(ctx, listener, cfg.DrainTimeout), s.audit.Close())
-	see.close(ctx)
-	log.InfoContext(ctx, "k8splugin has stopped")
+	obs.close(ctx)
+	log.InfoContext(ctx, "service stopped")
 	return err
 }
 
-// run serves and carries out operations until the context ends. Then requests
-// and operations have the drain time to finish; what is left is cut off, and
-// the operations resume with the next start.
+// run serves requests and executes operations until the context ends. Then
+// requests and operations have the drain time to finish. After it, requests are
+// cut off, and the operations resume with the next start.
 func (s *service) run(ctx context.Context, listener net.Listener, drain time.Duration) error {
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
@@ -94,15 +94,17 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 		return nil
 	})
 	group.Go(func() error { return s.wait(ctx) })
+	group.Go(func() error { return s.workers.Run(ctx) })
 	group.Go(func() error { return s.engine.Run(ctx) })
 	group.Go(func() error { return s.pool.Run(ctx, s.catalog.Regions) })
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.notifier.Run(ctx) })
 	group.Go(func() error { return s.sites.Run(ctx) })
-	group.Go(func() error { s.sweep(ctx); return nil })
+	group.Go(func() error { return s.health.Run(ctx) })
+	group.Go(func() error { s.bundles.Run(ctx, s.engine, s.catalog.Region, s.log); return nil })
 	group.Go(func() error {
 		<-ctx.Done()
-		s.log.InfoContext(ctx, "k8splugin drains", "within", drain.String())
+		s.log.InfoContext(ctx, "service draining", "within", drain.String())
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain+time.Second)
 		defer cancel()
 		if err := server.Shutdown(deadline); err != nil {
@@ -114,8 +116,8 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	return group.Wait()
 }
 
-// newID returns an id for whatever needs one: 16 random hexadecimal digits, fit
-// for a path, a label and an object's name.
+// newID returns a new id: 16 random hexadecimal digits, valid in a path, a
+// label and an object's name.
 func newID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -26,7 +26,7 @@ type testService struct {
 	t      *testing.T
 	url    string
 	client *http.Client // holds every answer against swagger.yaml
-	db     *vault
+	db     *secureStore
 	parts  *service
 }
 
@@ -46,16 +46,16 @@ func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 	for _, e := range edit {
 		e(&cfg)
 	}
-	see, err := cfg.sight(t.Context(), process{stderr: t.Output()})
+	obs, err := cfg.observability(t.Context(), process{stderr: t.Output()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := openVault(t.Context(), cfg, see)
+	db, err := openSecureStore(t.Context(), cfg, obs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &testService{t: t, client: northboundtest.Client(t, k8splugin.Swagger), db: db}
-	parts, err := assemble(t.Context(), cfg, db, see)
+	parts, err := assemble(t.Context(), cfg, db, obs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,12 +187,11 @@ func (s *testService) operation(id string) answer {
 func (s *testService) records() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
-	for e, err := range s.db.List(s.t.Context(), "") {
+	for e, err := range s.db.List(s.t.Context(), "", "") {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		table, _, _ := strings.Cut(e.Key, "/")
-		if !slices.Contains(append(leases(), "claims/", "audit/"), table+"/") {
+		if !slices.ContainsFunc(append(leases(), "claims/", "audit/"), func(table string) bool { return strings.HasPrefix(e.Key, table) }) {
 			out[e.Key] = string(e.Value)
 		}
 	}

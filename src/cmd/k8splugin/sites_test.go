@@ -84,7 +84,7 @@ func TestSiteLife(t *testing.T) {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}
-	for e, err := range s.db.db.List(t.Context(), "site") {
+	for e, err := range s.db.db.List(t.Context(), "site", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,14 +112,14 @@ func TestSiteFailures(t *testing.T) {
 		"Unreachable":   {"a host that is not there", func(h *sitetest.Host, _ map[string]any) { h.Close() }, 502, `"reason":"tcp"`},
 		"Script": {"a script that fails", func(_ *sitetest.Host, in map[string]any) {
 			in["script"] = map[string]any{"content": "#!/bin/sh\necho no room >&2; exit 3"}
-		}, 424, "said last: no room"},
+		}, 424, "last output: no room"},
 		"Timeout": {"a script that takes too long", func(_ *sitetest.Host, in map[string]any) {
 			in["script"], in["timeout"] = map[string]any{"content": "#!/bin/sh\nexec sleep 1000"}, "2s"
-		}, 504, "longer than 2s"},
+		}, 504, "timed out after 2s"},
 		"NoCluster": {"a cluster that is not there", func(_ *sitetest.Host, in map[string]any) {
 			in["script"] = map[string]any{"content": "#!/bin/sh\necho '{\"server\": \"https://127.0.0.1:1\", \"token\": \"t\"}'"}
 		}, 502, `"reason":"tcp"`},
-		"NoAnsible": {"a service without playbooks", func(_ *sitetest.Host, in map[string]any) { in["driver"] = "ansible"; delete(in, "script") }, 422, "no driver ansible"},
+		"NoAnsible": {"a service without playbooks", func(_ *sitetest.Host, in map[string]any) { in["driver"] = "ansible"; delete(in, "script") }, 422, "the driver ansible is not available"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestSiteWaits(t *testing.T) {
 	clustertest.WaitForDeployment(t, ns, "db")
 	accepted := s.want(http.StatusAccepted, s.async("DELETE", "/v1/sites/edge?cascade=true", nil))
 	op := accepted.header.Get("Location")
-	s.until(t, op+"/events", "operation "+made.text(t, "operation_id")+" is running on VNF instance")
+	s.until(t, op+"/events", "waiting for operation "+made.text(t, "operation_id")+" on VNF instance")
 	clustertest.Unblock(t, ns, "db", goodImage)
 	s.want(http.StatusOK, s.do("GET", op+"/events", nil)) // ends with the operation
 	ended := s.want(http.StatusOK, s.do("GET", op, nil))
@@ -209,7 +209,7 @@ func TestSiteRemovalResumes(t *testing.T) {
 	}
 
 	second := serveProgram(t, data)
-	second.until(t, op+"/events", "it is waited for")
+	second.until(t, op+"/events", "waiting for operation ")
 	heal()
 	second.want(http.StatusOK, second.do("GET", op+"/events", nil)) // ends with the operation
 	if ended := second.want(http.StatusOK, second.do("GET", op, nil)); ended.text(t, "state") != "succeeded" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -21,7 +22,11 @@ import (
 // is missing, one after another, and then as they are.
 func TestTenantsCharts(t *testing.T) {
 	t.Parallel()
-	s := startBareService(t, func(c *Config) { c.AccessFile = accesstest.File(t) })
+	s := startBareService(t, func(c *Config) {
+		c.AccessFile = accesstest.File(t)
+		// Kubernetes deletes a namespace ever more slowly while definitions come and go.
+		c.OperationTimeout, c.SyncWait = 15*time.Minute, 15*time.Minute
+	})
 	rbac := []string{"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"}
 	cases := map[string]struct {
 		reason     string
@@ -48,6 +53,34 @@ func TestTenantsCharts(t *testing.T) {
 			w.refused(http.StatusForbidden, "templates/", `tenants: {a: {cluster_kinds: [\"ClusterRole.rbac.authorization.k8s.io\"]}}`)
 			w.grant(map[string]any{"cluster_kinds": tc.kinds})
 			w.live(tc.reason)
+		})
+	}
+}
+
+// TestServiceAccountOfAProject holds that the cluster is asked as the service
+// account that the region names for the project, which here may do nothing.
+func TestServiceAccountOfAProject(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		edit   []func(*Config)
+		status int
+		want   string
+	}{
+		"access rules":    {"the cluster refuses what the account may not do", []func(*Config){func(c *Config) { c.AccessFile = accesstest.File(t) }}, http.StatusFailedDependency, "system:serviceaccount:kube-system:nobody"},
+		"no access rules": {"what regions let projects use counts for nothing", nil, http.StatusCreated, `"vnf_id"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startBareService(t, tc.edit...)
+			w := tenantChart{testService: s, name: "metrics-server", ns: clustertest.Namespace(t)}
+			w.region = w.ns
+			w.put()
+			w.grant(map[string]any{"namespaces": []string{"kube-system"}, "cluster_kinds": []string{"*"}, "service_account": "kube-system/nobody"})
+			if got := w.want(tc.status, w.create()); !strings.Contains(string(got.body), tc.want) {
+				t.Errorf("%s: %s", tc.reason, got.body)
+			}
 		})
 	}
 }

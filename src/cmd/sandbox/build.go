@@ -24,11 +24,11 @@ import (
 type program struct {
 	name   string
 	module string // folder under deployments/sandbox whose go.mod pins its version
-	pkg    string // its main package
+	pkg    string // import path of its main package
 }
 
-// programs returns what a sandbox is made of, in the order of building: what
-// kube-apiserver compiles, the next three share.
+// programs returns the programs of a sandbox in build order. The three after
+// kube-apiserver reuse its compiled packages.
 func programs() []program {
 	return []program{
 		{"etcd", "etcd", "go.etcd.io/etcd/server/v3"},
@@ -40,16 +40,16 @@ func programs() []program {
 	}
 }
 
-// installation is the built sandbox, in a folder of the user's cache that is
-// named by everything the programs were built from.
+// installation is a built sandbox. Its folder in the user's cache is named by a
+// digest of all sources.
 type installation struct {
 	sources string // deployments/sandbox of the checkout
 	dir     string
 	ldflags map[string]string // by module
 }
 
-// locate finds the installation that belongs to the checkout this process
-// stands in. It need not be built.
+// locate returns the installation for the checkout of the working directory. It
+// may not be built yet.
 func locate() (installation, error) {
 	root, err := checkout()
 	if err != nil {
@@ -73,16 +73,16 @@ func locate() (installation, error) {
 	return in, nil
 }
 
-// bin is the folder of the programs.
+// bin returns the folder of the programs.
 func (in installation) bin() string { return filepath.Join(in.dir, "bin") }
 
-// program is the path of one program.
+// program returns the path of a program.
 func (in installation) program(name string) string { return filepath.Join(in.bin(), name) }
 
-// kwokStages is the file with the stages that KWOK brings.
+// kwokStages returns the path of the file with KWOK's standard stages.
 func (in installation) kwokStages() string { return filepath.Join(in.dir, "kwok-stages.yaml") }
 
-// key is a digest of what the programs depend on.
+// key returns a digest of everything that the programs depend on.
 func (in installation) key() (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -111,7 +111,7 @@ func (in installation) missing() []program {
 	})
 }
 
-// ensureBuilt returns the installation, after building what it lacks.
+// ensureBuilt returns the installation, and builds missing programs first.
 func ensureBuilt(ctx context.Context, w io.Writer) (installation, error) {
 	in, err := locate()
 	if err != nil {
@@ -134,7 +134,7 @@ func ensureBuilt(ctx context.Context, w io.Writer) (installation, error) {
 	return in, in.build(ctx, w)
 }
 
-// build builds what is missing. The caller holds the lock.
+// build builds the missing programs. The caller must hold the lock.
 func (in installation) build(ctx context.Context, w io.Writer) error {
 	begin := time.Now()
 	missing := in.missing()
@@ -144,7 +144,7 @@ func (in installation) build(ctx context.Context, w io.Writer) error {
 			names[i] = p.name
 		}
 		fmt.Fprintf(w, "Building the sandbox, once: %s.\n", strings.Join(names, ", "))
-		fmt.Fprint(w, "With nothing in Go's caches all six cost about 1 250 CPU-seconds (some 10 minutes on two\n"+
+		fmt.Fprint(w, "With empty Go caches, all six take about 1,250 CPU-seconds (about 10 minutes on two\n"+
 			"cores), 2.7 GiB of memory at the peak and 6 GiB of disk, most of it in those caches.\n")
 	}
 	for i, p := range missing {
@@ -176,8 +176,8 @@ func (in installation) buildProgram(ctx context.Context, p program) error {
 	return nil
 }
 
-// copyKwokStages keeps KWOK's own description of how nodes and pods behave,
-// which its Go module carries as files.
+// copyKwokStages copies KWOK's description of the behavior of nodes and pods
+// from its Go module.
 func (in installation) copyKwokStages(ctx context.Context) error {
 	answer, err := in.goCommand(ctx, "kwok", "mod", "download", "-json", "sigs.k8s.io/kwok")
 	if err != nil {
@@ -202,8 +202,8 @@ func (in installation) copyKwokStages(ctx context.Context) error {
 	return writeFile(in.kwokStages(), joinDocuments(stages), 0o644)
 }
 
-// goCommand runs the go command in one of the sandbox's modules and returns
-// what it prints. A cancelled context interrupts it.
+// goCommand runs the go command in one of the sandbox's modules and returns its
+// output. It interrupts the command if the context ends.
 func (in installation) goCommand(ctx context.Context, module string, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -221,8 +221,8 @@ func (in installation) goCommand(ctx context.Context, module string, args ...str
 	return stdout.Bytes(), nil
 }
 
-// kubernetesStamp returns the linker flags that tell Kubernetes its version,
-// which a build outside its repository does not know.
+// kubernetesStamp returns the linker flags that set the Kubernetes version,
+// which a build outside its repository lacks.
 func kubernetesStamp(gomod string) (string, error) {
 	content, err := os.ReadFile(gomod)
 	if err != nil {
@@ -236,11 +236,12 @@ func kubernetesStamp(gomod string) (string, error) {
 	return fmt.Sprintf("%sgitVersion=%s %sgitMajor=%s %sgitMinor=%s", x, m[1], x, m[2], x, m[3]), nil
 }
 
-// checkout finds the root of the checkout that the working directory is in.
+// checkout returns the root of the checkout that contains the working
+// directory.
 func checkout() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell the working directory: %w", err)
+		return "", fmt.Errorf("cannot determine the working directory: %w", err)
 	}
 	for dir := wd; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "deployments", "sandbox", "kubernetes", "go.mod")); err == nil {
@@ -252,11 +253,11 @@ func checkout() (string, error) {
 	}
 }
 
-// cacheDir is where everything of the sandbox lies.
+// cacheDir returns the folder of all sandbox files.
 func cacheDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell the user's cache folder: %w", err)
+		return "", fmt.Errorf("cannot determine the user's cache folder: %w", err)
 	}
 	return filepath.Join(dir, "k8splugin", "sandbox"), nil
 }

@@ -1,14 +1,14 @@
 package main
 
-// component is a program of the plane as it is run.
+// component is a program of the control plane with its arguments.
 type component struct {
 	name    string // of the program
 	args    []string
-	healthy string // answers 200 when the component works
+	healthy string // URL that returns 200 if the component is healthy
 }
 
-// waves returns the components in the order of starting; those of one wave
-// start together.
+// waves returns the components in start order. Components of one wave start
+// together.
 func (p *plane) waves() [][]component {
 	return [][]component{
 		{p.etcd()},
@@ -24,7 +24,7 @@ func (p *plane) etcd() component {
 		healthy: client + "/health",
 		args: []string{
 			"--name=sandbox", "--data-dir=" + p.file("etcd"),
-			"--unsafe-no-fsync", // a sandbox's objects need not outlive the machine
+			"--unsafe-no-fsync", // the data need not survive a crash of the machine
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 			"--initial-cluster=sandbox=" + peer,
@@ -51,7 +51,7 @@ func (p *plane) apiServer() component {
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged=true",
 			"--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("log/audit.log"),
 			"--audit-log-maxsize=500", "--audit-log-maxbackup=1",
-			// One user with many parallel requests is what a sandbox is for.
+			// A sandbox has one user with many parallel requests.
 			"--enable-priority-and-fairness=false",
 			"--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
 		},
@@ -112,8 +112,7 @@ func schedulerConfig(kubeconfig string) any {
 	}
 }
 
-// auditPolicy records who asked for what, and when it was answered, but no
-// content.
+// auditPolicy logs the user, verb and times of each request, but no content.
 func auditPolicy() any {
 	return map[string]any{
 		"apiVersion": "audit.k8s.io/v1",

@@ -12,15 +12,15 @@ import (
 	"syscall"
 )
 
-// What a command that runs beside a sandbox finds in its environment.
+// Environment variables for a command that runs with a sandbox.
 const (
 	envKubeconfig = "K8SPLUGIN_SANDBOX"     // path of the administrator's kubeconfig
 	envPrograms   = "K8SPLUGIN_SANDBOX_BIN" // folder of etcd, kube-apiserver, kubectl, ...
 )
 
-// execVerb runs a command beside a sandbox of its own and returns its exit
-// code. The sandbox is gone when it returns, however it returns; if this
-// program is killed, the kernel kills the sandbox with it.
+// execVerb runs a command with a new sandbox and returns its exit code. It
+// always stops the sandbox before it returns. If this program is killed, the
+// kernel kills the sandbox.
 func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, err error) {
 	o, argv, err := parse("exec", args, func(flags *flag.FlagSet, o *options) { o.nodesFlag(flags) })
 	if err != nil {
@@ -29,7 +29,7 @@ func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, e
 	if len(argv) == 0 {
 		return 0, usageError("exec needs a command")
 	}
-	signals := make(chan os.Signal, 8) // from here on none is lost: those before the command end the start
+	signals := make(chan os.Signal, 8) // catch all signals from here on; one before the command starts stops the start
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
@@ -55,7 +55,8 @@ func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, e
 	return code, errors.Join(err, p.casualties())
 }
 
-// casualties reports the components that died while nobody looked.
+// casualties returns an error that names the components that ended before the
+// command.
 func (p *plane) casualties() error {
 	var dead []error
 	for _, proc := range p.processes {
@@ -66,15 +67,15 @@ func (p *plane) casualties() error {
 	return errors.Join(dead...)
 }
 
-// command runs a command with our input and output, hands signals on to it,
-// and returns its exit code, as a shell would tell it.
+// command runs a command with this process's input and output, and forwards
+// signals to it. It returns the exit code as a shell would.
 func command(argv, env []string, signals <-chan os.Signal) (int, error) {
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is ended by the signals it gets, and told no other way
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// With a terminal the command stays in our process group, which gets the
-	// terminal's interrupts itself. Without one it leads a group of its own, so
-	// that who signals our whole group does not signal it twice.
+	// With a terminal the command stays in this process group, which gets the
+	// terminal's interrupts. Without one it leads a new group, so that a signal
+	// to this group does not reach it twice.
 	terminal := hasTerminal()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	dieWithParent(cmd.SysProcAttr, syscall.SIGTERM)
@@ -93,8 +94,9 @@ func command(argv, env []string, signals <-chan os.Signal) (int, error) {
 	}
 }
 
-// forward hands a signal on: to the command's group, or to the command alone
-// where the terminal has told the group.
+// forward forwards a signal to the command's group. With a terminal it forwards
+// to the command alone, and omits SIGINT, which the terminal has sent to the
+// group.
 func forward(pid int, s os.Signal, terminal bool) {
 	number, ok := s.(syscall.Signal)
 	if !ok || terminal && number == syscall.SIGINT {
@@ -103,11 +105,11 @@ func forward(pid int, s os.Signal, terminal bool) {
 	if !terminal {
 		pid = -pid
 	}
-	_ = syscall.Kill(pid, number) // it may have ended meanwhile, which Wait tells
+	_ = syscall.Kill(pid, number) // if the command has ended, Wait reports it
 }
 
-// outcome is the exit code of a command that ended: 128 and the signal's number
-// for one that was killed.
+// outcome returns the exit code of a command that ended: 128 plus the signal's
+// number if it was killed.
 func outcome(state *os.ProcessState, err error) (int, error) {
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		return 0, fmt.Errorf("cannot wait for the command: %w", err)
@@ -118,7 +120,7 @@ func outcome(state *os.ProcessState, err error) (int, error) {
 	return state.ExitCode(), nil
 }
 
-// hasTerminal tells whether the process has a controlling terminal.
+// hasTerminal reports whether the process has a controlling terminal.
 func hasTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {

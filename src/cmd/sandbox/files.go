@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// pollInterval is how often a condition is looked at that nothing announces.
+// pollInterval is the interval for polling a condition.
 const pollInterval = 50 * time.Millisecond
 
-// writeFile writes a file so that a reader finds the old content or the new.
+// writeFile writes a file atomically.
 func writeFile(path string, content []byte, mode os.FileMode) error {
 	partial, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.partial")
 	if err != nil {
@@ -32,8 +32,8 @@ func writeFile(path string, content []byte, mode os.FileMode) error {
 	return nil
 }
 
-// readAll reads the files that match a pattern, in the order of their names. A
-// pattern that matches nothing is an error.
+// readAll reads the files that match a pattern, ordered by name. It fails if no
+// file matches.
 func readAll(pattern string) ([][]byte, error) {
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {
@@ -49,12 +49,11 @@ func readAll(pattern string) ([][]byte, error) {
 	return contents, nil
 }
 
-// joinDocuments makes one YAML stream of several.
+// joinDocuments joins documents to one YAML stream.
 func joinDocuments(documents [][]byte) []byte { return bytes.Join(documents, []byte("\n---\n")) }
 
-// lock takes the lock that a file stands for, waiting for whoever holds it;
-// waiting is called once when there is somebody. The kernel gives the lock back
-// when the process dies.
+// lock acquires a file lock. If another process holds it, lock calls waiting
+// once and waits. The kernel releases the lock when the process ends.
 func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -78,8 +77,8 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	return func() { _ = file.Close() }, nil
 }
 
-// until asks again and again until the answer is yes or an error; when the
-// context ends first, its cause is the error.
+// until polls until ask returns true or an error. If the context ends first, it
+// returns the context's cause.
 func until(ctx context.Context, ask func() (bool, error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

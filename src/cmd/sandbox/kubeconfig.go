@@ -12,11 +12,11 @@ import (
 // identity is a user of the sandbox's API server.
 type identity struct {
 	file  string // name of its kubeconfig
-	user  string // as Kubernetes' built-in role bindings know it
+	user  string // as in Kubernetes' built-in role bindings
 	group string
 }
 
-const masters = "system:masters" // may do everything
+const masters = "system:masters" // this group is allowed everything
 
 func identities() []identity {
 	return []identity{
@@ -33,8 +33,8 @@ func adminKubeconfig(dir string) string { return kubeconfigPath(dir, "admin") }
 
 func tokenPath(dir string) string { return filepath.Join(dir, "pki", "tokens.csv") }
 
-// kubeconfig is the part of the format that a sandbox needs. It is written as
-// JSON, which is YAML, so that no path or name can need quoting.
+// kubeconfig has the fields that a sandbox needs. It is written as JSON, which
+// is valid YAML and needs no special quoting.
 type kubeconfig struct {
 	APIVersion     string         `json:"apiVersion"`
 	Kind           string         `json:"kind"`
@@ -79,7 +79,7 @@ func newKubeconfig(server string, ca []byte, user, token string) kubeconfig {
 	return k
 }
 
-// readKubeconfig reads what writeAccess wrote.
+// readKubeconfig reads a kubeconfig from writeAccess.
 func readKubeconfig(path string) (kubeconfig, error) {
 	var k kubeconfig
 	content, err := os.ReadFile(path)
@@ -95,8 +95,8 @@ func readKubeconfig(path string) (kubeconfig, error) {
 	return k, nil
 }
 
-// writeAccess gives each identity a fresh token: one file of all tokens for the
-// API server, and one kubeconfig for each.
+// writeAccess creates a new token for each identity. It writes one file with
+// all tokens for the API server, and one kubeconfig per identity.
 func writeAccess(dir, server string) error {
 	ca, err := os.ReadFile(pkiIn(dir).caCert)
 	if err != nil {

@@ -1,13 +1,14 @@
-// Command sandbox runs a real Kubernetes control plane on this machine, for
-// trying the service and for its tests: etcd, kube-apiserver,
+// Command sandbox runs a real Kubernetes control plane on this machine, to try
+// and test the service. It consists of etcd, kube-apiserver,
 // kube-controller-manager and kube-scheduler, built once from their Go modules
-// (deployments/sandbox), and KWOK, which plays nodes and pods.
+// (deployments/sandbox), and KWOK, which simulates nodes and pods.
 //
-// It needs no root, no containers and no network but Go's module proxy, listens
-// on loopback only, and leaves nothing running that it does not know how to
-// stop. Pods in it are records: they become ready, but run nothing.
+// It needs no root, no containers and no network except Go's module proxy. It
+// listens on loopback only, and leaves no process behind that it cannot stop.
+// Pods are only records: they become ready, but run nothing.
 //
-// It uses the standard library only, so that `go run ./src/cmd/sandbox` is quick.
+// It uses the standard library only, so that `go run ./src/cmd/sandbox` is
+// quick.
 package main
 
 import (
@@ -41,8 +42,8 @@ const (
 )
 
 func main() {
-	// What `exec` starts is killed by the kernel when the thread that started it
-	// ends. Everything is started from this goroutine, so its thread must live
+	// The kernel kills processes started by `exec` when the thread that started
+	// them ends. Everything starts from this goroutine, so its thread must live
 	// as long as the program.
 	runtime.LockOSThread()
 
@@ -55,7 +56,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run carries out one verb and returns the exit code.
+// run executes a verb and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, usage)
@@ -79,18 +80,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (int, err
 	case "help", "-h", "--help":
 		fmt.Fprint(stdout, usage)
 	default:
-		err = usageError("there is no verb " + verb)
+		err = usageError("unknown command " + verb)
 	}
 	return exitCode(code, err), err
 }
 
-// usageError is a command line that makes no sense.
+// usageError is an error in the command line.
 type usageError string
 
 // Error implements error.
 func (e usageError) Error() string { return string(e) + "\n\n" + strings.TrimSpace(usage) }
 
-// exitCode tells the shell how a verb ended.
+// exitCode returns the exit code for the result of a verb.
 func exitCode(code int, err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
@@ -101,14 +102,15 @@ func exitCode(code int, err error) int {
 	return code
 }
 
-// options are the flags of all verbs; each verb declares those it takes.
+// options holds the flags of all verbs. Each verb declares those that it
+// accepts.
 type options struct {
 	dir   string
 	nodes int
 	keep  bool
 }
 
-// parse reads a verb's flags and returns what follows them.
+// parse parses a verb's flags and returns the remaining arguments.
 func parse(verb string, args []string, declare func(*flag.FlagSet, *options)) (options, []string, error) {
 	var o options
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
@@ -134,7 +136,7 @@ func (o *options) dirFlag(flags *flag.FlagSet) {
 }
 
 func (o *options) nodesFlag(flags *flag.FlagSet) {
-	flags.IntVar(&o.nodes, "nodes", defaultNodes, "how many nodes to play")
+	flags.IntVar(&o.nodes, "nodes", defaultNodes, "number of simulated nodes")
 }
 
 func buildVerb(ctx context.Context, args []string, stderr io.Writer) error {
@@ -183,8 +185,9 @@ func downVerb(ctx context.Context, args []string, stderr io.Writer) error {
 	return down(ctx, o.dir, stderr)
 }
 
-// kubectlVerb becomes kubectl, on the sandbox that this process runs beside or
-// else on the one that `up` started. A --kubeconfig among the arguments wins.
+// kubectlVerb replaces the process with kubectl. It uses the sandbox of the
+// surrounding `exec`, or otherwise the one that `up` started. A --kubeconfig in
+// the arguments takes precedence.
 func kubectlVerb(args []string) error {
 	built, err := locate()
 	if err != nil {
@@ -199,7 +202,7 @@ func kubectlVerb(args []string) error {
 		kubeconfig = adminKubeconfig(filepath.Join(home, "run"))
 	}
 	if _, err := os.Stat(kubeconfig); err != nil {
-		return fmt.Errorf("no sandbox is up: %w", err)
+		return fmt.Errorf("no sandbox is running: %w", err)
 	}
 	env := append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	kubectl := built.program("kubectl")

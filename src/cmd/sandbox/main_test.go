@@ -14,12 +14,12 @@ func TestCommandLine(t *testing.T) {
 	}{
 		"Nothing":    {"without a verb the usage is all there is to say", "", exitUsage, "Usage:"},
 		"Help":       {"help is an answer, not a failure", "help", 0, "Usage:"},
-		"Unknown":    {"a verb that is none is named", "jump", exitUsage, "there is no verb jump"},
+		"Unknown":    {"a verb that is none is named", "jump", exitUsage, "unknown command jump"},
 		"Flag":       {"a flag that is none is named", "up --speed 3", exitUsage, "-speed"},
 		"Number":     {"a flag's value is checked", "up --nodes many", exitUsage, "many"},
 		"Argument":   {"what nobody reads is refused", "down everything", exitUsage, "no arguments"},
 		"NoCommand":  {"exec has nothing to run", "exec --nodes 3 --", exitUsage, "needs a command"},
-		"NotUp":      {"down of nothing is no failure", "down --dir /no/such/folder", 0, "No sandbox is up."},
+		"NotUp":      {"down of nothing is no failure", "down --dir /no/such/folder", 0, "No sandbox is running."},
 		"BuildWords": {"build builds all or nothing", "build etcd", exitUsage, "no arguments"},
 	}
 	for name, tc := range cases {

@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// api is a client of the sandbox's own servers.
+// api is a client of the sandbox's servers.
 type api struct {
 	server string
 	token  string
 	http   http.Client
 }
 
-// dial returns a client for a kubeconfig that writeAccess wrote. It does not
-// connect.
+// dial returns a client for a kubeconfig from writeAccess. It does not connect.
 func dial(path string) (*api, error) {
 	k, err := readKubeconfig(path)
 	if err != nil {
@@ -40,9 +39,9 @@ func dial(path string) (*api, error) {
 	}, nil
 }
 
-// get asks for a path of the API server, or for another server's URL, and
-// decodes the answer into out unless that is nil. Every answer but 200 is an
-// error.
+// get requests a path of the API server, or the URL of another server. It
+// decodes the response into out unless out is nil. A status other than 200 is
+// an error.
 func (a *api) get(ctx context.Context, url string, out any) error {
 	return a.do(ctx, http.MethodGet, url, nil, out)
 }
@@ -61,7 +60,7 @@ func (a *api) do(ctx context.Context, method, url string, body []byte, out any) 
 	}
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("cannot ask %s: %w", url, err)
+		return fmt.Errorf("cannot call %s: %w", url, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if strings.HasPrefix(url, a.server+"/") {
@@ -69,7 +68,7 @@ func (a *api) do(ctx context.Context, method, url string, body []byte, out any) 
 	}
 	res, err := a.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("cannot ask %s: %w", url, err)
+		return fmt.Errorf("cannot call %s: %w", url, err)
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
@@ -77,7 +76,7 @@ func (a *api) do(ctx context.Context, method, url string, body []byte, out any) 
 		return fmt.Errorf("cannot read the answer of %s: %w", url, err)
 	}
 	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
-		return fmt.Errorf("%s answers %s: %s", url, res.Status, answer)
+		return fmt.Errorf("%s responded %s: %s", url, res.Status, answer)
 	}
 	if out == nil {
 		return nil
@@ -85,7 +84,7 @@ func (a *api) do(ctx context.Context, method, url string, body []byte, out any) 
 	return json.Unmarshal(answer, out)
 }
 
-// node is what the sandbox reads of a Node.
+// node holds the fields of a Node that are used here.
 type node struct {
 	Spec struct {
 		Taints []struct{} `json:"taints"`
@@ -100,15 +99,15 @@ type condition struct {
 	Status string `json:"status"`
 }
 
-// unusable tells whether no pod can be placed on the node yet: it is not Ready,
-// or still has the taints of a new node.
+// unusable reports whether pods cannot be scheduled on the node yet: it is not
+// Ready, or still has taints.
 func (n node) unusable() bool {
 	ready := slices.Contains(n.Status.Conditions, condition{Type: "Ready", Status: "True"})
 	return !ready || len(n.Spec.Taints) > 0
 }
 
-// populate makes the nodes that KWOK plays, and returns when pods can be
-// placed on them and be created in the default namespace.
+// populate creates the nodes that KWOK simulates. It returns when pods can be
+// created in the default namespace and scheduled.
 func (p *plane) populate(ctx context.Context, api *api) error {
 	kept, err := api.nodes(ctx)
 	if err != nil {
@@ -141,8 +140,8 @@ func (a *api) nodes(ctx context.Context) ([]node, error) {
 	return list.Items, err
 }
 
-// newNode returns a node for KWOK to play. It has room for as many pods as its
-// range of addresses.
+// newNode returns a node for KWOK to simulate. It has room for as many pods as
+// its address range.
 func newNode(name string) any {
 	room := map[string]string{"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "250"}
 	return map[string]any{

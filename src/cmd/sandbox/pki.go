@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// validity of a sandbox's certificates: longer than anybody keeps one.
+// validity of a sandbox's certificates, longer than any sandbox exists.
 const validity = 10 * 365 * 24 * time.Hour
 
-// serviceRange holds the addresses of Services; its first is the API server's.
+// serviceRange holds the addresses of Services. The first is the API server's.
 const (
 	serviceRange   = "10.96.0.0/16"
 	serviceAddress = "10.96.0.1"
 )
 
-// pki names the files that the plane trusts itself by.
+// pki holds the paths of keys and certificates of the control plane.
 type pki struct {
-	caCert, caKey          string // signs serving certificates and what the cluster is asked to sign
-	serving, servingKey    string // of everything that listens
-	accountKey, accountPub string // signs and checks the tokens of service accounts
+	caCert, caKey          string // signs serving certificates and the cluster's certificate requests
+	serving, servingKey    string // of all listeners
+	accountKey, accountPub string // signs and verifies service account tokens
 }
 
 func pkiIn(dir string) pki {
@@ -42,7 +42,7 @@ func pkiIn(dir string) pki {
 	}
 }
 
-// ensure writes the files, unless they are all there from an earlier run.
+// ensure creates the files, unless an earlier run has created all of them.
 func (p pki) ensure() error {
 	switch _, err := os.Stat(p.accountPub); { // written last
 	case err == nil:
@@ -116,8 +116,8 @@ func (p pki) writeAccountKeys() error {
 	return writePEM(p.accountPub, "PUBLIC KEY", der)
 }
 
-// certificate returns a template that begins an hour ago, for clocks that
-// disagree.
+// certificate returns a template that is valid from an hour ago, to allow for
+// clock differences.
 func certificate(name string) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{

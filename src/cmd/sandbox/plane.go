@@ -16,32 +16,32 @@ import (
 const (
 	loopback = "127.0.0.1"
 
-	// startDeadline bounds a whole start. A process that dies is noticed at
-	// once; the deadline is for one that hangs, on the slowest machine.
+	// startDeadline is the timeout of a start. A process that exits is noticed
+	// at once; the timeout is for one that hangs, on the slowest machine.
 	startDeadline = 5 * time.Minute
 
-	// attempts to start on other ports when somebody takes one between our
-	// choosing and using it.
+	// attempts is how often a start is tried with other ports, if another
+	// process takes a port after it was chosen.
 	attempts = 5
 )
 
-var errPortTaken = errors.New("the port was taken meanwhile")
+var errPortTaken = errors.New("another process has taken the port")
 
-// plane is a control plane being started or stopped.
+// plane is a control plane that is being started or stopped.
 type plane struct {
 	options
 
 	built     installation
-	tied      bool // the processes die with this one
+	tied      bool // the processes end with this one
 	log       *progress
 	ports     ports
 	processes []process
 }
 
-// ports on loopback that the plane listens on.
+// ports holds the loopback ports that the control plane listens on.
 type ports struct{ etcd, peer, api, controller, scheduler, kwok string }
 
-// freePorts chooses ports that nobody listens on.
+// freePorts chooses unused ports.
 func freePorts() (ports, error) {
 	var p ports
 	for _, port := range []*string{&p.etcd, &p.peer, &p.api, &p.controller, &p.scheduler, &p.kwok} {
@@ -49,19 +49,19 @@ func freePorts() (ports, error) {
 		if err != nil {
 			return p, fmt.Errorf("cannot find a free port: %w", err)
 		}
-		defer l.Close() // all at the end, so that no port is given twice
+		defer l.Close() // closed together at the end, so that no port is chosen twice
 		_, *port, err = net.SplitHostPort(l.Addr().String())
 		if err != nil {
-			return p, fmt.Errorf("cannot tell the port of %s: %w", l.Addr(), err)
+			return p, fmt.Errorf("cannot determine the port of %s: %w", l.Addr(), err)
 		}
 	}
 	return p, nil
 }
 
-// start starts the plane and returns when it works, nodes included. On an error
-// nothing is left running.
+// start starts the control plane and returns when it is ready, including its
+// nodes. On an error it stops everything.
 func (p *plane) start(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startDeadline, fmt.Errorf("the sandbox did not come up within %s", startDeadline))
+	ctx, cancel := context.WithTimeoutCause(ctx, startDeadline, fmt.Errorf("the sandbox did not start within %s", startDeadline))
 	defer cancel()
 	if err := p.clear(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (p *plane) start(ctx context.Context) error {
 		if !errors.Is(err, errPortTaken) {
 			return errors.Join(err, p.stop(ctx))
 		}
-		p.log.say("%v: trying others", err)
+		p.log.say("%v; trying other ports", err)
 		if err := p.stop(ctx); err != nil {
 			return err
 		}
@@ -85,17 +85,17 @@ func (p *plane) start(ctx context.Context) error {
 	return fmt.Errorf("after %d attempts: %w", attempts, errPortTaken)
 }
 
-// clear makes the folder ready for a fresh start.
+// clear prepares the folder for a new start.
 func (p *plane) clear() error {
 	stale := []string{"log"}
 	if !p.keep {
-		// A service that manages this cluster may keep its own records in data:
-		// they speak of objects that go now.
+		// A service that manages this cluster may store its records in data.
+		// They refer to objects that are deleted now.
 		stale = append(stale, "etcd", "pki", "data")
 	}
 	for _, name := range stale {
 		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
-			return fmt.Errorf("cannot remove what the last sandbox left: %w", err)
+			return fmt.Errorf("cannot remove the files of the last sandbox: %w", err)
 		}
 	}
 	for _, name := range []string{"log", "etcd"} {
@@ -106,7 +106,7 @@ func (p *plane) clear() error {
 	return nil
 }
 
-// attempt starts everything on one choice of ports.
+// attempt starts everything with one choice of ports.
 func (p *plane) attempt(ctx context.Context) (err error) {
 	if p.ports, err = freePorts(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (p *plane) attempt(ctx context.Context) (err error) {
 	return p.populate(ctx, api)
 }
 
-// launch starts a component and records it before anything else can fail.
+// launch starts a component, and records it at once so that it can be stopped.
 func (p *plane) launch(c component) error {
 	started, err := spawn(c.name, p.logDir(), p.tied, p.built.program(c.name), c.args...)
 	if err != nil {
@@ -146,7 +146,7 @@ func (p *plane) launch(c component) error {
 	return writeProcesses(processesPath(p.dir), p.processes)
 }
 
-// await returns when a component says that it works.
+// await returns when a component is healthy.
 func (p *plane) await(ctx context.Context, api *api, c component, proc process) error {
 	err := until(ctx, func() (bool, error) {
 		if !proc.alive() {
@@ -161,23 +161,23 @@ func (p *plane) await(ctx context.Context, api *api, c component, proc process) 
 	return nil
 }
 
-// death tells why a component ended, by the end of its log.
+// death returns an error with the end of the log of a component that ended.
 func (p *plane) death(proc process) error {
 	const enough = 2000
 	content, err := os.ReadFile(filepath.Join(p.logDir(), proc.name+".log"))
 	if err != nil {
-		return fmt.Errorf("it died, and its log cannot be read: %w", err)
+		return fmt.Errorf("it ended, and its log cannot be read: %w", err)
 	}
 	tail := content[max(0, len(content)-enough):]
 	if bytes.Contains(tail, []byte("address already in use")) {
 		return errPortTaken
 	}
-	return fmt.Errorf("it died; the end of its log:\n%s", tail)
+	return fmt.Errorf("it ended; the end of its log:\n%s", tail)
 }
 
-// stop stops what was started.
+// stop stops all started processes.
 func (p *plane) stop(ctx context.Context) error {
-	err := stopAll(context.WithoutCancel(ctx), p.processes) // also when the context is why we stop
+	err := stopAll(context.WithoutCancel(ctx), p.processes) // even if the context has ended
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (p *plane) stop(ctx context.Context) error {
 	return nil
 }
 
-// writeConfigs writes what components read from files.
+// writeConfigs writes the configuration files of the components.
 func (p *plane) writeConfigs() error {
 	own, err := readAll(filepath.Join(p.built.sources, "stages", "*.yaml"))
 	if err != nil {
@@ -210,7 +210,7 @@ func (p *plane) writeConfigs() error {
 		"scheduler.yaml": schedulerConfig(kubeconfigPath(p.dir, "scheduler")),
 		"audit.yaml":     auditPolicy(),
 	} {
-		encoded, err := json.Marshal(content) // JSON is YAML that needs no quoting
+		encoded, err := json.Marshal(content) // JSON is valid YAML and needs no special quoting
 		if err != nil {
 			return fmt.Errorf("cannot encode %s: %w", name, err)
 		}
@@ -231,7 +231,7 @@ func (p *plane) url(scheme, port string) string {
 
 func processesPath(dir string) string { return filepath.Join(dir, "pids") }
 
-// up starts a sandbox in its folder, unless one is up there.
+// up starts the sandbox of its folder, unless it is running.
 func up(ctx context.Context, built installation, o options, w io.Writer) error {
 	unlock, err := lockSandbox(ctx, o.dir, w)
 	if err != nil {
@@ -243,7 +243,7 @@ func up(ctx context.Context, built installation, o options, w io.Writer) error {
 		return err
 	}
 	if works(ctx, o.dir, processes) {
-		fmt.Fprintln(w, "The sandbox is up already.")
+		fmt.Fprintln(w, "The sandbox is already running.")
 		return nil
 	}
 	p := &plane{options: o, built: built, log: newProgress(w), processes: processes}
@@ -253,7 +253,8 @@ func up(ctx context.Context, built installation, o options, w io.Writer) error {
 	return p.start(ctx)
 }
 
-// works tells whether all processes of a sandbox run and its API server answers.
+// works reports whether all processes of a sandbox run and its API server is
+// healthy.
 func works(ctx context.Context, dir string, processes []process) bool {
 	if len(processes) < len(programs())-1 { // all but kubectl
 		return false
@@ -267,10 +268,10 @@ func works(ctx context.Context, dir string, processes []process) bool {
 	return err == nil && api.get(ctx, "/readyz", nil) == nil
 }
 
-// down stops the sandbox of a folder. One that is not up is no error.
+// down stops the sandbox of a folder. It is not an error if none is running.
 func down(ctx context.Context, dir string, w io.Writer) error {
 	if _, err := os.Stat(processesPath(dir)); errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintln(w, "No sandbox is up.")
+		fmt.Fprintln(w, "No sandbox is running.")
 		return nil
 	}
 	unlock, err := lockSandbox(ctx, dir, w)
@@ -290,7 +291,7 @@ func down(ctx context.Context, dir string, w io.Writer) error {
 	return nil
 }
 
-// lockSandbox keeps a second up or down out of a sandbox's folder.
+// lockSandbox prevents concurrent up and down in a sandbox's folder.
 func lockSandbox(ctx context.Context, dir string, w io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the sandbox's folder: %w", err)
@@ -300,7 +301,7 @@ func lockSandbox(ctx context.Context, dir string, w io.Writer) (unlock func(), e
 	})
 }
 
-// progress reports what happened how long after the beginning.
+// progress reports events with the time since the start.
 type progress struct {
 	w     io.Writer
 	begin time.Time

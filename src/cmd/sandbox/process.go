@@ -16,26 +16,27 @@ import (
 	"time"
 )
 
-// patience is how long a component may take to end when asked to.
+// patience is how long a component may take to end after SIGTERM.
 const patience = 10 * time.Second
 
-// process is a program that was started. A pid alone would not do to know it
-// by: the system gives the pids of the dead to others.
+// process is a started program. The pid alone does not identify it, because the
+// system reuses pids.
 type process struct {
 	name    string
 	pid     int
-	started uint64 // when, in the kernel's clock ticks after boot
+	started uint64 // in the kernel's clock ticks after boot
 }
 
-// spawn starts a program of its own session, out of reach of the terminal's
-// signals, with its output in a log. A tied one is killed when the thread that
-// called spawn ends. A dead child stays a zombie until stop collects it.
+// spawn starts a program in a new session, so that the terminal's signals do
+// not reach it, and writes its output to a log. If tied, it is killed when the
+// thread that called spawn ends. A child that ends stays a zombie until stop
+// collects it.
 func spawn(name, logDir string, tied bool, path string, args ...string) (process, error) {
 	log, err := os.Create(filepath.Join(logDir, name+".log"))
 	if err != nil {
 		return process{}, fmt.Errorf("cannot make the log of %s: %w", name, err)
 	}
-	defer func() { _ = log.Close() }() // the child has its own
+	defer func() { _ = log.Close() }() // the child has its own descriptor
 	cmd := exec.Command(path, args...) //nolint:noctx // it outlives the call; stop ends it
 	cmd.Dir = logDir
 	cmd.Stdout, cmd.Stderr = log, log
@@ -54,15 +55,15 @@ func spawn(name, logDir string, tied bool, path string, args ...string) (process
 	return p, nil
 }
 
-// alive tells whether the process still runs.
+// alive reports whether the process still runs.
 func (p process) alive() bool {
 	started, zombie, err := procStat(p.pid)
 	return err == nil && !zombie && started == p.started
 }
 
-// stop asks the process to end, kills it when it has not ended within the
-// patience, and returns when it is gone. One that is not there, or whose pid is
-// another's now, is left alone.
+// stop terminates the process, and kills it if it does not end within the
+// patience. It returns when the process has ended. It does nothing if the
+// process does not run or its pid belongs to another one.
 func (p process) stop(ctx context.Context, patience time.Duration) error {
 	defer p.collect()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -82,8 +83,8 @@ func (p process) stop(ctx context.Context, patience time.Duration) error {
 	return fmt.Errorf("%s (pid %d) does not end", p.name, p.pid)
 }
 
-// collect takes a dead child out of the system's table; another's child is left
-// to its parent.
+// collect reaps a child that has ended. It has no effect on another process's
+// child.
 func (p process) collect() { _, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil) }
 
 // stopAll stops processes, the last started first.
@@ -95,7 +96,7 @@ func stopAll(ctx context.Context, processes []process) error {
 	return errors.Join(failures...)
 }
 
-// writeProcesses records processes, one a line.
+// writeProcesses records processes, one per line.
 func writeProcesses(path string, processes []process) error {
 	var b bytes.Buffer
 	for _, p := range processes {
@@ -104,7 +105,7 @@ func writeProcesses(path string, processes []process) error {
 	return writeFile(path, b.Bytes(), 0o600)
 }
 
-// readProcesses reads a record; none is no processes.
+// readProcesses reads the recorded processes. A missing record means none.
 func readProcesses(path string) ([]process, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,12 +125,13 @@ func readProcesses(path string) ([]process, error) {
 	return processes, nil
 }
 
-// parseStat reads a process's state and start time from the kernel's stat
-// line. The second field, the program's name in brackets, may hold anything.
+// parseStat returns a process's start time and whether it is a zombie, from the
+// kernel's stat line. The second field, the program's name in parentheses, may
+// contain any characters.
 func parseStat(line string) (started uint64, zombie bool, err error) {
 	end := strings.LastIndexByte(line, ')')
 	fields := strings.Fields(line[end+1:])
-	const state, starttime = 0, 19 // the third and the 22nd field of the line
+	const state, starttime = 0, 19 // third and 22nd field of the line
 	if end < 0 || len(fields) <= starttime {
 		return 0, false, fmt.Errorf("cannot read the process state %q", line)
 	}

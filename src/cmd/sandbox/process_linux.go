@@ -6,8 +6,7 @@ import (
 	"syscall"
 )
 
-// procStat returns when a process started, and whether it is dead and only not
-// yet collected by its parent.
+// procStat returns when a process started, and whether it is a zombie.
 func procStat(pid int) (started uint64, zombie bool, err error) {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

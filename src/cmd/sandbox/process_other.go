@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// procStat is how the sandbox knows its processes again; it has been written
-// for Linux only.
+// procStat identifies processes. It is implemented for Linux only.
 func procStat(int) (started uint64, zombie bool, err error) {
 	return 0, false, errors.New("the sandbox runs on Linux only")
 }

@@ -86,7 +86,7 @@ func TestBackupCutOff(t *testing.T) {
 		res.Body.Close()
 		t.Errorf("a backup that failed is answered %s", res.Status)
 	}
-	if !strings.Contains(log.String(), "a backup was cut off") {
+	if !strings.Contains(log.String(), "failed to send a backup") {
 		t.Errorf("nothing in the log says so: %s", log)
 	}
 }

@@ -7,20 +7,20 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// instanceAdopt is the body of a request to make an instance of a release that
-// runs already.
+// instanceAdopt is the body of a request to adopt a running release as an
+// instance.
 type instanceAdopt struct {
-	Region        string            `json:"cloud_region_id"`
-	Package       string            `json:"csar_id"`
-	Project       string            `json:"project"`
-	Namespace     string            `json:"namespace"`
-	Name          string            `json:"vnf_instance_name"`
-	Description   string            `json:"vnf_instance_description"`
-	Release       string            `json:"release"`
-	Labels        map[string]string `json:"labels"`
-	Namespaces    []string          `json:"namespaces"`
-	OnUnreachable string            `json:"on_unreachable"`
-	Timeout       any               `json:"timeout"`
+	manner
+
+	Region      string            `json:"cloud_region_id"`
+	Package     string            `json:"csar_id"`
+	Project     string            `json:"project"`
+	Namespace   string            `json:"namespace"`
+	Name        string            `json:"vnf_instance_name"`
+	Description string            `json:"vnf_instance_description"`
+	Release     string            `json:"release"`
+	Labels      map[string]string `json:"labels"`
+	Namespaces  []string          `json:"namespaces"`
 }
 
 func (b instanceAdopt) request(opts nf.Options) nf.AdoptRequest {
@@ -30,22 +30,18 @@ func (b instanceAdopt) request(opts nf.Options) nf.AdoptRequest {
 	}}
 }
 
-// adoptInstance answers as createInstance does.
-func (a *API) adoptInstance(w http.ResponseWriter, r *http.Request) error {
-	if a.cfg.DayTwo == nil {
-		return nf.E(nf.Unsupported, "adopt", "the release", errors.New("this service adopts nothing"))
+// adopt responds as instances.create does.
+func (ds dayTwo) adopt(w http.ResponseWriter, r *http.Request) error {
+	if ds.engine == nil {
+		return nf.E(nf.Unsupported, "adopt", "the release", errors.New("adoption is not enabled"))
 	}
-	body, key, err := read[instanceAdopt](a, r)
+	body, opts, err := readWith(ds.run, r, read[instanceAdopt])
 	if err != nil {
 		return err
 	}
-	opts, err := a.options(r, manner{OnUnreachable: body.OnUnreachable, Timeout: body.Timeout}, key)
+	op, err := ds.engine.Adopt(r.Context(), body.request(opts))
 	if err != nil {
 		return err
 	}
-	op, err := a.cfg.DayTwo.Adopt(r.Context(), body.request(opts))
-	if err != nil {
-		return err
-	}
-	return a.answerApplied(w, r, op, http.StatusCreated)
+	return ds.run.answerApplied(w, r, op, http.StatusCreated)
 }

@@ -28,17 +28,17 @@ func TestAdopt(t *testing.T) {
 		e.status, e.want, e.headers = 201, asked, []string{"Location: /v1/vnf_instances/vnf-1"}
 		e.asked = nf.AdoptRequest{InstantiateRequest: nf.InstantiateRequest{
 			Spec:   nf.Spec{Package: "web", Release: "page", Labels: map[string]string{"tenant": "blue"}, Description: "was Helm's"},
-			Region: "east", Project: "blue", Namespace: "edge", Name: "front", Options: nf.Options{Timeout: 5 * time.Minute, Patient: true},
+			Region: "east", Project: "blue", Namespace: "edge", Name: "front", Options: nf.Options{Timeout: 5 * time.Minute, WaitForRegion: true},
 		}}
 	})
 	add("Answer", "the answer is about what was released", adopt(adoptPage), func(e *exchange) {
 		e.arrange = func(s *standIn) {
-			s.operation.Target = nf.Revision{Number: 1, Package: "web", Release: "page", Inputs: nf.Inputs{Parameters: map[string]any{"size": 3.0, "password": "s3cret"}}, Sensitive: []string{"password"}}
-			s.operation.Warnings = []string{"the release is of version 1.4.1 of the chart, and the package has 1.4.2"}
+			s.operation.Instance.Target = nf.Revision{Number: 1, Package: "web", Release: "page", Inputs: nf.Inputs{Parameters: map[string]any{"size": 3.0, "password": "s3cret"}}, Sensitive: []string{"password"}}
+			s.operation.Warnings = []string{"the release has version 1.4.1 of the chart, but the package has 1.4.2"}
 			s.versions = []nf.Operation{with(s.operation, func(o *nf.Operation) { o.Applied = noon(2) })}
 		}
 		e.status = 201
-		e.want = `{"release": "page", "parameters": {"size": 3, "password": "********"}, "warnings": ["the release is of version 1.4.1 of the chart, and the package has 1.4.2"], "...": ""}`
+		e.want = `{"release": "page", "parameters": {"size": 3, "password": "********"}, "warnings": ["the release has version 1.4.1 of the chart, but the package has 1.4.2"], "...": ""}`
 	})
 	add("Async", "respond-async does not wait", adopt(adoptPage, "Prefer: respond-async"), func(e *exchange) {
 		e.arrange, e.status, e.want = stuck, 202, asked

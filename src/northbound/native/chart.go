@@ -1,7 +1,6 @@
 package native
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,36 +9,34 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// ChartSource is what the API asks of the places where charts are published.
+// ChartSource fetches charts from registries and repositories.
 type ChartSource interface {
-	// Fetch returns a chart that is to become a package of the project:
-	// nf.Forbidden when whoever asks may not upload one, or when the operator has
-	// not allowed the host; nf.Invalid when it is not the one that was wanted;
+	// Fetch fills the buffer with the archive of a chart and returns its source
+	// URL. The chart is to become a package of the project. It returns
+	// nf.Forbidden if the caller may not upload a package or the operator has
+	// not allowed the host. It returns nf.Invalid if the chart differs from the
+	// reference, and nf.TooManyRequests if there is not enough memory. Other errors are
 	// nf.NotFound, nf.TooLarge and nf.Unreachable.
-	Fetch(ctx context.Context, project string, ref ChartRef) (Chart, error)
+	Fetch(ctx context.Context, project string, ref ChartRef, into *budget.Buffer) (source string, err error)
 }
 
-// ChartRef says which chart is wanted.
+// ChartRef identifies a chart.
 type ChartRef struct {
-	URL      string    // oci://host/path/name, or that of a chart repository
-	Name     string    // in a repository
-	Version  string    // or a range of them; empty: the newest
-	Digest   string    // that it must have; empty: any
+	URL      string    // oci://host/path/name, or the URL of a chart repository
+	Name     string    // the chart's name in a repository
+	Version  string    // a version or a range; empty: the newest
+	Digest   string    // the required digest; empty: any
 	Username string    // may be empty
-	Password nf.Secret // a token when there is no Username
+	Password nf.Secret // a token if Username is empty
 }
 
-// Chart is a chart as it was fetched.
-type Chart struct {
-	Archive []byte
-	Source  string // where it came from, without credentials
-}
-
-// chartPackage is the body of a request to fetch a chart and keep it.
+// chartPackage is the body of a request to fetch a chart and store it as a
+// package.
 type chartPackage struct {
 	ID      string `json:"csar_id"`
 	Project string `json:"project"`
@@ -60,18 +57,18 @@ func (c chartPackage) ref() ChartRef {
 	}
 }
 
-// isDocument reports whether the body says that it is JSON.
+// isDocument reports whether the body's media type is JSON.
 func isDocument(r *http.Request) bool {
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return media == "application/json"
 }
 
-// chartRequest reads a request for a chart, and what it says of the package that
-// the chart becomes.
-func (a *API) chartRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, ref ChartRef, err error) {
-	// The path lets archives in, which may be larger than a document.
+// chartRequest decodes a request for a chart. It returns the fields of the
+// future package, and the reference to the chart.
+func chartRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, ref ChartRef, err error) {
+	// The path also accepts archives, which may be larger than a document.
 	r.Body = http.MaxBytesReader(w, r.Body, northbound.MaxDocument)
-	body, key, err := read[chartPackage](a, r)
+	body, key, err := read[chartPackage](r)
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return p, ref, nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its document is larger than %d bytes", e.Limit))
 	}
@@ -91,14 +88,14 @@ func (a *API) chartRequest(w http.ResponseWriter, r *http.Request) (p nf.Package
 	return p, body.ref(), nil
 }
 
-func (a *API) createFromChart(w http.ResponseWriter, r *http.Request) error {
-	p, ref, err := a.chartRequest(w, r)
+func (us uploads) createFromChart(w http.ResponseWriter, r *http.Request) error {
+	p, ref, err := chartRequest(w, r)
 	if err != nil {
 		return err
 	}
 	if p.Request.Key != "" {
-		// What was fetched before need not be there any more, nor be the same.
-		made, there, err := a.made(r.Context(), p.Request)
+		// A second fetch may fail or return a different chart.
+		made, there, err := us.made(r.Context(), p.Request)
 		if err != nil {
 			return err
 		}
@@ -107,29 +104,29 @@ func (a *API) createFromChart(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if p.ID != "" {
-		if err := a.vacant(r.Context(), p); err != nil {
+		if err := us.vacant(r.Context(), p); err != nil {
 			return err
 		}
 	}
-	return a.uploadChart(w, r, p, ref)
+	return us.uploadChart(w, r, p, ref)
 }
 
-func (a *API) putFromChart(w http.ResponseWriter, r *http.Request) error {
+func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["csar_id"]
-	p, ref, err := a.chartRequest(w, r)
+	p, ref, err := chartRequest(w, r)
 	if err != nil {
 		return err
 	}
 	if p.ID != "" && p.ID != id {
 		return invalid("csar_id", "differs from the path")
 	}
-	p.ID, p.Request = id, nf.RequestKey{} // to replace twice is to replace once
-	return a.uploadChart(w, r, p, ref)
+	p.ID, p.Request = id, nf.RequestKey{} // replacing is idempotent: no key is needed
+	return us.uploadChart(w, r, p, ref)
 }
 
-// made returns the package that a request with the same key has made.
-func (a *API) made(ctx context.Context, key nf.RequestKey) (nf.Package, bool, error) {
-	all, err := a.cfg.Packages.Packages(ctx)
+// made returns the package that was created by a request with the same key.
+func (us uploads) made(ctx context.Context, key nf.RequestKey) (nf.Package, bool, error) {
+	all, err := us.store.Packages(ctx)
 	if err != nil {
 		return nf.Package{}, false, err
 	}
@@ -145,15 +142,17 @@ func (a *API) made(ctx context.Context, key nf.RequestKey) (nf.Package, bool, er
 	return nf.Package{}, false, nil
 }
 
-// uploadChart fetches a chart and keeps it as a package.
-func (a *API) uploadChart(w http.ResponseWriter, r *http.Request, p nf.Package, ref ChartRef) error {
-	if a.cfg.Charts == nil {
-		return nf.E(nf.Unsupported, "fetch", "chart "+ref.Name, errors.New("this service fetches no charts; upload its archive"))
+// uploadChart fetches a chart and stores it as a package.
+func (us uploads) uploadChart(w http.ResponseWriter, r *http.Request, p nf.Package, ref ChartRef) error {
+	if us.charts == nil {
+		return nf.E(nf.Unsupported, "fetch", "chart "+ref.Name, errors.New("fetching of charts is not enabled; upload the chart's archive"))
 	}
-	c, err := a.cfg.Charts.Fetch(r.Context(), nf.ProjectOf(p.Project), ref)
+	body := us.memory.Upload(0)
+	defer body.Close()
+	source, err := us.charts.Fetch(r.Context(), nf.ProjectOf(p.Project), ref, body)
 	if err != nil {
 		return err
 	}
-	p.Source = c.Source
-	return a.upload(w, r, p, bytes.NewReader(c.Archive))
+	p.Source = source // without credentials
+	return us.upload(w, r, p, body)
 }

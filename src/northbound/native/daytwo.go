@@ -4,45 +4,42 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
-	"time"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// DayTwo is what the API asks to have done with what is up. All of it returns an
-// operation that goes on without the caller; nf.Busy while another operation of
-// the instance runs.
+// DayTwo runs day-2 operations on instances. Each method returns an operation
+// that continues without the caller, or nf.Busy if another operation of the
+// instance is running.
 type DayTwo interface {
-	// Adopt accepts that a release which runs in a region becomes an instance;
-	// nf.NotFound when there is no such release, nf.Conflict when it cannot be
-	// taken over.
+	// Adopt starts to adopt a running release as an instance. It returns
+	// nf.NotFound if the release does not exist, and nf.Conflict if it cannot
+	// be adopted.
 	Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error)
-	// Configure accepts other amendments of an instance.
+	// Configure starts to change the amendments of an instance.
 	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
-	// Test accepts a run of the tests of an instance's package; nf.Conflict when
-	// it has none.
+	// Test starts the tests of an instance's package. It returns nf.Conflict if
+	// the package has no tests.
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
 }
 
-// amendment is an amendment of an instance as clients see it.
-type amendment struct {
-	Name       string            `json:"name"`
-	Package    string            `json:"csar_id"`
-	Parameters map[string]any    `json:"parameters,omitempty"`
-	Overrides  map[string]string `json:"set,omitempty"`
+// dayTwo serves the day-2 operations of VNF instances.
+type dayTwo struct {
+	engine DayTwo
+	run    runner
 }
 
-// fromAmendments returns amendments as they may be shown.
-func fromAmendments(all []nf.Amendment, sensitive []string) []amendment {
-	return each(all, func(am nf.Amendment) amendment {
-		shown := am.Inputs.Mask(sensitive)
-		return amendment{Name: am.Name, Package: am.Package, Parameters: shown.Parameters, Overrides: shown.Overrides}
-	})
+func (ds dayTwo) routes(on route) {
+	const all, one = "/vnf_instances", "/vnf_instances/{vnf_id}"
+	on(http.MethodPost, all+"/adopt", ds.adopt)
+	on(http.MethodPut, one+"/amendments/{amendment}", ds.putAmendment)
+	on(http.MethodDelete, one+"/amendments/{amendment}", ds.deleteAmendment)
+	on(http.MethodPost, one+"/tests", ds.test)
 }
 
 // amendmentPut is the body of a request for an amendment.
@@ -54,8 +51,8 @@ type amendmentPut struct {
 	Overrides  map[string]string `json:"set"`
 }
 
-func (a *API) putAmendment(w http.ResponseWriter, r *http.Request) error {
-	body, key, err := read[amendmentPut](a, r)
+func (ds dayTwo) putAmendment(w http.ResponseWriter, r *http.Request) error {
+	body, key, err := read[amendmentPut](r)
 	if err != nil {
 		return err
 	}
@@ -65,7 +62,7 @@ func (a *API) putAmendment(w http.ResponseWriter, r *http.Request) error {
 	wanted := nf.Amendment{
 		Name: mux.Vars(r)["amendment"], Package: body.Package, Inputs: nf.Inputs{Parameters: body.Parameters, Overrides: body.Overrides},
 	}
-	return a.configure(w, r, body.manner, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
+	return ds.configure(w, r, body.manner, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
 		if at < 0 {
 			return append(all, wanted), nil
 		}
@@ -74,21 +71,13 @@ func (a *API) putAmendment(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (a *API) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	m := manner{
-		OnFailure: nf.OnFailure(query.Get("onFailure")), OnUnreachable: query.Get("on_unreachable"),
-		Confirm: query.Get("confirm"), Wait: query.Get("wait"),
-	}
-	if query.Has("timeout") {
-		m.Timeout = query.Get("timeout")
-	}
-	key, err := a.key(r, nil)
+func (ds dayTwo) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
+	key, err := requestKey(r, nil)
 	if err != nil {
 		return err
 	}
 	name := mux.Vars(r)["amendment"]
-	return a.configure(w, r, m, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
+	return ds.configure(w, r, mannerOf(r.URL.Query()), key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
 		if at < 0 {
 			return nil, nf.E(nf.NotFound, "remove", "amendment "+name, nil)
 		}
@@ -96,19 +85,19 @@ func (a *API) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// configure changes the amendments of the path's instance, and answers as a
-// change of the instance itself. The edit is given a list of its own, and where
-// in it the path's amendment is, or -1.
-func (a *API) configure(w http.ResponseWriter, r *http.Request, m manner, key nf.RequestKey, edit func(all []nf.Amendment, at int) ([]nf.Amendment, error)) error {
-	if a.cfg.DayTwo == nil {
-		return nf.E(nf.Unsupported, "configure", "the instance", errors.New("this service amends nothing"))
+// configure changes the amendments of the path's instance, and responds as an
+// update of the instance does. Edit receives a copy of the amendments and the
+// index of the path's amendment, or -1.
+func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m manner, key nf.RequestKey, edit func(all []nf.Amendment, at int) ([]nf.Amendment, error)) error {
+	if ds.engine == nil {
+		return nf.E(nf.Unsupported, "configure", "the instance", errors.New("configuration of instances is not enabled"))
 	}
-	opts, err := a.options(r, m, key)
+	opts, err := ds.run.options(r, m, key)
 	if err != nil {
 		return err
 	}
 	vars := mux.Vars(r)
-	op, err := a.cfg.DayTwo.Configure(r.Context(), vars["vnf_id"], nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
+	op, err := ds.engine.Configure(r.Context(), vars["vnf_id"], nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
 		at := slices.IndexFunc(s.Amendments, func(am nf.Amendment) bool { return am.Name == vars["amendment"] })
 		changed, err := edit(slices.Clone(s.Amendments), at)
 		if err != nil {
@@ -120,99 +109,31 @@ func (a *API) configure(w http.ResponseWriter, r *http.Request, m manner, key nf
 	if err != nil {
 		return err
 	}
-	return a.answerApplied(w, r, op, http.StatusOK)
+	return ds.run.answerApplied(w, r, op, http.StatusOK)
 }
 
-// testRun is the body of a request to run tests.
-type testRun struct {
-	OnUnreachable string `json:"on_unreachable"`
-	Timeout       any    `json:"timeout"`
-}
-
-// testInstance answers with the operation when every test has been run, whatever
-// came of them: that a test has failed is what was asked for, and no failure to
-// answer.
-func (a *API) testInstance(w http.ResponseWriter, r *http.Request) error {
-	if a.cfg.DayTwo == nil {
-		return nf.E(nf.Unsupported, "test", "the instance", errors.New("this service runs no tests"))
+// test responds with the operation once all tests have run. A failed test is a
+// result, not an error of the request.
+func (ds dayTwo) test(w http.ResponseWriter, r *http.Request) error {
+	if ds.engine == nil {
+		return nf.E(nf.Unsupported, "test", "the instance", errors.New("tests of instances are not enabled"))
 	}
-	body, key, err := readIfAny[testRun](a, r)
+	_, opts, err := readWith(ds.run, r, readIfAny[manner])
 	if err != nil {
 		return err
 	}
-	opts, err := a.options(r, manner{OnUnreachable: body.OnUnreachable, Timeout: body.Timeout}, key)
+	op, err := ds.engine.Test(r.Context(), mux.Vars(r)["vnf_id"], nf.TestRequest{Options: opts})
 	if err != nil {
 		return err
 	}
-	op, err := a.cfg.DayTwo.Test(r.Context(), mux.Vars(r)["vnf_id"], nf.TestRequest{Options: opts})
-	if err != nil {
-		return err
-	}
-	op, done, err := a.await(w, r, op, ended)
-	passed := verdict(op)
+	op, done, err := ds.run.await(w, r, op, northbound.Ended)
+	passed := wire.Verdict(op)
 	switch {
 	case err != nil && passed == nil:
-		return refuseOperation(w, r, op, err)
+		return instanceReference(op).refuse(w, r, err)
 	case !done && err == nil:
-		return northbound.Answer(w, http.StatusAccepted, fromOperation(op))
+		return northbound.Answer(w, http.StatusAccepted, wire.OperationOf(op))
 	}
-	w.Header().Set("Location", northbound.OperationPath(op.ID))
-	return northbound.Answer(w, http.StatusOK, fromOperation(op))
-}
-
-// verdict tells whether the tests of an operation have passed; nil when they
-// have not all been run, or it runs none.
-func verdict(op nf.Operation) *bool {
-	failed := slices.ContainsFunc(op.Steps, func(s nf.Step) bool { return s.Failed && testStep.MatchString(s.Name) })
-	switch {
-	case op.Verb != nf.Test:
-	case op.State == nf.Succeeded:
-		return new(true)
-	case op.State == nf.OperationFailed && failed && op.Failure != nil && op.Failure.Kind == nf.Failed:
-		return new(false)
-	}
-	return nil
-}
-
-// test is one test of an instance as clients see it.
-type test struct {
-	Kind       string    `json:"kind"`
-	Name       string    `json:"name"`
-	Passed     *bool     `json:"passed,omitempty"` // nil: it has not ended
-	Message    string    `json:"message,omitempty"`
-	StartedAt  time.Time `json:"started_at"`
-	FinishedAt time.Time `json:"finished_at,omitzero"`
-}
-
-// testStep matches the steps of one test: before it, its making, and its run.
-var testStep = regexp.MustCompile(`^(clear|make|run) test ([0-9]+/[0-9]+) ([^ ]+) ([^ ]+)$`)
-
-// testsOf returns the tests that an operation has begun, as its steps tell it.
-func testsOf(op nf.Operation) []test {
-	if op.Verb != nf.Test {
-		return nil
-	}
-	out := []test{}
-	place := ""
-	for _, s := range op.Steps {
-		m := testStep.FindStringSubmatch(s.Name)
-		if m == nil {
-			continue
-		}
-		if m[2] != place {
-			place = m[2]
-			out = append(out, test{Kind: m[3], Name: m[4], StartedAt: s.Started})
-		}
-		t := &out[len(out)-1]
-		if s.Failed && (t.Passed == nil || *t.Passed) {
-			t.Passed, t.Message = new(false), s.Message
-		}
-		if m[1] != "run" || s.Finished.IsZero() {
-			continue
-		}
-		if t.FinishedAt = s.Finished; t.Passed == nil {
-			t.Passed, t.Message = new(true), s.Message
-		}
-	}
-	return out
+	w.Header().Set("Location", wire.OperationPath(op.ID))
+	return northbound.Answer(w, http.StatusOK, wire.OperationOf(op))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 )
 
 func amended(s *standIn) {
@@ -40,11 +41,11 @@ func TestAmendments(t *testing.T) {
 		"Replace": {
 			reason: "one that is there is replaced, and keeps its place", arrange: amended, request: "PUT /v1/vnf_instances/vnf-1/amendments/rules", header: []string{asJSON},
 			body: `{"csar_id": "fw-rules-2", "onFailure": "keep", "timeout": "5m", "on_unreachable": "wait", "wait": "applied", "confirm": "sha256:of-these"}`, status: 200, want: `{"...": ""}`,
-			asked: configuration{[]nf.Amendment{{Name: "rules", Package: "fw-rules-2"}, logs}, nf.Options{OnFailure: nf.Keep, Timeout: 5 * time.Minute, Patient: true, NoWait: true, Confirm: "sha256:of-these"}},
+			asked: configuration{[]nf.Amendment{{Name: "rules", Package: "fw-rules-2"}, logs}, nf.Options{OnFailure: nf.Keep, Timeout: 5 * time.Minute, WaitForRegion: true, NoWait: true, Confirm: "sha256:of-these"}},
 		},
 		"Answer": {
 			reason: "the answer is about what was asked for", arrange: func(s *standIn) {
-				s.operation.Target = nf.Revision{Number: 2, Package: "firewall", Release: "fw", Amendments: []nf.Amendment{logs}}
+				s.operation.Instance.Target = nf.Revision{Number: 2, Package: "firewall", Release: "fw", Amendments: []nf.Amendment{logs}}
 				s.versions = []nf.Operation{with(s.operation, func(o *nf.Operation) { o.Applied = noon(2) })}
 			},
 			request: "PUT /v1/vnf_instances/vnf-1/amendments/logs", header: []string{asJSON}, body: `{"csar_id": "fw-logs"}`, status: 200,
@@ -69,7 +70,7 @@ func TestAmendments(t *testing.T) {
 		"Missing":   {reason: "no instance, nothing to amend", request: "PUT /v1/vnf_instances/vnf-2/amendments/a", header: []string{asJSON}, body: `{"csar_id": "p"}`, status: 404, want: problem("not-found")},
 		"Remove": {
 			reason: "the others stay", arrange: amended, request: "DELETE /v1/vnf_instances/vnf-1/amendments/rules?timeout=2m&onFailure=keep&confirm=sha256:x&wait=applied&on_unreachable=wait", status: 200, want: `{"vnf_id": "vnf-1", "...": ""}`,
-			asked: configuration{[]nf.Amendment{logs}, nf.Options{OnFailure: nf.Keep, Timeout: 2 * time.Minute, Confirm: "sha256:x", NoWait: true, Patient: true}},
+			asked: configuration{[]nf.Amendment{logs}, nf.Options{OnFailure: nf.Keep, Timeout: 2 * time.Minute, Confirm: "sha256:x", NoWait: true, WaitForRegion: true}},
 		},
 		"RemoveBraked":  {reason: "what deletes must be confirmed", arrange: func(s *standIn) { amended(s); s.fail["Configure"] = brake }, request: "DELETE /v1/vnf_instances/vnf-1/amendments/rules", status: 409, want: problem("conflict", braked)},
 		"RemoveMissing": {reason: "what is not there cannot go", arrange: amended, request: "DELETE /v1/vnf_instances/vnf-1/amendments/tuning", status: 404, want: problem("not-found")},
@@ -81,7 +82,7 @@ func TestAmendments(t *testing.T) {
 // tested is a stand-in whose tests have gone so far.
 func tested(state nf.OperationState, f *nf.Failure, steps ...nf.Step) func(*standIn) {
 	return func(s *standIn) {
-		s.operation.Verb, s.operation.Revision, s.operation.Steps = nf.Test, 0, steps
+		s.operation.Verb, s.operation.Instance.Revision, s.operation.Steps = nf.Test, 0, steps
 		s.versions = []nf.Operation{s.operation}
 		if state.Final() {
 			s.versions = []nf.Operation{finished(s.operation, state, f)}
@@ -89,8 +90,8 @@ func tested(state nf.OperationState, f *nf.Failure, steps ...nf.Step) func(*stan
 	}
 }
 
-func step(name string, began, ended int, failure string) nf.Step {
-	s := nf.Step{Name: name, Started: noon(began), Message: failure, Failed: failure != ""}
+func step(s nf.Step, began, ended int, failure string) nf.Step {
+	s.Started, s.Message, s.Failed = noon(began), failure, failure != ""
 	if ended > 0 {
 		s.Finished = noon(ended)
 	}
@@ -99,10 +100,10 @@ func step(name string, began, ended int, failure string) nf.Step {
 
 func TestTests(t *testing.T) {
 	t.Parallel()
-	good := []nf.Step{step("clear test 1/2 Pod web-test", 1, 1, ""), step("make test 1/2 Pod web-test", 1, 2, ""), step("run test 1/2 Pod web-test", 2, 3, "")}
-	second := []nf.Step{step("make test 2/2 Job load", 4, 5, ""), step("run test 2/2 Job load", 5, 6, ""), step("clear what the tests made", 7, 8, ""), step("finish", 8, 8, "")}
-	bad := []nf.Step{step("make test 2/2 Job load", 4, 5, ""), step("run test 2/2 Job load", 5, 6, "Job edge/load: it failed"), step("clear what the tests made", 7, 8, ""), step("finish", 8, 8, "")}
-	unmade := []nf.Step{step("make test 2/2 Job load", 4, 5, "Job edge/load was refused"), step("run test 2/2 Job load", 5, 6, "")}
+	good := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookClear, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 1, 1, ""), step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 1, 2, ""), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 2, 3, "")}
+	second := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, ""), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseTestDiscard}}, 7, 8, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, 8, 8, "")}
+	bad := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, ""), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, "Job edge/load: it failed"), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseTestDiscard}}, 7, 8, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, 8, 8, "")}
+	unmade := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, "Job edge/load was refused"), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, "")}
 	const first = `{"kind": "Pod", "name": "web-test", "passed": true, "started_at": "2026-11-20T12:00:01Z", "finished_at": "2026-11-20T12:00:03Z"}`
 	failure := &nf.Failure{Kind: nf.Failed, Step: "finish", Message: "cannot test VNF instance vnf-1: run test 2/2 Job load: it failed"}
 	all := func(first, second []nf.Step) []nf.Step { return slices.Concat(first, second) }
@@ -129,7 +130,7 @@ func TestTests(t *testing.T) {
 		},
 		"Options": {
 			reason: "options are handed on", arrange: tested(nf.Succeeded, nil), request: "POST /v1/vnf_instances/vnf-1/tests", header: []string{asJSON},
-			body: `{"timeout": "5m", "on_unreachable": "wait"}`, status: 200, want: `{"tests": [], "...": ""}`, asked: nf.TestRequest{Options: nf.Options{Timeout: 5 * time.Minute, Patient: true}},
+			body: `{"timeout": "5m", "on_unreachable": "wait"}`, status: 200, want: `{"tests": [], "...": ""}`, asked: nf.TestRequest{Options: nf.Options{Timeout: 5 * time.Minute, WaitForRegion: true}},
 		},
 		"Async": {
 			reason: "respond-async does not wait", arrange: tested(nf.Running, nil, good[:2]...), request: "POST /v1/vnf_instances/vnf-1/tests", header: []string{"Prefer: respond-async"}, status: 202,
@@ -201,6 +202,6 @@ func TestChartInstances(t *testing.T) {
 		},
 		"PatchRelease":  {reason: "a release keeps its name", request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asPatch}, body: `{"release": "other"}`, status: 400, want: problem("invalid")},
 		"RollbackWait":  {reason: "a return can be waited for likewise", request: "POST /v1/vnf_instances/vnf-1/rollback", header: []string{asJSON}, body: `{"wait": "applied"}`, status: 200, want: asked, asked: nf.RollbackRequest{Options: nf.Options{NoWait: true}}},
-		"OperationWait": {reason: "the operation says so", arrange: func(s *standIn) { s.operation.NoWait = true }, request: "GET /v1/operations/op-1", status: 200, want: `{"wait": "applied", "...": ""}`},
+		"OperationWait": {reason: "the operation says so", arrange: func(s *standIn) { s.operation.Instance.NoWait = true }, request: "GET /v1/operations/op-1", status: 200, want: `{"wait": "applied", "...": ""}`},
 	})
 }

@@ -21,8 +21,8 @@ func isForm(r *http.Request) bool {
 	return media == "multipart/form-data"
 }
 
-// parts yields the named parts of a form. Everything is read into memory, as
-// much as the shell lets a body have.
+// parts yields the named parts of a form. The caller must read the content of a
+// part before it requests the next one.
 func parts(r *http.Request) iter.Seq2[formPart, error] {
 	return func(yield func(formPart, error) bool) {
 		reader, err := r.MultipartReader()
@@ -39,38 +39,54 @@ func parts(r *http.Request) iter.Seq2[formPart, error] {
 	}
 }
 
-// formPart is one field of a form.
+// formPart is one part of a form.
 type formPart struct {
-	name    string
-	content []byte
+	name string
+	body io.Reader
+}
+
+// read returns the content of a part, at most the given number of bytes.
+func (p formPart) read(most int64) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(p.body, most))
+}
+
+// formBody is the content of a part. Its errors have a kind.
+type formBody struct{ part io.Reader }
+
+// Read reads from the part and assigns a kind to its errors.
+func (b formBody) Read(p []byte) (int, error) {
+	n, err := b.part.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = formError(err)
+	}
+	return n, err // callers compare with io.EOF
 }
 
 func nextPart(reader *multipart.Reader, seen map[string]bool) (formPart, error) {
 	part, err := reader.NextPart()
 	if err != nil {
-		return formPart{}, err // io.EOF must be itself
+		return formPart{}, err // callers compare with io.EOF
 	}
 	name := part.FormName()
 	if seen[name] {
 		return formPart{}, invalid(name, "is given twice")
 	}
 	seen[name] = true
-	content, err := io.ReadAll(part)
-	return formPart{name, content}, err
+	return formPart{name, formBody{part}}, nil
 }
 
-// formError gives the errors of reading a form a kind: those of the body have
-// one, and all others are about what the client wrote.
+// formError assigns a kind to errors of reading a form. Errors of the body have
+// a kind; all others are errors of the client.
 func formError(err error) error {
-	if nf.KindOf(err) != nf.Internal {
+	if northbound.Status(err) != http.StatusInternalServerError {
 		return err
 	}
 	return nf.E(nf.Invalid, "read", "the form", northbound.FormFault(err))
 }
 
-// regionForm returns the JSON document that a form stands for: the part
-// metadata is one already, other parts are fields of it, and kubeconfig is the
-// file as it is.
+// regionForm converts a form to the equivalent JSON document. The part metadata
+// is a JSON object, other parts are its fields, and kubeconfig is the unencoded
+// file.
 func regionForm(r *http.Request) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	for part, err := range parts(r) {
@@ -92,14 +108,18 @@ func (p formPart) into(fields map[string]json.RawMessage) error {
 	if _, given := fields[p.name]; given {
 		return invalid(p.name, "is given twice")
 	}
+	content, err := p.read(northbound.MaxDocument)
+	if err != nil {
+		return err
+	}
 	var text string
 	switch p.name {
 	case "metadata":
-		if err := northbound.CheckDocument(p.content); err != nil {
+		if err := northbound.CheckDocument(content); err != nil {
 			return err
 		}
 		metadata := map[string]json.RawMessage{}
-		if err := json.Unmarshal(p.content, &metadata); err != nil {
+		if err := json.Unmarshal(content, &metadata); err != nil {
 			return invalid("metadata", "is not a JSON object")
 		}
 		for name, value := range metadata {
@@ -110,15 +130,15 @@ func (p formPart) into(fields map[string]json.RawMessage) error {
 		}
 		return nil
 	case "labels", "tenants":
-		if !json.Valid(p.content) {
+		if !json.Valid(content) {
 			return invalid(p.name, "is not a JSON object")
 		}
-		fields[p.name] = p.content
+		fields[p.name] = content
 		return nil
 	case "kubeconfig":
-		text = base64.StdEncoding.EncodeToString(p.content)
+		text = base64.StdEncoding.EncodeToString(content)
 	default:
-		text = string(p.content)
+		text = string(content)
 	}
 	raw, err := json.Marshal(text)
 	if err != nil {

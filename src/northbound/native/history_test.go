@@ -43,7 +43,7 @@ const braked = `"reason": "confirm", "confirm": "sha256:of-these", "errors": [
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	target := func(s *standIn) {
-		s.operation.Verb, s.operation.Target = nf.Rollback, nf.Revision{Number: 3, Restores: 1, Package: "firewall", Inputs: nf.Inputs{Parameters: map[string]any{"pin": "s3cret"}}, Sensitive: []string{"pin"}}
+		s.operation.Verb, s.operation.Instance.Target = nf.Rollback, nf.Revision{Number: 3, Restores: 1, Package: "firewall", Inputs: nf.Inputs{Parameters: map[string]any{"pin": "s3cret"}}, Sensitive: []string{"pin"}}
 		s.versions = []nf.Operation{with(s.operation, func(o *nf.Operation) { o.Applied = noon(2) })}
 	}
 	runAll(t, map[string]exchange{
@@ -57,7 +57,7 @@ func TestRollback(t *testing.T) {
 			body:   `{"revision": 1, "confirm": "sha256:of-these", "onFailure": "keep", "timeout": "5m", "on_unreachable": "wait"}`,
 			status: 200, want: asked,
 			asked: nf.RollbackRequest{Revision: 1, Options: nf.Options{
-				OnFailure: nf.Keep, Timeout: 5 * time.Minute, Patient: true, Confirm: "sha256:of-these",
+				OnFailure: nf.Keep, Timeout: 5 * time.Minute, WaitForRegion: true, Confirm: "sha256:of-these",
 				Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			}},
 		},
@@ -73,7 +73,7 @@ func TestRollback(t *testing.T) {
 		},
 		"Braked":   {reason: "each object that would go is named, and what would confirm it", arrange: failing("Rollback", brake), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 409, want: problem("conflict", braked)},
 		"Failed":   {reason: "what failed is told", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 424, want: problem("failed")},
-		"Busy":     {reason: "one operation at a time, and when to ask again", arrange: failing("Rollback", &nf.Error{Kind: nf.Busy, Op: "rollback", Subject: "VNF instance vnf-1", Operation: "op-9", After: 1500 * time.Millisecond}), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 409, want: problem("busy", `"operation": "op-9"`), headers: []string{"Retry-After: 2"}},
+		"Busy":     {reason: "one operation at a time, and when to ask again", arrange: failing("Rollback", &nf.Error{Kind: nf.Busy, Op: "rollback", Subject: "VNF instance vnf-1", Operation: "op-9", RetryAfter: 1500 * time.Millisecond}), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 409, want: problem("busy", `"operation": "op-9"`), headers: []string{"Retry-After: 2"}},
 		"Gone":     {reason: "a revision that is not kept", arrange: failing("Rollback", nf.E(nf.NotFound, "get", "revision 1", nil)), request: "POST /v1/vnf_instances/vnf-1/rollback", header: []string{asJSON}, body: `{"revision": 1}`, status: 404, want: problem("not-found")},
 		"Missing":  {reason: "no instance, nothing to roll back", request: "POST /v1/vnf_instances/vnf-2/rollback", status: 404, want: problem("not-found")},
 		"Zero":     {reason: "revisions count from 1", request: "POST /v1/vnf_instances/vnf-1/rollback", header: []string{asJSON}, body: `{"revision": 0}`, status: 400, want: problem("invalid", `"errors": [{"field": "revision", "message": "must be at least 1"}]`)},
@@ -94,7 +94,7 @@ func TestNewOptions(t *testing.T) {
 			reason: "a project, and patience", arrange: blue, request: "POST /v1/vnf_instances", header: []string{asJSON},
 			body:   `{"cloud_region_id": "east", "csar_id": "firewall", "project": "blue", "on_unreachable": "wait"}`,
 			status: 201, want: `{"project": "blue", "...": ""}`,
-			asked: nf.InstantiateRequest{Spec: nf.Spec{Package: "firewall"}, Region: "east", Project: "blue", Options: nf.Options{Patient: true}},
+			asked: nf.InstantiateRequest{Spec: nf.Spec{Package: "firewall"}, Region: "east", Project: "blue", Options: nf.Options{WaitForRegion: true}},
 		},
 		"CreateConfirm": {
 			reason: "what is new needs no confirmation", request: "POST /v1/vnf_instances", header: []string{asJSON},
@@ -106,13 +106,13 @@ func TestNewOptions(t *testing.T) {
 			body: `{"confirm": "sha256:of-these", "on_unreachable": "wait"}`, status: 200, want: asked,
 			asked: upgrade{
 				nf.Spec{Package: "firewall", Inputs: newStandIn().instance.Inputs, Labels: map[string]string{"tenant": "blue"}},
-				nf.Options{Patient: true, Confirm: "sha256:of-these"},
+				nf.Options{WaitForRegion: true, Confirm: "sha256:of-these"},
 			},
 		},
 		"UpdateBraked": {reason: "the brake holds a change", arrange: failing("Upgrade", brake), request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asPatch}, body: `{}`, status: 409, want: problem("conflict", braked)},
 		"Orphan": {
 			reason: "the objects may stay", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?orphan=true&on_unreachable=wait", status: 204,
-			asked: nf.TerminateRequest{Orphan: true, Options: nf.Options{Patient: true}},
+			asked: nf.TerminateRequest{Orphan: true, Options: nf.Options{WaitForRegion: true}},
 		},
 		"Claims": {
 			reason: "volume claims may go, too", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=delete", status: 204,
@@ -133,11 +133,11 @@ func TestNewOptions(t *testing.T) {
 		"UploadTwo":        {reason: "but not two", request: "POST /v1/packages?project=red", header: []string{asForm}, body: part("project", "blue") + part("file", "archive") + "--x--\n", status: 400, want: problem("invalid", `"errors": [{"field": "project", "message": "differs from the query"}]`)},
 		"UploadBadProject": {reason: "a project is an id", request: "POST /v1/packages", header: []string{asForm}, body: part("project", "-") + part("file", "archive") + "--x--\n", status: 400, want: problem("invalid", `"errors": [{"field": "project", "message": "<<>>"}]`)},
 		"DeleteDoubled": {
-			reason: "what failed is said once", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Timeout, Message: "cannot instantiate VNF instance vnf-1: its deadline has passed"}),
+			reason: "what failed is said once", arrange: failed(nf.OperationFailed, nf.FailureOf("finish", nf.E(nf.Timeout, "instantiate", "VNF instance vnf-1", errors.New("its deadline has passed")))),
 			request: "DELETE /v1/vnf_instances/vnf-1?timeout=1ms", status: 504, want: problem("timeout", `"detail": "cannot instantiate VNF instance vnf-1: its deadline has passed"`),
 		},
 		"RegionAway": {
-			reason: "when to try again is told", arrange: failing("Instantiate", &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "cloud region east", Reason: "breaker", After: 20 * time.Second, Err: errors.New("no route")}),
+			reason: "when to try again is told", arrange: failing("Instantiate", &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "cloud region east", Reason: "breaker", RetryAfter: 20 * time.Second, Err: errors.New("no route")}),
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 502,
 			want: problem("unreachable", `"reason": "breaker", "detail": "cannot reach cloud region east: no route; next attempt in 20s"`), headers: []string{"Retry-After: 20"},
 		},

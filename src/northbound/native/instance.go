@@ -8,40 +8,57 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Instances is what the API asks of the VNF instances. The three requests
-// return an operation that goes on without the caller.
+// Instances manages VNF instances. The first three methods return an operation
+// that continues without the caller.
 type Instances interface {
-	// Instantiate accepts a new instance.
+	// Instantiate starts to create an instance.
 	Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error)
-	// Upgrade accepts a change of an instance; nf.Busy while another runs.
+	// Upgrade starts to change an instance. It returns nf.Busy if another
+	// operation is running.
 	Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error)
-	// Terminate accepts the removal of an instance; nf.Busy while another runs.
+	// Terminate starts to delete an instance. It returns nf.Busy if another
+	// operation is running.
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 	// Instance returns an instance, or nf.NotFound.
 	Instance(ctx context.Context, id string) (nf.Instance, error)
-	// Instances returns every instance, ordered by id.
+	// Instances returns all instances, sorted by id.
 	Instances(ctx context.Context) ([]nf.Instance, error)
 }
 
-// Inspector is what the API asks of the regions, on behalf of instances. It
-// changes nothing.
+// Inspector reads the state of instances in their regions. It does not change
+// anything.
 type Inspector interface {
 	// Health returns the present status of each object of an instance.
 	Health(ctx context.Context, id string) ([]nf.Health, error)
-	// PreviewInstantiate tells what Instantiate would do, or fails as it would.
+	// PreviewInstantiate returns what Instantiate would do, or its error.
 	PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error)
-	// PreviewUpgrade tells what Upgrade would do, or fails as it would.
+	// PreviewUpgrade returns what Upgrade would do, or its error.
 	PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error)
 }
 
-func (a *API) createInstance(w http.ResponseWriter, r *http.Request) error {
-	body, key, err := read[instanceCreate](a, r)
-	if err != nil {
-		return err
-	}
-	opts, err := a.options(r, body.manner, key)
+// instances serves VNF instances.
+type instances struct {
+	store     Instances
+	inspector Inspector
+	healths   Healths
+	run       runner
+}
+
+func (is instances) routes(on route) {
+	const all, one = "/vnf_instances", "/vnf_instances/{vnf_id}"
+	on(http.MethodPost, all, is.create)
+	on(http.MethodPost, all+"/", is.create) // of the 2018 URL layout
+	on(http.MethodGet, all, is.list)
+	on(http.MethodGet, one, is.get)
+	on(http.MethodPatch, one, is.update)
+	on(http.MethodDelete, one, is.terminate)
+}
+
+func (is instances) create(w http.ResponseWriter, r *http.Request) error {
+	body, opts, err := readWith(is.run, r, read[instanceCreate])
 	if err != nil {
 		return err
 	}
@@ -50,23 +67,19 @@ func (a *API) createInstance(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if dryRun(r) {
-		p, err := a.cfg.Inspector.PreviewInstantiate(r.Context(), req)
-		return answerPreview(w, p, err)
+		p, err := is.inspector.PreviewInstantiate(r.Context(), req)
+		return respond(w, p, err, wire.PreviewOf)
 	}
-	op, err := a.cfg.Instances.Instantiate(r.Context(), req)
+	op, err := is.store.Instantiate(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	return a.answerApplied(w, r, op, http.StatusCreated)
+	return is.run.answerApplied(w, r, op, http.StatusCreated)
 }
 
-func (a *API) updateInstance(w http.ResponseWriter, r *http.Request) error {
+func (is instances) update(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["vnf_id"]
-	change, key, err := read[patch](a, r)
-	if err != nil {
-		return err
-	}
-	opts, err := a.options(r, mannerOf(change), key)
+	change, opts, err := readWith(is.run, r, read[patch])
 	if err != nil {
 		return err
 	}
@@ -75,153 +88,87 @@ func (a *API) updateInstance(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if dryRun(r) {
-		p, err := a.cfg.Inspector.PreviewUpgrade(r.Context(), id, req)
-		return answerPreview(w, p, err)
+		p, err := is.inspector.PreviewUpgrade(r.Context(), id, req)
+		return respond(w, p, err, wire.PreviewOf)
 	}
-	op, err := a.cfg.Instances.Upgrade(r.Context(), id, req)
+	op, err := is.store.Upgrade(r.Context(), id, req)
 	if err != nil {
 		return err
 	}
-	return a.answerApplied(w, r, op, http.StatusOK)
+	return is.run.answerApplied(w, r, op, http.StatusOK)
 }
 
-func (a *API) listInstances(w http.ResponseWriter, r *http.Request) error {
-	all, err := a.cfg.Instances.Instances(r.Context())
+func (is instances) list(w http.ResponseWriter, r *http.Request) error {
+	all, err := is.store.Instances(r.Context())
 	if err != nil {
 		return err
 	}
-	page := paginate(r, all, func(in nf.Instance) string { return in.ID }, instanceFilter(r))
-	page.link(w, r)
-	return northbound.Answer(w, http.StatusOK, struct {
-		Items []summary `json:"vnf_instances"`
-		Next  string    `json:"next,omitempty"`
-	}{each(page.items, summarize), page.next})
+	named, well := instanceFilter(r), is.healthFilter(r)
+	page := paginate(r, all, func(in nf.Instance) string { return in.ID }, func(in nf.Instance) bool { return named(in) && well(in) })
+	return answerPage(w, "vnf_instances", page, is.summarize)
 }
 
-// instanceFilter returns the condition that the request's filters make.
+// instanceFilter returns the filter for the request's parameters.
 func instanceFilter(r *http.Request) func(nf.Instance) bool {
 	labels, query := labelFilter(r), r.URL.Query()
 	return func(in nf.Instance) bool {
-		for name, value := range map[string]string{
+		return labels(in.Labels) && selected(query, map[string]string{
 			"cloud_region_id": in.Region, "namespace": in.Namespace, "vnf_instance_name": in.Name,
 			"csar_id": in.Package, "state": string(in.State), "project": nf.ProjectOf(in.Project),
-		} {
-			if query.Has(name) && query.Get(name) != value {
-				return false
-			}
-		}
-		return labels(in.Labels)
+		})
 	}
 }
 
-func (a *API) getInstance(w http.ResponseWriter, r *http.Request) error {
-	in, err := a.cfg.Instances.Instance(r.Context(), mux.Vars(r)["vnf_id"])
+func (is instances) get(w http.ResponseWriter, r *http.Request) error {
+	in, err := is.store.Instance(r.Context(), mux.Vars(r)["vnf_id"])
 	if err != nil {
 		return err
 	}
-	return a.answerInstance(w, r, in)
+	return is.answer(w, r, in)
 }
 
-// answerInstance answers with an instance and the health of its objects.
-func (a *API) answerInstance(w http.ResponseWriter, r *http.Request, in nf.Instance) error {
-	health, err := a.cfg.Inspector.Health(r.Context(), in.ID)
+// answer responds with an instance and the health of its objects.
+func (is instances) answer(w http.ResponseWriter, r *http.Request, in nf.Instance) error {
+	health, err := is.inspector.Health(r.Context(), in.ID)
 	switch nf.KindOf(err) {
 	case nf.Unreachable, nf.Timeout:
-		// What is known is worth more when the region is away, not less.
-		health = unknown(in.Inventory, err.Error())
+		// The stored data is still useful while the region is unreachable.
+		health = unknown(nf.Judged(in.Inventory), err.Error())
 	default:
 		if err != nil {
 			return err
 		}
 	}
-	return northbound.Answer(w, http.StatusOK, fromInstance(in).with(health))
+	return northbound.Answer(w, http.StatusOK, wire.InstanceOf(in).WithObjects(health))
 }
 
-func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) error {
+func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	m := manner{OnUnreachable: query.Get("on_unreachable")}
-	if query.Has("timeout") {
-		m.Timeout = query.Get("timeout")
-	}
-	req := nf.TerminateRequest{Orphan: query.Get("orphan") == "true", Volumes: query.Get("claims") == claimsDelete}
+	req := nf.TerminateRequest{Orphan: query.Get("orphan") == "true", Volumes: query.Get("claims") == wire.ClaimsDelete}
 	var asked any = req.Orphan
 	if req.Volumes {
-		asked = []any{req.Orphan, claimsDelete}
+		asked = []any{req.Orphan, wire.ClaimsDelete}
 	}
-	key, err := a.key(r, asked)
+	key, err := requestKey(r, asked)
 	if err != nil {
 		return err
 	}
-	if req.Options, err = a.options(r, m, key); err != nil {
+	if req.Options, err = is.run.options(r, mannerOf(query), key); err != nil {
 		return err
 	}
-	op, err := a.cfg.Instances.Terminate(r.Context(), mux.Vars(r)["vnf_id"], req)
+	op, err := is.store.Terminate(r.Context(), mux.Vars(r)["vnf_id"], req)
 	if err != nil {
 		return err
 	}
-	op, done, err := a.await(w, r, op, ended)
+	op, done, err := is.run.await(w, r, op, northbound.Ended)
 	switch {
 	case err != nil:
-		return refuseOperation(w, r, op, err)
+		return instanceReference(op).refuse(w, r, err)
 	case done:
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return northbound.Answer(w, http.StatusAccepted, fromOperation(op))
-}
-
-func (a *API) listNested(w http.ResponseWriter, r *http.Request) error {
-	all, err := a.cfg.Instances.Instances(r.Context())
-	if err != nil {
-		return err
-	}
-	vars, ids := mux.Vars(r), []string{}
-	for _, in := range all {
-		if in.Region == vars["cloud_region_id"] && in.Namespace == vars["namespace"] {
-			ids = append(ids, in.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return nf.E(nf.NotFound, "list", "VNF instances of namespace "+vars["namespace"]+" in cloud region "+vars["cloud_region_id"], nil)
-	}
-	return northbound.Answer(w, http.StatusOK, struct {
-		IDs []string `json:"vnf_id_list"`
-	}{ids})
-}
-
-func (a *API) getNested(w http.ResponseWriter, r *http.Request) error {
-	in, err := a.nested(r)
-	if err != nil {
-		return err
-	}
-	return a.answerInstance(w, r, in)
-}
-
-// nested returns the instance of a nested path; one that is elsewhere is not
-// found.
-func (a *API) nested(r *http.Request) (nf.Instance, error) {
-	vars := mux.Vars(r)
-	in, err := a.cfg.Instances.Instance(r.Context(), vars["vnf_id"])
-	if err == nil && (in.Region != vars["cloud_region_id"] || in.Namespace != vars["namespace"]) {
-		err = nf.E(nf.NotFound, "get", "VNF instance "+in.ID, nil)
-	}
-	return in, err
-}
-
-func (a *API) deleteNested(w http.ResponseWriter, r *http.Request) error {
-	in, err := a.nested(r)
-	if err != nil {
-		return err
-	}
-	op, err := a.cfg.Instances.Terminate(r.Context(), in.ID, nf.TerminateRequest{Options: nf.Options{Trace: a.cfg.Trace(r)}})
-	if err != nil {
-		return err
-	}
-	if op, _, err = a.await(w, r, op, ended); err != nil {
-		return refuseOperation(w, r, op, err)
-	}
-	w.WriteHeader(http.StatusAccepted)
-	return nil
+	return northbound.Answer(w, http.StatusAccepted, wire.OperationOf(op))
 }
 
 func dryRun(r *http.Request) bool { return r.URL.Query().Get("dry_run") == "true" }

@@ -175,38 +175,47 @@ func TestCreateInstance(t *testing.T) {
 func TestReadInstances(t *testing.T) {
 	t.Parallel()
 	const inList = `{"vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "project": "default", "csar_id": "firewall", "vnf_instance_name": "fw-1",
-		"labels": {"tenant": "blue"}, "state": "ready", "revision": 1, "operation_id": "op-1", "links": {"...": ""}, "created_at": "<<>>", "updated_at": "<<>>"}`
+		"labels": {"tenant": "blue"}, "state": "ready", "health": "healthy", "revision": 1, "operation_id": "op-1", "links": {"...": ""}, "created_at": "<<>>", "updated_at": "<<>>"}`
 	const objects = `"objects": [
 		{"api_version": "apps/v1", "kind": "Deployment", "namespace": "edge", "name": "web", "status": "Current", "message": "2 of 2"},
 		{"api_version": "v1", "kind": "Service", "namespace": "edge", "name": "web", "status": "Current"}]`
 	cases := map[string]exchange{
-		"Get": {reason: "with the health of each object", request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{` + shown + `, "healthy": true, ` + objects + `}`},
+		"Get": {reason: "with the health of each object", request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{` + shown + `, "health": "healthy", "healthy": true, ` + objects + `}`},
 		"GetBusy": {
 			reason: "the running operation is named", arrange: func(s *standIn) { s.instance.Operation, s.instance.State = "op-1", nf.Updating },
 			request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{"running_operation_id": "op-1", "state": "updating", "...": ""}`,
 		},
 		"GetUnhealthy": {
 			reason: "one bad object is enough", arrange: func(s *standIn) { s.health[1].Status = nf.InProgress },
-			request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{"healthy": false, "...": ""}`,
+			request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{"healthy": false, "health": "unhealthy", "health_message": "Service edge/web is not ready", "...": ""}`,
 		},
 		"GetNoObjects": {
-			reason: "nothing is not healthy", arrange: func(s *standIn) { s.health = nil },
-			request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{"healthy": false, "objects": [], "...": ""}`,
+			reason: "a ready instance of definitions alone is well", arrange: func(s *standIn) { s.health = nil },
+			request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{"healthy": true, "health": "healthy", "objects": [], "...": ""}`,
 		},
 		"GetRegionAway": {
 			reason: "what is known is told when the region is away", arrange: failing("Health", nf.E(nf.Unreachable, "read", "cloud region east", errors.New("no route"))),
 			request: "GET /v1/vnf_instances/vnf-1", status: 200,
-			want: `{"healthy": false, "objects": [{"kind": "Service", "status": "Unknown", "message": "cannot read cloud region east: no route", "...": ""}, "..."], "...": ""}`,
+			want: `{"healthy": false, "health": "unknown", "objects": [{"kind": "Service", "status": "Unknown", "message": "cannot read cloud region east: no route", "...": ""}, "..."], "...": ""}`,
 		},
-		"GetDefect":    {reason: "a defect is a defect", arrange: failing("Health", errDisk), request: "GET /v1/vnf_instances/vnf-1", status: 500, want: problem("internal")},
-		"GetMissing":   {reason: "no instance, no answer", request: "GET /v1/vnf_instances/vnf-2", status: 404, want: problem("not-found")},
-		"List":         {reason: "instances are listed as summaries", request: "GET /v1/vnf_instances", status: 200, want: `{"vnf_instances": [` + inList + `]}`},
-		"ListFails":    {reason: "a failing store fails the list", arrange: failing("Instances", errDisk), request: "GET /v1/vnf_instances", status: 500, want: problem("internal")},
-		"ListBadState": {reason: "a state is one of five", request: "GET /v1/vnf_instances?state=great", status: 400, want: problem("invalid", `"errors": [{"field": "state", "message": "must be one of instantiating, ready, updating, failed, terminating"}]`)},
-		"ListBadLimit": {reason: "a limit is a number", request: "GET /v1/vnf_instances?limit=all", status: 400, want: problem("invalid", `"errors": [{"field": "limit", "message": "must be an integer"}]`)},
-		"ListBigLimit": {reason: "a limit has a limit", request: "GET /v1/vnf_instances?limit=1001", status: 400, want: problem("invalid", `"errors": [{"field": "limit", "message": "must be at most 1000"}]`)},
-		"ListUnknown":  {reason: "a misspelt filter would select everything", request: "GET /v1/vnf_instances?region=east", status: 400, want: problem("invalid", `"errors": [{"field": "region", "message": "is not a known query parameter"}]`)},
-		"ListBadQuery": {reason: "half a filter would select everything", request: "GET /v1/vnf_instances?namespace=%zz", status: 400, want: problem("invalid")},
+		"GetDefect":  {reason: "a defect is a defect", arrange: failing("Health", errDisk), request: "GET /v1/vnf_instances/vnf-1", status: 500, want: problem("internal")},
+		"GetMissing": {reason: "no instance, no answer", request: "GET /v1/vnf_instances/vnf-2", status: 404, want: problem("not-found")},
+		"List":       {reason: "instances are listed as summaries", request: "GET /v1/vnf_instances", status: 200, want: `{"vnf_instances": [` + inList + `]}`},
+		"ListUnhealthy": {
+			reason: "a list tells how they are without asking the region", request: "GET /v1/vnf_instances", status: 200,
+			arrange: func(s *standIn) {
+				failing("Health", errDisk)(s)
+				s.health[1].Status = nf.Absent
+			},
+			want: `{"vnf_instances": [{"state": "ready", "health": "unhealthy", "health_message": "Service edge/web is missing", "...": ""}]}`,
+		},
+		"ListBadHealth": {reason: "a health is one of three", request: "GET /v1/vnf_instances?health=great", status: 400, want: problem("invalid", `"errors": [{"field": "health", "message": "must be one of healthy, unhealthy, unknown"}]`)},
+		"ListFails":     {reason: "a failing store fails the list", arrange: failing("Instances", errDisk), request: "GET /v1/vnf_instances", status: 500, want: problem("internal")},
+		"ListBadState":  {reason: "a state is one of five", request: "GET /v1/vnf_instances?state=great", status: 400, want: problem("invalid", `"errors": [{"field": "state", "message": "must be one of instantiating, ready, updating, failed, terminating"}]`)},
+		"ListBadLimit":  {reason: "a limit is a number", request: "GET /v1/vnf_instances?limit=all", status: 400, want: problem("invalid", `"errors": [{"field": "limit", "message": "must be an integer"}]`)},
+		"ListBigLimit":  {reason: "a limit has a limit", request: "GET /v1/vnf_instances?limit=1001", status: 400, want: problem("invalid", `"errors": [{"field": "limit", "message": "must be at most 1000"}]`)},
+		"ListUnknown":   {reason: "a misspelt filter would select everything", request: "GET /v1/vnf_instances?region=east", status: 400, want: problem("invalid", `"errors": [{"field": "region", "message": "is not a known query parameter"}]`)},
+		"ListBadQuery":  {reason: "half a filter would select everything", request: "GET /v1/vnf_instances?namespace=%zz", status: 400, want: problem("invalid")},
 		"ListPages": {
 			reason: "pages go on after the marker", arrange: func(s *standIn) { s.more = []string{"vnf-2", "vnf-3"} }, request: "GET /v1/vnf_instances?limit=1&marker=vnf-1&namespace=edge",
 			status: 200, want: `{"vnf_instances": [{"vnf_id": "vnf-2", "...": ""}], "next": "vnf-2"}`,
@@ -215,7 +224,7 @@ func TestReadInstances(t *testing.T) {
 		"NestedList":          {reason: "the ids of a namespace", request: "GET /v1/vnf_instances/east/edge", status: 200, want: `{"vnf_id_list": ["vnf-1"]}`},
 		"NestedListNone":      {reason: "an empty namespace is not found", request: "GET /v1/vnf_instances/east/core", status: 404, want: problem("not-found")},
 		"NestedListFails":     {reason: "a failing store fails the list", arrange: failing("Instances", errDisk), request: "GET /v1/vnf_instances/east/edge", status: 500, want: problem("internal")},
-		"NestedGet":           {reason: "the same as the flat one", request: "GET /v1/vnf_instances/east/edge/vnf-1", status: 200, want: `{` + shown + `, "healthy": true, ` + objects + `}`},
+		"NestedGet":           {reason: "the same as the flat one", request: "GET /v1/vnf_instances/east/edge/vnf-1", status: 200, want: `{` + shown + `, "health": "healthy", "healthy": true, ` + objects + `}`},
 		"NestedGetElsewhere":  {reason: "an instance of another namespace is not here", request: "GET /v1/vnf_instances/east/core/vnf-1", status: 404, want: problem("not-found")},
 		"NestedGetOtherPlace": {reason: "nor is one of another region", request: "GET /v1/vnf_instances/west/edge/vnf-1", status: 404, want: problem("not-found")},
 		"NestedPut":           {reason: "it was never there", request: "PUT /v1/vnf_instances/east/edge/vnf-1", header: []string{asJSON}, body: "{}", status: 405, want: problem("invalid"), headers: []string{"Allow: GET, DELETE"}},
@@ -223,7 +232,7 @@ func TestReadInstances(t *testing.T) {
 	for query, hit := range map[string]bool{
 		"cloud_region_id=east": true, "cloud_region_id=west": false, "namespace=edge": true, "namespace=core": false,
 		"vnf_instance_name=fw-1": true, "vnf_instance_name=fw-2": false, "csar_id=firewall": true, "csar_id=other": false,
-		"state=ready": true, "state=failed": false, "label=tenant%3Dblue": true, "label=tenant%3Dred": false,
+		"state=ready": true, "health=healthy": true, "health=unhealthy": false, "state=failed": false, "label=tenant%3Dblue": true, "label=tenant%3Dred": false,
 		"label=tenant%3Dblue&label=x%3Dy": false, "cloud_region_id=east&state=failed": false,
 	} {
 		want := `{"vnf_instances": []}`
@@ -250,7 +259,7 @@ func TestChangeInstance(t *testing.T) {
 		"Target": {
 			reason: "the answer is about what was asked for, which the record does not know yet", arrange: func(s *standIn) {
 				target := nf.Revision{Number: 2, Package: "fw2", Inputs: nf.Inputs{Parameters: map[string]any{"pin": "s3cret"}}, Sensitive: []string{"pin"}, Labels: map[string]string{"x": "y"}}
-				s.operation.Target = target
+				s.operation.Instance.Target = target
 				s.versions = []nf.Operation{with(s.operation, func(o *nf.Operation) { o.Applied = noon(2) })}
 			},
 			request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asPatch}, body: `{}`, status: 200,

@@ -9,104 +9,78 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Letters is what the API asks of the notifications that could not be delivered,
-// which are dead letters. All of it is nf.NotFound for a letter that is not dead.
+// Letters manages dead letters: notifications that could not be delivered.
+// Resend and Discard return nf.NotFound if there is no such dead letter.
 type Letters interface {
-	// DeadLetters returns the dead letters, ordered by id.
+	// DeadLetters returns the dead letters, sorted by id.
 	DeadLetters(ctx context.Context) ([]Letter, error)
-	// Resend puts a dead letter on its way again, and returns it as it is then.
+	// Resend queues a dead letter for delivery and returns it.
 	Resend(ctx context.Context, id string) (Letter, error)
-	// Discard forgets a dead letter.
+	// Discard deletes a dead letter.
 	Discard(ctx context.Context, id string) error
 }
 
-// Letter is a notification as far as it may be shown: not what it says, since
-// the objects that it tells of may hold secrets.
+// Letter is a notification without its content, because the objects in it may
+// contain secrets.
 type Letter struct {
 	ID           string
-	Instance     string // as the subscription names it
+	Instance     string // id in the subscription
 	Subscription string
 	Created      time.Time
 	Attempts     int
-	Due          time.Time // when it is posted next; means nothing when it is dead
-	Died         time.Time // zero: it is on its way
-	LastStatus   int       // of the last answer; 0: it was not posted yet
+	Due          time.Time // when it is posted next; undefined for a dead letter
+	Died         time.Time // when it was given up; zero: not a dead letter
+	LastStatus   int       // of the last response; 0: not posted yet
 	LastError    string
 }
 
-// letter is a letter as clients see it.
-type letter struct {
-	ID           string    `json:"letter_id"`
-	Instance     string    `json:"vnf_id"`
-	Subscription string    `json:"subscription"`
-	Created      time.Time `json:"created_at"`
-	Attempts     int       `json:"attempts"`
-	Due          time.Time `json:"due_at,omitzero"`
-	Died         time.Time `json:"died_at,omitzero"`
-	LastStatus   int       `json:"last_status,omitempty"`
-	LastError    string    `json:"last_error,omitempty"`
-}
-
-func fromLetter(l Letter) letter {
-	out := letter(l)
+// fromLetter converts a letter. The next attempt of a dead one is undefined.
+func fromLetter(l Letter) wire.Letter {
+	out := wire.Letter(l)
 	if !l.Died.IsZero() {
 		out.Due = time.Time{}
 	}
 	return out
 }
 
-// letters returns who keeps the letters, or nf.NotFound when nobody does.
-func (a *API) letters(op string) (Letters, error) {
-	if a.cfg.Letters == nil {
-		return nil, nf.E(nf.NotFound, op, "notifications", errors.New("this service notifies nobody"))
-	}
-	return a.cfg.Letters, nil
+// deadLetters serves dead letters.
+type deadLetters struct{ letters Letters }
+
+func (ls deadLetters) routes(on route) {
+	const all = "/notifications/dead"
+	on(http.MethodGet, all, optional(ls.missing("list"), ls.list))
+	on(http.MethodPost, all+"/{letter_id}/resend", optional(ls.missing("resend"), ls.resend))
+	on(http.MethodDelete, all+"/{letter_id}", optional(ls.missing("discard"), ls.discard))
 }
 
-func (a *API) listLetters(w http.ResponseWriter, r *http.Request) error {
-	letters, err := a.letters("list")
-	if err != nil {
-		return err
+// missing returns nf.NotFound if there are no notifications.
+func (ls deadLetters) missing(op string) error {
+	if ls.letters != nil {
+		return nil
 	}
-	all, err := letters.DeadLetters(r.Context())
+	return nf.E(nf.NotFound, op, "notifications", errors.New("notifications are not enabled"))
+}
+
+func (ls deadLetters) list(w http.ResponseWriter, r *http.Request) error {
+	all, err := ls.letters.DeadLetters(r.Context())
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
 	page := paginate(r, all, func(l Letter) string { return l.ID }, func(l Letter) bool {
-		return (!query.Has("vnf_id") || query.Get("vnf_id") == l.Instance) &&
-			(!query.Has("subscription") || query.Get("subscription") == l.Subscription)
+		return selected(query, map[string]string{"vnf_id": l.Instance, "subscription": l.Subscription})
 	})
-	page.link(w, r)
-	return northbound.Answer(w, http.StatusOK, struct {
-		Items []letter `json:"letters"`
-		Next  string   `json:"next,omitempty"`
-	}{each(page.items, fromLetter), page.next})
+	return answerPage(w, "letters", page, fromLetter)
 }
 
-func (a *API) resendLetter(w http.ResponseWriter, r *http.Request) error {
-	letters, err := a.letters("resend")
-	if err != nil {
-		return err
-	}
-	l, err := letters.Resend(r.Context(), mux.Vars(r)["letter_id"])
-	if err != nil {
-		return err
-	}
-	return northbound.Answer(w, http.StatusOK, fromLetter(l))
+func (ls deadLetters) resend(w http.ResponseWriter, r *http.Request) error {
+	l, err := ls.letters.Resend(r.Context(), mux.Vars(r)["letter_id"])
+	return respond(w, l, err, fromLetter)
 }
 
-func (a *API) discardLetter(w http.ResponseWriter, r *http.Request) error {
-	letters, err := a.letters("discard")
-	if err != nil {
-		return err
-	}
-	if err := letters.Discard(r.Context(), mux.Vars(r)["letter_id"]); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (ls deadLetters) discard(w http.ResponseWriter, r *http.Request) error {
+	return noContent(w, ls.letters.Discard(r.Context(), mux.Vars(r)["letter_id"]))
 }

@@ -1,61 +1,114 @@
 package native
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"net/http"
+	"net/url"
 	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 const defaultLimit = 100
 
-// page is one part of a collection.
+// page is one page of a collection.
 type page[T any] struct {
 	items []T
 	next  string // the marker of the next page; empty on the last one
+	link  string // to the next page
 }
 
-// paginate returns the page of a collection that the request's limit and marker
-// ask for. Items are ordered by their key; the marker is the last key of the
-// page before, so that items that come and go shift nothing.
+// paginate returns the page of a collection for the request's limit and marker.
+// Items must be sorted by key. The marker is the last key of the previous page,
+// so that created or deleted items do not shift the next page.
 func paginate[T any](r *http.Request, all []T, key func(T) string, keep func(T) bool) page[T] {
+	if marker := r.URL.Query().Get("marker"); marker != "" {
+		all = all[sort.Search(len(all), func(i int) bool { return key(all[i]) > marker }):]
+	}
+	out, _ := collect(r, func(yield func(T, error) bool) {
+		for _, item := range all {
+			if keep(item) && !yield(item, nil) {
+				return
+			}
+		}
+	}, key)
+	return out
+}
+
+// collect returns the first items of a sequence, up to the request's limit.
+func collect[T any](r *http.Request, items iter.Seq2[T, error], key func(T) string) (page[T], error) {
 	query := r.URL.Query()
 	limit, err := strconv.Atoi(query.Get("limit"))
 	if err != nil {
-		limit = defaultLimit // the contract lets nothing pass that is not a number
-	}
-	if marker := query.Get("marker"); marker != "" {
-		all = all[sort.Search(len(all), func(i int) bool { return key(all[i]) > marker }):]
+		limit = defaultLimit // the contract allows only numbers
 	}
 	out := page[T]{items: []T{}}
-	for _, item := range all {
-		if !keep(item) {
-			continue
+	for item, err := range items {
+		if err != nil {
+			return out, err
 		}
 		if len(out.items) == limit {
 			out.next = key(out.items[limit-1])
+			query.Set("marker", out.next)
+			out.link = fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.EscapedPath(), query.Encode())
 			break
 		}
 		out.items = append(out.items, item)
 	}
-	return out
+	return out, nil
 }
 
-// link names the next page in a Link header.
-func (p page[T]) link(w http.ResponseWriter, r *http.Request) {
-	if p.next == "" {
-		return
+// answerPage responds with a page. The items are in the named field.
+func answerPage[T, D any](w http.ResponseWriter, name string, p page[T], document func(T) D) error {
+	if p.link != "" {
+		w.Header().Set("Link", p.link)
 	}
-	query := r.URL.Query()
-	query.Set("marker", p.next)
-	w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, r.URL.EscapedPath(), query.Encode()))
+	return northbound.Answer(w, http.StatusOK, listing{name, wire.List(p.items, document), p.next})
 }
 
-// labelFilter returns the condition that the request's label parameters make:
-// every one must be among the labels.
+// listing is the document of a page.
+type listing struct {
+	name  string // of the field with the items
+	items any
+	next  string
+}
+
+// MarshalJSON writes the items and then the marker of the next page.
+func (l listing) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // as northbound.Answer does
+	fmt.Fprintf(&out, "{%q:", l.name)
+	err := encoder.Encode(l.items)
+	if l.next != "" {
+		out.WriteString(`,"next":`)
+		err = errors.Join(err, encoder.Encode(l.next))
+	}
+	out.WriteString("}")
+	return out.Bytes(), err
+}
+
+// selected reports whether an item has the values that a query requires. The
+// values are those of the item, by the parameters that select them.
+func selected(query url.Values, values map[string]string) bool {
+	for name, value := range values {
+		if query.Has(name) && query.Get(name) != value {
+			return false
+		}
+	}
+	return true
+}
+
+// labelFilter returns the filter for the request's label parameters. All of
+// them must be among the labels.
 func labelFilter(r *http.Request) func(labels map[string]string) bool {
 	wanted := r.URL.Query()["label"]
 	return func(labels map[string]string) bool {
@@ -67,24 +120,6 @@ func labelFilter(r *http.Request) func(labels map[string]string) bool {
 		}
 		return true
 	}
-}
-
-// each converts the items of a list; the result is never nil, so that it is []
-// in JSON.
-func each[T, U any](items []T, convert func(T) U) []U {
-	out := make([]U, len(items))
-	for i, item := range items {
-		out[i] = convert(item)
-	}
-	return out
-}
-
-// list returns the items, [] in JSON when there are none.
-func list(items []string) []string {
-	if items == nil {
-		return []string{}
-	}
-	return items
 }
 
 func invalid(field, message string) error {

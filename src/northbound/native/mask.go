@@ -6,9 +6,10 @@ import (
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// texts returns the texts as JSON values.
+// texts returns the strings as JSON values.
 func texts(values map[string]string) map[string]any {
 	out := make(map[string]any, len(values))
 	for name, value := range values {
@@ -17,13 +18,13 @@ func texts(values map[string]string) map[string]any {
 	return out
 }
 
-// refuseMask refuses a value that is the mask of a secret: a client that sends
-// back what it was shown would otherwise replace the secret by its mask.
+// refuseMask rejects a value that is the mask of a secret. Otherwise a client
+// that sends back a response would replace the secret by its mask.
 func refuseMask(field string, v any) error {
 	switch v := v.(type) {
 	case string:
 		if v == nf.Masked {
-			return invalid(field, "is the mask of a hidden value; leave the field out to keep the value")
+			return invalid(field, "is the mask of a hidden value; omit the field to keep the value")
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -36,7 +37,7 @@ func refuseMask(field string, v any) error {
 			}
 		}
 	case []map[string]any:
-		return refuseMask(field, each(v, func(item map[string]any) any { return item }))
+		return refuseMask(field, wire.List(v, func(item map[string]any) any { return item }))
 	case []any:
 		for i, item := range v {
 			if err := refuseMask(fmt.Sprintf("%s[%d]", field, i), item); err != nil {

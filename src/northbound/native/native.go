@@ -1,17 +1,17 @@
-// Package native is the API of this product: /v1/cloud_regions, /v1/packages,
-// /v1/vnf_instances and /v1/operations, with the nested 2018 paths of the
-// founding API, the notifications that were given up, and what administers the
-// service.
+// Package native implements the native API: /v1/cloud_regions, /v1/packages,
+// /v1/vnf_instances, /v1/operations and /v1/sites, the nested paths of the 2018
+// URL layout, dead letters, and the administration of the service.
 //
-// It owns the wire forms, and turns requests into calls of the interfaces that
-// it declares and their results into answers. It promises that what swagger.yaml
-// describes is what it answers, that no kubeconfig and no sensitive input is ever
-// part of an answer, and that the end of a request ends nothing but the wait for
-// an operation.
+// It converts requests to calls of the interfaces that it declares, and their
+// results to the documents of package wire. It defines the documents of the
+// requests.
 //
-// It does not know how regions, packages, instances and operations are kept or
-// carried out, who may ask for what, and which requests were made before: it
-// hands their keys on.
+// Guarantees: responses match swagger.yaml. A response never contains a
+// kubeconfig or a sensitive input. The end of a request ends only the wait for
+// an operation, not the operation.
+//
+// The package does not store or run anything and does not authorize. It passes
+// on idempotency keys, but does not store them.
 package native
 
 import (
@@ -22,11 +22,11 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// Config is what the API is made of. The interfaces of the first group are
-// required.
+// Config configures the API. The interfaces of the first group are required.
 type Config struct {
 	Regions    Regions
 	Packages   Packages
@@ -37,25 +37,42 @@ type Config struct {
 	Operations Operations
 	Repairs    Repairs
 
-	Conditions Conditions // default: how every region is doing is unknown
-	Audit      Audit      // default: there is no audit log
-	Vault      Vault      // default: there are no keys and no backups
+	Healths    Healths    // default: the health of instances is unknown
+	Conditions Conditions // default: the condition of regions is unknown
+	Audit      Audit      // default: no audit log
+	Vault      Vault      // default: no keys and no backups
 
-	DayTwo  DayTwo      // default: instances are neither amended nor tested, and no releases adopted
-	Charts  ChartSource // default: charts are uploaded, and not fetched
-	Letters Letters     // default: nobody is notified of anything
+	DayTwo  DayTwo      // default: no amendments, no tests and no adoption
+	Charts  ChartSource // default: charts can only be uploaded, not fetched
+	Letters Letters     // default: no notifications
 
-	Sites          Sites          // default: this service looks after no sites
-	SiteOperations SiteOperations // likewise
+	Sites          Sites          // default: no sites
+	SiteOperations SiteOperations // default: no sites
 
-	Trace     func(*http.Request) string // the W3C traceparent of a request; default: as its header says
+	Memory    *budget.Budget             // for uploaded archives; default: 256 MiB
+	Trace     func(*http.Request) string // the W3C traceparent of a request; default: from its header
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
-	Heartbeat time.Duration              // between signs of life in a stream of events; default 15 s
+	Heartbeat time.Duration              // interval of comments in an event stream; default 15 s
 	Logger    *slog.Logger               // default: discard
 }
 
-// API answers the requests of the native API.
-type API struct{ cfg Config }
+// API serves the native API. Each of its parts serves one resource and registers
+// its routes. The parts share three types: waiter waits for operations, runner for
+// those of VNF instances, and operationPaths serves operations.
+type API struct {
+	regions    regions
+	packages   packages
+	uploads    uploads
+	instances  instances
+	revisions  revisions
+	dayTwo     dayTwo
+	nested     nested
+	operations operations
+	letters    deadLetters
+	sites      sites
+	audit      auditLog
+	vault      vault
+}
 
 var _ northbound.API = (*API)(nil)
 
@@ -63,7 +80,14 @@ var _ northbound.API = (*API)(nil)
 func New(cfg Config) (*API, error) {
 	if cfg.Regions == nil || cfg.Packages == nil || cfg.Usage == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.History == nil ||
 		cfg.Operations == nil || cfg.Repairs == nil {
-		return nil, errors.New("cannot make the native API: Regions, Packages, Usage, Instances, Inspector, History, Operations and Repairs are required")
+		return nil, errors.New("cannot create the native API: Regions, Packages, Usage, Instances, Inspector, History, Operations and Repairs are required")
+	}
+	if cfg.Healths == nil {
+		cfg.Healths = unwatched{}
+	}
+	if cfg.Memory == nil {
+		const limit = 64 << 20
+		cfg.Memory = budget.New(limit, limit)
 	}
 	if cfg.Trace == nil {
 		cfg.Trace = traceparent
@@ -77,66 +101,36 @@ func New(cfg Config) (*API, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &API{cfg: cfg}, nil
+	wait := waiter{cfg.Wait}
+	run := runner{instances: cfg.Instances, operations: cfg.Operations, waiter: wait, trace: cfg.Trace}
+	paths := operationPaths{heartbeat: cfg.Heartbeat, logger: cfg.Logger}
+	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, run: run}
+	return &API{
+		regions:    regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, logger: cfg.Logger},
+		packages:   packages{store: cfg.Packages, usage: cfg.Usage},
+		uploads:    uploads{store: cfg.Packages, charts: cfg.Charts, memory: cfg.Memory},
+		instances:  is,
+		revisions:  revisions{instances: cfg.Instances, history: cfg.History, run: run},
+		dayTwo:     dayTwo{engine: cfg.DayTwo, run: run},
+		nested:     nested{is},
+		operations: operations{paths: paths, ledgers: ledgers{cfg.Operations, cfg.SiteOperations}, repairs: cfg.Repairs, run: run},
+		letters:    deadLetters{cfg.Letters},
+		sites:      sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
+		audit:      auditLog{cfg.Audit},
+		vault:      vault{store: cfg.Vault, logger: cfg.Logger},
+	}, nil
 }
+
+// route adds a path below /v1.
+type route func(method, path string, h northbound.Handler)
 
 // Routes adds the API's paths.
 func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
-
-	on(http.MethodPost, "/cloud_regions", a.createRegion)
-	on(http.MethodGet, "/cloud_regions", a.listRegions)
-	on(http.MethodGet, "/cloud_regions/{cloud_region_id}", a.getRegion)
-	on(http.MethodPatch, "/cloud_regions/{cloud_region_id}", a.updateRegion)
-	on(http.MethodDelete, "/cloud_regions/{cloud_region_id}", a.deleteRegion)
-
-	on(http.MethodPost, "/packages", a.createPackage)
-	on(http.MethodGet, "/packages", a.listPackages)
-	on(http.MethodPut, "/packages/{csar_id}", a.putPackage)
-	on(http.MethodGet, "/packages/{csar_id}", a.getPackage)
-	on(http.MethodDelete, "/packages/{csar_id}", a.deletePackage)
-	on(http.MethodGet, "/packages/{csar_id}/content", a.getContent)
-
-	on(http.MethodPost, "/vnf_instances", a.createInstance)
-	on(http.MethodGet, "/vnf_instances", a.listInstances)
-	on(http.MethodPost, "/vnf_instances/adopt", a.adoptInstance)
-	on(http.MethodGet, "/vnf_instances/{vnf_id}", a.getInstance)
-	on(http.MethodPatch, "/vnf_instances/{vnf_id}", a.updateInstance)
-	on(http.MethodDelete, "/vnf_instances/{vnf_id}", a.deleteInstance)
-
-	// Before the nested paths, some of which these would be.
-	on(http.MethodGet, "/vnf_instances/{vnf_id}/revisions", a.listRevisions)
-	on(http.MethodGet, "/vnf_instances/{vnf_id}/revisions/{number}", a.getRevision)
-	on(http.MethodPost, "/vnf_instances/{vnf_id}/rollback", a.rollBackInstance)
-	on(http.MethodPut, "/vnf_instances/{vnf_id}/amendments/{amendment}", a.putAmendment)
-	on(http.MethodDelete, "/vnf_instances/{vnf_id}/amendments/{amendment}", a.deleteAmendment)
-	on(http.MethodPost, "/vnf_instances/{vnf_id}/tests", a.testInstance)
-
-	on(http.MethodPost, "/vnf_instances/", a.createInstance)
-	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}", a.listNested)
-	on(http.MethodGet, "/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}", a.getNested)
-	on(http.MethodDelete, "/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}", a.deleteNested)
-
-	on(http.MethodGet, "/operations", a.listOperations)
-	on(http.MethodGet, "/operations/{operation_id}", a.getOperation)
-	on(http.MethodGet, "/operations/{operation_id}/events", a.followOperation)
-	on(http.MethodPost, "/operations/{operation_id}/cancel", a.cancelOperation)
-	on(http.MethodPost, "/operations/{operation_id}/retry", a.retryOperation)
-	on(http.MethodPost, "/operations/{operation_id}/undo", a.undoOperation)
-
-	on(http.MethodGet, "/notifications/dead", a.listLetters)
-	on(http.MethodPost, "/notifications/dead/{letter_id}/resend", a.resendLetter)
-	on(http.MethodDelete, "/notifications/dead/{letter_id}", a.discardLetter)
-
-	a.siteRoutes(on)
-
-	on(http.MethodGet, "/audit", a.listAudit)
-	on(http.MethodGet, "/keys", a.getKeys)
-	on(http.MethodPost, "/keys/reseal", a.reseal)
-	on(http.MethodPost, "/backup", a.backUp)
+	// Order matters: the nested paths match those of revisions and amendments.
+	for _, part := range []interface{ routes(on route) }{
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.letters, a.sites, a.audit, a.vault,
+	} {
+		part.routes(on)
+	}
 }
-
-// The paths of the things that answers speak of.
-func regionPath(id string) string   { return "/v1/cloud_regions/" + id }
-func packagePath(id string) string  { return "/v1/packages/" + id }
-func instancePath(id string) string { return "/v1/vnf_instances/" + id }

@@ -3,186 +3,150 @@ package native
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Operations is what the API asks of the operations.
+// Operations manages the operations of VNF instances.
 type Operations interface {
 	// Operation returns an operation, or nf.NotFound.
 	Operation(ctx context.Context, id string) (nf.Operation, error)
-	// Operations returns every operation, ordered by id, which is the order in
-	// which they were accepted.
-	Operations(ctx context.Context) ([]nf.Operation, error)
-	// Changes returns what an operation has done to objects so far.
+	// Operations returns the operations on an instance, or on all if the id is
+	// empty, sorted by id, which is the order of their acceptance.
+	Operations(ctx context.Context, instance string) ([]nf.Operation, error)
+	// Changes returns the changes that an operation has made to objects so far.
 	Changes(ctx context.Context, id string) ([]nf.Change, error)
-	// Follow yields the operation as it is, and again whenever it changes,
-	// until it is final or the context ends.
+	// Follow yields an operation, and yields it again after each change, until
+	// it is final or the context ends.
 	Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error]
-	// Cancel asks an operation to stop; nf.Conflict when it has ended.
+	// Cancel cancels an operation. It returns nf.Conflict if the operation has
+	// ended.
 	Cancel(ctx context.Context, id string) (nf.Operation, error)
 }
 
-// operation is an operation as clients see it.
-type operation struct {
-	ID              string            `json:"operation_id"`
-	Instance        string            `json:"vnf_id"`
-	Region          string            `json:"cloud_region_id"`
-	Namespace       string            `json:"namespace"`
-	Project         string            `json:"project"`
-	Verb            nf.Verb           `json:"verb"`
-	State           nf.OperationState `json:"state"`
-	Revision        int               `json:"revision,omitempty"`
-	OnFailure       nf.OnFailure      `json:"on_failure,omitempty"`
-	OnUnreachable   string            `json:"on_unreachable,omitempty"`
-	Wait            string            `json:"wait,omitempty"`
-	Orphan          bool              `json:"orphan,omitempty"`
-	Claims          string            `json:"claims,omitempty"`
-	Repeats         string            `json:"repeats,omitempty"`
-	Undoing         bool              `json:"undoing,omitempty"`
-	UndoBy          time.Time         `json:"undo_by,omitzero"`
-	CancelRequested bool              `json:"cancel_requested,omitempty"`
-	Attempts        int               `json:"attempts,omitempty"`
-	Waiting         *waiting          `json:"waiting,omitempty"`
-	Steps           []step            `json:"steps"`
-	Passed          *bool             `json:"passed,omitempty"` // nil: it has run no tests, or not all
-	Tests           []test            `json:"tests,omitzero"`   // nil: it runs none
-	Changes         []change          `json:"changes,omitzero"` // nil: not asked
-	Failure         *fault            `json:"failure,omitempty"`
-	Warnings        []string          `json:"warnings,omitempty"`
-	AcceptedAt      time.Time         `json:"accepted_at"`
-	StartedAt       time.Time         `json:"started_at,omitzero"`
-	AppliedAt       time.Time         `json:"applied_at,omitzero"`
-	FinishedAt      time.Time         `json:"finished_at,omitzero"`
-	Deadline        time.Time         `json:"deadline"`
+// instanceLedger is the operations of a VNF instance, or of all if the id is
+// empty.
+type instanceLedger struct {
+	operations Operations
+	instance   string
 }
 
-// waiting is what an operation waits for.
-type waiting struct {
-	Since  time.Time `json:"since"`
-	Reason string    `json:"reason,omitempty"`
-	For    string    `json:"for"`
-	Next   time.Time `json:"next_attempt_at,omitzero"`
-}
+var _ ledger = instanceLedger{}
 
-type step struct {
-	Name       string    `json:"name"`
-	StartedAt  time.Time `json:"started_at"`
-	FinishedAt time.Time `json:"finished_at,omitzero"`
-	Message    string    `json:"message,omitempty"`
-	Failed     bool      `json:"failed,omitempty"`
-	Objects    int       `json:"objects,omitempty"`
-	Current    int       `json:"current,omitempty"`
-}
-
-// change is what was done, or would be, to one object.
-type change struct {
-	objectName
-
-	Action  nf.Action `json:"action"`
-	Message string    `json:"message,omitempty"`
-	Fields  []field   `json:"fields,omitempty"`
-}
-
-type field struct {
-	Path string `json:"path"`
-	Old  any    `json:"old,omitempty"`
-	New  any    `json:"new,omitempty"`
-}
-
-// fault is why an operation ended badly.
-type fault struct {
-	Kind    nf.Kind                `json:"kind"`
-	Reason  string                 `json:"reason,omitempty"`
-	Step    string                 `json:"step,omitempty"`
-	Message string                 `json:"message"`
-	Errors  []northbound.Violation `json:"errors,omitempty"`
-}
-
-// fromOperation returns an operation as clients see it. Who runs it, and under
-// which claim, is nobody's business.
-func fromOperation(op nf.Operation) operation {
-	out := operation{
-		ID: op.ID, Instance: op.Instance, Region: op.Region, Namespace: op.Namespace, Project: nf.ProjectOf(op.Project),
-		Verb: op.Verb, State: op.State, Revision: op.Revision, OnFailure: op.OnFailure, Orphan: op.Orphan, Repeats: op.Repeats,
-		Undoing: op.Undoing, UndoBy: op.UndoBy, CancelRequested: op.Cancel, Attempts: op.Attempts,
-		Steps: each(op.Steps, fromStep), Passed: verdict(op), Tests: testsOf(op), Warnings: op.Warnings,
-		AcceptedAt: op.Accepted, StartedAt: op.Started, AppliedAt: op.Applied, FinishedAt: op.Finished, Deadline: op.Deadline,
+func (l instanceLedger) get(ctx context.Context, id string) (entry, error) {
+	op, err := l.operations.Operation(ctx, id)
+	if err != nil {
+		return entry{}, err
 	}
-	if op.Patient {
-		out.OnUnreachable = wait
+	changes, err := l.operations.Changes(ctx, id)
+	if err != nil {
+		return entry{}, err
 	}
-	if op.Volumes {
-		out.Claims = claimsDelete
+	e := instanceEntry(op)
+	e.document = func() any {
+		out := wire.OperationOf(op)
+		out.Changes = wire.List(changes, wire.ChangeOf)
+		return out
 	}
-	if op.NoWait {
-		out.Wait = waitApplied
-	}
-	if op.Waiting != nil {
-		out.Waiting = &waiting{Since: op.Waiting.Since, Reason: op.Waiting.Reason, For: op.Waiting.For, Next: op.Waiting.Next}
-	}
-	if f := op.Failure; f != nil {
-		out.Failure = &fault{Kind: f.Kind, Reason: f.Reason, Step: f.Step, Message: f.Message, Errors: northbound.Violations(f.Violations)}
-	}
-	return out
+	return e, nil
 }
 
-func fromStep(s nf.Step) step {
-	return step{
-		Name: s.Name, StartedAt: s.Started, FinishedAt: s.Finished, Message: s.Message, Failed: s.Failed, Objects: s.Objects, Current: s.Current,
+func (l instanceLedger) list(ctx context.Context) ([]entry, error) {
+	all, err := l.operations.Operations(ctx, l.instance)
+	return entries(all, instanceEntry), err
+}
+
+func (l instanceLedger) follow(ctx context.Context, id string, _ int) iter.Seq2[update, error] {
+	return func(yield func(update, error) bool) {
+		for op, err := range l.operations.Follow(ctx, id) {
+			if !yield(update{document: wire.OperationOf(op), counted: true, final: op.State.Final()}, err) {
+				return
+			}
+		}
 	}
 }
 
-func fromChange(c nf.Change) change {
-	out := change{objectName: nameOf(c.Ref), Action: c.Action, Message: c.Message}
-	for _, f := range c.Fields {
-		out.Fields = append(out.Fields, field(f))
-	}
-	return out
+func (l instanceLedger) cancel(ctx context.Context, id string) (entry, error) {
+	op, err := l.operations.Cancel(ctx, id)
+	return instanceEntry(op), err
 }
 
-func (a *API) listOperations(w http.ResponseWriter, r *http.Request) error {
-	all, err := a.cfg.Operations.Operations(r.Context())
+func instanceEntry(op nf.Operation) entry {
+	return entry{op.ID, op.Subject, nf.ProjectOf(op.Project), op.State, func() any { return wire.OperationOf(op) }}
+}
+
+// operations serves the operations of all kinds, and repairs those of VNF
+// instances.
+type operations struct {
+	paths   operationPaths
+	ledgers ledgers
+	repairs Repairs
+	run     runner
+}
+
+func (ops operations) routes(on route) {
+	const all = "/operations"
+	ops.paths.routes(on, all, ops.ledgers.of)
+	on(http.MethodPost, all+"/{operation_id}/retry", ops.retry)
+	on(http.MethodPost, all+"/{operation_id}/undo", ops.undo)
+}
+
+// operationPaths serves operations below a path.
+type operationPaths struct {
+	heartbeat time.Duration
+	logger    *slog.Logger
+}
+
+// routes adds the paths of the operations that from returns for a request.
+func (ps operationPaths) routes(on route, path string, from func(*http.Request) (ledger, error)) {
+	with := func(serve func(http.ResponseWriter, *http.Request, ledger) error) northbound.Handler {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			l, err := from(r)
+			if err != nil {
+				return err
+			}
+			return serve(w, r, l)
+		}
+	}
+	on(http.MethodGet, path, with(ps.list))
+	on(http.MethodGet, path+"/{operation_id}", with(ps.get))
+	on(http.MethodGet, path+"/{operation_id}/events", with(ps.follow))
+	on(http.MethodPost, path+"/{operation_id}/cancel", with(ps.cancel))
+}
+
+func (ps operationPaths) list(w http.ResponseWriter, r *http.Request, l ledger) error {
+	all, err := l.list(r.Context())
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
-	page := paginate(r, all, func(op nf.Operation) string { return op.ID }, func(op nf.Operation) bool {
-		return (!query.Has("vnf_id") || query.Get("vnf_id") == op.Instance) &&
-			(!query.Has("state") || query.Get("state") == string(op.State)) &&
-			(!query.Has("project") || query.Get("project") == nf.ProjectOf(op.Project))
+	page := paginate(r, all, func(e entry) string { return e.id }, func(e entry) bool {
+		return selected(query, map[string]string{"state": string(e.state), "project": e.project})
 	})
-	page.link(w, r)
-	return northbound.Answer(w, http.StatusOK, struct {
-		Items []operation `json:"operations"`
-		Next  string      `json:"next,omitempty"`
-	}{each(page.items, fromOperation), page.next})
+	return answerPage(w, "operations", page, func(e entry) any { return e.document() })
 }
 
-func (a *API) getOperation(w http.ResponseWriter, r *http.Request) error {
-	op, err := a.cfg.Operations.Operation(r.Context(), mux.Vars(r)["operation_id"])
+func (ps operationPaths) get(w http.ResponseWriter, r *http.Request, l ledger) error {
+	e, err := l.get(r.Context(), mux.Vars(r)["operation_id"])
 	if err != nil {
 		return err
 	}
-	changes, err := a.cfg.Operations.Changes(r.Context(), op.ID)
-	if err != nil {
-		return err
-	}
-	out := fromOperation(op)
-	out.Changes = each(changes, fromChange)
-	return northbound.Answer(w, http.StatusOK, out)
+	return northbound.Answer(w, http.StatusOK, e.document())
 }
 
-func (a *API) cancelOperation(w http.ResponseWriter, r *http.Request) error {
-	op, err := a.cfg.Operations.Cancel(r.Context(), mux.Vars(r)["operation_id"])
+func (ps operationPaths) cancel(w http.ResponseWriter, r *http.Request, l ledger) error {
+	e, err := l.cancel(r.Context(), mux.Vars(r)["operation_id"])
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", northbound.OperationPath(op.ID))
-	return northbound.Answer(w, http.StatusAccepted, fromOperation(op))
+	w.Header().Set("Location", strings.TrimSuffix(r.URL.EscapedPath(), "/cancel"))
+	return northbound.Answer(w, http.StatusAccepted, e.document())
 }

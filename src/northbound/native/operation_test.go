@@ -19,8 +19,8 @@ import (
 
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	const fields = `"operation_id": "op-1", "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "project": "default", "verb": "instantiate", "state": "running",
-		"revision": 1, "on_failure": "undo", "steps": [{"name": "apply", "started_at": "2026-11-20T12:00:01Z", "objects": 2, "current": 1}],
+	const fields = `"operation_id": "op-1", "subject": {"kind": "vnf_instance", "id": "vnf-1"}, "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "project": "default", "verb": "instantiate", "state": "running",
+		"revision": 1, "on_failure": "undo", "steps": [{"name": "apply 1/1 all", "started_at": "2026-11-20T12:00:01Z", "objects": 2, "current": 1}],
 		"warnings": ["odd.yaml is not named"], "accepted_at": "2026-11-20T12:00:00Z", "started_at": "2026-11-20T12:00:01Z", "deadline": "2026-11-20T12:00:59Z"`
 	ended := func(s *standIn) {
 		s.operation = finished(s.operation, nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Reason: "quota", Step: "apply", Message: "m", Violations: nf.Violations{{File: "a.yaml", Line: 1, Message: "v"}}})
@@ -33,6 +33,15 @@ func TestOperations(t *testing.T) {
 		"GetNoChanges": {
 			reason: "no change is an empty list", arrange: func(s *standIn) { s.changes = nil }, request: "GET /v1/operations/op-1",
 			status: 200, want: `{"changes": [], "...": ""}`,
+		},
+		"GetFailedStep": {
+			reason: "a step says that it failed, and whether the failure says why", arrange: func(s *standIn) {
+				ended(s)
+				s.operation = with(s.operation, func(o *nf.Operation) {
+					o.Steps = []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHold}, Started: noon(1), Finished: noon(2), Failed: true, InFailure: true, Message: "m"}}
+				})
+			}, request: "GET /v1/operations/op-1", status: 200,
+			want: `{"steps": [{"name": "hold", "started_at": "2026-11-20T12:00:01Z", "finished_at": "2026-11-20T12:00:02Z", "message": "m", "failed": true, "in_failure": true}], "...": ""}`,
 		},
 		"GetFailed": {
 			reason: "the failure is all there", arrange: ended, request: "GET /v1/operations/op-1", status: 200,

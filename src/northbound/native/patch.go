@@ -10,32 +10,32 @@ import (
 // patch is a JSON merge patch (RFC 7396) of an object.
 type patch map[string]any
 
-// apply returns what the patch makes of a document. Nothing of the document is
-// changed in place.
+// apply returns a document with the patch applied. It does not modify the given
+// document.
 func apply[T any](p patch, document T) (T, error) {
 	var out T
 	raw, err := json.Marshal(document)
 	if err != nil {
-		return out, fmt.Errorf("cannot write what is to be patched: %w", err)
+		return out, fmt.Errorf("cannot encode the object before the patch: %w", err)
 	}
 	var present map[string]any
 	if err := json.Unmarshal(raw, &present); err != nil {
-		return out, fmt.Errorf("cannot read what is to be patched: %w", err)
+		return out, fmt.Errorf("cannot decode the object before the patch: %w", err)
 	}
 	if raw, err = json.Marshal(merge(present, map[string]any(p))); err != nil {
-		return out, fmt.Errorf("cannot write what was patched: %w", err)
+		return out, fmt.Errorf("cannot encode the patched object: %w", err)
 	}
 	err = json.Unmarshal(raw, &out)
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return out, invalid(e.Field, "has the wrong type")
 	}
 	if err != nil {
-		return out, fmt.Errorf("cannot read what was patched: %w", err)
+		return out, fmt.Errorf("cannot decode the patched object: %w", err)
 	}
 	return out, nil
 }
 
-// merge is MergePatch of RFC 7396, section 2.
+// merge implements MergePatch of RFC 7396, section 2.
 func merge(target, change any) any {
 	fields, ok := change.(map[string]any)
 	if !ok {
@@ -55,7 +55,7 @@ func merge(target, change any) any {
 	return out
 }
 
-// without returns the patch without the named fields.
+// without returns a copy of the patch without the named fields.
 func (p patch) without(names ...string) patch {
 	out := maps.Clone(p)
 	for _, name := range names {
@@ -64,7 +64,7 @@ func (p patch) without(names ...string) patch {
 	return out
 }
 
-// text returns a field that the contract says is a string, or "".
+// text returns the value of a field that is a string by the contract, or "".
 func (p patch) text(name string) string {
 	s, _ := p[name].(string)
 	return s

@@ -60,9 +60,9 @@ func TestRegions(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "labels", "message": "is not a JSON object"}]`),
 		},
 		"TwiceInMetadata": {
-			reason: "a key that is written twice in a part is as wrong as in a body", request: "POST /v1/cloud_regions", header: []string{form},
+			reason: "a key that is given twice in a part is as wrong as in a body", request: "POST /v1/cloud_regions", header: []string{form},
 			body:   "--x\nContent-Disposition: form-data; name=\"metadata\"\n\n{\"cloud_region_id\": \"a\", \"cloud_region_id\": \"b\"}\n--x--\n",
-			status: 400, want: problem("invalid", `"errors": [{"field": "cloud_region_id", "message": "is written twice"}]`),
+			status: 400, want: problem("invalid", `"errors": [{"field": "cloud_region_id", "message": "is given twice"}]`),
 		},
 		"TwiceInForm": {
 			reason: "so is one that is in two parts", request: "POST /v1/cloud_regions", header: []string{form},
@@ -130,7 +130,7 @@ func TestRegions(t *testing.T) {
 		},
 		"ListFails": {
 			reason: "the cause of a defect is not told", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
-			status: 500, want: problem("internal", `"detail": "an unexpected failure; the log has its cause under the request's id"`),
+			status: 500, want: problem("internal", `"detail": "unexpected error; the service's log contains the cause under the request's id"`),
 		},
 		"ListByCondition": {
 			reason: "only those that are so", arrange: func(s *standIn) { s.more = []string{"north"} }, request: "GET /v1/cloud_regions?condition=expiring",

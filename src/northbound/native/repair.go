@@ -2,59 +2,76 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Repairs is what the API asks for operations that failed and were kept. Both
-// return an operation of its own, which goes on without the caller; nf.Conflict
-// when there is nothing to repair, nf.Busy while another operation runs.
+// Repairs retries and undoes operations that failed without being undone. Both
+// methods return a new operation that continues without the caller. They return
+// nf.Conflict if there is nothing to repair, and nf.Busy if another operation
+// is running.
 type Repairs interface {
-	// Retry does the same once more.
+	// Retry runs the same operation again.
 	Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
-	// Undo takes back what the operation did.
+	// Undo undoes the changes of the operation.
 	Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error)
 }
 
-func (a *API) retryOperation(w http.ResponseWriter, r *http.Request) error {
-	return a.repair(w, r, a.cfg.Repairs.Retry)
+func (ops operations) retry(w http.ResponseWriter, r *http.Request) error {
+	return ops.repair(w, r, ops.repairs.Retry)
 }
 
-func (a *API) undoOperation(w http.ResponseWriter, r *http.Request) error {
-	return a.repair(w, r, a.cfg.Repairs.Undo)
+func (ops operations) undo(w http.ResponseWriter, r *http.Request) error {
+	return ops.repair(w, r, ops.repairs.Undo)
 }
 
-// repair begins an operation, and answers with it when it has come as far as a
-// request for the change itself would wait.
-func (a *API) repair(w http.ResponseWriter, r *http.Request, begin func(context.Context, string, nf.Options) (nf.Operation, error)) error {
-	body, key, err := readIfAny[manner](a, r)
+// repair starts an operation and waits for it as a request for the original
+// change would. It responds with the operation.
+func (ops operations) repair(w http.ResponseWriter, r *http.Request, begin func(context.Context, string, nf.Options) (nf.Operation, error)) error {
+	_, opts, err := readWith(ops.run, r, readIfAny[manner])
 	if err != nil {
 		return err
 	}
-	opts, err := a.options(r, body, key)
+	id := mux.Vars(r)["operation_id"]
+	op, err := begin(r.Context(), id, opts)
 	if err != nil {
-		return err
+		return ops.irreparable(r, id, err)
 	}
-	op, err := begin(r.Context(), mux.Vars(r)["operation_id"], opts)
-	if err != nil {
-		return err
-	}
-	arrived := applied
+	arrived := northbound.Applied
 	if op.Verb == nf.Terminate {
-		arrived = ended
+		arrived = northbound.Ended
 	}
-	op, done, err := a.await(w, r, op, arrived)
+	op, done, err := ops.run.await(w, r, op, arrived)
 	if err != nil {
-		return refuseOperation(w, r, op, err)
+		return instanceReference(op).refuse(w, r, err)
 	}
 	status := http.StatusOK
 	if !done {
 		status = http.StatusAccepted
 	}
-	w.Header().Set("Location", northbound.OperationPath(op.ID))
-	return northbound.Answer(w, status, fromOperation(op))
+	w.Header().Set("Location", wire.OperationPath(op.ID))
+	return northbound.Answer(w, status, wire.OperationOf(op))
+}
+
+// irreparable returns nf.Unsupported instead of nf.NotFound if the operation is
+// not one of a VNF instance.
+func (ops operations) irreparable(r *http.Request, id string, err error) error {
+	if nf.KindOf(err) != nf.NotFound {
+		return err
+	}
+	all, failed := ops.ledgers.of(r)
+	if failed != nil {
+		return err
+	}
+	e, failed := all.get(r.Context(), id)
+	if failed != nil || e.subject.Kind == nf.InstanceSubject {
+		return err
+	}
+	return nf.E(nf.Unsupported, "repair", "operation "+id, fmt.Errorf("it is an operation of %s; repeat the request that started it", e.subject))
 }

@@ -23,7 +23,7 @@ func TestRepairs(t *testing.T) {
 		"RetryOptions": {
 			reason: "every option is handed on", request: "POST /v1/operations/op-1/retry", header: []string{asJSON},
 			body: `{"onFailure": "keep", "timeout": 60, "on_unreachable": "wait", "confirm": "sha256:of-these"}`, status: 200, want: body,
-			asked: repair{"retry", "op-1", nf.Options{OnFailure: nf.Keep, Timeout: time.Minute, Patient: true, Confirm: "sha256:of-these"}},
+			asked: repair{"retry", "op-1", nf.Options{OnFailure: nf.Keep, Timeout: time.Minute, WaitForRegion: true, Confirm: "sha256:of-these"}},
 		},
 		"RetryAsync": {
 			reason: "respond-async does not wait", arrange: stuck, request: "POST /v1/operations/op-1/retry", header: []string{"Prefer: respond-async"}, status: 202, want: body,
@@ -57,15 +57,15 @@ func TestRepairs(t *testing.T) {
 func TestOperationsTellAll(t *testing.T) {
 	t.Parallel()
 	everything := func(s *standIn) {
-		s.operation.Project, s.operation.Patient, s.operation.Orphan, s.operation.Repeats = "blue", true, true, "op-0"
-		s.operation.Volumes = true
+		s.operation.Project, s.operation.WaitForRegion, s.operation.Instance.Orphan, s.operation.Instance.Repeats = "blue", true, true, "op-0"
+		s.operation.Instance.Volumes = true
 		s.operation.Attempts, s.operation.UndoBy, s.operation.Undoing = 2, noon(30), true
 		s.operation.Waiting = &nf.Wait{Since: noon(2), Reason: "tcp", For: "cloud region east is unreachable", Next: noon(9)}
 		s.operation.Claim, s.operation.Request = "s3cret", nf.RequestKey{Client: "user:ann", Key: "s3cret", Digest: "sha256:s3cret"}
 	}
 	const all = `"project": "blue", "on_unreachable": "wait", "orphan": true, "claims": "delete", "repeats": "op-0", "attempts": 2, "undo_by": "2026-11-20T12:00:30Z", "undoing": true,
 		"waiting": {"since": "2026-11-20T12:00:02Z", "reason": "tcp", "for": "cloud region east is unreachable", "next_attempt_at": "2026-11-20T12:00:09Z"}`
-	const rest = `"operation_id": "op-1", "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "verb": "instantiate", "state": "running", "revision": 1,
+	const rest = `"operation_id": "op-1", "subject": {"kind": "vnf_instance", "id": "vnf-1"}, "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "verb": "instantiate", "state": "running", "revision": 1,
 		"on_failure": "undo", "steps": ["..."], "warnings": ["..."], "accepted_at": "<<>>", "started_at": "<<>>", "deadline": "<<>>"`
 	runAll(t, map[string]exchange{
 		"List": {reason: "claims and keys are nobody's business", arrange: everything, request: "GET /v1/operations", status: 200, want: `{"operations": [{` + all + `, ` + rest + `}]}`},

@@ -3,11 +3,13 @@ package native
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,33 +17,34 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// read reads a request's document and the key that the request has.
-func read[T any](a *API, r *http.Request) (T, nf.RequestKey, error) {
-	var none T
-	document, err := io.ReadAll(r.Body)
-	if err != nil {
-		return none, nf.RequestKey{}, err
-	}
-	return decode[T](a, r, document)
+// read decodes a request's document and returns its idempotency key.
+func read[T any](r *http.Request) (T, nf.RequestKey, error) {
+	return readOr[T](r, "")
 }
 
-// readIfAny does the same for a request that may have no document: that is an
-// empty one.
-func readIfAny[T any](a *API, r *http.Request) (T, nf.RequestKey, error) {
-	var none T
+// readIfAny does the same for a request that may have no body, which counts as
+// an empty object.
+func readIfAny[T any](r *http.Request) (T, nf.RequestKey, error) {
+	return readOr[T](r, "{}")
+}
+
+// readOr does the same with a document that replaces an empty body.
+func readOr[T any](r *http.Request, otherwise string) (T, nf.RequestKey, error) {
 	document, err := io.ReadAll(r.Body)
 	if err != nil {
+		var none T
 		return none, nf.RequestKey{}, err
 	}
 	if len(bytes.TrimSpace(document)) == 0 {
-		document = []byte("{}")
+		document = []byte(otherwise)
 	}
-	return decode[T](a, r, document)
+	return decode[T](r, document)
 }
 
-func decode[T any](a *API, r *http.Request, document []byte) (T, nf.RequestKey, error) {
+func decode[T any](r *http.Request, document []byte) (T, nf.RequestKey, error) {
 	value, err := northbound.DecodeDocument[T](r, document)
 	if err != nil {
 		return value, nf.RequestKey{}, err
@@ -49,45 +52,72 @@ func decode[T any](a *API, r *http.Request, document []byte) (T, nf.RequestKey, 
 	if !keyed(r) {
 		return value, nf.RequestKey{}, nil
 	}
-	var content any // of the document only what it says counts, not how it is written
+	var content any // the key depends on the content, not on the formatting
 	if err := json.Unmarshal(document, &content); err != nil {
-		return value, nf.RequestKey{}, fmt.Errorf("cannot tell what the request says: %w", err)
+		return value, nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
 	}
-	key, err := a.key(r, content)
+	key, err := requestKey(r, content)
 	return value, key, err
 }
 
 const keyHeader = "Idempotency-Key"
 
-// keyed reports whether a request has a key for being repeated.
+// keyed reports whether a request has an idempotency key.
 func keyed(r *http.Request) bool { return len(r.Header.Values(keyHeader)) > 0 }
 
-// key returns the key that a request has for being repeated, the zero one when
-// it has none. The content is what the request says beside its method and path.
-func (a *API) key(r *http.Request, content any) (nf.RequestKey, error) {
-	given := r.Header.Values(keyHeader)
-	switch {
-	case len(given) == 0:
-		return nf.RequestKey{}, nil
-	case len(given) > 1 || given[0] == "":
-		return nf.RequestKey{}, invalid(keyHeader, "must be given once and not be empty")
+// checkKey rejects an empty or repeated idempotency key.
+func checkKey(r *http.Request) error {
+	if given := r.Header.Values(keyHeader); len(given) > 1 || len(given) == 1 && given[0] == "" {
+		return invalid(keyHeader, "must be given at most once and not be empty")
 	}
+	return nil
+}
+
+// requestKey returns the idempotency key of a request, or the zero value. The
+// content is the content of the request other than its method and path.
+func requestKey(r *http.Request, content any) (nf.RequestKey, error) {
 	canonical, err := json.Marshal(content)
 	if err != nil {
-		return nf.RequestKey{}, fmt.Errorf("cannot tell what the request says: %w", err)
+		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
+	}
+	return keyOf(r, func(w io.Writer) { _, _ = w.Write(canonical) })
+}
+
+// archiveKey returns the key of a request whose content is an archive and the
+// id and the project of its package.
+func archiveKey(r *http.Request, p nf.Package, archive []byte) (nf.RequestKey, error) {
+	document, err := json.Marshal([]string{p.ID, nf.ProjectOf(p.Project), ""})
+	if err != nil {
+		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
+	}
+	const end = `"]` // the third string is the archive, which is not copied
+	return keyOf(r, func(w io.Writer) {
+		_, _ = w.Write(bytes.TrimSuffix(document, []byte(end)))
+		text := base64.NewEncoder(base64.StdEncoding, w)
+		_, _ = text.Write(archive)
+		_ = text.Close()
+		_, _ = io.WriteString(w, end)
+	})
+}
+
+// keyOf returns the key of a request. Say writes the content of the request to
+// a hash, which never fails.
+func keyOf(r *http.Request, say func(io.Writer)) (nf.RequestKey, error) {
+	if err := checkKey(r); err != nil || !keyed(r) {
+		return nf.RequestKey{}, err
 	}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %s\n", r.Method, strings.TrimSuffix(r.URL.Path, "/"))
-	_, _ = hash.Write(canonical) // never fails
-	key := nf.RequestKey{Key: given[0], Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil))}
+	say(hash)
+	key := nf.RequestKey{Key: r.Header.Get(keyHeader), Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil))}
 	if who, known := nf.IdentityOf(r.Context()); known {
 		key.Client = who.String()
 	}
 	return key, nil
 }
 
-// repeats reports whether a record was made by a request with the same key. Of
-// a request that nobody is known to make, the record may say that nobody made it.
+// repeats reports whether a record was made by a request with the same key. A
+// request without an identity also matches a record of the anonymous identity.
 func repeats(made, asked nf.RequestKey) bool {
 	if asked.Client == "" && made.Client == nf.Anonymous().String() {
 		made.Client = ""
@@ -95,45 +125,66 @@ func repeats(made, asked nf.RequestKey) bool {
 	return made.Same(asked)
 }
 
-// manner is how an operation is to be carried out, as requests say it.
+// manner holds the execution options of a request.
 type manner struct {
 	OnFailure     nf.OnFailure `json:"onFailure"`
 	OnUnreachable string       `json:"on_unreachable"` // fail or wait
-	Timeout       any          `json:"timeout"`        // a text or a number of seconds
+	Timeout       any          `json:"timeout"`        // a string or a number of seconds
 	Confirm       string       `json:"confirm"`
 	Wait          string       `json:"wait"` // ready or applied
+	Validate      string       `json:"validate"`
 }
 
-const (
-	wait        = "wait"    // of on_unreachable
-	waitApplied = "applied" // of wait
+// execution returns the options in a document that has them as fields.
+func (m manner) execution() manner { return m }
 
-	claimsDelete = "delete" // of claims
-)
-
-func mannerOf(p patch) manner {
+// execution returns the options in a patch.
+func (p patch) execution() manner {
 	return manner{
 		OnFailure: nf.OnFailure(p.text("onFailure")), OnUnreachable: p.text("on_unreachable"),
-		Timeout: p["timeout"], Confirm: p.text("confirm"), Wait: p.text("wait"),
+		Timeout: p["timeout"], Confirm: p.text("confirm"), Wait: p.text("wait"), Validate: p.text("validate"),
 	}
 }
 
-// options returns the options that a request makes.
-func (a *API) options(r *http.Request, m manner, key nf.RequestKey) (nf.Options, error) {
+// mannerOf returns the options in the query of a request without a body. The
+// contract allows only those that the request has.
+func mannerOf(query url.Values) manner {
+	m := manner{
+		OnFailure: nf.OnFailure(query.Get("onFailure")), OnUnreachable: query.Get("on_unreachable"),
+		Confirm: query.Get("confirm"), Wait: query.Get("wait"),
+	}
+	if query.Has("timeout") {
+		m.Timeout = query.Get("timeout")
+	}
+	return m
+}
+
+// readWith reads a request's document and returns it with its options.
+func readWith[T interface{ execution() manner }](n runner, r *http.Request, from func(*http.Request) (T, nf.RequestKey, error)) (T, nf.Options, error) {
+	body, key, err := from(r)
+	if err != nil {
+		return body, nf.Options{}, err
+	}
+	opts, err := n.options(r, body.execution(), key)
+	return body, opts, err
+}
+
+// options returns the options of a request.
+func (n runner) options(r *http.Request, m manner, key nf.RequestKey) (nf.Options, error) {
 	timeout, err := duration(m.Timeout)
 	if err != nil {
 		return nf.Options{}, err
 	}
 	return nf.Options{
-		OnFailure: m.OnFailure, Timeout: timeout, Patient: m.OnUnreachable == wait, NoWait: m.Wait == waitApplied, Confirm: m.Confirm,
-		Key: key, Trace: a.cfg.Trace(r),
+		OnFailure: m.OnFailure, Timeout: timeout, WaitForRegion: m.OnUnreachable == wire.OnUnreachableWait, NoWait: m.Wait == wire.WaitApplied, Confirm: m.Confirm,
+		Check: m.Validate, Key: key, Trace: n.trace(r),
 	}, nil
 }
 
 var traceForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// traceparent returns the request's trace context, or "" when it has none that
-// W3C would know.
+// traceparent returns the request's trace context, or "" if it is missing or
+// not valid for W3C.
 func traceparent(r *http.Request) string {
 	text := r.Header.Get("Traceparent")
 	if !traceForm.MatchString(text) {
@@ -142,8 +193,8 @@ func traceparent(r *http.Request) string {
 	return text
 }
 
-// duration reads a timeout: nothing, a text such as 10m or 600, or a number of
-// seconds.
+// duration parses a timeout: nil, a string such as "10m" or "600", or a number
+// of seconds.
 func duration(v any) (time.Duration, error) {
 	const must = "must be a duration such as 10m, or a number of seconds, of at most 24h"
 	var d time.Duration

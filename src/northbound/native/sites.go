@@ -5,133 +5,48 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
-	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Sites is what the API asks of the sites. What changes one returns an operation
-// that goes on without the caller; nf.Busy while another operation of it runs.
+// Sites manages sites. The methods that change a site return an operation that
+// continues without the caller, or nf.Busy if another operation of the site is
+// running.
 type Sites interface {
-	// CreateSite accepts a new site; nf.Exists when its id or its region's is taken.
-	CreateSite(ctx context.Context, req nf.SiteRequest) (nf.SiteOperation, error)
-	// ChangeSite accepts a change of a site.
-	ChangeSite(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.SiteOperation, error)
-	// RemoveSite accepts the end of a site, with the VNF instances that use its
-	// region when cascade says so, and otherwise nf.Conflict while there are any.
-	RemoveSite(ctx context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.SiteOperation, error)
+	// CreateSite starts to build a site. It returns nf.Exists if its id or its
+	// region's id is taken.
+	CreateSite(ctx context.Context, req nf.SiteRequest) (nf.Operation, error)
+	// ChangeSite starts to change a site.
+	ChangeSite(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error)
+	// RemoveSite starts to remove a site. If cascade is true, it terminates the
+	// VNF instances that use the site's region; otherwise it returns
+	// nf.Conflict if there are any.
+	RemoveSite(ctx context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.Operation, error)
 	// Site returns a site, or nf.NotFound.
 	Site(ctx context.Context, id string) (nf.Site, error)
-	// Sites returns every site, ordered by id.
+	// Sites returns all sites, sorted by id.
 	Sites(ctx context.Context) ([]nf.Site, error)
 }
 
-// SiteOperations is what the API asks of the operations of sites, also of those
-// that are gone.
+// SiteOperations manages the operations of sites, including those of removed
+// sites. An empty site stands for every site.
 type SiteOperations interface {
 	// SiteOperation returns an operation, or nf.NotFound.
-	SiteOperation(ctx context.Context, site, id string) (nf.SiteOperation, error)
-	// SiteOperations returns those of a site, in the order they were accepted.
-	SiteOperations(ctx context.Context, site string) ([]nf.SiteOperation, error)
-	// FollowSite yields the events of an operation after the given number, and the
-	// operation whenever it changes, until it is final or the context ends.
-	FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.SiteUpdate, error]
-	// CancelSite asks an operation to stop; nf.Conflict when it has ended.
-	CancelSite(ctx context.Context, site, id string) (nf.SiteOperation, error)
+	SiteOperation(ctx context.Context, site, id string) (nf.Operation, error)
+	// SiteOperations returns the operations of a site in the order of their
+	// acceptance.
+	SiteOperations(ctx context.Context, site string) ([]nf.Operation, error)
+	// FollowSite yields the events of an operation after the given number, and
+	// the operation after each change, until it is final or the context ends.
+	FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]
+	// CancelSite cancels an operation. It returns nf.Conflict if the operation
+	// has ended.
+	CancelSite(ctx context.Context, site, id string) (nf.Operation, error)
 }
 
-// siteRoutes adds the paths of sites.
-func (a *API) siteRoutes(on func(method, path string, h northbound.Handler)) {
-	on(http.MethodPost, "/sites", a.createSite)
-	on(http.MethodGet, "/sites", a.listSites)
-	on(http.MethodGet, "/sites/{site_id}", a.getSite)
-	on(http.MethodPatch, "/sites/{site_id}", a.updateSite)
-	on(http.MethodDelete, "/sites/{site_id}", a.deleteSite)
-	on(http.MethodGet, "/sites/{site_id}/operations", a.listSiteOperations)
-	on(http.MethodGet, "/sites/{site_id}/operations/{operation_id}", a.getSiteOperation)
-	on(http.MethodGet, "/sites/{site_id}/operations/{operation_id}/events", a.followSiteOperation)
-	on(http.MethodPost, "/sites/{site_id}/operations/{operation_id}/cancel", a.cancelSiteOperation)
-}
-
-func sitePath(id string) string { return "/v1/sites/" + id }
-func siteOperationPath(site, operation string) string {
-	return sitePath(site) + "/operations/" + operation
-}
-
-// siteHost is a host as clients see it.
-type siteHost struct {
-	Name    string           `json:"name"`
-	Address string           `json:"address"`
-	Port    int              `json:"port,omitempty"`
-	User    string           `json:"user,omitempty"`
-	Key     string           `json:"host_key,omitempty"`
-	Role    nf.SiteRole      `json:"role"`
-	State   nf.SiteHostState `json:"state,omitempty"`
-}
-
-type siteProxy struct {
-	HTTP  string `json:"http,omitempty"`
-	HTTPS string `json:"https,omitempty"`
-	None  string `json:"no_proxy,omitempty"`
-}
-
-// siteView is a site as clients see it. It has no place for a credential.
-type siteView struct {
-	ID          string            `json:"site_id"`
-	Project     string            `json:"project"`
-	Description string            `json:"description,omitempty"`
-	Region      string            `json:"cloud_region_id"`
-	Owner       string            `json:"cloud_owner,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Driver      nf.SiteDriver     `json:"driver"`
-	Hosts       []siteHost        `json:"hosts"`
-	FirstUse    bool              `json:"trust_on_first_use,omitempty"`
-	Roles       []string          `json:"roles"`
-	Parameters  map[string]any    `json:"parameters,omitempty"`
-	Secrets     []string          `json:"secrets,omitempty"` // their names
-	Proxy       *siteProxy        `json:"proxy,omitempty"`
-	State       nf.SiteState      `json:"state"`
-	Registered  bool              `json:"registered"`
-	Operation   string            `json:"operation_id,omitempty"` // the last one
-	Links       map[string]string `json:"links"`
-	CreatedAt   time.Time         `json:"created_at"`
-	UpdatedAt   time.Time         `json:"updated_at"`
-}
-
-func fromSite(s nf.Site) siteView {
-	out := siteView{
-		ID: s.ID, Project: nf.ProjectOf(s.Project), Description: s.Description, Region: s.Region, Owner: s.Owner, Labels: s.Labels,
-		Driver: s.Driver, FirstUse: s.FirstUse, Roles: list(s.Roles), Parameters: s.Parameters, Secrets: s.Secrets, State: s.State,
-		Registered: s.Registered, Operation: s.Last, CreatedAt: s.Created, UpdatedAt: s.Updated,
-		Hosts: each(s.Hosts, func(h nf.SiteHost) siteHost { return siteHost(h) }),
-		Links: map[string]string{"self": sitePath(s.ID), "operations": sitePath(s.ID) + "/operations"},
-	}
-	if s.Registered {
-		out.Links["cloud_region"] = regionPath(s.Region)
-	}
-	if s.Proxy != (nf.SiteProxy{}) {
-		out.Proxy = &siteProxy{redacted(s.Proxy.HTTP), redacted(s.Proxy.HTTPS), s.Proxy.None}
-	}
-	return out
-}
-
-// redacted returns a URL without its password.
-func redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nf.Masked // it was one when it was asked for
-	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), nf.Masked)
-	}
-	return u.String()
-}
-
-// siteCredential is how hosts let the service in.
+// siteCredential holds the credentials for the hosts of a site.
 type siteCredential struct {
 	PrivateKey     string `json:"private_key"`
 	Passphrase     string `json:"passphrase"`
@@ -139,14 +54,14 @@ type siteCredential struct {
 	BecomePassword string `json:"become_password"`
 }
 
-// siteScript is what the script driver runs.
+// siteScript holds the scripts of the script driver.
 type siteScript struct {
 	Content string   `json:"content"`
 	Options []string `json:"options"`
 	Remove  string   `json:"remove"`
 }
 
-// siteCreate is the body of a request for a site.
+// siteCreate is the body of a request to create a site.
 type siteCreate struct {
 	ID          string            `json:"site_id"`
 	Project     string            `json:"project"`
@@ -155,14 +70,14 @@ type siteCreate struct {
 	Owner       string            `json:"cloud_owner"`
 	Labels      map[string]string `json:"labels"`
 	Driver      nf.SiteDriver     `json:"driver"`
-	User        string            `json:"user"` // of the hosts that name none
-	Hosts       []siteHost        `json:"hosts"`
+	User        string            `json:"user"` // default user of the hosts
+	Hosts       []wire.SiteHost   `json:"hosts"`
 	FirstUse    bool              `json:"trust_on_first_use"`
 	Credential  siteCredential    `json:"credential"`
 	Roles       []string          `json:"roles"`
 	Parameters  map[string]any    `json:"parameters"`
 	Secrets     map[string]string `json:"secrets"`
-	Proxy       siteProxy         `json:"proxy"`
+	Proxy       wire.SiteProxy    `json:"proxy"`
 	Script      siteScript        `json:"script"`
 	Timeout     any               `json:"timeout"`
 }
@@ -204,9 +119,9 @@ func orElse(text, otherwise string) string {
 	return text
 }
 
-// toHosts returns hosts with what they have unless they say otherwise.
-func toHosts(hosts []siteHost, user string) []nf.SiteHost {
-	return each(hosts, func(h siteHost) nf.SiteHost {
+// toHosts converts hosts and sets the defaults of missing fields.
+func toHosts(hosts []wire.SiteHost, user string) []nf.SiteHost {
+	return wire.List(hosts, func(h wire.SiteHost) nf.SiteHost {
 		if h.Port == 0 {
 			h.Port = 22
 		}
@@ -215,31 +130,31 @@ func toHosts(hosts []siteHost, user string) []nf.SiteHost {
 	})
 }
 
-// siteEdit is what a merge patch of a site is applied to.
+// siteEdit is the document that a merge patch of a site applies to.
 type siteEdit struct {
 	Description string         `json:"description,omitempty"`
 	Roles       []string       `json:"roles,omitempty"`
 	Parameters  map[string]any `json:"parameters,omitempty"`
-	Proxy       siteProxy      `json:"proxy,omitzero"`
+	Proxy       wire.SiteProxy `json:"proxy,omitzero"`
 }
 
-// materialEdit is what the rest of the patch is applied to. A credential is
-// replaced as a whole, a secret by its name.
+// materialEdit is the document that the rest of the patch applies to. Secrets
+// are merged by name; a credential is replaced completely.
 type materialEdit struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 }
 
-// sitePatch is the part of a patch that is no merging.
+// sitePatch holds the fields of a patch that are not merged.
 type sitePatch struct {
 	User       string          `json:"user"`
-	Add        []siteHost      `json:"add_hosts"`
+	Add        []wire.SiteHost `json:"add_hosts"`
 	Remove     []string        `json:"remove_hosts"`
 	Credential *siteCredential `json:"credential"`
 	Script     *siteScript     `json:"script"`
 	Timeout    any             `json:"timeout"`
 }
 
-// change reads a patch.
+// siteChange converts a patch to a request.
 func siteChange(p patch, key nf.RequestKey) (nf.SiteChangeRequest, error) {
 	var direct sitePatch
 	raw, err := json.Marshal(p)
@@ -260,7 +175,7 @@ func siteChange(p patch, key nf.RequestKey) (nf.SiteChangeRequest, error) {
 	req := nf.SiteChangeRequest{
 		Add: toHosts(direct.Add, direct.User), Remove: direct.Remove, Timeout: timeout, Key: key,
 		Edit: func(s *nf.Site) error {
-			edit, err := apply(merged, siteEdit{Description: s.Description, Roles: s.Roles, Parameters: s.Parameters, Proxy: siteProxy(s.Proxy)})
+			edit, err := apply(merged, siteEdit{Description: s.Description, Roles: s.Roles, Parameters: s.Parameters, Proxy: wire.SiteProxy(s.Proxy)})
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package native_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"slices"
@@ -29,8 +30,8 @@ type siteStandIn struct {
 
 type siteContent struct {
 	site    nf.Site
-	op      nf.SiteOperation
-	updates []nf.SiteUpdate // what following yields; without a final one it waits for its context
+	op      nf.Operation
+	updates []nf.OperationUpdate // what following yields; without a final one it waits for its context
 	fail    error
 }
 
@@ -66,9 +67,9 @@ func (s *siteStandIn) reset() {
 			Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0, "colour": "red"}, Secrets: []string{"token"}, Material: "u1/op-1",
 			Proxy: nf.SiteProxy{HTTP: "http://ann:s3cret@proxy:3128", None: "10.0.0.0/8"}, Created: noon(0), Updated: noon(1),
 		},
-		op: nf.SiteOperation{
-			ID: "op-1", Site: "edge", Region: "east", Project: "blue", Verb: nf.SiteBuild, State: nf.Running, Attempts: 1, Claim: "s3cret-claim",
-			Steps: []nf.Step{{Name: "check hosts", Started: noon(1)}}, Accepted: noon(0), Started: noon(1), Deadline: noon(59),
+		op: nf.Operation{
+			ID: "op-1", Subject: nf.Subject{Kind: nf.SiteSubject, ID: "edge"}, Region: "east", Project: "blue", Verb: nf.SiteBuild, State: nf.Running, Attempts: 1, Claim: "s3cret-claim",
+			Steps: []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseCheckHosts}, Started: noon(1)}}, Accepted: noon(0), Started: noon(1), Deadline: noon(59),
 		},
 	}
 	s.ends(nf.Succeeded, nil)
@@ -79,7 +80,7 @@ func (s *siteStandIn) ends(state nf.OperationState, f *nf.Failure) {
 	done := s.op
 	done.State, done.Failure, done.Finished = state, f, noon(3)
 	begun := s.op
-	s.updates = []nf.SiteUpdate{{Operation: &begun}, {Event: nf.SiteEvent{Number: 1, Time: noon(2), Kind: nf.EventChanged, Step: "build cluster", Task: "init", Host: "n1"}}, {Operation: &done}}
+	s.updates = []nf.OperationUpdate{{Operation: &begun}, {Entry: nf.LogEntry{Number: 1, Time: noon(2), Kind: nf.EventChanged, Step: "build cluster", Task: "init", Host: "n1"}}, {Operation: &done}}
 }
 
 func (s *siteStandIn) ask(what any) {
@@ -88,7 +89,7 @@ func (s *siteStandIn) ask(what any) {
 	s.asked = what
 }
 
-func (s *siteStandIn) CreateSite(_ context.Context, req nf.SiteRequest) (nf.SiteOperation, error) {
+func (s *siteStandIn) CreateSite(_ context.Context, req nf.SiteRequest) (nf.Operation, error) {
 	req.Key = nf.RequestKey{Key: req.Key.Key}
 	s.ask(req)
 	if s.fail != nil {
@@ -97,7 +98,7 @@ func (s *siteStandIn) CreateSite(_ context.Context, req nf.SiteRequest) (nf.Site
 	return s.op, req.Validate()
 }
 
-func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChangeRequest) (nf.SiteOperation, error) {
+func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error) {
 	if id != s.site.ID {
 		return s.op, missing("site", id)
 	}
@@ -119,7 +120,7 @@ func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChange
 	return s.op, s.fail
 }
 
-func (s *siteStandIn) RemoveSite(_ context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.SiteOperation, error) {
+func (s *siteStandIn) RemoveSite(_ context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.Operation, error) {
 	if id != s.site.ID {
 		return s.op, missing("site", id)
 	}
@@ -136,25 +137,28 @@ func (s *siteStandIn) Site(_ context.Context, id string) (nf.Site, error) {
 
 func (s *siteStandIn) Sites(context.Context) ([]nf.Site, error) { return []nf.Site{s.site}, s.fail }
 
-func (s *siteStandIn) SiteOperation(_ context.Context, site, id string) (nf.SiteOperation, error) {
-	if site != s.op.Site || id != s.op.ID {
-		return nf.SiteOperation{}, missing("operation", id)
+func (s *siteStandIn) SiteOperation(_ context.Context, site, id string) (nf.Operation, error) {
+	if site != "" && site != s.op.Subject.ID || id != s.op.ID {
+		return nf.Operation{}, missing("operation", id)
 	}
-	return s.op, nil
+	return s.op, s.fail
 }
 
-func (s *siteStandIn) SiteOperations(context.Context, string) ([]nf.SiteOperation, error) {
-	return []nf.SiteOperation{s.op}, nil
+func (s *siteStandIn) SiteOperations(_ context.Context, site string) ([]nf.Operation, error) {
+	if site != "" && site != s.op.Subject.ID {
+		return nil, s.fail
+	}
+	return []nf.Operation{s.op}, s.fail
 }
 
-func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.SiteUpdate, error] {
-	return func(yield func(nf.SiteUpdate, error) bool) {
+func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error] {
+	return func(yield func(nf.OperationUpdate, error) bool) {
 		if _, err := s.SiteOperation(ctx, site, id); err != nil {
-			yield(nf.SiteUpdate{}, err)
+			yield(nf.OperationUpdate{}, err)
 			return
 		}
 		for _, u := range s.updates {
-			if u.Operation == nil && u.Event.Number <= after {
+			if u.Operation == nil && u.Entry.Number <= after {
 				continue
 			}
 			if !yield(u, nil) || u.Operation != nil && u.Operation.State.Final() {
@@ -165,7 +169,7 @@ func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int
 	}
 }
 
-func (s *siteStandIn) CancelSite(ctx context.Context, site, id string) (nf.SiteOperation, error) {
+func (s *siteStandIn) CancelSite(ctx context.Context, site, id string) (nf.Operation, error) {
 	op, err := s.SiteOperation(ctx, site, id)
 	op.Cancel = true
 	return op, err
@@ -178,7 +182,7 @@ const (
 		"state": "ready", "registered": true, "operation_id": "op-1", "links": {"...": ""}, "created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:01Z"}`
 	newSite = `{"site_id": "edge", "cloud_region_id": "east", "user": "debian", "hosts": [{"name": "n1", "address": "10.0.0.1", "role": "control_plane", "host_key": "ssh-ed25519 AAAA"}],
 		"credential": {"password": "s3cret"}, "roles": ["multus"], "parameters": {"size": 3}, "secrets": {"token": "s3cret"}, "timeout": "1h"}`
-	siteOp = `{"operation_id": "op-1", "site_id": "edge", "cloud_region_id": "east", "project": "blue", "verb": "build", "state": "running", "...": ""}`
+	siteOp = `{"operation_id": "op-1", "subject": {"kind": "site", "id": "edge"}, "site_id": "edge", "cloud_region_id": "east", "project": "blue", "verb": "build", "state": "running", "...": ""}`
 
 	callersTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 )
@@ -223,6 +227,15 @@ func TestSites(t *testing.T) {
 			exchange: exchange{
 				reason: "what went wrong is told, and where to look", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 502,
 				want: problem("unreachable", `"reason": "unauthorized"`, `"operation": "op-1"`, `"operation_url": "/v1/sites/edge/operations/op-1"`, `"detail": "cannot build site edge: host n1 does not let us in"`),
+			},
+		},
+		"CreateLate": {
+			arrange: func(s *siteStandIn) {
+				s.ends(nf.OperationFailed, nf.FailureOf("build cluster", nf.E(nf.Timeout, "build", "site edge", errors.New("it took longer than 1h0m0s"))))
+			},
+			exchange: exchange{
+				reason: "a failure that names the operation's action and site is not repeated", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 504,
+				want: problem("timeout", `"detail": "cannot build site edge: it took longer than 1h0m0s"`),
 			},
 		},
 		"CreateCancelled": {

@@ -3,29 +3,44 @@ package native
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// sites returns who looks after sites, or nf.NotFound when nobody does.
-func (a *API) sites(op string) (Sites, SiteOperations, error) {
-	if a.cfg.Sites == nil || a.cfg.SiteOperations == nil {
-		return nil, nil, nf.E(nf.NotFound, op, "sites", errors.New("this service looks after no sites"))
-	}
-	return a.cfg.Sites, a.cfg.SiteOperations, nil
+// sites serves sites and their operations.
+type sites struct {
+	store      Sites          // nil: none
+	operations SiteOperations // nil: none
+	paths      operationPaths
+	waiter     waiter
+	trace      func(*http.Request) string
 }
 
-func (a *API) createSite(w http.ResponseWriter, r *http.Request) error {
-	sites, _, err := a.sites("build")
-	if err != nil {
-		return err
+func (ss sites) routes(on route) {
+	const all, one = "/sites", "/sites/{site_id}"
+	on(http.MethodPost, all, optional(ss.missing("build"), ss.create))
+	on(http.MethodGet, all, optional(ss.missing("list"), ss.list))
+	on(http.MethodGet, one, optional(ss.missing("get"), ss.get))
+	on(http.MethodPatch, one, optional(ss.missing("change"), ss.update))
+	on(http.MethodDelete, one, optional(ss.missing("remove"), ss.remove))
+	ss.paths.routes(on, one+"/operations", ss.ledger)
+}
+
+// missing returns nf.NotFound if there are no sites.
+func (ss sites) missing(op string) error {
+	if ss.store != nil && ss.operations != nil {
+		return nil
 	}
-	body, key, err := read[siteCreate](a, r)
+	return nf.E(nf.NotFound, op, "sites", errors.New("sites are not enabled"))
+}
+
+func (ss sites) create(w http.ResponseWriter, r *http.Request) error {
+	body, key, err := read[siteCreate](r)
 	if err != nil {
 		return err
 	}
@@ -33,53 +48,33 @@ func (a *API) createSite(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req.Trace = a.cfg.Trace(r)
-	op, err := sites.CreateSite(r.Context(), req)
+	req.Trace = ss.trace(r)
+	op, err := ss.store.CreateSite(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	return a.answerSite(w, r, op, http.StatusCreated)
+	return ss.answer(w, r, op, http.StatusCreated)
 }
 
-func (a *API) listSites(w http.ResponseWriter, r *http.Request) error {
-	sites, _, err := a.sites("list")
-	if err != nil {
-		return err
-	}
-	all, err := sites.Sites(r.Context())
+func (ss sites) list(w http.ResponseWriter, r *http.Request) error {
+	all, err := ss.store.Sites(r.Context())
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
 	page := paginate(r, all, func(s nf.Site) string { return s.ID }, func(s nf.Site) bool {
-		return (!query.Has("state") || query.Get("state") == string(s.State)) &&
-			(!query.Has("project") || query.Get("project") == nf.ProjectOf(s.Project))
+		return selected(query, map[string]string{"state": string(s.State), "project": nf.ProjectOf(s.Project)})
 	})
-	page.link(w, r)
-	return northbound.Answer(w, http.StatusOK, struct {
-		Items []siteView `json:"sites"`
-		Next  string     `json:"next,omitempty"`
-	}{each(page.items, fromSite), page.next})
+	return answerPage(w, "sites", page, wire.SiteOf)
 }
 
-func (a *API) getSite(w http.ResponseWriter, r *http.Request) error {
-	sites, _, err := a.sites("get")
-	if err != nil {
-		return err
-	}
-	found, err := sites.Site(r.Context(), mux.Vars(r)["site_id"])
-	if err != nil {
-		return err
-	}
-	return northbound.Answer(w, http.StatusOK, fromSite(found))
+func (ss sites) get(w http.ResponseWriter, r *http.Request) error {
+	found, err := ss.store.Site(r.Context(), mux.Vars(r)["site_id"])
+	return respond(w, found, err, wire.SiteOf)
 }
 
-func (a *API) updateSite(w http.ResponseWriter, r *http.Request) error {
-	sites, _, err := a.sites("change")
-	if err != nil {
-		return err
-	}
-	body, key, err := read[patch](a, r)
+func (ss sites) update(w http.ResponseWriter, r *http.Request) error {
+	body, key, err := read[patch](r)
 	if err != nil {
 		return err
 	}
@@ -87,134 +82,86 @@ func (a *API) updateSite(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req.Trace = a.cfg.Trace(r)
-	op, err := sites.ChangeSite(r.Context(), mux.Vars(r)["site_id"], req)
+	req.Trace = ss.trace(r)
+	op, err := ss.store.ChangeSite(r.Context(), mux.Vars(r)["site_id"], req)
 	if err != nil {
 		return err
 	}
-	return a.answerSite(w, r, op, http.StatusOK)
+	return ss.answer(w, r, op, http.StatusOK)
 }
 
-func (a *API) deleteSite(w http.ResponseWriter, r *http.Request) error {
-	sites, _, err := a.sites("remove")
-	if err != nil {
-		return err
-	}
-	key, err := a.key(r, nil)
+func (ss sites) remove(w http.ResponseWriter, r *http.Request) error {
+	key, err := requestKey(r, nil)
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
-	req := nf.SiteRemoveRequest{KeepHosts: query.Get("keep_hosts") == "true", Key: key, Trace: a.cfg.Trace(r)}
-	if query.Has("timeout") {
-		if req.Timeout, err = duration(query.Get("timeout")); err != nil {
-			return err
-		}
+	req := nf.SiteRemoveRequest{KeepHosts: query.Get("keep_hosts") == "true", Key: key, Trace: ss.trace(r)}
+	if req.Timeout, err = duration(mannerOf(query).Timeout); err != nil {
+		return err
 	}
-	op, err := sites.RemoveSite(r.Context(), mux.Vars(r)["site_id"], req, query.Get("cascade") == "true")
+	op, err := ss.store.RemoveSite(r.Context(), mux.Vars(r)["site_id"], req, query.Get("cascade") == "true")
 	if err != nil {
 		return err
 	}
-	op, done, err := a.awaitSite(w, r, op)
+	op, done, err := ss.await(w, r, op)
 	if err != nil {
-		return refuseSite(w, r, op, err)
+		return siteReference(op).refuse(w, r, err)
 	}
 	if !done {
-		return northbound.Answer(w, http.StatusAccepted, fromSiteOperation(op))
+		return northbound.Answer(w, http.StatusAccepted, wire.SiteOperationOf(op))
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// awaitSite waits for an operation's end, as long as the client wants. When the
-// wait is over first, the result is not done, and the headers name the operation:
-// the request's end never ends the operation.
-func (a *API) awaitSite(w http.ResponseWriter, r *http.Request, op nf.SiteOperation) (nf.SiteOperation, bool, error) {
-	want := preferenceOf(r, a.cfg.Wait)
-	ctx, cancel := context.WithTimeout(r.Context(), want.wait)
-	defer cancel()
-	for u, err := range a.followSite(ctx, op) {
-		if err != nil {
-			return op, false, &nf.Error{Kind: nf.KindOf(err), Op: "wait for", Subject: "operation " + op.ID, Operation: op.ID, Err: err}
-		}
-		if u.Operation == nil {
-			continue
-		}
-		if op = *u.Operation; op.State.Final() {
-			return op, true, siteFailure(op)
-		}
-	}
-	w.Header().Set("Location", siteOperationPath(op.Site, op.ID))
-	if want.applied != "" {
-		w.Header().Set("Preference-Applied", want.applied)
-	}
-	return op, false, nil
-}
-
-// followSite yields what is new of an operation, but no events, until it is final
-// or the context ends; the latter is no error, whatever it interrupts.
-func (a *API) followSite(ctx context.Context, op nf.SiteOperation) iter.Seq2[nf.SiteUpdate, error] {
-	return func(yield func(nf.SiteUpdate, error) bool) {
-		if ctx.Err() != nil {
-			return
-		}
-		for u, err := range a.cfg.SiteOperations.FollowSite(ctx, op.Site, op.ID, lastEvent) {
-			if err != nil && ctx.Err() != nil || !yield(u, err) {
-				return
+// await waits until an operation has ended, as long as the client wants to
+// wait, and returns the operation and its error. If the wait ends first, it
+// returns false.
+func (ss sites) await(w http.ResponseWriter, r *http.Request, op nf.Operation) (nf.Operation, bool, error) {
+	ended, err := ss.waiter.wait(w, r, siteReference(op), func(ctx context.Context) (bool, error) {
+		for u, err := range ss.operations.FollowSite(ctx, op.Subject.ID, op.ID, lastEvent) {
+			if err != nil {
+				return false, err
+			}
+			if u.Operation != nil {
+				op = *u.Operation
+			}
+			if op.State.Final() {
+				return true, nil
 			}
 		}
+		return false, nil
+	})
+	if ended {
+		err = op.Err()
 	}
+	return op, ended, err
 }
 
-// lastEvent is after every event there can be.
+// lastEvent is greater than any event number.
 const lastEvent = 1 << 30
 
-// siteFailure is the error that an operation ended with; nil when it succeeded.
-func siteFailure(op nf.SiteOperation) error {
-	if op.State == nf.Succeeded {
-		return nil
-	}
-	f := op.Failure
-	if f == nil {
-		f = &nf.Failure{Kind: nf.Failed, Message: "the operation " + string(op.State)}
-	}
-	return &nf.Error{
-		Kind: f.Kind, Op: string(op.Verb), Subject: "site " + op.Site, Reason: f.Reason, Operation: op.ID, Err: recorded{f.Message, f.Violations},
-	}
-}
-
-// refuseSite answers for an operation that went wrong, or that cannot be waited
-// for.
-func refuseSite(w http.ResponseWriter, r *http.Request, op nf.SiteOperation, err error) error {
-	northbound.Refuse(w, r, err, func(p *northbound.Problem) {
-		p.Operation, p.OperationURL = op.ID, siteOperationPath(op.Site, op.ID)
-		if _, ok := errors.AsType[recorded](err); ok {
-			p.Detail = err.Error() // everybody can read it in the operation
-		}
-	})
-	return nil
-}
-
-// answerSite waits for an operation, and answers with the site: with the status
-// then, and 202 when the wait is over first.
-func (a *API) answerSite(w http.ResponseWriter, r *http.Request, op nf.SiteOperation, status int) error {
-	op, done, err := a.awaitSite(w, r, op)
+// answer waits for an operation and responds with the site. The status is
+// the given one, or 202 if the wait ends before the operation.
+func (ss sites) answer(w http.ResponseWriter, r *http.Request, op nf.Operation, status int) error {
+	op, done, err := ss.await(w, r, op)
 	if err != nil {
-		return refuseSite(w, r, op, err)
+		return siteReference(op).refuse(w, r, err)
 	}
-	// The wait may have ended because the service is stopping: its client still
-	// gets an answer.
-	in, err := a.cfg.Sites.Site(context.WithoutCancel(r.Context()), op.Site)
+	// The wait may have ended because the service is stopping; the client still
+	// gets a response.
+	in, err := ss.store.Site(context.WithoutCancel(r.Context()), op.Subject.ID)
 	if err != nil {
-		return refuseSite(w, r, op, err)
+		return siteReference(op).refuse(w, r, err)
 	}
 	switch {
 	case !done:
 		status = http.StatusAccepted
 	case status == http.StatusCreated:
-		w.Header().Set("Location", sitePath(in.ID))
+		w.Header().Set("Location", wire.SitePath(in.ID))
 	}
-	out := fromSite(in)
-	out.Operation, out.Links["operation"] = op.ID, siteOperationPath(op.Site, op.ID)
+	out := wire.SiteOf(in)
+	out.Operation, out.Links["operation"] = op.ID, wire.SiteOperationPath(op.Subject.ID, op.ID)
 	return northbound.Answer(w, status, out)
 }

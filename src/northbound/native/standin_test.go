@@ -40,7 +40,8 @@ type content struct {
 	entries   []nf.AuditEntry
 	keys      nf.KeyStatus
 	backup    string
-	chart     native.Chart
+	chart     string
+	source    string // of the chart
 	letter    native.Letter
 	more      []string         // ids of further regions, packages, instances and operations
 	fail      map[string]error // by name of the method
@@ -76,8 +77,8 @@ func newStandIn() *standIn {
 func (s *standIn) reset() {
 	s.ask(nil)
 	op := nf.Operation{
-		ID: "op-1", Instance: "vnf-1", Region: "east", Namespace: "edge", Verb: nf.Instantiate, State: nf.Running,
-		Revision: 1, OnFailure: nf.Undo, Steps: []nf.Step{{Name: "apply", Started: noon(1), Objects: 2, Current: 1}},
+		ID: "op-1", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Region: "east", Instance: nf.InstanceTask{Namespace: "edge", Revision: 1}, Verb: nf.Instantiate, State: nf.Running,
+		OnFailure: nf.Undo, Steps: []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseApply, Stage: 1}, Of: 1, StageName: "all", Started: noon(1), Objects: 2, Current: 1}},
 		Warnings: []string{"odd.yaml is not named"}, Accepted: noon(0), Started: noon(1), Deadline: noon(59),
 	}
 	s.content = content{
@@ -141,7 +142,8 @@ func (s *standIn) reset() {
 		},
 		keys:   nf.KeyStatus{Primary: "k2", Records: map[string]int{"k1": 3, "k2": 7}},
 		backup: "everything",
-		chart:  native.Chart{Archive: []byte("chart"), Source: "oci://registry.example.com/charts/web:1.4.2"},
+		chart:  "chart",
+		source: "oci://registry.example.com/charts/web:1.4.2",
 		letter: native.Letter{
 			ID: "5b1c-0000000007", Instance: "fox", Subscription: "so", Created: noon(1), Attempts: 20, Due: noon(5), Died: noon(6),
 			LastStatus: 500, LastError: "cannot post the letter: connection refused",
@@ -286,6 +288,10 @@ func (s *standIn) Health(context.Context, string) ([]nf.Health, error) {
 	return s.health, s.fail["Health"]
 }
 
+func (s *standIn) InstanceHealth(in nf.Instance) nf.InstanceHealth {
+	return nf.Assess(in.State, s.health)
+}
+
 func (s *standIn) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
 	s.ask(req)
 	return s.preview, s.fail["PreviewInstantiate"]
@@ -307,7 +313,10 @@ func (s *standIn) Operation(_ context.Context, id string) (nf.Operation, error) 
 	return s.operation, s.fail["Operation"]
 }
 
-func (s *standIn) Operations(context.Context) ([]nf.Operation, error) {
+func (s *standIn) Operations(_ context.Context, instance string) ([]nf.Operation, error) {
+	if instance != "" && instance != s.operation.Subject.ID {
+		return nil, s.fail["Operations"]
+	}
 	return several(s, s.operation, func(op *nf.Operation, id string) { op.ID = id }), s.fail["Operations"]
 }
 

@@ -55,6 +55,14 @@ type upload struct {
 	content string
 }
 
+func (s *standIn) MayUpload(_ context.Context, as nf.Package) error {
+	s.ask(mayUpload{as.Project, as.ID})
+	return s.fail["MayUpload"]
+}
+
+// mayUpload is what the permission was asked for.
+type mayUpload struct{ project, id string }
+
 func (s *standIn) Upload(_ context.Context, as nf.Package, content io.Reader) (nf.Package, bool, error) {
 	got, err := io.ReadAll(content)
 	if err != nil {

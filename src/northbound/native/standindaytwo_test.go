@@ -2,8 +2,10 @@ package native_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 )
@@ -71,7 +73,10 @@ type fetch struct {
 	ref     native.ChartRef
 }
 
-func (s *standIn) Fetch(_ context.Context, project string, ref native.ChartRef) (native.Chart, error) {
+func (s *standIn) Fetch(ctx context.Context, project string, ref native.ChartRef, into *budget.Buffer) (string, error) {
 	s.ask(fetch{project, ref})
-	return s.chart, s.fail["Fetch"]
+	if err := into.Fill(ctx, strings.NewReader(s.chart)); err != nil {
+		return "", err
+	}
+	return s.source, s.fail["Fetch"]
 }

@@ -4,82 +4,86 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Vault is what the API asks of the sealed store.
+// Vault administers the encrypted store.
 type Vault interface {
-	// KeyStatus tells which keys there are and what they seal.
+	// KeyStatus returns the keys and the number of records encrypted with each.
 	KeyStatus(ctx context.Context) (nf.KeyStatus, error)
-	// Reseal seals every record with the primary key, and tells the same.
+	// Reseal re-encrypts every record with the primary key, and returns the new
+	// status.
 	Reseal(ctx context.Context) (nf.KeyStatus, error)
-	// Backup writes everything in the store, for the age recipient alone;
-	// nf.Invalid, before anything is written, when that is none.
+	// Backup writes the content of the store, encrypted for the age recipient.
+	// It returns nf.Invalid before writing anything if the recipient is
+	// invalid.
 	Backup(ctx context.Context, recipient string, w io.Writer) error
 }
 
-// keys are the keys of the store as clients see them.
-type keys struct {
-	Primary string         `json:"primary"`
-	Records map[string]int `json:"records"`
+// vault serves the administration of the encrypted store.
+type vault struct {
+	store  Vault
+	logger *slog.Logger
 }
 
-// answerKeys answers with what the vault says of the keys.
-func (a *API) answerKeys(w http.ResponseWriter, r *http.Request, ask func(Vault, context.Context) (nf.KeyStatus, error)) error {
-	if a.cfg.Vault == nil {
-		return nf.E(nf.NotFound, "read", "the keys", errors.New("the store of this service is not sealed"))
+func (vs vault) routes(on route) {
+	on(http.MethodGet, "/keys", vs.keys)
+	on(http.MethodPost, "/keys/reseal", vs.reseal)
+	on(http.MethodPost, "/backup", vs.backUp)
+}
+
+// answer responds with the result of a call of the vault.
+func (vs vault) answer(w http.ResponseWriter, r *http.Request, ask func(Vault, context.Context) (nf.KeyStatus, error)) error {
+	if vs.store == nil {
+		return nf.E(nf.NotFound, "read", "the keys", errors.New("the store is not encrypted"))
 	}
-	status, err := ask(a.cfg.Vault, r.Context())
-	if err != nil {
-		return err
-	}
-	if status.Records == nil {
-		status.Records = map[string]int{} // {} in JSON
-	}
-	return northbound.Answer(w, http.StatusOK, keys{Primary: status.Primary, Records: status.Records})
+	status, err := ask(vs.store, r.Context())
+	return respond(w, status, err, wire.KeysOf)
 }
 
-func (a *API) getKeys(w http.ResponseWriter, r *http.Request) error {
-	return a.answerKeys(w, r, Vault.KeyStatus)
+func (vs vault) keys(w http.ResponseWriter, r *http.Request) error {
+	return vs.answer(w, r, Vault.KeyStatus)
 }
 
-func (a *API) reseal(w http.ResponseWriter, r *http.Request) error {
-	return a.answerKeys(w, r, Vault.Reseal)
+func (vs vault) reseal(w http.ResponseWriter, r *http.Request) error {
+	return vs.answer(w, r, Vault.Reseal)
 }
 
-// backUp streams a backup. What goes wrong before its first byte is a problem
-// like any other; later the connection is cut.
-func (a *API) backUp(w http.ResponseWriter, r *http.Request) error {
+// backUp streams a backup. An error before the first byte is answered as a
+// problem; a later one aborts the connection.
+func (vs vault) backUp(w http.ResponseWriter, r *http.Request) error {
 	body, err := northbound.Decode[struct {
 		Recipient string `json:"recipient"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if a.cfg.Vault == nil {
-		return nf.E(nf.NotFound, "take", "a backup", errors.New("this service keeps nothing"))
+	if vs.store == nil {
+		return nf.E(nf.NotFound, "create", "a backup", errors.New("the service has no persistent store"))
 	}
 	out := &download{w: w, name: "k8splugin-backup.age"}
-	err = a.cfg.Vault.Backup(r.Context(), body.Recipient, out)
+	err = vs.store.Backup(r.Context(), body.Recipient, out)
 	if err != nil && out.begun {
-		a.cfg.Logger.ErrorContext(r.Context(), "a backup was cut off", "error", err)
-		panic(http.ErrAbortHandler) // half a backup must not look like a whole one
+		vs.logger.ErrorContext(r.Context(), "failed to send a backup", "error", err)
+		panic(http.ErrAbortHandler) // the client must not take a partial backup for a complete one
 	}
 	return err
 }
 
-// download is a file that is made while it is sent.
+// download is a file that is generated while it is sent.
 type download struct {
 	w     http.ResponseWriter
 	name  string
 	begun bool
 }
 
-// Write sends a part; the first one begins the answer.
+// Write sends a part of the file. The first call starts the response.
 func (d *download) Write(p []byte) (int, error) {
 	if !d.begun {
 		d.begun = true
@@ -87,8 +91,8 @@ func (d *download) Write(p []byte) (int, error) {
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", `attachment; filename="`+d.name+`"`)
 		h.Set("Cache-Control", "no-store")
-		// It takes as long as there is much to send. A server that has no
-		// deadlines has none to lift.
+		// The transfer may take any time. A server without deadlines returns an
+		// error, which is ignored.
 		_ = http.NewResponseController(d.w).SetWriteDeadline(time.Time{})
 	}
 	return d.w.Write(p)

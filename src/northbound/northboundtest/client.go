@@ -1,13 +1,13 @@
-// Package northboundtest is the test kit of the HTTP APIs: a client that holds
-// every answer against swagger.yaml, and a player of the transcripts under api,
-// which are both documentation and tests.
+// Package northboundtest is the test kit of the HTTP APIs: a client that
+// validates every response against swagger.yaml, and a player of the
+// transcripts under api, which are both documentation and tests.
 //
-// It promises that an answer which the contract does not describe fails the
-// test, whatever else the test looks at. The format of transcripts is described
-// in api/README.md.
+// Guarantees: a response that the contract does not describe fails the test,
+// whatever else the test checks. api/README.md describes the format of
+// transcripts.
 //
-// It does not check requests, since tests send wrong ones on purpose, and it
-// does not look into archives and streams of events.
+// The package does not check requests, since tests send invalid ones on
+// purpose. It does not look into archives and event streams.
 package northboundtest
 
 import (
@@ -26,10 +26,11 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// Client returns a client that fails the test on every answer that the OpenAPI
-// document does not describe: an unknown status or media type, or a body that
-// does not fit its schema. A path or method that the document lacks must be
-// answered with a problem, and below ONAP's paths as ONAP's router does.
+// Client returns a client that fails the test on every response that the
+// OpenAPI document does not describe: an unknown status or media type, or a
+// body that does not match its schema. For an unknown path or method, the
+// response must be a problem; below ONAP's paths it must be that of ONAP's
+// router.
 func Client(t testing.TB, swagger []byte) *http.Client {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(swagger)
@@ -40,19 +41,19 @@ func Client(t testing.TB, swagger []byte) *http.Client {
 	if err != nil {
 		t.Fatalf("cannot use the OpenAPI document: %v", err)
 	}
-	// A redirect is an answer like any other, and not one that we give.
+	// The service sends no redirects: check one like any other response.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Transport: &checked{t: t, doc: doc, router: router}, CheckRedirect: stay}
 }
 
-// checked is a transport that checks what it receives.
+// checked is a transport that validates responses.
 type checked struct {
 	t      testing.TB
 	doc    *openapi3.T
 	router routers.Router
 }
 
-// RoundTrip sends the request and checks the answer.
+// RoundTrip sends the request and validates the response.
 func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
@@ -66,7 +67,7 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (c *checked) check(r *http.Request, res *http.Response) error {
 	head := r.Method == http.MethodHead
-	if head { // is described as GET, but for the body
+	if head { // described by GET, except for the body
 		r = r.Clone(r.Context())
 		r.Method = http.MethodGet
 	}
@@ -109,7 +110,7 @@ func (c *checked) check(r *http.Request, res *http.Response) error {
 }
 
 // lenient reports whether a path is below the paths of an operation that the
-// document marks x-lenient: those are ONAP's.
+// document marks x-lenient, which are ONAP's.
 func (c *checked) lenient(path string) bool {
 	given := strings.Split(path, "/")
 	for template, item := range c.doc.Paths.Map() {
@@ -122,8 +123,8 @@ func (c *checked) lenient(path string) bool {
 	return false
 }
 
-// below reports whether a path begins as a template does, up to the first segment
-// that is neither the version nor a variable.
+// below reports whether a path matches a template up to the template's first
+// segment that is neither "v1" nor a variable.
 func below(path, template []string) bool {
 	for i, segment := range template {
 		variable := strings.HasPrefix(segment, "{")
@@ -137,8 +138,9 @@ func below(path, template []string) bool {
 	return false
 }
 
-// checkStray checks an answer to a request for a path or a method that ONAP's API
-// does not have. One that does not reach the API is a problem.
+// checkStray checks the response for a path or method that ONAP's API does not
+// have. A request rejected before it reaches the API is answered with a
+// problem.
 func (c *checked) checkStray(res *http.Response) error {
 	if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
 		return c.checkProblem(res)
@@ -157,7 +159,8 @@ func (c *checked) checkStray(res *http.Response) error {
 	return nil
 }
 
-// checkProblem checks an answer to a request that the document does not know.
+// checkProblem checks the response for a path or method that the document does
+// not describe.
 func (c *checked) checkProblem(res *http.Response) error {
 	if media := mediaOf(res); media != "application/problem+json" {
 		return fmt.Errorf("its media type is %q", media)
@@ -182,7 +185,7 @@ func mediaOf(res *http.Response) string {
 	return media
 }
 
-// buffer reads the body and leaves it to be read again.
+// buffer reads the body and replaces it, so that it can be read again.
 func buffer(res *http.Response) ([]byte, error) {
 	body, err := io.ReadAll(res.Body)
 	res.Body.Close()

@@ -10,15 +10,16 @@ import (
 	"strings"
 )
 
-// rest stands for whatever else there is: as a field of an object, as the last
-// item of an array, or as a line of a text.
+// rest matches any further content: as a field of an object, as the last item
+// of an array, or as a line of a text.
 const rest = "..."
 
-// blank is a placeholder in an expected text: <<>> stands for anything, and
-// <<name>> for anything, which ${name} then stands for.
+// blank is a placeholder in an expected text. <<>> matches anything; <<name>>
+// matches anything and captures it as ${name}.
 var blank = regexp.MustCompile(`<<([A-Za-z_][A-Za-z0-9_]*)?>>`)
 
-// matcher compares what is expected with what came, and keeps what it captures.
+// matcher compares expected and actual content, and stores captured values in
+// vars.
 type matcher struct{ vars map[string]string }
 
 // document compares two JSON documents.
@@ -114,7 +115,7 @@ func (m matcher) array(path string, want, got []any) error {
 	return nil
 }
 
-// text compares two texts and captures what the placeholders stand for.
+// text compares two texts and stores the captured values.
 func (m matcher) text(want, got string) error {
 	pattern, names := compile(want)
 	found := pattern.FindStringSubmatch(got)
@@ -129,8 +130,8 @@ func (m matcher) text(want, got string) error {
 	return nil
 }
 
-// compile returns the pattern of an expected text, and the name of each of its
-// groups.
+// compile returns the regular expression of an expected text, and the name of
+// each of its groups.
 func compile(want string) (*regexp.Regexp, []string) {
 	var pattern strings.Builder
 	var names []string
@@ -156,9 +157,9 @@ func differs(path string, want, got any) error {
 	return fmt.Errorf("%s: it is %v (%T), want %v (%T)", path, got, got, want, want)
 }
 
-// Match compares a JSON document with what is expected of it, in the language
-// of transcripts: "<<>>" stands for any value, and "..." for whatever else an
-// object or array holds.
+// Match compares a JSON document with an expected one in the language of
+// transcripts: "<<>>" matches any value, and "..." any further content of an
+// object or array.
 func Match(want string, got []byte) error {
 	return matcher{vars: map[string]string{}}.document(want, got)
 }

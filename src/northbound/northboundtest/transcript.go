@@ -21,9 +21,9 @@ import (
 
 // Player replays transcripts against a server.
 type Player struct {
-	Client *http.Client      // as Client returns it
-	Server string            // URL, without a slash at the end
-	Vars   map[string]string // what ${NAME} stands for; not changed
+	Client *http.Client      // as returned by Client
+	Server string            // URL without a trailing slash
+	Vars   map[string]string // values of ${NAME}; not modified
 }
 
 // Play replays one transcript. Each exchange is a subtest; the first one that
@@ -58,11 +58,11 @@ func (p Player) Play(t *testing.T, file string) {
 	}
 }
 
-// isFile reports whether a section is a file that exchanges send; the names of
-// exchanges are sentences.
+// isFile reports whether a section is a file that exchanges send. Names of
+// exchanges are sentences with spaces.
 func isFile(section string) bool { return !strings.Contains(section, " ") }
 
-// playing is one transcript while it is played.
+// playing is a transcript that is being replayed.
 type playing struct {
 	Player
 
@@ -70,14 +70,14 @@ type playing struct {
 	vars  map[string]string
 }
 
-// message is a request or an answer as a transcript has it.
+// message is a request or a response in a transcript.
 type message struct {
 	first  string
 	header [][2]string
 	body   string
 }
 
-// exchange sends the request of a section and compares the answer.
+// exchange sends the request of a section and compares the response.
 func (p *playing) exchange(t *testing.T, section string) error {
 	request, answer, ok := strings.Cut(section, "\n=> ")
 	if !ok {
@@ -129,7 +129,7 @@ func (p *playing) send(t *testing.T, text string) (*http.Response, error) {
 	return res, nil
 }
 
-// read splits a message into its first line, its header and its body.
+// read splits a message into its first line, its headers and its body.
 func read(text string) (message, error) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
@@ -146,8 +146,8 @@ func read(text string) (message, error) {
 
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// expand puts the values of variables in. Those that have none yet become
-// anything, and are returned.
+// expand replaces variables by their values. It replaces unknown variables by
+// <<>> and returns their names.
 func (p *playing) expand(text string) (out string, unknown []string) {
 	out = variable.ReplaceAllStringFunc(text, func(ref string) string {
 		name := ref[2 : len(ref)-1]
@@ -161,8 +161,8 @@ func (p *playing) expand(text string) (out string, unknown []string) {
 	return out, unknown
 }
 
-// body returns the bytes to send: the text, or, for "@zip folder" and "@tgz
-// folder", an archive of the files whose names begin with the folder's.
+// body returns the bytes to send: the text itself, or an archive of a folder
+// for "@zip folder" and "@tgz folder".
 func (p *playing) body(text string) ([]byte, error) {
 	if folder, ok := strings.CutPrefix(text, "@tgz "); ok {
 		return pack(p.folder(folder), newTar)
@@ -173,7 +173,7 @@ func (p *playing) body(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// folder returns the files whose names begin with the folder's, without it.
+// folder returns the files below a folder, by their names relative to it.
 func (p *playing) folder(name string) map[string][]byte {
 	out := map[string][]byte{}
 	for file, content := range p.files {
@@ -184,7 +184,7 @@ func (p *playing) folder(name string) map[string][]byte {
 	return out
 }
 
-// archive takes files one by one.
+// archive is an archive writer.
 type archive struct {
 	add   func(name string, content []byte) error
 	close func() error
@@ -229,12 +229,12 @@ func pack(files map[string][]byte, open func(io.Writer) archive) ([]byte, error)
 	return out.Bytes(), nil
 }
 
-// compare compares an answer with what the transcript says, and remembers what
-// the transcript captures. What it captures it may also use: then it is compared
-// again, knowing more.
+// compare compares a response with the transcript and stores the captured
+// values. If the transcript also uses values that it captures, it compares a
+// second time with these values.
 func (p *playing) compare(text string, res *http.Response, body []byte) error {
 	for _, capture := range blank.FindAllStringSubmatch(text, -1) {
-		delete(p.vars, capture[1]) // it means the new value, wherever it stands
+		delete(p.vars, capture[1]) // refers to the new value everywhere in the text
 	}
 	expanded, unknown := p.expand(text)
 	if err := p.compareOnce(expanded, res, body); err != nil || unknown == nil {

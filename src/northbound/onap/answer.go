@@ -14,37 +14,36 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
-// Texts that clients look for: ONAP's errors named its database.
+// Texts that clients match: ONAP's errors named its database.
 const (
 	noDocuments = "Error finding master table: mongo: no documents in result"
-	noObjects   = "Did not find any objects with tag: " // and the tag
+	noObjects   = "Did not find any objects with tag: " // followed by the tag
 )
 
-// refusal is an error in ONAP's words: a line of text under a status.
+// refusal is an error in ONAP's form: a status and a line of text.
 type refusal struct {
-	status int // as released versions of ONAP have it
+	status int // as in ONAP's releases
 	strict int // with Config.Strict
 	text   string
-	cause  error // whose kind is logged and recorded
+	cause  error // its kind is logged and audited
 }
 
-// Error returns what the client is told.
+// Error returns the text sent to the client.
 func (e *refusal) Error() string { return e.text }
 
 // Unwrap returns the cause.
 func (e *refusal) Unwrap() error { return e.cause }
 
-// refuse returns the refusal of a wrong request: the status is the same in both
+// refuse returns the error for an invalid request, with the same status in both
 // styles.
 func refuse(status int, text string) error {
 	return &refusal{status: status, strict: status, text: text, cause: nf.E(nf.Invalid, "read", "the request", errors.New(text))}
 }
 
-// fail returns the refusal of what could not be done: 500 as ONAP has it, the
-// status of the error's kind in the strict style. The text is "what: cause",
-// where the cause of nf.NotFound is the text that clients look for, and that of
-// nf.Internal is not told. An error that is a refusal already stays as it is,
-// with what before its text.
+// fail returns the error for a failed action. The status is 500 as in ONAP; in
+// the strict style, it is that of the error's kind. The text is "what: cause".
+// For nf.NotFound the cause is the text that clients match; for nf.Internal it
+// is hidden. If err is a refusal, fail only prepends what to its text.
 func fail(what string, err error) error {
 	cause := causeText(err)
 	if e, ok := errors.AsType[*refusal](err); ok {
@@ -53,18 +52,19 @@ func fail(what string, err error) error {
 	return failAs(prefix(what, cause), err)
 }
 
-// failAs is fail with the whole text.
+// failAs is fail with the given text.
 func failAs(text string, err error) error {
 	e := &refusal{status: http.StatusInternalServerError, strict: northbound.Status(err), text: text, cause: err}
 	switch nf.KindOf(err) {
-	case nf.Unauthenticated, nf.Forbidden, nf.TooMany, nf.TooLarge:
-		e.status = e.strict // ONAP knew nothing of them
+	case nf.Unauthenticated, nf.Forbidden, nf.TooManyRequests, nf.TooLarge:
+		e.status = e.strict // ONAP has no such errors
 	default:
 	}
 	return e
 }
 
-// onlyIf tells an error of the kind by the text, and every other one by fail.
+// onlyIf returns failAs with the text for an error of the given kind, and fail
+// for any other.
 func onlyIf(kind nf.Kind, err error, text, what string) error {
 	if err != nil && nf.KindOf(err) == kind {
 		return failAs(text, err)
@@ -79,7 +79,7 @@ func prefix(what, text string) string {
 	return what + ": " + text
 }
 
-// causeText returns what an error's cause is called.
+// causeText returns the text for an error's cause.
 func causeText(err error) string {
 	switch nf.KindOf(err) {
 	case nf.NotFound:
@@ -91,30 +91,30 @@ func causeText(err error) string {
 	}
 }
 
-// handle answers with the error of a handler as a line of text.
-func (a *API) handle(h northbound.Handler) http.Handler {
+// handle wraps a handler so that its error is answered as a line of text.
+func handle(h northbound.Handler, strict bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
-			a.tell(w, r, err)
+			writeError(w, r, err, strict)
 		}
 	})
 }
 
-// tell writes an error down as a line of text.
-func (a *API) tell(w http.ResponseWriter, r *http.Request, err error) {
+// writeError answers with an error as a line of text. Strict is Config.Strict.
+func writeError(w http.ResponseWriter, r *http.Request, err error, strict bool) {
 	e, ok := errors.AsType[*refusal](err)
 	if !ok {
 		e, _ = errors.AsType[*refusal](fail("", err))
 	}
-	// The shell's own refusal is logged, measured and recorded; only its answer
-	// is of no use here.
+	// Refuse logs, measures and audits the error. The response that it writes
+	// is discarded.
 	unread := unread{http.Header{}}
 	northbound.Refuse(unread, r, e.cause)
 	if after := unread.header.Get("Retry-After"); after != "" {
 		w.Header().Set("Retry-After", after)
 	}
 	status := e.status
-	if a.cfg.Strict {
+	if strict {
 		status = e.strict
 	}
 	if e.text == "" {
@@ -128,7 +128,7 @@ func (a *API) tell(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, text, status)
 }
 
-// unread takes an answer that nobody gets.
+// unread is a ResponseWriter that discards the response.
 type unread struct{ header http.Header }
 
 // Header implements http.ResponseWriter.
@@ -140,21 +140,20 @@ func (unread) Write(b []byte) (int, error) { return len(b), nil }
 // WriteHeader implements http.ResponseWriter.
 func (unread) WriteHeader(int) {}
 
-// answer answers with one JSON value and a newline.
+// answer writes one JSON value and a newline.
 func answer(w http.ResponseWriter, status int, document any) error {
 	return northbound.Answer(w, status, document)
 }
 
-// done answers without a body.
+// done writes a response without a body.
 func done(w http.ResponseWriter, status int) error {
 	w.WriteHeader(status)
 	return nil
 }
 
-// decode reads the first JSON value in a request's body. As in ONAP, neither
-// what follows it nor a field that nobody knows is an error. A body that is
-// empty is the error given; one that is not JSON, or has a value of the wrong
-// type, is a 422.
+// decode reads the first JSON value in a request's body. As in ONAP, content
+// after it and unknown fields are ignored. For an empty body it returns the
+// given error. For invalid JSON or a value of the wrong type, it returns a 422.
 func decode[T any](r *http.Request, empty error) (T, error) {
 	document, err := io.ReadAll(io.LimitReader(r.Body, northbound.MaxDocument+1))
 	if err != nil {
@@ -180,8 +179,8 @@ func decodeDocument[T any](document []byte, empty error) (T, error) {
 	return out, nil
 }
 
-// jsonText says what is wrong with a document that cannot be read, which may be
-// that of a field.
+// jsonText describes the error of an invalid document, which may be the value
+// of a field.
 func jsonText(field string, document []byte, err error) string {
 	if inner, message, ok := syntax.Mismatch(err); ok {
 		path := strings.Trim(field+"."+inner, ".")

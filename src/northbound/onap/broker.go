@@ -9,10 +9,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// stackLabel is the label of a request that names the stack that it came as.
+// stackLabel is the request label that holds the name of the Heat stack.
 const stackLabel = "stack-name"
 
-// workloadRequest asks for an instance as if it were a stack of OpenStack's Heat.
+// workloadRequest is a request for an instance in the form of an OpenStack Heat
+// stack.
 type workloadRequest struct {
 	GenericVNF      string     `json:"generic-vnf-id"`
 	Module          string     `json:"vf-module-id"`
@@ -27,7 +28,7 @@ type workloadRequest struct {
 	} `json:"template_data"`
 }
 
-// directives are values by name. A value that is null is as good as absent.
+// directives are values by name. A null value counts as absent.
 type directives struct {
 	Attributes []struct {
 		Name  string  `json:"attribute_name"`
@@ -35,8 +36,8 @@ type directives struct {
 	} `json:"attributes"`
 }
 
-// workload is an instance as if it were a stack. Some clients refuse an answer
-// with further fields.
+// workload is an instance in the form of a stack. Some clients reject a
+// response with additional fields.
 type workload struct {
 	TemplateType string  `json:"template_type"`
 	ID           string  `json:"workload_id"`
@@ -44,7 +45,7 @@ type workload struct {
 	Reason       *stacks `json:"workload_status_reason"`
 }
 
-// newWorkload is a workload with what it is.
+// newWorkload is a created workload with its resources.
 type newWorkload struct {
 	TemplateType string     `json:"template_type"`
 	ID           string     `json:"workload_id"`
@@ -66,16 +67,23 @@ func workloadOf(id, status string) workload {
 	return workload{TemplateType: "heat", ID: id, Status: status}
 }
 
-func (a *API) brokerRoutes(r *mux.Router) {
-	const all = "/{cloud-owner}/{cloud-region}/infra_workload"
-	a.on(r, http.MethodPost, all, a.createWorkload)
-	a.on(r, http.MethodGet, all, a.findWorkload)
-	a.on(r, http.MethodGet, all+"/{instance}", a.getWorkload)
-	a.on(r, http.MethodPost, all+"/{instance}", a.refreshWorkload)
-	a.on(r, http.MethodDelete, all+"/{instance}", a.deleteWorkload)
+// workloads serves instances in the form of Heat stacks.
+type workloads struct {
+	vnfs       *vnfs
+	creator    *creator
+	terminator *terminator
 }
 
-// check refuses a request that lacks something.
+func (ws workloads) routes(on route) {
+	const all = "/{cloud-owner}/{cloud-region}/infra_workload"
+	on(http.MethodPost, all, ws.create)
+	on(http.MethodGet, all, ws.find)
+	on(http.MethodGet, all+"/{instance}", ws.get)
+	on(http.MethodPost, all+"/{instance}", ws.refresh)
+	on(http.MethodDelete, all+"/{instance}", ws.remove)
+}
+
+// check rejects a request without a required field.
 func (q workloadRequest) check() error {
 	for _, field := range []struct{ name, value string }{
 		{"vf-module-model-customization-id", q.ModelCustom}, {"vf-module-model-invariant-id", q.ModelInvariant},
@@ -91,7 +99,8 @@ func (q workloadRequest) check() error {
 	return nil
 }
 
-// values returns all directives as one: the user's count most, and SDNC's least.
+// values merges all directives: the user's take precedence over OOF's, and
+// those over SDNC's.
 func (q workloadRequest) values() texts {
 	out := texts{}
 	for _, d := range []directives{q.SDNCDirectives, q.OOFDirectives, q.UserDirectives} {
@@ -104,7 +113,7 @@ func (q workloadRequest) values() texts {
 	return out
 }
 
-// instance returns the request for the instance that the workload is.
+// instance converts the request to an instance request.
 func (q workloadRequest) instance(region string) (instanceRequest, error) {
 	values := q.values()
 	profile, ok := values["k8s-rb-profile-name"]
@@ -113,7 +122,7 @@ func (q workloadRequest) instance(region string) (instanceRequest, error) {
 	}
 	release, ok := values["k8s-rb-instance-release-name"]
 	if !ok {
-		// The profile's would be the same for all that are made with it.
+		// The profile's release name would be the same for all its instances.
 		release = q.Module
 	}
 	out := instanceRequest{
@@ -123,7 +132,7 @@ func (q workloadRequest) instance(region string) (instanceRequest, error) {
 	return out, out.check()
 }
 
-func (a *API) createWorkload(w http.ResponseWriter, r *http.Request) error {
+func (ws workloads) create(w http.ResponseWriter, r *http.Request) error {
 	q, err := decode[workloadRequest](r, refuse(http.StatusBadRequest, "Body empty"))
 	if err != nil {
 		return err
@@ -135,7 +144,7 @@ func (a *API) createWorkload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v, op, err := a.bringUp(r, req)
+	v, op, err := ws.creator.instantiate(r, req)
 	if err != nil {
 		return err
 	}
@@ -144,7 +153,7 @@ func (a *API) createWorkload(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// workloadStatus says how a workload is doing, in Heat's words.
+// workloadStatus returns Heat's status of a workload.
 func workloadStatus(in nf.Instance, op nf.Operation) string {
 	switch word(in, op) {
 	case preInstall, creating, created, postInstall:
@@ -161,22 +170,22 @@ func workloadStatus(in nf.Instance, op nf.Operation) string {
 	return "CREATE_COMPLETE"
 }
 
-// workload reads the workload of a path. The path's owner and region do not
-// count: an id is unique.
-func (a *API) workload(r *http.Request) (workload, error) {
-	v, err := a.vnfOf(r)
+// of returns the workload of a request's path. The owner and the region
+// in the path are ignored, because an id is unique.
+func (ws workloads) of(r *http.Request) (workload, error) {
+	v, err := ws.vnfs.of(r)
 	if err != nil {
 		return workload{}, notFound(fail("Get Instance", err))
 	}
-	op, err := a.latest(r.Context(), v.Instance)
+	op, err := ws.vnfs.latest(r.Context(), v.Instance)
 	if err != nil {
 		return workload{}, fail("Get Instance", err)
 	}
 	return workloadOf(v.id, workloadStatus(v.Instance, op)), nil
 }
 
-// notFound makes a refusal for what does not exist a 404 in both styles: here,
-// clients take every other one for a failure.
+// notFound sets the status of an error of kind nf.NotFound to 404 in both
+// styles: these clients treat any other status as a failure.
 func notFound(err error) error {
 	if e, ok := errors.AsType[*refusal](err); ok && nf.KindOf(e.cause) == nf.NotFound {
 		e.status, e.strict = http.StatusNotFound, http.StatusNotFound
@@ -184,31 +193,31 @@ func notFound(err error) error {
 	return err
 }
 
-func (a *API) getWorkload(w http.ResponseWriter, r *http.Request) error {
-	found, err := a.workload(r)
+func (ws workloads) get(w http.ResponseWriter, r *http.Request) error {
+	found, err := ws.of(r)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, found)
 }
 
-// refreshWorkload is asked to bring the inventory of the network up to date. It
-// promises that, and there is nothing to do: whoever keeps the inventory is told
-// of every change.
-func (a *API) refreshWorkload(w http.ResponseWriter, r *http.Request) error {
-	if _, err := a.workload(r); err != nil {
+// refreshWorkload answers a request to update the network inventory. It accepts
+// the request without further action, because the inventory is notified of
+// every change.
+func (ws workloads) refresh(w http.ResponseWriter, r *http.Request) error {
+	if _, err := ws.of(r); err != nil {
 		return err
 	}
 	return done(w, http.StatusAccepted)
 }
 
-func (a *API) findWorkload(w http.ResponseWriter, r *http.Request) error {
+func (ws workloads) find(w http.ResponseWriter, r *http.Request) error {
 	name := r.URL.Query().Get("name")
 	if name == "" {
 		w.Header().Set("Allow", http.MethodPost)
 		return done(w, http.StatusMethodNotAllowed)
 	}
-	all, err := a.vnfs(r.Context())
+	all, err := ws.vnfs.list(r.Context())
 	if err != nil {
 		return fail("Get Instance", err)
 	}
@@ -216,7 +225,7 @@ func (a *API) findWorkload(w http.ResponseWriter, r *http.Request) error {
 		if v.request.Labels[stackLabel] != name {
 			continue
 		}
-		op, err := a.latest(r.Context(), v.Instance)
+		op, err := ws.vnfs.latest(r.Context(), v.Instance)
 		if err != nil {
 			return fail("Get Instance", err)
 		}
@@ -229,12 +238,12 @@ func (a *API) findWorkload(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-func (a *API) deleteWorkload(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+func (ws workloads) remove(w http.ResponseWriter, r *http.Request) error {
+	v, err := ws.vnfs.of(r)
 	if err != nil {
 		return fail("Error getting Instance: Get Instance", err)
 	}
-	if err := a.takeDown(r, v, false); err != nil {
+	if err := ws.terminator.terminate(r, v, false); err != nil {
 		return fail("Error deleting instance", err)
 	}
 	return answer(w, http.StatusAccepted, workloadOf(v.id, "DELETE_COMPLETE"))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 )
 
 const stackRequest = `{"generic-vnf-id": "g", "vf-module-id": "m", "vf-module-model-invariant-id": "fw", "vf-module-model-version-id": "v", "vf-module-model-customization-id": "1",
@@ -62,15 +63,15 @@ func TestWorkloadStatus(t *testing.T) {
 		want   string
 	}{
 		"Queued":    {"nobody has begun", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Queued}, "PRE-INSTALL CREATE_IN_PROGRESS"},
-		"PreHook":   {"hooks come first", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Steps: []nf.Step{{Name: "hold"}, {Name: "run pre-install 1/2 Job a"}}}, "PRE-INSTALL CREATE_IN_PROGRESS 0/2"},
-		"Creating":  {"then the objects", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Steps: []nf.Step{{Name: "apply 1/1 web"}}}, "CREATING CREATE_IN_PROGRESS"},
+		"PreHook":   {"hooks come first", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Steps: []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHold}}, northboundtest.HookStep(nf.PhaseHookRun, nf.PreInstall, [2]int{1, 2}, nf.Ref{Kind: "Job", Name: "a"})}}, "PRE-INSTALL CREATE_IN_PROGRESS 0/2"},
+		"Creating":  {"then the objects", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Steps: []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseApply, Stage: 1}, Of: 1, StageName: "web"}}}, "CREATING CREATE_IN_PROGRESS"},
 		"Created":   {"which are there", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Applied: noon(2)}, "CREATED CREATE_IN_PROGRESS"},
-		"PostHook":  {"then hooks again", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Applied: noon(2), Steps: []nf.Step{{Name: "make post-install 2/3 Job a"}}}, "POST-INSTALL CREATE_IN_PROGRESS 1/3"},
+		"PostHook":  {"then hooks again", nf.Instantiating, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Running, Started: noon(1), Applied: noon(2), Steps: []nf.Step{northboundtest.HookStep(nf.PhaseHookMake, nf.PostInstall, [2]int{2, 3}, nf.Ref{Kind: "Job", Name: "a"})}}, "POST-INSTALL CREATE_IN_PROGRESS 1/3"},
 		"Done":      {"and that is it", nf.Ready, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.Succeeded}, "DONE CREATE_COMPLETE"},
 		"Failed":    {"or it failed", nf.Broken, nf.Operation{ID: "op", Verb: nf.Instantiate, State: nf.OperationFailed}, "POST-INSTALL-FAILED CREATE_FAILED"},
 		"Upgrading": {"a change", nf.Updating, nf.Operation{ID: "op", Verb: nf.Upgrade, State: nf.Running, Started: noon(1)}, "UPGRADING UPDATE_IN_PROGRESS"},
-		"PreUp":     {"has hooks before", nf.Updating, nf.Operation{ID: "op", Verb: nf.Upgrade, State: nf.Running, Started: noon(1), Steps: []nf.Step{{Name: "clear pre-upgrade 1/1 Job a"}}}, "PRE-UPGRADE UPDATE_IN_PROGRESS 0/1"},
-		"PostUp":    {"and after", nf.Updating, nf.Operation{ID: "op", Verb: nf.Rollback, State: nf.Running, Started: noon(1), Applied: noon(2), Steps: []nf.Step{{Name: "run post-rollback 1/1 Job a"}}}, "POST-UPGRADE UPDATE_IN_PROGRESS 0/1"},
+		"PreUp":     {"has hooks before", nf.Updating, nf.Operation{ID: "op", Verb: nf.Upgrade, State: nf.Running, Started: noon(1), Steps: []nf.Step{northboundtest.HookStep(nf.PhaseHookClear, nf.PreUpgrade, [2]int{1, 1}, nf.Ref{Kind: "Job", Name: "a"})}}, "PRE-UPGRADE UPDATE_IN_PROGRESS 0/1"},
+		"PostUp":    {"and after", nf.Updating, nf.Operation{ID: "op", Verb: nf.Rollback, State: nf.Running, Started: noon(1), Applied: noon(2), Steps: []nf.Step{northboundtest.HookStep(nf.PhaseHookRun, nf.PostRollback, [2]int{1, 1}, nf.Ref{Kind: "Job", Name: "a"})}}, "POST-UPGRADE UPDATE_IN_PROGRESS 0/1"},
 		"Undone":    {"one that is taken back is under way", nf.Updating, nf.Operation{ID: "op", Verb: nf.Upgrade, State: nf.Running, Started: noon(1), Applied: noon(2), Undoing: true}, "UPGRADING UPDATE_IN_PROGRESS"},
 		"UpFailed":  {"or fails", nf.Broken, nf.Operation{ID: "op", Verb: nf.Upgrade, State: nf.OperationFailed}, "POST-UPGRADE-FAILED UPDATE_FAILED"},
 		"Stays":     {"what cannot be removed stays", nf.Broken, nf.Operation{ID: "op", Verb: nf.Terminate, State: nf.OperationFailed}, "PRE-DELETE-FAILED DELETE_FAILED"},

@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin"
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
@@ -46,6 +47,8 @@ type ground struct {
 type rest interface {
 	onap.Instances
 	onap.Operations
+	onap.InstanceAccess
+	onap.RegionAccess
 }
 
 func (*ground) Upload(_ context.Context, as nf.Package, _ io.Reader) (nf.Package, bool, error) {
@@ -66,6 +69,14 @@ func (g *ground) May(_ context.Context, p nf.Permission, s nf.Scope, _ ...string
 		return nf.E(nf.Forbidden, "do", string(p), nil)
 	}
 	return nil
+}
+
+func (g *ground) MayReadBundle(ctx context.Context, names ...string) error {
+	return g.May(ctx, nf.ReadPackage, nf.Scope{Project: nf.DefaultProject}, names...)
+}
+
+func (g *ground) MayWriteBundle(ctx context.Context, names ...string) error {
+	return g.May(ctx, nf.WritePackage, nf.Scope{Project: nf.DefaultProject}, names...)
 }
 
 func (g *ground) Enlist(_ context.Context, r nf.Region) (nf.Region, error) {
@@ -145,7 +156,7 @@ func (g *ground) serve(t *testing.T, edit ...func(*onap.Config)) place {
 		t.Fatal(err)
 	}
 	cfg := onap.Config{
-		Bundles: bundles, Access: g, Regions: g, Instances: g, Operations: g, NewID: rand.Text, UploadLimit: 1 << 20,
+		Bundles: bundles, Access: g, Regions: g, Instances: g, Operations: g, NewID: rand.Text, Memory: budget.New(1<<20, 1<<20),
 		Live: struct{ onap.Live }{}, Subscriptions: struct{ onap.Subscriptions }{},
 	}
 	for _, f := range edit {
@@ -373,7 +384,7 @@ func TestUploadForms(t *testing.T) {
 		"EmptyFile":   {"an empty file is an empty body", "multipart/form-data", form("\r\n", `name="file"; filename="a.tgz"`, ""), 400, "Empty body\n"},
 		"CutOff":      {"half a form is no archive", "multipart/form-data", file[:len(file)-20], 500, "Error in file format: Invalid gzip format\n"},
 		"Dashes":      {"what begins with dashes need not be a form", "", "--- a: b\n", 500, "Error in file format: Invalid gzip format\n"},
-		"TooLarge":    {"the limit is on the body", "", strings.Repeat("x", 1<<20+1), 413, "cannot read the request: its body is larger than 1048576 bytes\n"},
+		"TooLarge":    {"the limit is on the body", "", strings.Repeat("x", 1<<20+1), 413, "cannot read archive: it is larger than 1048576 bytes\n"},
 	}
 	site := newGround().serve(t)
 	for name, tc := range cases {

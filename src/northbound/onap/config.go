@@ -14,7 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// config is a version of a configuration.
+// config is a version of a configuration, as clients see it.
 type config struct {
 	Name        string          `json:"config-name"`
 	Template    string          `json:"template-name"`
@@ -24,8 +24,8 @@ type config struct {
 	Tag         string          `json:"config-tag"`
 }
 
-// configResult is the version that a change of a configuration has made. ONAP's
-// plugin omits the last three fields, which its Python SDK reads all the same.
+// configResult is the version that a change of a configuration created. ONAP's
+// plugin omits the last three fields, but its Python SDK reads them.
 type configResult struct {
 	Instance    string          `json:"instance-id"`
 	Definition  string          `json:"rb-name"`
@@ -36,79 +36,87 @@ type configResult struct {
 	Number      int             `json:"config-version"`
 	Description string          `json:"description"`
 	Values      json.RawMessage `json:"values"`
-	Tag         string          `json:"config-tag"` // a new version has none
+	Tag         string          `json:"config-tag"` // always empty for a new version
 }
 
-// configTag is a name of a version.
+// configTag is a tag of a version.
 type configTag struct {
 	Version int    `json:"config-version"`
 	Tag     string `json:"config-tag"`
 }
 
-// memo is what an instance's record says of the newest version of a
-// configuration. The version of a configuration that was deleted is the deletion.
-type memo struct {
+// storedConfig is the newest version of a configuration, as stored in an
+// instance's annotations. For a deleted configuration it is the deletion.
+type storedConfig struct {
 	Version     int    `json:"version"`
-	Deleted     bool   `json:"deleted,omitempty"` // its objects are gone
+	Deleted     bool   `json:"deleted,omitempty"` // its objects were deleted
 	Repeats     int    `json:"repeats,omitempty"` // as in bundle.Version
 	Template    string `json:"template"`
 	Description string `json:"description,omitempty"`
 }
 
-func memoOfVersion(v bundle.Version) memo {
-	return memo{Version: v.Number, Deleted: v.Deleted, Repeats: v.Repeats, Template: v.Template, Description: v.Description}
+func storedConfigOf(v bundle.Version) storedConfig {
+	return storedConfig{Version: v.Number, Deleted: v.Deleted, Repeats: v.Repeats, Template: v.Template, Description: v.Description}
 }
 
-func (a *API) configRoutes(r *mux.Router) {
+// configs serves the configurations of instances.
+type configs struct {
+	vnfs    *vnfs
+	access  InstanceAccess
+	history history
+	changes configChanges
+}
+
+func (cs configs) routes(on route) {
 	const all = "/v1/instance/{instance}/config"
 	const one = all + "/{config}"
-	a.on(r, http.MethodPost, all, a.createConfig)
-	a.on(r, http.MethodGet, all, a.listConfigs)
-	a.on(r, http.MethodGet, one, a.getConfig)
-	a.on(r, http.MethodPut, one, a.updateConfig)
-	a.on(r, http.MethodDelete, one, a.removeConfig)
-	a.on(r, http.MethodPost, one+"/delete", a.deleteConfig)
-	a.on(r, http.MethodPost, one+"/rollback", a.rollBackConfig)
-	a.on(r, http.MethodPost, one+"/tagit", a.tagConfig)
-	a.on(r, http.MethodGet, one+"/tag", a.listTags)
-	a.on(r, http.MethodGet, one+"/tag/{tag}", a.getTagged)
-	a.on(r, http.MethodGet, one+"/version", a.listVersions)
-	a.on(r, http.MethodGet, one+"/version/{version}", a.getVersion)
+	on(http.MethodPost, all, cs.create)
+	on(http.MethodGet, all, cs.list)
+	on(http.MethodGet, one, cs.get)
+	on(http.MethodPut, one, cs.update)
+	on(http.MethodDelete, one, cs.remove)
+	on(http.MethodPost, one+"/delete", cs.deleteObjects)
+	on(http.MethodPost, one+"/rollback", cs.rollBack)
+	on(http.MethodPost, one+"/tagit", cs.tag)
+	on(http.MethodGet, one+"/tag", cs.listTags)
+	on(http.MethodGet, one+"/tag/{tag}", cs.getTagged)
+	on(http.MethodGet, one+"/version", cs.listVersions)
+	on(http.MethodGet, one+"/version/{version}", cs.getVersion)
 }
 
-// memosOf returns what an instance's record says of its configurations, by name.
-func memosOf(annotations map[string]string) (map[string]memo, error) {
-	out := map[string]memo{}
-	for key, note := range annotations {
-		name, ok := strings.CutPrefix(key, configNote)
+// storedConfigs returns the configurations that are stored in an instance's
+// annotations, by name.
+func storedConfigs(annotations map[string]string) (map[string]storedConfig, error) {
+	out := map[string]storedConfig{}
+	for key, annotation := range annotations {
+		name, ok := strings.CutPrefix(key, configAnnotation)
 		if !ok {
 			continue
 		}
-		var m memo
-		if err := json.Unmarshal([]byte(note), &m); err != nil {
+		var sc storedConfig
+		if err := json.Unmarshal([]byte(annotation), &sc); err != nil {
 			return nil, fmt.Errorf("cannot read what is noted of configuration %q: %w", name, err)
 		}
-		out[name] = m
+		out[name] = sc
 	}
 	return out, nil
 }
 
 // configured is a configuration of an instance.
 type configured struct {
-	vnf
-	memo
-
-	name  string
-	known bool // the instance has such a configuration, whether or not its objects were deleted
+	vnf    vnf
+	stored storedConfig
+	name   string
+	known  bool // the instance has such a configuration, whether or not its objects were deleted
 }
 
 func (c configured) key() bundle.ConfigKey {
-	return bundle.ConfigKey{Instance: c.id, Generation: c.Annotations[generationNote], Config: c.name}
+	return bundle.ConfigKey{Instance: c.vnf.id, Generation: c.vnf.Annotations[generationAnnotation], Config: c.name}
 }
 
-// configOf reads the configuration of a path.
-func (a *API) configOf(r *http.Request) (configured, error) {
-	v, err := a.vnfOf(r)
+// of returns the configuration of a request's path.
+func (cs configs) of(r *http.Request) (configured, error) {
+	v, err := cs.vnfs.of(r)
 	if err != nil {
 		return configured{}, fail("Getting Instance: Get Instance", err)
 	}
@@ -116,38 +124,42 @@ func (a *API) configOf(r *http.Request) (configured, error) {
 }
 
 func (v vnf) config(name string) (configured, error) {
-	memos, err := memosOf(v.Annotations)
-	m, known := memos[name]
-	return configured{vnf: v, memo: m, name: name, known: known}, err
+	stored, err := storedConfigs(v.Annotations)
+	sc, known := stored[name]
+	return configured{vnf: v, stored: sc, name: name, known: known}, err
 }
 
-// changeable reads the configuration of a path for a request that changes it.
-func (a *API) changeable(r *http.Request) (configured, error) {
-	c, err := a.configOf(r)
+// changeable returns the configuration of a request's path, if the caller may
+// change it. Unknown begins the text of the error if it does not exist.
+func (cs configs) changeable(r *http.Request, unknown string) (configured, error) {
+	c, err := cs.of(r)
 	if err == nil {
-		err = a.mayChange(r, c.vnf)
+		err = cs.access.MayChangeInstance(r.Context(), c.vnf.Instance)
+	}
+	if err == nil && !c.known {
+		err = noKey(unknown, c.name)
 	}
 	return c, err
 }
 
-// noKey is the refusal of a configuration that does not exist, in the words of
-// the database that ONAP kept them in.
+// noKey returns the error for a configuration that does not exist. Its text is
+// that of ONAP's database.
 func noKey(what, name string) error {
 	return failAs(what+": Key doesn't exist", nf.E(nf.NotFound, "get", fmt.Sprintf("configuration %q", name), nil))
 }
 
-func (a *API) listConfigs(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+func (cs configs) list(w http.ResponseWriter, r *http.Request) error {
+	v, err := cs.vnfs.of(r)
 	if err != nil {
 		return fail("Getting Instance: Get Instance", err)
 	}
-	memos, err := memosOf(v.Annotations)
+	stored, err := storedConfigs(v.Annotations)
 	if err != nil {
 		return fail("Get Config DB Entry", err)
 	}
 	out := []config{}
-	for name, m := range memos {
-		c, err := a.present(r, configured{vnf: v, memo: m, name: name, known: true})
+	for name, sc := range stored {
+		c, err := cs.history.newest(r, configured{vnf: v, stored: sc, name: name, known: true})
 		if err != nil {
 			return err
 		}
@@ -157,59 +169,37 @@ func (a *API) listConfigs(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+func (cs configs) get(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.of(r)
 	if err != nil {
 		return err
 	}
 	if !c.known {
 		return noKey("Get Config DB Entry", c.name)
 	}
-	shown, err := a.present(r, c)
+	shown, err := cs.history.newest(r, c)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, shown)
 }
 
-// present shows the newest version of a configuration.
-func (a *API) present(r *http.Request, c configured) (config, error) {
-	v, err := a.version(r, c, c.memo.Version)
-	if err != nil {
-		return config{}, fail("Get Config DB Entry", err)
-	}
-	tags, err := a.ledger().Tags(r.Context(), c.key())
-	if err != nil {
-		return config{}, fail("Get Config DB Entry", err)
-	}
-	return shownVersion(v, tags), nil
-}
-
-func (a *API) tagConfig(w http.ResponseWriter, r *http.Request) error {
+func (cs configs) tag(w http.ResponseWriter, r *http.Request) error {
 	body, err := decode[struct {
 		Tag string `json:"tag-name"`
 	}](r, emptyConfig())
 	if err != nil {
 		return err
 	}
-	c, err := a.changeable(r)
+	c, err := cs.changeable(r, "Get Current Config Version")
 	if err != nil {
 		return err
 	}
-	if !c.known {
-		return noKey("Get Current Config Version", c.name)
-	}
-	t := bundle.Tag{ConfigKey: c.key(), Name: body.Tag, Number: c.memo.Version}
-	if err := a.ledger().SetTag(r.Context(), t); err != nil {
+	t := bundle.Tag{ConfigKey: c.key(), Name: body.Tag, Number: c.stored.Version}
+	if err := cs.history.records.SetTag(r.Context(), t); err != nil {
 		return fail("TagIt store DB", err)
 	}
 	return answer(w, http.StatusOK, configTag{t.Number, t.Name})
-}
-
-// mayChange asks for the permission to change an instance, for what the engine
-// has no part in.
-func (a *API) mayChange(r *http.Request, v vnf) error {
-	return a.cfg.Access.May(r.Context(), nf.ChangeInstance, nf.Scope{Project: nf.ProjectOf(v.Project), Region: v.Region}, v.ID)
 }
 
 func emptyConfig() error { return refuse(http.StatusUnprocessableEntity, "Body empty") }

@@ -127,14 +127,14 @@ func TestConfigsAreGoneWithTheirInstance(t *testing.T) {
 	w.want(t, "and tagged", "POST "+configs+"/c/tagit", `{"tag-name": "x"}`, 200, `{"config-version": 3, "config-tag": "x"}`)
 	w.want(t, "the instance goes", "DELETE /v1/instance/id1", "", 202, "")
 	w.want(t, "and with it the configuration", "GET "+configs, "", 500, "Getting Instance: "+noInstance)
-	err := w.ledger.Sweep(t.Context(), func(ctx context.Context, id string) (bool, error) {
+	err := w.records.Sweep(t.Context(), func(ctx context.Context, id string) (bool, error) {
 		_, err := w.Instance(ctx, id)
-		return err == nil, nf.UnlessGone(err)
+		return err == nil, nf.IgnoreNotFound(err)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for e, err := range w.kv.List(t.Context(), "onap/config") {
+	for e, err := range w.kv.List(t.Context(), "onap/config", "") {
 		t.Errorf("%s is left: %v", e.Key, err)
 	}
 }

@@ -11,12 +11,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// configRequest is what a configuration is asked for with.
+// configChanges changes the configurations of instances.
+type configChanges struct {
+	bundles *bundle.Bundles
+	engine  Changes
+	runner  *runner
+	history history
+	clock   func() time.Time
+}
+
+// configRequest is a request to create or update a configuration.
 type configRequest struct {
 	Name        string          `json:"config-name"`
 	Template    string          `json:"template-name"`
@@ -24,7 +35,7 @@ type configRequest struct {
 	Values      json.RawMessage `json:"values"`
 }
 
-// parameters returns the values.
+// parameters decodes the values.
 func (q configRequest) parameters() (map[string]any, error) {
 	out := map[string]any{}
 	if len(q.Values) == 0 {
@@ -36,7 +47,7 @@ func (q configRequest) parameters() (map[string]any, error) {
 	return out, nil
 }
 
-func (a *API) createConfig(w http.ResponseWriter, r *http.Request) error {
+func (cs configs) create(w http.ResponseWriter, r *http.Request) error {
 	q, err := decode[configRequest](r, emptyConfig())
 	if err != nil {
 		return err
@@ -47,79 +58,76 @@ func (a *API) createConfig(w http.ResponseWriter, r *http.Request) error {
 	if q.Template == "" {
 		return failAs("Incomplete Configuration Provided", nf.E(nf.Invalid, "create", "the configuration", errors.New("template-name is missing")))
 	}
-	v, err := a.vnfOf(r)
+	v, err := cs.vnfs.of(r)
 	if err != nil {
 		return fail("Getting Instance: Get Instance", err)
 	}
-	if err := a.mayChange(r, v); err != nil {
+	if err := cs.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
 		return err
 	}
 	c, err := v.config(q.Name)
 	if err != nil {
 		return fail("Create Error", err)
 	}
-	if c.known && !c.Deleted {
+	if c.known && !c.stored.Deleted {
 		return failAs("Create Error - Config exists", nf.E(nf.Exists, "create", fmt.Sprintf("configuration %q", q.Name), nil))
 	}
-	if q.Values, err = a.unmaskValues(r, c, q.Values); err != nil {
+	if q.Values, err = cs.history.unmask(r, c, q.Values); err != nil {
 		return err
 	}
-	result, err := a.configure(r, c, q)
+	result, err := cs.changes.configure(r, c, q)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusCreated, result)
 }
 
-func (a *API) updateConfig(w http.ResponseWriter, r *http.Request) error {
+func (cs configs) update(w http.ResponseWriter, r *http.Request) error {
 	q, err := decode[configRequest](r, emptyConfig())
 	if err != nil {
 		return err
 	}
-	c, err := a.changeable(r)
+	c, err := cs.changeable(r, "Update Error - Config doesn't exist")
 	if err != nil {
 		return err
 	}
-	if !c.known {
-		return noKey("Update Error - Config doesn't exist", c.name)
-	}
-	if q.Values, err = a.unmaskValues(r, c, q.Values); err != nil {
+	if q.Values, err = cs.history.unmask(r, c, q.Values); err != nil {
 		return err
 	}
-	q.Template = cmp.Or(q.Template, c.Template)
-	result, err := a.configure(r, c, q)
+	q.Template = cmp.Or(q.Template, c.stored.Template)
+	result, err := cs.changes.configure(r, c, q)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusCreated, result)
 }
 
-// configure renders a configuration and lays it over the instance.
-func (a *API) configure(r *http.Request, c configured, q configRequest) (configResult, error) {
+// configure renders a configuration and applies it to the instance.
+func (cs configChanges) configure(r *http.Request, c configured, q configRequest) (configResult, error) {
 	parameters, err := q.parameters()
 	if err != nil {
 		return configResult{}, err
 	}
-	pkg, err := a.cfg.Bundles.ComposeTemplate(r.Context(), c.bundle(), q.Template)
+	pkg, err := cs.bundles.ComposeTemplate(r.Context(), c.bundle(), q.Template)
 	if err != nil {
 		return configResult{}, fail("Apply Config failed: Getting Template", err)
 	}
 	next := bundle.Version{
-		ConfigKey: c.key(), Number: c.memo.Version + 1, Template: q.Template, Description: q.Description, Package: pkg, Values: q.Values,
+		ConfigKey: c.key(), Number: c.stored.Version + 1, Template: q.Template, Description: q.Description, Package: pkg, Values: q.Values,
 	}
-	return a.change(r, c, next, c.amendment(pkg, parameters))
+	return cs.change(r, c, next, c.amendment(pkg, parameters))
 }
 
 func (c configured) bundle() bundle.Key {
-	return bundle.Key{Name: c.request.Definition, Version: c.request.Version, Profile: c.request.Profile}
+	return bundle.Key{Name: c.vnf.request.Definition, Version: c.vnf.request.Version, Profile: c.vnf.request.Profile}
 }
 
 func (c configured) amendment(pkg string, values map[string]any) *nf.Amendment {
-	return amendment(c.name, pkg, values, c.Inputs)
+	return amendment(c.name, pkg, values, c.vnf.Inputs)
 }
 
-// amendment is what a configuration lays over its instance. Its values replace
-// whole top-level values of the instance's.
+// amendment returns the amendment for a configuration. Its values replace whole
+// top-level values of the instance.
 func amendment(name, pkg string, values map[string]any, base nf.Inputs) *nf.Amendment {
 	overrides := maps.Clone(base.Overrides)
 	maps.DeleteFunc(overrides, func(path, _ string) bool {
@@ -131,8 +139,8 @@ func amendment(name, pkg string, values map[string]any, base nf.Inputs) *nf.Amen
 	}}
 }
 
-// topOf returns the first key of a path as Helm's --set writes it: a backslash
-// makes a dot, or a bracket, part of a key.
+// topOf returns the first key of a path in the syntax of Helm's --set: after a
+// backslash, a dot or a bracket is part of the key.
 func topOf(path string) string {
 	var key strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -150,20 +158,19 @@ func topOf(path string) string {
 	return key.String()
 }
 
-// change brings the next version of a configuration into force, and then
-// remembers it. Without an amendment, what the configuration laid over the
-// instance is taken away.
-func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.Amendment) (configResult, error) {
+// change applies the next version of a configuration and then records it.
+// Without an amendment, it deletes the objects of the configuration.
+func (cs configChanges) change(r *http.Request, c configured, next bundle.Version, am *nf.Amendment) (configResult, error) {
 	ctx := r.Context()
-	if err := a.remember(r, c); err != nil {
+	if err := cs.history.remember(r, c); err != nil {
 		return configResult{}, fail("Create Config Version DB Entry", err)
 	}
-	note, err := json.Marshal(memoOfVersion(next))
+	annotation, err := json.Marshal(storedConfigOf(next))
 	if err != nil {
 		return configResult{}, fmt.Errorf("cannot note the configuration: %w", err)
 	}
-	op, err := a.amend(r, c, func(s *nf.Spec) {
-		s.Annotations[configNote+c.name] = string(note)
+	op, err := cs.amend(r, c, func(s *nf.Spec) {
+		s.Annotations[configAnnotation+c.name] = string(annotation)
 		s.Amendments = without(s.Amendments, c.name)
 		if am != nil {
 			s.Amendments = append(s.Amendments, *am)
@@ -172,37 +179,23 @@ func (a *API) change(r *http.Request, c configured, next bundle.Version, am *nf.
 	if err != nil {
 		return configResult{}, err
 	}
-	next.Created, next.Sensitive = a.cfg.Clock().UTC(), slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.Sensitive, op.Target.Sensitive))))
-	if err := a.ledger().Record(ctx, next); err != nil {
+	next.Created, next.Sensitive = cs.clock().UTC(), slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.Sensitive, op.Instance.Target.Sensitive))))
+	if err := cs.history.records.Record(ctx, next); err != nil {
 		return configResult{}, fail("Create Config Version DB Entry", err)
 	}
 	return configResult{
-		Instance: c.id, Definition: c.request.Definition, Version: c.request.Version, Profile: c.request.Profile,
+		Instance: c.vnf.id, Definition: c.vnf.request.Definition, Version: c.vnf.request.Version, Profile: c.vnf.request.Profile,
 		Name: c.name, Template: next.Template, Number: next.Number, Description: next.Description, Values: maskValues(next.Values, next.Sensitive),
 	}, nil
 }
 
-// remember writes down the newest version before a change: the record of the
-// instance will know only the next one. A removal that was cut off may have left
-// the history of a configuration that does not exist any more.
-func (a *API) remember(r *http.Request, c configured) error {
-	if !c.known {
-		return a.ledger().Forget(r.Context(), c.key())
-	}
-	now, ok, err := a.recorded(r, c)
-	if err != nil || !ok {
-		return err
-	}
-	return a.ledger().Record(r.Context(), now)
-}
-
-// amend edits the configuration of an instance, and waits until the region is
-// as it says. It is refused when somebody has changed the configuration since it
+// amend edits the configuration of an instance and waits until the operation
+// has ended. It returns nf.Conflict if the configuration has changed since it
 // was read.
-func (a *API) amend(r *http.Request, c configured, edit func(*nf.Spec)) (nf.Operation, error) {
-	op, err := a.confirmed(r.Context(), a.options(r, 0), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
-		return a.cfg.Instances.Configure(ctx, c.ID, nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
-			if s.Annotations[configNote+c.name] != c.Annotations[configNote+c.name] || s.Annotations[generationNote] != c.Annotations[generationNote] {
+func (cs configChanges) amend(r *http.Request, c configured, edit func(*nf.Spec)) (nf.Operation, error) {
+	op, err := cs.runner.confirmed(r.Context(), cs.runner.options(r, 0), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
+		return cs.engine.Configure(ctx, c.vnf.ID, nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
+			if s.Annotations[configAnnotation+c.name] != c.vnf.Annotations[configAnnotation+c.name] || s.Annotations[generationAnnotation] != c.vnf.Annotations[generationAnnotation] {
 				return nf.E(nf.Conflict, "change", fmt.Sprintf("configuration %q", c.name), errors.New("somebody else has changed it meanwhile"))
 			}
 			s.Annotations, s.Amendments = maps.Clone(s.Annotations), slices.Clone(s.Amendments)
@@ -213,7 +206,7 @@ func (a *API) amend(r *http.Request, c configured, edit func(*nf.Spec)) (nf.Oper
 	if err != nil {
 		return op, fail("Apply Config failed", err)
 	}
-	if op, err = a.await(r.Context(), op, ended); err != nil {
+	if op, err = cs.runner.await(r.Context(), op, northbound.Ended); err != nil {
 		return op, fail("Apply Config failed", err)
 	}
 	return op, nil
@@ -223,62 +216,57 @@ func without(all []nf.Amendment, name string) []nf.Amendment {
 	return slices.DeleteFunc(all, func(am nf.Amendment) bool { return am.Name == name })
 }
 
-// deleteConfig deletes what a configuration has laid over the instance. The
-// configuration stays, with a version that says so.
-func (a *API) deleteConfig(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.changeable(r)
+// deleteObjects deletes the objects of a configuration. The configuration
+// remains, with a new version that records the deletion.
+func (cs configs) deleteObjects(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.changeable(r, "Delete Error - Config doesn't exist")
 	if err != nil {
 		return err
 	}
-	if !c.known {
-		return noKey("Delete Error - Config doesn't exist", c.name)
-	}
-	newest, err := a.version(r, c, c.memo.Version)
+	newest, err := cs.history.version(r, c, c.stored.Version)
 	if err != nil {
 		return fail("Delete Config DB Entry", err)
 	}
-	result, err := a.change(r, c, newest.Deletion(c.memo.Version+1), nil)
+	result, err := cs.changes.change(r, c, newest.Deletion(c.stored.Version+1), nil)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, result)
 }
 
-// removeConfig forgets a configuration and its history. What it has laid over
-// the instance is taken away first, unless only the records are to go.
-func (a *API) removeConfig(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.changeable(r)
+// remove deletes a configuration and its history. It deletes the
+// configuration's objects first, unless deleteConfigOnly is true.
+func (cs configs) remove(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.changeable(r, "Delete Config DB Entry")
 	if err != nil {
 		return err
 	}
-	if !c.known {
-		return noKey("Delete Config DB Entry", c.name)
-	}
 	recordsOnly := r.URL.Query().Get("deleteConfigOnly") == "true"
-	if _, err := a.amend(r, c, func(s *nf.Spec) {
-		delete(s.Annotations, configNote+c.name)
+	if _, err := cs.changes.amend(r, c, func(s *nf.Spec) {
+		delete(s.Annotations, configAnnotation+c.name)
 		if !recordsOnly {
 			s.Amendments = without(s.Amendments, c.name)
 		}
 	}); err != nil {
 		return err
 	}
-	if err := a.ledger().Forget(r.Context(), c.key()); err != nil {
+	if err := cs.history.records.DeleteConfig(r.Context(), c.key()); err != nil {
 		return fail("Delete Config DB Entry", err)
 	}
 	return done(w, http.StatusAccepted)
 }
 
-// rollbackRequest names the version to return to. A number is as good as a text.
+// rollbackRequest names the target version, as a number or a string, or its
+// tag.
 type rollbackRequest struct {
 	Version number `json:"config-version"`
 	Tag     string `json:"config-tag"`
 }
 
-// number is a number that may be written as a text.
+// number is a number that JSON may hold as a string.
 type number string
 
-// UnmarshalJSON reads either.
+// UnmarshalJSON accepts a number or a string.
 func (n *number) UnmarshalJSON(document []byte) error {
 	var text string
 	if json.Unmarshal(document, &text) == nil {
@@ -291,39 +279,36 @@ func (n *number) UnmarshalJSON(document []byte) error {
 	return err
 }
 
-// rollBackConfig brings what a former version was into force, as a new one.
-func (a *API) rollBackConfig(w http.ResponseWriter, r *http.Request) error {
+// rollBack applies an earlier version as a new version.
+func (cs configs) rollBack(w http.ResponseWriter, r *http.Request) error {
 	body, err := decode[rollbackRequest](r, emptyConfig())
 	if err != nil {
 		return err
 	}
-	c, err := a.changeable(r)
+	c, err := cs.changeable(r, "Rollback Get Current Config Version")
 	if err != nil {
 		return err
 	}
-	if !c.known {
-		return noKey("Rollback Get Current Config Version", c.name)
-	}
-	to, err := a.target(r, c, body)
+	to, err := cs.target(r, c, body)
 	if err != nil {
 		return err
 	}
-	result, err := a.restore(r, c, to)
+	result, err := cs.changes.restore(r, c, to)
 	if err != nil {
 		return err
 	}
 	return answer(w, http.StatusOK, result)
 }
 
-// target returns the version that a rollback goes to.
-func (a *API) target(r *http.Request, c configured, body rollbackRequest) (bundle.Version, error) {
+// target returns the target version of a rollback.
+func (cs configs) target(r *http.Request, c configured, body rollbackRequest) (bundle.Version, error) {
 	wrong := func(text string) (bundle.Version, error) {
 		return bundle.Version{}, failAs(text, nf.E(nf.Invalid, "roll back", fmt.Sprintf("configuration %q", c.name), errors.New(text)))
 	}
 	to := 0
 	switch {
 	case body.Tag != "":
-		t, err := a.ledger().Tag(r.Context(), c.key(), body.Tag)
+		t, err := cs.history.records.Tag(r.Context(), c.key(), body.Tag)
 		if nf.KindOf(err) == nf.NotFound {
 			return wrong("Rollback Invalid tag: Config DB Entry Not found: Key doesn't exist")
 		}
@@ -340,10 +325,10 @@ func (a *API) target(r *http.Request, c configured, body rollbackRequest) (bundl
 	default:
 		return wrong("No valid Index for Rollback")
 	}
-	if to < 1 || to >= c.memo.Version {
+	if to < 1 || to >= c.stored.Version {
 		return wrong("Rollback Invalid Config Version")
 	}
-	v, err := a.ledger().Version(r.Context(), c.key(), to)
+	v, err := cs.history.records.Version(r.Context(), c.key(), to)
 	if nf.KindOf(err) == nf.NotFound {
 		return wrong("Rollback Get Config Version: it is not kept any more")
 	}
@@ -353,24 +338,24 @@ func (a *API) target(r *http.Request, c configured, body rollbackRequest) (bundl
 	return v, nil
 }
 
-// restore makes a former version the next one: of the same package, if that is
-// still there, and otherwise of what its template is now.
-func (a *API) restore(r *http.Request, c configured, to bundle.Version) (configResult, error) {
+// restore applies an earlier version as the next one. It uses the same package
+// if that still exists, and otherwise the present one of the template.
+func (cs configChanges) restore(r *http.Request, c configured, to bundle.Version) (configResult, error) {
 	if to.Deleted {
-		return a.change(r, c, to.Deletion(c.memo.Version+1), nil)
+		return cs.change(r, c, to.Deletion(c.stored.Version+1), nil)
 	}
 	q := configRequest{Template: to.Template, Description: to.Description, Values: to.Values}
 	parameters, err := q.parameters()
 	if err != nil {
 		return configResult{}, err
 	}
-	there, err := a.cfg.Bundles.Has(r.Context(), to.Package)
+	there, err := cs.bundles.Has(r.Context(), to.Package)
 	if err != nil {
 		return configResult{}, fail("Apply Config failed", err)
 	}
 	if !there {
-		return a.configure(r, c, q)
+		return cs.configure(r, c, q)
 	}
-	to.Number = c.memo.Version + 1
-	return a.change(r, c, to, c.amendment(to.Package, parameters))
+	to.Number = c.stored.Version + 1
+	return cs.change(r, c, to, c.amendment(to.Package, parameters))
 }

@@ -14,50 +14,53 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// version returns a version of a configuration. The history is written after the
-// change: the newest version may be known to the instance's record alone.
-func (a *API) version(r *http.Request, c configured, number int) (bundle.Version, error) {
-	v, err := a.ledger().Version(r.Context(), c.key(), number)
-	if nf.KindOf(err) != nf.NotFound || number != c.memo.Version {
+// history reads and completes the histories of configurations.
+type history struct{ records *bundle.InstanceRecords }
+
+// version returns a version of a configuration. The history is written after
+// the change, so the newest version may be only in the instance's annotations.
+func (hs history) version(r *http.Request, c configured, number int) (bundle.Version, error) {
+	v, err := hs.records.Version(r.Context(), c.key(), number)
+	if nf.KindOf(err) != nf.NotFound || number != c.stored.Version {
 		return v, err
 	}
-	recorded, ok, e := a.recorded(r, c)
+	recorded, ok, e := hs.recorded(r, c)
 	if e != nil || !ok {
 		return v, cmp.Or(e, err)
 	}
 	return recorded, nil
 }
 
-// recorded returns the newest version by what the instance's record says of it;
-// false when the record does not say enough.
-func (a *API) recorded(r *http.Request, c configured) (bundle.Version, bool, error) {
-	switch i := slices.IndexFunc(c.Amendments, func(am nf.Amendment) bool { return am.Name == c.name }); {
+// recorded returns the newest version according to the instance's record, or
+// false if the record is not sufficient.
+func (hs history) recorded(r *http.Request, c configured) (bundle.Version, bool, error) {
+	switch i := slices.IndexFunc(c.vnf.Amendments, func(am nf.Amendment) bool { return am.Name == c.name }); {
 	case !c.known:
 		return bundle.Version{}, false, nil
-	case c.Deleted:
-		return a.deletion(r, c)
+	case c.stored.Deleted:
+		return hs.deletion(r, c)
 	case i < 0:
 		return bundle.Version{}, false, nil
 	default:
-		values, err := json.Marshal(c.Amendments[i].Inputs.Parameters)
+		values, err := json.Marshal(c.vnf.Amendments[i].Inputs.Parameters)
 		if err != nil {
 			return bundle.Version{}, false, fmt.Errorf("cannot read the values of configuration %q: %w", c.name, err)
 		}
 		return bundle.Version{
-			ConfigKey: c.key(), Number: c.memo.Version, Template: c.Template, Description: c.memo.Description,
-			Package: c.Amendments[i].Package, Values: values, Sensitive: c.Sensitive,
+			ConfigKey: c.key(), Number: c.stored.Version, Template: c.stored.Template, Description: c.stored.Description,
+			Package: c.vnf.Amendments[i].Package, Values: values, Sensitive: c.vnf.Sensitive,
 		}, true, nil
 	}
 }
 
-// deletion returns the newest version of a configuration that was deleted. Every
-// change records the version before it, so that the values are in the history.
-func (a *API) deletion(r *http.Request, c configured) (bundle.Version, bool, error) {
-	v, err := a.ledger().Version(r.Context(), c.key(), cmp.Or(c.Repeats, c.memo.Version-1))
+// deletion returns the newest version of a deleted configuration. Every change
+// records the previous version first, so the history has the values.
+func (hs history) deletion(r *http.Request, c configured) (bundle.Version, bool, error) {
+	v, err := hs.records.Version(r.Context(), c.key(), cmp.Or(c.stored.Repeats, c.stored.Version-1))
 	if err != nil {
-		return bundle.Version{}, false, nf.UnlessGone(err)
+		return bundle.Version{}, false, nf.IgnoreNotFound(err)
 	}
-	return v.Deletion(c.memo.Version), true, nil
+	return v.Deletion(c.stored.Version), true, nil
 }
 
 func shownVersion(v bundle.Version, tags []bundle.Tag) config {
@@ -70,26 +73,53 @@ func shownVersion(v bundle.Version, tags []bundle.Tag) config {
 	return out
 }
 
-func (a *API) listVersions(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+// remember records the newest version before a change, because the instance's
+// annotations will hold only the next one. For an unknown configuration, it
+// deletes the history that an interrupted removal may have left.
+func (hs history) remember(r *http.Request, c configured) error {
+	if !c.known {
+		return hs.records.DeleteConfig(r.Context(), c.key())
+	}
+	now, ok, err := hs.recorded(r, c)
+	if err != nil || !ok {
+		return err
+	}
+	return hs.records.Record(r.Context(), now)
+}
+
+// newest returns the newest version of a configuration, as clients see it.
+func (hs history) newest(r *http.Request, c configured) (config, error) {
+	v, err := hs.version(r, c, c.stored.Version)
+	if err != nil {
+		return config{}, fail("Get Config DB Entry", err)
+	}
+	tags, err := hs.records.Tags(r.Context(), c.key())
+	if err != nil {
+		return config{}, fail("Get Config DB Entry", err)
+	}
+	return shownVersion(v, tags), nil
+}
+
+func (cs configs) listVersions(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.of(r)
 	if err != nil {
 		return err
 	}
 	if !c.known {
 		return answer(w, http.StatusOK, []config{})
 	}
-	all, err := a.ledger().Versions(r.Context(), c.key())
+	all, err := cs.history.records.Versions(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
-	last, ok, err := a.recorded(r, c)
+	last, ok, err := cs.history.recorded(r, c)
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
 	if ok && !slices.ContainsFunc(all, func(v bundle.Version) bool { return v.Number == last.Number }) {
 		all = append(all, last)
 	}
-	tags, err := a.ledger().Tags(r.Context(), c.key())
+	tags, err := cs.history.records.Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
@@ -100,8 +130,8 @@ func (a *API) listVersions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-func (a *API) getVersion(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+func (cs configs) getVersion(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.of(r)
 	if err != nil {
 		return err
 	}
@@ -109,36 +139,36 @@ func (a *API) getVersion(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || number < 1 {
 		return failAs("Get Config Version: Invalid version", nf.E(nf.Invalid, "get", "the version", strconv.ErrSyntax))
 	}
-	return a.answerVersion(w, r, c, number)
+	return cs.answerVersion(w, r, c, number)
 }
 
-func (a *API) answerVersion(w http.ResponseWriter, r *http.Request, c configured, number int) error {
+func (cs configs) answerVersion(w http.ResponseWriter, r *http.Request, c configured, number int) error {
 	if !c.known {
 		return noKey("Get Config Version", c.name)
 	}
-	v, err := a.version(r, c, number)
+	v, err := cs.history.version(r, c, number)
 	if nf.KindOf(err) == nf.NotFound {
 		return noKey("Get Config Version", c.name)
 	}
 	if err != nil {
 		return fail("Get Config Version", err)
 	}
-	tags, err := a.ledger().Tags(r.Context(), c.key())
+	tags, err := cs.history.records.Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Version", err)
 	}
 	return answer(w, http.StatusOK, shownVersion(v, tags))
 }
 
-func (a *API) listTags(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+func (cs configs) listTags(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.of(r)
 	if err != nil {
 		return err
 	}
 	if !c.known {
 		return answer(w, http.StatusOK, []configTag{})
 	}
-	tags, err := a.ledger().Tags(r.Context(), c.key())
+	tags, err := cs.history.records.Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Tags", err)
 	}
@@ -152,17 +182,17 @@ func (a *API) listTags(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-func (a *API) getTagged(w http.ResponseWriter, r *http.Request) error {
-	c, err := a.configOf(r)
+func (cs configs) getTagged(w http.ResponseWriter, r *http.Request) error {
+	c, err := cs.of(r)
 	if err != nil {
 		return err
 	}
-	t, err := a.ledger().Tag(r.Context(), c.key(), mux.Vars(r)["tag"])
+	t, err := cs.history.records.Tag(r.Context(), c.key(), mux.Vars(r)["tag"])
 	if !c.known || nf.KindOf(err) == nf.NotFound {
 		return noKey("Config DB Entry Not found", c.name)
 	}
 	if err != nil {
 		return fail("Get Config Tag", err)
 	}
-	return a.answerVersion(w, r, c, t.Number)
+	return cs.answerVersion(w, r, c, t.Number)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"time"
 
 	"github.com/gorilla/mux"
 
@@ -15,21 +16,22 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// Regions is what the API asks of the cloud regions.
+// Regions manages the cloud regions.
 type Regions interface {
-	// Enlist keeps a region whether or not its cluster can be reached now:
-	// nf.Exists when the id is taken, nf.Invalid when the kubeconfig is refused
-	// for what it says.
+	// Enlist registers a region even if its cluster is unreachable. It returns
+	// nf.Exists if the id is taken, and nf.Invalid if the content of the
+	// kubeconfig is rejected.
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
 	// Region returns a region, or nf.NotFound.
 	Region(ctx context.Context, id string) (nf.Region, error)
-	// RemoveRegion removes a region; nf.Conflict while instances use it.
+	// RemoveRegion deletes a region. It returns nf.Conflict while instances use
+	// it.
 	RemoveRegion(ctx context.Context, id string) error
 	// Users yields the ids of the instances that use a region.
 	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
 }
 
-// connection is the connection to a region as clients see it.
+// connection is the connection to a region, as clients see it.
 type connection struct {
 	Region     string       `json:"cloud-region"`
 	Owner      string       `json:"cloud-owner"`
@@ -41,19 +43,29 @@ type connectivity struct {
 	Records []map[string]string `json:"connectivity-records"`
 }
 
-func (a *API) connectionRoutes(r *mux.Router) {
-	a.on(r, http.MethodPost, "/v1/connectivity-info", a.createConnection)
-	a.on(r, http.MethodGet, "/v1/connectivity-info/{cloud-region}", a.getConnection)
-	a.on(r, http.MethodDelete, "/v1/connectivity-info/{cloud-region}", a.deleteConnection)
+// connections serves the connections to regions.
+type connections struct {
+	regions    Regions
+	bundles    *bundle.Bundles
+	access     RegionAccess
+	instances  Views
+	operations Operations
+	longest    time.Duration // of a wait
 }
 
-func (a *API) createConnection(w http.ResponseWriter, r *http.Request) error {
+func (cs connections) routes(on route) {
+	on(http.MethodPost, "/v1/connectivity-info", cs.create)
+	on(http.MethodGet, "/v1/connectivity-info/{cloud-region}", cs.get)
+	on(http.MethodDelete, "/v1/connectivity-info/{cloud-region}", cs.remove)
+}
+
+func (cs connections) create(w http.ResponseWriter, r *http.Request) error {
 	in, kubeconfig, err := readConnection(r)
 	if err != nil {
 		return err
 	}
 	ctx := r.Context()
-	made, err := a.cfg.Regions.Enlist(ctx, nf.Region{ID: in.Region, Owner: in.Owner, Kubeconfig: kubeconfig})
+	made, err := cs.regions.Enlist(ctx, nf.Region{ID: in.Region, Owner: in.Owner, Kubeconfig: kubeconfig})
 	switch {
 	case err != nil && nf.KindOf(err) == nf.Invalid:
 		return &refusal{
@@ -64,16 +76,16 @@ func (a *API) createConnection(w http.ResponseWriter, r *http.Request) error {
 		return onlyIf(nf.Exists, err, "Connection already exists", "Creating DB Entry")
 	}
 	kept := bundle.Connection{Region: made.ID, Registered: made.Created, Owner: made.Owner, Records: in.Other.Records}
-	if err := a.cfg.Bundles.PutConnection(ctx, kept); err != nil {
-		// Half a connection would be there already when the client tries again.
-		return fail("Creating DB Entry", errors.Join(err, a.cfg.Regions.RemoveRegion(ctx, made.ID)))
+	if err := cs.bundles.PutConnection(ctx, kept); err != nil {
+		// Otherwise a retry of the client would fail with nf.Exists.
+		return fail("Creating DB Entry", errors.Join(err, cs.regions.RemoveRegion(ctx, made.ID)))
 	}
 	in.Kubeconfig = base64.StdEncoding.EncodeToString(kubeconfig)
 	return answer(w, http.StatusCreated, in)
 }
 
 // readConnection reads a form with the parts metadata and file, or a JSON
-// document that has the kubeconfig in it, as ONAP's adapter sends it.
+// document that contains the kubeconfig, as ONAP's adapter sends it.
 func readConnection(r *http.Request) (connection, nf.Secret, error) {
 	body, err := readBody(r, northbound.MaxDocument)
 	if err != nil {
@@ -108,7 +120,7 @@ func connectionDocument(body []byte) (connection, nf.Secret, error) {
 		return connection{}, nil, err
 	}
 	kubeconfig, err := base64.StdEncoding.DecodeString(in.Kubeconfig)
-	if err != nil || len(kubeconfig) == 0 { // where a secret stops being base64 is nobody's business
+	if err != nil || len(kubeconfig) == 0 { // not the decoder's error, because the kubeconfig is secret
 		return connection{}, nil, refuse(http.StatusUnprocessableEntity, "Unable to process file: the kubeconfig is not base64")
 	}
 	return in, kubeconfig, nil
@@ -127,20 +139,20 @@ func decodeConnection(document []byte) (connection, error) {
 	return in, nil
 }
 
-// getConnection shows the kubeconfig to those alone who may change the region:
-// they could have written it.
-func (a *API) getConnection(w http.ResponseWriter, r *http.Request) error {
+// getConnection shows the kubeconfig only to callers that may change the
+// region, because they could have written it.
+func (cs connections) get(w http.ResponseWriter, r *http.Request) error {
 	id, ctx := mux.Vars(r)["cloud-region"], r.Context()
-	region, err := a.cfg.Regions.Region(ctx, id)
+	region, err := cs.regions.Region(ctx, id)
 	if err != nil {
 		return fail("Get Connection", err)
 	}
 	out := connection{Region: region.ID, Owner: region.Owner}
-	kept, err := a.cfg.Bundles.Connection(ctx, region)
-	if err != nil && nf.KindOf(err) != nf.NotFound { // the region may have been registered in another way
+	kept, err := cs.bundles.Connection(ctx, region)
+	if err != nil && nf.KindOf(err) != nf.NotFound { // the region may have been registered through another API
 		return fail("Get Connection", err)
 	}
-	switch may := a.cfg.Access.May(ctx, nf.WriteRegion, nf.Scope{Region: id}, ids([]string{id})...); {
+	switch may := cs.access.MayWriteRegion(ctx, id); {
 	case may == nil:
 		out.Kubeconfig, out.Other.Records = base64.StdEncoding.EncodeToString(region.Kubeconfig), kept.Records
 	case nf.KindOf(may) == nf.Forbidden:
@@ -151,7 +163,7 @@ func (a *API) getConnection(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-// masked hides what of a connectivity record is secret.
+// masked masks the secret fields of connectivity records.
 func masked(records []map[string]string) []map[string]string {
 	return each(records, func(record map[string]string) map[string]string {
 		shown := map[string]string{}
@@ -165,44 +177,44 @@ func masked(records []map[string]string) []map[string]string {
 	})
 }
 
-// deleteConnection removes a region and its connection. ONAP did so whoever used
-// the region; here instances that stay keep it, and those that are being
-// terminated are waited for: ONAP's clients delete an instance, and then at once
-// its region. A region that does not exist, or that the caller may not see, is
-// answered in the same way, and nothing is removed.
-func (a *API) deleteConnection(w http.ResponseWriter, r *http.Request) error {
+// deleteConnection deletes a region and its connection. ONAP did so even if
+// instances used the region. Here, a region in use remains. Instances that are
+// terminating are waited for, because ONAP's clients delete an instance and
+// immediately afterwards its region. If the region does not exist or the caller
+// may not see it, the response is the same and nothing is deleted.
+func (cs connections) remove(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["cloud-region"]
-	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.Wait)
+	ctx, cancel := context.WithTimeout(r.Context(), cs.longest)
 	defer cancel()
 	for last := false; ; {
-		err := a.cfg.Regions.RemoveRegion(ctx, id)
+		err := cs.regions.RemoveRegion(ctx, id)
 		if err == nil {
-			err = a.cfg.Bundles.RemoveConnection(ctx, id)
+			err = cs.bundles.RemoveConnection(ctx, id)
 		}
-		if nf.UnlessGone(err) == nil {
+		if nf.IgnoreNotFound(err) == nil {
 			return done(w, http.StatusNoContent)
 		}
-		departed, users := a.departed(ctx, id)
+		departed, users := cs.departed(ctx, id)
 		if nf.KindOf(err) != nf.Conflict || !departed && (users || last) {
 			return fail("Delete Connection", err)
 		}
-		// The last user may have left meanwhile, or the caller may not see it.
+		// The last instance may have gone since, or the caller may not see it.
 		last = !departed
 	}
 }
 
-// departed waits for the instances of a region that are being terminated. It
-// reports whether one has left, and whether the caller saw any instance that uses
+// departed waits for the terminating instances of a region. It reports whether
+// at least one has gone, and whether the caller can see any instance that uses
 // the region.
-func (a *API) departed(ctx context.Context, id string) (departed, users bool) {
+func (cs connections) departed(ctx context.Context, id string) (departed, users bool) {
 	var leaving []nf.Instance
-	for user, err := range a.cfg.Regions.Users(ctx, nf.Holding{Region: id}) {
+	for user, err := range cs.regions.Users(ctx, nf.Holding{Region: id}) {
 		if err != nil {
 			return nf.KindOf(err) == nf.NotFound, false
 		}
-		instance, err := a.cfg.Instances.Instance(ctx, user)
+		instance, err := cs.instances.Instance(ctx, user)
 		switch {
-		case nf.KindOf(err) == nf.NotFound: // it has left meanwhile
+		case nf.KindOf(err) == nf.NotFound: // it has gone since
 		case err != nil || instance.State != nf.Terminating || instance.Operation == "":
 			return false, true
 		default:
@@ -210,20 +222,13 @@ func (a *API) departed(ctx context.Context, id string) (departed, users bool) {
 		}
 	}
 	for _, instance := range leaving {
-		departed = a.gone(ctx, instance.Operation) || departed
+		departed = cs.gone(ctx, instance.Operation) || departed
 	}
 	return departed, len(leaving) > 0
 }
 
-// gone waits for an operation to end, and reports whether it succeeded.
-func (a *API) gone(ctx context.Context, operation string) bool {
-	for op, err := range a.cfg.Operations.Follow(ctx, operation) {
-		if err != nil {
-			return false
-		}
-		if op.State.Final() {
-			return op.State == nf.Succeeded
-		}
-	}
-	return false
+// gone waits until an operation has ended, and reports whether it succeeded.
+func (cs connections) gone(ctx context.Context, operation string) bool {
+	op, ended, err := northbound.Await(ctx, nf.Operation{ID: operation}, cs.operations.Follow, northbound.Ended)
+	return err == nil && ended && op.State == nf.Succeeded
 }

@@ -1,6 +1,8 @@
 package onap
 
 import (
+	"context"
+	"io"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -9,7 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// definition is a resource bundle definition as clients see it.
+// definition is a resource bundle definition, as clients see it.
 type definition struct {
 	Name        string            `json:"rb-name"`
 	Version     string            `json:"rb-version"`
@@ -28,22 +30,30 @@ func toDefinition(d definition) bundle.Definition {
 
 const getDefinitionFailed = "Get Resource Bundle definition"
 
-func (a *API) definitionRoutes(r *mux.Router) {
-	const one = "/v1/rb/definition/{rb-name}/{rb-version}"
-	a.on(r, http.MethodPost, "/v1/rb/definition", a.createDefinition)
-	a.on(r, http.MethodGet, "/v1/rb/definition", a.listDefinitions)
-	a.on(r, http.MethodGet, "/v1/rb/definition/{rb-name}", a.listDefinitions)
-	a.on(r, http.MethodGet, one, a.getDefinition)
-	a.on(r, http.MethodPut, one, a.updateDefinition)
-	a.on(r, http.MethodDelete, one, a.deleteDefinition)
-	a.on(r, http.MethodPost, one+"/content", a.uploadDefinition)
+// definitions serves resource bundle definitions.
+type definitions struct {
+	bundles  *bundle.Bundles
+	access   BundleAccess
+	archives archives
+	strict   bool
 }
 
-// emptyBody is the refusal of a request without a body.
+func (ds definitions) routes(on route) {
+	const one = "/v1/rb/definition/{rb-name}/{rb-version}"
+	on(http.MethodPost, "/v1/rb/definition", ds.create)
+	on(http.MethodGet, "/v1/rb/definition", ds.list)
+	on(http.MethodGet, "/v1/rb/definition/{rb-name}", ds.list)
+	on(http.MethodGet, one, ds.get)
+	on(http.MethodPut, one, ds.update)
+	on(http.MethodDelete, one, ds.remove)
+	on(http.MethodPost, one+"/content", ds.upload)
+}
+
+// emptyBody returns the error for a request without a body.
 func emptyBody() error { return refuse(http.StatusBadRequest, "Empty body") }
 
-func (a *API) createDefinition(w http.ResponseWriter, r *http.Request) error {
-	if err := a.writeBundle(r); err != nil {
+func (ds definitions) create(w http.ResponseWriter, r *http.Request) error {
+	if err := ds.access.MayWriteBundle(r.Context()); err != nil {
 		return err
 	}
 	in, err := decode[definition](r, emptyBody())
@@ -55,29 +65,30 @@ func (a *API) createDefinition(w http.ResponseWriter, r *http.Request) error {
 	case in.Version == "":
 		return refuse(http.StatusBadRequest, "Missing version in request")
 	}
-	made, err := a.cfg.Bundles.CreateDefinition(r.Context(), toDefinition(in))
+	made, err := ds.bundles.CreateDefinition(r.Context(), toDefinition(in))
 	if err != nil {
 		return onlyIf(nf.Exists, err, "Definition already exists", "Creating DB Entry")
 	}
 	return answer(w, http.StatusCreated, fromDefinition(made))
 }
 
-// listDefinitions lists those of a name, or all of them. That there is none at
-// all is an error to ONAP, and that there is none of the name is null.
-func (a *API) listDefinitions(w http.ResponseWriter, r *http.Request) error {
-	if err := a.readBundle(r); err != nil {
+// listDefinitions lists the definitions of a name, or all. As in ONAP, it is an
+// error if there are no definitions at all, and the result is null if there are
+// none of the name.
+func (ds definitions) list(w http.ResponseWriter, r *http.Request) error {
+	if err := ds.access.MayReadBundle(r.Context()); err != nil {
 		return err
 	}
-	all, err := a.cfg.Bundles.Definitions(r.Context(), "")
+	all, err := ds.bundles.Definitions(r.Context(), "")
 	if err != nil {
 		return fail("Listing Resource Bundle Definitions", err)
 	}
 	if len(all) == 0 {
-		return a.none(w, "Listing Resource Bundle Definitions: "+noObjects+"defmetadata")
+		return none(w, ds.strict, "Listing Resource Bundle Definitions: "+noObjects+"defmetadata")
 	}
 	name, one := mux.Vars(r)["rb-name"]
 	var out []definition
-	if a.cfg.Strict {
+	if ds.strict {
 		out = []definition{}
 	}
 	for _, d := range all {
@@ -88,20 +99,20 @@ func (a *API) listDefinitions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-// none answers when there is nothing to list.
-func (a *API) none(w http.ResponseWriter, text string) error {
-	if a.cfg.Strict {
+// none answers a request to list an empty collection.
+func none(w http.ResponseWriter, strict bool, text string) error {
+	if strict {
 		return answer(w, http.StatusOK, []struct{}{})
 	}
 	return failAs(text, nf.E(nf.NotFound, "list", "what is asked for", nil))
 }
 
-func (a *API) getDefinition(w http.ResponseWriter, r *http.Request) error {
+func (ds definitions) get(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.readBundle(r, name, version); err != nil {
+	if err := ds.access.MayReadBundle(r.Context(), name, version); err != nil {
 		return err
 	}
-	d, err := a.cfg.Bundles.Definition(r.Context(), name, version)
+	d, err := ds.bundles.Definition(r.Context(), name, version)
 	if err != nil {
 		return fail(getDefinitionFailed, err)
 	}
@@ -113,30 +124,31 @@ func bundleOf(r *http.Request) (name, version string) {
 	return vars["rb-name"], vars["rb-version"]
 }
 
-func (a *API) updateDefinition(w http.ResponseWriter, r *http.Request) error {
+func (ds definitions) update(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.writeBundle(r, name, version); err != nil {
+	if err := ds.access.MayWriteBundle(r.Context(), name, version); err != nil {
 		return err
 	}
 	in, err := decode[definition](r, emptyBody())
 	if err != nil {
 		return err
 	}
-	if err := same(&in.Version, version, "RB version mismatch"); err != nil {
+	if err := matchPath(&in.Version, version, "RB version mismatch"); err != nil {
 		return err
 	}
-	if err := same(&in.Name, name, "RB name mismatch"); err != nil {
+	if err := matchPath(&in.Name, name, "RB name mismatch"); err != nil {
 		return err
 	}
-	changed, err := a.cfg.Bundles.UpdateDefinition(r.Context(), toDefinition(in))
+	changed, err := ds.bundles.UpdateDefinition(r.Context(), toDefinition(in))
 	if err != nil {
 		return onlyIf(nf.NotFound, err, "Definition does not exists", "Updating DB Entry")
 	}
 	return answer(w, http.StatusCreated, fromDefinition(changed))
 }
 
-// same takes a name from the path, with which that of the body must agree.
-func same(given *string, path, text string) error {
+// matchPath sets a name to the one in the path, and rejects a different one in
+// the body.
+func matchPath(given *string, path, text string) error {
 	if *given != "" && *given != path {
 		return refuse(http.StatusBadRequest, text)
 	}
@@ -144,28 +156,23 @@ func same(given *string, path, text string) error {
 	return nil
 }
 
-func (a *API) deleteDefinition(w http.ResponseWriter, r *http.Request) error {
+func (ds definitions) remove(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.writeBundle(r, name, version); err != nil {
+	if err := ds.access.MayWriteBundle(r.Context(), name, version); err != nil {
 		return err
 	}
-	if err := a.cfg.Bundles.RemoveDefinition(r.Context(), name, version); err != nil {
+	if err := ds.bundles.RemoveDefinition(r.Context(), name, version); err != nil {
 		return fail("Delete Resource Bundle Definition", err)
 	}
 	return done(w, http.StatusNoContent)
 }
 
-func (a *API) uploadDefinition(w http.ResponseWriter, r *http.Request) error {
+func (ds definitions) upload(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.writeBundle(r, name, version); err != nil {
+	if err := ds.access.MayWriteBundle(r.Context(), name, version); err != nil {
 		return err
 	}
-	archive, err := a.upload(r)
-	if err != nil {
-		return err
-	}
-	if err := a.cfg.Bundles.UploadDefinition(r.Context(), name, version, archive); err != nil {
-		return uploadFault(err, "Invalid Definition ID provided: "+getDefinitionFailed+": "+noDocuments)
-	}
-	return done(w, http.StatusOK)
+	return ds.archives.put(w, r, "Invalid Definition ID provided: "+getDefinitionFailed+": "+noDocuments, func(ctx context.Context, archive io.Reader) error {
+		return ds.bundles.UploadDefinition(ctx, name, version, archive)
+	})
 }

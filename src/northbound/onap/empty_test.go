@@ -186,9 +186,9 @@ func TestEveryCollectionIsKnown(t *testing.T) {
 		"config":       "it is a version, which is what the request for it was",
 		"instanceFull": "resources and hooks are found out", "instanceResponse": "resources are found out", "instanceStatus": "objects are found out",
 		"queryStatus": "objects are found out", "resourceStatus": "the object is the cluster's", "runList": "runs and hooks are found out",
-		"Hook": "events are the chart's", "newWorkload": "resources are found out", "stacks": "stacks are found out",
+		"hook": "events are the chart's", "newWorkload": "resources are found out", "stacks": "stacks are found out",
 		"subscriptionShown": "it is what the request was", "connectivity": "it is a part of connection", "directives": "they become override-values, and are not shown",
-		"profileMemo": "it is not shown",
+		"storedProfile": "it is not shown",
 	}
 	sent := map[string]bool{}
 	for _, object := range onap.Wire() {

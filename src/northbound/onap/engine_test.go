@@ -59,8 +59,8 @@ func inventory(namespace string) []nf.Item {
 func (e *engine) accept(in nf.Instance, verb nf.Verb, target nf.Revision, then func(*nf.Instance)) nf.Operation {
 	e.made++
 	op := nf.Operation{
-		ID: "op-" + string(rune('a'+e.made-1)), Instance: in.ID, Region: in.Region, Namespace: in.Namespace, Verb: verb,
-		State: nf.Running, Target: target, Accepted: noon(e.made), Started: noon(e.made), Steps: e.steps,
+		ID: "op-" + string(rune('a'+e.made-1)), Subject: nf.Subject{Kind: nf.InstanceSubject, ID: in.ID}, Region: in.Region, Instance: nf.InstanceTask{Namespace: in.Namespace, Target: target}, Verb: verb,
+		State: nf.Running, Accepted: noon(e.made), Started: noon(e.made), Steps: e.steps,
 	}
 	if verb != nf.Terminate {
 		op.Applied = noon(e.made)
@@ -77,7 +77,7 @@ func (e *engine) accept(in nf.Instance, verb nf.Verb, target nf.Revision, then f
 func (e *engine) end(id string, failure *nf.Failure, then func(*nf.Instance)) {
 	op := e.operations[id]
 	op.State, op.Finished, op.Failure = nf.Succeeded, noon(50), failure
-	in := e.instances[op.Instance]
+	in := e.instances[op.Subject.ID]
 	in.Operation = ""
 	switch {
 	case failure != nil:
@@ -292,15 +292,16 @@ func (e *engine) Cancel(_ context.Context, id string) (nf.Operation, error) {
 
 // live stands in for the regions: every object of every instance is there.
 type live struct {
-	engine *engine
-	gone   map[string]bool  // names of objects that are not there
-	more   []map[string]any // further objects
-	served func(kind string) bool
-	hooks  []onap.Hook
-	data   bool // a ConfigMap has what the chart of the transcripts gives it
-	asked  []onap.Query
-	err    error
-	mu     sync.Mutex
+	engine  *engine
+	gone    map[string]bool  // names of objects that are not there
+	more    []map[string]any // further objects
+	served  func(kind string) bool
+	refused map[string]error // by kind
+	hooks   []onap.PlannedHook
+	data    bool // a ConfigMap has what the chart of the transcripts gives it
+	asked   []onap.Query
+	err     error
+	mu      sync.Mutex
 }
 
 var _ onap.Live = (*live)(nil)
@@ -351,6 +352,9 @@ func (l *live) Find(ctx context.Context, q onap.Query) ([]map[string]any, error)
 	if l.served != nil && !l.served(q.Kind) {
 		return nil, nf.E(nf.Unsupported, "list", q.Kind+" objects", nil)
 	}
+	if err := l.refused[q.Kind]; err != nil {
+		return nil, err
+	}
 	var out []map[string]any
 	instances, err := l.engine.Instances(ctx)
 	if err != nil {
@@ -373,4 +377,4 @@ func (l *live) Find(ctx context.Context, q onap.Query) ([]map[string]any, error)
 	return out, l.err
 }
 
-func (l *live) Hooks(context.Context, nf.Instance) ([]onap.Hook, error) { return l.hooks, l.err }
+func (l *live) Hooks(context.Context, nf.Instance) ([]onap.PlannedHook, error) { return l.hooks, l.err }

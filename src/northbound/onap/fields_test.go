@@ -11,6 +11,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 )
@@ -126,8 +127,11 @@ func fieldExchanges() []exchange {
 func TestAnswersHaveONAPsFields(t *testing.T) {
 	t.Parallel()
 	w := subscribing(t, false)
-	w.live.hooks = []onap.Hook{{Name: "h", Events: []string{"test"}}}
-	w.steps = []nf.Step{{Name: "make test 1/1 Pod h", Started: noon(1), Finished: noon(2)}, {Name: "run test 1/1 Pod h", Started: noon(2), Finished: noon(3)}}
+	w.live.hooks = []onap.PlannedHook{{Name: "h", Events: []nf.HookEvent{nf.TestRun}}}
+	w.steps = []nf.Step{northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{1, 1}, nf.Ref{Kind: "Pod", Name: "h"}), northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{1, 1}, nf.Ref{Kind: "Pod", Name: "h"})}
+	for i := range w.steps {
+		w.steps[i].Started, w.steps[i].Finished = noon(1+i), noon(2+i)
+	}
 	asked, known := map[string]bool{}, map[string]string{}
 	for _, e := range fieldExchanges() {
 		request := strings.NewReplacer("{run}", known["healthcheck-id"], "{workload}", known["workload_id"]).Replace(e.request)

@@ -3,19 +3,20 @@ package onap
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// ONAP's words for how a run of tests goes.
+// ONAP's status words of a test run.
 const (
 	runRunning   = "Running"
 	runSucceeded = "Succeeded"
@@ -23,20 +24,21 @@ const (
 	runUnknown   = "Unknown"
 )
 
-// runSummary is a run of an instance's tests. Some clients refuse further fields.
+// runSummary is a test run of an instance. Some clients reject additional
+// fields.
 type runSummary struct {
 	ID     string `json:"healthcheck-id"`
 	Status string `json:"status"`
 }
 
-// runList is all runs of an instance's tests.
+// runList lists all test runs of an instance.
 type runList struct {
 	Instance string       `json:"instance-id"`
 	Runs     []runSummary `json:"healthcheck-summary"`
-	Hooks    []Hook       `json:"hooks"`
+	Hooks    []hook       `json:"hooks"`
 }
 
-// runDetail is a run with each of its tests.
+// runDetail is a test run with the results of its tests.
 type runDetail struct {
 	Instance string `json:"instance-id"`
 	ID       string `json:"healthcheck-id"`
@@ -56,10 +58,10 @@ type testResult struct {
 	Status    string `json:"status"`
 	Name      string `json:"name"`
 
-	place string // among the tests
+	index int // index of the test
 }
 
-// moment is a time as Helm writes it: the zero time is an empty text.
+// moment is a time in Helm's format: the zero time is an empty string.
 type moment struct{ time.Time }
 
 // MarshalJSON writes the time.
@@ -70,49 +72,60 @@ func (m moment) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m.UTC())
 }
 
-func (a *API) healthRoutes(r *mux.Router) {
-	const all = "/v1/instance/{instance}/healthcheck"
-	a.on(r, http.MethodPost, all, a.beginRun)
-	a.on(r, http.MethodGet, all, a.listRuns)
-	a.on(r, http.MethodGet, all+"/{healthcheck}", a.getRun)
-	a.on(r, http.MethodDelete, all+"/{healthcheck}", a.deleteRun)
-	a.on(r, http.MethodGet, "/v1/healthcheck", a.serviceHealth)
+// testRuns serves the test runs of instances.
+type testRuns struct {
+	vnfs    *vnfs
+	access  InstanceAccess
+	engine  Changes
+	runner  *runner
+	live    Live
+	records *bundle.InstanceRecords
+	newID   func() string
+	clock   func() time.Time
 }
 
-func (a *API) beginRun(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+func (ts testRuns) routes(on route) {
+	const all = "/v1/instance/{instance}/healthcheck"
+	on(http.MethodPost, all, ts.create)
+	on(http.MethodGet, all, ts.list)
+	on(http.MethodGet, all+"/{healthcheck}", ts.get)
+	on(http.MethodDelete, all+"/{healthcheck}", ts.remove)
+}
+
+func (ts testRuns) create(w http.ResponseWriter, r *http.Request) error {
+	v, err := ts.vnfs.of(r)
 	if err != nil {
 		return fail("Getting instance: Get Instance", err)
 	}
-	op, err := a.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
-		return a.cfg.Instances.Test(ctx, v.ID, nf.TestRequest{Options: nf.Options{OnFailure: nf.Keep, Trace: a.cfg.Trace(r)}})
+	op, err := ts.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
+		return ts.engine.Test(ctx, v.ID, nf.TestRequest{Options: nf.Options{OnFailure: nf.Keep, Trace: ts.runner.trace(r)}})
 	})
 	if err != nil {
 		return fail("Starting healthcheck", err)
 	}
-	run := bundle.Run{ID: a.cfg.NewID(), Instance: v.id, Operation: op.ID, Created: a.cfg.Clock().UTC()}
-	if err := a.ledger().Begin(r.Context(), run); err != nil {
+	run := bundle.Run{ID: ts.newID(), Instance: v.id, Operation: op.ID, Created: ts.clock().UTC()}
+	if err := ts.records.AddRun(r.Context(), run); err != nil {
 		return fail("Creating Instance DB Entry", err)
 	}
 	return answer(w, http.StatusCreated, runSummary{ID: run.ID, Status: runRunning})
 }
 
-func (a *API) listRuns(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+func (ts testRuns) list(w http.ResponseWriter, r *http.Request) error {
+	v, err := ts.vnfs.of(r)
 	if err != nil {
 		return fail("Getting Instance data: Get Instance", err)
 	}
-	runs, err := a.ledger().Runs(r.Context(), v.id)
+	runs, err := ts.records.Runs(r.Context(), v.id)
 	if err != nil {
 		return fail("Getting Healthcheck data", err)
 	}
-	hooks, err := a.cfg.Live.Hooks(r.Context(), v.Instance)
+	hooks, err := hooksOf(r.Context(), ts.live, v.Instance)
 	if err != nil {
 		return fail("Getting Instance data", err)
 	}
 	out := runList{Instance: v.id, Runs: []runSummary{}, Hooks: hooks}
 	for _, run := range runs {
-		op, err := a.runOperation(r.Context(), run)
+		op, err := ts.operation(r.Context(), run)
 		if err != nil {
 			return fail("Getting Healthcheck data", err)
 		}
@@ -121,30 +134,30 @@ func (a *API) listRuns(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-// runOf reads the run of a path, and how it goes.
-func (a *API) runOf(r *http.Request) (v vnf, run bundle.Run, op nf.Operation, err error) {
-	v, err = a.vnfOf(r)
+// runOf returns the run of a request's path, and its operation.
+func (ts testRuns) of(r *http.Request) (v vnf, run bundle.Run, op nf.Operation, err error) {
+	v, err = ts.vnfs.of(r)
 	if err == nil {
-		run, err = a.ledger().Run(r.Context(), v.id, mux.Vars(r)["healthcheck"])
+		run, err = ts.records.Run(r.Context(), v.id, mux.Vars(r)["healthcheck"])
 	}
 	if err == nil {
-		op, err = a.runOperation(r.Context(), run)
+		op, err = ts.operation(r.Context(), run)
 	}
 	return v, run, op, err
 }
 
-// runOperation returns the operation that a run is. One that is not kept any
-// more is empty: nobody knows what came of it.
-func (a *API) runOperation(ctx context.Context, run bundle.Run) (nf.Operation, error) {
-	op, err := a.cfg.Operations.Operation(ctx, run.Operation)
+// runOperation returns the operation of a run, or an empty operation if it was
+// deleted and its result is unknown.
+func (ts testRuns) operation(ctx context.Context, run bundle.Run) (nf.Operation, error) {
+	op, err := ts.runner.operations.Operation(ctx, run.Operation)
 	if nf.KindOf(err) == nf.NotFound {
 		return nf.Operation{}, nil
 	}
 	return op, err
 }
 
-func (a *API) getRun(w http.ResponseWriter, r *http.Request) error {
-	_, run, op, err := a.runOf(r)
+func (ts testRuns) get(w http.ResponseWriter, r *http.Request) error {
+	_, run, op, err := ts.of(r)
 	if err != nil {
 		return fail("Error retrieving Healthcheck data", err)
 	}
@@ -153,22 +166,22 @@ func (a *API) getRun(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, detail)
 }
 
-// deleteRun forgets a run. One that is not over is stopped; what its tests have
-// made goes with the operation's end.
-func (a *API) deleteRun(w http.ResponseWriter, r *http.Request) error {
-	v, run, op, err := a.runOf(r)
+// deleteRun deletes a run. It cancels a run that has not ended; the operation
+// then deletes the objects of the tests.
+func (ts testRuns) remove(w http.ResponseWriter, r *http.Request) error {
+	v, run, op, err := ts.of(r)
 	if err != nil {
 		return fail("Error querying Healthcheck status: Error retrieving Healthcheck data", err)
 	}
 	if op.ID != "" && !op.State.Final() {
-		_, err := a.cfg.Operations.Cancel(r.Context(), op.ID)
-		if err != nil && nf.KindOf(err) != nf.Conflict { // it has ended by itself
+		_, err := ts.runner.operations.Cancel(r.Context(), op.ID)
+		if err != nil && nf.KindOf(err) != nf.Conflict { // the operation has ended
 			return fail("Removing hooks failed with errors", err)
 		}
-	} else if err := a.mayChange(r, v); err != nil {
+	} else if err := ts.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
 		return fail("Removing Healthcheck in DB", err)
 	}
-	if err := a.ledger().End(r.Context(), run); err != nil {
+	if err := ts.records.DeleteRun(r.Context(), run); err != nil {
 		return fail("Removing Healthcheck in DB", err)
 	}
 	return done(w, http.StatusAccepted)
@@ -187,25 +200,23 @@ func runStatus(op nf.Operation) string {
 	return runUnknown
 }
 
-// results returns what came of each test that an operation has begun. The object
-// of a test is made in one step of it, and run in the next.
+// results returns the result of each test that an operation has started. One
+// step creates a test's object, and the next step runs the test.
 func results(op nf.Operation) []testResult {
 	out := []testResult{}
 	for _, step := range op.Steps {
-		// "make test 1/2 Pod web-test"
-		words := strings.Fields(step.Name)
-		if len(words) != 5 || words[1] != "test" || words[0] == "clear" {
+		if step.Event != nf.TestRun || step.Phase != nf.PhaseHookMake && step.Phase != nf.PhaseHookRun {
 			continue
 		}
-		name, status := words[4], stepStatus(op, step)
-		i := slices.IndexFunc(out, func(t testResult) bool { return t.Name == name && t.place == words[2] })
+		status := stepStatus(op, step)
+		i := slices.IndexFunc(out, func(t testResult) bool { return t.index == step.Index })
 		if i < 0 {
-			out, i = append(out, testResult{Started: moment{step.Started}, Name: name, place: words[2]}), len(out)
+			out, i = append(out, testResult{Started: moment{step.Started}, Name: step.Ref.Name, index: step.Index}), len(out)
 		}
 		if out[i].Status == runFailed {
-			continue // it could not be made
+			continue // its object could not be created
 		}
-		if out[i].Status = status; words[0] == "make" && status == runSucceeded {
+		if out[i].Status = status; step.Phase == nf.PhaseHookMake && status == runSucceeded {
 			out[i].Status = unfinished(op)
 		} else {
 			out[i].Completed = moment{step.Finished}
@@ -216,7 +227,7 @@ func results(op nf.Operation) []testResult {
 
 func stepStatus(op nf.Operation, step nf.Step) string {
 	switch {
-	case step.Failed || op.Failure != nil && op.Failure.Step == step.Name:
+	case step.Failed:
 		return runFailed
 	case !step.Finished.IsZero():
 		return runSucceeded
@@ -224,7 +235,7 @@ func stepStatus(op nf.Operation, step nf.Step) string {
 	return unfinished(op)
 }
 
-// unfinished is how a test goes that nobody has seen the end of.
+// unfinished returns the status of a test without a recorded end.
 func unfinished(op nf.Operation) string {
 	if op.State.Final() {
 		return runUnknown
@@ -232,11 +243,19 @@ func unfinished(op nf.Operation) string {
 	return runRunning
 }
 
-// serviceHealth tells whether all that the service depends on is well.
-func (a *API) serviceHealth(w http.ResponseWriter, r *http.Request) error {
-	for _, name := range slices.Sorted(maps.Keys(a.cfg.Checks)) {
-		if err := a.cfg.Checks[name](r.Context()); err != nil {
-			a.cfg.Logger.WarnContext(r.Context(), "the service is not well", "check", name, "error", err)
+// checks serves the health of the service.
+type checks struct {
+	checks map[string]northbound.Check
+	logger *slog.Logger
+}
+
+func (cs checks) routes(on route) { on(http.MethodGet, "/v1/healthcheck", cs.get) }
+
+// get answers whether all dependencies of the service work.
+func (cs checks) get(w http.ResponseWriter, r *http.Request) error {
+	for _, name := range slices.Sorted(maps.Keys(cs.checks)) {
+		if err := cs.checks[name](r.Context()); err != nil {
+			cs.logger.WarnContext(r.Context(), "the service is not well", "check", name, "error", err)
 			return failAs("Healthcheck of "+name+" failed", nf.E(nf.Unreachable, "check", name, err))
 		}
 	}

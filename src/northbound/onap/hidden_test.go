@@ -11,6 +11,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 )
 
+func (g *ground) MayWriteRegion(ctx context.Context, region string) error {
+	return g.May(ctx, nf.WriteRegion, nf.Scope{Region: region}, region)
+}
+
 // veiled are regions of which the caller sees nothing, or sees no user.
 type veiled struct {
 	onap.Regions
@@ -97,7 +101,7 @@ func TestDeniedChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := configured(t, 1)
-			if _, err := w.ledger.Realias(t.Context(), "id1", func(a *bundle.Alias) error {
+			if _, err := w.records.Realias(t.Context(), "id1", func(a *bundle.Alias) error {
 				a.Leaving = []string{"gone"}
 				return nil
 			}); err != nil {
@@ -128,7 +132,7 @@ func TestDeniedChangesNothing(t *testing.T) {
 func (w *world) stored(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
-	for e, err := range w.kv.List(t.Context(), "") {
+	for e, err := range w.kv.List(t.Context(), "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}

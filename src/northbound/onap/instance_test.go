@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 )
 
 func TestCreateInstance(t *testing.T) {
@@ -296,10 +297,8 @@ func TestFullInstance(t *testing.T) {
 			"PreInstallTimeout": 60, "PostInstallTimeout": 600, "PreDeleteTimeout": 60, "PostDeleteTimeout": 600, "PreUpgradeTimeout": 60, "PostUpgradeTimeout": 600}`
 	}
 	w.want(t, "everything is told", "GET /v1/instance/id1?full=true", "", 200, full("DONE", "null", ""))
-	hook := `{"name": "m", "kind": "Job", "path": "templates/m.yaml", "manifest": "kind: Job", "events": ["post-install"]}`
-	if err := json.Unmarshal([]byte("["+hook+"]"), &w.live.hooks); err != nil {
-		t.Fatal(err)
-	}
+	hook := `{"name": "m", "kind": "Job", "path": "templates/m.yaml", "manifest": "kind: Job\n", "events": ["post-install"]}`
+	w.live.hooks = []onap.PlannedHook{{Name: "m", Kind: "Job", Path: "templates/m.yaml", Object: map[string]any{"kind": "Job"}, Events: []nf.HookEvent{nf.PostInstall}}}
 	w.want(t, "hooks, too", "GET /v1/instance/id1?full=true", "", 200, full("DONE", "["+hook+"]", "1/1"))
 	w.edit(func(e *engine) { e.operations = map[string]nf.Operation{} })
 	w.want(t, "an operation may be forgotten", "GET /v1/instance/id1?full=true", "", 200, full("DONE", "["+hook+"]", ""))

@@ -12,60 +12,93 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// What the API notes in the annotations of an instance.
+// Annotations in which the API stores its data about an instance.
 const (
-	requestNote    = "onap/request"    // the request, as it is shown
-	profileNote    = "onap/profile"    // what its profile says of the time after
-	idNote         = "onap/id"         // the id that this API gave, where that of the record is another
-	generationNote = "onap/generation" // changes with each upgrade
-	configNote     = "onap/config/"    // and a configuration's name: what is in force of it
-	timeoutNote    = "hook-timeout/"   // and an event: how long its hooks may take
+	requestAnnotation    = "onap/request"    // the request, as it is shown
+	profileAnnotation    = "onap/profile"    // the profile's data that is needed later
+	idAnnotation         = "onap/id"         // the id assigned by this API if it differs from the record's
+	generationAnnotation = "onap/generation" // changes with each upgrade
+	configAnnotation     = "onap/config/"    // followed by a configuration's name: its newest version
+	timeoutAnnotation    = "hook-timeout/"   // followed by an event: timeout of its hooks
 )
 
-// instanceIDKey is the override that tells a chart its instance's id.
+// instanceIDKey is the override that passes an instance's id to its chart.
 const instanceIDKey = "k8s-rb-instance-id"
 
-// hookTimeouts are how long the hooks of an event may take, in seconds, when a
-// request does not say otherwise.
+// hookTimeouts are the default timeouts of an event's hooks, in seconds.
 var hookTimeouts = map[string]int64{
 	"pre-install": 60, "post-install": 600, "pre-upgrade": 60, "post-upgrade": 600, "pre-delete": 60, "post-delete": 600,
 }
 
-// profileMemo is what of a profile counts for as long as an instance lives,
-// which may be longer than the profile does.
-type profileMemo struct {
+// storedProfile is the data of a profile that an instance needs for its whole
+// life, even if the profile is deleted.
+type storedProfile struct {
 	Extra []bundle.Type `json:"extra,omitempty"`
 }
 
-// requestOf returns the request that an instance was asked for with; false when
-// that was not here.
+// requestOf returns the request that created an instance, or false if another
+// API created it.
 func requestOf(in nf.Instance) (q instanceRequest, ours bool, err error) {
-	note, ours := in.Annotations[requestNote]
+	annotation, ours := in.Annotations[requestAnnotation]
 	if !ours {
 		return q, false, nil
 	}
-	if err := json.Unmarshal([]byte(note), &q); err != nil {
+	if err := json.Unmarshal([]byte(annotation), &q); err != nil {
 		return q, true, fmt.Errorf("cannot read the request of VNF instance %s: %w", in.ID, err)
 	}
 	return q, true, nil
 }
 
-// idOf returns the id under which this API knows an instance.
-func idOf(in nf.Instance) string { return cmp.Or(in.Annotations[idNote], in.ID) }
+// idOf returns the id of an instance in this API.
+func idOf(in nf.Instance) string { return cmp.Or(in.Annotations[idAnnotation], in.ID) }
 
-// instantiation makes the engine's request of ONAP's. Id is the new instance's,
-// in the engine and in its chart's values.
-func (a *API) instantiation(r *http.Request, q instanceRequest, id string) (nf.InstantiateRequest, error) {
+// creator creates instances.
+type creator struct {
+	vnfs    *vnfs
+	bundles *bundle.Bundles
+	access  Access
+	regions Regions
+	engine  Changes
+	runner  *runner
+	newID   func() string
+}
+
+// instantiate creates an instance. It returns the instance and its operation
+// once all objects are applied.
+func (c *creator) instantiate(r *http.Request, req instanceRequest) (vnf, nf.Operation, error) {
+	ctx, id := r.Context(), c.newID()
+	wanted, err := c.request(r, req, id)
+	if err != nil {
+		return vnf{}, nf.Operation{}, err
+	}
+	op, err := c.engine.Instantiate(ctx, wanted)
+	if err != nil {
+		return vnf{}, op, refusedPackage("Create Kubernetes Resources", err)
+	}
+	if op, err = c.runner.await(ctx, op, northbound.Applied); err != nil {
+		return vnf{}, op, fail("Create Kubernetes Resources", err)
+	}
+	in, err := c.vnfs.instances.Instance(ctx, op.Subject.ID)
+	if err != nil {
+		return vnf{}, op, fail("Get Instance", err)
+	}
+	return vnf{Instance: in, id: id, alias: bundle.Alias{ID: id, Engine: id}, request: req}, op, nil
+}
+
+// request converts ONAP's request to the engine's. Id becomes the id of the new
+// instance, in the engine and in the chart's values.
+func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.InstantiateRequest, error) {
 	ctx := r.Context()
-	if err := a.cfg.Access.May(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: q.Region}); err != nil {
+	if err := c.access.MayCreateInstance(ctx, q.Region); err != nil {
 		return nf.InstantiateRequest{}, err
 	}
 	if err := q.checkMasks(); err != nil {
 		return nf.InstantiateRequest{}, err
 	}
-	if err := a.readBundle(r); err != nil {
+	if err := c.access.MayReadBundle(ctx); err != nil {
 		return nf.InstantiateRequest{}, err
 	}
 	seconds, err := readTimeouts(q.Overrides)
@@ -73,14 +106,14 @@ func (a *API) instantiation(r *http.Request, q instanceRequest, id string) (nf.I
 		return nf.InstantiateRequest{}, err
 	}
 	key := bundle.Key{Name: q.Definition, Version: q.Version, Profile: q.Profile}
-	if _, err := a.cfg.Bundles.Profile(ctx, key); err != nil {
+	if _, err := c.bundles.Profile(ctx, key); err != nil {
 		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}
-	// Before anything is composed: the caller may not see the region.
-	if _, err := a.cfg.Regions.Region(ctx, q.Region); err != nil {
+	// Check before composing: the caller may not see the region.
+	if _, err := c.regions.Region(ctx, q.Region); err != nil {
 		return nf.InstantiateRequest{}, fail("Getting CloudRegion Information", err)
 	}
-	composed, err := a.cfg.Bundles.Compose(ctx, key)
+	composed, err := c.bundles.Compose(ctx, key)
 	if err != nil {
 		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}
@@ -89,22 +122,22 @@ func (a *API) instantiation(r *http.Request, q instanceRequest, id string) (nf.I
 		return nf.InstantiateRequest{}, err
 	}
 	for event, n := range seconds {
-		spec.Annotations[timeoutNote+event] = (time.Duration(max(n, 0)) * time.Second).String()
+		spec.Annotations[timeoutAnnotation+event] = (time.Duration(max(n, 0)) * time.Second).String()
 	}
-	spec.Annotations[generationNote] = a.cfg.NewID()
+	spec.Annotations[generationAnnotation] = c.newID()
 	return nf.InstantiateRequest{
 		Spec: spec, ID: id, Region: q.Region, Namespace: cmp.Or(composed.Profile.Namespace, "default"),
-		Options: a.options(r, seconds["pre-install"]+seconds["post-install"]),
+		Options: c.runner.options(r, seconds["pre-install"]+seconds["post-install"]),
 	}, nil
 }
 
-// specOf returns what a request wants an instance to be.
+// specOf returns the instance spec for a request.
 func specOf(q instanceRequest, c bundle.Composed, id string) (nf.Spec, error) {
 	asked, err := json.Marshal(q)
 	if err != nil {
 		return nf.Spec{}, fmt.Errorf("cannot keep the request: %w", err)
 	}
-	memo, err := json.Marshal(profileMemo{Extra: c.Profile.Extra})
+	sp, err := json.Marshal(storedProfile{Extra: c.Profile.Extra})
 	if err != nil {
 		return nf.Spec{}, fmt.Errorf("cannot keep the profile: %w", err)
 	}
@@ -117,24 +150,13 @@ func specOf(q instanceRequest, c bundle.Composed, id string) (nf.Spec, error) {
 		Package: c.Package, Release: cmp.Or(q.Release, c.Profile.Release, c.Profile.Name),
 		Inputs: nf.Inputs{Overrides: overrides, KubeVersion: c.Profile.KubeVersion, ObjectLabels: c.Profile.Labels},
 		Annotations: map[string]string{
-			requestNote: string(asked), profileNote: string(memo),
+			requestAnnotation: string(asked), profileAnnotation: string(sp),
 		},
 	}, nil
 }
 
-// options say how a change of the API is carried out: it is done when everything
-// has been applied, and what failed before is taken back. Hooks are given their
-// seconds.
-func (a *API) options(r *http.Request, seconds int64) nf.Options {
-	const applying = 10 * time.Minute
-	return nf.Options{
-		OnFailure: nf.Undo, NoWait: true, Trace: a.cfg.Trace(r),
-		Timeout: min(time.Duration(max(seconds, 0))*time.Second+applying, nf.MaxTimeout),
-	}
-}
-
-// readTimeouts takes the timeouts of hooks out of a request's overrides. One
-// that is not a number is an error, and not a reason to forget the others.
+// readTimeouts returns the timeouts of hooks from a request's overrides. It
+// rejects a value that is not a number, instead of ignoring it.
 func readTimeouts(overrides texts) (map[string]int64, error) {
 	const longest = int64(nf.MaxTimeout / time.Second)
 	out := maps.Clone(hookTimeouts)
@@ -153,19 +175,19 @@ func readTimeouts(overrides texts) (map[string]int64, error) {
 	return out, nil
 }
 
-// timeoutsOf returns what was noted of them, in seconds.
+// timeoutsOf returns the stored timeouts of hooks, in seconds.
 func timeoutsOf(annotations map[string]string) map[string]int64 {
 	out := map[string]int64{}
 	for event := range hookTimeouts {
-		if d, err := time.ParseDuration(annotations[timeoutNote+event]); err == nil {
+		if d, err := time.ParseDuration(annotations[timeoutAnnotation+event]); err == nil {
 			out[event] = int64(d / time.Second)
 		}
 	}
 	return out
 }
 
-// refusedPackage tells why a change was not accepted: of what is wrong with the
-// chart or the values for it, ONAP speaks in other words.
+// refusedPackage returns the error for a change that was not accepted. Errors
+// of the chart or its values have a different text in ONAP.
 func refusedPackage(what string, err error) error {
 	switch nf.KindOf(err) {
 	case nf.Invalid, nf.Unsupported, nf.NotFound:
@@ -175,26 +197,27 @@ func refusedPackage(what string, err error) error {
 	}
 }
 
-// memoOf returns what was noted of an instance's profile.
-func memoOf(in nf.Instance) (profileMemo, error) {
-	var memo profileMemo
-	if note, ok := in.Annotations[profileNote]; ok {
-		if err := json.Unmarshal([]byte(note), &memo); err != nil {
-			return memo, fmt.Errorf("cannot read the profile of VNF instance %s: %w", in.ID, err)
+// storedProfileOf returns the stored data of an instance's profile.
+func storedProfileOf(in nf.Instance) (storedProfile, error) {
+	var sp storedProfile
+	if annotation, ok := in.Annotations[profileAnnotation]; ok {
+		if err := json.Unmarshal([]byte(annotation), &sp); err != nil {
+			return sp, fmt.Errorf("cannot read the profile of VNF instance %s: %w", in.ID, err)
 		}
 	}
-	return memo, nil
+	return sp, nil
 }
 
-// ExtraKinds returns the kinds of the objects that count as an instance's though
-// it is others that make them, by its profile. Name and namespace are empty.
+// ExtraKinds returns the additional kinds of objects that the profile counts as
+// an instance's although other controllers create them. Name and namespace are
+// empty.
 func ExtraKinds(in nf.Instance) ([]nf.Ref, error) {
-	memo, err := memoOf(in)
+	sp, err := storedProfileOf(in)
 	if err != nil {
 		return nil, err
 	}
 	var out []nf.Ref
-	for _, t := range memo.Extra {
+	for _, t := range sp.Extra {
 		out = append(out, nf.Ref{Group: t.Group, Version: t.Version, Kind: t.Kind})
 	}
 	return out, nil

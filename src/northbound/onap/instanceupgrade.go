@@ -3,48 +3,64 @@ package onap
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-func (a *API) ledger() *bundle.Ledger { return a.cfg.Bundles.Ledger() }
+// upgrades serves changes of instances, which may move an instance to another
+// region or namespace.
+type upgrades struct {
+	vnfs       *vnfs
+	creator    *creator
+	terminator *terminator
+	access     InstanceAccess
+	engine     Changes
+	runner     *runner
+	records    *bundle.InstanceRecords
+	newID      func() string
+	logger     *slog.Logger
+}
 
-func (a *API) upgradeInstance(w http.ResponseWriter, r *http.Request) error {
+func (us upgrades) routes(on route) {
+	on(http.MethodPost, "/v1/instance/{instance}/upgrade", us.upgrade)
+}
+
+func (us upgrades) upgrade(w http.ResponseWriter, r *http.Request) error {
 	req, err := decode[instanceRequest](r, refuse(http.StatusBadRequest, "Body empty"))
 	if err != nil {
 		return err
 	}
-	v, err := a.vnfOf(r)
+	v, err := us.vnfs.of(r)
 	if err != nil {
 		return fail("Upgrade Instance", err)
 	}
-	if err := a.mayChange(r, v); err != nil {
+	if err := us.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
 		return err
 	}
-	// A release keeps its name for life: everything is named after it.
+	// The release name cannot change: the names of the objects contain it.
 	req.Release, req.Overrides = v.request.Release, req.unmask(v.request.Overrides)
-	if v, err = a.upgraded(r, v, req); err != nil {
+	if v, err = us.upgraded(r, v, req); err != nil {
 		return err
 	}
 	return answer(w, http.StatusCreated, v.response())
 }
 
-// upgraded makes an instance what a request wants it to be, and returns it as it
-// is then.
-func (a *API) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, error) {
-	if err := a.settleMove(r, &v); err != nil {
+// upgraded changes an instance to match a request, and returns the changed
+// instance.
+func (us upgrades) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, error) {
+	if err := us.settleMove(r, &v); err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
 	same := req.equal(v.request) && v.State == nf.Ready
-	wanted, err := a.instantiation(r, req, v.ID)
+	wanted, err := us.creator.request(r, req, v.ID)
 	if err != nil {
 		if same && nf.KindOf(err) == nf.NotFound {
-			return v, nil // what it was made from is gone, and nobody wants another
+			return v, nil // its package or profile was deleted, and no change is needed
 		}
 		return v, err
 	}
@@ -53,14 +69,14 @@ func (a *API) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, error)
 	case same && wanted.Package == v.Package && wanted.Region == v.Region && wanted.Namespace == v.Namespace:
 		return v, nil
 	case wanted.Region != v.Region || wanted.Namespace != v.Namespace:
-		return a.move(r, v, req, wanted)
+		return us.move(r, v, req, wanted)
 	}
-	op, err := a.confirmed(r.Context(), a.upgradeOptions(r, wanted), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
-		return a.cfg.Instances.Upgrade(ctx, v.ID, nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
-			id := s.Annotations[idNote]
+	op, err := us.runner.confirmed(r.Context(), us.options(r, wanted), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
+		return us.engine.Upgrade(ctx, v.ID, nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
+			id := s.Annotations[idAnnotation]
 			*s = wanted.Spec
 			if s.Annotations = maps.Clone(wanted.Annotations); id != "" {
-				s.Annotations[idNote] = id
+				s.Annotations[idAnnotation] = id
 			}
 			return nil
 		}})
@@ -68,45 +84,46 @@ func (a *API) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, error)
 	if err != nil {
 		return v, refusedPackage("Upgrade Instance", err)
 	}
-	if op, err = a.await(r.Context(), op, pruned); err != nil {
+	if op, err = us.runner.await(r.Context(), op, pruned); err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	return a.replaced(r.Context(), v, req, op)
+	return us.replaced(r.Context(), v, req, op)
 }
 
-// pruned reports whether an upgrade has done everything but what comes after it.
+// pruned reports whether an upgrade has done everything except its post-upgrade
+// hooks.
 func pruned(op nf.Operation) bool {
 	last := len(op.Steps) - 1
-	return applied(op) && last >= 0 && strings.Contains(op.Steps[last].Name, "post-upgrade")
+	return northbound.Applied(op) && last >= 0 && op.Steps[last].Event == nf.PostUpgrade
 }
 
-func (a *API) upgradeOptions(r *http.Request, wanted nf.InstantiateRequest) nf.Options {
+func (us upgrades) options(r *http.Request, wanted nf.InstantiateRequest) nf.Options {
 	seconds := timeoutsOf(wanted.Annotations)
-	return a.options(r, seconds["pre-upgrade"]+seconds["post-upgrade"])
+	return us.runner.options(r, seconds["pre-upgrade"]+seconds["post-upgrade"])
 }
 
-// replaced returns an instance that has become what was asked for, and forgets
-// the configurations that it had before.
-func (a *API) replaced(ctx context.Context, v vnf, req instanceRequest, op nf.Operation) (vnf, error) {
-	in, err := a.cfg.Instances.Instance(ctx, op.Instance)
+// replaced returns the instance after an upgrade or a move, and deletes the
+// configurations of earlier generations.
+func (us upgrades) replaced(ctx context.Context, v vnf, req instanceRequest, op nf.Operation) (vnf, error) {
+	in, err := us.vnfs.instances.Instance(ctx, op.Subject.ID)
 	if err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	// The record speaks of the new revision when its hooks have run, too.
-	in.Release, in.Annotations, in.Sensitive = op.Target.Release, op.Target.Annotations, op.Target.Sensitive
-	if err := a.ledger().ForgetFormer(ctx, v.id, in.Annotations[generationNote]); err != nil {
-		a.cfg.Logger.WarnContext(ctx, "former configurations are left for the sweep to forget", "instance", v.id, "error", err)
+	// The record has the new revision only after the hooks.
+	in.Release, in.Annotations, in.Sensitive = op.Instance.Target.Release, op.Instance.Target.Annotations, op.Instance.Target.Sensitive
+	if err := us.records.DeleteFormerConfigs(ctx, v.id, in.Annotations[generationAnnotation]); err != nil {
+		us.logger.WarnContext(ctx, "former configurations are left for the sweep to forget", "instance", v.id, "error", err)
 	}
 	v.Instance, v.request = in, req
 	return v, nil
 }
 
-// move makes an instance anew where it is wanted, lets its id mean that one, and
-// removes the former. Whoever repeats a request that was cut off goes on where
-// it was.
-func (a *API) move(r *http.Request, v vnf, req instanceRequest, wanted nf.InstantiateRequest) (vnf, error) {
-	ctx, fresh := r.Context(), a.cfg.NewID()
-	alias, err := a.ledger().Realias(ctx, v.id, func(al *bundle.Alias) error {
+// move creates the instance in its new place, points its id to the new
+// instance, and terminates the old one. Repeating an interrupted request
+// continues the move.
+func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.InstantiateRequest) (vnf, error) {
+	ctx, fresh := r.Context(), us.newID()
+	alias, err := us.records.Realias(ctx, v.id, func(al *bundle.Alias) error {
 		if al.Coming == "" {
 			al.Coming = fresh
 		}
@@ -116,20 +133,20 @@ func (a *API) move(r *http.Request, v vnf, req instanceRequest, wanted nf.Instan
 		return v, fail("Upgrade Instance", err)
 	}
 	wanted.ID = alias.Coming
-	wanted.Annotations[idNote] = v.id
-	wanted.Inputs.Overrides[instanceIDKey] = wanted.ID // the pods' label has it
-	op, err := a.cfg.Instances.Instantiate(ctx, wanted)
+	wanted.Annotations[idAnnotation] = v.id
+	wanted.Inputs.Overrides[instanceIDKey] = wanted.ID // used in the label of the pods
+	op, err := us.engine.Instantiate(ctx, wanted)
 	if nf.KindOf(err) == nf.Exists {
-		op, err = a.resume(r, wanted)
+		op, err = us.resume(r, wanted)
 	}
 	if err != nil {
 		return v, refusedPackage("Upgrade Instance", err)
 	}
-	if op, err = a.await(ctx, op, applied); err != nil {
+	if op, err = us.runner.await(ctx, op, northbound.Applied); err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	alias, err = a.ledger().Realias(ctx, v.id, func(al *bundle.Alias) error {
-		if al.Coming != op.Instance {
+	alias, err = us.records.Realias(ctx, v.id, func(al *bundle.Alias) error {
+		if al.Coming != op.Subject.ID {
 			return nf.E(nf.Conflict, "move", "VNF instance "+v.id, fmt.Errorf("another move was faster"))
 		}
 		al.Leaving = append(al.Leaving, al.Engine)
@@ -140,35 +157,35 @@ func (a *API) move(r *http.Request, v vnf, req instanceRequest, wanted nf.Instan
 		return v, fail("Upgrade Instance", err)
 	}
 	v.alias = alias
-	if v, err = a.replaced(ctx, v, req, op); err != nil {
+	if v, err = us.replaced(ctx, v, req, op); err != nil {
 		return v, err
 	}
-	if err := a.leave(r, alias.Leaving, false); err != nil {
+	if err := us.terminator.leave(r, alias.Leaving, false); err != nil {
 		return v, fail("Upgrade Instance: it has moved, and what it was before cannot be removed", err)
 	}
 	return v, nil
 }
 
-// resume returns the operation of a move that was cut off. One that was to
-// somewhere else, and is over, is given up.
-func (a *API) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operation, error) {
+// resume returns the operation of an interrupted move. If that move had another
+// target and its operation has ended, resume abandons it.
+func (us upgrades) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operation, error) {
 	ctx := r.Context()
-	in, err := a.cfg.Instances.Instance(ctx, wanted.ID)
+	in, err := us.vnfs.instances.Instance(ctx, wanted.ID)
 	if err != nil {
 		return nf.Operation{}, err
 	}
-	if in.Region == wanted.Region && in.Namespace == wanted.Namespace && in.Annotations[requestNote] == wanted.Annotations[requestNote] {
-		return a.cfg.Operations.Operation(ctx, in.LastOperation)
+	if in.Region == wanted.Region && in.Namespace == wanted.Namespace && in.Annotations[requestAnnotation] == wanted.Annotations[requestAnnotation] {
+		return us.runner.operations.Operation(ctx, in.LastOperation)
 	}
 	if in.Operation == "" {
-		_, err = a.ledger().Realias(ctx, idOf(in), func(al *bundle.Alias) error {
+		_, err = us.records.Realias(ctx, idOf(in), func(al *bundle.Alias) error {
 			if al.Coming == in.ID {
 				al.Coming, al.Leaving = "", append(al.Leaving, in.ID)
 			}
 			return nil
 		})
 		if err == nil {
-			err = a.leave(r, []string{in.ID}, false)
+			err = us.terminator.leave(r, []string{in.ID}, false)
 		}
 		if err != nil {
 			return nf.Operation{}, err
@@ -178,40 +195,23 @@ func (a *API) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operatio
 		fmt.Errorf("a move to namespace %s of cloud region %s was under way; repeat the request", in.Namespace, in.Region))
 }
 
-// settleMove ends what earlier moves of an instance have left: what it was is
-// terminated, and what never came up is next. The sweep drops what is gone from
-// the record, since the caller may not see all of it.
-func (a *API) settleMove(r *http.Request, v *vnf) error {
-	if err := a.leave(r, v.alias.Leaving, false); err != nil || v.alias.Coming == "" {
+// settleMove cleans up after earlier moves of an instance. It terminates the
+// old instances, and marks a new one that failed for termination. Sweep removes
+// deleted instances from the alias, since the caller may not see all of them.
+func (us upgrades) settleMove(r *http.Request, v *vnf) error {
+	if err := us.terminator.leave(r, v.alias.Leaving, false); err != nil || v.alias.Coming == "" {
 		return err
 	}
 	coming := v.alias.Coming
-	in, err := a.cfg.Instances.Instance(r.Context(), coming)
+	in, err := us.vnfs.instances.Instance(r.Context(), coming)
 	if err != nil || in.State != nf.Broken {
-		return nf.UnlessGone(err)
+		return nf.IgnoreNotFound(err)
 	}
-	v.alias, err = a.ledger().Realias(r.Context(), v.id, func(al *bundle.Alias) error {
+	v.alias, err = us.records.Realias(r.Context(), v.id, func(al *bundle.Alias) error {
 		if al.Coming == coming {
 			al.Coming, al.Leaving = "", append(al.Leaving, coming)
 		}
 		return nil
 	})
 	return err
-}
-
-// leave begins to terminate instances that no id means any more, with the volume
-// claims of their StatefulSets if volumes is true.
-func (a *API) leave(r *http.Request, engines []string, volumes bool) error {
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(engines))) {
-		in, err := a.cfg.Instances.Instance(r.Context(), id)
-		if err == nil && in.State != nf.Terminating {
-			_, err = a.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
-				return a.cfg.Instances.Terminate(ctx, id, nf.TerminateRequest{Volumes: volumes, Options: nf.Options{Trace: a.cfg.Trace(r)}})
-			})
-		}
-		if nf.UnlessGone(err) != nil {
-			return err
-		}
-	}
-	return nil
 }

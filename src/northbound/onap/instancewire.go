@@ -11,11 +11,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// texts is an object of texts. A value that is null is as good as absent: SO
-// sends it for what was not set.
+// texts is an object of strings. A null value counts as absent: SO sends null
+// for unset values.
 type texts map[string]string
 
-// UnmarshalJSON reads the object, and refuses a value that is not a text.
+// UnmarshalJSON rejects a value that is not a string.
 func (t *texts) UnmarshalJSON(document []byte) error {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(document, &values); err != nil {
@@ -43,8 +43,8 @@ func (t *texts) UnmarshalJSON(document []byte) error {
 	return nil
 }
 
-// instanceRequest is what an instance is asked for with, and shown with for
-// ever. Some clients refuse an answer in which it has more fields.
+// instanceRequest is the request for an instance, which is also part of every
+// response. Some clients reject a response with additional fields in it.
 type instanceRequest struct {
 	Definition string `json:"rb-name"`
 	Version    string `json:"rb-version"`
@@ -55,7 +55,7 @@ type instanceRequest struct {
 	Overrides  texts  `json:"override-values"`
 }
 
-// check refuses a request that lacks what every instance needs.
+// check rejects a request without a required field.
 func (q instanceRequest) check() error {
 	missing := func(what string) error {
 		return refuse(http.StatusUnprocessableEntity, "CreateVnfRequest bad request: Invalid/Missing "+what+" in POST request")
@@ -71,7 +71,7 @@ func (q instanceRequest) check() error {
 	return nil
 }
 
-// equal reports whether two requests ask for the same.
+// equal reports whether two requests are equal.
 func (q instanceRequest) equal(o instanceRequest) bool {
 	if !maps.Equal(q.Labels, o.Labels) || !maps.Equal(q.Overrides, o.Overrides) {
 		return false
@@ -80,7 +80,7 @@ func (q instanceRequest) equal(o instanceRequest) bool {
 	return reflect.DeepEqual(q, o)
 }
 
-// gvk names a type of objects.
+// gvk names a kind of objects.
 type gvk struct {
 	Group   string
 	Version string
@@ -93,7 +93,7 @@ type resource struct {
 	Name string
 }
 
-// instanceSummary is an instance as the list shows it.
+// instanceSummary is an instance in a list.
 type instanceSummary struct {
 	ID        string          `json:"id"`
 	Request   instanceRequest `json:"request"`
@@ -101,8 +101,8 @@ type instanceSummary struct {
 	Namespace string          `json:"namespace"`
 }
 
-// instanceResponse is an instance as it is answered with. Some clients refuse
-// further fields.
+// instanceResponse is an instance in a response. Some clients reject additional
+// fields.
 type instanceResponse struct {
 	ID        string          `json:"id"`
 	Request   instanceRequest `json:"request"`
@@ -111,7 +111,7 @@ type instanceResponse struct {
 	Resources []resource      `json:"resources"`
 }
 
-// instanceFull is an instance with all that is known of it.
+// instanceFull is an instance with all details.
 type instanceFull struct {
 	ID        string          `json:"id"`
 	Request   instanceRequest `json:"request"`
@@ -119,7 +119,7 @@ type instanceFull struct {
 	Status    string          `json:"status"`
 	Release   string          `json:"release-name"`
 	Resources []resource      `json:"resources"`
-	Hooks     []Hook          `json:"hooks"`
+	Hooks     []hook          `json:"hooks"`
 	Progress  string          `json:"hook-progress"`
 
 	PreInstallTimeout  int64
@@ -128,15 +128,6 @@ type instanceFull struct {
 	PostDeleteTimeout  int64
 	PreUpgradeTimeout  int64
 	PostUpgradeTimeout int64
-}
-
-// Hook is an object that a package makes at certain moments.
-type Hook struct {
-	Name     string   `json:"name"`
-	Kind     string   `json:"kind"`
-	Path     string   `json:"path"` // the file of the chart
-	Manifest string   `json:"manifest"`
-	Events   []string `json:"events"`
 }
 
 func (v vnf) summary() instanceSummary {
@@ -149,7 +140,7 @@ func (v vnf) response() instanceResponse {
 	}
 }
 
-func (v vnf) full(op nf.Operation, hooks []Hook) instanceFull {
+func (v vnf) full(op nf.Operation, hooks []hook) instanceFull {
 	t := timeoutsOf(v.Annotations)
 	return instanceFull{
 		ID: v.id, Request: v.shown(), Namespace: v.Namespace, Status: word(v.Instance, op), Release: v.Release,
@@ -160,7 +151,7 @@ func (v vnf) full(op nf.Operation, hooks []Hook) instanceFull {
 	}
 }
 
-// resources lists what the instance is: not what its hooks have made.
+// resources lists the objects of the instance, except those of its hooks.
 func (v vnf) resources() []resource {
 	out := []resource{}
 	for _, ref := range refsOf(v.Instance) {
@@ -169,7 +160,7 @@ func (v vnf) resources() []resource {
 	return out
 }
 
-// refsOf lists the objects that an instance is.
+// refsOf lists the objects of an instance, except those of its hooks.
 func refsOf(in nf.Instance) []nf.Ref {
 	var out []nf.Ref
 	for _, it := range in.Inventory {

@@ -13,15 +13,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// shown returns the request of an instance with its secrets masked.
+// shown returns an instance's request with its secrets masked.
 func (v vnf) shown() instanceRequest {
 	q := v.request
 	q.Overrides = nf.Inputs{Overrides: q.Overrides}.Mask(v.Sensitive).Overrides
 	return q
 }
 
-// maskValues returns the values of a configuration with the secrets masked; as
-// they were written, if there are none.
+// maskValues returns the values of a configuration with the secrets masked.
+// Without secrets, it returns them unchanged.
 func maskValues(values json.RawMessage, names []string) json.RawMessage {
 	written, err := readValues(values)
 	if err != nil || written == nil {
@@ -38,7 +38,7 @@ func maskValues(values json.RawMessage, names []string) json.RawMessage {
 	return out
 }
 
-// readValues decodes values and keeps numbers as they are written.
+// readValues decodes values and keeps the notation of numbers.
 func readValues(values json.RawMessage) (out any, err error) {
 	if len(values) == 0 {
 		return nil, nil
@@ -49,8 +49,8 @@ func readValues(values json.RawMessage) (out any, err error) {
 	return out, err
 }
 
-// unmask returns overrides in which the masks of secrets are replaced by the
-// present values: a client that sends back what it was shown changes nothing.
+// unmask replaces masks in the overrides by the present values, so that a
+// client may send back the masked values it received.
 func (q instanceRequest) unmask(present texts) texts {
 	out := maps.Clone(q.Overrides)
 	for path, value := range out {
@@ -61,8 +61,8 @@ func (q instanceRequest) unmask(present texts) texts {
 	return out
 }
 
-// checkMasks refuses overrides that are masks: there is no value that they could
-// stand for.
+// checkMasks rejects overrides that are masks, because a new instance has no
+// present values.
 func (q instanceRequest) checkMasks() error {
 	for path, value := range q.Overrides {
 		if value == nf.Masked {
@@ -76,9 +76,9 @@ func refuseMask(path string) error {
 	return refuse(http.StatusUnprocessableEntity, path+" is the mask of a hidden value; send the value, or leave it out")
 }
 
-// unmaskValues does both with the values of a configuration. One that is new, or
-// has been deleted, has none at present.
-func (a *API) unmaskValues(r *http.Request, c configured, values json.RawMessage) (json.RawMessage, error) {
+// unmask replaces masks in the values of a configuration and rejects the
+// remaining ones. A new or deleted configuration has no present values.
+func (hs history) unmask(r *http.Request, c configured, values json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(values, []byte(nf.Masked)) {
 		return values, nil
 	}
@@ -87,8 +87,8 @@ func (a *API) unmaskValues(r *http.Request, c configured, values json.RawMessage
 		return nil, refuse(http.StatusUnprocessableEntity, jsonText("values", values, err))
 	}
 	var kept any
-	if c.known && !c.Deleted {
-		present, err := a.version(r, c, c.memo.Version)
+	if c.known && !c.stored.Deleted {
+		present, err := hs.version(r, c, c.stored.Version)
 		if err == nil {
 			kept, err = readValues(present.Values)
 		}
@@ -107,8 +107,8 @@ func (a *API) unmaskValues(r *http.Request, c configured, values json.RawMessage
 	return out, nil
 }
 
-// unmasked returns a value in which each mask is replaced by what another value
-// has in its place.
+// unmasked replaces each mask in a value by the value at the same place in
+// present.
 func unmasked(value, present any) any {
 	switch v := value.(type) {
 	case string:

@@ -35,6 +35,7 @@ func TestSecretsAreMasked(t *testing.T) {
 		{"an instance", "GET " + one, "", 200, `"db.password":"********"`},
 		{"all of it", "GET " + one + "?full=true", "", 200, `"db.password":"********"`},
 		{"its status", "GET " + one + "/status", "", 200, `"db.password":"********"`},
+		{"a query of its objects", "GET " + one + "/query?ApiVersion=v1&Kind=ConfigMap", "", 200, `"db.password":"********"`},
 		{"a new configuration", "POST " + configs, template + `{"login": [{"password": "hunter2-b"}], "big": 12345678901234567890, "a": "<&>"}}`, 201, ""},
 		{"a configuration", "GET " + configs + "/c", "", 200, `"login":[{"password":"********"}]`},
 		{"what else it has stays as it is", "GET " + configs + "/c", "", 200, `"big":12345678901234567890`},

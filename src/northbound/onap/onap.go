@@ -11,13 +11,13 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// Config is what the API is made of. The fields of the first group are
-// required.
+// Config configures the API. The fields of the first group are required.
 type Config struct {
 	Bundles       *bundle.Bundles
 	Access        Access
@@ -28,24 +28,67 @@ type Config struct {
 	Subscriptions Subscriptions
 	NewID         func() string // ids of instances and health checks: lower-case letters and digits
 
-	Checks      map[string]northbound.Check // what GET /v1/healthcheck asks; default: nothing
-	Strict      bool                        // statuses say what is wrong; default: those that released clients know
-	UploadLimit int64                       // bytes of an uploaded archive; default 64 MiB
-	Wait        time.Duration               // longest wait for an operation in one request; default 10 min
-	Clock       func() time.Time            // default: time.Now
-	Trace       func(*http.Request) string  // the W3C traceparent of a request; default: none
-	Logger      *slog.Logger                // default: discard
+	Checks map[string]northbound.Check // checks behind GET /v1/healthcheck; default: none
+	Strict bool                        // statuses follow the kind of the error; default: the statuses of ONAP's releases
+	Memory *budget.Budget              // for uploaded archives; default: 256 MiB
+	Wait   time.Duration               // longest wait for an operation in one request; default 10 min
+	Clock  func() time.Time            // default: time.Now
+	Trace  func(*http.Request) string  // the W3C traceparent of a request; default: none
+	Logger *slog.Logger                // default: discard
 }
 
-// Access decides what the caller in the context may do.
+// Access authorizes the caller in the context. Its methods return nil if the
+// caller has the permission, and nf.Forbidden or nf.Unauthenticated otherwise.
 type Access interface {
-	// May returns nil, nf.Forbidden or nf.Unauthenticated. The subjects are ids,
-	// for the audit.
-	May(ctx context.Context, p nf.Permission, s nf.Scope, subjects ...string) error
+	BundleAccess
+	InstanceAccess
+	RegionAccess
 }
 
-// API answers the requests of ONAP's v1 API.
-type API struct{ cfg Config }
+// BundleAccess authorizes access to resource bundles. The names are those in the
+// request, for the audit log.
+type BundleAccess interface {
+	MayReadBundle(ctx context.Context, names ...string) error
+	MayWriteBundle(ctx context.Context, names ...string) error
+}
+
+// InstanceAccess authorizes changes of instances, where the engine does not.
+type InstanceAccess interface {
+	MayCreateInstance(ctx context.Context, region string) error
+	MayChangeInstance(ctx context.Context, in nf.Instance) error
+	MayRemoveInstance(ctx context.Context, in nf.Instance) error
+}
+
+// RegionAccess authorizes access to the content of regions.
+type RegionAccess interface {
+	MayWriteRegion(ctx context.Context, region string) error
+	// VisibleObjects returns a function that reports whether the caller may see
+	// an object of a region. It takes the id of the object's instance, or "".
+	VisibleObjects(ctx context.Context, region string) (func(owner string) bool, error)
+}
+
+// API serves ONAP's v1 API. Each of its parts serves one resource and registers
+// its routes. The parts share four types: vnfs finds instances, creator and
+// terminator create and terminate them, runner starts and awaits operations.
+type API struct {
+	strict        bool
+	definitions   definitions
+	profiles      profiles
+	templates     templates
+	connections   connections
+	instances     instances
+	upgrades      upgrades
+	statuses      statuses
+	queries       queries
+	configs       configs
+	testRuns      testRuns
+	subscriptions subscriptions
+	workloads     workloads
+	checks        checks
+}
+
+// route adds a route. Errors of its handler are answered in ONAP's form.
+type route func(method, path string, h northbound.Handler)
 
 var _ northbound.Strays = (*API)(nil)
 
@@ -55,8 +98,9 @@ func New(cfg Config) (*API, error) {
 		cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil {
 		return nil, errors.New("cannot make the ONAP API: Bundles, Access, Regions, Instances, Operations, Live, Subscriptions and NewID are required")
 	}
-	if cfg.UploadLimit == 0 {
-		cfg.UploadLimit = 64 << 20
+	if cfg.Memory == nil {
+		const limit = 64 << 20
+		cfg.Memory = budget.New(limit, limit)
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 10 * time.Minute
@@ -70,21 +114,53 @@ func New(cfg Config) (*API, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &API{cfg: cfg}, nil
+	return newAPI(cfg), nil
+}
+
+// newAPI returns the API for a complete configuration.
+func newAPI(cfg Config) *API {
+	records, received := cfg.Bundles.InstanceRecords(), archives{cfg.Memory}
+	n := &runner{operations: cfg.Operations, longest: cfg.Wait, trace: cfg.Trace}
+	vs := &vnfs{instances: cfg.Instances, operations: cfg.Operations, records: records}
+	c := &creator{vnfs: vs, bundles: cfg.Bundles, access: cfg.Access, regions: cfg.Regions, engine: cfg.Instances, runner: n, newID: cfg.NewID}
+	t := &terminator{vnfs: vs, access: cfg.Access, engine: cfg.Instances, runner: n}
+	recorded := history{records}
+	return &API{
+		strict:      cfg.Strict,
+		definitions: definitions{bundles: cfg.Bundles, access: cfg.Access, archives: received, strict: cfg.Strict},
+		profiles:    profiles{bundles: cfg.Bundles, access: cfg.Access, archives: received, strict: cfg.Strict},
+		templates:   templates{bundles: cfg.Bundles, access: cfg.Access, archives: received, strict: cfg.Strict},
+		connections: connections{
+			regions: cfg.Regions, bundles: cfg.Bundles, access: cfg.Access, instances: cfg.Instances, operations: cfg.Operations, longest: cfg.Wait,
+		},
+		instances: instances{vnfs: vs, creator: c, terminator: t, live: cfg.Live, strict: cfg.Strict},
+		upgrades: upgrades{
+			vnfs: vs, creator: c, terminator: t, access: cfg.Access, engine: cfg.Instances, runner: n, records: records, newID: cfg.NewID, logger: cfg.Logger,
+		},
+		statuses: statuses{vnfs: vs, live: cfg.Live},
+		queries:  queries{vnfs: vs, regions: cfg.Regions, access: cfg.Access, live: cfg.Live},
+		configs: configs{
+			vnfs: vs, access: cfg.Access, history: recorded,
+			changes: configChanges{bundles: cfg.Bundles, engine: cfg.Instances, runner: n, history: recorded, clock: cfg.Clock},
+		},
+		testRuns: testRuns{
+			vnfs: vs, access: cfg.Access, engine: cfg.Instances, runner: n, live: cfg.Live, records: records, newID: cfg.NewID, clock: cfg.Clock,
+		},
+		subscriptions: subscriptions{vnfs: vs, access: cfg.Access, store: cfg.Subscriptions, strict: cfg.Strict},
+		workloads:     workloads{vnfs: vs, creator: c, terminator: t},
+		checks:        checks{cfg.Checks, cfg.Logger},
+	}
 }
 
 // Routes adds the API's paths.
 func (a *API) Routes(r *mux.Router) {
-	a.definitionRoutes(r)
-	a.profileRoutes(r)
-	a.templateRoutes(r)
-	a.connectionRoutes(r)
-	a.instanceRoutes(r)
-	a.configRoutes(r)
-	a.healthRoutes(r)
-	a.subscriptionRoutes(r)
-	a.queryRoutes(r)
-	a.brokerRoutes(r)
+	on := func(method, path string, h northbound.Handler) { r.Handle(path, handle(h, a.strict)).Methods(method) }
+	for _, part := range []interface{ routes(on route) }{
+		a.definitions, a.profiles, a.templates, a.connections, a.instances, a.upgrades, a.statuses, a.queries, a.configs, a.testRuns, a.checks,
+		a.subscriptions, a.workloads,
+	} {
+		part.routes(on)
+	}
 }
 
 // Below reports whether a path is below the paths of ONAP's API.
@@ -97,46 +173,18 @@ func (a *API) Below(path string) bool {
 		slices.Contains([]string{"rb", "connectivity-info", "instance", "query", "healthcheck"}, segments[1])
 }
 
-// Stray answers as ONAP's router does: a line of text for a path that does not
-// exist, and no body for a method that a path does not have.
+// Stray answers as ONAP's router does: a line of text for an unknown path, and
+// no body for a method that the path does not have.
 func (a *API) Stray(w http.ResponseWriter, r *http.Request, allowed string) {
 	if allowed != "" {
-		a.tell(w, r, &refusal{
+		writeError(w, r, &refusal{
 			status: http.StatusMethodNotAllowed, strict: http.StatusMethodNotAllowed,
 			cause: nf.E(nf.Invalid, "answer", "the request", errors.New("only "+allowed+" is possible here")),
-		})
+		}, a.strict)
 		return
 	}
-	a.tell(w, r, &refusal{
+	writeError(w, r, &refusal{
 		status: http.StatusNotFound, strict: http.StatusNotFound, text: "404 page not found",
 		cause: nf.E(nf.NotFound, "find", "the path", nil),
-	})
-}
-
-// on adds a route. Its handler's errors are told in ONAP's words.
-func (a *API) on(r *mux.Router, method, path string, h northbound.Handler) {
-	r.Handle(path, a.handle(h)).Methods(method)
-}
-
-// readBundle and writeBundle ask for the permission to look at resource bundles
-// and to change them: they belong to no region, and to the default project.
-func (a *API) readBundle(r *http.Request, names ...string) error {
-	return a.cfg.Access.May(r.Context(), nf.ReadPackage, bundleScope(), ids(names)...)
-}
-
-func (a *API) writeBundle(r *http.Request, names ...string) error {
-	return a.cfg.Access.May(r.Context(), nf.WritePackage, bundleScope(), ids(names)...)
-}
-
-func bundleScope() nf.Scope { return nf.Scope{Project: nf.DefaultProject} }
-
-// ids leaves out the names that an audit does not take.
-func ids(names []string) []string {
-	var out []string
-	for _, name := range names {
-		if nf.CheckID("", name) == nil {
-			out = append(out, name)
-		}
-	}
-	return out
+	}, a.strict)
 }

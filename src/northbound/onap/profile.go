@@ -3,7 +3,9 @@ package onap
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -12,7 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// profile is a profile of a definition as clients see it.
+// profile is a profile of a definition, as clients see it.
 type profile struct {
 	Definition  string            `json:"rb-name"`
 	Version     string            `json:"rb-version"`
@@ -24,11 +26,12 @@ type profile struct {
 	Extra       extraTypes        `json:"extra-resource-types"`
 }
 
-// extraTypes are the types of objects that belong to an instance by their label.
+// extraTypes are additional kinds of objects that belong to an instance by
+// their label.
 type extraTypes []gvk
 
-// UnmarshalJSON also takes the empty object that the python SDK sends for an
-// empty list.
+// UnmarshalJSON also accepts the empty object that ONAP's Python SDK sends for
+// an empty list.
 func (e *extraTypes) UnmarshalJSON(text []byte) error {
 	var none struct{}
 	if bytes.HasPrefix(text, []byte("{")) && json.Unmarshal(text, &none) == nil {
@@ -46,7 +49,7 @@ func fromProfile(p bundle.Profile) profile {
 	}
 }
 
-// each converts the items of a list. No list stays none: it is null in JSON.
+// each converts the items of a list. Nil stays nil, which is null in JSON.
 func each[T, U any](items []T, convert func(T) U) []U {
 	if items == nil {
 		return nil
@@ -68,21 +71,29 @@ func toProfile(p profile) bundle.Profile {
 
 const getProfileFailed = "Get Resource Bundle Profile"
 
-func (a *API) profileRoutes(r *mux.Router) {
-	const all = "/v1/rb/definition/{rb-name}/{rb-version}/profile"
-	a.on(r, http.MethodPost, all, a.createProfile)
-	a.on(r, http.MethodGet, all, a.listProfiles)
-	a.on(r, http.MethodGet, all+"/{profile-name}", a.getProfile)
-	a.on(r, http.MethodPut, all+"/{profile-name}", a.updateProfile)
-	a.on(r, http.MethodDelete, all+"/{profile-name}", a.deleteProfile)
-	a.on(r, http.MethodPost, all+"/{profile-name}/content", a.uploadProfile)
+// profiles serves the profiles of definitions.
+type profiles struct {
+	bundles  *bundle.Bundles
+	access   BundleAccess
+	archives archives
+	strict   bool
 }
 
-// createProfile makes a profile of the definition that the body names. That of
-// the path is for a body that names none.
-func (a *API) createProfile(w http.ResponseWriter, r *http.Request) error {
+func (ps profiles) routes(on route) {
+	const all = "/v1/rb/definition/{rb-name}/{rb-version}/profile"
+	on(http.MethodPost, all, ps.create)
+	on(http.MethodGet, all, ps.list)
+	on(http.MethodGet, all+"/{profile-name}", ps.get)
+	on(http.MethodPut, all+"/{profile-name}", ps.update)
+	on(http.MethodDelete, all+"/{profile-name}", ps.remove)
+	on(http.MethodPost, all+"/{profile-name}/content", ps.upload)
+}
+
+// createProfile creates a profile of the definition that the body names, or
+// else of the one in the path.
+func (ps profiles) create(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.writeBundle(r, name, version); err != nil {
+	if err := ps.access.MayWriteBundle(r.Context(), name, version); err != nil {
 		return err
 	}
 	in, err := decode[profile](r, emptyBody())
@@ -93,7 +104,7 @@ func (a *API) createProfile(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest, "Missing name in POST request")
 	}
 	in.Definition, in.Version = cmp.Or(in.Definition, name), cmp.Or(in.Version, version)
-	made, err := a.cfg.Bundles.CreateProfile(r.Context(), toProfile(in))
+	made, err := ps.bundles.CreateProfile(r.Context(), toProfile(in))
 	switch nf.KindOf(err) {
 	case nf.Exists:
 		return failAs("Profile already exists for this Definition", err)
@@ -107,17 +118,17 @@ func (a *API) createProfile(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusCreated, fromProfile(made))
 }
 
-func (a *API) listProfiles(w http.ResponseWriter, r *http.Request) error {
+func (ps profiles) list(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.readBundle(r, name, version); err != nil {
+	if err := ps.access.MayReadBundle(r.Context(), name, version); err != nil {
 		return err
 	}
-	all, err := a.cfg.Bundles.Profiles(r.Context(), name, version)
+	all, err := ps.bundles.Profiles(r.Context(), name, version)
 	if err != nil {
 		return fail("Listing Resource Bundle Profiles", err)
 	}
 	if len(all) == 0 {
-		return a.none(w, "No Profiles Found for this Definition")
+		return none(w, ps.strict, "No Profiles Found for this Definition")
 	}
 	out := make([]profile, len(all))
 	for i, p := range all {
@@ -131,8 +142,8 @@ func profileOf(r *http.Request) bundle.Key {
 	return bundle.Key{Name: name, Version: version, Profile: mux.Vars(r)["profile-name"]}
 }
 
-// missingProfile tells what is wrong with a profile. That it is missing is the
-// one 404 of ONAP's resource bundles.
+// missingProfile returns the error for a failed access to a profile. A missing
+// profile is the only 404 of ONAP's resource bundles.
 func missingProfile(err error) error {
 	if nf.KindOf(err) != nf.NotFound {
 		return fail(getProfileFailed, err)
@@ -140,65 +151,60 @@ func missingProfile(err error) error {
 	return &refusal{status: http.StatusNotFound, strict: http.StatusNotFound, text: getProfileFailed + ": " + noDocuments, cause: err}
 }
 
-func (a *API) getProfile(w http.ResponseWriter, r *http.Request) error {
+func (ps profiles) get(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := a.readBundle(r, key.Name, key.Version, key.Profile); err != nil {
+	if err := ps.access.MayReadBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
 		return err
 	}
-	p, err := a.cfg.Bundles.Profile(r.Context(), key)
+	p, err := ps.bundles.Profile(r.Context(), key)
 	if err != nil {
 		return missingProfile(err)
 	}
 	return answer(w, http.StatusOK, fromProfile(p))
 }
 
-func (a *API) updateProfile(w http.ResponseWriter, r *http.Request) error {
+func (ps profiles) update(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := a.writeBundle(r, key.Name, key.Version, key.Profile); err != nil {
+	if err := ps.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
 		return err
 	}
 	in, err := decode[profile](r, emptyBody())
 	if err != nil {
 		return err
 	}
-	if err := same(&in.Name, key.Profile, "Profile name mismatch"); err != nil {
+	if err := matchPath(&in.Name, key.Profile, "Profile name mismatch"); err != nil {
 		return err
 	}
-	if err := same(&in.Version, key.Version, "RB version mismatch"); err != nil {
+	if err := matchPath(&in.Version, key.Version, "RB version mismatch"); err != nil {
 		return err
 	}
-	if err := same(&in.Definition, key.Name, "RB name mismatch"); err != nil {
+	if err := matchPath(&in.Definition, key.Name, "RB name mismatch"); err != nil {
 		return err
 	}
-	changed, err := a.cfg.Bundles.UpdateProfile(r.Context(), toProfile(in))
+	changed, err := ps.bundles.UpdateProfile(r.Context(), toProfile(in))
 	if err != nil {
 		return missingProfile(err)
 	}
 	return answer(w, http.StatusOK, fromProfile(changed))
 }
 
-func (a *API) deleteProfile(w http.ResponseWriter, r *http.Request) error {
+func (ps profiles) remove(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := a.writeBundle(r, key.Name, key.Version, key.Profile); err != nil {
+	if err := ps.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
 		return err
 	}
-	if err := a.cfg.Bundles.RemoveProfile(r.Context(), key); err != nil {
+	if err := ps.bundles.RemoveProfile(r.Context(), key); err != nil {
 		return fail("Delete Profile entry", err)
 	}
 	return done(w, http.StatusNoContent)
 }
 
-func (a *API) uploadProfile(w http.ResponseWriter, r *http.Request) error {
+func (ps profiles) upload(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := a.writeBundle(r, key.Name, key.Version, key.Profile); err != nil {
+	if err := ps.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
 		return err
 	}
-	archive, err := a.upload(r)
-	if err != nil {
-		return err
-	}
-	if err := a.cfg.Bundles.UploadProfile(r.Context(), key, archive); err != nil {
-		return uploadFault(err, "Invalid Profile Name provided: "+getProfileFailed+": "+noDocuments)
-	}
-	return done(w, http.StatusOK)
+	return ps.archives.put(w, r, "Invalid Profile Name provided: "+getProfileFailed+": "+noDocuments, func(ctx context.Context, archive io.Reader) error {
+		return ps.bundles.UploadProfile(ctx, key, archive)
+	})
 }

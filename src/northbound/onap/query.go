@@ -5,22 +5,30 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/gorilla/mux"
-
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// queryStatus is what a query for a region's objects finds.
+// queryStatus is the result of a query for a region's objects.
 type queryStatus struct {
 	Count   int              `json:"resourceCount"`
 	Objects []resourceStatus `json:"resourcesStatus"`
 }
 
-func (a *API) queryRoutes(r *mux.Router) {
-	a.on(r, http.MethodGet, "/v1/query", a.query)
+// queries serves the objects of regions and of instances.
+type queries struct {
+	vnfs    *vnfs
+	regions Regions
+	access  RegionAccess
+	live    Live
 }
 
-// queryOf reads a query out of a request. Some of its parameters are required.
+func (qs queries) routes(on route) {
+	on(http.MethodGet, "/v1/query", qs.region)
+	on(http.MethodGet, "/v1/instance/{instance}/query", qs.instance)
+}
+
+// queryOf returns the query in a request's parameters. It rejects a request
+// without one of the required parameters.
 func queryOf(r *http.Request, required ...string) (Query, error) {
 	values := r.URL.Query()
 	for _, name := range required {
@@ -34,97 +42,75 @@ func queryOf(r *http.Request, required ...string) (Query, error) {
 	}, nil
 }
 
-func (a *API) query(w http.ResponseWriter, r *http.Request) error {
+func (qs queries) region(w http.ResponseWriter, r *http.Request) error {
 	q, err := queryOf(r, "CloudRegion", "ApiVersion", "Kind")
 	if err != nil {
 		return err
 	}
-	if _, err := a.cfg.Regions.Region(r.Context(), q.Region); err != nil {
+	if _, err := qs.regions.Region(r.Context(), q.Region); err != nil {
 		return fail("Query Resources: Getting CloudRegion Information", err)
 	}
-	mine, err := a.readable(r.Context(), q.Region)
+	visible, err := qs.access.VisibleObjects(r.Context(), q.Region)
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	found, err := a.cfg.Live.Find(r.Context(), q)
+	found, err := qs.live.Find(r.Context(), q)
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	objects := statuses(found, mine)
+	objects := statusesOf(found, visible)
 	return answer(w, http.StatusOK, queryStatus{Count: len(objects), Objects: objects})
 }
 
-func statuses(objects []map[string]any, shown func(map[string]any) bool) []resourceStatus {
+// statusesOf returns the objects whose owner is visible to the caller.
+func statusesOf(objects []map[string]any, visible func(owner string) bool) []resourceStatus {
 	out := []resourceStatus{}
 	for _, object := range objects {
-		if shown(object) {
+		if visible(ownerOf(object)) {
 			out = append(out, statusOf(object))
 		}
 	}
 	return out
 }
 
-// readable returns which objects of a region the caller may look at: whoever may
-// register the region has a way into all of it, and others see what belongs to
-// the instances that they see.
-func (a *API) readable(ctx context.Context, region string) (func(map[string]any) bool, error) {
-	scope := nf.Scope{Region: region}
-	err := a.cfg.Access.May(ctx, nf.WriteRegion, scope, region)
-	if err == nil {
-		return func(map[string]any) bool { return true }, nil
-	}
-	if nf.KindOf(err) != nf.Forbidden {
-		return nil, err
-	}
-	if err := a.cfg.Access.May(ctx, nf.ReadRegion, scope, region); err != nil {
-		return nil, err
-	}
-	all, err := a.cfg.Instances.Instances(ctx)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for _, in := range all {
-		seen[in.ID] = in.Region == region
-	}
-	return func(object map[string]any) bool {
-		metadata, _ := object["metadata"].(map[string]any)
-		labels, _ := metadata["labels"].(map[string]any)
-		owner, _ := labels[nf.OwnerLabel].(string)
-		return seen[owner]
-	}, nil
+// ownerOf returns the id of the instance that owns an object, or "".
+func ownerOf(object map[string]any) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	owner, _ := labels[nf.OwnerLabel].(string)
+	return owner
 }
 
-func (a *API) queryInstance(w http.ResponseWriter, r *http.Request) error {
+func (qs queries) instance(w http.ResponseWriter, r *http.Request) error {
 	q, err := queryOf(r, "ApiVersion", "Kind")
 	if err != nil {
 		return err
 	}
-	v, err := a.vnfOf(r)
+	v, err := qs.vnfs.of(r)
 	if err != nil {
 		return fail("Get Instance", err)
 	}
-	shown := func(map[string]any) bool { return true }
-	if strings.Contains(q.Labels, nf.OwnerLabel) { // it may be another's
-		if shown, err = a.readable(r.Context(), v.Region); err != nil {
+	visible := func(string) bool { return true }
+	if strings.Contains(q.Labels, nf.OwnerLabel) { // the selector may name another instance
+		if visible, err = qs.access.VisibleObjects(r.Context(), v.Region); err != nil {
 			return fail("Query Resources", err)
 		}
 	}
 	q.Region, q.Labels = v.Region, v.selector(q.Labels)
-	found, err := a.findIn(r.Context(), v, q)
+	found, err := findIn(r.Context(), qs.live, v, q)
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	objects := statuses(found, shown)
-	return answer(w, http.StatusOK, instanceStatus{Request: v.request, Count: len(objects), Objects: objects})
+	objects := statusesOf(found, visible)
+	return answer(w, http.StatusOK, instanceStatus{Request: v.shown(), Count: len(objects), Objects: objects})
 }
 
 // findIn returns the objects that a query selects in the namespaces of an
-// instance. Those of a cluster-scoped kind are in none.
-func (a *API) findIn(ctx context.Context, v vnf, q Query) ([]map[string]any, error) {
+// instance. Cluster-scoped objects are returned once.
+func findIn(ctx context.Context, live Live, v vnf, q Query) ([]map[string]any, error) {
 	var out []map[string]any
 	for _, q.Namespace = range append([]string{v.Namespace}, v.Entered...) {
-		found, err := a.cfg.Live.Find(ctx, q)
+		found, err := live.Find(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -138,8 +124,9 @@ func (a *API) findIn(ctx context.Context, v vnf, q Query) ([]map[string]any, err
 	return out, nil
 }
 
-// selector adds the instance's label to a selector that does not mention it. Of
-// an instance that was moved, clients know the id and not the label.
+// selector adds the instance's owner label to a selector without that label. In
+// a selector with that label it replaces the instance's id, which differs from
+// the label's value after a move.
 func (v vnf) selector(labels string) string {
 	mine := nf.OwnerLabel + "=" + v.ID
 	switch {

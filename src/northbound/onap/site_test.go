@@ -117,6 +117,39 @@ func (f rights) May(_ context.Context, p nf.Permission, _ nf.Scope, _ ...string)
 	return nil
 }
 
+func (f rights) MayReadBundle(ctx context.Context, names ...string) error {
+	return f.May(ctx, nf.ReadPackage, nf.Scope{}, names...)
+}
+
+func (f rights) MayWriteBundle(ctx context.Context, names ...string) error {
+	return f.May(ctx, nf.WritePackage, nf.Scope{}, names...)
+}
+
+func (f rights) MayCreateInstance(ctx context.Context, region string) error {
+	return f.May(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: region})
+}
+
+func (f rights) MayChangeInstance(ctx context.Context, in nf.Instance) error {
+	return f.May(ctx, nf.ChangeInstance, nf.Scope{Region: in.Region}, in.ID)
+}
+
+func (f rights) MayRemoveInstance(ctx context.Context, in nf.Instance) error {
+	return f.May(ctx, nf.RemoveInstance, nf.Scope{Region: in.Region}, in.ID)
+}
+
+func (f rights) MayWriteRegion(ctx context.Context, region string) error {
+	return f.May(ctx, nf.WriteRegion, nf.Scope{Region: region}, region)
+}
+
+// VisibleObjects returns all objects to a caller that may register the region,
+// and those of id1 to others.
+func (f rights) VisibleObjects(ctx context.Context, region string) (func(string) bool, error) {
+	if f.MayWriteRegion(ctx, region) == nil {
+		return func(string) bool { return true }, nil
+	}
+	return func(owner string) bool { return owner == "id1" }, f.May(ctx, nf.ReadRegion, nf.Scope{Region: region})
+}
+
 // world is the API over real bundles and stand-ins for everything else.
 type world struct {
 	*engine
@@ -126,7 +159,7 @@ type world struct {
 	kv      store.KV
 	shelf   *packages
 	bundles *bundle.Bundles
-	ledger  *bundle.Ledger
+	records *bundle.InstanceRecords
 	server  http.Handler
 	uploads atomic.Int64
 	checks  map[string]northbound.Check
@@ -167,7 +200,7 @@ func (w *world) start(t *testing.T, strict bool, kv store.KV) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	w.kv, w.ledger = kv, w.bundles.Ledger()
+	w.kv, w.records = kv, w.bundles.InstanceRecords()
 	api, err := onap.New(onap.Config{
 		Bundles: w.bundles, Access: w.rights, Regions: newRegions(), Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: struct{ told }{},
 		NewID: newID, Checks: w.checks, Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
@@ -186,7 +219,7 @@ func (w *world) furnish(t *testing.T) {
 	_, err := w.bundles.CreateDefinition(ctx, bundle.Definition{Name: "fw", Version: "1"})
 	chart := archive(t, map[string]string{"fw/Chart.yaml": "{apiVersion: v2, name: fw, version: 1.0.0}", "fw/values.yaml": "a: 1"})
 	if err == nil {
-		err = w.bundles.UploadDefinition(ctx, "fw", "1", chart)
+		err = w.bundles.UploadDefinition(ctx, "fw", "1", bytes.NewReader(chart))
 	}
 	if err == nil {
 		_, err = w.bundles.CreateProfile(ctx, bundle.Profile{
@@ -196,7 +229,7 @@ func (w *world) furnish(t *testing.T) {
 	}
 	if err == nil {
 		overlay := archive(t, map[string]string{"manifest.yaml": "{version: v1, type: {values: v.yaml}}", "v.yaml": "b: 2"})
-		err = w.bundles.UploadProfile(ctx, bundle.Key{Name: "fw", Version: "1", Profile: "edge"}, overlay)
+		err = w.bundles.UploadProfile(ctx, bundle.Key{Name: "fw", Version: "1", Profile: "edge"}, bytes.NewReader(overlay))
 	}
 	if err == nil {
 		_, err = w.bundles.CreateTemplate(ctx, bundle.Template{Definition: "fw", Version: "1", Name: "ssh"})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // resourceStatus is an object as it is in the region.
@@ -18,8 +19,8 @@ type resourceStatus struct {
 	Status map[string]any `json:"status"`
 }
 
-// instanceStatus is how an instance is doing. Some clients refuse further fields
-// in the request.
+// instanceStatus is the status of an instance. Some clients reject additional
+// fields in the request.
 type instanceStatus struct {
 	Request instanceRequest  `json:"request"`
 	Ready   bool             `json:"ready"`
@@ -27,31 +28,39 @@ type instanceStatus struct {
 	Objects []resourceStatus `json:"resourcesStatus"`
 }
 
-func (a *API) instanceStatus(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+// statuses serves the status of instances.
+type statuses struct {
+	vnfs *vnfs
+	live Live
+}
+
+func (ss statuses) routes(on route) { on(http.MethodGet, "/v1/instance/{instance}/status", ss.get) }
+
+func (ss statuses) get(w http.ResponseWriter, r *http.Request) error {
+	v, err := ss.vnfs.of(r)
 	if err != nil {
 		return fail("Get Instance", err)
 	}
-	objects, whole, err := a.objects(r.Context(), v)
+	objects, whole, err := ss.objects(r.Context(), v)
 	if err != nil {
 		return err
 	}
 	ready := false
 	if whole {
-		if ready, err = a.ready(r.Context(), v); err != nil {
+		if ready, err = ss.ready(r.Context(), v); err != nil {
 			return fail("Getting Resources Status", err)
 		}
 	}
 	return answer(w, http.StatusOK, instanceStatus{Request: v.shown(), Ready: ready, Count: len(objects), Objects: objects})
 }
 
-// objects reads what an instance is, its pods, and what else its profile counts
-// as its. An object that is missing is an error, as in ONAP, unless it is gone
-// because its work is done, or is still being made: then the objects are not
-// whole.
-func (a *API) objects(ctx context.Context, v vnf) (out []resourceStatus, whole bool, err error) {
+// objects returns the objects of an instance, its pods, and the additional
+// objects of its profile. As in ONAP, a missing object is an error. It is not
+// an error if the object was deleted after completing, or if an operation is
+// still creating objects; in the latter case whole is false.
+func (ss statuses) objects(ctx context.Context, v vnf) (out []resourceStatus, whole bool, err error) {
 	refs := refsOf(v.Instance)
-	live, err := a.cfg.Live.Objects(ctx, v.Instance, refs)
+	live, err := ss.live.Objects(ctx, v.Instance, refs)
 	if err != nil {
 		return nil, false, fail("Getting Resources Status", err)
 	}
@@ -65,7 +74,7 @@ func (a *API) objects(ctx context.Context, v vnf) (out []resourceStatus, whole b
 		}
 	}
 	if len(missing) > 0 {
-		making, err := a.making(ctx, v.Instance)
+		making, err := ss.making(ctx, v.Instance)
 		if err != nil {
 			return nil, false, fail("Getting Resources Status", err)
 		}
@@ -74,7 +83,7 @@ func (a *API) objects(ctx context.Context, v vnf) (out []resourceStatus, whole b
 				nf.E(nf.Failed, "read", "VNF instance "+v.id, errors.New(strings.Join(missing, "; "))))
 		}
 	}
-	further, err := a.further(ctx, v)
+	further, err := ss.further(ctx, v)
 	if err != nil {
 		return nil, false, fail("Getting Resources Status", err)
 	}
@@ -86,54 +95,52 @@ func (a *API) objects(ctx context.Context, v vnf) (out []resourceStatus, whole b
 	return out, whole, nil
 }
 
-// making reports whether an operation is at an instance that has objects yet to
-// make.
-func (a *API) making(ctx context.Context, in nf.Instance) (bool, error) {
+// making reports whether a running operation still has objects to create for an
+// instance.
+func (ss statuses) making(ctx context.Context, in nf.Instance) (bool, error) {
 	if in.Operation == "" {
 		return false, nil
 	}
-	op, err := a.latest(ctx, in)
-	return !op.State.Final() && !applied(op), err
+	op, err := ss.vnfs.latest(ctx, in)
+	return !op.State.Final() && !northbound.Applied(op), err
 }
 
 func passing(in nf.Instance, ref nf.Ref) bool {
 	return slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Passing && it.Ref == ref })
 }
 
-// further reads the objects that bear an instance's label and that others have
-// made: its pods, and those of the types that its profile names.
-func (a *API) further(ctx context.Context, v vnf) ([]map[string]any, error) {
-	memo, err := memoOf(v.Instance)
+// further returns the objects with an instance's owner label that other
+// controllers created: its pods, and those of the profile's additional kinds.
+// Kinds that cannot be read are left out.
+func (ss statuses) further(ctx context.Context, v vnf) ([]map[string]any, error) {
+	kinds, err := ExtraKinds(v.Instance)
 	if err != nil {
 		return nil, err
 	}
-	q := Query{Region: v.Region, APIVersion: "v1", Kind: "Pod", Labels: nf.OwnerLabel + "=" + v.ID}
-	out, err := a.findIn(ctx, v, q)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range memo.Extra {
-		q.Kind, q.APIVersion = t.Kind, nf.Ref{Group: t.Group, Version: t.Version}.APIVersion()
-		found, err := a.findIn(ctx, v, q)
-		if nf.KindOf(err) == nf.Unsupported {
-			continue // there cannot be any
-		}
-		if err != nil {
-			return nil, err
+	var out []map[string]any
+	for _, k := range append([]nf.Ref{{Version: "v1", Kind: "Pod"}}, kinds...) {
+		q := Query{Region: v.Region, APIVersion: k.APIVersion(), Kind: k.Kind, Labels: nf.OwnerLabel + "=" + v.ID}
+		found, err := findIn(ctx, ss.live, v, q)
+		switch nf.KindOf(err) {
+		case nf.Unsupported, nf.Failed, nf.Unreachable:
+			continue // one unreadable kind must not hide the others
+		default:
+			if err != nil {
+				return nil, err
+			}
 		}
 		out = append(out, found...)
 	}
 	return out, nil
 }
 
-// ready reports whether an instance is done, and every object of it is as it
-// should be.
-func (a *API) ready(ctx context.Context, v vnf) (bool, error) {
-	op, err := a.latest(ctx, v.Instance)
+// ready reports whether an instance is done and each of its objects is current.
+func (ss statuses) ready(ctx context.Context, v vnf) (bool, error) {
+	op, err := ss.vnfs.latest(ctx, v.Instance)
 	if err != nil || word(v.Instance, op) != stateDone {
 		return false, err
 	}
-	health, err := a.cfg.Instances.Health(ctx, v.ID)
+	health, err := ss.vnfs.instances.Health(ctx, v.ID)
 	if err != nil {
 		return false, err
 	}
@@ -160,12 +167,12 @@ func (s resourceStatus) meta(field string) string {
 	return value
 }
 
-// same reports whether both are one object, in whatever version.
+// same reports whether both are the same object, in any version.
 func (s resourceStatus) same(o resourceStatus) bool {
 	return s.Name == o.Name && s.GVK.Group == o.GVK.Group && s.GVK.Kind == o.GVK.Kind && s.meta("namespace") == o.meta("namespace")
 }
 
-// ONAP's words for where an instance is in its life.
+// ONAP's words for the lifecycle state of an instance.
 const (
 	stateDone = "DONE"
 
@@ -174,8 +181,8 @@ const (
 	deleting, deleteFailed                                     = "DELETING", "PRE-DELETE-FAILED"
 )
 
-// word says where an instance is in its life. Op is the operation that runs on
-// it, or was the last one.
+// word returns the lifecycle state of an instance. Op is the running operation,
+// or the last one.
 func word(in nf.Instance, op nf.Operation) string {
 	switch {
 	case in.State == nf.Terminating:
@@ -187,7 +194,7 @@ func word(in nf.Instance, op nf.Operation) string {
 	case op.Verb == nf.Terminate && in.State == nf.Broken:
 		return deleteFailed
 	}
-	return stateDone // what else is done to it leaves it what it is
+	return stateDone // other operations do not change this state
 }
 
 func phase(in nf.Instance, op nf.Operation, words [5]string) string {
@@ -197,42 +204,39 @@ func phase(in nf.Instance, op nf.Operation, words [5]string) string {
 		return words[4]
 	case in.State == nf.Ready || in.Operation != op.ID:
 		return stateDone
-	case applied(op) && strings.HasPrefix(event, "post-"):
+	case northbound.Applied(op) && event.Post():
 		return words[3]
-	case applied(op):
+	case northbound.Applied(op):
 		return words[2]
-	case op.Started.IsZero() || strings.HasPrefix(event, "pre-"):
+	case op.Started.IsZero() || event.Pre():
 		return words[0]
 	}
 	return words[1]
 }
 
-// hookStep returns which hook an operation is at, when its last step is one of a
-// hook: its event, and its place among those of the event.
-func hookStep(op nf.Operation) (event string, at, of int) {
+// hookStep returns the event, the index and the number of hooks if an
+// operation's last step is one of a hook.
+func hookStep(op nf.Operation) (event nf.HookEvent, at, of int) {
 	if len(op.Steps) == 0 {
 		return "", 0, 0
 	}
-	// "run pre-install 1/2 Job web"
-	words := strings.Fields(strings.TrimPrefix(op.Steps[len(op.Steps)-1].Name, "undo: "))
-	if len(words) < 3 || !strings.Contains(words[1], "-") {
+	last := op.Steps[len(op.Steps)-1]
+	if !last.OfHook() || last.Event == nf.TestRun {
 		return "", 0, 0
 	}
-	if n, err := fmt.Sscanf(words[2], "%d/%d", &at, &of); n != 2 || err != nil {
-		return "", 0, 0
-	}
-	return words[1], at, of
+	return last.Event, last.Index, last.Of
 }
 
-// progress says how many of the hooks that an operation is at have run: "1/2".
-func progress(op nf.Operation, hooks []Hook) string {
+// progress returns how many hooks of the current event have run, for example
+// "1/2".
+func progress(op nf.Operation, hooks []hook) string {
 	if event, at, of := hookStep(op); event != "" {
 		if op.State != nf.Succeeded {
 			at--
 		}
 		return fmt.Sprintf("%d/%d", at, of)
 	}
-	after := map[nf.Verb]string{nf.Instantiate: "post-install", nf.Upgrade: "post-upgrade"}[op.Verb]
+	after := map[nf.Verb]nf.HookEvent{nf.Instantiate: nf.PostInstall, nf.Upgrade: nf.PostUpgrade}[op.Verb]
 	n := 0
 	for _, h := range hooks {
 		if slices.Contains(h.Events, after) {

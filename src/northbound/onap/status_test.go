@@ -61,6 +61,20 @@ func TestStatus(t *testing.T) {
 			reason: "a type that the region does not know has no objects", status: 200, ready: "true", count: "2", objects: plain,
 			arrange: func(w *world) { w.live.served = func(kind string) bool { return kind != "Gizmo" } },
 		},
+		"Refused": {
+			reason: "a type that may not be listed hides no other", status: 200, ready: "true", count: "3",
+			arrange: func(w *world) {
+				w.live.more = []map[string]any{object(ref("", "Pod", "web-1"), "id1")}
+				w.live.refused = map[string]error{"Gizmo": nf.E(nf.Failed, "list", "Gizmo objects", errors.New("forbidden"))}
+			},
+			objects: plain + "," + shownObject("", "Pod", "web-1", "id1"),
+		},
+		"API away": {
+			reason: "nor does one whose API is away", status: 200, ready: "true", count: "2", objects: plain,
+			arrange: func(w *world) {
+				w.live.refused = map[string]error{"Gizmo": nf.E(nf.Unreachable, "read the API of", "cloud region", errors.New("away"))}
+			},
+		},
 		"NoProfile": {
 			reason: "whether the profile is still there does not matter", status: 200, ready: "true", count: "2", objects: plain,
 			gone: true,

@@ -11,39 +11,25 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Subscription asks for notifications of what becomes of an instance's objects.
-type Subscription struct {
-	Instance    string
-	Name        string // unique for the instance
-	Callback    string
-	MinInterval time.Duration   // between two notifications
-	Metadata    json.RawMessage // a JSON object that each notification repeats
-	Secret      nf.Secret       // notifications are signed with it; empty: they are not
-	Created     time.Time
-	LastUpdate  time.Time // when a change was seen last
-	LastNotify  time.Time // when a notification was posted last
-	LastStatus  int       // of the answer; 500 when there was none, 0 before the first
-}
-
-// Subscriptions is what the API asks of those who notify. Instances go by the ids
-// that this API gave them; who may do what is not asked.
+// Subscriptions manages subscriptions. It identifies instances by the ids that
+// this API assigned, and does not authorize the caller.
 type Subscriptions interface {
-	// Subscribe keeps a new subscription. It is nf.Invalid, with violations of
-	// the fields in ONAP's words for them, nf.Exists, or nf.NotFound when there
-	// is no such instance.
-	Subscribe(ctx context.Context, s Subscription) (Subscription, error)
+	// Subscribe stores a new subscription. It returns nf.Invalid with
+	// violations under ONAP's field names, nf.Exists, or nf.NotFound if the
+	// instance does not exist.
+	Subscribe(ctx context.Context, s nf.Subscription) (nf.Subscription, error)
 	// Subscription returns one subscription, or nf.NotFound.
-	Subscription(ctx context.Context, instance, name string) (Subscription, error)
-	// SubscriptionsOf returns those of an instance, ordered by name.
-	SubscriptionsOf(ctx context.Context, instance string) ([]Subscription, error)
-	// Change gives a subscription another callback, interval, metadata and, when
-	// one is given, secret: nf.Invalid or nf.NotFound.
-	Change(ctx context.Context, s Subscription) (Subscription, error)
-	// Unsubscribe forgets a subscription, or returns nf.NotFound.
+	Subscription(ctx context.Context, instance, name string) (nf.Subscription, error)
+	// SubscriptionsOf returns the subscriptions of an instance, sorted by name.
+	SubscriptionsOf(ctx context.Context, instance string) ([]nf.Subscription, error)
+	// Change updates the callback, interval and metadata of a subscription, and
+	// its secret if one is given. It returns nf.Invalid or nf.NotFound.
+	Change(ctx context.Context, s nf.Subscription) (nf.Subscription, error)
+	// Unsubscribe deletes a subscription, or returns nf.NotFound.
 	Unsubscribe(ctx context.Context, instance, name string) error
 }
 
-// subscriptionRequest is ONAP's wire form of a request, and a secret of our own.
+// subscriptionRequest is ONAP's form of a request, extended by a secret.
 type subscriptionRequest struct {
 	Name        string          `json:"name"`
 	MinInterval int32           `json:"min-notify-interval"` // seconds
@@ -52,7 +38,7 @@ type subscriptionRequest struct {
 	Secret      string          `json:"secret"`
 }
 
-// subscriptionShown is ONAP's wire form of an answer.
+// subscriptionShown is ONAP's form of a response.
 type subscriptionShown struct {
 	Name        string          `json:"name"`
 	MinInterval int64           `json:"min-notify-interval"`
@@ -63,43 +49,51 @@ type subscriptionShown struct {
 	Metadata    json.RawMessage `json:"metadata"`
 }
 
-func shownSubscription(s Subscription) subscriptionShown {
+func shownSubscription(s nf.Subscription) subscriptionShown {
 	return subscriptionShown{
 		Name: s.Name, MinInterval: int64(s.MinInterval / time.Second), Callback: s.Callback, Metadata: s.Metadata,
 		LastUpdate: s.LastUpdate.UTC(), LastNotify: s.LastNotify.UTC(), LastStatus: s.LastStatus,
 	}
 }
 
-func (a *API) subscriptionRoutes(r *mux.Router) {
-	const all = "/v1/instance/{instance}/status/subscription"
-	const one = all + "/{subscription}"
-	a.on(r, http.MethodPost, all, a.createSubscription)
-	a.on(r, http.MethodGet, all, a.listSubscriptions)
-	a.on(r, http.MethodGet, one, a.getSubscription)
-	a.on(r, http.MethodPut, one, a.updateSubscription)
-	a.on(r, http.MethodDelete, one, a.deleteSubscription)
+// subscriptions serves the subscriptions of instances.
+type subscriptions struct {
+	vnfs   *vnfs
+	access InstanceAccess
+	store  Subscriptions
+	strict bool
 }
 
-// decodeSubscription reads what is asked for.
-func decodeSubscription(r *http.Request) (Subscription, error) {
+func (ss subscriptions) routes(on route) {
+	const all = "/v1/instance/{instance}/status/subscription"
+	const one = all + "/{subscription}"
+	on(http.MethodPost, all, ss.create)
+	on(http.MethodGet, all, ss.list)
+	on(http.MethodGet, one, ss.get)
+	on(http.MethodPut, one, ss.update)
+	on(http.MethodDelete, one, ss.remove)
+}
+
+// decodeSubscription reads the subscription in a request's body.
+func decodeSubscription(r *http.Request) (nf.Subscription, error) {
 	body, err := decode[subscriptionRequest](r, refuse(http.StatusBadRequest, "Body empty"))
 	if err != nil {
-		return Subscription{}, err
+		return nf.Subscription{}, err
 	}
 	if len(body.Metadata) > 0 {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(body.Metadata, &fields); err != nil {
-			return Subscription{}, refuse(http.StatusUnprocessableEntity, jsonText("metadata", body.Metadata, err))
+			return nf.Subscription{}, refuse(http.StatusUnprocessableEntity, jsonText("metadata", body.Metadata, err))
 		}
 	}
-	return Subscription{
+	return nf.Subscription{
 		Name: body.Name, MinInterval: time.Duration(body.MinInterval) * time.Second, Callback: body.Callback,
 		Metadata: body.Metadata, Secret: nf.Secret(body.Secret),
 	}, nil
 }
 
-// checkSubscription refuses in ONAP's words what ONAP refuses.
-func checkSubscription(s Subscription) error {
+// checkSubscription rejects, with ONAP's texts, the values that ONAP rejects.
+func checkSubscription(s nf.Subscription) error {
 	switch {
 	case s.MinInterval < 0:
 		return refuse(http.StatusBadRequest, badInterval)
@@ -114,8 +108,8 @@ const (
 	badCallback = "CallbackUrl has invalid value"
 )
 
-// failSubscription tells an error of those who notify: what they do not like, in
-// ONAP's words for it, and what has no subject by the text for it.
+// failSubscription returns the error for a failed change of a subscription.
+// Violations have ONAP's texts; what and gone begin the text of other errors.
 func failSubscription(what, gone string, err error) error {
 	violations := nf.ViolationsOf(err)
 	switch kind := nf.KindOf(err); {
@@ -137,7 +131,7 @@ func failSubscription(what, gone string, err error) error {
 	return &refusal{status: http.StatusBadRequest, strict: http.StatusBadRequest, text: text, cause: err}
 }
 
-func (a *API) createSubscription(w http.ResponseWriter, r *http.Request) error {
+func (ss subscriptions) create(w http.ResponseWriter, r *http.Request) error {
 	s, err := decodeSubscription(r)
 	if err != nil {
 		return err
@@ -150,32 +144,33 @@ func (a *API) createSubscription(w http.ResponseWriter, r *http.Request) error {
 	}
 	const creating = "Creating Status Subscription DB Entry"
 	const unknown = creating + ": Cannot get instance for notify thread: Get Instance"
-	v, err := a.vnfOf(r)
+	v, err := ss.vnfs.of(r)
 	if err != nil {
 		return fail(unknown, err)
 	}
-	if err := a.mayChange(r, v); err != nil {
+	if err := ss.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
 		return fail(creating, err)
 	}
 	s.Instance = v.id
-	made, err := a.cfg.Subscriptions.Subscribe(r.Context(), s)
+	made, err := ss.store.Subscribe(r.Context(), s)
 	if err != nil {
 		return failSubscription(creating, unknown, err)
 	}
 	return answer(w, http.StatusCreated, shownSubscription(made))
 }
 
-// listSubscriptions lists none of an instance that nobody knows, as ONAP does.
-func (a *API) listSubscriptions(w http.ResponseWriter, r *http.Request) error {
+// listSubscriptions returns an empty list for an unknown instance, as ONAP
+// does.
+func (ss subscriptions) list(w http.ResponseWriter, r *http.Request) error {
 	out := []subscriptionShown{}
-	v, err := a.vnfOf(r)
-	if nf.KindOf(err) == nf.NotFound && !a.cfg.Strict {
+	v, err := ss.vnfs.of(r)
+	if nf.KindOf(err) == nf.NotFound && !ss.strict {
 		return answer(w, http.StatusOK, out)
 	}
 	if err != nil {
 		return fail("Getting Status Subscription data", err)
 	}
-	list, err := a.cfg.Subscriptions.SubscriptionsOf(r.Context(), v.id)
+	list, err := ss.store.SubscriptionsOf(r.Context(), v.id)
 	if err != nil {
 		return fail("Getting Status Subscription data", err)
 	}
@@ -185,28 +180,29 @@ func (a *API) listSubscriptions(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-// What clients look for before noDocuments: one who gets another status or text
-// for a subscription that is not there does not start.
+// Texts before noDocuments. A client that gets another status or text for a
+// missing subscription does not start.
 const (
 	retrieving = "Error retrieving Subscription data"
 	missing    = "Subscription does not exist: " + retrieving
 )
 
-func (a *API) getSubscription(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+func (ss subscriptions) get(w http.ResponseWriter, r *http.Request) error {
+	v, err := ss.vnfs.of(r)
 	if err != nil {
 		return fail(retrieving, err)
 	}
-	s, err := a.cfg.Subscriptions.Subscription(r.Context(), v.id, mux.Vars(r)["subscription"])
+	s, err := ss.store.Subscription(r.Context(), v.id, mux.Vars(r)["subscription"])
 	if err != nil {
 		return fail(retrieving, err)
 	}
 	return answer(w, http.StatusOK, shownSubscription(s))
 }
 
-// updateSubscription changes the subscription that the body names, whatever the
-// path does: ONAP's way. A body without a name means that of the path.
-func (a *API) updateSubscription(w http.ResponseWriter, r *http.Request) error {
+// updateSubscription updates the subscription that the body names, even if the
+// path names another one, as ONAP does. If the body has no name, it updates the
+// one in the path.
+func (ss subscriptions) update(w http.ResponseWriter, r *http.Request) error {
 	s, err := decodeSubscription(r)
 	if err == nil {
 		err = checkSubscription(s)
@@ -217,30 +213,30 @@ func (a *API) updateSubscription(w http.ResponseWriter, r *http.Request) error {
 	if s.Name == "" {
 		s.Name = mux.Vars(r)["subscription"]
 	}
-	v, err := a.vnfOf(r)
+	v, err := ss.vnfs.of(r)
 	if err != nil {
 		return fail(missing, err)
 	}
-	if err := a.mayChange(r, v); err != nil {
+	if err := ss.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
 		return fail("Updating Status Subscription DB Entry", err)
 	}
 	s.Instance = v.id
-	changed, err := a.cfg.Subscriptions.Change(r.Context(), s)
+	changed, err := ss.store.Change(r.Context(), s)
 	if err != nil {
 		return failSubscription("Updating Status Subscription DB Entry", missing, err)
 	}
 	return answer(w, http.StatusOK, shownSubscription(changed))
 }
 
-func (a *API) deleteSubscription(w http.ResponseWriter, r *http.Request) error {
-	v, err := a.vnfOf(r)
+func (ss subscriptions) remove(w http.ResponseWriter, r *http.Request) error {
+	v, err := ss.vnfs.of(r)
 	if err != nil {
 		return fail(missing, err)
 	}
-	if err := a.mayChange(r, v); err != nil {
+	if err := ss.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
 		return fail("Removing Status Subscription in DB", err)
 	}
-	if err := a.cfg.Subscriptions.Unsubscribe(r.Context(), v.id, mux.Vars(r)["subscription"]); err != nil {
+	if err := ss.store.Unsubscribe(r.Context(), v.id, mux.Vars(r)["subscription"]); err != nil {
 		return failSubscription("Removing Status Subscription in DB", missing, err)
 	}
 	return done(w, http.StatusAccepted)

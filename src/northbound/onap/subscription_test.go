@@ -16,41 +16,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
-
-// desk is the real notifier, which does not run, as the API asks it.
-type desk struct{ n *notify.Notifier }
-
-var _ onap.Subscriptions = desk{}
-
-func (d desk) Subscribe(ctx context.Context, s onap.Subscription) (onap.Subscription, error) {
-	made, err := d.n.Subscribe(ctx, notify.Subscription(s))
-	return onap.Subscription(made), err
-}
-
-func (d desk) Subscription(ctx context.Context, instance, name string) (onap.Subscription, error) {
-	s, err := d.n.Subscription(ctx, instance, name)
-	return onap.Subscription(s), err
-}
-
-func (d desk) SubscriptionsOf(ctx context.Context, instance string) ([]onap.Subscription, error) {
-	list, err := d.n.SubscriptionsOf(ctx, instance)
-	out := make([]onap.Subscription, len(list))
-	for i, s := range list {
-		out[i] = onap.Subscription(s)
-	}
-	return out, err
-}
-
-func (d desk) Change(ctx context.Context, s onap.Subscription) (onap.Subscription, error) {
-	changed, err := d.n.Change(ctx, notify.Subscription(s))
-	return onap.Subscription(changed), err
-}
-
-func (d desk) Unsubscribe(ctx context.Context, instance, name string) error {
-	return d.n.Unsubscribe(ctx, instance, name)
-}
 
 // targets knows the stand-in engine's instances.
 type targets struct{ *engine }
@@ -68,16 +36,16 @@ func (targets) Follow(context.Context, string, nf.Ref) iter.Seq2[notify.Event, e
 func subscribing(t *testing.T, strict bool) *world {
 	t.Helper()
 	w := newWorld(t, strict)
-	n, err := notify.New(notify.Config{
-		KV: memory.New(), Source: targets{w.engine}, NewID: rand.Text,
+	n, err := notify.New(notify.Config{Source: targets{w.engine}, Config: outbox.Config{
+		KV: memory.New(), NewID: rand.Text,
 		Clock: func() time.Time { return time.Date(2026, 11, 20, 12, 0, 9, 123456789, time.UTC) },
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids := 0
 	api, err := onap.New(onap.Config{
-		Bundles: w.bundles, Access: w.rights, Regions: regions{&sync.Map{}}, Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: desk{n},
+		Bundles: w.bundles, Access: w.rights, Regions: regions{&sync.Map{}}, Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: n,
 		Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
 		NewID: func() string {
 			ids++

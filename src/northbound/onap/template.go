@@ -1,6 +1,8 @@
 package onap
 
 import (
+	"context"
+	"io"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -9,8 +11,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// template is a configuration template as clients see it. The last two fields
-// are not the client's to set, but it gets back what it sent.
+// template is a configuration template, as clients see it. Clients cannot set
+// the last two fields, but a response repeats the values that the client sent.
 type template struct {
 	Name        string `json:"template-name"`
 	Description string `json:"description"`
@@ -26,14 +28,22 @@ type templateItem struct {
 
 const getTemplateFailed = "Get ConfigTemplate"
 
-func (a *API) templateRoutes(r *mux.Router) {
+// templates serves the configuration templates of definitions.
+type templates struct {
+	bundles  *bundle.Bundles
+	access   BundleAccess
+	archives archives
+	strict   bool
+}
+
+func (ts templates) routes(on route) {
 	const all = "/v1/rb/definition/{rb-name}/{rb-version}/config-template"
-	a.on(r, http.MethodPost, all, a.createTemplate)
-	a.on(r, http.MethodGet, all, a.listTemplates)
-	a.on(r, http.MethodGet, all+"/{template-name}", a.getTemplate)
-	a.on(r, http.MethodPut, all+"/{template-name}", a.updateTemplate)
-	a.on(r, http.MethodDelete, all+"/{template-name}", a.deleteTemplate)
-	a.on(r, http.MethodPost, all+"/{template-name}/content", a.uploadTemplate)
+	on(http.MethodPost, all, ts.create)
+	on(http.MethodGet, all, ts.list)
+	on(http.MethodGet, all+"/{template-name}", ts.get)
+	on(http.MethodPut, all+"/{template-name}", ts.update)
+	on(http.MethodDelete, all+"/{template-name}", ts.remove)
+	on(http.MethodPost, all+"/{template-name}/content", ts.upload)
 }
 
 func templateOf(r *http.Request) bundle.TemplateKey {
@@ -41,9 +51,9 @@ func templateOf(r *http.Request) bundle.TemplateKey {
 	return bundle.TemplateKey{Name: name, Version: version, Template: mux.Vars(r)["template-name"]}
 }
 
-func (a *API) createTemplate(w http.ResponseWriter, r *http.Request) error {
+func (ts templates) create(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.writeBundle(r, name, version); err != nil {
+	if err := ts.access.MayWriteBundle(r.Context(), name, version); err != nil {
 		return err
 	}
 	in, err := decode[template](r, emptyBody())
@@ -53,7 +63,7 @@ func (a *API) createTemplate(w http.ResponseWriter, r *http.Request) error {
 	if in.Name == "" {
 		return refuse(http.StatusBadRequest, "Missing name in POST request")
 	}
-	_, err = a.cfg.Bundles.CreateTemplate(r.Context(), bundle.Template{Definition: name, Version: version, Name: in.Name, Description: in.Description})
+	_, err = ts.bundles.CreateTemplate(r.Context(), bundle.Template{Definition: name, Version: version, Name: in.Name, Description: in.Description})
 	switch nf.KindOf(err) {
 	case nf.Exists:
 		return failAs("Config Template already exists", err)
@@ -67,19 +77,19 @@ func (a *API) createTemplate(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusCreated, in)
 }
 
-// listTemplates lists those of the definition; ONAP mixes those of all
-// definitions.
-func (a *API) listTemplates(w http.ResponseWriter, r *http.Request) error {
+// listTemplates lists the templates of one definition. ONAP's plugin lists
+// those of all definitions.
+func (ts templates) list(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := a.readBundle(r, name, version); err != nil {
+	if err := ts.access.MayReadBundle(r.Context(), name, version); err != nil {
 		return err
 	}
-	all, err := a.cfg.Bundles.Templates(r.Context(), name, version)
+	all, err := ts.bundles.Templates(r.Context(), name, version)
 	if err != nil {
 		return fail("Listing ConfigTemplates", err)
 	}
 	if len(all) == 0 {
-		return a.none(w, "No Config Templates Found")
+		return none(w, ts.strict, "No Config Templates Found")
 	}
 	out := make([]templateItem, len(all))
 	for i, t := range all {
@@ -88,12 +98,12 @@ func (a *API) listTemplates(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusOK, out)
 }
 
-func (a *API) getTemplate(w http.ResponseWriter, r *http.Request) error {
+func (ts templates) get(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := a.readBundle(r, key.Name, key.Version, key.Template); err != nil {
+	if err := ts.access.MayReadBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
 		return err
 	}
-	t, err := a.cfg.Bundles.Template(r.Context(), key)
+	t, err := ts.bundles.Template(r.Context(), key)
 	if err != nil {
 		return fail(getTemplateFailed, err)
 	}
@@ -102,9 +112,9 @@ func (a *API) getTemplate(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (a *API) updateTemplate(w http.ResponseWriter, r *http.Request) error {
+func (ts templates) update(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := a.writeBundle(r, key.Name, key.Version, key.Template); err != nil {
+	if err := ts.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
 		return err
 	}
 	in, err := decode[template](r, emptyBody())
@@ -116,7 +126,7 @@ func (a *API) updateTemplate(w http.ResponseWriter, r *http.Request) error {
 	case in.Name != key.Template:
 		return refuse(http.StatusBadRequest, "Template name mismatch")
 	}
-	_, err = a.cfg.Bundles.UpdateTemplate(r.Context(), bundle.Template{
+	_, err = ts.bundles.UpdateTemplate(r.Context(), bundle.Template{
 		Definition: key.Name, Version: key.Version, Name: key.Template, Description: in.Description,
 	})
 	if err != nil {
@@ -125,28 +135,23 @@ func (a *API) updateTemplate(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, http.StatusCreated, in)
 }
 
-func (a *API) deleteTemplate(w http.ResponseWriter, r *http.Request) error {
+func (ts templates) remove(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := a.writeBundle(r, key.Name, key.Version, key.Template); err != nil {
+	if err := ts.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
 		return err
 	}
-	if err := a.cfg.Bundles.RemoveTemplate(r.Context(), key); err != nil {
+	if err := ts.bundles.RemoveTemplate(r.Context(), key); err != nil {
 		return fail("Delete ConfigTemplate", err)
 	}
 	return done(w, http.StatusNoContent)
 }
 
-func (a *API) uploadTemplate(w http.ResponseWriter, r *http.Request) error {
+func (ts templates) upload(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := a.writeBundle(r, key.Name, key.Version, key.Template); err != nil {
+	if err := ts.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
 		return err
 	}
-	archive, err := a.upload(r)
-	if err != nil {
-		return err
-	}
-	if err := a.cfg.Bundles.UploadTemplate(r.Context(), key, archive); err != nil {
-		return uploadFault(err, "Invalid Template Name provided: "+getTemplateFailed+": "+noDocuments)
-	}
-	return done(w, http.StatusOK)
+	return ts.archives.put(w, r, "Invalid Template Name provided: "+getTemplateFailed+": "+noDocuments, func(ctx context.Context, archive io.Reader) error {
+		return ts.bundles.UploadTemplate(ctx, key, archive)
+	})
 }

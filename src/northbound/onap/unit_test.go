@@ -57,7 +57,7 @@ func FuzzInstanceRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, ours, err := requestOf(nf.Instance{Annotations: map[string]string{requestNote: string(kept)}})
+		again, ours, err := requestOf(nf.Instance{Annotations: map[string]string{requestAnnotation: string(kept)}})
 		if err != nil || !ours || !again.equal(q) {
 			t.Errorf("%q is kept as %s, and read as %+v, %v", body, kept, again, err)
 		}
@@ -85,21 +85,21 @@ func TestSelector(t *testing.T) {
 
 func TestNotesAreRead(t *testing.T) {
 	t.Parallel()
-	in := nf.Instance{Annotations: map[string]string{profileNote: `{"extra":[{"group":"g","version":"v1","kind":"K"}]}`}}
+	in := nf.Instance{Annotations: map[string]string{profileAnnotation: `{"extra":[{"group":"g","version":"v1","kind":"K"}]}`}}
 	if got, err := ExtraKinds(in); err != nil || len(got) != 1 || got[0] != (nf.Ref{Group: "g", Version: "v1", Kind: "K"}) {
 		t.Errorf("the further kinds are %v, %v", got, err)
 	}
 	if got, err := ExtraKinds(nf.Instance{}); err != nil || got != nil {
 		t.Errorf("without a profile, they are %v, %v", got, err)
 	}
-	bad := nf.Instance{Annotations: map[string]string{profileNote: "{", requestNote: "{", configNote + "c": "{"}}
+	bad := nf.Instance{Annotations: map[string]string{profileAnnotation: "{", requestAnnotation: "{", configAnnotation + "c": "{"}}
 	if _, err := ExtraKinds(bad); err == nil {
 		t.Error("a profile that cannot be read is one")
 	}
 	if _, _, err := requestOf(bad); err == nil {
 		t.Error("a request that cannot be read is one")
 	}
-	if _, err := memosOf(bad.Annotations); err == nil {
+	if _, err := storedConfigs(bad.Annotations); err == nil {
 		t.Error("a configuration that cannot be read is one")
 	}
 }

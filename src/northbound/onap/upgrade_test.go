@@ -66,7 +66,7 @@ func TestMove(t *testing.T) {
 	west := strings.Replace(fwRequest, "east", "west", 1)
 	shown := strings.Replace(fwShown, "east", "west", 1)
 	w.want(t, "another region", "POST /v1/instance/id1/upgrade", west, 201, `{"id": "id1", `+shown+`}`)
-	alias, err := w.ledger.Alias(t.Context(), "id1")
+	alias, err := w.records.Alias(t.Context(), "id1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestMoveIsCutOff(t *testing.T) {
 // half makes what a move of id1 makes first, and nothing else.
 func (w *world) half(t *testing.T, region, request string) (made string) {
 	t.Helper()
-	if _, err := w.ledger.Realias(t.Context(), "id1", func(a *bundle.Alias) error {
+	if _, err := w.records.Realias(t.Context(), "id1", func(a *bundle.Alias) error {
 		a.Coming = "half"
 		return nil
 	}); err != nil {
@@ -169,7 +169,7 @@ func (w *world) half(t *testing.T, region, request string) (made string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return op.Instance
+	return op.Subject.ID
 }
 
 // parsedRequest is a request with its fields in the order that the API keeps.

@@ -1,7 +1,9 @@
 package onap
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,37 +12,77 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// maxParts is how many parts a form may have.
+// maxParts limits the number of parts of a form.
 const maxParts = 64
 
-// upload returns the archive that a request carries: the body as it is, or the
-// file in a form. ONAP's adapters send forms that do not say what separates
-// their parts; the first line does.
-func (a *API) upload(r *http.Request) ([]byte, error) {
-	body, err := readBody(r, a.cfg.UploadLimit)
-	if err != nil {
-		return nil, err
+// archives receives uploaded archives in limited memory.
+type archives struct{ memory *budget.Budget }
+
+// put passes the archive of a request to store, and answers without a body.
+// Unknown is the text of the error if the object does not exist.
+func (as archives) put(w http.ResponseWriter, r *http.Request, unknown string, store func(context.Context, io.Reader) error) error {
+	archive := as.memory.Upload(0)
+	defer archive.Close()
+	if err := readArchive(r, archive); err != nil {
+		return err
 	}
-	if len(body) == 0 {
-		return nil, refuse(http.StatusBadRequest, "Empty body")
+	if err := store(r.Context(), archive); err != nil {
+		return uploadFault(err, unknown)
 	}
-	boundary := boundaryOf(r.Header.Get("Content-Type"), body)
-	if boundary == "" {
-		return body, nil
+	return done(w, http.StatusOK)
+}
+
+// readArchive reads the archive of a request into the buffer: the whole body, or
+// the file in a form. ONAP's adapters send forms without the boundary in the
+// Content-Type; it is taken from the first line.
+func readArchive(r *http.Request, into *budget.Buffer) error {
+	const first = 4 << 10 // bytes; a boundary is much shorter
+	body := bufio.NewReaderSize(r.Body, first)
+	begin, err := body.Peek(first)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
-	parts, err := readForm(body, boundary)
-	if err != nil {
-		return body, nil //nolint:nilerr // what only begins like a form is an archive, and a wrong one
+	if boundary := boundaryOf(r.Header.Get("Content-Type"), begin); boundary != "" {
+		err = fillFromForm(r.Context(), multipart.NewReader(body, boundary), into)
+	} else {
+		err = into.Fill(r.Context(), body)
 	}
-	file := fileIn(parts)
-	if len(file) == 0 {
-		return nil, refuse(http.StatusBadRequest, "Empty body")
+	if err == nil && len(into.Bytes()) == 0 {
+		return refuse(http.StatusBadRequest, "Empty body")
 	}
-	return file, nil
+	return err
+}
+
+// fillFromForm fills the buffer with the first part that has a file name, or
+// else with the first part. If the body starts like a form but is not one, the
+// error is that of an archive that is not gzipped.
+func fillFromForm(ctx context.Context, form *multipart.Reader, into *budget.Buffer) error {
+	file := false
+	for n := 0; ; n++ {
+		p, err := form.NextRawPart()
+		if errors.Is(err, io.EOF) && n > 0 {
+			return nil
+		}
+		if err == nil && n == maxParts {
+			err = fmt.Errorf("it has more than %d parts", maxParts)
+		}
+		if named := err == nil && p.FileName() != ""; err == nil && (n == 0 || named && !file) {
+			file = named
+			err = into.Fill(ctx, p)
+		}
+		switch {
+		case err == nil:
+		case northbound.Status(err) != http.StatusInternalServerError: // an error of the body or the memory
+			return err
+		default:
+			return uploadFault(&nf.Error{Kind: nf.Invalid, Op: "read", Subject: "the form", Reason: nf.ReasonGzip, Err: northbound.FormFault(err)}, "")
+		}
+	}
 }
 
 func readBody(r *http.Request, limit int64) ([]byte, error) {
@@ -57,12 +99,10 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 // part is one part of a form.
 type part struct {
 	name    string
-	file    bool // it has the name of a file
 	content []byte
 }
 
-// boundaryOf returns what separates the parts of a form, or "" when the body is
-// none.
+// boundaryOf returns the boundary of a form, or "" if the body is not a form.
 func boundaryOf(contentType string, body []byte) string {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, "\r\n"), []byte("--")) {
 		return ""
@@ -80,7 +120,7 @@ func boundaryOf(contentType string, body []byte) string {
 	return boundary
 }
 
-// readForm returns the parts of a form, in their order.
+// readForm returns the parts of a form in order.
 func readForm(body []byte, boundary string) ([]part, error) {
 	reader := multipart.NewReader(bytes.NewReader(body), boundary)
 	var parts []part
@@ -99,22 +139,11 @@ func readForm(body []byte, boundary string) ([]part, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the form: %w", northbound.FormFault(err))
 		}
-		parts = append(parts, part{name: p.FormName(), file: p.FileName() != "", content: content})
+		parts = append(parts, part{name: p.FormName(), content: content})
 	}
 }
 
-// fileIn returns the content of the first part that has the name of a file, or
-// else of the first one.
-func fileIn(parts []part) []byte {
-	for _, p := range parts {
-		if p.file {
-			return p.content
-		}
-	}
-	return parts[0].content
-}
-
-// named returns the first part of a name.
+// named returns the first part with a name.
 func named(parts []part, name string) (part, bool) {
 	for _, p := range parts {
 		if p.name == name {
@@ -124,15 +153,15 @@ func named(parts []part, name string) (part, bool) {
 	return part{}, false
 }
 
-// uploadFault tells what is wrong with an upload; unknown is what a thing that
-// is not there is called.
+// uploadFault returns the error for a failed upload. Unknown is the text if the
+// object does not exist.
 func uploadFault(err error, unknown string) error {
 	switch {
 	case nf.KindOf(err) == nf.NotFound:
 		return failAs(unknown, err)
-	case nf.ReasonOf(err) == "gzip":
+	case nf.ReasonOf(err) == nf.ReasonGzip:
 		return failAs("Error in file format: Invalid gzip format", err)
-	case nf.ReasonOf(err) == "chart":
+	case nf.ReasonOf(err) == nf.ReasonChart:
 		return fail("Unable to detect chart name", err)
 	}
 	return fail("Error in file format", err)

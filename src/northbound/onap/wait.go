@@ -4,90 +4,76 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
+	"net/http"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// Operations is what the API asks of the operations.
+// Operations manages operations.
 type Operations interface {
 	// Operation returns an operation, or nf.NotFound.
 	Operation(ctx context.Context, id string) (nf.Operation, error)
-	// Follow yields an operation as it is, and again whenever it changes, until
+	// Follow yields an operation, and yields it again after each change, until
 	// it is final or the context ends.
 	Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error]
-	// Cancel asks a running operation to stop; nf.Conflict when it has ended.
+	// Cancel cancels a running operation. It returns nf.Conflict if the
+	// operation has ended.
 	Cancel(ctx context.Context, id string) (nf.Operation, error)
 }
 
 const (
-	patience = 30 * time.Second      // that a change has with one that is only ending
-	glance   = 20 * time.Millisecond // between looks at whether an ended one has let go
+	endingWait = 30 * time.Second      // time that a change waits for an operation that is about to end
+	shortWait  = 20 * time.Millisecond // delay after the end of an operation, until the instance is free
 )
 
-// applied reports whether an operation has done what creating waits for. One
-// that is being taken back has not, though it had.
-func applied(op nf.Operation) bool { return !op.Applied.IsZero() && !op.Undoing }
+// runner starts operations and waits for them.
+type runner struct {
+	operations Operations
+	longest    time.Duration // of a wait
+	trace      func(*http.Request) string
+}
 
-// ended reports whether an operation has ended.
-func ended(op nf.Operation) bool { return op.State.Final() }
-
-// await waits until done says that an operation has got far enough, and returns
-// the last that was seen of it. One that has ended badly is its error, and one
-// that takes too long is nf.Timeout: the request's end never ends the operation.
-func (a *API) await(ctx context.Context, op nf.Operation, done func(nf.Operation) bool) (nf.Operation, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.Wait)
+// await waits until done returns true or the operation has ended, and returns
+// the operation. If the operation did not succeed, it returns the operation's
+// error. After the longest wait it returns nf.Timeout; the operation continues.
+func (n *runner) await(ctx context.Context, op nf.Operation, done func(nf.Operation) bool) (nf.Operation, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.longest)
 	defer cancel()
-	for latest, err := range a.cfg.Operations.Follow(ctx, op.ID) {
-		if err != nil && ctx.Err() == nil {
-			return op, err
-		}
-		if err != nil {
-			break
-		}
-		op = latest
-		if op.State.Final() && op.State != nf.Succeeded {
-			return op, failure(op)
-		}
-		if op.State.Final() || done(op) {
-			return op, nil
-		}
+	op, finished, err := northbound.Await(ctx, op, n.operations.Follow, done)
+	if finished {
+		err = failure(op)
+	}
+	if finished || err != nil {
+		return op, err
 	}
 	return op, &nf.Error{
-		Kind: nf.Timeout, Op: string(op.Verb), Subject: "VNF instance " + op.Instance, Operation: op.ID,
+		Kind: nf.Timeout, Op: string(op.Verb), Subject: "VNF instance " + op.Subject.ID, Operation: op.ID,
 		Err: errors.New("operation " + op.ID + " takes longer than a request may, and goes on"),
 	}
 }
 
-// failure returns the error that an operation ended with.
+// failure returns the error of an operation that did not succeed, or nil. A
+// failure of kind nf.NotFound or nf.Internal becomes nf.Failed, because clients
+// may see its cause.
 func failure(op nf.Operation) error {
-	f := op.Failure
-	if f == nil {
-		f = &nf.Failure{Kind: nf.Failed, Message: "the operation " + string(op.State)}
-		if op.State == nf.OperationCancelled {
-			f.Kind, f.Message = nf.Cancelled, "the operation was cancelled"
-		}
+	if f := op.Failure; f != nil && (f.Kind == nf.NotFound || f.Kind == nf.Internal) {
+		shown := *f
+		shown.Kind, op.Failure = nf.Failed, &shown
 	}
-	kind, verb, subject := f.Kind, string(op.Verb), "VNF instance "+op.Instance
-	if kind == nf.NotFound || kind == nf.Internal {
-		kind = nf.Failed // everybody can read what the operation says
-	}
-	began := "cannot " + verb + " " + subject + ": " // so may the record, and once is enough
-	return &nf.Error{
-		Kind: kind, Op: verb, Subject: subject, Reason: f.Reason, Operation: op.ID,
-		Err: errors.New(strings.TrimPrefix(f.Message, began)),
-	}
+	return op.Err()
 }
 
-// ending reports whether an operation is only ending: it has applied all its
-// objects, and its client has been told that it is done, or it was asked to stop.
-func ending(op nf.Operation) bool { return op.State.Final() || applied(op) || op.Cancel }
+// ending reports whether an operation is about to end: it has applied all its
+// objects, so its client has a response, or it was cancelled.
+func ending(op nf.Operation) bool { return op.State.Final() || northbound.Applied(op) || op.Cancel }
 
-// begin begins a change. While an operation runs on the instance that is only
-// ending, begin waits rather than refuse.
-func (a *API) begin(ctx context.Context, change func(context.Context) (nf.Operation, error)) (nf.Operation, error) {
-	wait, cancel := context.WithTimeout(ctx, min(patience, a.cfg.Wait))
+// begin starts a change. If another operation runs on the instance but is about
+// to end, begin waits for it instead of returning nf.Busy.
+func (n *runner) begin(ctx context.Context, change func(context.Context) (nf.Operation, error)) (nf.Operation, error) {
+	wait, cancel := context.WithTimeout(ctx, min(endingWait, n.longest))
 	defer cancel()
 	for {
 		op, err := change(ctx)
@@ -95,32 +81,27 @@ func (a *API) begin(ctx context.Context, change func(context.Context) (nf.Operat
 		if nf.KindOf(err) != nf.Busy || running == "" {
 			return op, err
 		}
-		last, look := a.cfg.Operations.Operation(wait, running)
-		if look != nil || !ending(last) || !a.over(wait, last) {
+		last, look := n.operations.Operation(wait, running)
+		if look != nil || !ending(last) || !n.over(wait, last) {
 			return op, err
 		}
 	}
 }
 
-// over waits until an operation has ended; false when the context ends first.
-func (a *API) over(ctx context.Context, op nf.Operation) bool {
-	if _, err := a.await(ctx, op, ended); err != nil && ctx.Err() != nil {
+// over waits until an operation has ended. It returns false if the context ends
+// first.
+func (n *runner) over(ctx context.Context, op nf.Operation) bool {
+	if _, err := n.await(ctx, op, northbound.Ended); err != nil && ctx.Err() != nil {
 		return false
 	}
-	timer := time.NewTimer(glance)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	delay.For(ctx, shortWait, nil)
+	return ctx.Err() == nil
 }
 
-// confirmed begins a change, and confirms it when that is asked for: ONAP's API
-// has no word for it, and its clients mean what they say.
-func (a *API) confirmed(ctx context.Context, opts nf.Options, change func(context.Context, nf.Options) (nf.Operation, error)) (nf.Operation, error) {
-	return a.begin(ctx, func(ctx context.Context) (nf.Operation, error) {
+// confirmed starts a change and confirms it if that is required, because ONAP's
+// API has no confirmation.
+func (n *runner) confirmed(ctx context.Context, opts nf.Options, change func(context.Context, nf.Options) (nf.Operation, error)) (nf.Operation, error) {
+	return n.begin(ctx, func(ctx context.Context) (nf.Operation, error) {
 		op, err := change(ctx, opts)
 		if confirm := nf.ConfirmOf(err); confirm != "" {
 			opts.Confirm = confirm
@@ -128,4 +109,14 @@ func (a *API) confirmed(ctx context.Context, opts nf.Options, change func(contex
 		}
 		return op, err
 	})
+}
+
+// options returns the options of a change: it succeeds once everything is
+// applied, and an earlier failure is undone. Seconds is the time for hooks.
+func (n *runner) options(r *http.Request, seconds int64) nf.Options {
+	const applying = 10 * time.Minute
+	return nf.Options{
+		OnFailure: nf.Undo, NoWait: true, Trace: n.trace(r),
+		Timeout: min(time.Duration(max(seconds, 0))*time.Second+applying, nf.MaxTimeout),
+	}
 }

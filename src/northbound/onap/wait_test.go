@@ -95,7 +95,7 @@ func TestDeleteStopsTests(t *testing.T) {
 			in := e.instances["id1"]
 			in.Operation, in.LastOperation = "op-t", "op-t"
 			e.instances["id1"] = in
-			e.operations["op-t"] = nf.Operation{ID: "op-t", Instance: "id1", Verb: nf.Test, State: nf.Running}
+			e.operations["op-t"] = nf.Operation{ID: "op-t", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "id1"}, Verb: nf.Test, State: nf.Running}
 		})
 		w.stops = true
 		if got := w.ask(t, "DELETE /v1/instance/id1", ""); got.status != 202 {

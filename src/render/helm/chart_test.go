@@ -147,7 +147,7 @@ func TestPackagedDependencyRefused(t *testing.T) {
 		want    string
 	}{
 		"Broken":     {"what is no archive", []byte("x"), "charts/s.tgz: is neither a zip nor a gzipped tar archive"},
-		"NoChart":    {"an archive without a chart", rendertest.TarGz(map[string]string{"a/b": "c"}), "charts/s.tgz: holds no chart: there is no Chart.yaml, neither at the top nor in a folder"},
+		"NoChart":    {"an archive without a chart", rendertest.TarGz(map[string]string{"a/b": "c"}), "charts/s.tgz: contains no chart: Chart.yaml is missing, both at the top and in each folder"},
 		"Bomb":       {"an archive that unpacks to much", rendertest.TarGz(map[string]string{"s/Chart.yaml": "", "s/big": strings.Repeat("x", 20<<20)}), "charts/s.tgz: s/big: "},
 		"Matryoshka": {"archives in archives", matryoshka, "is an archive in more than 8 others"},
 		"Traversal":  {"a path out of the archive", rendertest.TarGz(map[string]string{"../Chart.yaml": "x"}), "charts/s.tgz: ../Chart.yaml: is a path through a parent folder"},

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// cost returns the charge for a call of a function before it runs, in bytes: for
-// the memory that it needs, and for the time that it takes.
+// cost returns the charge for a function call, before it runs, in bytes: for
+// the memory that it needs and the time that it takes.
 type cost func(m *meter, args []reflect.Value) int
 
 var (
-	// passing functions take any value, and return or store it as it is.
+	// passing functions accept any value, and return or store it unchanged.
 	passing = []string{
 		"all", "any", "coalesce", "default", "dig", "empty", "first", "get", "hasKey", "kindIs", "kindOf", "last", "list",
 		"mustFirst", "mustLast", "required", "set", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset",
 	}
 
-	// listing functions iterate over a list or a table, but not over the values in
-	// it.
+	// listing functions iterate over a list or a map, but not over nested
+	// values.
 	listing = []string{
 		"append", "chunk", "compact", "concat", "initial", "keys", "mustAppend", "mustChunk", "mustCompact", "mustInitial",
 		"mustPrepend", "mustPush", "mustRest", "mustReverse", "omit", "pick", "pluck", "prepend", "push", "rest", "reverse",
@@ -82,8 +82,8 @@ func costs() map[string]cost {
 	return out
 }
 
-// defaultCost is the cost of a function that is not known, such as one of a later
-// Sprig: it may read its arguments completely and copy them several times.
+// defaultCost is the cost of an unknown function, such as one of a later Sprig:
+// it may read its arguments completely and copy them several times.
 func defaultCost(m *meter, args []reflect.Value) int { return transient(copyCost(m, args)) }
 
 // copyCost is the cost of reading and copying all arguments.
@@ -96,8 +96,8 @@ func copyCost(m *meter, args []reflect.Value) int {
 	return size
 }
 
-// transient returns the charge for a size of which a multiple is allocated for a
-// moment. For a small size that does not matter.
+// transient returns the charge for data of which a multiple is allocated
+// temporarily. A small size is charged once.
 func transient(size int) int {
 	const (
 		large  = 128 << 10
@@ -155,7 +155,7 @@ func decodeCost(_ *meter, args []reflect.Value) int {
 	return expanded([]byte(text)) + transient(len(text)) + product(valueSize, marks([]byte(text))+strings.Count(text, "="))
 }
 
-// dictCost is the cost of dict, which formats keys that are not texts.
+// dictCost is the cost of dict, which formats keys that are not strings.
 func dictCost(m *meter, args []reflect.Value) int {
 	size := 0
 	for i := range args[0].Len() {
@@ -196,7 +196,7 @@ func wrapCost(_ *meter, args []reflect.Value) int {
 	return 4*len(text) + product(found, args[1].Len())
 }
 
-// trimCost is the cost of trimAll, which looks up each letter in a set.
+// trimCost is the cost of trimAll, which looks up each character in a set.
 func trimCost(_ *meter, args []reflect.Value) int {
 	return args[1].Len() + product(args[0].Len(), args[1].Len())/64
 }
@@ -208,8 +208,8 @@ func splitCost(size int) cost {
 	}
 }
 
-// splitnCost is the cost of splitn, which allocates the number of pieces that is
-// asked for.
+// splitnCost is the cost of splitn, which allocates the requested number of
+// pieces.
 func splitnCost(m *meter, args []reflect.Value) int {
 	return splitCost(160)(m, args) + product(32, min(int(args[1].Int()), args[2].Len()+1))
 }
@@ -225,7 +225,7 @@ func printfCost(m *meter, args []reflect.Value) int {
 	return len(format) + size + widths(format)
 }
 
-// widths returns the sum of the widths of a format's verbs, at most.
+// widths returns an upper bound for the sum of the widths of a format's verbs.
 func widths(format string) int {
 	const widest = 1e6 // fmt ignores a larger width
 	sum, number := 0, 0
@@ -283,8 +283,8 @@ func cryptoCost(price int) cost {
 	}
 }
 
-// rangeCost is the cost of functions whose result has as many items as there are
-// numbers in a range.
+// rangeCost is the cost of functions whose result has one item for each number
+// in a range.
 func rangeCost(size int) cost {
 	return func(_ *meter, args []reflect.Value) int {
 		var n []int
@@ -306,8 +306,8 @@ func rangeCost(size int) cost {
 	}
 }
 
-// length returns the number of items of a range, at most. The functions add the
-// step to the last item, which must not overflow.
+// length returns an upper bound for the number of items of a range. The
+// functions add the step to the last item, which must not overflow.
 func length(from, to, step int) int {
 	const large = 1 << 53
 	for _, n := range []int{from, to, step} {

@@ -1,15 +1,15 @@
-// Package helm renders packages that are Helm charts: with Helm's own loader,
-// values and template engine, in memory.
+// Package helm renders Helm charts in memory, with Helm's own loader, values
+// and template engine.
 //
-// What Helm would install comes out as groups of objects and hooks: the custom
-// resource definitions of the crds folders first, then everything else. The
-// lookup function is answered by the region that the chart is rendered for;
-// environment and DNS are out of a template's reach.
+// The output is what Helm would install, as groups of objects and hooks: first
+// the custom resource definitions of the crds folders, then everything else.
+// The lookup function queries the region that the chart is rendered for.
+// Templates cannot access the environment or DNS.
 //
-// A chart is a program from a stranger. A meter bounds the time and the memory of
-// each rendering, and a gate the number of renderings; a function that is running
-// is not interrupted. Messages do not contain what templates have read by lookup.
+// A chart is an untrusted program. A meter bounds the time and memory of each
+// rendering, and a gate bounds the number of renderings; a running function is
+// not interrupted. Messages do not contain what templates have read by lookup.
 //
-// The package does not install anything, fetches no chart, no dependency and no
-// part of a schema, keeps no release, and writes nothing to disk.
+// The package does not install anything, fetch charts, dependencies or parts of
+// a schema, store releases, or write to disk.
 package helm

@@ -11,9 +11,10 @@ import (
 // maxExpanded bounds the size of a YAML text with its aliases expanded.
 const maxExpanded = 16 << 20
 
-// expanded returns the size of a YAML text with its aliases expanded, 0 for a text
-// without aliases, and tooMuch for one that cannot be parsed. The YAML parser
-// bounds the number of aliases, but not the size of the values that they refer to.
+// expanded returns the size of a YAML text with its aliases expanded. It is 0
+// for a text without aliases, and tooMuch for one that cannot be parsed. The
+// YAML parser bounds the number of aliases, but not the size of the values that
+// they refer to.
 func expanded(content []byte) int {
 	if !mayRefer(content) {
 		return 0
@@ -26,11 +27,11 @@ func expanded(content []byte) int {
 	return e.size(&root)
 }
 
-// mayRefer reports whether a YAML text may have aliases.
+// mayRefer reports whether a YAML text may contain aliases.
 func mayRefer(content []byte) bool { return hasToken(content, '&') && hasToken(content, '*') }
 
-// hasToken reports whether a text has a mark before a name, at a place where a
-// YAML value can begin.
+// hasToken reports whether a text contains a mark before a name, at a position
+// where a YAML value can begin.
 func hasToken(content []byte, mark byte) bool {
 	for from := 0; ; from++ {
 		next := bytes.IndexByte(content[from:], mark)
@@ -65,8 +66,8 @@ func (e expansion) size(n *goyaml.Node) int {
 	return size
 }
 
-// maxMultiplied bounds the memory of a chart after Helm has copied its subcharts:
-// once for each alias, and their values once for each import.
+// maxMultiplied bounds the memory of a chart in bytes after Helm has copied its
+// subcharts once for each alias, and their values once for each import.
 const maxMultiplied = 128 << 20
 
 // multiplied estimates that memory.

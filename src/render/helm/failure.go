@@ -13,7 +13,7 @@ import (
 	"text/template/parse"
 )
 
-// failure is the function call whose error ended a rendering.
+// failure is the function call whose error stopped a rendering.
 type failure struct {
 	function string
 	err      error
@@ -36,9 +36,9 @@ var (
 )
 
 // recovered returns the error to show for a function that has panicked, as many
-// functions of Sprig do. It must be called by the function that recovers. Panics
-// raised by Sprig itself explain the mistake to the chart's author; those of the
-// libraries below it, and of the runtime, describe Go code.
+// functions of Sprig do. It must be called by the recovering function. Panics
+// raised by Sprig itself explain the mistake to the chart's author. Panics of
+// the libraries below it and of the runtime describe Go code, and are replaced.
 func recovered(function string, args []reflect.Value, p any) error {
 	switch function {
 	case "div", "mod", "divf":
@@ -90,8 +90,8 @@ func returned(err error) error {
 
 var errTemplate = errors.New("the text cannot be read as a template")
 
-// unread returns the error of a text that cannot be instrumented. It is nil for a
-// text that is not a template: the engine then reports the reason.
+// unread returns the error of a text that cannot be instrumented. It is nil for
+// a text that is not a template: the engine then reports the reason.
 func (in instrumented) unread() error {
 	if in.fault != "" {
 		return fmt.Errorf("the text %s", in.fault)
@@ -108,7 +108,7 @@ var (
 	// ranged matches the error of the template engine that quotes a value.
 	ranged = regexp.MustCompile(`(range can't iterate over ).*`)
 
-	// These match errors of the template engine that name types of Go.
+	// These match errors of the template engine that name Go types.
 	nilValue  = regexp.MustCompile(`nil pointer evaluating [^\n]*\.(\w+)`)
 	noField   = regexp.MustCompile(`can't evaluate field (\w+) in type ([^\n]*)`)
 	wrongType = regexp.MustCompile(`wrong type for value; expected ([^;\n]*); got ([^\n]*)`)
@@ -117,7 +117,7 @@ var (
 	wrappedPath = regexp.MustCompile(`\((?:` + argFunc + `|` + textFunc + `|` + tplFunc + `) ([^\s()]+)\)|\(([^\s()]+) \| ` + letFunc + `\)`)
 )
 
-// typeName returns the name of a type of Go in the words of a chart's author.
+// typeName returns a Go type in the terms of a chart's author.
 func typeName(of string) string {
 	of = strings.TrimPrefix(of, "*")
 	switch {
@@ -135,7 +135,7 @@ func typeName(of string) string {
 	return "another value"
 }
 
-// withoutTypes replaces the errors of the template engine that name types of Go.
+// withoutTypes rewords errors of the template engine that name Go types.
 func withoutTypes(message string) string {
 	message = nilValue.ReplaceAllString(message, "cannot read .$1: the value before it is null or missing")
 	if found := noField.FindStringSubmatch(message); found != nil {
@@ -149,7 +149,7 @@ func withoutTypes(message string) string {
 
 // clean removes values and instrumentation from an error of the template engine.
 func (m *meter) clean(message string) string {
-	message = withoutTypes(ranged.ReplaceAllString(message, "${1}what is no list"))
+	message = withoutTypes(ranged.ReplaceAllString(message, "${1}a value that is not a list"))
 	for _, text := range m.tpls {
 		message = strings.ReplaceAll(message, strconv.Quote(text), `"…"`)
 	}
@@ -169,7 +169,7 @@ type templateError struct {
 }
 
 // first returns the template that the engine was executing, and the line. The
-// engine's errors begin with it; no value can stand before it.
+// engine's errors begin with that place, and no value can precede it.
 func (f templateError) first() place {
 	if f.err != nil {
 		line, _, _ := strings.Cut(f.m.clean(f.err.Error()), "\n")
@@ -199,11 +199,11 @@ func (f templateError) report(r *report) {
 	failed := f.m.failed
 	switch {
 	case f.l.read && failed.function != "":
-		r.add(f.first(), "", "%s fails; its message is withheld, because the templates have read objects of the region", failed.function)
+		r.add(f.first(), "", "%s failed; its message is withheld, because the templates have read objects of the region", failed.function)
 	case f.l.read:
-		r.add(f.first(), "", "the template fails; the reason is withheld, because the templates have read objects of the region")
+		r.add(f.first(), "", "the template failed; the reason is withheld, because the templates have read objects of the region")
 	case failed.function == "fail" || failed.function == "required":
-		r.add(f.first(), "", "%s", cmp.Or(failed.err.Error(), failed.function+" has no message"))
+		r.add(f.first(), "", "%s", cmp.Or(failed.err.Error(), failed.function+" failed without a message"))
 	default:
 		reportTemplate(f.names, f.m.clean(f.err.Error()), r)
 	}

@@ -16,9 +16,9 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// functions returns the functions that replace those of Helm's engine: the same
-// functions, charged to the meter before each call, and those that instrument
-// inserts.
+// functions returns the replacements for the functions of Helm's engine: the
+// same functions, charged to the meter before each call, and the functions that
+// instrument inserts.
 func functions(m *meter, l *lookup) template.FuncMap {
 	known := sprig.TxtFuncMap()
 	delete(known, "env")       // not in Helm
@@ -45,7 +45,7 @@ func functions(m *meter, l *lookup) template.FuncMap {
 }
 
 // counted returns a function that charges the meter before each call, and whose
-// errors can be shown to users.
+// errors are safe to show to users.
 func (m *meter) counted(name string, function any, price cost) any {
 	f := reflect.ValueOf(function)
 	call := f.Call
@@ -57,7 +57,7 @@ func (m *meter) counted(name string, function any, price cost) any {
 		size := price(m, args)
 		m.must(size)
 		results := m.guarded(name, call, args)
-		m.must(shallow(results[0]) - size)
+		m.must(shallowSize(results[0]) - size)
 		last := len(results) - 1
 		if err, _ := reflect.TypeAssert[error](results[last]); last > 0 && err != nil {
 			err = returned(err)
@@ -68,8 +68,8 @@ func (m *meter) counted(name string, function any, price cost) any {
 	}).Interface()
 }
 
-// guarded calls a function, and replaces the value of its panic by an error that
-// can be shown to users. The template engine returns that error.
+// guarded calls a function, and replaces the value of its panic with an error
+// that is safe to show to users. The template engine returns that error.
 func (m *meter) guarded(name string, call func([]reflect.Value) []reflect.Value, args []reflect.Value) []reflect.Value {
 	defer func() {
 		p := recover()
@@ -104,7 +104,8 @@ func builtins() template.FuncMap {
 	}
 }
 
-// encoders are functions that Helm's engine adds to Sprig's, and does not share.
+// encoders are functions that Helm's engine adds to Sprig's but does not
+// export.
 func encoders() template.FuncMap {
 	lenient := func(encode func(any) (string, error)) func(any) string {
 		return func(v any) string {

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// TestAtOnce has more charts than may be read and rendered at once.
+// TestAtOnce has more charts than may be read and rendered at once: two wait for a
+// region, and keep their places since they would hold too much memory without one.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -40,21 +42,19 @@ func TestAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := New(Config{AtOnce: 2, Wait: 10 * time.Second})
+				h := New(Config{Gate: render.NewGate(render.GateConfig{AtOnce: 2, Wait: 10 * time.Second, Aside: 1})})
 				slow := &slowRegion{answer: make(chan struct{})}
 				ended := make(chan error)
 				for range 2 {
 					go func() {
-						in := input(one("{{ $_ := lookup \"v1\" \"Node\" \"\" \"a\" }}" + configMap))
-						in.Region = slow
-						_, err := h.Render(t.Context(), in)
+						_, err := h.Render(t.Context(), inRegion(lookingUp, "east", slow))
 						ended <- err
 					}()
 				}
 				synctest.Wait()
 				before := time.Now()
 				err := tc.ask(t.Context(), h)
-				if nf.KindOf(err) != nf.TooMany || nf.AfterOf(err) != 5*time.Second || !strings.Contains(fmt.Sprint(err), "2 renderings of charts are under way; try again") {
+				if nf.KindOf(err) != nf.TooManyRequests || nf.RetryAfterOf(err) != 5*time.Second || !strings.Contains(fmt.Sprint(err), "2 renderings are running; try again") {
 					t.Errorf("%s, and is then refused: %v", tc.reason, err)
 				}
 				if waited := time.Since(before); waited != 10*time.Second {
@@ -69,7 +69,7 @@ func TestAtOnce(t *testing.T) {
 				synctest.Wait()
 				close(slow.answer)
 				for range 3 {
-					if err := <-ended; nf.KindOf(err) == nf.TooMany || nf.KindOf(err) == nf.Cancelled || nf.KindOf(err) == nf.Timeout {
+					if err := <-ended; nf.KindOf(err) == nf.TooManyRequests || nf.KindOf(err) == nf.Cancelled || nf.KindOf(err) == nf.Timeout {
 						t.Errorf("%s for its turn: %v", tc.reason, err)
 					}
 				}

@@ -11,8 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 )
 
-// TestGeneratedLikeHelm holds what we make of charts that nobody wrote against
-// what Helm makes of them.
+// TestGeneratedLikeHelm compares our rendering of generated charts with Helm's.
 func TestGeneratedLikeHelm(t *testing.T) { rapid.Check(t, likeHelm) }
 
 func FuzzGeneratedLikeHelm(f *testing.F) { f.Fuzz(rapid.MakeFuzz(likeHelm)) }
@@ -24,7 +23,7 @@ func likeHelm(t *rapid.T) {
 	if rapid.Bool().Draw(t, "values given") {
 		values = map[string]any{"s": "given", "up": rapid.Bool().Draw(t, "on"), "sub": map[string]any{"s": "to sub"}, "global": map[string]any{"g": "given"}}
 	}
-	want, wantErr := byHelm(archive, plain(values).(map[string]any))
+	want, wantErr := byHelm(archive, normalize(values).(map[string]any))
 	got, err := byUs(t.Context(), archive, values)
 	if (wantErr == nil) != (err == nil) {
 		t.Fatalf("Helm fails with %v, we with %v\n%s", wantErr, err, shownFiles(files))

@@ -4,24 +4,25 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"runtime"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
-	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// Renderer is the render.Renderer of Helm charts. The zero value is ready for use;
-// it bounds each rendering, but not their number.
+// Renderer is the render.Renderer of Helm charts. The zero value is ready for
+// use; it bounds each rendering, but not the number of renderings.
 //
-// A package is one chart, at its top or in one folder. A List is taken for the
-// objects in it. An object's line is that in what its template prints.
+// A package contains one chart, at its top or in one folder. A List is replaced
+// by its items. The line of an object is its line in the output of its
+// template.
 type Renderer struct {
-	gate *gate
+	gate *render.Gate  // nil: no limit
 	time time.Duration // of one rendering; 0: maxTime
 	work int           // of one rendering; 0: maxWork
 }
@@ -30,32 +31,37 @@ var _ render.Renderer = Renderer{}
 
 // Config holds the limits of a Renderer.
 type Config struct {
-	// Time limits one rendering, including its lookups in the region. 0 means 30
-	// seconds.
+	// Time limits one rendering, including its lookups in the region, but not
+	// its waits for the gate. 0 means 30 seconds.
 	Time time.Duration
-	// AtOnce limits how many charts are read or rendered at once. 0 means the
-	// number of processors, but at least 2 and at most 8.
-	AtOnce int
-	// Wait limits how long a chart waits for the others. 0 means 30 seconds.
-	Wait time.Duration
+	// Gate limits how many charts are read or rendered at once. nil: no limit.
+	Gate *render.Gate
 }
 
 // New returns a Renderer. Copies of it share its limits.
-func New(c Config) Renderer {
-	atOnce := cmp.Or(c.AtOnce, min(max(2, runtime.GOMAXPROCS(0)), 8))
-	return Renderer{gate: newGate(atOnce, cmp.Or(c.Wait, maxWait)), time: c.Time}
+func New(c Config) Renderer { return Renderer{gate: c.Gate, time: c.Time} }
+
+// Fit implements render.Renderer. A chart has a Chart.yaml, in a folder of its own or
+// not.
+func (Renderer) Fit(files render.Files) render.Fit {
+	for name := range files {
+		if folder, file := path.Split(name); file == chartFile && strings.Count(folder, "/") <= 1 {
+			return render.LikelyFit
+		}
+	}
+	return render.NoFit
 }
 
 // Check reads the chart with all its subcharts: their metadata, values, schemas
-// and templates. It executes none of the latter. Dependencies must be there as
-// far as the chart's own values want them. The error is of kind nf.TooMany when too
-// many charts are being read or rendered.
+// and templates. It does not execute templates. Dependencies that the chart's
+// own values enable must be present. It returns nf.TooManyRequests if too many charts
+// are being read or rendered.
 func (h Renderer) Check(ctx context.Context, files render.Files) (render.Summary, error) {
-	leave, err := h.gate.enter(ctx)
+	turn, err := h.gate.Enter(ctx, "")
 	if err != nil {
 		return render.Summary{}, err
 	}
-	defer leave()
+	defer turn.Leave()
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(h.time, maxTime), errTime(cmp.Or(h.time, maxTime)))
 	defer cancel()
 	r := &report{}
@@ -81,55 +87,54 @@ func (h Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 	return summary, nil
 }
 
-// Render makes the objects of one instance. Its error is of kind nf.Unsupported
-// when the chart is not made for the cluster's version of Kubernetes, and of the
-// region's when that cannot be asked. It is nf.TooLarge or nf.Timeout, with the
-// template as its violation, when the rendering exceeds a limit, and nf.TooMany when
-// too many charts are being read or rendered.
+// Render renders the objects of one instance. It returns nf.Unsupported if the
+// chart does not support the cluster's version of Kubernetes, and the region's
+// error if the region cannot be queried. If the rendering exceeds a limit, it
+// returns nf.TooLarge or nf.Timeout, or nf.Invalid for nesting that is too
+// deep, with the template as violation. It returns nf.TooManyRequests if too many
+// charts are being read or rendered.
 func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
 	r := &report{}
 	caps, err := capabilities(ctx, in, r) // before entering: the region may be slow
 	if err != nil {
 		return render.Output{}, err
 	}
-	leave, err := h.gate.enter(ctx)
+	turn, err := h.gate.Enter(ctx, in.RegionID())
 	if err != nil {
 		return render.Output{}, err
 	}
-	defer leave()
-	timeout := errTime(cmp.Or(h.time, maxTime))
-	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(h.time, maxTime), timeout)
-	defer cancel()
+	defer turn.Leave()
+	m := newMeter(ctx, cmp.Or(h.work, maxWork), cmp.Or(h.time, maxTime))
+	defer m.close()
 	s, ok := load(in.Files, r)
 	if !ok {
 		return render.Output{}, r.err("render")
 	}
-	names := secretNames(s.Chart).In(in.Inputs)
-	r.hide(in.Inputs, names)
-	m := &meter{ctx: ctx, limit: cmp.Or(h.work, maxWork), timeout: timeout}
-	l := &lookup{meter: m, region: in.Region}
+	secrets := secretNames(s.Chart)
+	names, defaults := secrets.In(in.Inputs), defaultTexts(s.Chart, secrets)
+	r.hide(append(in.Inputs.Secrets(names), defaults...))
+	l := &lookup{meter: m, region: in.Region, turn: turn, chart: s.Chart}
 	printed, err := rendered(s, in, caps, l, r)
 	if err != nil {
 		return render.Output{}, err
 	}
-	p := sorted(ctx, s.Chart, printed, r)
-	if ctx.Err() != nil {
-		return render.Output{}, ended(ctx).at(s.at(chartFile))
+	p := sorted(m, s.Chart, printed, r)
+	if m.charge(0) != nil {
+		return render.Output{}, m.err.at(s.at(chartFile))
 	}
 	if err := r.err("render"); err != nil {
 		return render.Output{}, err
 	}
 	if len(in.Inputs.OOF) > 0 {
-		r.warn("oof_parameters: a chart has no use for them")
+		r.warn("oof_parameters: charts do not use them")
 	}
 	if len(in.Inputs.Network) > 0 {
-		r.warn("network_parameters: a chart has no use for them")
+		r.warn("network_parameters: charts do not use them")
 	}
-	return render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names}, nil
+	return render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}, nil
 }
 
-// rendered returns what the templates print. What is wrong with the input is
-// reported.
+// rendered returns the output of the templates. It reports faults of the input.
 func rendered(s source, in render.Input, caps *common.Capabilities, l *lookup, r *report) (map[string]string, error) {
 	if !r.ok() {
 		return nil, r.err("render")
@@ -137,7 +142,7 @@ func rendered(s source, in render.Input, caps *common.Capabilities, l *lookup, r
 	if err := checkKubeVersion(s, caps); err != nil {
 		return nil, err
 	}
-	user := given(in.Inputs, r)
+	user := userValues(in.Inputs, r)
 	if !r.ok() {
 		return nil, r.err("render")
 	}
@@ -158,15 +163,15 @@ func rendered(s source, in render.Input, caps *common.Capabilities, l *lookup, r
 	return execute(s, top, l, r)
 }
 
-// plan is what a chart renders to, sorted.
+// plan is the output of a chart, sorted by purpose.
 type plan struct {
 	definitions []render.Object
 	objects     []render.Object
 	hooks       []render.Hook
 }
 
-func sorted(ctx context.Context, c *chart.Chart, printed map[string]string, r *report) plan {
-	d := &decoder{ctx: ctx, report: r}
+func sorted(m *meter, c *chart.Chart, printed map[string]string, r *report) plan {
+	d := &decoder{ctx: m.ctx, report: r}
 	p := plan{definitions: d.definitions(c)}
 	d.printed = true
 	for _, file := range slices.Sorted(maps.Keys(printed)) {
@@ -183,7 +188,7 @@ func sorted(ctx context.Context, c *chart.Chart, printed map[string]string, r *r
 }
 
 // definitions returns the objects in the crds folders of a chart and its
-// subcharts. They are no templates.
+// subcharts. These files are not templates.
 func (d *decoder) definitions(c *chart.Chart) []render.Object {
 	var objects []render.Object
 	for _, crd := range c.CRDObjects() {
@@ -206,9 +211,4 @@ func (p plan) groups(chart string) []render.Group {
 	}
 	own.After = []string{crds.Name}
 	return []render.Group{crds, own}
-}
-
-// hide keeps the values of names out of what is reported.
-func (r *report) hide(in nf.Inputs, names []string) {
-	r.hidden(slices.DeleteFunc(in.Secrets(names), func(text string) bool { return len(text) < shortestSecret }))
 }

@@ -5,10 +5,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// The annotations by which an object is a hook.
+// The annotations that make an object a hook.
 const (
 	hookAnnotation    = "helm.sh/hook"
 	weightAnnotation  = "helm.sh/hook-weight"
@@ -16,21 +17,20 @@ const (
 )
 
 var (
-	events = []render.Event{
-		render.PreInstall, render.PostInstall, render.PreUpgrade, render.PostUpgrade,
-		render.PreRollback, render.PostRollback, render.PreDelete, render.PostDelete, render.TestRun,
+	events = []nf.HookEvent{
+		nf.PreInstall, nf.PostInstall, nf.PreUpgrade, nf.PostUpgrade,
+		nf.PreRollback, nf.PostRollback, nf.PreDelete, nf.PostDelete, nf.TestRun,
 	}
 	discards = []render.Discard{render.DiscardBefore, render.DiscardSuccess, render.DiscardFailure}
 )
 
-// The names of Helm 2 that are still met.
+// The names of Helm 2 that are still in use.
 const (
 	oldTest = "test-success"
-	oldCRD  = "crd-install" // an object that must be there before others are checked
+	oldCRD  = "crd-install" // an object that must exist before others are checked
 )
 
-// sort puts an object where it belongs: among the definitions, the hooks or the
-// other objects.
+// sort adds an object to the definitions, the hooks or the other objects.
 func (p *plan) sort(o decoded, r *report) {
 	written, isHook := o.marks[hookAnnotation]
 	if !isHook {
@@ -40,16 +40,16 @@ func (p *plan) sort(o decoded, r *report) {
 	hook := render.Hook{Object: o.Object}
 	at := place{o.File, o.Line}
 	for _, word := range words(written) {
-		event := render.Event(word)
+		event := nf.HookEvent(word)
 		switch {
 		case word == oldCRD:
 			o.Shared = true
 			p.definitions = append(p.definitions, o.Object)
 			return
 		case word == oldTest:
-			event = render.TestRun
+			event = nf.TestRun
 		case !slices.Contains(events, event):
-			r.add(at, "metadata.annotations."+hookAnnotation, "%q is no event of hooks", word)
+			r.add(at, "metadata.annotations."+hookAnnotation, "%q is not a hook event", word)
 			return
 		}
 		if !slices.Contains(hook.Events, event) {
@@ -80,7 +80,7 @@ func discardsOf(o decoded, r *report) []render.Discard {
 	for _, word := range words(written) {
 		discard := render.Discard(word)
 		if !slices.Contains(discards, discard) {
-			r.warn("%s:%d: %s %q is unknown, and ignored", o.File, o.Line, discardAnnotation, word)
+			r.warn("%s:%d: %s %q is unknown and was ignored", o.File, o.Line, discardAnnotation, word)
 		} else if !slices.Contains(found, discard) {
 			found = append(found, discard)
 		}
@@ -88,7 +88,7 @@ func discardsOf(o decoded, r *report) []render.Discard {
 	return found
 }
 
-// words takes a list with commas apart, as Helm reads it.
+// words splits a comma-separated list as Helm does.
 func words(list string) []string {
 	found := strings.Split(strings.ToLower(list), ",")
 	for i, word := range found {

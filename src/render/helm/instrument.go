@@ -27,19 +27,20 @@ const (
 	maxParens  = 1000    // nested parentheses
 )
 
-// instrumented is a template that prints the same as another, and charges a meter.
+// instrumented is a template that prints the same as the original, and charges
+// a meter.
 type instrumented struct {
 	text    string
 	actions int    // number of actions
-	defines int    // number of templates that it defines
+	defines int    // number of named templates that it defines
 	words   int    // number of operands in its actions
 	fault   string // the limit that it exceeds; empty: none
-	broken  bool   // it is not a template
+	broken  bool   // it cannot be parsed as a template
 }
 
 // instrument inserts the functions of the meter into a template, since Helm's
-// engine can be neither stopped nor bounded. It keeps the line numbers. A text that
-// is not a template, or exceeds a limit, stays as it is.
+// engine can be neither stopped nor bounded. Line numbers do not change. A text
+// that is not a template or exceeds a limit stays as it is.
 func instrument(text string) instrumented {
 	in := instrumenter{text: text}
 	in.frames = []frame{{metered: true, call: true}}
@@ -63,8 +64,8 @@ func instrument(text string) instrumented {
 	return out
 }
 
-// instrumenter finds the places in a template at which functions are inserted. It
-// parses actions only as far as necessary.
+// instrumenter finds the positions in a template at which functions are
+// inserted. It parses actions only as far as necessary.
 type instrumenter struct {
 	text    string
 	pos     int
@@ -82,15 +83,15 @@ type insert struct {
 	text string
 }
 
-// frame is what ends with an end: the body of a range, of a template, or of a
-// condition.
+// frame is a block that is closed by an end action: the body of a loop, a
+// template or a condition.
 type frame struct {
 	metered bool
 	call    bool
-	at      int    // of the body
-	trim    string // what ends the action before it
-	size    int    // bytes of text in it
-	filled  bool   // there is more than blanks in it
+	at      int    // offset of the body
+	trim    string // trim marker at the end of the action before it
+	size    int    // bytes of text in the body
+	filled  bool   // it contains more than blanks
 }
 
 // body counts text outside of actions.
@@ -139,7 +140,7 @@ func (in *instrumenter) action() bool {
 	return in.enter(start, content, trim)
 }
 
-// enter does what the first word of an action asks for.
+// enter handles an action by its first word.
 func (in *instrumenter) enter(start int, content, trim string) bool {
 	word := firstWord(content)
 	after := len(content) - len(strings.TrimLeft(content, " \t\r\n")) + len(word)
@@ -187,7 +188,7 @@ func (in *instrumenter) enter(start int, content, trim string) bool {
 	return true
 }
 
-// fill notes that what is open holds an action.
+// fill records that the open frames contain an action.
 func (in *instrumenter) fill() {
 	for i := len(in.frames) - 1; i >= 0 && !in.frames[i].filled; i-- {
 		in.frames[i].filled = true
@@ -197,12 +198,12 @@ func (in *instrumenter) fill() {
 	}
 }
 
-// leave ends the innermost frame.
+// leave closes the innermost frame.
 func (in *instrumenter) leave() {
 	f := in.frames[len(in.frames)-1]
 	in.frames = in.frames[:len(in.frames)-1]
-	// A template of blanks does not replace another of its name, so it must
-	// stay one; and it can call nothing.
+	// A template that contains only blanks does not replace another of its
+	// name, so nothing may be inserted into it. It cannot call anything.
 	if !f.metered || f.call && !f.filled {
 		return
 	}

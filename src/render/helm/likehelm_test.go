@@ -222,10 +222,11 @@ func byUs(ctx context.Context, archive []byte, values map[string]any) (out made,
 	if !ok {
 		return out, r.err("render")
 	}
-	if out.printed, err = rendered(s, in, testCapabilities(), unasked(ctx), r); err != nil {
+	l := unasked(ctx)
+	if out.printed, err = rendered(s, in, testCapabilities(), l, r); err != nil {
 		return out, err
 	}
-	p := sorted(ctx, s.Chart, out.printed, r)
+	p := sorted(l.meter, s.Chart, out.printed, r)
 	if err := r.err("render"); err != nil {
 		return out, err
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
@@ -19,8 +20,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
-// Limits of a chart, whose parsed files take many times their size. The largest
-// public charts use about a tenth of each.
+// Limits of a chart. Parsed files take many times their size. The largest
+// public charts use about a tenth of each limit.
 const (
 	maxFile      = 4 << 20   // bytes of a YAML or JSON file
 	maxMarks     = 256 << 10 // separators in all these files; see marks
@@ -28,12 +29,13 @@ const (
 	maxText      = 16 << 20  // bytes of all templates
 	maxParsed    = 64 << 20  // bytes of memory of the parsed templates
 	maxFiles     = 16 << 20  // bytes of all other files, which templates can print
+	maxEscapes   = 6 << 20   // lines of these files and characters in them that are escaped; see escapes
 )
 
 // chartRoot matches the folders of charts in a chart.
 var chartRoot = regexp.MustCompile(`^(?:charts/[^/]+/)*`)
 
-// source is a chart as it was read.
+// source is a parsed chart.
 type source struct {
 	*chart.Chart
 
@@ -43,8 +45,8 @@ type source struct {
 // at returns the place of a file of the chart itself.
 func (s source) at(name string) place { return place{file: s.folder + name} }
 
-// load reads the chart of a package. What is wrong is reported, and then there
-// may be no chart.
+// load reads the chart of a package and reports its faults. It returns false if
+// any fault has been reported.
 func load(files render.Files, r *report) (s source, ok bool) {
 	flat, folder := unpack(files, r)
 	if !r.ok() {
@@ -73,7 +75,7 @@ func load(files render.Files, r *report) (s source, ok bool) {
 	}
 	sortDependencies(s.Chart)
 	if s.Metadata.Type == "library" {
-		r.add(s.at(chartFile), "type", "is library: such a chart is there for others, and cannot be deployed")
+		r.add(s.at(chartFile), "type", "is library: a library chart cannot be deployed")
 	}
 	if s.Metadata.Deprecated {
 		r.warn("%s: the chart is deprecated", s.at(chartFile).file)
@@ -81,7 +83,8 @@ func load(files render.Files, r *report) (s source, ok bool) {
 	return s, r.ok()
 }
 
-// sortDependencies makes the order of subcharts certain; Helm's is that of a map.
+// sortDependencies makes the order of subcharts deterministic. Helm's is the
+// order of a map.
 func sortDependencies(c *chart.Chart) {
 	dependencies := slices.Clone(c.Dependencies())
 	slices.SortStableFunc(dependencies, func(a, b *chart.Chart) int {
@@ -98,7 +101,7 @@ func sortDependencies(c *chart.Chart) {
 
 var errUnread = errors.New("helm cannot read it")
 
-// guarded calls into Helm, which panics at some malformed input.
+// guarded calls a function of Helm, which panics on some malformed input.
 func guarded(fn func() error) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -108,8 +111,8 @@ func guarded(fn func() error) (err error) {
 	return fn()
 }
 
-// reader finds what is wrong with single files, before Helm takes them together
-// and can tell no more whose fault it was.
+// reader reports faults of single files. Helm then reads them together, and its
+// errors do not name the file.
 type reader struct {
 	report    *report
 	folder    string
@@ -117,6 +120,7 @@ type reader struct {
 	templates int
 	parsed    int
 	files     int
+	escapes   int
 }
 
 func (l *reader) check(name string, content []byte) {
@@ -152,18 +156,21 @@ func (l *reader) check(name string, content []byte) {
 		if l.files += len(content); l.files > maxFiles {
 			l.report.add(at, "", "brings the files of the chart to more than %d bytes", maxFiles)
 		}
+		if l.escapes += escapes(content); l.escapes > maxEscapes {
+			l.report.add(at, "", "brings the files of the chart to more than %d lines and characters that are escaped", maxEscapes)
+		}
 	}
 }
 
-// bounded refuses content that would take too much memory to parse, as far as
-// that can be seen without parsing it.
+// bounded rejects content that would take too much memory to parse, as far as
+// that can be determined without parsing.
 func (l *reader) bounded(at place, content []byte) bool {
 	if len(content) > maxFile {
 		l.report.add(at, "", "has more than %d bytes", maxFile)
 		return false
 	}
 	if l.marks += marks(content); l.marks > maxMarks {
-		l.report.add(at, "", "brings the chart to more than %d commas, colons and what else sets values apart", maxMarks)
+		l.report.add(at, "", "brings the chart to more than %d separators of values (commas, colons and others)", maxMarks)
 		return false
 	}
 	if expanded(content) > maxExpanded {
@@ -173,7 +180,8 @@ func (l *reader) bounded(at place, content []byte) bool {
 	return true
 }
 
-// marks counts what sets values apart in YAML and JSON, in texts, too.
+// marks counts the characters that separate values in YAML and JSON, including
+// those in texts.
 func marks(content []byte) int {
 	count := 0
 	for i, c := range content {
@@ -189,9 +197,22 @@ func marks(content []byte) int {
 	return count
 }
 
-// isFlow reports whether a byte can stand beside a colon in the place of a
-// blank.
+// isFlow reports whether a byte next to a colon can replace the blank.
 func isFlow(c byte) bool { return strings.IndexByte(`,[]{}"':`, c) >= 0 }
+
+// escapes counts the lines of a file and the characters in it that JSON escapes:
+// the methods of Files turn each into 16 or 6 bytes before they can be charged.
+func escapes(content []byte) int {
+	count := 0
+	for len(content) > 0 {
+		c, size := utf8.DecodeRune(content)
+		if c < ' ' || c == '<' || c == '>' || c == '&' || c == utf8.RuneError && size == 1 {
+			count++
+		}
+		content = content[size:]
+	}
+	return count
+}
 
 func (l *reader) checkTemplate(at place, content []byte) {
 	if l.templates += len(content); l.templates > maxText {
@@ -213,10 +234,10 @@ func (l *reader) checkMetadata(at place, content []byte) {
 		return
 	}
 	if m.APIVersion == "" {
-		m.APIVersion = chart.APIVersionV1 // as Helm takes it
+		m.APIVersion = chart.APIVersionV1 // as Helm does
 	}
 	if m.APIVersion != chart.APIVersionV1 && m.APIVersion != chart.APIVersionV2 {
-		l.report.add(at, "apiVersion", "%q is not a version of charts that can be read: it must be v1 or v2", m.APIVersion)
+		l.report.add(at, "apiVersion", "%q is not a supported chart version; it must be v1 or v2", m.APIVersion)
 		return
 	}
 	if err := guarded(m.Validate); err != nil {
@@ -224,11 +245,12 @@ func (l *reader) checkMetadata(at place, content []byte) {
 	}
 }
 
-// checkYAML reports an error of the YAML parser, and whether there is none.
+// checkYAML reports an error of the YAML parser, and returns whether there is
+// none.
 func (l *reader) checkYAML(at place, err error) bool {
 	if err != nil {
 		line, message := syntax.YAML(err)
-		l.report.add(place{at.file, line}, "", "is not as it should be: %s", message)
+		l.report.add(place{at.file, line}, "", "is not valid: %s", message)
 	}
 	return err == nil
 }

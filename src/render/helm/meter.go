@@ -33,20 +33,41 @@ const (
 )
 
 // meter bounds the time and memory of one rendering. Templates charge it before
-// each iteration, each call of a template and each call of a function, and for
-// each value that they print or assign. A charge fails when the context has
-// ended or the limit is exceeded; err then holds the reason.
+// each iteration, each template call and each function call, and for each value
+// that they print or assign. A charge fails if the context has ended or the
+// limit is exceeded; err then holds the reason.
 type meter struct {
 	ctx       context.Context //nolint:containedctx // it lives as long as one rendering; templates pass none
-	limit     int             // maxWork, except in tests
-	timeout   *limitError     // the error of the context's own deadline
-	templates int             // number of templates, all of which tpl copies
+	caller    context.Context //nolint:containedctx // ctx without its deadline
+	deadline  time.Time
+	cancel    context.CancelFunc // of ctx
+	limit     int                // maxWork, except in tests
+	timeout   *limitError        // the error of the context's own deadline
+	templates int                // number of templates, all of which tpl copies
 	used      int
 	calls     int
 	err       *limitError
 	stack     []uintptr // buffer for runtime.Callers
 	failed    failure
 	tpls      []string // the latest arguments of tpl, which its errors quote
+}
+
+// newMeter returns the meter of a rendering that starts now. The caller must
+// call close.
+func newMeter(caller context.Context, work int, limit time.Duration) *meter {
+	m := &meter{caller: caller, limit: work, timeout: errTime(limit), deadline: time.Now().Add(limit)}
+	m.ctx, m.cancel = context.WithDeadlineCause(caller, m.deadline, m.timeout)
+	return m
+}
+
+func (m *meter) close() { m.cancel() }
+
+// extend moves the deadline by the time that the rendering has waited for
+// others.
+func (m *meter) extend(by time.Duration) {
+	m.cancel()
+	m.deadline = m.deadline.Add(by)
+	m.ctx, m.cancel = context.WithDeadlineCause(m.caller, m.deadline, m.timeout)
 }
 
 // limitError says which limit stopped a rendering.
@@ -61,30 +82,30 @@ func (e *limitError) Unwrap() error { return e.cause }
 
 // at returns the error of a rendering that was stopped in a template.
 func (e *limitError) at(p place) error {
-	return nf.E(e.kind, "render", "package", &stopped{
+	return nf.E(e.kind, "render", "package", &limitViolation{
 		nf.Violations{{File: p.file, Line: p.line, Message: e.Error()}}, e,
 	})
 }
 
-// stopped is a violation with the limit that caused it.
-type stopped struct {
+// limitViolation is the violation for an exceeded limit, with its cause.
+type limitViolation struct {
 	found nf.Violations
 	cause error
 }
 
-func (e *stopped) Error() string { return e.found.Error() }
+func (e *limitViolation) Error() string { return e.found.Error() }
 
-func (e *stopped) Unwrap() []error { return []error{e.found, e.cause} }
+func (e *limitViolation) Unwrap() []error { return []error{e.found, e.cause} }
 
 var (
 	errStack = &limitError{nf.Invalid, errors.New("the templates call each other too deep")}
 	errDepth = &limitError{nf.Invalid, fmt.Errorf("a value refers to itself, or is nested more than %d deep", maxDepth)}
 
-	errRendered = &limitError{nf.TooLarge, fmt.Errorf("the templates make more than %d bytes of objects", maxRendered)}
+	errRendered = &limitError{nf.TooLarge, fmt.Errorf("the templates generate more than %d bytes of objects", maxRendered)}
 )
 
 func errWork(limit int) *limitError {
-	return &limitError{nf.TooLarge, fmt.Errorf("the templates make more than %d bytes of text and values", limit)}
+	return &limitError{nf.TooLarge, fmt.Errorf("the templates generate more than %d bytes of text and values", limit)}
 }
 
 // errTime returns the cause of a context whose rendering has exceeded its time.
@@ -128,7 +149,7 @@ func (m *meter) must(bytes int) {
 	}
 }
 
-// stop ends the rendering.
+// stop stops the rendering.
 func (m *meter) stop(err *limitError) {
 	if m.err == nil {
 		m.err = err
@@ -136,7 +157,8 @@ func (m *meter) stop(err *limitError) {
 	panic(m.err)
 }
 
-// weigh returns the weight of a value. A value without one ends the rendering.
+// weigh returns the weight of a value. It stops the rendering if the value has
+// none.
 func (m *meter) weigh(v reflect.Value) weight {
 	w, err := weigh(v)
 	if err != nil {
@@ -155,7 +177,8 @@ func (m *meter) call(size int) (string, error) {
 	return "", m.charge(callCost + size)
 }
 
-// depth returns the number of frames on the stack. Too many end the rendering.
+// depth returns the number of frames on the stack. It stops the rendering if
+// there are too many.
 func (m *meter) depth() int {
 	if m.stack == nil {
 		m.stack = make([]uintptr, maxFrames)
@@ -171,13 +194,13 @@ func (m *meter) out(v reflect.Value) (reflect.Value, error) {
 	return v, m.charge(m.weigh(v).size)
 }
 
-// let charges for a variable or the result of a method, without the values that
-// it refers to.
+// let charges for a variable or the result of a method, but not for the values
+// that it refers to.
 func (m *meter) let(v reflect.Value) (reflect.Value, error) {
 	if inside(v).Kind() == reflect.Struct {
-		return v, m.charge(m.weigh(v).size) // methods return structs of their own
+		return v, m.charge(m.weigh(v).size) // methods return new structs
 	}
-	return v, m.charge(shallow(v))
+	return v, m.charge(shallowSize(v))
 }
 
 // arg charges for an argument of a function that cannot be replaced.
@@ -205,8 +228,8 @@ func (m *meter) text(v reflect.Value) (reflect.Value, error) {
 	return v, err
 }
 
-// shallow returns the size of a value without the values that it refers to.
-func shallow(v reflect.Value) int {
+// shallowSize returns the size of a value, without the values that it refers to.
+func shallowSize(v reflect.Value) int {
 	v = inside(v)
 	if v.Kind() == reflect.String {
 		return v.Len()
@@ -240,7 +263,7 @@ func (m *meter) tpl(text string) (string, error) {
 }
 
 const (
-	framesATpl   = 128 // stack frames after which tpl costs as much again
+	framesATpl   = 128 // stack frames, each time after which tpl costs as much again
 	templateCost = 20  // each template that tpl copies
 	actionCost   = 512 // each action of a parsed template
 	wordCost     = 128 // each operand of its actions

@@ -8,11 +8,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// namespacesAnnotation is the annotation of a Chart.yaml with the namespaces that
-// the chart's objects may be in, besides the release's, separated by commas.
+// namespacesAnnotation is the annotation in Chart.yaml that lists, separated by
+// commas, the namespaces in which the chart's objects may be in addition to the
+// release's.
 const namespacesAnnotation = "k8splugin.io/namespaces"
 
-// namespaces returns the further namespaces that a chart opens.
+// namespaces returns the additional namespaces that a chart declares.
 func namespaces(c *chart.Chart, r *report) []string {
 	var names []string
 	for name := range strings.SplitSeq(c.Metadata.Annotations[namespacesAnnotation], ",") {

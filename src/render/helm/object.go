@@ -29,17 +29,18 @@ const (
 	maxObjectName = 253
 )
 
-// document is one YAML document, and where it was printed.
+// document is one YAML document and its place in a template's output.
 type document struct {
 	at   place
 	text string
 }
 
-// separator is what Helm takes for the end of a document: more than YAML does.
+// separator matches the end of a document for Helm, which accepts more than
+// YAML does.
 var separator = regexp.MustCompile(`(?m)^---[ \t]*`)
 
-// split returns the documents of a text that are not blank, without leading blanks.
-// Helm splits texts in the same way.
+// split returns the documents of a text as Helm splits them, without leading
+// blanks. It omits blank documents.
 func split(file, text string) []document {
 	var documents []document
 	from, line := 0, 1
@@ -60,7 +61,7 @@ func split(file, text string) []document {
 	return documents
 }
 
-// decoder makes objects of documents.
+// decoder decodes documents to objects and enforces limits.
 type decoder struct {
 	ctx       context.Context //nolint:containedctx // it lives as long as one rendering
 	report    *report
@@ -119,9 +120,9 @@ func (d *decoder) take(doc document) bool {
 	return true
 }
 
-// root parses a document as Helm's client does. The client ends the last line if it
-// does not end; Helm has appended a line end before that, which matters to a block
-// scalar at the end of the document.
+// root parses a document as Helm's client does. The client adds a line break if
+// the document does not end with one. Helm has already appended one before
+// that, which matters to a block scalar at the end of the document.
 func (d *decoder) root(doc document) map[string]any {
 	line := doc
 	if !strings.HasSuffix(line.text, "\n") {
@@ -138,7 +139,7 @@ func (d *decoder) root(doc document) map[string]any {
 	return root
 }
 
-// decode parses a document. What is nothing but comments is nil.
+// decode parses a document. A document that contains only comments is nil.
 func (d *decoder) decode(doc document) map[string]any {
 	if expanded([]byte(doc.text)) > maxExpanded {
 		d.report.add(doc.at, "", "has more than %d bytes with its aliases expanded", maxExpanded)
@@ -151,7 +152,7 @@ func (d *decoder) decode(doc document) map[string]any {
 	}
 	var root any
 	if err := json.Unmarshal(text, &root); err != nil {
-		d.report.add(doc.at, "", "is not YAML that can be told as JSON")
+		d.report.add(doc.at, "", "is YAML that cannot be converted to JSON")
 		return nil
 	}
 	switch root := root.(type) {
@@ -166,8 +167,8 @@ func (d *decoder) decode(doc document) map[string]any {
 
 var keyOfLine = regexp.MustCompile(`^\s*(?:- )*["']?[A-Za-z0-9_./-]{1,40}["']?:`)
 
-// syntaxError reports why a document is not YAML. Of the line no more is told
-// than the key: the value may be secret.
+// syntaxError reports why a document is not YAML. It quotes only the key of the
+// line, since the value may be secret.
 func (d *decoder) syntaxError(doc document, err error) {
 	line, message := syntax.YAML(err)
 	if line == 0 {
@@ -183,8 +184,8 @@ func (d *decoder) syntaxError(doc document, err error) {
 	d.report.add(place{doc.at.file, doc.at.line + line - 1}, "", "is not YAML: %s%s", message, near)
 }
 
-// flatten replaces a list of objects by the objects. One that is a hook makes
-// hooks of them.
+// flatten replaces a list of objects by its items. If the list is a hook, its
+// items become hooks.
 func (d *decoder) flatten(root map[string]any, marks map[string]string, at place, depth int) []decoded {
 	marks = marksOf(root, marks)
 	kind, _ := root["kind"].(string)
@@ -214,15 +215,15 @@ func (d *decoder) flatten(root map[string]any, marks map[string]string, at place
 	return objects
 }
 
-// inherit gives an item of a list its kind, if it has none.
+// inherit gives an item of a list its kind if it has none.
 func inherit(item, list map[string]any, kind string) {
 	if item["kind"] == nil && item["apiVersion"] == nil && kind != "" {
 		item["kind"], item["apiVersion"] = kind, list["apiVersion"]
 	}
 }
 
-// marksOf returns the annotations of an object that Helm reads, and those of the
-// list that contains it where the object has none.
+// marksOf returns the annotations of an object that Helm reads. Missing ones
+// are inherited from the list that contains it.
 func marksOf(object map[string]any, list map[string]string) map[string]string {
 	marks := map[string]string{}
 	for _, name := range []string{hookAnnotation, weightAnnotation, discardAnnotation, policyAnnotation} {
@@ -237,7 +238,8 @@ func marksOf(object map[string]any, list map[string]string) map[string]string {
 	return marks
 }
 
-// annotation returns an annotation as a text, whatever it was written as.
+// annotation returns an annotation as a text, whatever scalar it was written
+// as.
 func annotation(object map[string]any, name string) (string, bool) {
 	meta, _ := object["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
@@ -252,25 +254,25 @@ func annotation(object map[string]any, name string) (string, bool) {
 	return "", false
 }
 
-// policyAnnotation says whether Helm leaves an object in place.
+// policyAnnotation is the annotation with which Helm leaves an object in place.
 const policyAnnotation = "helm.sh/resource-policy"
 
-// identify reports whether the object says what it is.
+// identify reports whether the identity of the object is valid.
 func (d *decoder) identify(object map[string]any, at place) bool {
 	before := len(d.report.found)
 	meta, _ := object["metadata"].(map[string]any)
 	d.text(at, object["apiVersion"], "apiVersion")
 	d.text(at, object["kind"], "kind")
 	if _, given := meta["generateName"]; given && meta["name"] == nil {
-		d.report.add(at, "metadata.generateName", "cannot be repeated; use metadata.name")
+		d.report.add(at, "metadata.generateName", "is not supported; use metadata.name")
 	} else if name := d.text(at, meta["name"], "metadata.name"); name != "" {
 		if len(name) > maxObjectName || len(content.IsPathSegmentName(name)) > 0 {
-			d.report.add(at, "metadata.name", "is no name of an object")
+			d.report.add(at, "metadata.name", "is not a valid object name")
 		}
 	}
 	if given := meta["namespace"]; given != nil && given != "" {
 		if namespace := d.text(at, given, "metadata.namespace"); namespace != "" && nf.CheckNamespace("", namespace) != nil {
-			d.report.add(at, "metadata.namespace", "is no name of a namespace")
+			d.report.add(at, "metadata.namespace", "is not a valid namespace name")
 		}
 	}
 	d.checkReserved(at, meta)
@@ -288,8 +290,8 @@ func (d *decoder) text(at place, value any, field string) string {
 	return text
 }
 
-// reserved begins the labels and annotations that the service tells its own
-// objects by.
+// reserved is the prefix of the labels and annotations by which the service
+// identifies its own objects.
 const reserved = "k8splugin.io/"
 
 func (d *decoder) checkReserved(at place, meta map[string]any) {
@@ -303,8 +305,8 @@ func (d *decoder) checkReserved(at place, meta map[string]any) {
 	}
 }
 
-// installOrder compares two objects by when Helm installs them: known kinds
-// first, the others by name.
+// installOrder compares two objects by the order in which Helm installs them:
+// known kinds first, the others by the name of their kind.
 func installOrder(a, b render.Object) int {
 	rank := func(o render.Object) int {
 		if i := slices.Index(releaseutil.InstallOrder, o.GetKind()); i >= 0 {
@@ -318,5 +320,5 @@ func installOrder(a, b render.Object) int {
 	return strings.Compare(a.GetKind(), b.GetKind())
 }
 
-// isNotes reports whether Helm takes a template for notes to its user.
+// isNotes reports whether Helm treats a template as notes to the user.
 func isNotes(file string) bool { return strings.HasSuffix(file, "NOTES.txt") }

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// unreplaced are the functions of text/template and of Helm's engine that cannot be
-// replaced, since neither exports them. The meter is charged for their arguments
-// instead. The other functions of text/template take constant time: and, call, len,
-// not, or, slice.
+// unreplaced are the functions of text/template and of Helm's engine that
+// cannot be replaced, since neither package exports them. The meter is charged
+// for their arguments instead. The remaining functions of text/template take
+// constant time: and, call, len, not, or, slice.
 var unreplaced = map[string]bool{
 	"eq": true, "ne": true, "lt": true, "le": true, "gt": true, "ge": true, "index": true,
 	"mustToDuration": true, "durationRoundTo": true, "durationTruncateTo": true,
@@ -20,7 +20,7 @@ var unreplaced = map[string]bool{
 
 // pipeline is the pipeline of an action: commands separated by bars.
 type pipeline struct {
-	start   int // of content, in the template
+	start   int // offset of content in the template
 	content string
 	trim    string // "-" if the action ends with one
 	last    string // the function to insert at its end; may be empty
@@ -47,7 +47,7 @@ type command struct {
 	operands int
 	function string
 	method   bool // it may call a method
-	piped    bool // it gets the result of the command before it
+	piped    bool // it receives the result of the previous command
 }
 
 // operand is one part of a command.
@@ -57,7 +57,7 @@ type operand struct {
 	method   bool
 }
 
-// read finds the places in a pipeline.
+// read finds the positions in a pipeline at which functions are inserted.
 func (in *instrumenter) read(p pipeline) {
 	open := []command{{}}
 	for i := 0; i < len(p.content); {
@@ -163,7 +163,7 @@ func (in *instrumenter) end(p pipeline, c command) {
 	switch {
 	case name == "":
 	case p.trim != "":
-		in.insert(p.start+len(p.content), bar+name+" ") // the blank before the dash is there
+		in.insert(p.start+len(p.content), bar+name+" ") // there is already a blank before the dash
 	default:
 		in.insert(p.start+len(p.content), " "+bar+name)
 	}

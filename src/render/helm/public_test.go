@@ -220,7 +220,7 @@ func TestPublicChartsLikeHelm(t *testing.T) {
 func likeHelmTwice(t *testing.T, archive []byte, values map[string]any, fails string) {
 	t.Helper()
 	copied := func() map[string]any {
-		v, _ := plain(values).(map[string]any)
+		v, _ := normalize(values).(map[string]any)
 		if v == nil {
 			v = map[string]any{}
 		}

@@ -26,8 +26,9 @@ func regexCosts() map[string]cost {
 	return out
 }
 
-// compiled returns the cost of compiling a regular expression and of one search in
-// a text, and the number of instructions, which is 0 for an invalid expression.
+// compiled returns the cost of compiling a regular expression and of one search
+// in a text, and its number of instructions. That number is 0 for an invalid
+// expression.
 func compiled(pattern, text string) (size, instructions int) {
 	// A character class can be a thousand times as large as its name.
 	size = product(len(pattern), 32) + product(len(pattern), len(pattern))/4
@@ -68,8 +69,8 @@ func regexFindAllCost(m *meter, args []reflect.Value) int {
 	return product(matchCost, m.matches(pattern, text))
 }
 
-// regexReplaceCost is the cost of one replacement for each match. Each reference in
-// it inserts at most the whole text.
+// regexReplaceCost is the cost of one replacement for each match. Each group
+// reference in it inserts at most the whole text.
 func regexReplaceCost(m *meter, args []reflect.Value) int {
 	pattern, text, with := args[0].String(), args[1].String(), args[2].String()
 	size, _ := compiled(pattern, text)
@@ -78,9 +79,9 @@ func regexReplaceCost(m *meter, args []reflect.Value) int {
 }
 
 // matches returns the number of matches of a regular expression in a text. Each
-// search may have to read the rest of the text, so this checks the time after each
-// match. It uses at most half of the remaining time, since the function that
-// follows searches again, and cannot be stopped.
+// search may have to read the rest of the text, so the time is checked after
+// each match. Counting uses at most half of the remaining time, since the
+// function that follows searches again and cannot be stopped.
 func (m *meter) matches(pattern, text string) int {
 	re, err := regexp.Compile(pattern)
 	if err != nil {

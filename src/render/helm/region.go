@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,16 +16,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// capabilities returns what the chart is told of the cluster: the region's API
-// versions, and the version of Kubernetes that the inputs name, or else the
-// region's. Without a region they are Helm's own.
+// capabilities returns the cluster's capabilities as the chart sees them: the
+// region's API versions, and the Kubernetes version of the inputs or else of
+// the region. Without a region they are Helm's defaults.
 func capabilities(ctx context.Context, in render.Input, r *report) (*common.Capabilities, error) {
 	caps := common.DefaultCapabilities.Copy()
 	version := ""
 	if in.Region != nil {
 		region, err := in.Region.Capabilities(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("cannot ask the region what it can do: %w", err)
+			return nil, fmt.Errorf("cannot get the capabilities of the region: %w", err)
 		}
 		caps.APIVersions = region.APIs
 		version = region.Version
@@ -44,8 +46,8 @@ func capabilities(ctx context.Context, in render.Input, r *report) (*common.Capa
 	return caps, nil
 }
 
-// checkKubeVersion returns an error of kind nf.Unsupported when the chart is not
-// made for the cluster's version.
+// checkKubeVersion returns nf.Unsupported if the chart does not support the
+// cluster's version of Kubernetes.
 func checkKubeVersion(s source, caps *common.Capabilities) error {
 	wanted := s.Metadata.KubeVersion
 	if wanted == "" || chartutil.IsCompatibleRange(wanted, caps.KubeVersion.String()) {
@@ -53,16 +55,19 @@ func checkKubeVersion(s source, caps *common.Capabilities) error {
 	}
 	return nf.E(nf.Unsupported, "render", "package", nf.Violations{{
 		File: s.at(chartFile).file, Field: "kubeVersion",
-		Message: fmt.Sprintf("the chart is made for Kubernetes %s, and this is %s", wanted, caps.KubeVersion.Version),
+		Message: fmt.Sprintf("the chart requires Kubernetes %s, but the region has %s", wanted, caps.KubeVersion.Version),
 	}})
 }
 
-// lookup implements the function of that name.
+// lookup implements the template function lookup.
 type lookup struct {
 	meter   *meter
 	region  render.Region
-	read    bool     // the templates have read an object of the region
-	secrets []string // the values that they have read from Secrets
+	turn    *render.Turn
+	chart   *chart.Chart
+	size    int      // of the chart in memory; 0 until it is needed
+	read    bool     // whether the templates have read an object of the region
+	secrets []string // the values that the templates have read from Secrets
 	err     error    // the first error of the region
 }
 
@@ -74,11 +79,9 @@ func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]an
 	if err != nil {
 		return nil, fmt.Errorf("%q is not an API version", apiVersion)
 	}
-	found, err := l.region.Lookup(l.meter.ctx, nf.Ref{
-		Group: version.Group, Version: version.Version, Kind: kind, Namespace: namespace, Name: name,
-	})
+	found, err := l.fetch(nf.Ref{Group: version.Group, Version: version.Version, Kind: kind, Namespace: namespace, Name: name})
 	if err != nil {
-		return nil, l.fail(kind, err)
+		return nil, err
 	}
 	if found == nil {
 		return map[string]any{}, nil
@@ -88,12 +91,40 @@ func (l *lookup) object(apiVersion, kind, namespace, name string) (map[string]an
 	if version.Group == "" && (kind == "Secret" || kind == "SecretList") {
 		l.secrets = append(l.secrets, nf.TextsOfSecret(found)...)
 	}
-	object, _ := plain(found).(map[string]any) // a template may change what it gets
+	object, _ := normalize(found).(map[string]any) // a copy, since a template may change it
 	return object, nil
 }
 
-// fail records the error of a request. Once templates have read objects, a request
-// may contain their values, and the region's message may quote them.
+// fetch reads an object from the region, and yields the rendering's slot in the
+// meantime. The time that the rendering then waits for a slot does not count
+// against its own limit.
+func (l *lookup) fetch(ref nf.Ref) (found map[string]any, err error) {
+	answered := time.Now()
+	err = l.turn.Yield(l.meter.caller, l.memory(), func() (err error) {
+		defer func() { answered = time.Now() }()
+		if found, err = l.region.Lookup(l.meter.ctx, ref); err != nil {
+			return l.fail(ref.Kind, err)
+		}
+		return nil
+	})
+	l.meter.extend(time.Since(answered))
+	if l.err == nil {
+		l.err = err
+	}
+	return found, err
+}
+
+// memory estimates how many bytes of memory the rendering uses.
+func (l *lookup) memory() int {
+	const least = 1 << 20
+	if l.size == 0 {
+		l.size = least + multiplied(l.chart)
+	}
+	return min(l.size+2*l.meter.used, render.MaxMemory) // text takes up to twice its charge while it grows
+}
+
+// fail records the error of a request. Once templates have read objects, a
+// request may contain values of them, and the region's message may quote these.
 func (l *lookup) fail(kind string, err error) error {
 	if l.err != nil {
 		return l.err
@@ -101,7 +132,7 @@ func (l *lookup) fail(kind string, err error) error {
 	l.err = fmt.Errorf("cannot look up %s: %w", kind, err)
 	if l.read {
 		l.err = &nf.Error{
-			Kind: nf.KindOf(err), Op: "look up", Subject: "an object of the region", Reason: nf.ReasonOf(err), After: nf.AfterOf(err),
+			Kind: nf.KindOf(err), Op: "look up", Subject: "an object of the region", Reason: nf.ReasonOf(err), RetryAfter: nf.RetryAfterOf(err),
 			Err: errors.New("the reason is withheld, because the templates have read objects of the region"),
 		}
 	}

@@ -21,17 +21,17 @@ import (
 
 var _ render.Adopter = Renderer{}
 
-// maxRelease bounds what is read of a release.
+// maxRelease is the maximum size of a release record in bytes.
 const maxRelease = 32 << 20
 
-// The marks of Helm on what it has installed.
+// The annotations that Helm sets on installed objects.
 const (
 	releaseName      = "meta.helm.sh/release-name"
 	releaseNamespace = "meta.helm.sh/release-namespace"
 )
 
-// release is what Helm keeps of a revision, as far as it is needed; see
-// release.Release in its module.
+// release is the part of a revision's record that is needed here; see
+// release.Release in Helm's module.
 type release struct {
 	Version int `json:"version"`
 	Info    struct {
@@ -51,22 +51,23 @@ type release struct {
 	} `json:"hooks"`
 }
 
-// Released returns what the newest revision of a release consists of, from the
-// record that Helm keeps in a Secret of the release's namespace. A release whose
-// record is elsewhere, in a ConfigMap or a database, is nf.NotFound.
-func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output, nf.Inputs, nf.Claim, error) {
-	fail := func(err error) (render.Output, nf.Inputs, nf.Claim, error) {
-		return render.Output{}, nf.Inputs{}, nf.Claim{}, err
+// Released returns the content of the newest revision of a release, from the
+// record that Helm stores in a Secret of the release's namespace. It returns
+// nf.NotFound for a release whose record is elsewhere, such as in a ConfigMap
+// or a database.
+func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output, nf.Inputs, nf.AdoptionSelector, error) {
+	fail := func(err error) (render.Output, nf.Inputs, nf.AdoptionSelector, error) {
+		return render.Output{}, nf.Inputs{}, nf.AdoptionSelector{}, err
 	}
 	record, err := newest(ctx, in) // before entering: the region may be slow
 	if err != nil {
 		return fail(err)
 	}
-	leave, err := h.gate.enter(ctx)
+	turn, err := h.gate.Enter(ctx, "")
 	if err != nil {
 		return fail(err)
 	}
-	defer leave()
+	defer turn.Leave()
 	rel, err := deployed(record, in.Release.Name)
 	if err != nil {
 		return fail(err)
@@ -77,11 +78,12 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 		return fail(r.err("adopt"))
 	}
 	if name := rel.Chart.Metadata.Name; name != s.Name() {
-		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("it is of the chart %q, and the package is %q", name, s.Name())))
+		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("its chart is %q, but the package's chart is %q", name, s.Name())))
 	}
 	inputs := nf.Inputs{Parameters: rel.Config}
-	names := secretNames(s.Chart).In(inputs)
-	r.hide(inputs, names)
+	secrets := secretNames(s.Chart)
+	names, defaults := secrets.In(inputs), defaultTexts(s.Chart, secrets)
+	r.hide(append(inputs.Secrets(names), defaults...))
 	d := &decoder{ctx: ctx, report: r}
 	p := plan{definitions: d.definitions(s.Chart)}
 	for _, doc := range split("manifest", rel.Manifest) {
@@ -95,7 +97,7 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 		}
 	}
 	if version := rel.Chart.Metadata.Version; version != s.Metadata.Version {
-		r.warn("the release is of version %s of the chart, and the package has %s", version, s.Metadata.Version)
+		r.warn("the release has version %s of the chart, but the package has %s", version, s.Metadata.Version)
 	}
 	if ctx.Err() != nil {
 		return fail(ended(ctx).at(s.at(chartFile)))
@@ -103,14 +105,15 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 	if err := r.err("adopt"); err != nil {
 		return fail(err)
 	}
-	out := render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names}
-	claim := nf.Claim{Annotations: map[string]string{releaseName: in.Release.Name, releaseNamespace: in.Release.Namespace}}
-	return out, inputs, claim, nil
+	out := render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}
+	selector := nf.AdoptionSelector{Annotations: map[string]string{releaseName: in.Release.Name, releaseNamespace: in.Release.Namespace}}
+	return out, inputs, selector, nil
 }
 
 var sourceLine = regexp.MustCompile(`(?m)^# Source: (\S+)`)
 
-// sourceOf returns the template that printed a document, as Helm notes it.
+// sourceOf returns the template that printed a document, according to Helm's
+// comment.
 func sourceOf(text string) string {
 	if found := sourceLine.FindStringSubmatch(text); found != nil {
 		return found[1]
@@ -118,11 +121,11 @@ func sourceOf(text string) string {
 	return "manifest"
 }
 
-// newest returns the Secret of the newest revision of a release.
+// newest returns the Secret with the newest revision of a release.
 func newest(ctx context.Context, in render.Input) (map[string]any, error) {
 	subject := "release " + in.Release.Name
 	if in.Region == nil {
-		return nil, nf.E(nf.Unsupported, "adopt", subject, errors.New("there is no region to look into"))
+		return nil, nf.E(nf.Unsupported, "adopt", subject, errors.New("the region is not available"))
 	}
 	list, err := in.Region.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Secret", Namespace: in.Release.Namespace})
 	if err != nil {
@@ -138,12 +141,13 @@ func newest(ctx context.Context, in render.Input) (map[string]any, error) {
 		}
 	}
 	if found == nil {
-		return nil, nf.E(nf.NotFound, "adopt", subject, fmt.Errorf("namespace %s has no Secret in which Helm keeps it", in.Release.Namespace))
+		return nil, nf.E(nf.NotFound, "adopt", subject, fmt.Errorf("namespace %s lacks the Secret in which Helm stores it", in.Release.Namespace))
 	}
 	return found, nil
 }
 
-// deployed reads a revision of a release, which must be in force.
+// deployed reads a revision of a release. It returns nf.Conflict unless its
+// status is deployed.
 func deployed(record map[string]any, name string) (release, error) {
 	subject := "release " + name
 	rel, err := decodeRelease(record, subject)
@@ -156,7 +160,8 @@ func deployed(record map[string]any, name string) (release, error) {
 	return rel, nil
 }
 
-// versionOf returns the revision that a Secret holds of a release, or 0.
+// versionOf returns the revision number of a release's Secret, or 0 for any
+// other Secret.
 func versionOf(secret map[string]any, name string) int {
 	meta, _ := secret["metadata"].(map[string]any)
 	labels, _ := meta["labels"].(map[string]any)
@@ -168,7 +173,8 @@ func versionOf(secret map[string]any, name string) int {
 	return version
 }
 
-// decodeRelease reads the record: JSON, compressed, as base64 in a Secret.
+// decodeRelease decodes a release record: compressed JSON as base64, which the
+// Secret encodes as base64 again.
 func decodeRelease(secret map[string]any, subject string) (release, error) {
 	refuse := func(kind nf.Kind, format string, args ...any) (release, error) {
 		return release{}, nf.E(kind, "read", subject, fmt.Errorf(format, args...))
@@ -187,10 +193,10 @@ func decodeRelease(secret map[string]any, subject string) (release, error) {
 	if bytes.HasPrefix(inner, []byte("\x1f\x8b")) {
 		unzipped, err := gzip.NewReader(bytes.NewReader(inner))
 		if err != nil {
-			return refuse(nf.Invalid, "its record is not compressed as it says")
+			return refuse(nf.Invalid, "its record is not valid gzip data")
 		}
 		if text, err = io.ReadAll(io.LimitReader(unzipped, maxRelease+1)); err != nil {
-			return refuse(nf.Invalid, "its record is broken off")
+			return refuse(nf.Invalid, "its record is truncated")
 		}
 	}
 	if len(text) > maxRelease {
@@ -199,7 +205,7 @@ func decodeRelease(secret map[string]any, subject string) (release, error) {
 	var rel struct {
 		release
 
-		// They are decoded when it is known how much they make.
+		// They are decoded after their number of values is checked.
 		Config stdjson.RawMessage `json:"config"`
 		Hooks  stdjson.RawMessage `json:"hooks"`
 	}

@@ -79,7 +79,7 @@ func TestReleased(t *testing.T) {
 	in := render.Input{Files: appOf("app"), Release: render.Release{Name: "web", Namespace: "ns"}, Region: secrets{
 		secretOf("web", "1", "an old one is not read"), record(t, "deployed"), secretOf("other", "9", "nor another's"),
 	}}
-	out, inputs, claim, err := helm.Renderer{}.Released(t.Context(), in)
+	out, inputs, selector, err := helm.Renderer{}.Released(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestReleased(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what was released is what is read, not what would be rendered (-want +got)\n%s", diff)
 	}
-	if len(out.Hooks) != 1 || out.Hooks[0].Events[0] != render.PreUpgrade || out.Hooks[0].File != "app/templates/h.yaml" {
+	if len(out.Hooks) != 1 || out.Hooks[0].Events[0] != nf.PreUpgrade || out.Hooks[0].File != "app/templates/h.yaml" {
 		t.Errorf("the hooks are %+v", out.Hooks)
 	}
 	if diff := cmp.Diff(nf.Inputs{Parameters: map[string]any{"replicas": int64(3), "db": map[string]any{"password": "hunter2"}}}, inputs); diff != "" {
@@ -107,8 +107,8 @@ func TestReleased(t *testing.T) {
 		t.Errorf("the names of its secrets (-want +got)\n%s", diff)
 	}
 	marks := map[string]string{"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "ns"}
-	if !maps.Equal(marks, claim.Annotations) || len(claim.Labels) != 0 {
-		t.Errorf("the claim is %+v", claim)
+	if !maps.Equal(marks, selector.Annotations) || len(selector.Labels) != 0 {
+		t.Errorf("the claim is %+v", selector)
 	}
 	if !strings.Contains(strings.Join(out.Warnings, "\n"), "1.0.0") {
 		t.Errorf("that the package has another version is not told: %q", out.Warnings)
@@ -125,7 +125,7 @@ func TestReleasedRefuses(t *testing.T) {
 		says   string
 	}{
 		"Absent":    {"there must be such a release", secrets{}, "app", nf.NotFound, "namespace ns"},
-		"Nowhere":   {"there must be a region", nil, "app", nf.Unsupported, "no region"},
+		"Nowhere":   {"there must be a region", nil, "app", nf.Unsupported, "the region is not available"},
 		"Pending":   {"one that is being changed is let alone", secrets{record(t, "pending-upgrade")}, "app", nf.Conflict, "pending-upgrade"},
 		"Other":     {"it must be of the package's chart", secrets{record(t, "deployed")}, "other", nf.Conflict, `"app"`},
 		"Broken":    {"its record must be one", secrets{secretOf("web", "1", "%%")}, "app", nf.Invalid, "base64"},

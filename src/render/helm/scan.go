@@ -2,22 +2,24 @@ package helm
 
 import "strings"
 
-// What follows reads actions of templates as text/template does, as far as that
-// is needed to tell where they end.
+// These functions scan template actions as text/template does, as far as
+// necessary to find their ends.
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
-// isWordByte takes every letter that is not ASCII for part of a word.
+// isWordByte reports whether a byte is part of a word. All bytes outside of
+// ASCII are.
 func isWordByte(c byte) bool {
 	return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c >= 0x80
 }
 
-// trimsLeft reports whether an action begins with a dash that trims.
+// trimsLeft reports whether an action begins with a trim marker.
 func trimsLeft(text string) bool { return len(text) > 1 && text[0] == '-' && isBlank(text[1]) }
 
-// actionEnd returns where the action that begins at a place is closed, or -1.
+// actionEnd returns the offset at which the action that begins at start is
+// closed, or -1.
 func (in *instrumenter) actionEnd(start int) int {
 	for i := start; i < len(in.text); i++ {
 		switch c := in.text[i]; {
@@ -48,8 +50,7 @@ func quoteSize(text string) int {
 	return 0
 }
 
-// firstWord returns the keyword, or the name of a function, that an action begins
-// with.
+// firstWord returns the keyword or function name at the beginning of an action.
 func firstWord(content string) string {
 	content = strings.TrimLeft(content, " \t\r\n")
 	size := 0
@@ -59,7 +60,7 @@ func firstWord(content string) string {
 	return content[:size]
 }
 
-// wordSize returns the size of a word, with dots and dollars in it.
+// wordSize returns the size of a word, including dots and dollar signs.
 func wordSize(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !isWordByte(c) && c != '.' && c != '$' {
@@ -69,7 +70,7 @@ func wordSize(text string) int {
 	return len(text)
 }
 
-// assigns reports whether a pipeline is assigned, and not printed.
+// assigns reports whether a pipeline is assigned rather than printed.
 func assigns(content string) bool {
 	content = strings.TrimLeft(content, " \t\r\n")
 	if !strings.HasPrefix(content, "$") {

@@ -19,29 +19,31 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/syntax"
 )
 
-// schemaURL is what a values.schema.json is called while it is compiled.
+// schemaURL is the URL of a values.schema.json while it is compiled.
 const schemaURL = "file:///values.schema.json"
 
-// maxJudged is how many times parts of a schema are held against parts of the
-// values. Parts that refer to each other make that grow without bound.
-const maxJudged = 512 << 10
+// maxComparisons is the maximum number of comparisons between parts of a schema and
+// parts of the values. Parts of a schema that refer to each other can make that
+// number grow without limit.
+const maxComparisons = 512 << 10
 
 var (
-	errJudged   = fmt.Errorf("takes more than %d comparisons", maxJudged)
-	errUnusable = errors.New("the schema cannot be used")
+	errComparisons = fmt.Errorf("takes more than %d comparisons", maxComparisons)
+	errUnusable    = errors.New("the schema cannot be used")
 )
 
-// nowhere is where what lies outside of a schema is: nothing is fetched.
-type nowhere struct{}
+// chartOnlyLoader loads no schema: a reference to anything outside of the chart's
+// own schema is an error.
+type chartOnlyLoader struct{}
 
-// Load finds nothing.
-func (nowhere) Load(url string) (any, error) {
+// Load always returns an error.
+func (chartOnlyLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is not in the chart", url)
 }
 
-// cutOff takes out of a schema the references that lead out of it, so that what
-// is there may be anything, and returns them.
-func cutOff(document any) []string {
+// removeExternalRefs removes the references to other schemas, so that any value is
+// valid there, and returns them.
+func removeExternalRefs(document any) []string {
 	inside := map[string]bool{}
 	walk(document, func(object map[string]any) {
 		for _, keyword := range []string{"$id", "id"} {
@@ -63,7 +65,7 @@ func cutOff(document any) []string {
 	return slices.Compact(cut)
 }
 
-// isDraft reports whether a URL is that of a version of JSON schema itself.
+// isDraft reports whether a URL is that of a version of JSON Schema itself.
 func isDraft(url string) bool {
 	return strings.HasPrefix(url, "http://json-schema.org/") || strings.HasPrefix(url, "https://json-schema.org/")
 }
@@ -85,8 +87,8 @@ func walk(v any, visit func(map[string]any)) {
 
 var errLargeNumber = errors.New("contains a number with an exponent of more than 3 digits")
 
-// hasLargeNumber reports whether a schema contains a number that takes much more
-// memory as a value than as a text, such as 1e1000000.
+// hasLargeNumber reports whether a schema contains a number that takes much
+// more memory as a value than as text, such as 1e1000000.
 func hasLargeNumber(document any) bool {
 	switch v := document.(type) {
 	case map[string]any:
@@ -105,33 +107,33 @@ func hasLargeNumber(document any) bool {
 	return false
 }
 
-// judge counts how often a schema is held against a value. It is compiled into
-// every part of one.
-type judge struct {
+// workLimiter limits the number of comparisons of one validation. It is compiled
+// into every part of the schema.
+type workLimiter struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one validation, which takes none
 	left int
 }
 
-// Validate stops the validation when it has taken too much, or its context has
+// Validate stops the validation if it exceeds its limit or its context has
 // ended.
-func (j *judge) Validate(*jsonschema.ValidatorContext, any) {
-	if j.left--; j.left < 0 {
-		panic(errJudged)
+func (wl *workLimiter) Validate(*jsonschema.ValidatorContext, any) {
+	if wl.left--; wl.left < 0 {
+		panic(errComparisons)
 	}
-	if j.left%1024 == 0 && j.ctx != nil && j.ctx.Err() != nil {
-		panic(j.ctx.Err())
+	if wl.left%1024 == 0 && wl.ctx != nil && wl.ctx.Err() != nil {
+		panic(wl.ctx.Err())
 	}
 }
 
 // pattern compiles a pattern of a schema. Its size and its matches count as
 // comparisons.
-func (j *judge) pattern(text string) (jsonschema.Regexp, error) {
+func (wl *workLimiter) pattern(text string) (jsonschema.Regexp, error) {
 	size, instructions := compiled(text, "")
-	if j.left -= size / patternBytes; j.left < 0 {
-		return nil, errJudged
+	if wl.left -= size / patternBytes; wl.left < 0 {
+		return nil, errComparisons
 	}
 	re, err := regexp.Compile(text)
-	return judgedPattern{re, instructions, j}, err
+	return limitedPattern{re, instructions, wl}, err
 }
 
 // Work on patterns that counts as one comparison.
@@ -140,23 +142,24 @@ const (
 	patternSteps = 1024 // instructions executed
 )
 
-type judgedPattern struct {
+type limitedPattern struct {
 	*regexp.Regexp
 
 	instructions int
-	judge        *judge
+	limiter      *workLimiter
 }
 
 // MatchString implements jsonschema.Regexp.
-func (p judgedPattern) MatchString(text string) bool {
-	if p.judge.left -= product(p.instructions, len(text)) / patternSteps; p.judge.left < 0 {
-		panic(errJudged)
+func (p limitedPattern) MatchString(text string) bool {
+	if p.limiter.left -= product(p.instructions, len(text)) / patternSteps; p.limiter.left < 0 {
+		panic(errComparisons)
 	}
 	return p.Regexp.MatchString(text)
 }
 
-// compile reads a schema. The references that lead out of it are returned.
-func compile(content []byte, j *judge) (schema *jsonschema.Schema, refs []string, err error) {
+// compile compiles a schema. It returns the references that it has removed
+// because they lead out of the schema.
+func compile(content []byte, wl *workLimiter) (schema *jsonschema.Schema, refs []string, err error) {
 	err = guarded(func() error {
 		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
 		if err != nil {
@@ -165,13 +168,13 @@ func compile(content []byte, j *judge) (schema *jsonschema.Schema, refs []string
 		if hasLargeNumber(document) {
 			return errLargeNumber
 		}
-		refs = cutOff(document)
+		refs = removeExternalRefs(document)
 		compiler := jsonschema.NewCompiler()
-		compiler.UseRegexpEngine(j.pattern)
-		compiler.UseLoader(nowhere{})
+		compiler.UseRegexpEngine(wl.pattern)
+		compiler.UseLoader(chartOnlyLoader{})
 		compiler.RegisterVocabulary(&jsonschema.Vocabulary{
 			URL:     "urn:k8splugin:judge",
-			Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return j, nil },
+			Compile: func(*jsonschema.CompilerContext, map[string]any) (jsonschema.SchemaExt, error) { return wl, nil },
 		})
 		compiler.AssertVocabs()
 		if err := compiler.AddResource(schemaURL, document); err != nil {
@@ -184,21 +187,21 @@ func compile(content []byte, j *judge) (schema *jsonschema.Schema, refs []string
 }
 
 func (l *reader) checkSchema(at place, content []byte) {
-	_, refs, err := compile(content, &judge{left: maxJudged})
+	_, refs, err := compile(content, &workLimiter{left: maxComparisons})
 	if err != nil {
 		why := err.Error()
 		if line, column, wrong := syntax.JSON(content); wrong != "" {
 			at, why = place{at.file, line}, fmt.Sprintf("column %d: %s", column, wrong)
 		}
-		l.report.add(at, "", "is no JSON schema: %s", why)
+		l.report.add(at, "", "is not a JSON schema: %s", why)
 	}
 	for _, ref := range refs {
-		l.report.warn("%s: refers to %s, which is not looked up; what it describes is not checked", at.file, ref)
+		l.report.warn("%s: refers to %s, which is not resolved; the values that it describes are not checked", at.file, ref)
 	}
 }
 
-// checkValues holds the values of a chart and of its subcharts against their
-// schemas.
+// checkValues validates the values of a chart and of its subcharts against
+// their schemas.
 func checkValues(ctx context.Context, c *chart.Chart, values map[string]any, field string, r *report) error {
 	if len(c.Schema) > 0 {
 		if err := checkSingle(ctx, c.Schema, values, field, r); err != nil {
@@ -218,10 +221,10 @@ func checkValues(ctx context.Context, c *chart.Chart, values map[string]any, fie
 }
 
 func checkSingle(ctx context.Context, content []byte, values map[string]any, field string, r *report) error {
-	j := &judge{ctx: ctx, left: maxJudged}
-	schema, _, err := compile(content, j)
+	wl := &workLimiter{ctx: ctx, left: maxComparisons}
+	schema, _, err := compile(content, wl)
 	if err == nil {
-		err = j.holds(schema, values)
+		err = wl.validate(schema, values)
 	}
 	var found *jsonschema.ValidationError
 	switch {
@@ -230,17 +233,17 @@ func checkSingle(ctx context.Context, content []byte, values map[string]any, fie
 	case errors.As(err, &found):
 		reportCauses(found, field, r)
 	case err != nil:
-		r.add(place{file: schemaFile}, field, "cannot be held against the schema: %v", err)
+		r.add(place{file: schemaFile}, field, "cannot be validated against the schema: %v", err)
 	}
 	return nil
 }
 
-func (j *judge) holds(schema *jsonschema.Schema, values map[string]any) (err error) {
+func (wl *workLimiter) validate(schema *jsonschema.Schema, values map[string]any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errUnusable
-			if known, ok := p.(error); ok && errors.Is(known, errJudged) {
-				err = errJudged
+			if known, ok := p.(error); ok && errors.Is(known, errComparisons) {
+				err = errComparisons
 			}
 		}
 	}()
@@ -250,7 +253,7 @@ func (j *judge) holds(schema *jsonschema.Schema, values map[string]any) (err err
 // reportCauses reports the innermost causes of an error, each at its field.
 func reportCauses(e *jsonschema.ValidationError, field string, r *report) {
 	if len(e.Causes) == 0 || isChoice(e.ErrorKind) {
-		r.add(place{}, fieldOf(field, e.InstanceLocation), "%s", complaint(e.ErrorKind))
+		r.add(place{}, fieldOf(field, e.InstanceLocation), "%s", reasonOf(e.ErrorKind))
 	}
 	if isChoice(e.ErrorKind) {
 		return
@@ -260,8 +263,8 @@ func reportCauses(e *jsonschema.ValidationError, field string, r *report) {
 	}
 }
 
-// isChoice reports whether an error says that none of some alternatives fits,
-// so that no single one of its causes is to blame.
+// isChoice reports whether an error says that none of several alternatives
+// fits. None of its causes alone explains it.
 func isChoice(k jsonschema.ErrorKind) bool {
 	switch k.(type) {
 	case *kind.AnyOf, *kind.OneOf, *kind.Not:
@@ -270,21 +273,21 @@ func isChoice(k jsonschema.ErrorKind) bool {
 	return false
 }
 
-// complaint says what is wrong with a value without repeating it.
-func complaint(k jsonschema.ErrorKind) string {
+// reasonOf describes why a value is invalid, without quoting the value.
+func reasonOf(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Pattern:
 		return fmt.Sprintf("does not match the pattern %s", k.Want)
 	case *kind.Format:
 		return fmt.Sprintf("is not of the format %s", k.Want)
 	case *kind.AnyOf:
-		return "fits none of the alternatives of the schema"
+		return "matches none of the alternatives of the schema"
 	case *kind.OneOf:
-		return "does not fit exactly one of the alternatives of the schema"
+		return "does not match exactly one of the alternatives of the schema"
 	case *kind.Required:
 		return "lacks " + strings.Join(quoted(k.Missing), ", ")
 	case *kind.AdditionalProperties:
-		return "has what the schema does not know: " + strings.Join(quoted(k.Properties), ", ")
+		return "has properties that the schema does not allow: " + strings.Join(quoted(k.Properties), ", ")
 	}
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
@@ -298,7 +301,7 @@ func quoted(names []string) []string {
 	return out
 }
 
-// fieldOf returns the path of a value: parameters.a[0].b.
+// fieldOf returns the path of a value, such as parameters.a[0].b.
 func fieldOf(field string, location []string) string {
 	var b strings.Builder
 	b.WriteString(field)

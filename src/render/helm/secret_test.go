@@ -40,7 +40,7 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 	const (
 		read     = `{{ $d := (lookup "v1" "Secret" "kube-system" "s").data }}{{ $p := $d.p | b64dec }}`
 		withheld = "; the reason is withheld, because the templates have read objects of the region"
-		message  = " fails; its message is withheld, because the templates have read objects of the region"
+		message  = " failed; its message is withheld, because the templates have read objects of the region"
 	)
 	cases := map[string]struct {
 		reason   string
@@ -54,17 +54,17 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 		"Required": {"as what is missing", read + `{{ required $p nil }}`, "c/templates/a.yaml:1: required" + message},
 		"Function": {"as an argument", read + `{{ mustToDate "2006" $p }}`, "c/templates/a.yaml:1: mustToDate" + message},
 		"Helper":   {"in a helper", read + `{{ include "x" $p }}{{ define "x" }}` + "\n\n" + `{{ semver . }}{{ end }}`, "c/templates/a.yaml:1: semver" + message},
-		"Range":    {"as what is no list", read + `{{ range $p }}{{ end }}`, "c/templates/a.yaml:1: the template fails" + withheld},
-		"Include":  {"as the name of a template", read + `{{ include $p . }}`, "c/templates/a.yaml:1: the template fails" + withheld},
-		"Tpl":      {"as a template", read + `{{ tpl ($d.t | b64dec) . }}`, "c/templates/a.yaml:1: the template fails" + withheld},
+		"Range":    {"as a value that is not a list", read + `{{ range $p }}{{ end }}`, "c/templates/a.yaml:1: the template failed" + withheld},
+		"Include":  {"as the name of a template", read + `{{ include $p . }}`, "c/templates/a.yaml:1: the template failed" + withheld},
+		"Tpl":      {"as a template", read + `{{ tpl ($d.t | b64dec) . }}`, "c/templates/a.yaml:1: the template failed" + withheld},
 		"Listed":   {"from a list", `{{ range (lookup "v1" "Secret" "" "").items }}{{ fail .data.p }}{{ end }}`, "c/templates/a.yaml:1: fail" + message},
 		"Map":      {"from another object", `{{ fail (lookup "v1" "ConfigMap" "ns" "m").data.p }}`, "c/templates/a.yaml:1: fail" + message},
-		"Limit":    {"with a limit that is met", read + `{{ $x := printf "%s%s" $p (repeat 1000000000 "x") }}`, "c/templates/a.yaml:1: the templates make more than 100663296 bytes of text and values"},
+		"Limit":    {"with a limit that is met", read + `{{ $x := printf "%s%s" $p (repeat 1000000000 "x") }}`, "c/templates/a.yaml:1: the templates generate more than 100663296 bytes of text and values"},
 		"Absent":   {"what is not there says nothing", `{{ $_ := lookup "v1" "Secret" "ns" "no" }}{{ fail "told" }}`, "c/templates/a.yaml:1: told"},
 		"Name":     {"as a name", read + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {k8splugin.io/{{ $p }}: x}\n", "c/templates/a.yaml:1: metadata.labels.k8splugin.io/" + nf.Masked + ": is set by the service"},
 		"Near":     {"in what is not YAML", read + "a: b\n{{ $p }}: [\n", "c/templates/a.yaml:2: is not YAML: did not find expected node content, near \"" + nf.Masked + ":\""},
-		"Quoted":   {"in quotes", read + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: {{ $d.q | b64dec | quote }}}\n", "c/templates/a.yaml:1: metadata.annotations.helm.sh/hook: \"" + nf.Masked + "\" is no event of hooks"},
-		"Line":     {"a line of it", read + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: {{ $d.line | b64dec | splitList \"\\n\" | last | default (index ($d.line | b64dec | splitList \"\\n\") 1) | trim }}}\n", "c/templates/a.yaml:1: metadata.annotations.helm.sh/hook: \"" + nf.Masked + "\" is no event of hooks"},
+		"Quoted":   {"in quotes", read + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: {{ $d.q | b64dec | quote }}}\n", "c/templates/a.yaml:1: metadata.annotations.helm.sh/hook: \"" + nf.Masked + "\" is not a hook event"},
+		"Line":     {"a line of it", read + "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: {{ $d.line | b64dec | splitList \"\\n\" | last | default (index ($d.line | b64dec | splitList \"\\n\") 1) | trim }}}\n", "c/templates/a.yaml:1: metadata.annotations.helm.sh/hook: \"" + nf.Masked + "\" is not a hook event"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,6 +79,25 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 	}
 }
 
+// TestDefaultSecrets holds that the secrets among the values of a chart and its
+// subcharts are told apart, and are not shown when the rendering fails.
+func TestDefaultSecrets(t *testing.T) {
+	t.Parallel()
+	files := one(configMap)
+	files["values.yaml"] = []byte("user: admin\nauth: {password: hunter2, token: \"\"}\n")
+	files["charts/sub/Chart.yaml"] = []byte("apiVersion: v2\nname: sub\nversion: 1.0.0\n")
+	files["charts/sub/values.yaml"] = []byte("apiKey: hunter3\nsecretName: tls\n")
+	out, err := Renderer{}.Render(t.Context(), input(files))
+	if diff := cmp.Diff([]string{"hunter2", "hunter3"}, out.Secrets); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	files["templates/b.yaml"] = []byte(`{{ fail (printf "%s %s" .Values.auth.password .Values.sub.apiKey) }}`)
+	_, err = Renderer{}.Render(t.Context(), input(files))
+	if want := "cannot render package: c/templates/b.yaml:1: " + nf.Masked + " " + nf.Masked; fmt.Sprint(err) != want {
+		t.Errorf("the failure is told as %q, want %q", err, want)
+	}
+}
+
 // deniedRegion answers once, and then says what it was asked for.
 type deniedRegion struct {
 	*region
@@ -88,7 +107,7 @@ type deniedRegion struct {
 
 func (d *deniedRegion) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error) {
 	if d.asked++; d.asked > 1 {
-		return nil, &nf.Error{Kind: nf.Unreachable, Op: "get", Subject: ref.String(), Reason: "breaker", After: time.Minute, Err: errors.New("not now")}
+		return nil, &nf.Error{Kind: nf.Unreachable, Op: "get", Subject: ref.String(), Reason: "breaker", RetryAfter: time.Minute, Err: errors.New("not now")}
 	}
 	return d.region.Lookup(ctx, ref)
 }
@@ -101,8 +120,8 @@ func TestReadSecretsAreNotAskedFor(t *testing.T) {
 	if strings.Contains(fmt.Sprint(err), hidden) || !strings.Contains(fmt.Sprint(err), "withheld") {
 		t.Errorf("what is asked for is told: %v", err)
 	}
-	if nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "breaker" || nf.AfterOf(err) != time.Minute {
-		t.Errorf("it is not told what to do: kind %v, reason %q, after %v", nf.KindOf(err), nf.ReasonOf(err), nf.AfterOf(err))
+	if nf.KindOf(err) != nf.Unreachable || nf.ReasonOf(err) != "breaker" || nf.RetryAfterOf(err) != time.Minute {
+		t.Errorf("it is not told what to do: kind %v, reason %q, after %v", nf.KindOf(err), nf.ReasonOf(err), nf.RetryAfterOf(err))
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 )
 
-// execute runs the templates of a chart and returns their output by name. Its error
-// has the violations of the chart, or is that of a limit or of the region.
+// execute runs the templates of a chart and returns their output by name. The
+// error contains the violations of the chart, or is that of a limit or of the
+// region.
 func execute(s source, values common.Values, l *lookup, r *report) (map[string]string, error) {
 	m := l.meter
 	names := templateNames(s.Chart)
@@ -28,7 +29,7 @@ func execute(s source, values common.Values, l *lookup, r *report) (map[string]s
 	printed, err := e.RenderWithContext(m.ctx, s.Chart, values)
 	slices.Sort(l.secrets)
 	l.secrets = slices.Compact(l.secrets)
-	r.hidden(l.secrets)
+	r.hide(l.secrets)
 	switch {
 	case l.err != nil && m.err == nil:
 		return nil, l.err
@@ -48,8 +49,8 @@ func execute(s source, values common.Values, l *lookup, r *report) (map[string]s
 	return printed, nil
 }
 
-// prepare instruments all templates of a chart. Subcharts that are there under
-// two names share theirs, which must not be instrumented twice.
+// prepare instruments all templates of a chart. Two aliases of a subchart share
+// their templates, which must not be instrumented twice.
 func (m *meter) prepare(c *chart.Chart, r *report) {
 	templates := make([]*common.File, len(c.Templates))
 	for i, t := range c.Templates {
@@ -89,7 +90,8 @@ func checkTemplates(ctx context.Context, c *chart.Chart, r *report) {
 }
 
 func checkTemplate(name string, content []byte, r *report) {
-	// The engine executes no template whose name begins so, but parses it.
+	// The engine parses a template with this name prefix, but does not execute
+	// it.
 	const unexecuted = "/_"
 	alone := &chart.Chart{
 		Metadata:  &chart.Metadata{Name: path.Dir(name)},
@@ -101,22 +103,22 @@ func checkTemplate(name string, content []byte, r *report) {
 	}
 }
 
-// reportTemplate reports an error of the template engine. It tells the place in
-// its text alone: the name of the template, and the line.
+// reportTemplate reports an error of the template engine. The place (name of
+// the template and line) is only in the text of the error.
 func reportTemplate(names []string, message string, r *report) {
 	at, message := templateFault(names, message)
 	r.add(at, "", "%s", message)
 }
 
 var (
-	// enginePrefix begins errors of the engine, before the place.
+	// enginePrefix matches what precedes the place in errors of the engine.
 	enginePrefix = regexp.MustCompile(`^(?:template: |(?:execution|parse) error (?:at|in) )`)
 
 	lineAndColumn = regexp.MustCompile(`^:(\d+)(?::\d+)?`)
 )
 
-// templateFault takes an error of the template engine apart. What is nearest to
-// the fault is the last place that it names.
+// templateFault splits an error of the template engine into place and message.
+// The last place in the text is nearest to the fault.
 func templateFault(names []string, message string) (at place, rest string) {
 	message = enginePrefix.ReplaceAllString(message, "")
 	for line := range strings.SplitSeq(message, "\n") {
@@ -134,8 +136,8 @@ func templateFault(names []string, message string) (at place, rest string) {
 	return at, rest
 }
 
-// cutPlace removes the name of a template, and its line number, from the beginning
-// of a text. If several names match, it is the longest.
+// cutPlace removes the name of a template and its line number from the
+// beginning of a text. If several names match, it uses the longest.
 func cutPlace(names []string, line string) (name string, number int, tail string) {
 	for _, n := range names {
 		if strings.HasPrefix(line, n) && len(n) > len(name) {

@@ -19,27 +19,27 @@ const (
 	schemaFile = "values.schema.json"
 )
 
-// byteOrderMark may begin a file, and Helm reads it without.
+// byteOrderMark may be at the beginning of a file, where Helm ignores it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// maxNested is how deep archives of charts may lie in each other.
+// maxNested is the maximum nesting of chart archives.
 const maxNested = 8
 
-// subchartArchive matches what Helm takes for a packaged dependency.
+// subchartArchive matches the files that Helm treats as packaged dependencies.
 var subchartArchive = regexp.MustCompile(`^(?:charts/[^/]+/)*charts/[^/_.][^/]*\.tgz$`)
 
 // ignoredChart matches the files of subcharts that Helm ignores.
 var ignoredChart = regexp.MustCompile(`^(?:charts/[^/]+/)*charts/[_.]`)
 
-// unpacker takes a package apart into the files of a chart.
+// unpacker unpacks a package to the files of a chart.
 type unpacker struct {
 	report *report
-	limits render.Limits // what is left of them
+	limits render.Limits // remaining
 }
 
-// unpack returns the files of the chart by their paths in it, with archives of
-// dependencies taken apart, and the folder that it lies in: "" or one with a
-// slash at its end. Without a chart, or with two, that is reported.
+// unpack returns the files of the chart by their paths in it, with the archives
+// of dependencies unpacked, and the chart's folder in the package: "" or a path
+// with a trailing slash. It reports a package without a chart or with several.
 func unpack(files render.Files, r *report) (flat render.Files, folder string) {
 	u := &unpacker{report: r, limits: render.DefaultLimits()}
 	folder, ok := u.rootOf(files, "")
@@ -63,7 +63,7 @@ func unpack(files render.Files, r *report) (flat render.Files, folder string) {
 	return flat, folder
 }
 
-// rootOf returns the folder of the one chart among files.
+// rootOf returns the folder of the only chart among the files.
 func (u *unpacker) rootOf(files render.Files, archive string) (folder string, ok bool) {
 	if _, here := files[chartFile]; here {
 		return "", true
@@ -77,16 +77,16 @@ func (u *unpacker) rootOf(files render.Files, archive string) (folder string, ok
 	slices.Sort(found)
 	switch len(found) {
 	case 0:
-		u.report.add(place{file: archive}, "", "holds no chart: there is no %s, neither at the top nor in a folder", chartFile)
+		u.report.add(place{file: archive}, "", "contains no chart: %s is missing, both at the top and in each folder", chartFile)
 	case 1:
 		return found[0], true
 	default:
-		u.report.add(place{file: archive}, "", "holds %d charts, in %s; a package is one", len(found), strings.Join(found, ", "))
+		u.report.add(place{file: archive}, "", "contains %d charts, in %s; a package is exactly one chart", len(found), strings.Join(found, ", "))
 	}
 	return "", false
 }
 
-// expand replaces the archives of dependencies by what is in them.
+// expand replaces the archives of dependencies by their files.
 func (u *unpacker) expand(files render.Files, depth int) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !subchartArchive.MatchString(name) {
@@ -101,7 +101,7 @@ func (u *unpacker) expand(files render.Files, depth int) {
 		inner := u.open(name, content)
 		u.expand(inner, depth+1)
 		for inside, content := range inner {
-			// Helm tells folders and archives apart by how the name ends.
+			// Helm distinguishes folders from archives by the end of the name.
 			files[name+"~/"+inside] = content
 		}
 	}

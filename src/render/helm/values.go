@@ -17,10 +17,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// given returns the values that a user gives: the parameters with the overrides
-// over them.
-func given(in nf.Inputs, r *report) map[string]any {
-	values, _ := plain(in.Parameters).(map[string]any)
+// userValues returns the values from the request: the parameters, overlaid with
+// the overrides.
+func userValues(in nf.Inputs, r *report) map[string]any {
+	values, _ := normalize(in.Parameters).(map[string]any)
 	if values == nil {
 		values = map[string]any{}
 	}
@@ -28,21 +28,21 @@ func given(in nf.Inputs, r *report) map[string]any {
 	return values
 }
 
-// plain returns a copy of a JSON value in the types that templates expect. A
-// whole number is an integer, as Helm's --set has it; Helm's own reading of
-// files makes floats of them, which templates then print as 1e+06.
-func plain(v any) any {
+// normalize returns a copy of a JSON value in the types that templates expect. A
+// whole number becomes an integer, as with Helm's --set. Helm reads whole
+// numbers in files as floats, which templates then print as 1e+06.
+func normalize(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, value := range v {
-			out[key] = plain(value)
+			out[key] = normalize(value)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, value := range v {
-			out[i] = plain(value)
+			out[i] = normalize(value)
 		}
 		return out
 	case json.Number:
@@ -50,7 +50,7 @@ func plain(v any) any {
 			return whole
 		}
 		float, _ := v.Float64()
-		return plain(float)
+		return normalize(float)
 	case float64:
 		const exact = 1 << 53
 		if v == math.Trunc(v) && math.Abs(v) < exact {
@@ -62,16 +62,16 @@ func plain(v any) any {
 	return v
 }
 
-// maxIndexes bounds the lists that overrides make by naming their last element.
+// maxIndexes bounds the lists that overrides create by setting a high index.
 const maxIndexes = 256 << 10
 
 var listIndex = regexp.MustCompile(`\[\s*([0-9]+)`)
 
-// override lays overrides over values, in the order of their paths.
+// override applies overrides to values, in the order of their paths.
 func override(values map[string]any, overrides map[string]string, r *report) {
 	indexes := 0
 	for _, path := range slices.Sorted(maps.Keys(overrides)) {
-		field := "overrides." + clip(path, maxQuote)
+		field := "overrides." + nf.Clip(path, maxQuote)
 		line := path + "=" + overrides[path]
 		for _, found := range listIndex.FindAllStringSubmatch(line, -1) {
 			index, err := strconv.Atoi(found[1])
@@ -84,17 +84,18 @@ func override(values map[string]any, overrides map[string]string, r *report) {
 		if err == nil {
 			continue
 		}
-		// The parser's text may repeat the value, which may be secret.
+		// The parser's message may repeat the value, which may be secret.
 		if err := guarded(func() error { return strvals.ParseInto(path+"=x", map[string]any{}) }); err != nil {
-			r.add(place{}, field, "is no path of a value: %v", err)
+			r.add(place{}, field, "is not a valid path of a value: %v", err)
 		} else {
-			r.add(place{}, field, "cannot be set: its value is not what Helm's --set reads (a comma that belongs to it is written \\,), or lies in what is no list or table")
+			r.add(place{}, field, "cannot be set: Helm's --set cannot parse its value (write a comma inside the value as \\,), or its parent is not a list or map")
 		}
 	}
 }
 
-// resolve decides which subcharts take part, and returns what the templates of
-// the chart see, its values checked.
+// resolve determines which subcharts are enabled, and returns the values that
+// the chart's templates see. It reports missing dependencies and values that
+// cannot be merged. It does not validate values against schemas.
 func resolve(s source, user map[string]any, options common.ReleaseOptions, caps *common.Capabilities, r *report) common.Values {
 	if err := guarded(func() error { return chartutil.ProcessDependencies(s.Chart, user) }); err != nil {
 		reportMistyped(s, user, err, r)
@@ -113,8 +114,8 @@ func resolve(s source, user map[string]any, options common.ReleaseOptions, caps 
 	return top
 }
 
-// reportMistyped says why values cannot be laid over those of a chart. Helm's
-// own text is not told: it repeats the values.
+// reportMistyped reports why values cannot be merged with those of a chart.
+// Helm's own message is omitted, because it repeats the values.
 func reportMistyped(s source, user map[string]any, cause error, r *report) {
 	before := len(r.found)
 	findMistyped(s.Chart, user, "parameters", r)
@@ -139,8 +140,8 @@ func findMistyped(c *chart.Chart, values map[string]any, field string, r *report
 	}
 }
 
-// checkDependencies reports those that take part but are not there. Helm would
-// leave them out in silence.
+// checkDependencies reports enabled dependencies that are missing. Helm would
+// omit them silently.
 func checkDependencies(s source, c *chart.Chart, r *report) {
 	for _, wanted := range c.Metadata.Dependencies {
 		at := slices.IndexFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == wanted.Name })

@@ -13,17 +13,18 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// What a package is recorded with is bounded.
+// Limits of the variables and texts that are stored with a package.
 const (
 	maxVariables   = 1000
 	maxDefault     = 4 << 10  // bytes of a default; a larger one is left out
 	maxDefaults    = 64 << 10 // bytes of all of them
 	maxDescription = 1 << 10
-	maxSchemaDepth = 32        // of the search for what is marked in a schema
-	maxParts       = 100 << 10 // of a schema that are looked at for it
+	maxSchemaDepth = 32        // of the search for marked properties in a schema
+	maxParts       = 100 << 10 // of a schema that are searched
 )
 
-// property is what is read of a schema, and of each part of it.
+// property is the part of a schema, and of each of its subschemas, that is
+// read.
 type property struct {
 	Ref         string              `json:"$ref"`
 	Type        any                 `json:"type"`
@@ -41,8 +42,7 @@ type property struct {
 	Defs        map[string]property `json:"$defs"`
 }
 
-// UnmarshalJSON takes what has another form, such as a schema that is true, for
-// one that says nothing.
+// UnmarshalJSON treats a schema of another form, such as true, as an empty one.
 func (p *property) UnmarshalJSON(content []byte) error {
 	type form property
 	var f form
@@ -60,8 +60,8 @@ func schemaOf(c *chart.Chart) property {
 	return p
 }
 
-// variables returns what the chart says of its values: the properties of its
-// schema, or else the values that it has.
+// variables returns the variables of a chart: the properties of its schema, or
+// else its default values.
 func variables(c *chart.Chart) []nf.Variable {
 	schema := schemaOf(c)
 	names := slices.Sorted(maps.Keys(schema.Properties))
@@ -84,7 +84,7 @@ func variables(c *chart.Chart) []nf.Variable {
 			Name: name, Description: oneLine(p.Description, maxDescription), Type: typeOf(p.Type, value),
 			Required: slices.Contains(schema.Required, name) && value == nil,
 		}
-		var other any = "a text" // a secret's default is often empty
+		var other any = "a text" // any text, since the default of a secret is often empty
 		if v.Type == "boolean" {
 			other = true
 		}
@@ -99,8 +99,8 @@ func variables(c *chart.Chart) []nf.Variable {
 	return found
 }
 
-// secretNames returns what the schemas of a chart and its subcharts say of the
-// names of values, at any depth.
+// secretNames returns which names of values, at any depth, are declared secret
+// or not secret by the schemas of a chart and its subcharts.
 func secretNames(c *chart.Chart) render.SecretNames {
 	schema := schemaOf(c)
 	m := marker{schema: schema, found: render.SecretNames{}, left: maxParts}
@@ -113,8 +113,18 @@ func secretNames(c *chart.Chart) render.SecretNames {
 	return m.found
 }
 
-// secret reports whether a property is marked: a password, or what is written and
-// never read.
+// defaultTexts returns the secrets in the default values of a chart and its
+// subcharts.
+func defaultTexts(c *chart.Chart, secrets render.SecretNames) []string {
+	texts := secrets.Texts(c.Values)
+	for _, d := range c.Dependencies() {
+		texts = append(texts, defaultTexts(d, secrets)...)
+	}
+	return texts
+}
+
+// secret reports whether a property is declared secret: as a password, or as
+// write-only.
 func (p property) secret() bool {
 	return p.WriteOnly != nil && *p.WriteOnly || p.Format == "password"
 }
@@ -143,16 +153,16 @@ func (p property) resolve(part property) property {
 	return part
 }
 
-// marker looks for what is marked in a schema, whose parts may refer to each
-// other in circles.
+// marker collects what a schema declares secret or not secret. The parts of a
+// schema may refer to each other in cycles.
 type marker struct {
 	schema property
 	found  render.SecretNames
 	left   int
 }
 
-// mark notes what is said of a name. If it is said of one property that it is a
-// secret, it does not count that it is said of another that it is none.
+// mark records a declaration for a name. A name is secret if any property of
+// that name is declared secret.
 func (m *marker) mark(name string, secret bool) { m.found[name] = m.found[name] || secret }
 
 func (m *marker) visit(part property, depth int) {
@@ -175,8 +185,8 @@ func (m *marker) visit(part property, depth int) {
 	}
 }
 
-// typeOf returns the type of a variable: what the schema says, or else what its
-// value has.
+// typeOf returns the type of a variable: the type in the schema, or else the
+// type of its value.
 func typeOf(declared, value any) string {
 	types, _ := declared.([]any)
 	for _, t := range append([]any{declared}, types...) {
@@ -202,7 +212,8 @@ func typeOf(declared, value any) string {
 
 var typeNames = []string{"string", "integer", "number", "boolean", "object", "array"}
 
-// oneLine makes a text of a chart presentable.
+// oneLine returns a text of a chart on one line, with limited length and only
+// with printable characters.
 func oneLine(text string, most int) string {
 	graphic := strings.Map(func(c rune) rune {
 		if unicode.IsGraphic(c) || unicode.IsSpace(c) {
@@ -210,5 +221,5 @@ func oneLine(text string, most int) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(text, ""))
-	return clip(strings.Join(strings.Fields(graphic), " "), most)
+	return nf.Clip(strings.Join(strings.Fields(graphic), " "), most)
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// weight is the size of a value when it is formatted. A value that is referred to
-// several times counts each time.
+// weight is the size of a value when it is formatted. A value that is
+// referenced several times counts each time.
 type weight struct {
 	size   int // bytes
 	items  int // number of values in it, including itself
@@ -35,19 +35,19 @@ func (w weight) at(depth int) (weight, error) {
 
 // weigh returns the weight of a value. Its error is errDepth, also for a value that
 // contains itself.
-func weigh(v reflect.Value) (weight, error) { return (&scale{}).weigh(v, 0) }
+func weigh(v reflect.Value) (weight, error) { return (&weigher{}).weigh(v, 0) }
 
-// held identifies a map or list, to which several values can refer.
-type held struct {
+// reference identifies a map or list that several values can refer to.
+type reference struct {
 	at   uintptr
 	size int
 }
 
-// scale weighs each map and list once.
-type scale struct{ known map[held]weight }
+// weigher computes weights, and weighs each map and list only once.
+type weigher struct{ known map[reference]weight }
 
 // weigh weighs a value, which may be a reflect.Value.
-func (s *scale) weigh(value any, depth int) (weight, error) {
+func (s *weigher) weigh(value any, depth int) (weight, error) {
 	v, ok := value.(reflect.Value)
 	if !ok {
 		v = reflect.ValueOf(value)
@@ -72,15 +72,15 @@ func (s *scale) weigh(value any, depth int) (weight, error) {
 }
 
 // container weighs a map or list once.
-func (s *scale) container(v reflect.Value, depth int) (weight, error) {
-	key := held{v.Pointer(), v.Len()}
+func (s *weigher) container(v reflect.Value, depth int) (weight, error) {
+	key := reference{v.Pointer(), v.Len()}
 	if w, again := s.known[key]; again {
 		return w.at(depth)
 	}
 	if s.known == nil {
-		s.known = map[held]weight{}
+		s.known = map[reference]weight{}
 	}
-	s.known[key] = weight{depth: maxDepth} // until it is known: too deep for itself
+	s.known[key] = weight{depth: maxDepth} // until it is known; a value that contains itself is too deep
 	w, err := s.sum(v, depth)
 	if err == nil {
 		s.known[key] = w
@@ -88,8 +88,8 @@ func (s *scale) container(v reflect.Value, depth int) (weight, error) {
 	return w, err
 }
 
-// sum weighs what a value consists of.
-func (s *scale) sum(v reflect.Value, depth int) (weight, error) {
+// sum returns the weight of the elements of a value.
+func (s *weigher) sum(v reflect.Value, depth int) (weight, error) {
 	w := weight{size: 2, items: 1}
 	for part := range parts(v) {
 		inner, err := s.weigh(part, depth+1)
@@ -101,8 +101,8 @@ func (s *scale) sum(v reflect.Value, depth int) (weight, error) {
 	return w.at(depth)
 }
 
-// parts returns the elements of a map, a list or a struct; without reflection for
-// the types that templates usually handle.
+// parts returns the elements of a map, a list or a struct. It avoids reflection
+// for the types that templates usually handle.
 func parts(v reflect.Value) iter.Seq[any] {
 	if v.Kind() == reflect.Struct {
 		return flat(v.Fields(), false)
@@ -129,7 +129,7 @@ func flat[K, V any](pairs iter.Seq2[K, V], keys bool) iter.Seq[any] {
 	}
 }
 
-// inside returns what an interface or a pointer holds.
+// inside returns the value in an interface or behind a pointer.
 func inside(v reflect.Value) reflect.Value {
 	for range maxDepth {
 		if v.Kind() != reflect.Interface && v.Kind() != reflect.Pointer {

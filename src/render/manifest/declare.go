@@ -4,50 +4,52 @@ import (
 	"fmt"
 	"slices"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// readVariables reads the declarations: a mapping of names, or a list of
+// readVariables reads the declarations: a mapping from names, or a list of
 // mappings that each have a name.
-func (m *metadataReader) readVariables(variables *node) {
+func (m *metadataReader) readVariables(variables *yaml.Node) {
 	m.declares = true
-	switch variables.kind {
-	case mapping:
-		for _, f := range variables.fields {
-			m.declare(nf.Variable{Name: f.key.text}, f.key.at, f.value)
+	switch variables.Kind {
+	case yaml.MappingNode:
+		for f := range fields(variables) {
+			m.declare(nf.Variable{Name: f.key.Value}, m.place(f.key), f.value)
 		}
-	case list:
-		for _, item := range variables.items {
-			m.declare(nf.Variable{}, item.at, item)
+	case yaml.SequenceNode:
+		for _, item := range variables.Content {
+			m.declare(nf.Variable{}, m.place(item), item)
 		}
-	case scalar:
-		if variables.value != nil {
-			m.report.add(variables.at, "variables", "must be a mapping or a list of declarations")
+	default:
+		if !isNull(variables) {
+			m.add(variables, "variables", "must be a mapping or a list of declarations")
 		}
 	}
 }
 
-func (m *metadataReader) declare(v nf.Variable, at place, declaration *node) {
-	if declaration.kind != mapping && (declaration.value != nil || declaration.kind == list) {
-		m.report.add(declaration.at, "variables", "a declaration must be a mapping")
+func (m *metadataReader) declare(v nf.Variable, at place, declaration *yaml.Node) {
+	if declaration.Kind != yaml.MappingNode && !isNull(declaration) {
+		m.add(declaration, "variables", "a declaration must be a mapping")
 		return
 	}
 	inMap := v.Name != ""
-	for _, f := range declaration.fields {
-		switch f.key.text {
+	for f := range fields(declaration) {
+		switch f.key.Value {
 		case "type":
 			v.Type = m.typeName(f)
 		case "default":
-			v.Default = f.value.literal()
+			v.Default = literal(f.value)
 		case "required":
-			v.Required = m.truth(f)
+			v.Required = m.boolean(f)
 		case "sensitive":
-			v.Sensitive = m.truth(f)
+			v.Sensitive = m.boolean(f)
 		case "description":
 			v.Description = m.text(f)
 		default:
-			if inMap || f.key.text != "name" {
-				m.report.unknownKey(f.key, "type", "default", "required", "sensitive", "description")
+			if inMap || f.key.Value != "name" {
+				m.unknownKey(f.key, "type", "default", "required", "sensitive", "description")
 				continue
 			}
 			v.Name = m.text(f)
@@ -57,7 +59,7 @@ func (m *metadataReader) declare(v nf.Variable, at place, declaration *node) {
 	m.addVariable(v, declaration)
 }
 
-func (m *metadataReader) addVariable(v nf.Variable, declaration *node) {
+func (m *metadataReader) addVariable(v nf.Variable, declaration *yaml.Node) {
 	if v.Type == "" {
 		v.Type = "string"
 		if v.Default != nil {
@@ -65,21 +67,21 @@ func (m *metadataReader) addVariable(v nf.Variable, declaration *node) {
 		}
 	}
 	sameName := func(other nf.Variable) bool { return other.Name == v.Name }
-	at := declaration.at
-	if d := declaration.get("default"); d != nil {
-		at = d.at
+	at := declaration
+	if d := get(declaration, "default"); d != nil {
+		at = d
 	}
 	switch {
 	case len(m.variables) == maxVars:
-		m.report.add(declaration.at, "variables", "are more than %d", maxVars)
+		m.add(declaration, "variables", "are more than %d", maxVars)
 	case !isName(v.Name) || len(v.Name) > maxWord:
-		m.report.add(declaration.at, "variables", "a name must be %d letters, digits and underscores at most, and not begin with a digit", maxWord)
+		m.add(declaration, "variables", "a name must be %d letters, digits and underscores at most, and not begin with a digit", maxWord)
 	case slices.Contains(builtins, v.Name):
-		m.report.add(declaration.at, "variables."+v.Name, "is set by the service")
+		m.add(declaration, "variables."+v.Name, "is set by the service")
 	case slices.ContainsFunc(m.variables, sameName):
-		m.report.add(declaration.at, "variables."+v.Name, "is declared twice")
+		m.add(declaration, "variables."+v.Name, "is declared twice")
 	case v.Default != nil && slices.Contains(typeNames, v.Type) && !hasType(v.Default, v.Type):
-		m.report.add(at, "variables."+v.Name+".default", "%s", mistyped(v, v.Default))
+		m.add(at, "variables."+v.Name+".default", "%s", typeMismatch(v, v.Default))
 	default:
 		m.variables = append(m.variables, v)
 	}
@@ -91,20 +93,20 @@ var (
 )
 
 func (m *metadataReader) typeName(f field) string {
-	name := f.value.text
+	name := f.value.Value
 	if long, found := shortTypes[name]; found {
 		return long
 	}
 	if !slices.Contains(typeNames, name) {
-		m.report.add(f.value.at, "type", "must be string, integer, number, boolean, object or array")
+		m.add(f.value, "type", "must be string, integer, number, boolean, object or array")
 	}
 	return name
 }
 
-func (m *metadataReader) truth(f field) bool {
-	truth, ok := f.value.value.(bool)
+func (m *metadataReader) boolean(f field) bool {
+	truth, ok := literal(f.value).(bool)
 	if !ok {
-		m.report.add(f.value.at, f.key.text, "must be true or false")
+		m.add(f.value, f.key.Value, "must be true or false")
 	}
 	return truth
 }
@@ -128,23 +130,23 @@ func typeOf(value any) string {
 	return "null"
 }
 
-// hasType reports whether a value may be given for a variable of the type. An
-// integer is a number; a text is never anything else.
+// hasType reports whether a value is valid for a variable of the type. An
+// integer is also a number. A string is valid only as a string.
 func hasType(value any, want string) bool {
 	is := typeOf(value)
 	return is == want || is == "integer" && want == "number"
 }
 
-// mistyped says that a value is not of a variable's type. It shows the value,
-// unless the variable is sensitive.
-func mistyped(v nf.Variable, value any) string {
+// typeMismatch returns the message for a value that is not of a variable's type.
+// It quotes the value, unless the variable is sensitive.
+func typeMismatch(v nf.Variable, value any) string {
 	text := fmt.Sprintf("must be %s, got %s", withArticle(v.Type), typeOf(value))
 	if v.Sensitive {
 		return text
 	}
 	switch value := value.(type) {
 	case string:
-		text += fmt.Sprintf(" %q", clip(value, maxQuote))
+		text += fmt.Sprintf(" %q", nf.Clip(value, maxQuote))
 	case int64, float64, bool:
 		text += " " + textOf(value)
 	}

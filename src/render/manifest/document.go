@@ -12,14 +12,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// Words that stand for any kind in the metadata, and short ones for one kind.
+// Words in the metadata that stand for any kind, and short names of kinds.
 var (
 	anyKind    = []string{"manifest", "generic", "resources"}
 	shortKinds = map[string]string{"crd": "customresourcedefinition"}
 )
 
-// identify reports whether the object says what it is. What is wrong is
-// reported; what depends on an unknown value is not wrong.
+// identify reports whether the object's identity is valid and known. It reports
+// faults; a field that depends on an unknown value is not a fault.
 func (d document) identify(object map[string]any, r *report) bool {
 	before := len(r.found)
 	meta, _ := object["metadata"].(map[string]any)
@@ -56,15 +56,15 @@ func (d document) identify(object map[string]any, r *report) bool {
 
 const maxObjectName = 253
 
-// isObjectName reports whether a text can name an object of some kind. It will
-// be a segment of a path.
+// isObjectName reports whether a text can be an object's name. The name becomes
+// a segment of a URL path.
 func isObjectName(name string) bool {
 	return len(name) <= maxObjectName && !strings.ContainsFunc(name, hidden) && len(content.IsPathSegmentName(name)) == 0
 }
 
 var versionPattern = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// isKind reports whether a text can name a kind.
+// isKind reports whether a text can be a kind.
 func isKind(text string) bool {
 	for i, r := range text {
 		letter := 'a' <= r|0x20 && r|0x20 <= 'z'
@@ -75,7 +75,8 @@ func isKind(text string) bool {
 	return text != "" && len(text) <= maxWord
 }
 
-// text returns a field that must be a text, and whether it is known to be one.
+// text returns a field that must be a text, and whether its value is known and
+// valid.
 func (d document) text(r *report, value any, steps ...string) (string, bool) {
 	name := strings.Join(steps, ".")
 	text, isText := value.(string)
@@ -105,16 +106,17 @@ func (d document) checkKind(r *report, kind string) {
 	if d.kind == "" || strings.EqualFold(kind, d.kind) {
 		return
 	}
-	// The kind may have come from a variable, so it is shown as it is written.
-	r.add(d.at("kind"), "kind", "is %s, but the metadata lists the file as %s", d.root.get("kind").text, d.kind)
+	// The kind may come from a variable, so the message shows it as written.
+	r.add(d.at("kind"), "kind", "is %s, but the metadata lists the file as %s", get(d.root, "kind").Value, d.kind)
 }
 
-// reserved begins the labels and annotations that the service tells its own
-// objects and namespaces by.
+// reserved is the prefix of the labels and annotations by which the service
+// identifies its own objects and namespaces.
 const reserved = "k8splugin.io/"
 
-// checkReserved reports labels and annotations by which an object would pretend
-// to be what it is not. The owner's label is replaced in any case.
+// checkReserved reports labels and annotations with which an object would pose
+// as one of the service's. The owner label is allowed because it is always
+// replaced.
 func (d document) checkReserved(r *report, meta map[string]any) {
 	for _, kind := range []string{"labels", "annotations"} {
 		fields, _ := meta[kind].(map[string]any)
@@ -126,8 +128,8 @@ func (d document) checkReserved(r *report, meta map[string]any) {
 	}
 }
 
-// checkRecreate reports an annotation that is no recreate policy, and returns
-// whether the object's policy is known.
+// checkRecreate reports an annotation with an invalid recreate policy, and
+// returns whether the object's policy is known.
 func (d document) checkRecreate(r *report, meta map[string]any) bool {
 	annotations, _ := meta["annotations"].(map[string]any)
 	value, given := annotations[render.RecreateAnnotation]
@@ -141,15 +143,15 @@ func (d document) checkRecreate(r *report, meta map[string]any) bool {
 	return true
 }
 
-// at returns the place of a field, or of what is there of its path.
+// at returns the place of a field, or of the nearest existing field above it.
 func (d document) at(steps ...string) place {
 	n := d.root
 	for _, name := range steps {
-		child := n.get(name)
+		child := get(n, name)
 		if child == nil {
 			break
 		}
 		n = child
 	}
-	return n.at
+	return place{d.file, n.Line}
 }

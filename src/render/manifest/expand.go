@@ -5,112 +5,117 @@ import (
 	"fmt"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// expander makes the values of nodes, with variables replaced. Every value is
-// fresh: two aliases of one anchor do not share it.
+// expander returns the values of nodes with their variables replaced. Each
+// value is a separate copy, even for aliases of one anchor.
 type expander struct {
-	scope  *scope
+	scope  *scope // nil: texts have no variables
 	report *report
-	left   []string // warnings of references that stay in texts as they are
+	file   string   // of the nodes
+	left   []string // warnings about references that stay unresolved in texts
 	warned map[string]bool
 	room   int // bytes that values with variables may still take
 }
 
-// maxExpanded bounds what a package can make of its variables' values: a small
-// package can use a large value any number of times.
+// maxExpanded bounds the memory that a package can create from the values of
+// its variables: a small package can use a large value any number of times.
 const maxExpanded = 64 << 20
 
 func newExpander(s *scope, r *report) *expander {
 	return &expander{scope: s, report: r, warned: map[string]bool{}, room: maxExpanded}
 }
 
-// take counts the size of a value that is put in, and reports whether there is
-// room for it.
-func (e *expander) take(n *node, size int) bool {
+func (e *expander) at(n *yaml.Node) place { return place{e.file, n.Line} }
+
+// reserve subtracts the size of an inserted value from the remaining memory, and
+// reports whether the value fits.
+func (e *expander) reserve(n *yaml.Node, size int) bool {
 	if e.room < 0 {
 		return false
 	}
 	if e.room -= size; e.room < 0 {
-		e.report.add(n.at, "", "brings the values with variables to more than %d bytes", maxExpanded)
+		e.report.add(e.at(n), "", "brings the values with variables to more than %d bytes", maxExpanded)
 	}
 	return e.room >= 0
 }
 
-func (e *expander) value(n *node) any {
-	switch n.kind {
-	case mapping:
+func (e *expander) value(n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.MappingNode:
 		return e.mapping(n)
-	case list:
-		values := make([]any, len(n.items))
-		for i, item := range n.items {
+	case yaml.SequenceNode:
+		values := make([]any, len(n.Content))
+		for i, item := range n.Content {
 			values[i] = e.value(item)
 		}
 		return values
-	case scalar:
+	default:
+		return e.scalar(n)
 	}
-	if n.parts == nil {
-		return n.value
-	}
-	if p := n.parts[0]; n.parts.whole() && e.scope.keepsType(n.style, p.path[0]) {
-		return e.typed(n, p)
-	}
-	return e.text(n)
 }
 
-func (e *expander) mapping(n *node) any {
-	values := make(map[string]any, len(n.fields))
-	for _, f := range n.fields {
-		key := f.key.text
-		if text, known := e.keyText(f.key); known {
-			key = text
+func (e *expander) scalar(n *yaml.Node) any {
+	value, _ := scalarValue(n) // the reader has reported any fault
+	if text, isText := value.(string); !isText || e.scope == nil || !strings.Contains(text, "$") {
+		return value
+	}
+	t := newTemplated(n)
+	typed := t.whole() && (n.Style == 0 || n.Style == jsonStyle)
+	if typed && e.scope.declared[t.parts[0].path[0]].Type != "string" {
+		return e.typed(t)
+	}
+	return e.text(t)
+}
+
+func (e *expander) mapping(n *yaml.Node) any {
+	values := make(map[string]any, len(n.Content)/2)
+	for f := range fields(n) {
+		key, known := e.value(f.key).(string)
+		if !known {
+			key = f.key.Value
 		}
 		if _, twice := values[key]; twice {
-			e.report.add(f.key.at, "", "key %q is there twice once variables are replaced", f.key.text)
+			e.report.add(e.at(f.key), "", "key %q is there twice once variables are replaced", f.key.Value)
 		}
 		values[key] = e.value(f.value)
 	}
 	return values
 }
 
-func (e *expander) keyText(key *node) (text string, known bool) {
-	if key.parts == nil {
-		text, known = key.value.(string)
-		return text, known
-	}
-	text, known = e.text(key).(string)
-	return text, known
-}
-
-// typed returns the value of a scalar that is one variable.
-func (e *expander) typed(n *node, p part) any {
+// typed returns the value of a scalar that consists of one reference.
+func (e *expander) typed(t templated) any {
+	p := t.parts[0]
 	v := e.scope.lookup(p.path)
 	switch {
-	case v.found && e.room >= 0 && e.take(n, sizeOf(v.value)):
-		return fresh(v.value)
+	case v.found && e.room >= 0 && e.reserve(t.Node, sizeOf(v.value)):
+		return deepCopy(v.value)
 	case v.found:
 		return unknown{}
 	case p.fallback == nil || v.foreign:
-		return e.unresolved(n, p, v)
+		return e.unresolved(t, p, v)
 	}
 	value, err := plainValue(*p.fallback)
 	if err != nil {
-		e.report.add(n.at, "", "default of variable %q: %v", p.path[0], err)
+		e.report.add(e.at(t.Node), "", "default of variable %q: %v", p.path[0], err)
 	}
 	return value
 }
 
-// text returns the text of a scalar with variables, or unknown.
-func (e *expander) text(n *node) any {
+// text returns the text of a scalar with references, or unknown.
+func (e *expander) text(t templated) any {
 	var b strings.Builder
 	known := true
-	for _, p := range n.parts {
+	for _, p := range t.parts {
 		text, ok := p.text, true
 		if p.path != nil {
-			text, ok = e.partText(n, p)
+			text, ok = e.partText(t, p)
 		}
-		if !e.take(n, len(text)) {
+		if !e.reserve(t.Node, len(text)) {
 			return unknown{}
 		}
 		b.WriteString(text)
@@ -122,50 +127,51 @@ func (e *expander) text(n *node) any {
 	return b.String()
 }
 
-// partText returns what a reference is inside a text, and whether it is known.
-func (e *expander) partText(n *node, p part) (string, bool) {
+// partText returns the text that replaces a reference inside a text, and
+// whether it is known.
+func (e *expander) partText(t templated, p part) (string, bool) {
 	v := e.scope.lookup(p.path)
 	if !v.found {
 		if p.fallback != nil && !v.foreign {
 			return *p.fallback, true
 		}
-		text, known := e.unresolved(n, p, v).(string)
+		text, known := e.unresolved(t, p, v).(string)
 		return text, known
 	}
 	switch value := v.asText().(type) {
 	case unknown:
 		return "", false
 	case map[string]any, []any:
-		e.report.add(n.at, "", "variable %q is %s, which cannot be part of a text", p.path[0], withArticle(typeOf(value)))
+		e.report.add(e.at(t.Node), "", "variable %q is %s, which cannot be part of a text", p.path[0], withArticle(typeOf(value)))
 		return "", false
 	default:
 		return textOf(value), true
 	}
 }
 
-// unresolved reports a reference without a value, and returns what takes its
-// place. It is an error when the whole scalar is the reference, and inside a
-// longer text a warning: the reference stays as it is written. A text of several
-// lines is often a script with variables of its own, so there an undeclared one
-// is not mentioned unless it looks like a misspelling.
-func (e *expander) unresolved(n *node, p part, v lookup) any {
+// unresolved reports a reference without a value, and returns its replacement.
+// If the whole scalar is the reference, that is an error. Inside a longer text
+// it is a warning, and the reference stays as written. A text of several lines
+// is often a script with its own variables, so there an undeclared name is
+// reported only if it looks like a misspelling.
+func (e *expander) unresolved(t templated, p part, v lookup) any {
 	name := p.path[0]
 	guess := e.scope.suggest(name)
 	hint := ""
 	if guess != "" {
-		hint = meant(p.naming(guess))
+		hint = suggestionText(p.naming(guess))
 	}
-	alone := n.parts.whole() && n.style != block
+	alone := t.whole() && t.Style&blockStyle == 0
 	switch {
 	case v.foreign && alone:
-		e.report.add(n.at, "", "%s is not declared%s; write $$ for a dollar sign", p.naming(name), hint)
-	case v.foreign && n.lines && (guess == "" || name == strings.ToUpper(name)):
+		e.report.add(e.at(t.Node), "", "%s is not declared%s; write $$ for a dollar sign", p.naming(name), hint)
+	case v.foreign && t.lines && (guess == "" || name == strings.ToUpper(name)):
 	case v.foreign:
-		e.warn(n, p, fmt.Sprintf("%s is not declared%s; write $$ for a dollar sign", p.naming(clip(name, maxQuote)), hint))
+		e.warn(t.Line, p, fmt.Sprintf("%s is not declared%s; write $$ for a dollar sign", p.naming(nf.Clip(name, maxQuote)), hint))
 	case alone:
-		e.report.add(n.at, "", "variable %q has no value%s; write $%s for the text", name, hint, p.text)
+		e.report.add(e.at(t.Node), "", "variable %q has no value%s; write $%s for the text", name, hint, p.text)
 	default:
-		e.warn(n, p, fmt.Sprintf("variable %q has no value%s and stays as it is", clip(name, maxQuote), hint))
+		e.warn(t.Line, p, fmt.Sprintf("variable %q has no value%s and stays as it is", nf.Clip(name, maxQuote), hint))
 	}
 	if alone {
 		return unknown{}
@@ -173,27 +179,27 @@ func (e *expander) unresolved(n *node, p part, v lookup) any {
 	return p.text
 }
 
-// warn keeps a warning of a reference, once for each variable of a scalar.
-func (e *expander) warn(n *node, p part, warning string) {
-	seen := fmt.Sprintf("%s:%d %s", n.at.file, n.at.line, p.path[0])
+// warn records a warning about a reference, once for each variable of a scalar.
+func (e *expander) warn(line int, p part, warning string) {
+	seen := fmt.Sprintf("%s:%d %s", e.file, line, p.path[0])
 	if !e.warned[seen] && len(e.left) < maxFound {
 		e.warned[seen] = true
-		e.left = append(e.left, fmt.Sprintf("%s:%d: %s", n.at.file, n.at.line+p.row, warning))
+		e.left = append(e.left, fmt.Sprintf("%s:%d: %s", e.file, line+p.row, warning))
 	}
 }
 
-// warnings returns what the reader of the output should know.
+// warnings returns the warnings to show to the client.
 func (e *expander) warnings() []string { return capped(e.left, "variables without a value") }
 
-// fresh returns a copy of a value.
-func fresh(value any) any {
+// deepCopy returns a copy of a value.
+func deepCopy(value any) any {
 	if value == (unknown{}) {
 		return value
 	}
 	return runtime.DeepCopyJSONValue(value)
 }
 
-// sizeOf returns about how many bytes a value takes.
+// sizeOf returns the approximate size of a value in bytes.
 func sizeOf(value any) int {
 	size := valueSize
 	switch v := value.(type) {
@@ -211,7 +217,7 @@ func sizeOf(value any) int {
 	return size
 }
 
-// textOf returns a scalar as JSON shows it, a text without quotes.
+// textOf returns a scalar in JSON notation, or a text without quotes.
 func textOf(value any) string {
 	if text, ok := value.(string); ok {
 		return text

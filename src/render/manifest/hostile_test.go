@@ -61,6 +61,7 @@ func TestHostileManifests(t *testing.T) {
 		"self merged":      {"an anchor in itself", "", head + "data: &a\n  <<: *a", 5, `alias "a" is inside its own anchor`, 0},
 		"no anchor":        {"an alias of nothing", "", head + "data: *a", 4, `is not YAML: unknown anchor 'a' referenced`, 0},
 		"merge of text":    {"only mappings are merged", "", head + "data:\n  <<: text", 5, "<< needs a mapping or a list of mappings", 0},
+		"merged twice":     {"mappings merged where the key is written again", "", head + wide + "b:\n" + strings.Repeat("  k: {<<: ["+strings.Repeat("*a,", 100)+"]}\n", 500), 1, tooLarge, 0},
 		"key of an alias":  {"a long text as a key, again and again", "", head + "k: &k " + long + "\ndata:\n" + strings.Repeat("  *k : v\n", 1000), 7, `key "` + long[:maxQuote] + `…" is written twice, first at line 6`, 0},
 		"scalar":           {"a scalar larger than a file may be", "", head + "data: " + strings.Repeat(long, 33), 0, "has more than 4194304 bytes", 0},
 		"digits":           {"a number with more digits than anybody writes", "", head + "data: !!int 0x" + long, 4, `"0x` + long[:maxQuote-2] + `…" is not of the type !!int`, 0},
@@ -293,5 +294,8 @@ func TestSecretDefaults(t *testing.T) {
 	out, err := Renderer{}.Render(t.Context(), render.Input{Files: files})
 	if err != nil || out.Groups[0].Objects[0].Object["data"].(map[string]any)["password"] != "hunter2" {
 		t.Errorf("the default is rendered as it is: %v, %v", out, err)
+	}
+	if diff := cmp.Diff([]string{"hunter2"}, out.Secrets); diff != "" {
+		t.Errorf("and is masked where the object is shown (-want +got):\n%s", diff)
 	}
 }

@@ -1,17 +1,18 @@
 // Package manifest renders packages of plain Kubernetes manifests: YAML or JSON
-// files, listed in order by a metadata.yaml, with variables in them.
+// files with variables, listed by a metadata.yaml.
 //
-// The list is ordered (a list of kind → files, each entry a group that waits
-// for the one before it) or not (a map of kind → files, installed in
-// render.KindOrder). Variables, $name, ${name}, ${name.path} and
-// ${name:-default}, are replaced in the parsed documents, never in their text,
-// so that a value can neither break nor inject YAML; $$ is a dollar, and any
-// other $, such as Kubernetes' own $(VAR), stays.
+// The list is ordered or unordered. In a list of kind → files each entry waits
+// for the one before it. A map of kind → files is installed in
+// render.KindOrder. The variables $name, ${name}, ${name.path} and
+// ${name:-default} are replaced in the parsed documents, never in their text. A
+// value can therefore neither break nor inject YAML. $$ is a dollar sign. Any
+// other $, such as Kubernetes' own $(VAR), stays as it is.
 //
-// Values are looked for in the built-ins, the parameters, each of the OOF
-// parameters and the network parameters; the first that has the name wins.
+// A variable takes its value from the first of these that has its name: the
+// built-ins, the parameters, each of the OOF parameters, the network
+// parameters.
 //
-// The package does not know the schema of any kind; that is the API server's.
+// The package does not know the schema of any kind; the API server checks that.
 package manifest
 
 import (
@@ -22,21 +23,44 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// Renderer is the render.Renderer of manifest packages. The zero value is
-// ready for use.
-type Renderer struct{}
+// Renderer is the render.Renderer of manifest packages. The zero value is ready
+// for use and does not limit how many packages are read at once.
+type Renderer struct {
+	gate *render.Gate // nil: no limit
+}
 
 var _ render.Renderer = Renderer{}
 
-// Check reads the metadata and every file that it names, and finds all that is
-// wrong whatever the variables' values will be.
-func (Renderer) Check(_ context.Context, files render.Files) (render.Summary, error) {
+// New returns a Renderer that reads and renders at most as many packages at
+// once as the gate allows.
+func New(gate *render.Gate) Renderer { return Renderer{gate} }
+
+// Fit implements render.Renderer. A package of manifests has a metadata.yaml.
+func (Renderer) Fit(files render.Files) render.Fit {
+	for _, name := range [...]string{"metadata.yaml", "metadata.yml"} {
+		if _, found := files[name]; found {
+			return render.SureFit
+		}
+	}
+	return render.DefaultFit
+}
+
+// Check reads the metadata and every file that it names, and reports all faults
+// that do not depend on the values of variables. It returns nf.TooManyRequests if too
+// many packages are being read or rendered.
+func (m Renderer) Check(ctx context.Context, files render.Files) (render.Summary, error) {
+	turn, err := m.gate.Enter(ctx, "")
+	if err != nil {
+		return render.Summary{}, err
+	}
+	defer turn.Leave()
 	r := &report{}
 	p := load(files, r)
 	var left []string
@@ -52,20 +76,27 @@ func (Renderer) Check(_ context.Context, files render.Files) (render.Summary, er
 	}, nil
 }
 
-// Render makes the objects of one instance.
-func (Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
+// Render renders the objects of one instance. It returns nf.TooManyRequests if too many
+// packages are being read or rendered.
+func (m Renderer) Render(ctx context.Context, in render.Input) (render.Output, error) {
+	turn, err := m.gate.Enter(ctx, "")
+	if err != nil {
+		return render.Output{}, err
+	}
+	defer turn.Leave()
 	r := &report{}
 	p := load(in.Files, r)
 	if err := r.err(); err != nil {
 		return render.Output{}, err
 	}
 	if len(in.Inputs.Overrides) > 0 {
-		// There are no values to set by path: to ignore what was asked for would be silence.
+		// Manifests have no values to set by path; ignoring the request would
+		// hide that.
 		return render.Output{}, nf.Violations{{Field: "set", Message: "is for charts; this package has variables, which parameters set"}}
 	}
 	s := newScope(p, in, r)
 	e := newExpander(s, r)
-	out := render.Output{Sensitive: p.secretNames().In(in.Inputs)}
+	out := render.Output{Sensitive: p.secretNames().In(in.Inputs), Secrets: p.secretNames().Texts(p.defaults())}
 	for i, g := range p.meta.groups {
 		if err := ctx.Err(); err != nil {
 			return render.Output{}, fmt.Errorf("cannot render package: %w", err)
@@ -79,16 +110,16 @@ func (Renderer) Render(ctx context.Context, in render.Input) (render.Output, err
 	return out, nil
 }
 
-// pack is a package as it was read.
-type pack struct {
+// parsedPackage is the content of a package after parsing.
+type parsedPackage struct {
 	meta      metadata
 	documents [][]document // of each group
 	uses      map[string]place
 	warnings  []string
 }
 
-// secretNames returns what the declarations say of names.
-func (p *pack) secretNames() render.SecretNames {
+// secretNames returns which variables are declared sensitive.
+func (p *parsedPackage) secretNames() render.SecretNames {
 	names := render.SecretNames{}
 	for _, v := range p.meta.variables {
 		names[v.Name] = v.Sensitive
@@ -96,8 +127,17 @@ func (p *pack) secretNames() render.SecretNames {
 	return names
 }
 
-// shown returns the declarations with the secrets inside of defaults masked.
-func (p *pack) shown() []nf.Variable {
+// defaults returns the declared default values.
+func (p *parsedPackage) defaults() map[string]any {
+	out := map[string]any{}
+	for _, v := range p.meta.variables {
+		out[v.Name] = v.Default
+	}
+	return out
+}
+
+// shown returns the declarations with the secrets in their defaults masked.
+func (p *parsedPackage) shown() []nf.Variable {
 	variables := slices.Clone(p.meta.variables)
 	for i, v := range variables {
 		variables[i].Default = p.secretNames().Mask(v.Default)
@@ -105,16 +145,19 @@ func (p *pack) shown() []nf.Variable {
 	return variables
 }
 
-// document is one manifest: one object, once its variables are replaced.
+// document is one manifest. It becomes one object when its variables are
+// replaced.
 type document struct {
-	kind string // what it was listed as, or ""
-	root *node
+	kind  string // the kind that it is listed as, or ""
+	root  *yaml.Node
+	file  string
+	again func() *yaml.Node // reads the root again
 }
 
-// load reads a whole package; the metadata alone if that is wrong.
-func load(files render.Files, r *report) *pack {
+// load reads a whole package, or only the metadata if that is invalid.
+func load(files render.Files, r *report) *parsedPackage {
 	rd := &reader{report: r, uses: map[string]place{}, verbatim: true}
-	p := &pack{uses: rd.uses, meta: readMetadata(files, rd)}
+	p := &parsedPackage{uses: rd.uses, meta: readMetadata(files, rd)}
 	if !r.ok() {
 		return p
 	}
@@ -136,8 +179,8 @@ func load(files render.Files, r *report) *pack {
 	return p
 }
 
-// unused warns of the variables that are declared and that no file has.
-func (p *pack) unused() []string {
+// unused returns warnings about declared variables that no file uses.
+func (p *parsedPackage) unused() []string {
 	var warnings []string
 	for _, v := range p.meta.variables {
 		if _, used := p.uses[v.Name]; !used {
@@ -155,49 +198,61 @@ func (rd *reader) listed(files render.Files, f listedFile, named map[string]plac
 	first, twice := named[name]
 	switch {
 	case !found:
-		rd.report.add(f.at, "", "file %q is not in the package%s", f.path, rd.report.meantFile(f.path, files))
+		rd.report.add(f.at, "", "file %q is not in the package%s", f.path, rd.report.suggestFile(f.path, files))
 		return nil
 	case twice:
 		rd.report.add(f.at, "", "file %q is named twice, first at line %d", f.path, first.line)
 		return nil
 	}
 	named[name] = f.at
+	documents := rd.manifests(name, content)
+	again := reread(name, content)
+	for i := range documents {
+		documents[i].kind = f.kind
+		documents[i].again = func() *yaml.Node { return again()[i].root }
+	}
+	return documents
+}
+
+// manifests reads a file, with each List replaced by its items.
+func (rd *reader) manifests(name string, content []byte) []document {
 	var documents []document
 	for _, root := range rd.read(name, content) {
-		inside := flatten(root, f.kind)
-		if !rd.begin(root.at, len(inside)-1) {
+		items := flatten(root)
+		if !rd.begin(root, len(items)-1) {
 			return nil
 		}
-		documents = append(documents, inside...)
+		for _, item := range items {
+			documents = append(documents, document{root: item, file: name})
+		}
 	}
 	return documents
 }
 
-// flatten replaces a List by what it lists.
-func flatten(root *node, kind string) []document {
-	items := root.get("items")
-	if k := root.get("kind"); k == nil || k.text != "List" || items == nil || items.kind != list {
-		return []document{{kind: kind, root: root}}
+// flatten returns the items of a List, or else the document.
+func flatten(root *yaml.Node) []*yaml.Node {
+	items := get(root, "items")
+	if k := get(root, "kind"); k == nil || k.Value != "List" || items == nil || items.Kind != yaml.SequenceNode {
+		return []*yaml.Node{root}
 	}
-	var documents []document
-	for _, item := range items.items {
-		documents = append(documents, flatten(item, kind)...)
+	var all []*yaml.Node
+	for _, item := range items.Content {
+		all = append(all, flatten(item)...)
 	}
-	return documents
+	return all
 }
 
-// isProse reports whether a file is for people only.
+// isProse reports whether a file is documentation.
 func isProse(name string) bool {
 	base := path.Base(name)
 	return strings.HasPrefix(base, "README") || strings.HasPrefix(base, "LICENSE") || path.Ext(base) == ".md"
 }
 
-// checkOrder finds what is wrong with the documents, with the order of the
-// groups, and with objects that are there twice, as far as that does not
-// depend on variables. It returns the warnings of references to variables that
-// are not declared.
-func (p *pack) checkOrder(r *report) []string {
-	e := newExpander(blankScope(p), r)
+// checkOrder reports faults of the documents, of the order of the groups, and
+// duplicate objects, as far as these do not depend on variables. It returns
+// warnings about references to undeclared variables.
+func (p *parsedPackage) checkOrder(r *report) []string {
+	e := newExpander(emptyScope(p), r)
 	groups := make([]render.Group, len(p.meta.groups))
 	for i, g := range p.meta.groups {
 		groups[i] = g.with(e.objects(p.documents[i]))
@@ -213,20 +268,21 @@ func (p *pack) checkOrder(r *report) []string {
 	return e.warnings()
 }
 
-// objects makes the objects of documents. One that depends on an unknown value
-// for what it is, or that is reported, is left out.
+// objects returns the objects of documents. It omits an object whose identity
+// depends on an unknown value, or in which a fault was reported.
 func (e *expander) objects(documents []document) []render.Object {
 	var objects []render.Object
 	for _, d := range documents {
+		e.file = d.file
 		switch content := e.value(d.root).(type) {
 		case unknown:
 		case map[string]any:
 			if d.identify(content, e.report) {
 				o := &unstructured.Unstructured{Object: content}
-				objects = append(objects, render.Object{Unstructured: o, File: d.root.at.file, Line: d.root.at.line})
+				objects = append(objects, render.Object{Unstructured: o, File: d.file, Line: d.root.Line, Lines: e.lines(d)})
 			}
 		default:
-			e.report.add(d.root.at, "", "is not an object")
+			e.report.add(d.at(), "", "is not an object")
 		}
 	}
 	return objects

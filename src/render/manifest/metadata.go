@@ -6,19 +6,21 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// metadata is what a metadata.yaml says.
+// metadata is the content of a metadata.yaml.
 type metadata struct {
 	name, version, description string
 	namespaces                 []string
 
 	at        place // of the resources
-	declares  bool  // whether it has variables, be they none
+	declares  bool  // whether it has a variables field, even an empty one
 	variables []nf.Variable
-	declared  map[string]place // where each variable is
+	declared  map[string]place // where each variable is declared
 	groups    []group
 }
 
@@ -42,7 +44,7 @@ type listedFile struct {
 	at   place
 }
 
-// with returns the group with its objects.
+// with returns the group with the given objects.
 func (g group) with(objects []render.Object) render.Group {
 	return render.Group{
 		Name: g.name, File: g.at.file, Line: g.at.line, After: g.after, Objects: objects, Wait: g.wait, Timeout: g.timeout, Recreate: g.recreate,
@@ -71,7 +73,7 @@ func readMetadata(files render.Files, rd *reader) metadata {
 	documents := rd.read(name, content)
 	switch {
 	case !rd.report.ok():
-	case len(documents) != 1 || documents[0].kind != mapping:
+	case len(documents) != 1 || documents[0].Kind != yaml.MappingNode:
 		rd.report.add(m.at, "", "must be one mapping")
 	default:
 		m.read(documents[0])
@@ -82,7 +84,7 @@ func readMetadata(files render.Files, rd *reader) metadata {
 const (
 	maxMetadata = 256 << 10 // bytes of the metadata, which is recorded with the package
 	maxEntries  = 1000      // of the resources
-	maxVars     = 1000      // that are declared
+	maxVars     = 1000      // declared variables
 	maxWord     = 128       // bytes of a name in the metadata
 )
 
@@ -92,9 +94,19 @@ type metadataReader struct {
 	report *report
 }
 
-func (m *metadataReader) read(root *node) {
-	for _, f := range root.fields {
-		switch f.key.text {
+func (m *metadataReader) place(n *yaml.Node) place { return place{m.at.file, n.Line} }
+
+func (m *metadataReader) add(n *yaml.Node, field, format string, args ...any) {
+	m.report.add(m.place(n), field, format, args...)
+}
+
+func (m *metadataReader) unknownKey(key *yaml.Node, allowed ...string) {
+	m.add(key, "", "unknown key %q%s; allowed: %s", key.Value, m.report.suggest(key.Value, allowed...), strings.Join(allowed, ", "))
+}
+
+func (m *metadataReader) read(root *yaml.Node) {
+	for f := range fields(root) {
+		switch f.key.Value {
 		case "name":
 			m.name = m.text(f)
 		case "version":
@@ -106,10 +118,10 @@ func (m *metadataReader) read(root *node) {
 		case "variables":
 			m.readVariables(f.value)
 		case "resources":
-			m.at = f.key.at
+			m.at = m.place(f.key)
 			m.readResources(f.value)
 		default:
-			m.report.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "resources")
+			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "resources")
 		}
 	}
 	if m.at.line == 0 {
@@ -117,78 +129,78 @@ func (m *metadataReader) read(root *node) {
 	}
 }
 
-// text returns a scalar as it is written: a version may look like a number.
+// text returns a scalar as it is written, since a version may look like a
+// number.
 func (m *metadataReader) text(f field) string {
-	if f.value.kind != scalar {
-		m.report.add(f.value.at, f.key.text, "must be a text")
+	if f.value.Kind != yaml.ScalarNode {
+		m.add(f.value, f.key.Value, "must be a text")
 		return ""
 	}
-	if f.value.value == nil {
+	if isNull(f.value) {
 		return ""
 	}
-	wrong := nf.CheckText("", f.value.text)
-	if wrong == nil && strings.ContainsFunc(f.value.text, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
+	wrong := nf.CheckText("", f.value.Value)
+	if wrong == nil && strings.ContainsFunc(f.value.Value, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
 		wrong = nf.Violations{{Message: "holds control characters"}}
 	}
 	for _, v := range wrong {
-		m.report.add(f.value.at, f.key.text, "%s", v.Message)
+		m.add(f.value, f.key.Value, "%s", v.Message)
 	}
-	return f.value.text
+	return f.value.Value
 }
 
-// readNamespaces reads the namespaces that objects may be in, besides the
-// instance's own.
-func (m *metadataReader) readNamespaces(names *node) {
-	if names.kind != list {
-		m.report.add(names.at, "namespaces", "must be a list of names")
+// readNamespaces reads the namespaces in which objects may be in addition to
+// the instance's.
+func (m *metadataReader) readNamespaces(names *yaml.Node) {
+	if names.Kind != yaml.SequenceNode {
+		m.add(names, "namespaces", "must be a list of names")
 		return
 	}
-	for i, name := range names.items {
-		if name.kind != scalar {
-			m.report.add(name.at, fmt.Sprintf("namespaces[%d]", i), "must be a name")
+	for i, name := range names.Content {
+		if name.Kind != yaml.ScalarNode {
+			m.add(name, fmt.Sprintf("namespaces[%d]", i), "must be a name")
 			return
 		}
-		m.namespaces = append(m.namespaces, name.text)
+		m.namespaces = append(m.namespaces, name.Value)
 	}
 	for _, v := range nf.CheckNamespaces("namespaces", m.namespaces) {
-		m.report.add(names.at, v.Field, "%s", v.Message)
+		m.add(names, v.Field, "%s", v.Message)
 	}
 }
 
-func (m *metadataReader) readResources(resources *node) {
-	switch resources.kind {
-	case list:
-		for i, entry := range resources.items {
+func (m *metadataReader) readResources(resources *yaml.Node) {
+	switch resources.Kind {
+	case yaml.SequenceNode:
+		for i, entry := range resources.Content {
 			if i == maxEntries {
-				m.report.add(entry.at, "resources", "has more than %d entries", maxEntries)
+				m.add(entry, "resources", "has more than %d entries", maxEntries)
 				break
 			}
 			m.readEntry(entry)
 		}
 		m.nameGroups()
 		m.checkAfter()
-	case mapping:
-		if n := len(resources.fields); n > maxEntries {
-			m.report.add(resources.fields[maxEntries].key.at, "resources", "has more than %d entries", maxEntries)
-			resources.fields = resources.fields[:maxEntries]
+	default: // a scalar has no fields
+		if n := len(resources.Content) / 2; n > maxEntries {
+			m.add(resources.Content[2*maxEntries], "resources", "has more than %d entries", maxEntries)
+			resources.Content = resources.Content[:2*maxEntries]
 		}
 		m.readMap(resources)
-	case scalar:
 	}
 	hasFiles := func(g group) bool { return len(g.files) > 0 }
 	if !slices.ContainsFunc(m.groups, hasFiles) && m.report.ok() {
-		m.report.add(resources.at, "resources", "must be a list or a mapping of kinds to files, and name at least one file")
+		m.add(resources, "resources", "must be a list or a mapping of kinds to files, and name at least one file")
 	}
 }
 
 // readMap reads the unordered form: one group for each kind, in the order in
 // which kinds are installed.
-func (m *metadataReader) readMap(resources *node) {
-	fields := slices.SortedStableFunc(slices.Values(resources.fields), func(a, b field) int {
-		return render.KindOrder(kindOf(a.key.text), kindOf(b.key.text))
+func (m *metadataReader) readMap(resources *yaml.Node) {
+	fields := slices.SortedStableFunc(fields(resources), func(a, b field) int {
+		return render.KindOrder(kindOf(a.key.Value), kindOf(b.key.Value))
 	})
 	for _, f := range fields {
-		g := group{name: f.key.text, at: f.key.at, files: m.files(f)}
+		g := group{name: f.key.Value, at: m.place(f.key), files: m.files(f)}
 		if n := len(m.groups); n > 0 {
 			g.after = []string{m.groups[n-1].name}
 		}
@@ -197,23 +209,23 @@ func (m *metadataReader) readMap(resources *node) {
 }
 
 // readEntry reads one entry of the ordered form.
-func (m *metadataReader) readEntry(entry *node) {
-	if entry.kind != mapping {
-		m.report.add(entry.at, "resources", "an entry must be a mapping of a kind to files")
+func (m *metadataReader) readEntry(entry *yaml.Node) {
+	if entry.Kind != yaml.MappingNode {
+		m.add(entry, "resources", "an entry must be a mapping of a kind to files")
 		return
 	}
-	g := group{at: entry.at}
+	g := group{at: m.place(entry)}
 	kinds := 0
-	for _, f := range entry.fields {
-		switch f.key.text {
+	for f := range fields(entry) {
+		switch f.key.Value {
 		case "name":
 			if g.name = m.text(f); !isWord(g.name) {
-				m.report.add(f.value.at, "name", "must be 1 to %d printable characters", maxWord)
+				m.add(f.value, "name", "must be 1 to %d printable characters", maxWord)
 			}
 		case "dependsOn":
-			g.after = []string{} // also if it names none
+			g.after = []string{} // also if the list is empty
 			for _, item := range m.list(f) {
-				g.after, g.afterAt = append(g.after, item.text), append(g.afterAt, item.at)
+				g.after, g.afterAt = append(g.after, item.Value), append(g.afterAt, m.place(item))
 			}
 		case "timeout":
 			g.timeout = m.duration(f)
@@ -227,13 +239,13 @@ func (m *metadataReader) readEntry(entry *node) {
 		}
 	}
 	if kinds == 0 {
-		m.report.add(entry.at, "resources", "the entry names no kind")
+		m.add(entry, "resources", "the entry names no kind")
 	}
 	m.groups = append(m.groups, g)
 }
 
-// nameGroups names each group that has no name after its first file's kind, and
-// lets each that does not say otherwise wait for the one before it.
+// nameGroups names each unnamed group after the kind of its first file. A group
+// without dependsOn waits for the group before it.
 func (m *metadataReader) nameGroups() {
 	taken := map[string]place{}
 	for _, g := range m.groups {
@@ -265,7 +277,7 @@ func (g group) kindName() string {
 	return g.files[0].kind
 }
 
-// numberedName returns the first, second, … name that a kind gives.
+// numberedName returns the name of the nth unnamed group of a kind.
 func numberedName(kind string, number int) string {
 	if number == 1 {
 		return kind
@@ -282,7 +294,7 @@ func (m *metadataReader) checkAfter() {
 	for _, g := range m.groups {
 		for i, name := range g.after {
 			if !known[name] {
-				m.report.add(g.afterAt[i], "dependsOn", "no entry is named %q%s", name, m.report.meant(name, names...))
+				m.report.add(g.afterAt[i], "dependsOn", "no entry is named %q%s", name, m.report.suggest(name, names...))
 			}
 		}
 	}
@@ -290,26 +302,26 @@ func (m *metadataReader) checkAfter() {
 
 // files reads the files of a kind.
 func (m *metadataReader) files(f field) []listedFile {
-	if !isKind(f.key.text) {
-		m.report.unknownKey(f.key, "name", "dependsOn", "timeout", "wait", "recreate", "a kind")
+	if !isKind(f.key.Value) {
+		m.unknownKey(f.key, "name", "dependsOn", "timeout", "wait", "recreate", "a kind")
 	}
 	items := m.list(f)
 	files := make([]listedFile, len(items))
 	for i, item := range items {
-		files[i] = listedFile{kind: kindOf(f.key.text), path: item.text, at: item.at}
+		files[i] = listedFile{kind: kindOf(f.key.Value), path: item.Value, at: m.place(item)}
 	}
 	return files
 }
 
-// list returns the texts of a field that holds one or a list of them.
-func (m *metadataReader) list(f field) []*node {
-	items := []*node{f.value}
-	if f.value.kind == list {
-		items = f.value.items
+// list returns the texts of a field that holds one text or a list of texts.
+func (m *metadataReader) list(f field) []*yaml.Node {
+	items := []*yaml.Node{f.value}
+	if f.value.Kind == yaml.SequenceNode {
+		items = f.value.Content
 	}
 	for _, item := range items {
-		if text, ok := item.value.(string); !ok || text == "" {
-			m.report.add(item.at, f.key.text, "must be a text or a list of texts")
+		if text, ok := literal(item).(string); !ok || text == "" {
+			m.add(item, f.key.Value, "must be a text or a list of texts")
 			return nil
 		}
 	}
@@ -317,36 +329,36 @@ func (m *metadataReader) list(f field) []*node {
 }
 
 func (m *metadataReader) duration(f field) time.Duration {
-	d, err := time.ParseDuration(f.value.text)
+	d, err := time.ParseDuration(f.value.Value)
 	if err != nil || d <= 0 || d > nf.MaxTimeout {
-		m.report.add(f.value.at, f.key.text, "must be a duration above zero, such as 90s or 5m, and at most %.0fh", nf.MaxTimeout.Hours())
+		m.add(f.value, f.key.Value, "must be a duration above zero, such as 90s or 5m, and at most %.0fh", nf.MaxTimeout.Hours())
 	}
 	return d
 }
 
 func (m *metadataReader) wait(f field) render.Wait {
-	w := render.Wait(f.value.text)
+	w := render.Wait(f.value.Value)
 	if w != render.WaitReady && w != render.WaitApplied {
-		m.report.add(f.value.at, f.key.text, "must be %s or %s", render.WaitReady, render.WaitApplied)
+		m.add(f.value, f.key.Value, "must be %s or %s", render.WaitReady, render.WaitApplied)
 	}
 	return w
 }
 
 func (m *metadataReader) recreate(f field) render.Recreate {
-	r := render.Recreate(f.value.text)
+	r := render.Recreate(f.value.Value)
 	if !r.Valid() {
-		m.report.add(f.value.at, f.key.text, "must be %s or %s", render.RecreateNever, render.RecreateIfNeeded)
+		m.add(f.value, f.key.Value, "must be %s or %s", render.RecreateNever, render.RecreateIfNeeded)
 	}
 	return r
 }
 
-// isWord reports whether a text can name an entry.
+// isWord reports whether a text can be the name of an entry.
 func isWord(text string) bool {
 	return text != "" && len(text) <= maxWord && !strings.ContainsFunc(text, hidden)
 }
 
 // kindOf returns the lower-case kind that a key of the resources stands for, or
-// "" if it stands for any.
+// "" if it stands for any kind.
 func kindOf(key string) string {
 	kind := strings.ToLower(key)
 	if long, found := shortKinds[kind]; found {

@@ -1,180 +1,140 @@
 package manifest
 
-import "strings"
+import (
+	"errors"
+	"io"
+	"iter"
 
-// node is a value of a parsed document and the place where it was written.
-// Aliases share the node of their anchor.
-type node struct {
-	kind   kind
-	at     place
-	style  style
-	text   string   // of a scalar: as written, quotes and escapes resolved
-	value  any      // of a scalar: nil, bool, int64, float64 or string
-	parts  template // of a string with variables
-	lines  bool     // of a string with variables: whether it has several lines
-	fields []field  // of a mapping, in order, keys distinct
-	items  []*node  // of a list
-	size   int      // about how many bytes it takes, its aliases written out
-	depth  int      // how many values are inside each other
-}
-
-type kind int
-
-const (
-	scalar kind = iota
-	mapping
-	list
+	"go.yaml.in/yaml/v3"
 )
 
-// style says what a scalar that is nothing but a variable turns into.
-type style int
+// Documents are trees of the YAML library's nodes, for JSON files too. After
+// reader.simplify they contain only mappings with distinct texts as keys, lists
+// and scalars. The node of an anchor is in the tree once for each alias.
 
-const (
-	plain  style = iota // unquoted YAML: the variable's value
-	inJSON              // a JSON string: the same, since JSON has no other way to say it
-	quoted              // text
-	block               // text of several lines, which is often a script with variables of its own
-)
+// jsonStyle is the style of a JSON string. The YAML parser sets it for no scalar.
+const jsonStyle = yaml.FlowStyle
 
-type field struct {
-	key   *node // a scalar whose text counts
-	value *node
+// blockStyle is the style of a text of several lines, often a script with its own
+// variables.
+const blockStyle = yaml.LiteralStyle | yaml.FoldedStyle
+
+type field struct{ key, value *yaml.Node }
+
+// fields yields the fields of a mapping in order, and none of another node.
+func fields(n *yaml.Node) iter.Seq[field] {
+	return func(yield func(field) bool) {
+		if n.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if !yield(field{n.Content[i], n.Content[i+1]}) {
+				return
+			}
+		}
+	}
 }
 
 // get returns the value of a mapping's field, or nil.
-func (n *node) get(key string) *node {
-	for _, f := range n.fields {
-		if f.key.text == key {
+func get(n *yaml.Node, key string) *yaml.Node {
+	for f := range fields(n) {
+		if f.key.Value == key {
 			return f.value
 		}
 	}
 	return nil
 }
 
+// isNull reports whether a node is null or an empty value.
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
 // literal returns the value of a node without variables.
-func (n *node) literal() any {
-	return newExpander(&scope{}, &report{}).value(n)
-}
+func literal(n *yaml.Node) any { return (&expander{}).value(n) }
 
-func newScalar(at place, text string, value any) *node {
-	return &node{at: at, text: text, value: value, size: valueSize + len(text), depth: 1}
-}
-
-// measure sets size and depth from the node's children.
-func (n *node) measure() {
-	n.size, n.depth = valueSize+len(n.text), 1
-	for _, f := range n.fields {
-		n.size, n.depth = n.size+f.key.size+f.value.size, max(n.depth, f.value.depth+1)
-	}
-	for _, i := range n.items {
-		n.size, n.depth = n.size+i.size, max(n.depth, i.depth+1)
-	}
-	n.size = min(n.size, maxSize+1) // aliases of aliases grow without end
-}
-
-// reader parses the files of one package.
+// reader parses the files of one package and enforces its limits.
 type reader struct {
-	report    *report
-	templates bool             // whether strings may have variables
-	verbatim  bool             // whether keys are as they are written
-	uses      map[string]place // variable → where it is used first
-	size      int              // of all that has been read, aliases written out
-	marks     int              // in all that has been read
-	documents int              // how many there are, empty ones too
-	full      bool             // whether one of these was too much; no more is read then
-	searched  int              // how many bytes have been parsed again to find errors
-	file      string           // being read
+	report     *report
+	templates  bool             // whether strings may have variables
+	verbatim   bool             // whether keys stay as written
+	uses       map[string]place // variable → its first use
+	size       int              // approximate bytes read so far, with aliases expanded
+	separators int              // separators read so far; see countSeparators
+	documents  int              // number read so far, including empty ones
+	full       bool             // a limit was exceeded; nothing more is read
+	searched   int              // bytes parsed again to locate errors
+	file       string           // being read
+
+	anchors map[*yaml.Node]extent // only complete ones
 }
 
 const (
 	maxFile      = 4 << 20   // bytes of a file
-	maxMarks     = 256 << 10 // in all files of a package; see marks
-	maxSize      = 32 << 20  // of all files of a package, aliases written out
+	maxMarks     = 256 << 10 // in all files of a package; see countSeparators
+	maxSize      = 32 << 20  // bytes of all files of a package, with aliases expanded
 	maxDocuments = 5000      // in all files of a package
 	maxDepth     = 200
-	valueSize    = 64 // what a value takes beside its text
-	partSize     = 64 // what a part of a template takes beside its text
+	valueSize    = 64 // bytes of a value in addition to its text
+	partSize     = 64 // bytes of a part of a template in addition to its text
 )
 
-// read returns the documents of a file, without empty ones: none if something
-// is wrong with any.
-func (rd *reader) read(file string, content []byte) []*node {
+// read returns the documents of a file, without empty ones. It returns none if
+// any of them has a fault.
+func (rd *reader) read(file string, content []byte) []*yaml.Node {
 	rd.file = file
 	before := len(rd.report.found)
 	if rd.full || !rd.readable(content) {
 		return nil
 	}
-	var documents []*node
+	parse := rd.readYAML
 	if isJSON(file) {
-		documents = rd.readJSON(content)
-	} else {
-		documents = rd.readYAML(content)
+		parse = rd.readJSON
 	}
+	documents := parse(content)
 	if len(rd.report.found) > before {
 		return nil
 	}
 	return documents
 }
 
-// accept counts a document, and tells whether it is within bounds.
-func (rd *reader) accept(root *node) bool {
-	rd.size += root.size
-	switch {
-	case root.depth > maxDepth:
-		rd.report.add(root.at, "", "is nested more than %d deep", maxDepth)
-	case rd.size > maxSize:
-		rd.full = true
-		rd.report.add(root.at, "", "makes the package too large, its aliases written out")
-	default:
-		return true
+// collect returns the roots of the documents that next returns before io.EOF,
+// without empty ones, or the first other error. It stops at a limit.
+func (rd *reader) collect(next func() (*yaml.Node, error)) ([]*yaml.Node, error) {
+	rd.anchors = map[*yaml.Node]extent{}
+	var roots []*yaml.Node
+	for {
+		d, err := next()
+		if errors.Is(err, io.EOF) {
+			return roots, nil
+		}
+		if err != nil || !rd.begin(d, 1) {
+			return nil, err
+		}
+		depth := rd.simplify(&d.Content[0])
+		switch root := d.Content[0]; {
+		case isNull(root):
+		case depth > maxDepth:
+			rd.wrong(root, "is nested more than %d deep", maxDepth)
+			return nil, nil
+		case rd.size > maxSize:
+			rd.full = true
+			rd.wrong(root, "makes the package too large, its aliases written out")
+			return nil, nil
+		default:
+			roots = append(roots, root)
+		}
 	}
-	return false
 }
 
-// begin counts the documents that begin at a place, and tells whether there may
-// be so many.
-func (rd *reader) begin(at place, documents int) bool {
+// begin counts documents that begin with a node, and reports whether their
+// number is within the limit.
+func (rd *reader) begin(n *yaml.Node, documents int) bool {
 	if rd.documents += documents; rd.documents > maxDocuments && !rd.full {
 		rd.full = true
-		rd.report.add(at, "", "brings the package to more than %d documents", maxDocuments)
+		rd.wrong(n, "brings the package to more than %d documents", maxDocuments)
 	}
 	return !rd.full
 }
 
-// newText returns a scalar, and finds the variables in it.
-func (rd *reader) newText(at place, s style, text string, value any) *node {
-	n := newScalar(at, text, value)
-	n.style = s
-	if _, isText := value.(string); !isText || !rd.templates {
-		return n
-	}
-	parts, err := parseTemplate(text)
-	if err != nil {
-		rd.report.add(at, "", "%v", err)
-	}
-	n.size += partSize * len(parts)
-	for _, p := range parts {
-		if p.path == nil {
-			continue
-		}
-		n.parts = parts
-		if _, used := rd.uses[p.path[0]]; !used {
-			rd.uses[p.path[0]] = at
-		}
-	}
-	if n.parts == nil && err == nil {
-		n.value = parts.literal()
-	}
-	n.lines = n.parts != nil && (s == block || strings.Contains(text, "\n"))
-	return n
-}
-
-// add appends a field to a mapping, and refuses a second one of the same key.
-func (rd *reader) add(n *node, seen map[string]*node, f field) {
-	if first := seen[f.key.text]; first != nil {
-		rd.report.add(f.key.at, "", "key %q is written twice, first at line %d", f.key.text, first.at.line)
-		return
-	}
-	seen[f.key.text] = f.key
-	n.fields = append(n.fields, f)
+func (rd *reader) wrong(n *yaml.Node, format string, args ...any) {
+	rd.report.add(place{rd.file, n.Line}, "", format, args...)
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// unknown is a value that is not known yet, or that has been reported.
+// unknown is a value that is not known yet, or whose fault has been reported.
 type unknown struct{}
 
-// scope knows the value of every variable.
+// scope resolves variables to their values.
 type scope struct {
-	declared map[string]nf.Variable // nil when the package declares none
-	values   map[string]lookup      // all that are given
+	declared map[string]nf.Variable // nil if the package has no variables field
+	values   map[string]lookup      // all given values
 	failed   map[string]bool        // reported; their values are unknown
 	blank    bool                   // no values yet: all are unknown
 	warnings []string
 
-	names   []string          // that a reference may have, sorted
+	names   []string          // known names of variables, sorted
 	guesses map[string]string // what suggest has returned
 }
 
@@ -33,16 +33,16 @@ const (
 	network    = "network_parameters"
 )
 
-// builtins are the names that the service sets.
+// builtins are the names of the variables that the service sets.
 var builtins = []string{"namespace", "vnf_id", "vnf_name", "cloud_region_id", "cloud_owner"}
 
-func blankScope(p *pack) *scope {
+func emptyScope(p *parsedPackage) *scope {
 	s := &scope{declared: p.declared(), blank: true}
 	s.collect()
 	return s
 }
 
-// collect finds the names that a reference may have.
+// collect collects the known names of variables.
 func (s *scope) collect() {
 	s.guesses = map[string]string{}
 	s.names = slices.Clone(builtins)
@@ -54,8 +54,8 @@ func (s *scope) collect() {
 	slices.Sort(s.names)
 }
 
-// suggest returns the variable that a name without a value is probably a
-// misspelling of, or "".
+// suggest returns the variable of which a name without a value is probably a
+// misspelling, or "".
 func (s *scope) suggest(name string) string {
 	guess, known := s.guesses[name]
 	if !known && len(s.guesses) < maxGuesses {
@@ -68,8 +68,9 @@ func (s *scope) suggest(name string) string {
 // maxGuesses bounds how many names are compared with all variables.
 const maxGuesses = 200
 
-// newScope checks the inputs against the declarations.
-func newScope(p *pack, in render.Input, r *report) *scope {
+// newScope returns the scope of an instance, and checks its inputs against the
+// declarations.
+func newScope(p *parsedPackage, in render.Input, r *report) *scope {
 	s := &scope{declared: p.declared(), values: map[string]lookup{}, failed: map[string]bool{}}
 	inputs, err := plainJSON(in.Inputs)
 	if err != nil {
@@ -79,12 +80,12 @@ func newScope(p *pack, in render.Input, r *report) *scope {
 	for name, value := range in.Builtins {
 		set[name] = value
 	}
-	s.give(builtIn, set)
-	s.give(parameters, inputs.Parameters)
+	s.addValues(builtIn, set)
+	s.addValues(parameters, inputs.Parameters)
 	for _, values := range inputs.OOF {
-		s.give("oof_parameters", values)
+		s.addValues("oof_parameters", values)
 	}
-	s.give(network, inputs.Network)
+	s.addValues(network, inputs.Network)
 	s.collect()
 	for _, name := range slices.Sorted(maps.Keys(inputs.Parameters)) {
 		if set[name] != nil || slices.Contains(builtins, name) {
@@ -99,8 +100,8 @@ func newScope(p *pack, in render.Input, r *report) *scope {
 	return s
 }
 
-// unknown warns of the parameters that change nothing.
-func (p *pack) unknown(parameters map[string]any) []string {
+// unknown returns warnings about parameters that have no effect.
+func (p *parsedPackage) unknown(parameters map[string]any) []string {
 	message := "the package uses no such variable"
 	known := slices.Sorted(maps.Keys(p.uses))
 	if declared := p.declared(); declared != nil {
@@ -117,14 +118,14 @@ func (p *pack) unknown(parameters map[string]any) []string {
 		if len(warnings) < maxShown {
 			guess = nearest(name, known)
 		}
-		warnings = append(warnings, "parameters."+clip(name, maxQuote)+": "+message+meant(guess))
+		warnings = append(warnings, "parameters."+nf.Clip(name, maxQuote)+": "+message+suggestionText(guess))
 	}
 	return capped(warnings, "parameters that change nothing")
 }
 
-// give adds the values of a source, as clients know it, but for those of names
-// that have one already. Null is no value.
-func (s *scope) give(source string, values map[string]any) {
+// addValues adds the values of a source, except for names that have a value already.
+// Null counts as no value. The source is named as in the API.
+func (s *scope) addValues(source string, values map[string]any) {
 	for name, value := range values {
 		if _, given := s.values[name]; !given && value != nil {
 			s.values[name] = lookup{value: value, found: true, source: source}
@@ -132,7 +133,8 @@ func (s *scope) give(source string, values map[string]any) {
 	}
 }
 
-// plainJSON returns a copy of inputs in the types of unstructured objects.
+// plainJSON returns a copy of inputs that uses only the types of unstructured
+// objects.
 func plainJSON(in nf.Inputs) (nf.Inputs, error) {
 	text, err := json.Marshal(in)
 	if err != nil {
@@ -143,7 +145,7 @@ func plainJSON(in nf.Inputs) (nf.Inputs, error) {
 	return out, err
 }
 
-func (p *pack) declared() map[string]nf.Variable {
+func (p *parsedPackage) declared() map[string]nf.Variable {
 	if !p.meta.declares {
 		return nil
 	}
@@ -154,8 +156,8 @@ func (p *pack) declared() map[string]nf.Variable {
 	return declared
 }
 
-// checkDeclared reports a declared variable without a value that it needs, or
-// with one of the wrong type.
+// checkDeclared reports a variable whose required value is missing, or whose
+// value has the wrong type.
 func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
 	found := s.values[v.Name]
 	message := ""
@@ -163,7 +165,7 @@ func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
 	case !found.found && v.Required && v.Default == nil:
 		message = "is required"
 	case found.found && !hasType(found.declaredValue(v.Type), v.Type):
-		message = mistyped(v, found.value)
+		message = typeMismatch(v, found.value)
 	default:
 		return
 	}
@@ -171,11 +173,11 @@ func (s *scope) checkDeclared(v nf.Variable, use place, r *report) {
 	r.add(use, found.from()+"."+v.Name, "%s", message)
 }
 
-// lookup is the answer to a question for a variable.
+// lookup is the result of looking up a variable.
 type lookup struct {
 	value   any
 	found   bool
-	foreign bool   // the package declares variables, and this is none of them
+	foreign bool   // the package declares variables, but not this one
 	source  string // where it was found
 }
 
@@ -186,8 +188,8 @@ func (l lookup) from() string {
 	return parameters
 }
 
-// asText returns what the value is where a text is wanted: a connection point
-// of the network is its address.
+// asText returns the value for use in a text: a connection point of the network
+// is replaced by its address.
 func (l lookup) asText() any {
 	if point, ok := l.value.(map[string]any); ok && l.source == network && point["ip_address"] != nil {
 		return point["ip_address"]
@@ -195,7 +197,7 @@ func (l lookup) asText() any {
 	return l.value
 }
 
-// declaredValue returns what the value is for a variable declared of the type.
+// declaredValue returns the value for a variable declared with the type.
 func (l lookup) declaredValue(want string) any {
 	if want == "string" {
 		return l.asText()
@@ -203,7 +205,7 @@ func (l lookup) declaredValue(want string) any {
 	return l.value
 }
 
-// lookup returns the value of a reference, which is not to be changed.
+// lookup returns the value of a reference. The caller must not change it.
 func (s *scope) lookup(path []string) lookup {
 	name := path[0]
 	v, declared := s.declared[name]
@@ -239,10 +241,4 @@ func child(value any, step string) any {
 		}
 	}
 	return nil
-}
-
-// keepsType reports whether a scalar of the style that is nothing but the
-// variable takes the type of the variable or its default.
-func (s *scope) keepsType(st style, name string) bool {
-	return (st == plain || st == inJSON) && s.declared[name].Type != "string"
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// nearest returns the candidate that a name is probably a misspelling of, or "".
-// Case, dashes and underscores do not count. Of the other letters one in four
-// may differ, and at most three.
+// nearest returns the candidate of which a name is probably a misspelling, or
+// "". Case, dashes and underscores are ignored. At most a quarter of the other
+// characters may differ, and at most three.
 func nearest(name string, candidates []string) string {
 	folded, best := fold(name), ""
 	if len(name) > maxWord {
-		return "" // comparing it would take long, and it is not a typing error
+		return "" // a comparison would take long, and this is not a typing error
 	}
 	closest := maxEdits + 1
 	for _, candidate := range candidates {
@@ -35,7 +35,7 @@ func nearest(name string, candidates []string) string {
 
 const maxEdits = 3
 
-// fold returns a name in small letters, without dashes and underscores.
+// fold returns a name in lower case, without dashes and underscores.
 func fold(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '-' || c == '_' {
@@ -45,10 +45,10 @@ func fold(name string) string {
 	}, name)
 }
 
-// meantFile suggests which file was meant by the path of one that is not there:
-// one of the same name in another folder or with another extension, or one of a
+// suggestFile suggests the intended file for a path that does not exist: a file
+// of the same name in another folder or with another extension, or one with a
 // similar path.
-func (r *report) meantFile(name string, files render.Files) string {
+func (r *report) suggestFile(name string, files render.Files) string {
 	if len(r.found) >= maxShown {
 		return ""
 	}
@@ -56,17 +56,18 @@ func (r *report) meantFile(name string, files render.Files) string {
 	byStem := map[string]string{}
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		if path.Base(file) == path.Base(name) || stem(file) == stem(name) {
-			return meant(file)
+			return suggestionText(file)
 		}
 		byStem[stem(file)] = file
 	}
-	return meant(byStem[nearest(stem(name), slices.Sorted(maps.Keys(byStem)))])
+	return suggestionText(byStem[nearest(stem(name), slices.Sorted(maps.Keys(byStem)))])
 }
 
-// distance returns how many letters must be added, removed, replaced or swapped
-// with their neighbor to make one text the other; most+1 if that is more than
-// most. It is the optimal string alignment distance, in bytes, and looks only at
-// the part of the table in which it can be small enough.
+// distance returns how many characters must be added, removed, replaced or
+// swapped with their neighbor to turn one text into the other. It returns
+// most+1 if that is more than most. It is the optimal string alignment distance
+// in bytes. It computes only the part of the table in which the distance can be
+// small enough.
 func distance(a, b string, most int) int {
 	if max(len(a), len(b))-min(len(a), len(b)) > most {
 		return most + 1
@@ -106,9 +107,9 @@ func distance(a, b string, most int) int {
 	return min(row[len(b)], most+1)
 }
 
-// meant is the end of a complaint about a misspelling: " (did you mean x?)", or
-// nothing.
-func meant(suggestion string) string {
+// suggestionText returns the end of a message about a misspelling, " (did you mean x?)",
+// or "".
+func suggestionText(suggestion string) string {
 	if suggestion == "" {
 		return ""
 	}

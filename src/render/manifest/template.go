@@ -2,21 +2,45 @@ package manifest
 
 import (
 	"errors"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// template is a text with variables in it, as literal texts and references.
+// templated is a scalar with its text as a template.
+type templated struct {
+	*yaml.Node
+
+	parts template
+	lines bool // whether the text has several lines
+}
+
+// newTemplated parses the text of a scalar in which the reader found no fault.
+func newTemplated(n *yaml.Node) templated {
+	parts, _ := parseTemplate(n.Value)
+	if n.Style&yaml.LiteralStyle != 0 {
+		parts.count()
+	}
+	return templated{n, parts, n.Style&blockStyle != 0 || strings.Contains(n.Value, "\n")}
+}
+
+// whole reports whether the text is one reference and nothing else.
+func (t templated) whole() bool { return len(t.parts) == 1 && t.parts[0].path != nil }
+
+// template is a text with references to variables, split into literal texts and
+// references.
 type template []part
 
 // part is a literal text, or a reference to a variable.
 type part struct {
-	text     string   // the literal, or the reference as it is written
-	path     []string // of a reference: the variable, and what to take of its value
+	text     string   // the literal, or the reference as written
+	path     []string // of a reference: the variable, and the path in its value
 	fallback *string  // of a reference: ${name:-fallback}
-	row      int      // how many lines of the file below its scalar's first one it is
+	row      int      // number of lines in the file after its scalar's first line
 }
 
-// naming returns a reference to another variable in the form of this one.
+// naming returns a reference to another variable in the notation of this one.
 func (p part) naming(name string) string {
 	if strings.HasPrefix(p.text, "${") {
 		return "${" + name + "}"
@@ -24,43 +48,40 @@ func (p part) naming(name string) string {
 	return "$" + name
 }
 
-// errUnclosed is the one way in which a text can be wrong: what looks like no
-// reference at all is none.
+// errUnclosed is the only possible syntax error: any other text that is not a
+// reference is a literal.
 var errUnclosed = errors.New("${ is not closed; write $${ for the text")
 
-// parseTemplate finds the references in a text: $name, ${name}, ${name.path}
-// and ${name:-default}, in which the default holds no $. $$ is a dollar.
+// parseTemplate parses the references in a text: $name, ${name}, ${name.path}
+// and ${name:-default}, where the default contains no $. $$ is a dollar sign.
 func parseTemplate(text string) (template, error) {
-	var parts template
-	var literal strings.Builder
-	for {
-		before, after, found := strings.Cut(text, "$")
-		literal.WriteString(before)
-		if !found {
-			return parts.add(&literal), nil
+	parts := slices.Grow(template(nil), min(2*strings.Count(text, "$"), 8))
+	literal := 0 // the end of the last part
+	for i := 0; ; {
+		next := strings.IndexByte(text[i:], '$')
+		if next < 0 {
+			return parts.add(text[literal:]), nil
 		}
-		size, err := dollarSize(after)
+		i += next
+		size, err := dollarSize(text[i+1:])
 		if err != nil {
 			return nil, err
 		}
-		written := "$" + after[:size]
-		text = after[size:]
-		if reference, ok := parseReference(written); ok {
-			parts = append(parts.add(&literal), reference)
-		} else {
-			literal.WriteString(strings.ReplaceAll(written, "$$", "$"))
+		end := i + 1 + size
+		if reference, ok := parseReference(text[i:end]); ok {
+			parts = append(parts.add(text[literal:i]), reference)
+			literal = end
 		}
+		i = end
 	}
 }
 
-// add appends what has been gathered of a literal.
-func (t template) add(literal *strings.Builder) template {
-	if literal.Len() == 0 {
+// add appends a literal, if there is one.
+func (t template) add(literal string) template {
+	if literal == "" {
 		return t
 	}
-	text := literal.String()
-	literal.Reset()
-	return append(t, part{text: text})
+	return append(t, part{text: strings.ReplaceAll(literal, "$$", "$")})
 }
 
 // dollarSize returns how many bytes after a $ belong to it.
@@ -74,7 +95,8 @@ func dollarSize(after string) (int, error) {
 	return nameSize(after), nil
 }
 
-// bracesSize returns the size of a text in braces, which may hold others.
+// bracesSize returns the size of a text in braces, which may contain nested
+// braces.
 func bracesSize(text string) (int, error) {
 	open := 0
 	for i := range len(text) {
@@ -91,7 +113,7 @@ func bracesSize(text string) (int, error) {
 	return 0, errUnclosed
 }
 
-// nameSize returns the size of the name that a text begins with.
+// nameSize returns the size of the name at the beginning of a text.
 func nameSize(text string) int {
 	for i := range len(text) {
 		c := text[i]
@@ -105,7 +127,7 @@ func nameSize(text string) int {
 
 func isName(text string) bool { return text != "" && nameSize(text) == len(text) }
 
-// parseReference reads a whole reference.
+// parseReference parses one reference. It returns false if the text is not one.
 func parseReference(written string) (part, bool) {
 	body := written[1:]
 	inner, braced := strings.CutPrefix(body, "{")
@@ -126,15 +148,15 @@ func parseReference(written string) (part, bool) {
 	return p, ok
 }
 
-// isStep reports whether a text may stand between the dots of a path: a name,
-// an index, or a key of letters, digits and dashes.
+// isStep reports whether a text may be between the dots of a path: a name, an
+// index, or a key of letters, digits and dashes.
 func isStep(text string) bool {
 	notStep := func(r rune) bool { return r != '-' && r != '_' && nameSize("_"+string(r)) == 1 }
 	return text != "" && !strings.ContainsFunc(text, notStep)
 }
 
-// count finds the rows of the parts of a literal block, which begins in the line
-// below its indicator and has the lines of the file.
+// count sets the rows of the parts of a literal block. Such a block begins in
+// the line after its indicator and has the line breaks of the file.
 func (t template) count() {
 	row := 1
 	for i := range t {
@@ -142,14 +164,3 @@ func (t template) count() {
 		row += strings.Count(t[i].text, "\n")
 	}
 }
-
-// literal returns the text of a template without references.
-func (t template) literal() string {
-	if len(t) == 0 {
-		return ""
-	}
-	return t[0].text
-}
-
-// whole reports whether a template is one reference and nothing else.
-func (t template) whole() bool { return len(t) == 1 && t[0].path != nil }

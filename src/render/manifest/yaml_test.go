@@ -9,6 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // kubectl returns what Kubernetes' own tools make of a YAML document.
@@ -30,7 +33,7 @@ func ours(text string) (any, error) {
 	if err := r.err(); err != nil || len(documents) == 0 {
 		return nil, err
 	}
-	return documents[0].literal(), nil
+	return literal(documents[0]), nil
 }
 
 // TestScalarsLikeKubectl compares with Kubernetes' own reading of scalars, made
@@ -84,6 +87,52 @@ func TestStructuresLikeKubectl(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, got); err == nil && diff != "" {
 				t.Errorf("(-kubectl +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDollarsInKeys checks that keys follow the same rules as values.
+func TestDollarsInKeys(t *testing.T) {
+	cases := map[string]struct{ reason, key, want string }{
+		"reference":  {"a variable is replaced", "a-$name", "a-web"},
+		"escaped":    {"$$ is a dollar sign next to a reference", "$$a-$name", "$a-web"},
+		"alone":      {"and without one", "$$a", "$a"},
+		"kubernetes": {"other dollars stay", "$(A)$1", "$(A)$1"},
+	}
+	in := render.Input{Inputs: nf.Inputs{Parameters: map[string]any{"name": "web"}}}
+	for name, tc := range cases {
+		for file, format := range map[string]string{
+			"m.yaml": head + "data: {%q: b}", "alias.yaml": head + "a: &k %q\ndata: {*k : b}",
+			"m.json": `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {%q: "b"}}`,
+		} {
+			t.Run(name+"/"+file, func(t *testing.T) {
+				in.Files = pkg(fmt.Sprintf(format, tc.key), file)
+				out, err := Renderer{}.Render(t.Context(), in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data, _ := out.Groups[0].Objects[0].Object["data"].(map[string]any)
+				if data[tc.want] != "b" {
+					t.Errorf("%s: %q becomes %v, want the key %q", tc.reason, tc.key, data, tc.want)
+				}
+			})
+		}
+	}
+}
+
+// TestFaultyKeys checks that a fault of a key is one error.
+func TestFaultyKeys(t *testing.T) {
+	cases := map[string]struct{ reason, data, want string }{
+		"lists": {"a list is not an empty text too", "{[a]: b,\n [c]: d}", "m.yaml:4: a key must be a text; m.yaml:5: a key must be a text"},
+		"nulls": {"nor is null", "{~: b,\n ~: d}", "m.yaml:4: a key must be a text; m.yaml:5: a key must be a text"},
+		"tags":  {"a tag is at fault, not the text", "{!!x a: b,\n !!x c: d}", `m.yaml:4: tag "!!x" is not supported; m.yaml:5: tag "!!x" is not supported`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Renderer{}.Check(t.Context(), pkg(head+"data: "+tc.data))
+			if diff := cmp.Diff(tc.want, nf.ViolationsOf(err).Error()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -36,8 +36,8 @@ func TarGz(files map[string]string) []byte {
 	return Tar(headers, files)
 }
 
-// Tar returns a gzipped tar archive of arbitrary entries; those that have a
-// size get their content by their name.
+// Tar returns a gzipped tar archive of arbitrary entries. Those with a size get
+// the content of their name.
 func Tar(headers []tar.Header, contents map[string]string) []byte {
 	var b bytes.Buffer
 	zipped := gzip.NewWriter(&b)
@@ -54,8 +54,8 @@ func Tar(headers []tar.Header, contents map[string]string) []byte {
 	return b.Bytes()
 }
 
-// must stops a test whose own archive cannot be made: nothing but a mistake in
-// the test can make writing to memory fail.
+// must panics if a test's own archive cannot be created. Writing to memory
+// fails only because of a mistake in the test.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("rendertest: %v", err))

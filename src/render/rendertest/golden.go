@@ -1,8 +1,8 @@
 // Package rendertest tests renderers by example, builds archives for the tests
-// of other packages, and measures the memory that hostile input takes.
+// of other packages, and measures how much memory hostile input takes.
 //
-// An example is a .txtar file: the files of a package, the inputs, and what
-// must come out. The package holds nothing that the service itself needs.
+// An example is a .txtar file with the files of a package, the inputs and the
+// expected output. The package contains nothing that the service itself needs.
 package rendertest
 
 import (
@@ -29,7 +29,7 @@ const (
 	wantError  = "want.err"  // the violations, one on a line
 )
 
-// inputs is what an example is rendered with.
+// inputs are the inputs of an example.
 type inputs struct {
 	Builtins   map[string]string `json:"builtins"`
 	Parameters map[string]any    `json:"parameters"`
@@ -37,10 +37,10 @@ type inputs struct {
 	Network    map[string]any    `json:"network_parameters"`
 }
 
-// Run checks and renders every example in a folder, and compares what comes out
-// with its want.yaml or want.err. The comment that an example begins with is
-// its reason. If the test binary has a boolean flag -update and it is set, the
-// examples are rewritten instead.
+// Run checks and renders every example in a folder, and compares the result
+// with its want.yaml or want.err. The comment at the top of an example says
+// what it is for. If the test binary has a boolean flag -update and it is set,
+// Run rewrites the examples instead.
 func Run(t *testing.T, r render.Renderer, dir string) {
 	t.Helper()
 	examples, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
@@ -81,7 +81,8 @@ func run(t *testing.T, r render.Renderer, example string) {
 	}
 }
 
-// split takes an example apart; rest is everything but what is wanted.
+// split separates an example into its input and its expected output. rest is
+// everything except the latter.
 func split(t *testing.T, archive *txtar.Archive) (in render.Input, want map[string]string, rest []txtar.File) {
 	in.Files, want = render.Files{}, map[string]string{}
 	for _, f := range archive.Files {
@@ -120,7 +121,8 @@ func errorText(err error) string {
 	return b.String()
 }
 
-// outputText shows all of a rendering: what YAML has no place for is comments.
+// outputText formats all of a rendering. Parts that are not objects become YAML
+// comments.
 func outputText(t *testing.T, summary render.Summary, out render.Output) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# package %q version %q: %s\n", summary.Name, summary.Version, summary.Description)

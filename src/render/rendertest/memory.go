@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Allocated returns how many bytes fn allocates, kept or not. It is more than fn
-// holds at any time, and unlike that it depends neither on the speed of the
-// machine nor on the garbage collector. Whatever runs meanwhile counts, so that
-// a test which asks must not be parallel.
+// Allocated returns how many bytes fn allocates, whether or not it keeps them.
+// That is more than fn holds at any time, but depends neither on the speed of
+// the machine nor on the garbage collector. Allocations of other goroutines
+// count too, so the calling test must not be parallel.
 func Allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -19,13 +19,13 @@ func Allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Peak returns the most bytes that were in use while fn ran, beyond those before:
-// it collects garbage all the time, and looks what is left. That is at most a
-// tenth more than fn held at any time, and less if fn held it for less time than
-// a collection takes. Whatever else runs at the same time counts, so that a test
-// which asks must not be parallel.
+// Peak returns the maximum number of bytes in use while fn ran, minus those in
+// use before. It collects garbage continuously and measures the live heap. The
+// result is at most a tenth above what fn held at any time. It is lower if fn
+// held it for less time than a collection takes. Allocations of other
+// goroutines count too, so the calling test must not be parallel.
 func Peak(fn func()) uint64 {
-	// What is allocated during a collection counts as in use.
+	// Memory that is allocated during a collection counts as in use.
 	const tenth = 10
 	defer debug.SetGCPercent(debug.SetGCPercent(tenth))
 	before := live()
@@ -48,7 +48,7 @@ func Peak(fn func()) uint64 {
 	return peak - before
 }
 
-// live returns how many bytes a garbage collection has left.
+// live returns how many bytes are live after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -12,8 +12,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/site/shell"
 )
 
-// keyring is an SSH agent with the one key of a site, so that the key is in no
-// file and in no other process.
+// keyring is an SSH agent with a site's only key. The key is in no file and in
+// no other process.
 type keyring struct {
 	path     string
 	listener net.Listener
@@ -24,7 +24,7 @@ type keyring struct {
 	done  sync.WaitGroup
 }
 
-// newAgent starts an agent; there is none for a site without a key.
+// newAgent starts an agent. It returns nil for a site without a key.
 func newAgent(path string, m nf.SiteMaterial) (*keyring, error) {
 	if len(m.PrivateKey) == 0 {
 		return nil, nil
@@ -38,7 +38,7 @@ func newAgent(path string, m nf.SiteMaterial) (*keyring, error) {
 		return nil, fmt.Errorf("cannot use the private key: %w", err)
 	}
 	if k.listener, err = net.Listen("unix", path); err != nil {
-		return nil, fmt.Errorf("cannot offer the private key: %w", err)
+		return nil, fmt.Errorf("cannot add the private key to the SSH agent: %w", err)
 	}
 	k.done.Go(k.serve)
 	return k, nil
@@ -63,12 +63,12 @@ func (k *keyring) serve() {
 	}
 }
 
-// close ends the agent, and the connections to it.
+// close stops the agent and closes its connections.
 func (k *keyring) close() {
 	if k == nil {
 		return
 	}
-	_ = k.listener.Close() // it listens for nobody now
+	_ = k.listener.Close() // no new connections from here on
 	k.mu.Lock()
 	for conn := range k.conns {
 		_ = conn.Close() // it may be closed already
@@ -77,10 +77,10 @@ func (k *keyring) close() {
 	k.done.Wait()
 }
 
-// readOnly is an agent that signs, and that nobody can change.
+// readOnly is an agent that signs and cannot be changed.
 type readOnly struct{ agent.Agent }
 
-var errReadOnly = errors.New("this agent cannot be changed")
+var errReadOnly = errors.New("this SSH agent is read-only")
 
 func (readOnly) Add(agent.AddedKey) error { return errReadOnly }
 func (readOnly) RemoveAll() error         { return errReadOnly }

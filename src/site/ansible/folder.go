@@ -21,7 +21,7 @@ import (
 //go:embed files/k8splugin.py files/forget.yml
 var files embed.FS
 
-// folder is what one run reads and writes, for nobody else to see.
+// folder holds the files of one run. Only this user can read it.
 type folder struct {
 	dir  string
 	kud  string
@@ -31,7 +31,7 @@ type folder struct {
 func newFolder(cfg Config) (*folder, error) {
 	dir, mark, err := makeFolder(cfg.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder for the run: %w", err)
+		return nil, fmt.Errorf("cannot create a folder for the run: %w", err)
 	}
 	return &folder{dir: dir, kud: cfg.Kud, mark: mark}, nil
 }
@@ -39,7 +39,7 @@ func newFolder(cfg Config) (*folder, error) {
 func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
 
 func (f *folder) remove() error {
-	defer func() { _ = f.mark.Close() }() // it was only a mark
+	defer func() { _ = f.mark.Close() }() // nothing was written
 	if err := os.RemoveAll(f.dir); err != nil {
 		return fmt.Errorf("cannot remove the folder of the run: %w", err)
 	}
@@ -57,7 +57,7 @@ func (f *folder) write(name string, content []byte) error {
 	return nil
 }
 
-// fill writes what Ansible reads from files.
+// fill writes the files that Ansible reads.
 func (f *folder) fill(job site.Job) error {
 	inventory, err := inventoryOf(job)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *folder) fill(job site.Job) error {
 	}
 	forget, err := files.ReadFile("files/forget.yml")
 	if err != nil {
-		return fmt.Errorf("cannot read the playbook for hosts that are gone: %w", err)
+		return fmt.Errorf("cannot read the playbook for removed hosts: %w", err)
 	}
 	for name, content := range map[string][]byte{
 		"inventory.json": inventory, "known_hosts": knownHosts(job.Site.Hosts), "plugins/k8splugin.py": plugin, "forget.yml": forget,
@@ -86,24 +86,24 @@ func (f *folder) fill(job site.Job) error {
 	return f.link()
 }
 
-// pipe makes the pipe that the variables of one playbook come through.
+// pipe creates the pipe for the variables of one playbook.
 func (f *folder) pipe(number int) (string, error) {
 	path := f.path("vars" + strconv.Itoa(number))
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		return "", fmt.Errorf("cannot make the pipe for the variables: %w", err)
+		return "", fmt.Errorf("cannot create the pipe for the variables: %w", err)
 	}
 	return path, nil
 }
 
-// link puts the collection where Ansible looks for its roles.
+// link links the collection where Ansible looks for its roles.
 func (f *folder) link() error {
 	text, err := os.ReadFile(filepath.Join(f.kud, "galaxy.yml"))
 	namespace, name := field(text, "namespace"), field(text, "name")
 	if err == nil && (!plain(namespace) || !plain(name)) {
-		err = errors.New("galaxy.yml has no namespace and name")
+		err = errors.New("galaxy.yml lacks the namespace or the name")
 	}
 	if err != nil {
-		return &nf.Error{Kind: nf.Unsupported, Op: "use", Subject: "the collection", Reason: "kud", Err: err}
+		return &nf.Error{Kind: nf.Unsupported, Op: "use", Subject: "the collection", Reason: nf.ReasonKud, Err: err}
 	}
 	parent := f.path(filepath.Join("collections", "ansible_collections", namespace))
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -115,7 +115,7 @@ func (f *folder) link() error {
 	return nil
 }
 
-// field returns a field of the top of galaxy.yml, which are words.
+// field returns a top-level field of galaxy.yml; its values are single words.
 func field(text []byte, name string) string {
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {
@@ -129,8 +129,8 @@ func plain(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 }
 
-// inventoryOf has the hosts in their groups. What it says of them has been
-// checked when the site was asked for: none of it can be a template.
+// inventoryOf returns the inventory: the hosts in their groups. Its values were
+// validated when the site was requested, so none can be a template.
 func inventoryOf(job site.Job) ([]byte, error) {
 	type m = map[string]any
 	planes, nodes := m{}, m{}
@@ -147,10 +147,10 @@ func inventoryOf(job site.Job) ([]byte, error) {
 			nodes[h.Name] = m{}
 		}
 	}
-	if len(nodes) == 0 { // somebody has to run the pods
+	if len(nodes) == 0 { // some hosts must run the pods
 		nodes = planes
 	}
-	// A file that ends with .json is read as YAML, which JSON is.
+	// Ansible reads a .json file as YAML, of which JSON is a subset.
 	text, err := json.MarshalIndent(m{"all": m{"hosts": hosts, "children": m{
 		"kube_control_plane": m{"hosts": planes}, "kube_node": m{"hosts": nodes},
 	}}}, "", "  ")
@@ -160,7 +160,7 @@ func inventoryOf(job site.Job) ([]byte, error) {
 	return text, nil
 }
 
-// knownHosts pins the hosts' keys.
+// knownHosts returns a known_hosts file with the hosts' keys.
 func knownHosts(hosts []nf.SiteHost) []byte {
 	var b strings.Builder
 	for _, h := range hosts {
@@ -175,10 +175,10 @@ func knownHosts(hosts []nf.SiteHost) []byte {
 
 const hangUpTime = 5 * time.Second
 
-// hangUp ends the connections that ssh keeps open for the next task: they are
-// not of the run's process group, and there is no next task.
+// hangUp closes the connections that ssh keeps open for the next task. They are
+// outside the run's process group.
 func (f *folder) hangUp(ctx context.Context, path string) {
-	sockets, _ := filepath.Glob(f.path("cp/*")) // the pattern is sound
+	sockets, _ := filepath.Glob(f.path("cp/*")) // the pattern is valid
 	for _, socket := range sockets {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangUpTime)
 		cmd := exec.CommandContext(ctx, "ssh", "-F", "none", "-o", "ControlPath="+socket, "-O", "exit", "host")

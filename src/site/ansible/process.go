@@ -16,31 +16,32 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/site"
 )
 
-// process is one run of a program, with all that it starts.
+// process is one run of a program, including the processes that it starts.
 type process struct {
 	program string
 	args    []string
 	dir     string
-	pipe    string // that the variables come through
+	pipe    string // for the variables
 	env     []string
 }
 
 const (
-	graceTime = 3 * time.Second // between asking the run to end and ending it
-	maxSaid   = 4 << 10         // bytes kept of what the program says when it gives up
+	graceTime = 3 * time.Second // between SIGTERM and SIGKILL
+	maxSaid   = 4 << 10         // bytes kept of the program's error output
 )
 
-// run starts the program, gives it the variables, and hands each line of its
-// output to tell, until that says false. It returns when the program and all
-// that it has started have ended: why it did not succeed, or an error when it
-// could not be run. When the context ends first, so does the run.
+// run starts the program, writes the variables to its pipe, and passes each
+// line of its output to tell, until tell returns false. It returns after the
+// program and all processes in its group have ended. End is why the program did
+// not succeed; err is why it could not be run. If the context ends first, run
+// stops the group.
 func (p process) run(ctx context.Context, vars []byte, tell func(line string) bool) (end, err error) {
 	cmd := exec.Command(p.program, p.args...) //nolint:noctx // its whole process group ends with the context, below
 	cmd.Dir, cmd.Env = p.dir, p.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	said := &tail{}
 	cmd.Stderr = said
-	cmd.WaitDelay = graceTime // for a grandchild that left the group and kept the output
+	cmd.WaitDelay = graceTime // for a grandchild that left the group and kept the output open
 	leash, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot run the playbook: %w", err)
@@ -53,7 +54,7 @@ func (p process) run(ctx context.Context, vars []byte, tell func(line string) bo
 	defer func() { _ = out.Close() }() // it was only read
 	cmd.Stdout = into
 	err = cmd.Start()
-	_ = into.Close() // the program has its own
+	_ = into.Close() // the program has its own copy
 	if err != nil {
 		return nil, fmt.Errorf("cannot run the playbook: %w", err)
 	}
@@ -67,7 +68,8 @@ func (p process) run(ctx context.Context, vars []byte, tell func(line string) bo
 		end = explain(cmd.Wait(), said)
 		group.sweep()
 		close(group.ended)
-		// Whoever still holds the other end has left the group: it is not waited for.
+		// A process that still holds the other end has left the group. Do not wait
+		// for it.
 		_ = out.SetReadDeadline(time.Now().Add(graceTime))
 	})
 	for line := range site.Lines(out) {
@@ -76,12 +78,12 @@ func (p process) run(ctx context.Context, vars []byte, tell func(line string) bo
 			break
 		}
 	}
-	_, _ = io.Copy(io.Discard, out) // nobody may be kept waiting
+	_, _ = io.Copy(io.Discard, out) // no writer may block
 	chores.Wait()
 	return end, nil
 }
 
-// explain joins how a program ended with what it said.
+// explain returns how a program ended, with its error output.
 func explain(end error, said *tail) error {
 	if end == nil || errors.Is(end, exec.ErrWaitDelay) {
 		return nil
@@ -99,7 +101,7 @@ type group struct {
 	once  sync.Once
 }
 
-// end asks the group to end, and sees to it.
+// end stops the group: SIGTERM first, SIGKILL after graceTime.
 func (g *group) end() {
 	g.once.Do(func() {
 		_ = syscall.Kill(-g.id, syscall.SIGTERM) // it may have ended
@@ -113,18 +115,17 @@ func (g *group) end() {
 	})
 }
 
-// sweep ends what is left of the group.
+// sweep kills what remains of the group.
 func (g *group) sweep() { _ = syscall.Kill(-g.id, syscall.SIGKILL) }
 
-// feed gives the variables to whoever opens the pipe, or to nobody when the
-// program ends first.
+// feed writes the variables to the pipe once it is opened for reading. It gives
+// up when the program ends first.
 func feed(path string, vars []byte, ended <-chan struct{}) {
-	// Opening a pipe that nobody reads would wait for a reader, and for ever when
-	// none comes.
+	// A blocking open would wait for a reader, possibly forever.
 	for {
 		pipe, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		if err == nil {
-			_, _ = pipe.Write(vars) // it ends when the reader goes away
+			_, _ = pipe.Write(vars) // it ends when the reader closes the pipe
 			_ = pipe.Close()
 			return
 		}
@@ -138,7 +139,7 @@ func feed(path string, vars []byte, ended <-chan struct{}) {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the last maxSaid bytes written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

@@ -104,7 +104,7 @@ func TestAnsibleFailures(t *testing.T) {
 		"Task": {"a task that fails is named", "local", "failing", nil, nf.Failed, "task", `task "Fail for a reason" on host n1: no more room`},
 		// Ansible passes on what ssh said only if ssh has ended a millisecond after
 		// Ansible could not write to it.
-		"AnotherHost": {"Ansible's own connection proves the host, too", "ssh", "good", func(t *testing.T, j *site.Job) { j.Site.Hosts[0].Key = sitetest.New(t).Key() }, nf.Unreachable, "host", `cannot talk to host n1: task "Run a program".*(Host key verification failed|Data could not be sent to remote host)`},
+		"AnotherHost": {"Ansible's own connection proves the host, too", "ssh", "good", func(t *testing.T, j *site.Job) { j.Site.Hosts[0].Key = sitetest.New(t).Key() }, nf.Unreachable, "host", `cannot connect to host n1: task "Run a program".*(Host key verification failed|Data could not be sent to remote host)`},
 		"Variable":    {"a playbook that lacks a variable", "local", "good", func(_ *testing.T, j *site.Job) { delete(j.Site.Parameters, "given") }, nf.Failed, "task", "given"},
 	}
 	for name, tc := range cases {

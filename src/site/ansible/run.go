@@ -16,13 +16,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/site"
 )
 
-// Config is what a runner is made of. Kud is required.
+// Config configures a runner. Kud is required.
 type Config struct {
 	Kud     string         // folder of the collection
-	Program string         // default: ansible-playbook, as PATH finds it
-	Dir     string         // where runs have their folders; default: the system's for what is temporary
+	Program string         // default: ansible-playbook, found by PATH
+	Dir     string         // parent of the run folders; default: the system's temporary folder
 	Path    string         // PATH of the run; default: that of a Debian system
-	Vars    map[string]any // the operator's own, for what users do not give
+	Vars    map[string]any // the operator's variables; parameters of users override them
 	Logger  *slog.Logger   // default: discard
 }
 
@@ -31,7 +31,8 @@ type Runner struct{ cfg Config }
 
 var _ site.Runner = (*Runner)(nil)
 
-// New returns a runner. Whether Ansible is there is seen when it is needed.
+// New returns a runner. It does not check whether Ansible is installed; Run
+// does.
 func New(cfg Config) (*Runner, error) {
 	if cfg.Kud == "" {
 		return nil, errors.New("cannot run playbooks: Kud is required")
@@ -57,14 +58,14 @@ func New(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// playbook is one that is run, and with what besides the inventory and the
-// variables.
+// playbook is a playbook to run, with its arguments in addition to the
+// inventory and the variables.
 type playbook struct {
 	path string
 	args []string
 }
 
-// playbooks are what a job takes, in their order.
+// playbooks returns the playbooks of a job, in order.
 func (r *Runner) playbooks(job site.Job, f *folder) []playbook {
 	named := func(name string, args ...string) playbook {
 		return playbook{filepath.Join(r.cfg.Kud, "playbooks", name), args}
@@ -100,7 +101,7 @@ func (r *Runner) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, er
 	}
 }
 
-// attempt is one run of a playbook.
+// attempt is one run of a job.
 type attempt struct {
 	r       *Runner
 	job     site.Job
@@ -164,28 +165,29 @@ func (a *attempt) play(ctx context.Context, p process, vars []byte) error {
 	return nil
 }
 
-// leave tells the kubeconfig that the run has left. That there is none is for
-// the site to judge.
+// leave yields the kubeconfig that the run has produced. Its absence is left to
+// the caller to judge.
 func (a *attempt) leave(f *folder) error {
 	kubeconfig, err := os.ReadFile(f.path("kubeconfig"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what the run has left: %w", err)
+		return fmt.Errorf("cannot read the results of the run: %w", err)
 	}
 	a.tell(site.Event{Kubeconfig: kubeconfig})
 	return nil
 }
 
-// program returns what runs playbooks, if there is what it shall run.
+// program returns the path of ansible-playbook. It returns nf.Unsupported if
+// the playbooks or Ansible are missing.
 func (r *Runner) program() (string, error) {
 	if dir := filepath.Join(r.cfg.Kud, "playbooks"); !exists(dir) {
-		return "", &nf.Error{Kind: nf.Unsupported, Op: "run", Subject: "playbooks", Reason: "kud", Err: fmt.Errorf("there are none in %s", dir)}
+		return "", &nf.Error{Kind: nf.Unsupported, Op: "run", Subject: "playbooks", Reason: nf.ReasonKud, Err: fmt.Errorf("folder %s contains none", dir)}
 	}
 	program, err := exec.LookPath(r.cfg.Program)
 	if err != nil {
-		return "", &nf.Error{Kind: nf.Unsupported, Op: "run", Subject: "playbooks", Reason: "ansible", Err: fmt.Errorf("this service has no Ansible: %w", err)}
+		return "", &nf.Error{Kind: nf.Unsupported, Op: "run", Subject: "playbooks", Reason: nf.ReasonAnsible, Err: fmt.Errorf("found no Ansible installation: %w", err)}
 	}
 	if program, err = filepath.Abs(program); err != nil {
 		return "", fmt.Errorf("cannot find Ansible: %w", err)
@@ -193,7 +195,8 @@ func (r *Runner) program() (string, error) {
 	return program, nil
 }
 
-// environment is all that the run knows of ours: nothing.
+// environment returns the run's complete environment. Nothing is inherited from
+// this process.
 func (a *attempt) environment(f *folder, keys *keyring) []string {
 	env := []string{
 		"PATH=" + a.r.cfg.Path, "HOME=" + f.dir, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TMPDIR=" + f.dir,
@@ -221,12 +224,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// line takes a line of the run's output; false when nobody wants to know any
-// more.
+// line handles a line of the run's output. It returns false if the loop has
+// stopped.
 func (a *attempt) line(text string) bool {
 	e, ok := parseEvent(text)
 	if !ok {
-		return true // what is no event has no meaning
+		return true // other lines are ignored
 	}
 	if e.Kind == nf.EventFailed || e.Kind == nf.EventUnreachable {
 		a.failed = append(a.failed, e)
@@ -241,13 +244,13 @@ func (a *attempt) tell(e site.Event) bool {
 	return !a.stopped
 }
 
-// why is the error of a run that did not succeed: of what failed first, or else
-// of what the program said last.
+// why returns the error of a run that did not succeed: its first failure, or
+// else the program's last output.
 func (a *attempt) why(end error) error {
 	if len(a.failed) == 0 {
-		return &nf.Error{Kind: nf.Failed, Op: "run", Subject: "the playbook", Reason: "ansible", Err: end}
+		return &nf.Error{Kind: nf.Failed, Op: "run", Subject: "the playbook", Reason: nf.ReasonAnsible, Err: end}
 	}
-	// A host that is gone explains tasks that failed, and not the other way round.
+	// An unreachable host explains failed tasks, not the other way round.
 	e := a.failed[0]
 	for _, other := range a.failed {
 		if other.Kind == nf.EventUnreachable {
@@ -256,7 +259,7 @@ func (a *attempt) why(end error) error {
 		}
 	}
 	if e.Kind == nf.EventUnreachable {
-		return &nf.Error{Kind: nf.Unreachable, Op: "talk to", Subject: "host " + e.Host, Reason: "host", Err: fmt.Errorf("task %q: %s", e.Task, e.Message)}
+		return &nf.Error{Kind: nf.Unreachable, Op: "connect to", Subject: "host " + e.Host, Reason: nf.ReasonHost, Err: fmt.Errorf("task %q: %s", e.Task, e.Message)}
 	}
-	return &nf.Error{Kind: nf.Failed, Op: "run", Subject: fmt.Sprintf("task %q on host %s", e.Task, e.Host), Reason: "task", Err: errors.New(e.Message)}
+	return &nf.Error{Kind: nf.Failed, Op: "run", Subject: fmt.Sprintf("task %q on host %s", e.Task, e.Host), Reason: nf.ReasonTask, Err: errors.New(e.Message)}
 }

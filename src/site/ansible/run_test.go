@@ -189,7 +189,7 @@ func TestFailures(t *testing.T) {
 		"Unreachable": {"a host that is gone is the reason, whatever else failed", standIn, "gone", nf.Unreachable, "host", `host n2: task "Gathering Facts": no route`},
 		"Unproven":    {"what was built and does not work is a failure", standIn, "unproven", nf.Failed, "task", `task "kubernetes : prove" on host n1: not ready`},
 		"Broken":      {"what the program says is told", standIn, "broken", nf.Failed, "ansible", "the playbook is no YAML"},
-		"NoAnsible":   {"a service without Ansible says so", "no-such-ansible-playbook", "good", nf.Unsupported, "ansible", "no Ansible"},
+		"NoAnsible":   {"a service without Ansible says so", "no-such-ansible-playbook", "good", nf.Unsupported, "ansible", "found no Ansible installation"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

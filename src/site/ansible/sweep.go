@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// folderName is how the folders of runs are called; what stands for * is random.
+// folderName is the name pattern of run folders; * is random.
 const folderName = "k8splugin-site-*"
 
-// makeFolder makes a folder for a run, and marks it as ours for as long as this
-// process lives and keeps the file open.
+// makeFolder creates a folder for a run, and locks it as in use until this
+// process ends or closes the file.
 func makeFolder(parent string) (dir string, mark *os.File, err error) {
 	for {
 		if dir, err = os.MkdirTemp(parent, folderName); err != nil { // with mode 0700
@@ -25,9 +25,9 @@ func makeFolder(parent string) (dir string, mark *os.File, err error) {
 		if err == nil && exists(dir) {
 			return dir, mark, nil
 		}
-		// Whoever sweeps may have come before the mark.
+		// A concurrent sweep may have removed the folder before it was locked.
 		if mark != nil {
-			_ = mark.Close() // it was only a mark
+			_ = mark.Close() // nothing was written
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return "", nil, errors.Join(err, os.RemoveAll(dir))
@@ -35,25 +35,26 @@ func makeFolder(parent string) (dir string, mark *os.File, err error) {
 	}
 }
 
-// sweep removes the folders of runs whose process was killed: a kubeconfig may
-// be in them. That it cannot is no reason not to run anything.
+// sweep removes the folders of runs whose process was killed, because they may
+// contain a kubeconfig. It only logs failures: they must not prevent runs.
 func (r *Runner) sweep() {
-	all, _ := filepath.Glob(filepath.Join(r.cfg.Dir, folderName)) // the pattern is sound
+	all, _ := filepath.Glob(filepath.Join(r.cfg.Dir, folderName)) // the pattern is valid
 	for _, dir := range all {
 		if err := removeForsaken(dir); err != nil {
-			r.cfg.Logger.Warn("the folder of a run that was killed is left", "folder", dir, "error", err)
+			r.cfg.Logger.Warn("failed to delete the folder of a killed run", "folder", dir, "error", err)
 		}
 	}
 }
 
-// removeForsaken removes a folder of our own unless a process has it.
+// removeForsaken removes a run's folder of this user unless a process has
+// locked it.
 func removeForsaken(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return unlessAbsent(err)
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); !ok || !info.IsDir() || int(owner.Uid) != os.Geteuid() {
-		return nil // somebody else's, in a folder that is everybody's
+		return nil // another user's, in a shared folder such as /tmp
 	}
 	mark, err := os.Open(dir)
 	if err != nil {
@@ -64,7 +65,7 @@ func removeForsaken(dir string) error {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot see whether it is in use: %w", err)
+		return fmt.Errorf("cannot check whether it is in use: %w", err)
 	}
 	return os.RemoveAll(dir)
 }

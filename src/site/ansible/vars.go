@@ -11,9 +11,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/site"
 )
 
-// variables are the extra variables of a run, as YAML: the site's parameters and
-// secrets, what kud asks of every caller, and the passwords. They go through a
-// pipe.
+// variables returns the extra variables of a run, as YAML: the site's
+// parameters and secrets, the variables that kud requires, and the passwords.
+// They go through a pipe.
 func (r *Runner) variables(job site.Job, f *folder) ([]byte, error) {
 	in, secret := job.Site, job.Material
 	vars := maps.Clone(r.cfg.Vars)
@@ -22,7 +22,7 @@ func (r *Runner) variables(job site.Job, f *folder) ([]byte, error) {
 	}
 	maps.Copy(vars, in.Parameters)
 	if from, _ := in.Parameters["kud_artifacts"].(string); from != "" && !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
-		return nil, nf.E(nf.Invalid, "run", "playbooks", nf.Violations{{Field: "parameters.kud_artifacts", Message: "is no URL: the folders of this service's machine are its operator's"}})
+		return nil, nf.E(nf.Invalid, "run", "playbooks", nf.Violations{{Field: "parameters.kud_artifacts", Message: "must be a URL; folders on the service's machine are not allowed"}})
 	}
 	for name, value := range secret.Secrets {
 		vars[name] = string(value)
@@ -32,7 +32,7 @@ func (r *Runner) variables(job site.Job, f *folder) ([]byte, error) {
 	}
 	vars["kud_roles"] = roles(in.Roles)
 	vars["kud_site"], vars["region_id"] = in.ID, in.Region
-	vars["region_register"] = false // the service does that itself, when everything else has succeeded
+	vars["region_register"] = false // the service registers it, after everything else has succeeded
 	vars["region_kubeconfig"] = f.path("kubeconfig")
 	if job.Action != site.Build {
 		vars["kud_remove"] = true
@@ -54,12 +54,13 @@ func (r *Runner) variables(job site.Job, f *folder) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// roles are what the site has, and the region, whose kubeconfig is wanted.
+// roles returns the site's roles, with region last, which produces the
+// kubeconfig.
 func roles(wanted []string) []string {
 	return append(slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return name == "region" }), "region")
 }
 
-// write writes a value as YAML, in which no text is a template: Ansible would
+// write writes a value as YAML in which no text is a template: Ansible would
 // run what is between its braces on this machine.
 func write(b *strings.Builder, v any) error {
 	switch v := v.(type) {
@@ -69,8 +70,9 @@ func write(b *strings.Builder, v any) error {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			// The tag would make a key no text that variables can have; at the top
-			// they are names, and below nobody looks for templates in keys.
+			// Keys are not tagged: a tagged key cannot be the name of a variable.
+			// Top-level keys are names, and Ansible does not look for templates in
+			// others.
 			if err := literal(b, name); err != nil {
 				return err
 			}
@@ -107,8 +109,8 @@ func list[T any](b *strings.Builder, items []T) error {
 	return nil
 }
 
-// literal writes a value as JSON, which is YAML but for a few characters that
-// JSON may leave as they are.
+// literal writes a value as JSON. JSON is YAML, except for a few characters
+// that it may leave unescaped.
 func literal(b *strings.Builder, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

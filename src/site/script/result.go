@@ -12,23 +12,23 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// result is what a script says when it has built a site.
+// result is the output of a script that has built a site.
 type result struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
 	Token      string `json:"token"`
-	CA         string `json:"ca"` // PEM, or that as base64
+	CA         string `json:"ca"` // PEM, or base64 of that
 }
 
-// ParseResult reads what a script has written, and returns the kubeconfig that
-// it means. Errors quote nothing of it.
+// ParseResult parses a script's output, and returns the kubeconfig in it.
+// Errors do not quote the output.
 func ParseResult(out []byte) (nf.Secret, error) {
 	var r result
 	if len(bytes.TrimSpace(out)) == 0 {
-		return nil, errors.New("it is empty; a JSON object is wanted")
+		return nil, errors.New("it is empty; it must be a JSON object")
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
-		return nil, errors.New("it is no JSON object of texts")
+		return nil, errors.New("it must be a JSON object whose values are strings")
 	}
 	if r.Kubeconfig != "" {
 		return nf.Secret(r.Kubeconfig), nil
@@ -37,11 +37,11 @@ func ParseResult(out []byte) (nf.Secret, error) {
 	case r.Token == "":
 		return nil, errors.New("it has neither a kubeconfig nor a token")
 	case strings.ContainsAny(r.Token, " \t\r\n"):
-		return nil, errors.New("its token is none")
+		return nil, errors.New("its token is not valid")
 	}
 	server, err := url.Parse(r.Server)
 	if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {
-		return nil, errors.New("its server is no https URL")
+		return nil, errors.New("its server is not an https URL")
 	}
 	ca := r.CA
 	if strings.Contains(ca, "-----BEGIN") {
@@ -52,7 +52,7 @@ func ParseResult(out []byte) (nf.Secret, error) {
 	return compose(r.Server, r.Token, ca)
 }
 
-// compose makes a kubeconfig: JSON is YAML, too.
+// compose returns a kubeconfig. It is JSON, which is YAML, too.
 func compose(server, token, ca string) (nf.Secret, error) {
 	type m = map[string]any
 	cluster := m{"server": server}

@@ -24,8 +24,8 @@ type Runner struct{}
 var _ site.Runner = Runner{}
 
 const (
-	maxResult = 1 << 20          // bytes of what a script says
-	killTime  = 20 * time.Second // how long stopping a script may take
+	maxResult = 1 << 20          // most bytes of a script's standard output
+	killTime  = 20 * time.Second // limit for stopping a script
 )
 
 // Run implements site.Runner.
@@ -37,7 +37,7 @@ func (Runner) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error
 		}
 		at := slices.IndexFunc(job.Site.Hosts, func(h nf.SiteHost) bool { return h.Role == nf.ControlPlane })
 		if at < 0 || len(content) == 0 {
-			yield(site.Event{}, nf.E(nf.Invalid, "run", "the script of site "+job.Site.ID, errors.New("there is no script, or no host for it")))
+			yield(site.Event{}, nf.E(nf.Invalid, "run", "the script of site "+job.Site.ID, errors.New("the script or the host to run it on is missing")))
 			return
 		}
 		client, _, err := shell.Dial(ctx, job.Site.Hosts[at], job.Material)
@@ -67,12 +67,12 @@ func (r *run) carry(ctx context.Context, content nf.Secret) error {
 	if err := r.command(ctx, r.place()+halt+copyIn, content); err != nil {
 		return r.fail("copy", err)
 	}
-	// From here on there may be something to stop.
+	// From here on there may be a process to stop.
 	killed := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
 		defer close(killed)
 		r.stop(ctx)
-		_ = r.client.Close() // whatever waits for it wakes up
+		_ = r.client.Close() // unblocks all that use the client
 	})
 	defer func() {
 		if !forget() {
@@ -99,15 +99,15 @@ func (r *run) carry(ctx context.Context, content nf.Secret) error {
 	}
 	kubeconfig, err := ParseResult(out)
 	if err != nil {
-		return &nf.Error{Kind: nf.Failed, Op: "read", Subject: "what the script said", Reason: "result", Err: err}
+		return &nf.Error{Kind: nf.Failed, Op: "read", Subject: "the result of the script", Reason: nf.ReasonResult, Err: err}
 	}
 	r.tell(site.Event{Kubeconfig: kubeconfig})
 	return nil
 }
 
-// The shell's side. The folder is the site's own, so that a later run finds what
-// a former one has left; and the process group in pid is only taken for the
-// script's while its command line names the folder.
+// The shell's side. The folder is specific to the site, so that a later run
+// finds what an earlier one has left. The process group in the pid file is
+// treated as the script's only while its command line names the folder.
 const (
 	halt = `
 if [ -f "$d/pid" ]; then
@@ -126,12 +126,12 @@ fi
 	clean  = `rm -rf "$d"; rmdir "$HOME/.k8splugin" 2>/dev/null || true`
 )
 
-// place names the folder of the site.
+// place returns shell code that sets the path of the site's folder.
 func (r *run) place() string {
 	return "set -eu; umask 077; n=" + quote(".k8splugin/"+r.job.Site.UID) + `; d="$HOME/$n"; `
 }
 
-// command runs a command, and reads nothing of it but why it failed.
+// command runs a command. It uses the output only for the error.
 func (r *run) command(ctx context.Context, text string, input []byte) error {
 	session, err := r.client.NewSession()
 	if err != nil {
@@ -152,8 +152,8 @@ func (r *run) command(ctx context.Context, text string, input []byte) error {
 	return nil
 }
 
-// start starts a command that may read the input, and need not: the session's
-// own Stdin makes an error of what is left unread.
+// start starts a command that need not read all its input. The session's own
+// Stdin would make unread input an error.
 func start(session *ssh.Session, command string, input []byte) error {
 	stdin, err := session.StdinPipe()
 	if err != nil {
@@ -162,23 +162,23 @@ func start(session *ssh.Session, command string, input []byte) error {
 	if err := session.Start(command); err != nil {
 		return err
 	}
-	go func() { // until the session is closed at the latest
+	go func() { // ends when the session is closed, at the latest
 		_, _ = stdin.Write(input)
 		_ = stdin.Close()
 	}()
 	return nil
 }
 
-// stop ends the script on the host, with what it has started. The run's context
-// has ended mostly.
+// stop stops the script on the host, with the processes of its group. The run's
+// context has usually ended by then.
 func (r *run) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer cancel()
-	_ = r.command(ctx, r.place()+halt+clean, nil) // a host that does not answer cannot be told
+	_ = r.command(ctx, r.place()+halt+clean, nil) // impossible on a host that does not answer
 }
 
-// execute runs the script, tells what it writes to standard error, and returns
-// what it writes to standard output. It ends with the script, or when the client
+// execute runs the script, yields the lines of its standard error as events,
+// and returns its standard output. It ends with the script, or when the client
 // is closed.
 func (r *run) execute() ([]byte, error) {
 	document, err := r.document()
@@ -206,7 +206,7 @@ func (r *run) execute() ([]byte, error) {
 	}
 	for line := range site.Lines(lines) {
 		r.last = line
-		if !r.tell(site.Event{SiteEvent: nf.SiteEvent{Kind: nf.EventLine, Host: r.host, Message: line}}) {
+		if !r.tell(site.Event{LogEntry: nf.LogEntry{Kind: nf.EventLine, Host: r.host, Message: line}}) {
 			return nil, nil
 		}
 	}
@@ -214,7 +214,7 @@ func (r *run) execute() ([]byte, error) {
 		return nil, err
 	}
 	if bounded.over {
-		return nil, nf.E(nf.TooLarge, "read", "what the script said", fmt.Errorf("it is more than %d bytes", maxResult))
+		return nil, nf.E(nf.TooLarge, "read", "the result of the script", fmt.Errorf("it has more than %d bytes", maxResult))
 	}
 	return out.Bytes(), nil
 }
@@ -226,7 +226,7 @@ func (r *run) tell(e site.Event) bool {
 	return !r.stopped
 }
 
-// fail gives an error of the connection or the script its kind.
+// fail converts an error of the connection or of the script into an nf.Error.
 func (r *run) fail(op string, err error) error {
 	if nf.KindOf(err) != nf.Internal {
 		return err
@@ -238,16 +238,16 @@ func (r *run) fail(op string, err error) error {
 			cause = fmt.Errorf("it was ended by signal %s", e.Signal())
 		}
 		if r.last != "" {
-			cause = fmt.Errorf("%w, and said last: %s", cause, r.last)
+			cause = fmt.Errorf("%w; last output: %s", cause, r.last)
 		} else if op != "run" {
 			cause = err
 		}
-		return &nf.Error{Kind: nf.Failed, Op: op, Subject: subject, Reason: "script", Err: cause}
+		return &nf.Error{Kind: nf.Failed, Op: op, Subject: subject, Reason: nf.ReasonScript, Err: cause}
 	}
-	return &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: "ssh", Err: err}
+	return &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: nf.ReasonSSH, Err: err}
 }
 
-// document is what the script reads from its standard input.
+// document returns the script's standard input.
 func (r *run) document() ([]byte, error) {
 	type host struct {
 		Name    string           `json:"name"`
@@ -276,20 +276,21 @@ func (r *run) document() ([]byte, error) {
 	})
 }
 
-// shellCommand is a text for sh, whatever the user's own shell is.
+// shellCommand returns a command that runs the text with sh, whatever the
+// user's login shell is.
 func shellCommand(text string) string { return "exec sh -c " + quote(text) }
 
-// quote makes a text one word of a shell.
+// quote quotes a text as one shell word.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the first bytes written to it.
 type limited struct {
 	to   *bytes.Buffer
 	left int
 	over bool
 }
 
-// Write never fails: who writes is not to be kept waiting.
+// Write never fails, so that the writer does not block.
 func (l *limited) Write(p []byte) (int, error) {
 	n := min(len(p), l.left)
 	l.over = l.over || n < len(p)

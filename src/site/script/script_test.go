@@ -109,12 +109,12 @@ func TestFailures(t *testing.T) {
 		why     string
 		message string
 	}{
-		"Code":       {"its code is told, and what it said last", "#!/bin/sh\necho broken pump >&2; exit 7", nil, nf.Failed, "script", "it ended with code 7, and said last: broken pump"},
+		"Code":       {"its code is told, and what it said last", "#!/bin/sh\necho broken pump >&2; exit 7", nil, nf.Failed, "script", "it ended with code 7; last output: broken pump"},
 		"Nothing":    {"a script that builds says what", "#!/bin/sh\n", nil, nf.Failed, "result", "it is empty"},
-		"NoJSON":     {"and in JSON", "#!/bin/sh\necho done", nil, nf.Failed, "result", "no JSON"},
+		"NoJSON":     {"and in JSON", "#!/bin/sh\necho done", nil, nf.Failed, "result", "must be a JSON object"},
 		"TooMuch":    {"and not without end", "#!/bin/sh\nhead -c 2000000 /dev/zero", nil, nf.TooLarge, "", "more than"},
 		"NoProgram":  {"a script that cannot be run", "#!/no/such/shell\n", nil, nf.Failed, "script", "code 1"},
-		"Credential": {"a host that does not let us in", "#!/bin/sh", func(j *site.Job) { j.Material.PrivateKey, j.Material.Password = nil, nf.Secret("wrong") }, nf.Unreachable, "unauthorized", "does not let user"},
+		"Credential": {"a host that does not let us in", "#!/bin/sh", func(j *site.Job) { j.Material.PrivateKey, j.Material.Password = nil, nf.Secret("wrong") }, nf.Unreachable, "unauthorized", "rejects user operator"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestParseResult(t *testing.T) {
 		"NoTLS":     {"a token is not sent in clear", `{"server": "http://h", "token": "t"}`, "", "server"},
 		"Neither":   {"something must be there", `{"server": "https://h"}`, "", "neither"},
 		"BadCA":     {"an authority is one", `{"server": "https://h", "token": "t", "ca": "!"}`, "", "ca"},
-		"Secret":    {"what is wrong is not quoted", `{"token": {"s3cret": 1}}`, "", "no JSON object"},
+		"Secret":    {"what is wrong is not quoted", `{"token": {"s3cret": 1}}`, "", "must be a JSON object"},
 		"TokenLine": {"a token is a word", `{"server": "https://h", "token": "a b"}`, "", "token"},
 	}
 	for name, tc := range cases {

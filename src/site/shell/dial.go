@@ -27,8 +27,8 @@ const (
 )
 
 // Dial connects to a host and authenticates. It returns the key that the host
-// has proved itself with. A host without a pinned key is trusted as it is. Errors
-// are those of site.Reach, and nf.Invalid for a credential that is none.
+// has proved. A host without a pinned key is trusted on first use. Its errors
+// are those of site.HostProbe, and nf.Invalid for an unusable credential.
 func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (client *ssh.Client, key string, err error) {
 	h := handshake{host: host}
 	cfg, err := h.config(m)
@@ -38,41 +38,41 @@ func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (client *ssh
 	address := net.JoinHostPort(host.Address, strconv.Itoa(host.Port))
 	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, "", h.unreachable(cmp.Or(outbound.Reason(err), "tcp"), err)
+		return nil, "", h.unreachable(cmp.Or(outbound.Reason(err), nf.ReasonTCP), err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the handshake fails then
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the handshake then fails
 	defer stop()
 	if err := conn.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
-		return nil, "", errors.Join(h.unreachable("tcp", err), conn.Close())
+		return nil, "", errors.Join(h.unreachable(nf.ReasonTCP, err), conn.Close())
 	}
 	c, channels, requests, err := ssh.NewClientConn(conn, address, cfg)
 	if err != nil {
-		_ = conn.Close() // it has failed already
+		_ = conn.Close() // the handshake has failed already
 		return nil, "", h.refused(err)
 	}
 	if err := conn.SetDeadline(time.Time{}); err != nil {
-		return nil, "", errors.Join(h.unreachable("tcp", err), conn.Close())
+		return nil, "", errors.Join(h.unreachable(nf.ReasonTCP, err), conn.Close())
 	}
 	return ssh.NewClient(c, channels, requests), h.key, nil
 }
 
-// Reach implements site.Reach.
+// Reach implements site.HostProbe.
 func Reach(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (string, error) {
 	client, key, err := Dial(ctx, host, m)
 	if err != nil {
 		return "", err
 	}
-	_ = client.Close() // it has served its purpose
+	_ = client.Close() // only its success matters
 	return key, nil
 }
 
-var _ site.Reach = Reach
+var _ site.HostProbe = Reach
 
-// handshake is what is learned of a host on the way in.
+// handshake records what is learned of a host while connecting.
 type handshake struct {
 	host   nf.SiteHost
-	key    string // that the host has proved itself with
-	other  string // what is wrong with the key
+	key    string // that the host has proved
+	other  string // why the key does not match the pinned one
 	proved bool
 }
 
@@ -92,7 +92,7 @@ func (h *handshake) config(m nf.SiteMaterial) (*ssh.ClientConfig, error) {
 		}
 		signer, err := ssh.NewSignerFromKey(raw)
 		if err != nil {
-			return nil, unusable("SSH has no keys of its kind")
+			return nil, unusable("SSH does not support keys of its type")
 		}
 		cfg.Auth = append(cfg.Auth, ssh.PublicKeys(signer))
 	}
@@ -100,7 +100,7 @@ func (h *handshake) config(m nf.SiteMaterial) (*ssh.ClientConfig, error) {
 		cfg.Auth = append(cfg.Auth, ssh.Password(string(m.Password)), ssh.KeyboardInteractive(func(_, _ string, questions []string, echos []bool) ([]string, error) {
 			answers := make([]string, len(questions))
 			for i := range questions {
-				if !echos[i] { // what may be seen is not the password
+				if !echos[i] { // an echoed question does not ask for the password
 					answers[i] = string(m.Password)
 				}
 			}
@@ -110,7 +110,7 @@ func (h *handshake) config(m nf.SiteMaterial) (*ssh.ClientConfig, error) {
 	return cfg, nil
 }
 
-// algorithms are those by which a host proves a key of the type.
+// algorithms returns the signature algorithms for a key of the type.
 func algorithms(kind string) []string {
 	if kind == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
@@ -118,7 +118,7 @@ func algorithms(kind string) []string {
 	return []string{kind}
 }
 
-// prove implements ssh.HostKeyCallback. It comes before any credential is sent.
+// prove implements ssh.HostKeyCallback. It runs before any credential is sent.
 func (h *handshake) prove(_ string, _ net.Addr, key ssh.PublicKey) error {
 	h.key = strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 	if h.host.Key != "" {
@@ -127,7 +127,7 @@ func (h *handshake) prove(_ string, _ net.Addr, key ssh.PublicKey) error {
 			return err
 		}
 		if !bytes.Equal(pinned.Marshal(), key.Marshal()) {
-			h.other = fmt.Sprintf("it proves itself with %s, and %s is pinned", ssh.FingerprintSHA256(key), ssh.FingerprintSHA256(pinned))
+			h.other = fmt.Sprintf("its host key is %s, but %s is pinned", ssh.FingerprintSHA256(key), ssh.FingerprintSHA256(pinned))
 			return errors.New(h.other)
 		}
 	}
@@ -135,7 +135,7 @@ func (h *handshake) prove(_ string, _ net.Addr, key ssh.PublicKey) error {
 	return nil
 }
 
-// refused says why a handshake failed.
+// refused returns the error of a failed handshake.
 func (h *handshake) refused(err error) error {
 	_, disagreed := errors.AsType[*ssh.AlgorithmNegotiationError](err)
 	lost := outbound.Reason(err)
@@ -143,21 +143,21 @@ func (h *handshake) refused(err error) error {
 	case h.other != "":
 		return h.unreachable("host-key", errors.New(h.other))
 	case disagreed && h.host.Key != "":
-		return h.unreachable("host-key", fmt.Errorf("it may have no key of the type that is pinned: %w", err))
-	case lost == "timeout":
+		return h.unreachable("host-key", fmt.Errorf("it may lack a host key of the pinned type: %w", err))
+	case lost == nf.ReasonTimeout:
 		return h.unreachable(lost, err)
 	case h.proved:
-		return h.unreachable("unauthorized", fmt.Errorf("it does not let user %s in with this credential: %w", h.host.User, err))
+		return h.unreachable(nf.ReasonUnauthorized, fmt.Errorf("it rejects user %s with this credential: %w", h.host.User, err))
 	}
-	return h.unreachable("ssh", err)
+	return h.unreachable(nf.ReasonSSH, err)
 }
 
 func (h *handshake) unreachable(reason string, err error) error {
-	return &nf.Error{Kind: nf.Unreachable, Op: "talk to", Subject: fmt.Sprintf("host %s at %s", h.host.Name, net.JoinHostPort(h.host.Address, strconv.Itoa(h.host.Port))), Reason: reason, Err: err}
+	return &nf.Error{Kind: nf.Unreachable, Op: "connect to", Subject: fmt.Sprintf("host %s at %s", h.host.Name, net.JoinHostPort(h.host.Address, strconv.Itoa(h.host.Port))), Reason: reason, Err: err}
 }
 
-// PrivateKey returns the private key of a credential; nf.Invalid when it cannot
-// be read.
+// PrivateKey returns the private key of a credential. It returns nf.Invalid if
+// the key cannot be read.
 func PrivateKey(m nf.SiteMaterial) (any, error) {
 	var raw any
 	var err error
@@ -170,13 +170,13 @@ func PrivateKey(m nf.SiteMaterial) (any, error) {
 		return nil, unusable(keyFault(m, err))
 	}
 	if key, ok := raw.(*rsa.PrivateKey); ok && key.N.BitLen() < 2048 {
-		return nil, unusable("it is an RSA key of less than 2048 bits")
+		return nil, unusable("it is an RSA key with less than 2048 bits")
 	}
 	return raw, nil
 }
 
-// Usable returns nf.Invalid unless a credential is one, as far as it tells
-// without trying.
+// Usable returns nf.Invalid if a credential cannot be used, as far as that can
+// be found without connecting.
 func Usable(m nf.SiteMaterial) error {
 	if len(m.PrivateKey) == 0 {
 		return nil
@@ -189,21 +189,21 @@ func unusable(why string) error {
 	return nf.E(nf.Invalid, "use", "the credential", nf.Violations{{Field: "credential.private_key", Message: "cannot be read: " + why}})
 }
 
-// keyFault says why the SSH library cannot read a private key.
+// keyFault returns why the SSH library cannot read a private key.
 func keyFault(m nf.SiteMaterial, err error) string {
 	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
-		return "it has a passphrase, and none is given"
+		return "it requires a passphrase"
 	}
 	if errors.Is(err, x509.IncorrectPasswordError) {
-		return "it has another passphrase"
+		return "the passphrase is wrong"
 	}
 	if _, err := ssh.ParseRawPrivateKey(m.PrivateKey); err == nil {
-		return "it has no passphrase, and one is given"
+		return "it has no passphrase, but one is given"
 	}
-	return "it is not a private key in PEM or in the format of OpenSSH"
+	return "it is not a private key in PEM or OpenSSH format"
 }
 
-// parseKey reads a pinned key.
+// parseKey parses a pinned key.
 func parseKey(text string) (ssh.PublicKey, error) {
 	kind, encoded, _ := strings.Cut(text, " ")
 	blob, err := base64.StdEncoding.DecodeString(encoded)

@@ -95,12 +95,12 @@ func TestUsable(t *testing.T) {
 	}{
 		"Key":       {"a key is a key", open, nil, ""},
 		"Locked":    {"also behind a passphrase", locked, nf.Secret("x"), ""},
-		"None":      {"a text is no key", nf.Secret("no key"), nil, "it is not a private key in PEM or in the format of OpenSSH"},
-		"NoneAtAll": {"whatever its passphrase", nf.Secret("no key"), nf.Secret("x"), "it is not a private key in PEM or in the format of OpenSSH"},
-		"Broken":    {"nor is half a key", open[:len(open)/2], nil, "it is not a private key in PEM or in the format of OpenSSH"},
-		"Missing":   {"a passphrase is needed", locked, nil, "it has a passphrase, and none is given"},
-		"Wrong":     {"the right one", locked, nf.Secret("y"), "it has another passphrase"},
-		"Needless":  {"or none", open, nf.Secret("x"), "it has no passphrase, and one is given"},
+		"None":      {"a text is no key", nf.Secret("no key"), nil, "it is not a private key in PEM or OpenSSH format"},
+		"NoneAtAll": {"whatever its passphrase", nf.Secret("no key"), nf.Secret("x"), "it is not a private key in PEM or OpenSSH format"},
+		"Broken":    {"nor is half a key", open[:len(open)/2], nil, "it is not a private key in PEM or OpenSSH format"},
+		"Missing":   {"a passphrase is needed", locked, nil, "it requires a passphrase"},
+		"Wrong":     {"the right one", locked, nf.Secret("y"), "the passphrase is wrong"},
+		"Needless":  {"or none", open, nf.Secret("x"), "it has no passphrase, but one is given"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

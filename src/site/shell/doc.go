@@ -1,9 +1,8 @@
-// Package shell opens connections to the hosts of sites, by SSH.
+// Package shell opens SSH connections to the hosts of sites.
 //
-// It promises that no credential is offered to a host that has not proved itself
-// by the key that is pinned for it, that a credential goes nowhere but there,
-// and that errors tell a host which is not there from one that is another, and
-// from one that does not let us in.
+// Guarantees: a credential is offered only to its host, and only after the host
+// has proved the key that is pinned for it. Errors distinguish a host that does
+// not answer, a host with another key, and a host that denies the credential.
 //
-// It does not know what is done on a host.
+// The package does not know what is done on a host.
 package shell

@@ -19,13 +19,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Password is what the host lets the user in with.
+// Password is the password of User.
 const Password = "the right password"
 
-// User is who the host lets in.
+// User is the only user that the host accepts.
 const User = "operator"
 
-// Host is a server that runs.
+// Host is a running server.
 type Host struct {
 	Home string // the user's folder
 
@@ -38,10 +38,11 @@ type Host struct {
 	attempts int
 	conns    map[net.Conn]bool
 	groups   map[int]bool // processes that were started
+	closed   bool         // what is added from now on ends at once
 	done     sync.WaitGroup
 }
 
-// New starts a host that ends with the test.
+// New starts a host that stops with the test.
 func New(t testing.TB) *Host {
 	t.Helper()
 	h := &Host{Home: t.TempDir(), key: signer(t, newKey(t)), conns: map[net.Conn]bool{}, groups: map[int]bool{}}
@@ -104,7 +105,7 @@ func (h *Host) Attempts() int {
 	return h.attempts
 }
 
-// Site is the host as a site has it, with its key pinned.
+// Site returns the host as a host of a site, with its key pinned.
 func (h *Host) Site() nf.SiteHost {
 	host, port, _ := net.SplitHostPort(h.listener.Addr().String())
 	number, _ := strconv.Atoi(port)
@@ -113,15 +114,15 @@ func (h *Host) Site() nf.SiteHost {
 	}
 }
 
-// Key is the host's public key.
+// Key returns the host's public key.
 func (h *Host) Key() string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.key.PublicKey())))
 }
 
-// Material is the key that the host lets in.
+// Material returns a credential with the private key that the host accepts.
 func (h *Host) Material() nf.SiteMaterial { return h.material }
 
-// Cut breaks every connection.
+// Cut closes every connection.
 func (h *Host) Cut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,10 +131,13 @@ func (h *Host) Cut() {
 	}
 }
 
-// Close stops the server, and what it has started. Cut leaves that alone, as the
-// end of a connection does with any server.
+// Close stops the server and the processes that it has started. Cut leaves them
+// running, as does the end of a connection with any server.
 func (h *Host) Close() {
 	_ = h.listener.Close() // it may be closed already
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
 	h.Cut()
 	h.mu.Lock()
 	for group := range h.groups {
@@ -151,6 +155,9 @@ func (h *Host) serve() {
 		}
 		h.mu.Lock()
 		h.conns[conn] = true
+		if h.closed {
+			_ = conn.Close()
+		}
 		h.mu.Unlock()
 		h.done.Go(func() { h.connection(conn) })
 	}
@@ -193,8 +200,8 @@ func (h *Host) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	}
 }
 
-// execute runs a command as sshd does: by the user's shell, in a session of its
-// own.
+// execute runs a command as sshd does: by the user's shell, in a separate
+// session.
 func (h *Host) execute(text string, channel ssh.Channel) int {
 	cmd := exec.Command("/bin/sh", "-c", text)
 	cmd.Dir = h.Home
@@ -210,6 +217,9 @@ func (h *Host) execute(text string, channel ssh.Channel) int {
 	}
 	h.mu.Lock()
 	h.groups[cmd.Process.Pid] = true
+	if h.closed {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	}
 	h.mu.Unlock()
 	h.done.Go(func() {
 		_, _ = io.Copy(in, channel)

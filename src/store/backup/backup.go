@@ -17,22 +17,22 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/schema"
 )
 
-// Config is the store that is written from, or restored into. KV and Raw are
+// Config configures the store to back up or restore into. KV and Raw are
 // required.
 type Config struct {
 	KV      store.KV         // as its users see it
-	Raw     store.KV         // the same store, with what is about itself
-	Skip    []string         // beginnings of keys that are neither written nor restored, nor count as content
-	Replace bool             // restore into a store that is not empty, and remove what is in it
-	Version int              // the latest version of contents that is restored; 0: every one
+	Raw     store.KV         // the same store, including the records about itself
+	Skip    []string         // key prefixes that are neither written nor restored, and do not count as content
+	Replace bool             // restore into a store that is not empty, and delete its records
+	Version int              // latest version of the contents that can be restored; 0: any
 	Clock   func() time.Time // nil: time.Now
 }
 
-// Write writes all records to w, encrypted to the recipients: everyone of them
-// can read it. It fails with nf.Conflict when the store has no version yet or
-// is half restored, with nf.Invalid when the recipients cannot be used
-// together, and with the store's errors. What was written before an error is
-// no backup, and Restore refuses it.
+// Write writes all records to w, encrypted to the recipients. Each of them can
+// read the backup. It returns nf.Conflict if the store has no version yet or
+// its restore is incomplete, nf.Invalid if the recipients cannot be combined,
+// and errors of the store. After an error the output is not a backup, and
+// Restore rejects it.
 func Write(ctx context.Context, c Config, w io.Writer, recipients ...age.Recipient) (Summary, error) {
 	if err := c.complete(); err != nil {
 		return Summary{}, err
@@ -49,7 +49,7 @@ func Write(ctx context.Context, c Config, w io.Writer, recipients ...age.Recipie
 	if err != nil {
 		return Summary{}, failWrite(err)
 	}
-	for entry, err := range c.KV.List(ctx, "") {
+	for entry, err := range c.KV.List(ctx, "", "") {
 		if err != nil {
 			return Summary{}, failWrite(err)
 		}
@@ -71,7 +71,7 @@ func failWrite(err error) error { return fmt.Errorf("cannot write the backup: %w
 
 func (c *Config) complete() error {
 	if c.KV == nil || c.Raw == nil {
-		return errors.New("cannot make or restore a backup: KV and Raw are required")
+		return errors.New("cannot create or restore a backup: KV and Raw are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -79,23 +79,24 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// present returns the version of the store, when it is whole.
+// present returns the version of the store. It returns nf.Conflict if a restore
+// is incomplete or the store has no version.
 func (c *Config) present(ctx context.Context) (int, error) {
 	switch cut, err := c.cut(ctx); {
 	case err != nil:
 		return 0, err
 	case cut:
-		return 0, &nf.Error{Kind: nf.Conflict, Op: "back up", Subject: "the store", Reason: "restore",
-			Err: errors.New("the restore of a backup into it has not ended")}
+		return 0, &nf.Error{Kind: nf.Conflict, Op: "back up", Subject: "the store", Reason: nf.ReasonRestore,
+			Err: errors.New("the restore of a backup into it is incomplete")}
 	}
 	rec, err := schema.Read(ctx, c.Raw)
 	if nf.KindOf(err) == nf.NotFound {
-		return 0, nf.E(nf.Conflict, "back up", "the store", errors.New("it has no version: it is new, or has to be migrated by a start of the service"))
+		return 0, nf.E(nf.Conflict, "back up", "the store", errors.New("it has no version: it is new, or must first be migrated by starting the service"))
 	}
 	return rec.Version, err
 }
 
-// cut reports whether a restore has begun and not ended.
+// cut reports whether a restore was started and has not ended.
 func (c *Config) cut(ctx context.Context) (bool, error) {
 	_, err := c.Raw.Get(ctx, schema.RestoreKey)
 	if nf.KindOf(err) == nf.NotFound {
@@ -104,28 +105,28 @@ func (c *Config) cut(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// skips reports whether a key is not part of backups.
+// skips reports whether a key is excluded from backups.
 func (c *Config) skips(key string) bool {
 	return strings.HasPrefix(key, schema.Prefix) ||
 		slices.ContainsFunc(c.Skip, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// Check reads a whole backup and returns what it holds: nf.Forbidden when none
-// of the identities opens it, nf.Unsupported when a later release wrote it, and
-// nf.Invalid when it is not whole.
+// Check reads a whole backup and returns its summary. It returns nf.Forbidden
+// if none of the identities decrypts it, nf.Unsupported if a later release
+// wrote it, and nf.Invalid if it is incomplete or damaged.
 func Check(ctx context.Context, r io.Reader, identities ...age.Identity) (Summary, error) {
 	return read(ctx, r, identities, func(string, []byte) error { return nil })
 }
 
-// Restore brings the records of a backup into the store. It reads the backup
-// twice, from where r stands, and writes nothing before it has seen all of it
-// to be right.
+// Restore writes the records of a backup into the store. It reads the backup
+// twice, from the current position of r, and writes nothing before it has
+// verified all of it.
 //
-// It fails with the errors of Check, with nf.Unsupported when the contents are
-// of a later version than Config.Version, and with nf.Conflict when there are
-// records in the store, unless Config.Replace is set or they are those of a
-// restore that was cut. After any other error it has to be repeated before the
-// store can be used.
+// It returns the errors of Check, and nf.Unsupported if the contents have a
+// later version than Config.Version. It returns nf.Conflict if the store has
+// records, unless Config.Replace is set or they come from an interrupted
+// restore. After any other error the restore must be repeated before the store
+// can be used.
 func Restore(ctx context.Context, c Config, r io.ReadSeeker, identities ...age.Identity) (Summary, error) {
 	if err := c.complete(); err != nil {
 		return Summary{}, err
@@ -139,8 +140,8 @@ func Restore(ctx context.Context, c Config, r io.ReadSeeker, identities ...age.I
 		return Summary{}, err
 	}
 	if c.Version > 0 && seen.Schema > c.Version {
-		return Summary{}, nf.E(nf.Unsupported, "restore", "the backup",
-			fmt.Errorf("its contents are of version %d, and this program knows version %d", seen.Schema, c.Version))
+		return Summary{}, nf.E(nf.Unsupported, nf.ReasonRestore, "the backup",
+			fmt.Errorf("its data has version %d, but this release supports version %d", seen.Schema, c.Version))
 	}
 	if err := c.vacant(ctx); err != nil {
 		return Summary{}, err
@@ -149,33 +150,33 @@ func Restore(ctx context.Context, c Config, r io.ReadSeeker, identities ...age.I
 		return Summary{}, failRead(err)
 	}
 	if err := c.fill(ctx, seen, r, identities); err != nil {
-		return Summary{}, fmt.Errorf("the restore has to be repeated: %w", err)
+		return Summary{}, fmt.Errorf("the restore is incomplete; run it again: %w", err)
 	}
 	return seen, nil
 }
 
-// vacant refuses a store with records in it.
+// vacant returns nf.Conflict if the store has records.
 func (c *Config) vacant(ctx context.Context) error {
 	if cut, err := c.cut(ctx); err != nil || cut || c.Replace {
 		return err
 	}
 	n := 0
-	for e, err := range c.Raw.List(ctx, "") {
+	for e, err := range c.Raw.List(ctx, "", "") {
 		if err != nil {
-			return fmt.Errorf("cannot see whether the store is empty: %w", err)
+			return fmt.Errorf("cannot check whether the store is empty: %w", err)
 		}
 		if !c.skips(e.Key) {
 			n++
 		}
 	}
 	if n > 0 {
-		return nf.E(nf.Conflict, "restore into", "the store", fmt.Errorf("it is not empty: %d records are there", n))
+		return nf.E(nf.Conflict, "restore into", "the store", fmt.Errorf("it is not empty: it has %d records", n))
 	}
 	return nil
 }
 
-// fill makes the store what the backup says. The mark is the first to come and
-// the last to go.
+// fill replaces the content of the store with the backup. Order matters: the
+// restore mark is written first and deleted last.
 func (c *Config) fill(ctx context.Context, want Summary, r io.Reader, identities []age.Identity) error {
 	mark, err := json.Marshal(struct {
 		Begun  time.Time `json:"begun"`
@@ -205,21 +206,21 @@ func (c *Config) fill(ctx context.Context, want Summary, r io.Reader, identities
 		return err
 	}
 	if got.SHA256 != want.SHA256 {
-		return nf.E(nf.Conflict, "restore", "the backup", errors.New("it changed while it was read"))
+		return nf.E(nf.Conflict, nf.ReasonRestore, "the backup", errors.New("it changed while it was read"))
 	}
 	return c.Raw.Delete(ctx, schema.RestoreKey, store.Any)
 }
 
-// clear removes the records that are there.
+// clear deletes the existing records.
 func (c *Config) clear(ctx context.Context) error {
-	for e, err := range c.Raw.List(ctx, "") {
+	for e, err := range c.Raw.List(ctx, "", "") {
 		if err != nil {
 			return err
 		}
 		if c.skips(e.Key) {
 			continue
 		}
-		if err := nf.UnlessGone(c.Raw.Delete(ctx, e.Key, store.Any)); err != nil {
+		if err := nf.IgnoreNotFound(c.Raw.Delete(ctx, e.Key, store.Any)); err != nil {
 			return err
 		}
 	}

@@ -295,7 +295,7 @@ func records(t testing.TB, kv store.KV) map[string]string {
 func dump(t testing.TB, kv store.KV) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for e, err := range kv.List(t.Context(), "") {
+	for e, err := range kv.List(t.Context(), "", "") {
 		must(t, err)
 		out[e.Key] = string(e.Value)
 	}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,25 +12,28 @@ import (
 	"strings"
 	"time"
 
+	kjson "sigs.k8s.io/json"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/schema"
 )
 
-// What is inside the encryption, version 1: lines of JSON, each of which ends
-// with a line feed.
+// The format inside the encryption, version 1: lines of JSON, each ending with
+// a line feed.
 //
 //	{"format":"k8splugin-backup","version":1,"schema":2,"created":"2026-01-02T15:04:05Z"}
 //	{"key":"regions/east","value":"eyJpZCI6ImVhc3QifQ=="}
 //	…
 //	{"end":{"records":1,"sha256":"…"}}
 //
-// The keys rise in the order of their bytes, and the values are in base64. The
-// sum is that of all bytes before the last line, after which nothing comes.
+// The keys are in ascending byte order, and the values are in base64. The
+// checksum covers all bytes before the last line. Nothing follows the last
+// line.
 const (
 	format  = "k8splugin-backup"
 	version = 1
-	maxLine = 2 << 20 // a value in base64, its key, and some
+	maxLine = 2 << 20 // a value in base64 and its key, with a margin
 )
 
 // header is the first line of a backup.
@@ -42,7 +44,7 @@ type header struct {
 	Created time.Time `json:"created"`
 }
 
-// line is every other one: an entry, or the end.
+// line is any other line: an entry or the trailer.
 type line struct {
 	Key   string   `json:"key,omitempty"`
 	Value []byte   `json:"value"`
@@ -54,16 +56,16 @@ type trailer struct {
 	SHA256  string `json:"sha256"`
 }
 
-// Summary is what a backup holds.
+// Summary describes the content of a backup.
 type Summary struct {
 	Schema  int       // the version of the contents
-	Created time.Time // when it was begun
+	Created time.Time // when the backup was started
 	Records int
 	Bytes   int64  // of all values
-	SHA256  string // of what is inside the encryption, in hex
+	SHA256  string // of the decrypted content, in hex
 }
 
-// encoder writes what is inside the encryption.
+// encoder writes the format inside the encryption.
 type encoder struct {
 	w       io.Writer
 	sum     hash.Hash
@@ -104,8 +106,7 @@ func (e *encoder) end() (Summary, error) {
 	}{trailer{Records: e.summary.Records, SHA256: e.summary.SHA256}})
 }
 
-// decoder reads what is inside the encryption, and refuses what no encoder has
-// written.
+// decoder reads the format inside the encryption, and rejects any other input.
 type decoder struct {
 	r       *bufio.Reader
 	sum     hash.Hash
@@ -124,18 +125,18 @@ func newDecoder(r io.Reader) (*decoder, error) {
 	case err != nil:
 		return nil, err
 	case h.Format != format:
-		return nil, errors.New("it is a backup of something else")
+		return nil, errors.New("it is not a backup of k8splugin")
 	case h.Version != version:
-		return nil, nf.E(nf.Unsupported, "read", "the backup", fmt.Errorf("it has form %d, and this release knows form %d", h.Version, version))
+		return nil, nf.E(nf.Unsupported, "read", "the backup", fmt.Errorf("it has format version %d, but this release supports format version %d", h.Version, version))
 	case h.Schema < 1:
-		return nil, fmt.Errorf("there is no version %d of a store", h.Schema)
+		return nil, fmt.Errorf("%d is not a valid version of a store", h.Schema)
 	}
 	d.sum.Write(raw)
 	d.summary.Schema, d.summary.Created = h.Schema, h.Created
 	return d, nil
 }
 
-// next returns the next entry; ok is false at the end, which is the right one.
+// next returns the next entry; ok is false after a valid trailer.
 func (d *decoder) next() (key string, value []byte, ok bool, err error) {
 	raw, err := d.line()
 	if err != nil {
@@ -164,41 +165,40 @@ func (d *decoder) next() (key string, value []byte, ok bool, err error) {
 func (d *decoder) end(t trailer) error {
 	d.summary.SHA256 = hex.EncodeToString(d.sum.Sum(nil))
 	if t.Records != d.summary.Records || t.SHA256 != d.summary.SHA256 {
-		return errors.New("its entries are not those that its last line tells of")
+		return errors.New("its entries do not match its last line")
 	}
 	switch _, err := d.r.ReadByte(); {
 	case err == nil:
-		return errors.New("it goes on after its last line")
+		return errors.New("it contains data after its last line")
 	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil
 }
 
-// line returns the next line; it is valid until the one after it.
+// line returns the next line. It is valid until the next call.
 func (d *decoder) line() ([]byte, error) {
 	raw, err := d.r.ReadSlice('\n')
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("it is cut short")
+		return nil, errors.New("it is truncated")
 	case errors.Is(err, bufio.ErrBufferFull):
 		return nil, fmt.Errorf("a line is longer than %d bytes", maxLine)
 	}
 	return raw, err
 }
 
-// strict reads a line that has nothing but what it should have. The error does
-// not tell what the line is: it may be a secret.
+// strict decodes a line without unknown, repeated or trailing data. The error
+// does not contain the line, which may be secret.
 func strict(raw []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil || len(bytes.TrimSpace(raw[d.InputOffset():])) > 0 {
-		return errors.New("a line is not what it should be")
+	if wrong, err := kjson.UnmarshalStrict(raw, into); err != nil || len(wrong) > 0 {
+		return errors.New("a line is invalid")
 	}
 	return nil
 }
 
-// follows refuses a key that no store has, or not after the last one.
+// follows returns an error if a key is invalid, or is not greater than the last
+// one.
 func follows(last, key string) error {
 	if err := store.CheckKey(key); err != nil {
 		return err

@@ -126,6 +126,8 @@ func TestForged(t *testing.T) {
 		"Meta":       {"what is about the store is not in it", whole(head, `{"key":"meta/restore","value":"eA=="}`+"\n"), nf.Invalid},
 		"Base64":     {"a value is in base64", whole(head, `{"key":"a","value":"-"}`+"\n"), nf.Invalid},
 		"Field":      {"an entry has two fields", whole(head, `{"key":"a","value":"","x":1}`+"\n"), nf.Invalid},
+		"FieldTwice": {"a field has one value", whole(head, `{"key":"a","key":"b","value":"eA=="}`+"\n"), nf.Invalid},
+		"FieldCase":  {"a field has one name", whole(head, `{"Key":"a","value":"eA=="}`+"\n"), nf.Invalid},
 		"OneLine":    {"a line has one entry", whole(head, strings.TrimSpace(a)+b), nf.Invalid},
 		"NoJSON":     {"a line is JSON", whole(head, "a=x\n"), nf.Invalid},
 		"Long":       {"a value is one that stores accept", whole(head, long), nf.Invalid},

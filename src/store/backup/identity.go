@@ -10,37 +10,37 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Recipients returns the public keys in a text, one a line ("age1…"); empty
-// lines and those that begin with "#" are left out. It fails with nf.Invalid
-// when there is none, or something else.
+// Recipients returns the public keys in a text, one per line ("age1…"). It
+// ignores empty lines and those that begin with "#". It returns nf.Invalid if
+// there is no key, or any other line.
 func Recipients(text string) ([]age.Recipient, error) {
 	list, err := age.ParseRecipients(strings.NewReader(text))
 	if err != nil {
-		return nil, nf.E(nf.Invalid, "read", "the recipients", err)
+		return nil, nf.E(nf.Invalid, "read", "the recipients", errors.New("it must have one age public key per line"))
 	}
 	return list, nil
 }
 
-// Identities returns the secret keys in a text, one a line
-// ("AGE-SECRET-KEY-1…"), like Recipients. The error does not repeat them.
+// Identities returns the secret keys in a text, one per line
+// ("AGE-SECRET-KEY-1…"), like Recipients. The error does not contain them.
 func Identities(text nf.Secret) ([]age.Identity, error) {
 	list, err := age.ParseIdentities(strings.NewReader(string(text)))
 	if err != nil {
-		return nil, nf.E(nf.Invalid, "read", "the identities", errors.New("there has to be one age secret key on each line"))
+		return nil, nf.E(nf.Invalid, "read", "the identities", errors.New("it must have one age secret key per line"))
 	}
 	return list, nil
 }
 
-// minPassphrase is the length of the shortest passphrase that is worth its
-// name: a backup can be tried at leisure by whoever gets it.
+// minPassphrase is the minimum length of a passphrase in bytes: a backup that
+// leaks can be attacked offline.
 const minPassphrase = 12
 
-// ToPassphrase returns the recipient that everyone is who knows the passphrase.
-// It is the only one of its backup. It fails with nf.Invalid when the
-// passphrase is shorter than 12 bytes.
+// ToPassphrase returns the recipient for a passphrase. It must be the only
+// recipient of its backup. It returns nf.Invalid if the passphrase is shorter
+// than 12 bytes.
 func ToPassphrase(passphrase nf.Secret) (age.Recipient, error) {
 	if len(passphrase) < minPassphrase {
-		return nil, nf.E(nf.Invalid, "use", "the passphrase", fmt.Errorf("it has %d bytes, and %d are the least", len(passphrase), minPassphrase))
+		return nil, nf.E(nf.Invalid, "use", "the passphrase", fmt.Errorf("it has %d bytes, but needs at least %d", len(passphrase), minPassphrase))
 	}
 	to, err := age.NewScryptRecipient(string(passphrase))
 	if err != nil {
@@ -49,8 +49,8 @@ func ToPassphrase(passphrase nf.Secret) (age.Recipient, error) {
 	return to, nil
 }
 
-// FromPassphrase returns the identity of whoever knows the passphrase, or
-// nf.Invalid when it is empty.
+// FromPassphrase returns the identity for a passphrase, or nf.Invalid if it is
+// empty.
 func FromPassphrase(passphrase nf.Secret) (age.Identity, error) {
 	from, err := age.NewScryptIdentity(string(passphrase))
 	if err != nil {
@@ -64,7 +64,7 @@ func FromPassphrase(passphrase nf.Secret) (age.Identity, error) {
 func NewIdentity() (secret nf.Secret, public string, err error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot make an identity: %w", err)
+		return nil, "", fmt.Errorf("cannot create an identity: %w", err)
 	}
 	return nf.Secret(identity.String()), identity.Recipient().String(), nil
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// read hands out the entries of a backup, and returns what they were when the
-// backup is whole. An error of each is returned as it is.
+// read passes the entries of a backup to each, and returns the summary if the
+// backup is complete. It returns an error of each unchanged.
 func read(ctx context.Context, r io.Reader, identities []age.Identity, each func(key string, value []byte) error) (Summary, error) {
 	if len(identities) == 0 {
-		return Summary{}, nf.E(nf.Invalid, "open", "the backup", errors.New("an identity or a passphrase is needed"))
+		return Summary{}, nf.E(nf.Invalid, "open", "the backup", errors.New("an identity or a passphrase is required"))
 	}
 	src := &source{r: r}
 	plain, err := age.Decrypt(src, identities...)
@@ -46,7 +46,7 @@ func read(ctx context.Context, r io.Reader, identities []age.Identity, each func
 	}
 }
 
-// source tells an error of reading from one of what was read.
+// source distinguishes an error of the reader from an error in the data.
 type source struct {
 	r   io.Reader
 	err error
@@ -68,7 +68,7 @@ func (s *source) fail(err error) error {
 	if nf.KindOf(err) == nf.Unsupported {
 		return err
 	}
-	return nf.E(nf.Invalid, "read", "the backup", fmt.Errorf("it is damaged, cut short or no backup: %w", err))
+	return nf.E(nf.Invalid, "read", "the backup", fmt.Errorf("it is damaged, truncated or not a backup: %w", err))
 }
 
 func failRead(err error) error { return fmt.Errorf("cannot read the backup: %w", err) }

@@ -54,7 +54,7 @@ func (s *Store) translate(ctx context.Context, op, subject string, err error) er
 		return failed
 	}
 	if errors.Is(err, rpctypes.ErrNoSpace) {
-		return &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: store.ReasonNoSpace, Err: s.full()}
+		return &nf.Error{Kind: nf.Unreachable, Op: op, Subject: subject, Reason: nf.ReasonNoSpace, Err: s.full()}
 	}
 	return translate(ctx, op, subject, err)
 }

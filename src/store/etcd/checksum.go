@@ -8,8 +8,7 @@ import (
 )
 
 // The format of values in an embedded server, because bbolt stores no checksums. A
-// value without the header was written by an earlier build, or in an outside
-// cluster.
+// value without the header was written in an outside cluster, or is damaged.
 //
 //	offset  bytes  what
 //	0       4      "\xb5k8\x01"
@@ -44,33 +43,20 @@ func withSum(key string, value []byte) string {
 // valid header unchanged: the caller detects damage, because values are encrypted
 // with authentication.
 func withoutSum(key string, stored []byte) []byte {
-	if !hasSum(stored) || checkSum(key, stored) != nil {
+	if checkSum(key, stored) != nil {
 		return stored
 	}
 	return stored[sumHeader:]
 }
 
-// hasSum reports whether a stored value has a header, even if one byte of the magic
-// is damaged.
-func hasSum(stored []byte) bool {
-	if len(stored) < sumHeader {
-		return false
-	}
-	same := 0
-	for i := range len(sumMagic) {
-		if stored[i] == sumMagic[i] {
-			same++
-		}
-	}
-	return same >= len(sumMagic)-1
-}
-
 var errSum = errors.New("its checksum is wrong")
 
-// checkSum returns an error unless the header of a stored value is right.
+// checkSum returns an error unless a stored value has a header, and the right one.
 func checkSum(key string, stored []byte) error {
-	sum := binary.BigEndian.Uint32(stored[len(sumMagic):])
-	if string(stored[:len(sumMagic)]) != sumMagic || sum != crc32.Update(checksum(key), castagnoli, stored[sumHeader:]) {
+	if len(stored) < sumHeader || string(stored[:len(sumMagic)]) != sumMagic {
+		return errSum
+	}
+	if sum := binary.BigEndian.Uint32(stored[len(sumMagic):]); sum != crc32.Update(checksum(key), castagnoli, stored[sumHeader:]) {
 		return errSum
 	}
 	return nil

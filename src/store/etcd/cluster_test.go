@@ -272,7 +272,7 @@ func TestQuorumLoss(t *testing.T) {
 		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, "other", store.Any) },
 		"Healthy": s.Healthy,
 		"List": func(ctx context.Context) (last error) {
-			for _, last = range s.List(ctx, "") {
+			for _, last = range s.List(ctx, "", "") {
 			}
 			return last
 		},

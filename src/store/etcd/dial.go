@@ -18,15 +18,17 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// A node that is gone without a word is noticed after these while a call waits
-// for it. gRPC allows no earlier probe, and etcd none without a call.
+// Keepalive probes: a node that fails silently is detected after the sum of
+// these times, while a call waits for it. gRPC allows no earlier probe, and
+// etcd none without a call.
 const (
 	probeAfter = 10 * time.Second
 	probeTime  = 3 * time.Second
 )
 
-// reconnect is how a node is called that could not be: often enough to be back
-// soon after it is. Left to itself, gRPC would wait for up to two minutes.
+// reconnect returns the backoff for nodes that are unreachable. It is short, so
+// that a recovered node is used soon. gRPC's default waits for up to two
+// minutes.
 func reconnect() grpc.DialOption {
 	return grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
@@ -34,13 +36,13 @@ func reconnect() grpc.DialOption {
 	})
 }
 
-// dial returns a client of an outside cluster. It takes its calls to the nodes
-// in turn, and leaves out those that it cannot reach. A read that a node does
-// not answer goes to the next; a write does not, because nobody knows what has
-// become of it.
+// dial returns a client of an outside cluster. It distributes its calls over
+// the nodes, and leaves out those that are unreachable. A read that a node does
+// not answer is retried on the next; a write is not, because its result is
+// unknown.
 //
-// With a user it asks for a token, for as long as the context lasts; without
-// one it does not wait for anything.
+// With a user it requests a token, at most until the context ends; without one
+// it does not wait for anything.
 func dial(ctx context.Context, config Config) (*clientv3.Client, error) {
 	var secure *tls.Config
 	if config.tls() {
@@ -50,7 +52,7 @@ func dial(ctx context.Context, config Config) (*clientv3.Client, error) {
 			return nil, nf.E(nf.Invalid, "read", "the certificates for etcd", err)
 		}
 	}
-	// The client keeps its context, and must not end with this one.
+	// The client keeps its context, which must outlive this one.
 	kept, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -63,18 +65,18 @@ func dial(ctx context.Context, config Config) (*clientv3.Client, error) {
 		DialKeepAliveTimeout: probeTime,
 		DialOptions:          []grpc.DialOption{reconnect(), grpc.WithChainUnaryInterceptor(once)},
 		Context:              kept,
-		// It warns of each attempt; what comes of them is returned.
+		// The client logs each attempt as a warning; the result is returned anyway.
 		Logger: logger(config.Logger, zapcore.ErrorLevel),
 	})
 	return client, translate(ctx, "open", "etcd", err)
 }
 
-// once stands behind the client's retries and sees each attempt. The client
-// repeats any call that is answered with the end of a context which is not the
-// caller's (https://github.com/etcd-io/etcd/issues/18424), be it a server's or
-// that of a proxy on the way: a write must not be, because it may have been
-// carried out. And where the caller's own context has ended, it keeps what
-// gRPC was waiting for.
+// once is called for each attempt, below the client's retries. The client
+// retries any call that is answered with the end of a context other than the
+// caller's (https://github.com/etcd-io/etcd/issues/18424), such as that of a
+// server or of a proxy. A write must not be retried, because it may have been
+// carried out. If the caller's own context has ended, once keeps the message
+// that says what gRPC was waiting for.
 //
 //nolint:revive // argument-limit: it is a grpc.UnaryClientInterceptor
 func once(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {

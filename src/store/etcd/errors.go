@@ -14,8 +14,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// translate gives an error of etcd its kind. An end of the context is told as
-// such, whatever etcd made of it.
+// translate returns an error of etcd with its kind. If the context has ended,
+// it returns the error of the context, whatever etcd reports.
 func translate(ctx context.Context, op, subject string, err error) error {
 	if err == nil {
 		return nil
@@ -31,10 +31,10 @@ func translate(ctx context.Context, op, subject string, err error) error {
 	case errors.Is(err, rpctypes.ErrRequestTooLarge):
 		kind = nf.TooLarge
 	case errors.Is(err, rpctypes.ErrCompacted):
-		reason = "compacted"
+		reason = nf.ReasonCompacted
 	case errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrInvalidAuthToken),
 		errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrAuthFailed):
-		reason = "forbidden"
+		reason = nf.ReasonForbidden
 	}
 	return &nf.Error{Kind: kind, Op: op, Subject: subject, Reason: reason, Err: err}
 }

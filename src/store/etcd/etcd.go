@@ -1,21 +1,21 @@
-// Package etcd keeps the store in etcd: in a server that runs inside this
-// process and keeps its files in one folder, or in a cluster that runs outside.
-// Everything but Open is the same code for both.
+// Package etcd stores records in etcd: in a server inside this process, which
+// keeps its files in one folder, or in an outside cluster.
 //
-// A write that returned without an error is on the disks of a majority. One that
-// failed with nf.Unreachable may have been carried out, and is never repeated
-// here. No call outlasts its context, nor fifteen seconds. An outside cluster of
-// three goes on when one node is lost: reads go to another, writes under way at
-// that moment are nf.Unreachable, and the next find a node that answers.
+// A write that returned without an error is on the disks of a majority. One
+// that failed with nf.Unreachable may have been carried out, and is never
+// retried here. No call lasts longer than its context, or 15 seconds. An
+// outside cluster of three survives the loss of one node: reads go to another,
+// writes in progress are nf.Unreachable, and later ones use a node that responds.
 //
-// The server inside the process opens no port and no socket; a second process
-// that asks for its folder is refused. Open checks the files: it returns an error if
-// one is damaged, or if a write that was acknowledged is missing.
-// The package does not back up, and it does not set up an outside cluster, its
-// quota, its compaction or its users.
+// The server inside the process opens no port and no socket, and locks its
+// folder against other processes. Open checks the files: it returns an error if
+// one is damaged, or if an acknowledged write is missing. The package does not
+// back up, and does not set up an outside cluster, its quota, its compaction or
+// its users.
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -29,13 +29,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Store is a database in etcd. A revision is the etcd revision that wrote the
-// key last. Create it with Open.
+// Store is a database in etcd. The revision of a key is the etcd revision of
+// its last write. Create it with Open.
 type Store struct {
 	client   *clientv3.Client
-	patience time.Duration // with a call that is not answered
+	patience time.Duration // limit of a call
 	status   func(context.Context) (*etcdserverpb.StatusResponse, error)
-	server   *server // nil when the cluster is outside
+	server   *server // nil with an outside cluster
 
 	maintenance *maintenance
 }
@@ -118,8 +118,8 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	}
 }
 
-// The sizes of the pages that List asks for. They follow the sizes of the
-// entries, so that a page of small ones is one request and a page of big ones
+// The sizes of the pages that List requests. They adapt to the sizes of the
+// entries: a page of small entries is one request, and a page of large ones
 // does not fill the memory.
 const (
 	firstPage = 64      // entries
@@ -127,25 +127,25 @@ const (
 	fullPage  = 4 << 20 // bytes
 )
 
-// List implements store.KV. It yields the entries as they are when it begins,
-// unless reading them takes longer than the history is kept: then it fails with
-// nf.Unreachable and the reason "compacted". An embedded server keeps the
-// history for up to 15 minutes while a list reads it.
-func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// List implements store.KV. It yields a snapshot of the entries. If reading
+// takes longer than the history is kept, it fails with nf.Unreachable and the
+// reason "compacted". An embedded server keeps the history for up to 15 minutes
+// while a list reads it.
+func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		if err := store.CheckPrefix(prefix); err != nil {
+		first, err := store.FirstKey(prefix, start)
+		if err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
 		list := s.maintenance.lists.add()
 		defer s.maintenance.lists.remove(list)
-		p := page{prefix: prefix, from: prefix, end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
+		p := page{prefix: prefix, from: cmp.Or(first, "\x00"), end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
 		if prefix == "" {
-			p.from, p.end = "\x00", "\x00" // etcd's way to say all keys
+			p.end = "\x00" // in etcd: no end
 		}
 		for more := true; more; {
 			var entries []store.Entry
-			var err error
 			entries, more, err = s.page(ctx, &p)
 			if err != nil {
 				yield(store.Entry{}, err)
@@ -161,15 +161,15 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 	}
 }
 
-// page is what List asks for next.
+// page is the next page that List requests.
 type page struct {
 	prefix    string
 	from, end string
 	limit     int64
-	revision  int64 // of the whole database; 0 for the present one
+	revision  int64 // of the whole database; 0: the current one
 }
 
-// page reads a page and moves on to the next.
+// page reads a page and advances p to the next.
 func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -197,13 +197,12 @@ func (s *Store) page(ctx context.Context, p *page) (entries []store.Entry, more 
 	return entries, got.More, nil
 }
 
-// Close implements store.KV. With a server of its own it ends that and waits
-// for it.
+// Close implements store.KV. It stops an embedded server and waits for its end.
 func (s *Store) Close() error {
 	s.maintenance.close()
 	err := s.client.Close()
 	if errors.Is(err, context.Canceled) {
-		err = nil // how the client of an inside server says that it is closed
+		err = nil // the client of an embedded server reports its closing so
 	}
 	if s.server == nil {
 		return err

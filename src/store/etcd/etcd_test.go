@@ -167,7 +167,7 @@ func TestListOutlivesHistory(t *testing.T) {
 		last = rev
 	}
 	var err error
-	for e, e2 := range s.List(t.Context(), "key/") {
+	for e, e2 := range s.List(t.Context(), "key/", "") {
 		if err = e2; err != nil {
 			break
 		}

@@ -141,7 +141,7 @@ func (l layout) inspectDatabase(m mark, unused bool) (applied uint64, err error)
 	if m.sum != "" {
 		sum, err := sumFile(l.database())
 		if err == nil && sum != m.sum {
-			err = fmt.Errorf("the database file %s is damaged: its checksum is not the one that it had when it was closed", l.database())
+			err = fmt.Errorf("the database file %s is damaged: its checksum differs from the one recorded when it was closed", l.database())
 		}
 		return 0, err
 	}
@@ -163,9 +163,10 @@ func (l layout) inspectDatabase(m mark, unused bool) (applied uint64, err error)
 	return applied, nil
 }
 
-// checkRecord returns an error if etcd cannot read a revision of a key, or if its
-// value has another checksum. The checksum is not checked in a folder without a
-// watermark: an operator deletes the watermark to accept damaged values.
+// checkRecord returns an error if etcd cannot read a revision of a key, or if
+// the checksum of its value is missing or wrong. It does not check the checksum
+// in a folder without a watermark: an operator deletes the watermark to accept
+// damaged values.
 func checkRecord(key, value []byte, marked bool) error {
 	deleted := len(key) == 18 && key[17] == 't'
 	var kv mvccpb.KeyValue
@@ -178,10 +179,11 @@ func checkRecord(key, value []byte, marked bool) error {
 	if uint64(kv.ModRevision) != binary.BigEndian.Uint64(key) {
 		return fmt.Errorf("revision %x cannot be read", key)
 	}
-	if marked && hasSum(kv.Value) {
-		if err := checkSum(string(kv.Key), kv.Value); err != nil {
-			return fmt.Errorf("key %q: %w", kv.Key, err)
-		}
+	if !marked {
+		return nil
+	}
+	if err := checkSum(string(kv.Key), kv.Value); err != nil {
+		return fmt.Errorf("key %q: %w", kv.Key, err)
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ const defaultPort = "2379"
 //
 //	[user:password@]host[:port][,host[:port]…][?ca=FILE&cert=FILE&key=FILE&tls=true]
 //
-// User, password and options are percent-encoded as in any URL, and the port is
-// 2379 when it is left out. The connection is encrypted when one of the options
-// is there: ca is the authority that vouches for the nodes, cert and key are
-// what the client shows them, and tls=true alone trusts the authorities of the
-// system. What is wrong is nf.Invalid, in words that repeat nothing of the
-// location: a password that is not encoded may be anywhere in it.
+// User, password and options are percent-encoded as in any URL. The default
+// port is 2379. The connection is encrypted if one of the options is given: ca
+// is the authority that signed the nodes' certificates, cert and key are the
+// client's certificate, and tls=true alone trusts the authorities of the
+// system. It returns nf.Invalid if the location is wrong. The message repeats
+// no part of the location, because an unencoded password may be anywhere in it.
 func ParseLocation(location string) (Config, error) {
 	config, err := parseLocation(location)
 	if err == nil {
@@ -56,14 +56,14 @@ func parseLocation(location string) (Config, error) {
 	for i, host := range strings.Split(strings.TrimSuffix(hosts, "/"), ",") {
 		host, ok := withPort(host)
 		if !ok {
-			return Config{}, fmt.Errorf("node %d is not written as host or host:port", i+1)
+			return Config{}, fmt.Errorf("node %d must be host or host:port", i+1)
 		}
 		config.Endpoints = append(config.Endpoints, scheme+"://"+host)
 	}
 	return config, nil
 }
 
-// parseUser reads what stands before the @.
+// parseUser parses the part before the @.
 func (c *Config) parseUser(text string) error {
 	user, password, _ := strings.Cut(text, ":")
 	user, err1 := url.PathUnescape(user)
@@ -72,13 +72,13 @@ func (c *Config) parseUser(text string) error {
 	case err1 != nil || err2 != nil || strings.Contains(text, "/"):
 		return errors.New("the user or the password is not percent-encoded")
 	case user == "" || password == "":
-		return errors.New("before the @ there are a user, a colon and a password")
+		return errors.New("the part before the @ must be user:password")
 	}
 	c.User, c.Password = user, nf.Secret(password)
 	return nil
 }
 
-// parseOptions reads what follows the question mark, and tells whether the
+// parseOptions parses the part after the question mark, and reports whether the
 // connection is encrypted.
 func (c *Config) parseOptions(options string) (encrypted bool, err error) {
 	values, err := url.ParseQuery(options)
@@ -94,11 +94,11 @@ func (c *Config) parseOptions(options string) (encrypted bool, err error) {
 			return false, errors.New("an option is given twice")
 		case name == "tls" && given[0] == "true":
 		case name == "tls":
-			return false, errors.New("tls is true or left out")
+			return false, errors.New("tls must be true, or omitted")
 		case !known:
-			return false, errors.New("the options are ca, cert, key and tls; a ? before them is written %3F")
+			return false, errors.New("options are ca, cert, key and tls; write a ? in the user or the password as %3F")
 		case given[0] == "":
-			return false, errors.New("an option names no file")
+			return false, errors.New("an option has no file name")
 		default:
 			*file = given[0]
 		}
@@ -106,7 +106,7 @@ func (c *Config) parseOptions(options string) (encrypted bool, err error) {
 	return len(values) > 0, nil
 }
 
-// withPort returns host:port for a host that may have none.
+// withPort returns host:port, with the default port if host has none.
 func withPort(host string) (string, bool) {
 	u, err := url.Parse("//" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" {

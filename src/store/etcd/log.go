@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// logger returns a zap logger that passes what is of the level and above on to
-// slog, if there is one.
+// logger returns a zap logger that passes entries of at least the level to
+// slog. If to is nil, it discards them.
 func logger(to *slog.Logger, level zapcore.LevelEnabler, options ...zap.Option) *zap.Logger {
 	if to == nil {
 		return zap.New(zapcore.NewNopCore(), options...)

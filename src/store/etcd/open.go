@@ -15,15 +15,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Config says where the database is: either Dir or Endpoints.
+// Config configures the database: either Dir or Endpoints is set.
 type Config struct {
-	Dir       string       // the folder of a server inside this process; made when missing
-	Endpoints []string     // the client URLs of an outside cluster; all of them https:// or none
-	CA        string       // the file with the authorities that vouch for the nodes; the system's when empty
-	Cert, Key string       // the files with the certificate that the client shows and its key; both or none
-	User      string       // who the client is to the cluster, where it has users: one that may read and write all keys
+	Dir       string       // folder of the embedded server; created if missing
+	Endpoints []string     // client URLs of an outside cluster; all https:// or none
+	CA        string       // file with the authorities that signed the nodes' certificates; empty: the system's
+	Cert, Key string       // files with the client's certificate and its key; both or none
+	User      string       // user of the cluster, if it has users; must be allowed to read and write all keys
 	Password  nf.Secret    // the user's
-	Logger    *slog.Logger // what etcd complains of; nowhere when nil
+	Logger    *slog.Logger // for warnings and errors of etcd; nil: none
 	Quota     int64        // size of the embedded server's file above which writes are refused; 0: DefaultQuota
 }
 
@@ -35,13 +35,15 @@ const (
 )
 
 // answerTime is how long Open waits for an outside cluster, and every call for
-// its answer, unless the caller is less patient. An election takes less.
+// its response, unless the caller's context ends earlier. An election takes
+// less.
 const answerTime = 15 * time.Second
 
-// Open returns the database when it is ready to be used: nf.Conflict at once
-// when another process uses the folder, nf.Unreachable when the cluster does not
-// answer (with the reason "forbidden" when it does not know the user), nf.Invalid
-// when the configuration is wrong. The context bounds the opening only.
+// Open returns the database when it is ready. It returns nf.Conflict at once if
+// another process uses the folder, and nf.Invalid if the configuration is
+// wrong. It returns nf.Unreachable if the cluster does not respond, with the
+// reason "forbidden" if it does not accept the user. The context limits only
+// the opening.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	return openWith(ctx, config, nil)
 }
@@ -60,14 +62,14 @@ func openWith(ctx context.Context, config Config, rounds <-chan time.Time) (*Sto
 	return openOutside(ctx, config, rounds)
 }
 
-// check returns nf.Invalid when the configuration contradicts itself. It shows
-// no endpoint that is wrong: there may be a password in it.
+// check returns nf.Invalid if the configuration contradicts itself. The message
+// does not contain an invalid endpoint, which may contain a password.
 func (c Config) check() error {
 	encrypted := 0
 	for _, endpoint := range c.Endpoints {
 		u, err := url.Parse(endpoint)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-			return nf.E(nf.Invalid, "open", "etcd", errors.New("an endpoint is written as http://host:port or https://host:port"))
+			return nf.E(nf.Invalid, "open", "etcd", errors.New("an endpoint must be http://host:port or https://host:port"))
 		}
 		if u.Scheme == "https" {
 			encrypted++
@@ -76,17 +78,17 @@ func (c Config) check() error {
 	var wrong string
 	switch {
 	case (c.Dir == "") == (len(c.Endpoints) == 0):
-		wrong = "either a folder or endpoints are needed"
+		wrong = "give either a folder or endpoints"
 	case encrypted > 0 && encrypted < len(c.Endpoints):
-		wrong = "the endpoints are all encrypted or none of them"
+		wrong = "either all endpoints use TLS or none"
 	case encrypted == 0 && c.CA+c.Cert+c.Key != "":
-		wrong = "certificates are for endpoints that are encrypted"
+		wrong = "certificates require https endpoints"
 	case (c.Cert == "") != (c.Key == ""):
-		wrong = "a certificate and its key come together"
+		wrong = "a certificate and its key must be set together"
 	case (c.User == "") != (len(c.Password) == 0):
-		wrong = "a user and a password come together"
+		wrong = "a user and a password must be set together"
 	case c.Dir != "" && c.User != "":
-		wrong = "the server inside this process has no users"
+		wrong = "the embedded server does not support users"
 	default:
 		return nil
 	}

@@ -75,7 +75,7 @@ func readMeta(file io.ReaderAt) (meta, error) {
 		}
 	}
 	if best.pageSize == 0 {
-		return meta{}, errors.New("it has no valid meta page")
+		return meta{}, errors.New("it lacks a valid meta page")
 	}
 	return best, nil
 }

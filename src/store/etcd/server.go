@@ -43,7 +43,8 @@ type server struct {
 	err    error         // the reason; set before failed is closed
 }
 
-// start checks the folder, runs a server on it and waits until it takes requests.
+// start checks the folder, runs a server on it and waits until it accepts
+// requests.
 func start(ctx context.Context, config Config) (*server, error) {
 	lock, err := lockDir(config.Dir)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *server) close(limit time.Duration) error {
 	case <-s.failed:
 		return s.err
 	case <-late:
-		return fmt.Errorf("etcd on data folder %q does not end", s.dir)
+		return fmt.Errorf("etcd on data folder %q did not stop in time", s.dir)
 	}
 	sum, err := sumFile(layout{s.dir}.database())
 	m := mark{index: max(s.mark.index, s.etcd.Server.AppliedIndex()), sum: sum}
@@ -150,7 +151,7 @@ func (s *server) close(limit time.Duration) error {
 func (s *server) protect(do func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.fail(fmt.Errorf("etcd has panicked: %v", p))
+			s.fail(fmt.Errorf("etcd panicked: %v", p))
 		}
 	}()
 	do()
@@ -181,23 +182,24 @@ func (s *server) OnWrite(e *zapcore.CheckedEntry, fields []zapcore.Field) {
 
 var _ zapcore.CheckWriteHook = (*server)(nil)
 
-// serverConfig describes a cluster of one that listens nowhere.
+// serverConfig returns the configuration of a one-member cluster without
+// listeners.
 func serverConfig(config Config, log *zap.Logger) *embed.Config {
 	c := embed.NewConfig()
 	c.Name = "k8splugin"
 	c.Dir = config.Dir
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 
-	// A member must have an address, though nobody calls it: an IP, so that
-	// no name is looked up, and a port that nothing can listen on.
+	// A member must have an address, although it is never called: an IP, so that
+	// no name is looked up, and a port on which nothing can listen.
 	c.ListenPeerUrls, c.ListenClientUrls, c.AdvertiseClientUrls = nil, nil, nil
 	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.EnableGRPCGateway = false
 
-	// A member that is alone elects itself after one to five ticks. The files
-	// are brought up to date before that: a leader whose files say nothing yet
-	// cannot note their version, and complains.
+	// A lone member elects itself after one to five ticks. The files are brought
+	// up to date before that: a leader whose files are still empty cannot record
+	// their version, and logs this as a problem.
 	c.TickMs, c.ElectionMs = 100, 500
 	c.BackendBatchInterval = 50 * time.Millisecond
 
@@ -206,15 +208,16 @@ func serverConfig(config Config, log *zap.Logger) *embed.Config {
 	c.QuotaBackendBytes = config.Quota
 	c.BootstrapDefragThresholdMegabytes = largeFile >> 20
 
-	// The log holds whole chunks of blobs in memory, for followers that do not
-	// exist, and all since the last snapshot when it is read again at start.
+	// These limit memory. etcd keeps log entries, with whole chunks of blobs, in
+	// memory for followers, which do not exist here. At start it also reads all
+	// entries since the last snapshot.
 	c.SnapshotCount = 500
 	c.SnapshotCatchUpEntries = 50
 	return c
 }
 
-// lockDir makes the folder, for this user only, and takes the lock that keeps
-// other processes out. The database itself would wait for them to go.
+// lockDir creates the folder, for this user only, and locks it against other
+// processes. etcd itself would wait until they end.
 func lockDir(dir string) (*fileutil.LockedFile, error) {
 	err := os.MkdirAll(dir, 0o700)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -244,7 +247,8 @@ func lockDir(dir string) (*fileutil.LockedFile, error) {
 	return lock, nil
 }
 
-// inUse says who holds the lock, if the file tells it yet.
+// inUse returns an error with the process that holds the lock, if the file
+// already names it.
 func inUse(path string) error {
 	text, err := os.ReadFile(path)
 	if err == nil {

@@ -10,7 +10,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Space is the space that a database uses; in a cluster, the member with the largest
@@ -85,7 +84,7 @@ func (s *Store) noSpaceAlarm(ctx context.Context) bool {
 
 // Healthy returns nf.Unreachable unless the database answers, has a leader and
 // has raised no alarm; the cause names the alarm. The reason is
-// store.ReasonNoSpace if the database refuses writes for lack of space. A cluster
+// nf.ReasonNoSpace if the database refuses writes for lack of space. A cluster
 // that has lost one node of three is healthy.
 func (s *Store) Healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
@@ -97,7 +96,7 @@ func (s *Store) Healthy(ctx context.Context) error {
 	if err != nil {
 		return s.translate(ctx, "use", "etcd", err)
 	}
-	// Any node will do: an alarm is raised on all.
+	// Any node will do: an alarm is raised on all of them.
 	status, err := callEtcd(ctx, s, func() (*etcdserverpb.StatusResponse, error) { return s.status(ctx) })
 	switch {
 	case err != nil:
@@ -105,7 +104,7 @@ func (s *Store) Healthy(ctx context.Context) error {
 	case len(status.Errors) == 0:
 		return nil
 	case s.noSpaceAlarm(ctx):
-		return &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "etcd", Reason: store.ReasonNoSpace, Err: s.full()}
+		return &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "etcd", Reason: nf.ReasonNoSpace, Err: s.full()}
 	}
 	return nf.E(nf.Unreachable, "use", "etcd", errors.New(status.Errors[0]))
 }

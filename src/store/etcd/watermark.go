@@ -40,7 +40,7 @@ type watermark struct {
 const noSum = "--------"
 
 // readMark returns the watermark of a data folder. It returns the zero mark if the
-// file is missing, as in a folder of an earlier build, or damaged.
+// file is missing or damaged.
 func readMark(dir string) (mark, error) {
 	text, err := os.ReadFile(filepath.Join(dir, watermarkFile))
 	if errors.Is(err, fs.ErrNotExist) {

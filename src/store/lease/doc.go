@@ -1,15 +1,15 @@
-// Package lease finds out which of the processes that share a store are alive.
+// Package lease detects which of the processes that share a store are alive.
 //
-// Who holds a lease moves its beat. A lease has lapsed when somebody has seen the
-// beat stand still for the whole time of a lease: by his own clock, as no other
-// is trusted, and only while he looked. So a process that has just come takes
-// nobody for dead before that time is over, and one that stands still itself has
-// given its work up (Keeper) before anybody may think so.
+// The holder of a lease renews it by changing its heartbeat. A lease has
+// expired when another process has observed the same heartbeat for the whole
+// lease time. Each process measures by its own clock, because it trusts no
+// other, and only while it observes. So a process that has just started
+// declares no other expired before that time is over. A stalled process stops
+// its own work (Renewer) before any other process can declare it expired.
 //
-// Group has a lease for each process. Sightings is the judgement alone, for
-// leases of other forms; Keeper is the beat alone; Rest is the wait between two
-// looks at anything that others share.
+// Group has a lease for each process. Observations is the expiry check alone,
+// for leases of other forms. Renewer is the renewal alone.
 //
-// It does not keep what a lease is good for: work that a dead process had is
-// found, claimed and fenced by whoever shares it out.
+// The package does not assign work: the users of a lease find, claim and fence
+// the work of an expired process.
 package lease

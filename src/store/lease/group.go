@@ -10,19 +10,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// ErrLost says that a lease is over: another process has seen it stand still.
+// ErrLost says that a lease is over: another process has seen it expire.
 var ErrLost = errors.New("this replica has lost its lease")
 
 var errMoved = errors.New("the replica is alive")
 
 // record is the lease of one process.
 type record struct {
-	ID      string    `json:"id"`
-	Started time.Time `json:"started"`
-	Beat    int64     `json:"beat"`
+	ID        string    `json:"id"`
+	Started   time.Time `json:"started"`
+	Heartbeat int64     `json:"beat"`
 }
 
-// Group is those processes that share the work of one kind. It is safe for
+// Group is the set of processes that share one kind of work. It is safe for
 // concurrent use.
 type Group struct {
 	leases store.Table[record]
@@ -30,42 +30,44 @@ type Group struct {
 	clock  func() time.Time
 }
 
-// NewGroup returns the group whose leases have keys that begin with the prefix
-// ("replicas/"), and last for a time. The noun is what errors call a member.
+// NewGroup returns the group whose lease keys begin with the prefix
+// ("replicas/"). Each lease lasts for the given time. The noun is the name of a
+// member in errors.
 func NewGroup(kv store.KV, prefix, noun string, lasts time.Duration, clock func() time.Time) *Group {
 	return &Group{leases: store.NewTable[record](kv, prefix, noun), lasts: lasts, clock: clock}
 }
 
-// Join begins a lease under an id that nobody has had. It lasts from before Join
-// was called.
+// Join starts a lease under an id that was never used before. The lease time
+// counts from before the call.
 func (g *Group) Join(ctx context.Context, id string) (*Member, error) {
 	if err := g.leases.Insert(ctx, id, record{ID: id, Started: g.clock().UTC()}); err != nil {
 		return nil, err
 	}
-	return &Member{id: id, group: g, seen: NewSightings[int64](g.lasts, g.clock)}, nil
+	return &Member{id: id, group: g, seen: NewObservations[int64](g.lasts, g.clock)}, nil
 }
 
-// Has reports whether a member has a lease that nobody has ended.
+// Has reports whether a member has a lease that has not been ended.
 func (g *Group) Has(ctx context.Context, id string) (bool, error) {
 	_, err := g.leases.Get(ctx, id)
-	return err == nil, nf.UnlessGone(err)
+	return err == nil, nf.IgnoreNotFound(err)
 }
 
-// Member is a process's lease, and what it has seen of the others'. Only ID is
-// safe for concurrent use.
+// Member is a process's lease, with its observations of the other leases. Only
+// ID is safe for concurrent use.
 type Member struct {
 	id    string
 	group *Group
-	seen  *Sightings[int64]
+	seen  *Observations[int64]
 }
 
-// ID returns the id that the member has joined under.
+// ID returns the id under which the member joined.
 func (m *Member) ID() string { return m.id }
 
-// Renew moves the beat. It is ErrLost when another process has ended the lease.
+// Renew changes the heartbeat. It returns ErrLost if another process has ended
+// the lease.
 func (m *Member) Renew(ctx context.Context) error {
 	_, err := m.group.leases.Update(ctx, m.id, func(r *record) error {
-		r.Beat++
+		r.Heartbeat++
 		return nil
 	})
 	if nf.KindOf(err) == nf.NotFound {
@@ -74,24 +76,24 @@ func (m *Member) Renew(ctx context.Context) error {
 	return err
 }
 
-// Leave ends the lease, so that nobody waits for it to lapse. There need not be
-// one any more.
+// Leave ends the lease, so that the others do not wait until it expires. It
+// returns nil if the lease no longer exists.
 func (m *Member) Leave(ctx context.Context) error {
-	return nf.UnlessGone(m.group.leases.Delete(ctx, m.id))
+	return nf.IgnoreNotFound(m.group.leases.Delete(ctx, m.id))
 }
 
-// Survey returns the members that hold a lease, this one among them, and ends
-// the leases that have lapsed, which it returns, too. Members that join after it
-// was called may be missing.
+// Survey returns the members that hold a lease, including this one. It ends the
+// leases that have expired, and returns their members as well. Members that
+// join during the call may be missing.
 func (m *Member) Survey(ctx context.Context) (alive, ended map[string]bool, err error) {
 	all, err := m.group.leases.List(ctx, "")
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot see the other replicas: %w", err)
+		return nil, nil, fmt.Errorf("cannot list the other replicas: %w", err)
 	}
 	alive, ended = map[string]bool{}, map[string]bool{}
 	for _, r := range all {
 		over := false
-		if m.seen.Lapsed(r.ID, r.Beat) && r.ID != m.id {
+		if m.seen.Expired(r.ID, r.Heartbeat) && r.ID != m.id {
 			if over, err = m.expire(ctx, r); err != nil {
 				return nil, nil, err
 			}
@@ -106,10 +108,10 @@ func (m *Member) Survey(ctx context.Context) (alive, ended map[string]bool, err 
 	return alive, ended, nil
 }
 
-// expire ends another's lease, unless it has moved at the last moment.
+// expire ends another member's lease, unless it was renewed in the meantime.
 func (m *Member) expire(ctx context.Context, seen record) (over bool, err error) {
-	err = nf.UnlessGone(m.group.leases.DeleteIf(ctx, seen.ID, func(r record) error {
-		if r.Beat != seen.Beat {
+	err = nf.IgnoreNotFound(m.group.leases.DeleteIf(ctx, seen.ID, func(r record) error {
+		if r.Heartbeat != seen.Heartbeat {
 			return errMoved
 		}
 		return nil
@@ -120,18 +122,18 @@ func (m *Member) expire(ctx context.Context, seen record) (over bool, err error)
 	return err == nil, err
 }
 
-// Evict ends every other lease at once. It is for a store that only one process
-// can have open: the others are dead.
-func (m *Member) Evict(ctx context.Context) error {
+// Expel ends every other lease at once. It is for a store that only one process
+// can open: the others have ended.
+func (m *Member) Expel(ctx context.Context) error {
 	all, err := m.group.leases.List(ctx, "")
 	if err != nil {
-		return fmt.Errorf("cannot see former replicas: %w", err)
+		return fmt.Errorf("cannot list former replicas: %w", err)
 	}
 	for _, r := range all {
 		if r.ID == m.id {
 			continue
 		}
-		if err := nf.UnlessGone(m.group.leases.Delete(ctx, r.ID)); err != nil {
+		if err := nf.IgnoreNotFound(m.group.leases.Delete(ctx, r.ID)); err != nil {
 			return fmt.Errorf("cannot end the lease of a former replica: %w", err)
 		}
 	}

@@ -111,11 +111,11 @@ func TestLeave(t *testing.T) {
 	want(t, "nobody waits for who has left", a, "a", "")
 }
 
-func TestEvict(t *testing.T) {
+func TestExpel(t *testing.T) {
 	g := group(memory.New())
 	join(t, g, "dead")
 	join(t, g, "gone")
-	if err := join(t, g, "a").Evict(t.Context()); err != nil {
+	if err := join(t, g, "a").Expel(t.Context()); err != nil {
 		t.Error(err)
 	}
 	for id, there := range map[string]bool{"dead": false, "gone": false, "a": true} {
@@ -140,7 +140,7 @@ func TestStoreAway(t *testing.T) {
 	_, hasErr := g.Has(t.Context(), "a")
 	_, _, surveyErr := a.Survey(t.Context())
 	for call, err := range map[string]error{
-		"Join": joinErr, "Has": hasErr, "Survey": surveyErr, "Renew": a.Renew(t.Context()), "Leave": a.Leave(t.Context()), "Evict": a.Evict(t.Context()),
+		"Join": joinErr, "Has": hasErr, "Survey": surveyErr, "Renew": a.Renew(t.Context()), "Leave": a.Leave(t.Context()), "Expel": a.Expel(t.Context()),
 	} {
 		if nf.KindOf(err) != nf.Unreachable {
 			t.Errorf("%s: %v, want unreachable", call, err)

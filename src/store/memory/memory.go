@@ -1,8 +1,8 @@
-// Package memory is a database that lives and dies with the process. It is for
-// tests and for trials that need not survive a restart.
+// Package memory is an in-memory database, which is lost when the process ends.
+// It is for tests, and for trials that need not survive a restart.
 //
-// It keeps the whole contract of store.KV, at the cost of copying what goes in
-// and out. It does not bound its size and does not write to disk.
+// It implements the whole contract of store.KV, at the cost of copying values
+// on reads and writes. It does not limit its size and does not write to disk.
 package memory
 
 import (
@@ -22,7 +22,7 @@ import (
 // Store is the database. Create it with New.
 type Store struct {
 	mu      sync.RWMutex
-	entries *btree.BTreeG[store.Entry] // by key; values are never edited in place
+	entries *btree.BTreeG[store.Entry] // by key; values are never modified in place
 	last    store.Revision
 }
 
@@ -89,15 +89,16 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	return nil
 }
 
-// List implements store.KV. It yields the entries as they are when it begins.
-func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// List implements store.KV. It yields a snapshot of the entries.
+func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		if err := store.CheckPrefix(prefix); err != nil {
+		first, err := store.FirstKey(prefix, start)
+		if err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
 		goOn := true
-		s.snapshot().AscendGreaterOrEqual(store.Entry{Key: prefix}, func(e store.Entry) bool {
+		s.snapshot().AscendGreaterOrEqual(store.Entry{Key: first}, func(e store.Entry) bool {
 			if !strings.HasPrefix(e.Key, prefix) {
 				return false
 			}
@@ -118,8 +119,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 // Close implements store.KV.
 func (s *Store) Close() error { return nil }
 
-// snapshot returns the entries as they are now. They are copied only where they
-// are changed later.
+// snapshot returns the current entries. They are copied only when they are
+// changed later.
 func (s *Store) snapshot() *btree.BTreeG[store.Entry] {
 	s.mu.Lock() // Clone writes
 	defer s.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package metered tells how a store is doing: it stands before a store.KV and
-// reports each request with its outcome and its time.
+// Package metered measures a store: it wraps a store.KV and reports each
+// request with its outcome and duration.
 //
-// It promises that nothing else changes: what goes in and comes out is what the
-// store underneath says. It does not know what becomes of the reports, repeats
-// nothing and logs nothing.
+// Guarantees: requests and results are passed on unchanged. The package does
+// not process the reports, does not retry and does not log.
 package metered

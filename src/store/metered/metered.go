@@ -10,15 +10,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Report is told of a request that has ended: "get", "put", "delete" or "list";
-// OK or the name of the error's kind; and how long the store took. It is called
-// by whoever made the request, so it returns at once.
+// Report is called for each finished request. The method is "get", "put",
+// "delete" or "list". The outcome is OK or the name of the error's kind. The
+// time is the time spent in the store. It is called in the goroutine of the
+// request, so it must not block.
 type Report func(method, outcome string, took time.Duration)
 
 // OK is the outcome of a request without an error.
 const OK = "ok"
 
-// Store is a store.KV that reports. Create it with New.
+// Store is a store.KV that reports its requests. Create it with New.
 type Store struct {
 	kv     store.KV
 	report Report
@@ -27,8 +28,9 @@ type Store struct {
 var _ store.KV = (*Store)(nil)
 
 // New returns a store that reports the requests to another. A request that the
-// caller gave up is nf.Cancelled in the report: the store is not to blame, and
-// says nf.Unreachable as its contract wants it.
+// caller cancelled is nf.Cancelled in the report, because the store did not
+// fail. The store itself returns nf.Unreachable, as the contract of KV
+// requires.
 func New(kv store.KV, report Report) *Store { return &Store{kv: kv, report: report} }
 
 // Get implements store.KV.
@@ -56,22 +58,23 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 }
 
 // List implements store.KV. It is reported when the sequence has ended or the
-// caller has left it; the time that the caller spent on the entries is his own.
-func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// caller has stopped it. The time that the caller spends on the entries does
+// not count.
+func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		var took time.Duration
 		var failure error
-		start := time.Now()
-		for e, err := range s.kv.List(ctx, prefix) {
-			took += time.Since(start)
+		since := time.Now()
+		for e, err := range s.kv.List(ctx, prefix, start) {
+			took += time.Since(since)
 			failure = err
 			more := yield(e, err)
-			start = time.Now()
+			since = time.Now()
 			if !more {
 				break
 			}
 		}
-		s.report("list", outcome(ctx, failure), took+time.Since(start))
+		s.report("list", outcome(ctx, failure), took+time.Since(since))
 	}
 }
 

@@ -53,28 +53,28 @@ func TestReports(t *testing.T) {
 			_ = kv.Delete(ctx, "a", store.Any)
 		}, []report{{"delete", "ok", time.Second}}},
 		"List": {"a list takes the time of the store, not that of its reader", nil, func(ctx context.Context, kv store.KV) {
-			for _, err := range kv.List(ctx, "") {
+			for _, err := range kv.List(ctx, "", "") {
 				wait(ctx, time.Hour)
 				_ = err
 			}
 		}, []report{{"list", "ok", time.Second}}},
 		"ListLeft": {"who leaves a list has had what he wanted", nil, func(ctx context.Context, kv store.KV) {
-			for _, err := range kv.List(ctx, "") {
+			for _, err := range kv.List(ctx, "", "") {
 				_ = err
 				break
 			}
 		}, []report{{"list", "ok", time.Second}}},
 		"ListNested": {"what is read meanwhile is reported on its own", nil, func(ctx context.Context, kv store.KV) {
-			for e, err := range kv.List(ctx, "a") {
+			for e, err := range kv.List(ctx, "a", "") {
 				_, _ = kv.Get(ctx, e.Key)
 				_ = err
 			}
 		}, []report{{"get", "ok", time.Second}, {"list", "ok", time.Second}}},
 		"ListUnread": {"a list that nobody reads is no request", nil, func(ctx context.Context, kv store.KV) {
-			kv.List(ctx, "")
+			kv.List(ctx, "", "")
 		}, nil},
 		"ListAway": {"a list that ends with an error failed", away, func(ctx context.Context, kv store.KV) {
-			for _, err := range kv.List(ctx, "") {
+			for _, err := range kv.List(ctx, "", "") {
 				_ = err
 			}
 		}, []report{{"list", "unreachable", time.Second}}},
@@ -160,14 +160,14 @@ func (s slow) Delete(ctx context.Context, key string, expected store.Revision) e
 	return s.KV.Delete(ctx, key, expected)
 }
 
-func (s slow) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+func (s slow) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		wait(context.WithoutCancel(ctx), time.Second)
 		if s.fail != nil {
 			yield(store.Entry{}, s.fail)
 			return
 		}
-		s.KV.List(ctx, prefix)(yield)
+		s.KV.List(ctx, prefix, start)(yield)
 	}
 }
 

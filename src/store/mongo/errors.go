@@ -9,7 +9,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// The codes of the server that say why it does not do as it is told.
+// Error codes of the server.
 const (
 	codeUnauthorized   = 13
 	codeNotAuthentic   = 18
@@ -17,8 +17,9 @@ const (
 	codeTooLarge       = 10334
 )
 
-// translate gives an error of MongoDB its kind. An end of the context is told as
-// such, whatever the driver made of it.
+// translate returns an error of MongoDB with its kind. If the context has
+// ended, the result wraps the error of the context, whatever the driver
+// reports.
 func translate(ctx context.Context, op, subject string, err error) error {
 	if err == nil {
 		return nil
@@ -33,9 +34,9 @@ func translate(ctx context.Context, op, subject string, err error) error {
 	if server, ok := errors.AsType[mongo.ServerError](err); ok {
 		switch {
 		case server.HasErrorCode(codeUnauthorized), server.HasErrorCode(codeNotAuthentic):
-			reason = "forbidden"
+			reason = nf.ReasonForbidden
 		case server.HasErrorCode(codeOutOfDiskSpace):
-			reason = "no-space"
+			reason = nf.ReasonNoSpace
 		case server.HasErrorCode(codeTooLarge):
 			kind = nf.TooLarge
 		}
@@ -43,8 +44,9 @@ func translate(ctx context.Context, op, subject string, err error) error {
 	return &nf.Error{Kind: kind, Op: op, Subject: subject, Reason: reason, Err: err}
 }
 
-// isThere tells whether a write failed because the key is there. When a majority
-// does not know of it yet, it may be gone again: then nobody knows.
+// isThere reports whether a write failed because the key exists. It returns
+// false if a majority has not confirmed the key yet: the key may then be rolled
+// back, so the result is unknown.
 func isThere(err error) bool {
 	if !mongo.IsDuplicateKeyError(err) {
 		return false

@@ -1,16 +1,16 @@
-// Package mongo keeps the store in MongoDB: in a replica set, behind mongos, or
-// in one server that stands alone.
+// Package mongo stores records in MongoDB: in a replica set, through mongos, or
+// in a standalone server.
 //
-// A write that returned without an error is in the journals of a majority, and a
-// Get sees every write that has returned. A write is one command on one
-// document, sent once: one that failed with nf.Unreachable may have been carried
-// out, and is never repeated here. No call outlasts its context, nor fifteen
-// seconds.
+// A write that returned without an error is in the journals of a majority, and
+// a Get sees every write that has returned. A write is one command on one
+// document, sent once. One that failed with nf.Unreachable may have been
+// carried out, and is never retried here. No call lasts longer than its
+// context, or 15 seconds.
 //
 // Blobs are chunks in the same collection, as in every store, so that there is
-// one way to keep them and one thing to back up: there is no GridFS, and no
-// transaction. The package does not back up, and it does not set up the server,
-// its users or its indexes; it needs no index but that of _id.
+// one format and one collection to back up. The package does not use GridFS or
+// transactions, and does not back up. It does not set up the server, its users
+// or its indexes; it needs only the index of _id.
 package mongo
 
 import (
@@ -30,18 +30,18 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// collection is where the records are, in the database of the configuration.
+// collection holds the records, in the configured database.
 const collection = "records"
 
 // record is a document.
 //
-// A revision is 63 random bits. It must change with each write and never come
-// back, not even when the key was removed in between: so it cannot be counted in
-// the document, which is gone then. A counter in a document of its own would be
-// a second round trip for every write, and one place where all writers queue;
-// a clock would have to agree with that of every other process. Nobody asks for
-// an order of revisions, only whether two are the same, and that two random ones
-// of one key are has a chance of one in 9·10¹⁸.
+// A revision is 63 random bits. It must change with each write and never recur,
+// even if the key was deleted in between. It cannot be counted in the document,
+// because the count would be deleted with it. A counter in a separate document
+// would cost a second round trip per write, and all writers would queue for it.
+// A clock would have to agree between all processes. Revisions need no order:
+// they are only compared for equality. Two random ones of one key are equal
+// with a probability of 1 in 9·10¹⁸.
 type record struct {
 	Key      string         `bson:"_id"`
 	Value    []byte         `bson:"value"`
@@ -56,16 +56,16 @@ func (r record) entry() store.Entry {
 type Store struct {
 	single   *mongo.Collection // for Get and the writes
 	ranges   *mongo.Collection // for List
-	patience time.Duration     // with a call that is not answered
+	patience time.Duration     // limit of a call
 	close    func() error
 }
 
 var _ store.KV = (*Store)(nil)
 
 // Get implements store.KV. It sees every write that has returned: with the read
-// concern "linearizable" a primary makes sure that it still is one before it
-// answers. A majority of what an old primary knows would not do, nor would a
-// secondary.
+// concern "linearizable", a primary verifies that it still is one before it
+// responds. Neither "majority" on a former primary nor a read from a secondary
+// would suffice.
 func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err := check(ctx, "read", key); err != nil {
 		return store.Entry{}, err
@@ -92,7 +92,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 		return 0, err
 	}
 	if value == nil {
-		value = []byte{} // nil would be written as null
+		value = []byte{} // nil would be stored as null
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -117,7 +117,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 	}
 }
 
-// insert returns nf.Exists when the key is there, and nf.Internal when it has
+// insert returns nf.Exists if the key exists, and nf.Internal if it has
 // written.
 func (s *Store) insert(ctx context.Context, r record) (nf.Kind, error) {
 	_, err := s.single.InsertOne(ctx, r)
@@ -127,8 +127,8 @@ func (s *Store) insert(ctx context.Context, r record) (nf.Kind, error) {
 	return nf.Internal, err
 }
 
-// upsert writes whatever is there. Of two that find nothing, one comes too late
-// to insert; that it is told so means that it has written nothing.
+// upsert writes in any case. If two callers find no document, one of them fails
+// to insert. That one has written nothing, so upsert retries it.
 func (s *Store) upsert(ctx context.Context, r record) error {
 	for {
 		_, err := s.single.ReplaceOne(ctx, byKey(r.Key), r, options.Replace().SetUpsert(true))
@@ -138,8 +138,8 @@ func (s *Store) upsert(ctx context.Context, r record) error {
 	}
 }
 
-// replace returns nf.Conflict when the key has another revision or is gone, and
-// nf.Internal when it has written.
+// replace returns nf.Conflict if the key has another revision or does not
+// exist, and nf.Internal if it has written.
 func (s *Store) replace(ctx context.Context, r record, expected store.Revision) (nf.Kind, error) {
 	done, err := s.single.ReplaceOne(ctx, byRevision(r.Key, expected), r)
 	if err == nil && done.MatchedCount == 0 {
@@ -148,8 +148,8 @@ func (s *Store) replace(ctx context.Context, r record, expected store.Revision) 
 	return nf.Internal, err
 }
 
-// Delete implements store.KV, in one command, and another where that has found
-// nothing to remove.
+// Delete implements store.KV, in one command. It needs a second one if the
+// first has found nothing to delete.
 func (s *Store) Delete(ctx context.Context, key string, expected store.Revision) error {
 	if err := check(ctx, "delete", key); err != nil {
 		return err
@@ -179,30 +179,30 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	}
 }
 
-// The pages that List asks for. The server ends a page early when an answer has
-// no room for more, which is at 16 MiB.
+// The pages that List requests. The server ends a page early when the response
+// is full, at 16 MiB.
 const (
 	pageLimit = 256     // entries
-	fullPage  = 8 << 20 // bytes: with less there was room for another entry
+	fullPage  = 8 << 20 // bytes: a smaller page had space for another entry
 )
 
-// List implements store.KV. It reads page after page, each from where the one
-// before it ended: it may see writes that are made meanwhile, and keeps nothing
-// open between them.
+// List implements store.KV. It reads page by page, each from the end of the one
+// before it. It may see writes that are made in the meantime, and keeps nothing
+// open between pages.
 //
-// MongoDB compares strings byte by byte, unless the collection was made with a
-// collation, and no byte of a key is above '~': so the keys with a prefix are
-// those from the prefix to the prefix and the byte after '~'.
-func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// MongoDB compares strings byte by byte, unless the collection was created with
+// a collation, and no byte of a key is above '~'. So the keys with a prefix are
+// those from the prefix to the prefix followed by the byte after '~'.
+func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		if err := store.CheckPrefix(prefix); err != nil {
+		first, err := store.FirstKey(prefix, start)
+		if err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
-		from := bson.E{Key: "$gte", Value: prefix}
+		from := bson.E{Key: "$gte", Value: first}
 		for more := true; more; {
 			var page []record
-			var err error
 			page, more, err = s.page(ctx, bson.D{from, {Key: "$lt", Value: prefix + "\x7f"}})
 			if err != nil {
 				yield(store.Entry{}, nf.E(nf.KindOf(err), "list", quoted(prefix), err))
@@ -223,8 +223,8 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, 
 func (s *Store) page(ctx context.Context, bounds bson.D) (page []record, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	// A negative limit asks for one answer and no cursor. That answer would have
-	// 101 entries at most if the size of a batch were left to the server.
+	// A negative limit asks for one response and no cursor. With the server's
+	// default batch size, that response would have at most 101 entries.
 	opts := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(-pageLimit).SetBatchSize(pageLimit)
 	found, err := s.ranges.Find(ctx, bson.D{{Key: "_id", Value: bounds}}, opts)
 	if err == nil {
@@ -236,7 +236,7 @@ func (s *Store) page(ctx context.Context, bounds bson.D) (page []record, more bo
 	return page, isFull(page), nil
 }
 
-// isFull tells whether there may be more behind a page.
+// isFull reports whether there may be records after a page.
 func isFull(page []record) bool {
 	size := 0
 	for _, r := range page {
@@ -245,8 +245,8 @@ func isFull(page []record) bool {
 	return len(page) == pageLimit || size >= fullPage
 }
 
-// Healthy returns nf.Unreachable unless the database answers and has a primary
-// that a majority follows; the cause says more.
+// Healthy returns nf.Unreachable unless the database responds and has a primary
+// that a majority follows. The cause has the details.
 func (s *Store) Healthy(ctx context.Context) error {
 	_, err := s.Get(ctx, "health")
 	if err == nil || nf.KindOf(err) == nf.NotFound {

@@ -97,7 +97,7 @@ func TestSilence(t *testing.T) {
 	_, getErr := s.Get(t.Context(), "key")
 	_, putErr := s.Put(t.Context(), "key", nil, store.Any)
 	var listErr error
-	for _, listErr = range s.List(t.Context(), "") {
+	for _, listErr = range s.List(t.Context(), "", "") {
 	}
 	errs := map[string]error{
 		"Get": getErr, "Put": putErr, "List": listErr, "Delete": s.Delete(t.Context(), "key", store.Any), "Healthy": s.Healthy(t.Context()),
@@ -166,8 +166,8 @@ func TestOpenRefuses(t *testing.T) {
 		uri    string
 		want   string // in the error
 	}{
-		"Nothing":  {"somewhere it must be", "", "begins with"},
-		"Scheme":   {"another protocol", "http://user:hunter2@a/", "begins with"},
+		"Nothing":  {"somewhere it must be", "", "must begin with"},
+		"Scheme":   {"another protocol", "http://user:hunter2@a/", "must begin with"},
 		"Password": {"a password is encoded", "mongodb://user:hunter2%zz@a/db", "percent-encoded"},
 		"At":       {"a password is encoded", "mongodb://user:x@hunter2@a/db", "percent-encoded"},
 		"Slash":    {"a password is encoded", "mongodb://user:x/hunter2@a/db", "percent-encoded"},

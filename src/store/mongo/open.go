@@ -21,26 +21,26 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Config says where the database is.
+// Config configures the database.
 type Config struct {
-	URI      nf.Secret    // mongodb://… or mongodb+srv://…, with user, password and TLS as MongoDB writes them
-	Database string       // its name; that in the path of the URI when empty, or else "k8splugin"
-	Logger   *slog.Logger // which servers come and go; nowhere when nil
+	URI      nf.Secret    // mongodb://… or mongodb+srv://…, with user, password and TLS in MongoDB's syntax
+	Database string       // its name; empty: the one in the path of the URI, or else "k8splugin"
+	Logger   *slog.Logger // for servers that become available or unavailable; nil: none
 }
 
 const defaultDatabase = "k8splugin"
 
 // answerTime is how long Open waits for the database, and every call for its
-// answer, unless the caller is less patient. An election takes less.
+// response, unless the caller's context ends earlier. An election takes less.
 const answerTime = 15 * time.Second
 
-// closeTime is how long Close waits for the calls that are under way.
+// closeTime is how long Close waits for the calls in progress.
 const closeTime = 5 * time.Second
 
-// Open returns the database when it is ready to be used: nf.Unreachable when it
-// does not answer (with the reason "forbidden" when it does not know the user),
-// nf.Invalid when the configuration is wrong. No error shows the password. The
-// context bounds the opening only.
+// Open returns the database when it is ready. It returns nf.Invalid if the
+// configuration is wrong. It returns nf.Unreachable if the database does not
+// respond, with the reason "forbidden" if it does not accept the user. No error
+// contains the password. The context limits only the opening.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	opts, database, err := read(config)
 	if err != nil {
@@ -49,7 +49,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	subject := "MongoDB at " + strings.Join(opts.Hosts, ",")
 	client, err := mongo.Connect(opts)
 	if err != nil {
-		return nil, nf.E(nf.Invalid, "open", subject, errors.New("the options of its URI contradict each other"))
+		return nil, nf.E(nf.Invalid, "open", subject, errors.New("the options of its URI are contradictory"))
 	}
 	kept := context.WithoutCancel(ctx)
 	s := &Store{patience: answerTime, close: func() error {
@@ -65,9 +65,9 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-// find asks the server what it is, and reads from it as that allows: a server
-// that stands alone refuses to ask others whether it is the primary. What it has
-// acknowledged it knows.
+// find queries the type of the server and chooses the read concern for it. A
+// standalone server rejects "linearizable", and does not need it: it has every
+// write that it has acknowledged.
 func (s *Store) find(ctx context.Context, db *mongo.Database) error {
 	var hello struct {
 		Set     string `bson:"setName"`
@@ -77,7 +77,7 @@ func (s *Store) find(ctx context.Context, db *mongo.Database) error {
 		return translate(ctx, "use", "MongoDB", err)
 	}
 	concern := readconcern.Local()
-	if hello.Set != "" || hello.Message == "isdbgrid" { // a replica set, or mongos before some
+	if hello.Set != "" || hello.Message == "isdbgrid" { // a replica set, or mongos in front of replica sets
 		concern = readconcern.Linearizable()
 	}
 	s.single = db.Collection(collection, options.Collection().SetReadConcern(concern))
@@ -85,15 +85,15 @@ func (s *Store) find(ctx context.Context, db *mongo.Database) error {
 	return s.Healthy(ctx)
 }
 
-// read returns the options of the URI, but for those that the store's promises
-// rest on, and the name of the database.
+// read returns the options of the URI and the name of the database. It
+// overrides those options on which the guarantees of the store depend.
 //
-// Writes are not repeated by the driver. A replica set tells a repeated write
-// from a new one, so there it would be safe; but what calls itself a replica set
-// need not do so (FerretDB does not), and then a compare-and-swap meets its own
-// first attempt and reports a conflict that is none. Whoever uses the store must
-// bear a write whose answer is lost in any case, and the next write waits for a
-// new primary.
+// The driver does not retry writes. A replica set recognizes a retried write,
+// so there it would be safe. But a server that presents itself as a replica set
+// may not recognize it (FerretDB does not). A compare-and-swap then meets its
+// own first attempt and reports a false conflict. Users of the store must
+// handle a write whose response is lost in any case, and the next write waits
+// for a new primary.
 func read(config Config) (opts *options.ClientOptions, database string, err error) {
 	uri, err := connstring.ParseAndValidate(string(config.URI))
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
@@ -114,12 +114,12 @@ func read(config Config) (opts *options.ClientOptions, database string, err erro
 	return opts, cmp.Or(config.Database, uri.Database, defaultDatabase), nil
 }
 
-// blame says which part of a URI is wrong. The driver knows better, but repeats
-// what it could not read, and a password may be anywhere in that.
+// blame returns which part of a URI is wrong. The driver knows more, but its
+// message quotes what it could not parse, which may contain a password.
 func blame(uri string) string {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok || scheme != "mongodb" && scheme != "mongodb+srv" {
-		return "it begins with mongodb:// or mongodb+srv://"
+		return "it must begin with mongodb:// or mongodb+srv://"
 	}
 	valid := func(uri string) bool { return options.Client().ApplyURI(uri).Validate() == nil }
 	rest = rest[strings.LastIndexByte(rest, '@')+1:]
@@ -128,12 +128,12 @@ func blame(uri string) string {
 	}
 	rest, _, _ = strings.Cut(rest, "?")
 	if valid(scheme + "://" + rest) {
-		return "the options after the ? are not valid, or do not go together"
+		return "the options after the ? are invalid or contradictory"
 	}
-	return "the hosts are not written as host or host:port, or cannot be found"
+	return "the hosts are not host or host:port, or cannot be found"
 }
 
-// monitor logs which servers come and go.
+// monitor logs when servers become available or unavailable.
 func monitor(log *slog.Logger) *event.ServerMonitor {
 	if log == nil {
 		return nil
@@ -144,9 +144,9 @@ func monitor(log *slog.Logger) *event.ServerMonitor {
 		switch {
 		case before == now:
 		case now == "Unknown":
-			log.Warn("mongo: a server does not answer", attrs...)
+			log.Warn("MongoDB server unreachable", attrs...)
 		default:
-			log.Info("mongo: a server answers", attrs...)
+			log.Info("MongoDB server reachable", attrs...)
 		}
 	}}
 }

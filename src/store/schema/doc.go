@@ -1,14 +1,13 @@
-// Package schema keeps the version of a store's contents, and brings the
-// contents of an older release up to date before anything else is done with
-// them.
+// Package schema stores the version of a store's contents, and migrates the
+// contents of an older release before they are used.
 //
-// The version is a record of its own, in clear, so that it can be read before
-// any key is there. Open lets a store through exactly when it is of the version
-// that this program writes; a store that is older is migrated first, step by
-// step, each of which may be cut at any write and is then done again. Several
-// replicas may open a store at once.
+// The version is a separate, unencrypted record, so that it can be read before
+// any key is available. Open accepts a store only if it has the version that
+// this program writes. It first migrates an older store, step by step. Each
+// step may be interrupted at any write, and is then repeated. Several replicas
+// may open a store at once.
 //
-// The package does not migrate backwards, and a release that is older than this
-// package does not look at the version: nobody may use the store with one while
-// it is migrated, or afterwards.
+// The package does not migrate to an earlier version. A release that is older
+// than this package does not check the version: it must not use the store
+// during or after a migration.
 package schema

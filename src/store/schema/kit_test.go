@@ -22,11 +22,29 @@ func service(raw store.KV, keys *seal.Keyring) (schema.Config, *seal.Store) {
 	sealed := seal.New(raw, keys)
 	return schema.Config{
 		Raw: raw, Sealed: sealed, SealedBy: keys.IDs()[0], Clock: clock,
-		Migrations: []schema.Migration{{Name: "seal every record", Run: func(ctx context.Context) error {
-			_, err := sealed.Adopt(ctx)
-			return err
-		}}},
+		Migrations: []schema.Migration{{Name: "seal every record", Run: func(ctx context.Context) error { return sealAll(ctx, raw, sealed) }}},
 	}, sealed
+}
+
+// sealAll is a migration: it seals the records that are not sealed.
+func sealAll(ctx context.Context, raw store.KV, sealed *seal.Store) error {
+	for e, err := range raw.List(ctx, "", "") {
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(e.Key, schema.Prefix) {
+			continue
+		}
+		if strings.HasPrefix(string(e.Value), "\xb5") { // it is sealed
+			_, err = sealed.Get(ctx, e.Key)
+		} else {
+			_, err = sealed.Put(ctx, e.Key, e.Value, e.Revision)
+		}
+		if err != nil && nf.KindOf(err) != nf.Conflict { // a conflict: another replica has sealed it
+			return err
+		}
+	}
+	return nil
 }
 
 func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
@@ -56,7 +74,7 @@ func wantFormer(t *testing.T, reason string, kv store.KV) {
 		t.Errorf("%s: the regions are %v", reason, regions)
 	}
 	digest := ""
-	for e, err := range kv.List(t.Context(), "blobs/") {
+	for e, err := range kv.List(t.Context(), "blobs/", "") {
 		must(t, err)
 		digest = strings.TrimPrefix(e.Key, "blobs/")
 	}
@@ -86,7 +104,7 @@ func wantRecord(t *testing.T, raw store.KV, want schema.Record) {
 func dump(t *testing.T, raw store.KV) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for e, err := range raw.List(t.Context(), "") {
+	for e, err := range raw.List(t.Context(), "", "") {
 		must(t, err)
 		out[e.Key] = string(e.Value)
 	}

@@ -14,55 +14,56 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Prefix is where keys begin that are about the store itself. Their values are
-// never sealed.
+// Prefix is the key prefix of records about the store itself. Their values are
+// never encrypted.
 const Prefix = "meta/"
 
-// RestoreKey is the key of a record that is there while a backup is being
-// restored: what else is in the store then is not whole.
+// RestoreKey is the key of a record that exists while a backup is being
+// restored. While it exists, the store's contents are incomplete.
 const RestoreKey = Prefix + "restore"
 
 const recordKey = Prefix + "schema"
 
-// Record says what the contents of a store are. The JSON form is stored.
+// Record describes the contents of a store. The JSON form is stored.
 type Record struct {
-	Version  int       `json:"version"`             // from 1, the first release's, which had no such record
-	SealedBy string    `json:"sealed_by,omitempty"` // the primary sealing key of who opened it last
+	Version  int       `json:"version"`             // from 1, the version of the first release, which had no such record
+	SealedBy string    `json:"sealed_by,omitempty"` // the primary encryption key of the process that opened it last
 	Created  time.Time `json:"created"`
 	Migrated time.Time `json:"migrated,omitzero"` // to this version
 }
 
-// Migration leads from one version to the next.
+// Migration migrates the contents from one version to the next.
 //
-// Run does it, in place. It may be cut anywhere, by the end of its process; it
-// may run in several replicas at once, and in one while another has finished
-// and is at work already. So it recognises what is done already, and replaces
-// nothing that it has not seen: it writes with the revision that it has read.
+// Run does it in place. It may be interrupted anywhere by the end of its
+// process. It may run in several replicas at once, and in one while another has
+// finished and already uses the store. So it must detect what is already done,
+// and overwrite nothing that it has not seen: it writes with the revision that
+// it has read.
 type Migration struct {
-	Name string // what it does: "seal every record"
+	Name string // for logs and errors: "seal every record"
 	Run  func(ctx context.Context) error
 }
 
-// Config is what a store is opened with. Raw is required.
+// Config configures Open. Raw is required.
 type Config struct {
 	Raw        store.KV    // the store itself
-	Sealed     store.KV    // the store as its users see it; nil: Raw
-	SealedBy   string      // the primary sealing key, for the record
-	Migrations []Migration // the first leads from version 1 to 2; the last one's is the present version
+	Sealed     store.KV    // the store as its users see it, with decrypted values; nil: Raw
+	SealedBy   string      // the primary encryption key, for the record
+	Migrations []Migration // the first leads from version 1 to 2, the last to the current version
 	Logger     *slog.Logger
 	Clock      func() time.Time // nil: time.Now
 }
 
-// Version returns the version that a program with so many migrations writes.
+// Version returns the version that a program with the given migrations writes.
 func Version(migrations []Migration) int { return len(migrations) + 1 }
 
-// Open brings the store to the present version and notes it. An empty store
-// gets it at once.
+// Open migrates the store to the current version and records it. An empty store
+// gets the current version at once.
 //
-// It fails with nf.Unsupported when the store is of a later version,
-// nf.Conflict and the reason "restore" when a restore was cut and has to be
-// repeated, with the error of a migration, and with that of reading a record:
-// nf.Unreachable and the reason "key" when the keys are not those of the store.
+// It returns nf.Unsupported if the store has a later version. It returns
+// nf.Conflict with the reason "restore" if a restore was interrupted and must
+// be repeated. It returns the error of a migration, or of reading a record:
+// nf.Unreachable with the reason "key" if the keys are not those of the store.
 func Open(ctx context.Context, config Config) error {
 	c, err := config.complete()
 	if err != nil {
@@ -79,7 +80,7 @@ func Open(ctx context.Context, config Config) error {
 		switch present := Version(c.Migrations); {
 		case rec.Version > present:
 			return nf.E(nf.Unsupported, "use", "the store",
-				fmt.Errorf("its contents are of version %d, and this program knows version %d: use the release that wrote them, or a later one", rec.Version, present))
+				fmt.Errorf("its data has version %d, but this release supports version %d; use the release that wrote the data, or a later one", rec.Version, present))
 		case rec.Version == present:
 			return c.check(ctx, rec, rev)
 		}
@@ -105,7 +106,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// whole refuses a store that was restored in part.
+// whole returns nf.Conflict if a restore of the store has not ended.
 func (c Config) whole(ctx context.Context) error {
 	_, err := c.Raw.Get(ctx, RestoreKey)
 	switch {
@@ -114,13 +115,13 @@ func (c Config) whole(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("cannot read the state of the store: %w", err)
 	}
-	return &nf.Error{Kind: nf.Conflict, Op: "use", Subject: "the store", Reason: "restore",
-		Err: errors.New("the restore of a backup into it has not ended: let it end, or repeat it")}
+	return &nf.Error{Kind: nf.Conflict, Op: "use", Subject: "the store", Reason: nf.ReasonRestore,
+		Err: errors.New("the restore of a backup into it is incomplete; wait for it or run it again")}
 }
 
-// find returns the store's record, and writes it first when there is none. The
-// record exists before anything is done on the strength of it, so of many who
-// find a store without one, all go by the same.
+// find returns the store's record, and creates it if there is none. The record
+// is stored before it is used, so several replicas that find a store without
+// one all use the same.
 func (c Config) find(ctx context.Context) (Record, store.Revision, error) {
 	for {
 		rec, rev, err := read(ctx, c.Raw)
@@ -142,11 +143,12 @@ func (c Config) find(ctx context.Context) (Record, store.Revision, error) {
 	}
 }
 
-// migrate takes one step and notes it, unless somebody else has.
+// migrate runs one migration and records it, unless another replica already
+// has.
 func (c Config) migrate(ctx context.Context, rec Record, rev store.Revision) error {
 	next := c.Migrations[rec.Version-1]
 	log := c.Logger.With("from", rec.Version, "to", rec.Version+1, "migration", next.Name)
-	log.InfoContext(ctx, "the store is being migrated")
+	log.InfoContext(ctx, "store migration started")
 	if err := next.Run(ctx); err != nil {
 		return fmt.Errorf("cannot migrate the store from version %d to %d (%s): %w", rec.Version, rec.Version+1, next.Name, err)
 	}
@@ -154,17 +156,17 @@ func (c Config) migrate(ctx context.Context, rec Record, rev store.Revision) err
 	if _, err := write(ctx, c.Raw, rec, rev); err != nil && nf.KindOf(err) != nf.Conflict {
 		return err
 	}
-	log.InfoContext(ctx, "the store is migrated")
+	log.InfoContext(ctx, "store migrated")
 	return nil
 }
 
-// check reads one record, to see that the keys are those of the store, and
-// notes the primary key. That just this record is damaged is no reason to keep
-// all others from being used.
+// check reads one record, to verify that the keys are those of the store, and
+// records the primary key. If only this record is damaged, the others remain
+// usable, so that is not an error.
 func (c Config) check(ctx context.Context, rec Record, rev store.Revision) error {
-	for _, err := range c.Sealed.List(ctx, "") {
+	for _, err := range c.Sealed.List(ctx, "", "") {
 		if nf.KindOf(err) == nf.Internal && err != nil {
-			c.Logger.ErrorContext(ctx, "a record is damaged", "error", err)
+			c.Logger.ErrorContext(ctx, "failed to decrypt a record", "error", err)
 		} else if err != nil {
 			return fmt.Errorf("cannot read the store%s: %w", sealedBy(rec), err)
 		}
@@ -176,7 +178,7 @@ func (c Config) check(ctx context.Context, rec Record, rev store.Revision) error
 	rec.SealedBy = c.SealedBy
 	_, err := write(ctx, c.Raw, rec, rev)
 	if nf.KindOf(err) == nf.Conflict {
-		return nil // another replica has noted its own
+		return nil // another replica has recorded its own
 	}
 	return err
 }
@@ -185,7 +187,7 @@ func sealedBy(rec Record) string {
 	if rec.SealedBy == "" {
 		return ""
 	}
-	return ", last sealed by key " + rec.SealedBy
+	return ", last encrypted with key " + rec.SealedBy
 }
 
 // Read returns the store's record, or nf.NotFound.
@@ -194,8 +196,8 @@ func Read(ctx context.Context, raw store.KV) (Record, error) {
 	return rec, err
 }
 
-// Write puts the record whatever is there. It is for who fills a store by
-// himself, while nobody else uses it.
+// Write writes the record unconditionally. It is for a caller that fills a
+// store while no other process uses it.
 func Write(ctx context.Context, raw store.KV, rec Record) error {
 	_, err := write(ctx, raw, rec, store.Any)
 	return err
@@ -208,12 +210,12 @@ func read(ctx context.Context, raw store.KV) (Record, store.Revision, error) {
 	}
 	rec, err := parse(e.Value)
 	if err != nil {
-		return Record{}, 0, fmt.Errorf("cannot read the version of the store, kept as %q: %w", recordKey, err)
+		return Record{}, 0, fmt.Errorf("cannot read the version of the store, stored as %q: %w", recordKey, err)
 	}
 	return rec, e.Revision, nil
 }
 
-// parse ignores fields that it does not know: a later version must be told from
+// parse ignores unknown fields, so that a later version is not reported as
 // damage.
 func parse(value []byte) (Record, error) {
 	var rec Record
@@ -221,7 +223,7 @@ func parse(value []byte) (Record, error) {
 		return Record{}, err
 	}
 	if rec.Version < 1 {
-		return Record{}, errors.New("there is no version " + strconv.Itoa(rec.Version))
+		return Record{}, errors.New("invalid version of a store: " + strconv.Itoa(rec.Version))
 	}
 	return rec, nil
 }
@@ -238,11 +240,12 @@ func write(ctx context.Context, raw store.KV, rec Record, expected store.Revisio
 	return rev, nil
 }
 
-// used reports whether there is anything in the store but what is about it.
+// used reports whether the store has any record that is not about the store
+// itself.
 func used(ctx context.Context, raw store.KV) (bool, error) {
-	for e, err := range raw.List(ctx, "") {
+	for e, err := range raw.List(ctx, "", "") {
 		if err != nil {
-			return false, fmt.Errorf("cannot see whether the store is empty: %w", err)
+			return false, fmt.Errorf("cannot check whether the store is empty: %w", err)
 		}
 		if !strings.HasPrefix(e.Key, Prefix) {
 			return true, nil

@@ -184,8 +184,8 @@ func TestOpenRefuses(t *testing.T) {
 		kind   nf.Kind
 		text   string
 	}{
-		"Later":      {"a later version is not understood", recordKey, `{"version":7,"more":true}`, none, nf.Unsupported, "version 7, and this program knows version 2"},
-		"Restore":    {"half a store is not used", "meta/restore", `{}`, none, nf.Conflict, "repeat it"},
+		"Later":      {"a later version is not understood", recordKey, `{"version":7,"more":true}`, none, nf.Unsupported, "version 7, but this release supports version 2"},
+		"Restore":    {"half a store is not used", "meta/restore", `{}`, none, nf.Conflict, "run it again"},
 		"NoVersion":  {"a record says a version", recordKey, `{}`, none, nf.Internal, recordKey},
 		"NoJSON":     {"a record is JSON", recordKey, `2`, none, nf.Internal, recordKey},
 		"Migration":  {"a migration's error is told with its kind", "regions/east", `{}`, fails, nf.TooLarge, "from version 1 to 2 (seal every record)"},
@@ -218,7 +218,7 @@ func TestOpenWithOtherKeys(t *testing.T) {
 	config, _ = service(raw, generate(t))
 	err := schema.Open(t.Context(), config)
 	wantKind(t, "with other keys the store is not used", err, nf.Unreachable)
-	if nf.ReasonOf(err) != "key" || !strings.Contains(err.Error(), "last sealed by key "+keys.IDs()[0]) {
+	if nf.ReasonOf(err) != "key" || !strings.Contains(err.Error(), "last encrypted with key "+keys.IDs()[0]) {
 		t.Errorf("the error is %v, want one that names the key", err)
 	}
 	if diff := cmp.Diff(before, dump(t, raw)); diff != "" {

@@ -17,16 +17,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Load returns the keyring in a file: nf.NotFound when there is no file, and
-// nf.Invalid when it holds no keyring, cannot be read, or can be read by
-// others. Its group may read it, because that is how secrets are mounted into
-// pods.
+// Load returns the keyring in a file. It returns nf.NotFound if there is no
+// file. It returns nf.Invalid if the file contains no keyring, cannot be read,
+// or is readable by others. The group may read it, because that is how secrets
+// are mounted into pods.
 func Load(path string) (*Keyring, error) {
 	k, _, err := load(path)
 	return k, err
 }
 
-// load returns the state of the file that it read, too.
+// load also returns the state of the file that it read.
 func load(path string) (*Keyring, fs.FileInfo, error) {
 	text, stat, err := read(path)
 	if err != nil {
@@ -63,26 +63,26 @@ func read(path string) (nf.Secret, fs.FileInfo, error) {
 	return text, stat, nil
 }
 
-// private refuses a file that others than its owner and group can read, or
-// others than its owner change.
+// private returns an error if users other than the owner and the group can read
+// the file, or users other than the owner can change it.
 func private(stat fs.FileInfo) error {
 	const open = 0o037
 	if !stat.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
 	}
 	if mode := stat.Mode().Perm(); mode&open != 0 {
-		return fmt.Errorf("its mode is %04o, so others can use it: make it 0600", mode)
+		return fmt.Errorf("its mode is %04o, so other users can access it; set mode 0600", mode)
 	}
 	return nil
 }
 
 // Save writes the keyring into the file that it was loaded from, or into a new
-// one, which only the owner can read. Whoever reads the file meanwhile sees it
-// as it was or as it will be. Nothing is written when there is a file that the
-// keyring does not come from (nf.Exists), when it has changed since it was
-// loaded (nf.Conflict), or while another process saves (nf.Conflict): no KEK
-// gets lost that somebody may have sealed by. A temporary file that a killed process
-// left behind is overwritten.
+// file that only the owner can read. The file is replaced atomically.
+//
+// Save never overwrites a KEK that may have encrypted values. It returns
+// nf.Exists if the keyring was not loaded from the existing file. It returns
+// nf.Conflict if the file has changed since it was loaded, or another process
+// is saving. It overwrites a temporary file that a killed process left behind.
 func (k *Keyring) Save(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -141,20 +141,21 @@ func failSave(path string, err error) error {
 	return fmt.Errorf("cannot save %s: %w", keyFile(path), err)
 }
 
-// unchanged refuses to overwrite what the keyring does not come from.
+// unchanged returns an error unless the file has the content that the keyring
+// was loaded from, or is missing and the keyring is new.
 func (k *Keyring) unchanged(path string) error {
 	text, _, err := read(path)
 	switch {
 	case nf.KindOf(err) == nf.NotFound && k.origin == nil:
 		return nil
 	case nf.KindOf(err) == nf.NotFound:
-		return nf.E(nf.Conflict, "save", keyFile(path), errors.New("it is gone since it was loaded"))
+		return nf.E(nf.Conflict, "save", keyFile(path), errors.New("it was deleted after it was loaded"))
 	case err != nil:
 		return err
 	case k.origin == nil:
 		return nf.E(nf.Exists, "save", keyFile(path), nil)
 	case !bytes.Equal(text, k.origin):
-		return nf.E(nf.Conflict, "save", keyFile(path), errors.New("it has changed since it was loaded"))
+		return nf.E(nf.Conflict, "save", keyFile(path), errors.New("it was changed after it was loaded"))
 	}
 	return nil
 }
@@ -174,13 +175,13 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// freshFor is how long a File goes without asking whether the file has changed.
+// freshFor is the minimum time between two checks of the file for changes.
 const freshFor = time.Second
 
-// File is the keyring in a file, whatever it is at the time: Primary looks for
-// a change once a second at most, and Find when it does not know an id. When
-// the file cannot be used any more, those KEKs stay that were read last, and
-// Healthy says so.
+// File is the current keyring in a file. Primary checks the file for a change,
+// at most once a second, and Find if it does not know an id. If the file
+// becomes unusable, File keeps the KEKs that were read last, and Healthy
+// returns the error.
 type File struct {
 	path  string
 	clock func() time.Time
@@ -188,14 +189,14 @@ type File struct {
 	mu      sync.Mutex // not held while the file is read
 	ring    *Keyring
 	stat    fs.FileInfo // of the file that ring was read from
-	checked time.Time   // when the file was last looked at
+	checked time.Time   // when the file was last checked
 	trouble error       // why it could not be used then
 }
 
 var _ Keys = (*File)(nil)
 
-// Follow returns the keyring in a file, with the errors of Load. The clock is
-// time.Now when it is nil.
+// Follow returns the keyring in a file, with the errors of Load. A nil clock
+// means time.Now.
 func Follow(path string, clock func() time.Time) (*File, error) {
 	if clock == nil {
 		clock = time.Now
@@ -222,22 +223,23 @@ func (f *File) Find(ctx context.Context, id string) (KEK, error) {
 	f.reload()
 	found, err = f.present().Find(ctx, id)
 	if nf.KindOf(err) == nf.NotFound {
-		return nil, nf.E(nf.NotFound, "find", "sealing key "+strconv.Quote(id), f.why())
+		return nil, nf.E(nf.NotFound, "find", "encryption key "+strconv.Quote(id), f.why())
 	}
 	return found, err
 }
 
-// Healthy returns nf.Unreachable with the reason "key" when the file cannot be
-// used: the process goes on with the KEKs that it has read before, but the next
-// one would not.
+// Healthy returns nf.Unreachable with the reason "key" if the file cannot be
+// used. The process continues with the KEKs that it has read before, but a
+// restarted one could not.
 func (f *File) Healthy(context.Context) error {
 	if _, trouble := f.fresh(); trouble != nil {
-		return &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "the sealing keys", Reason: reasonKey, Err: trouble}
+		return &nf.Error{Kind: nf.Unreachable, Op: "use", Subject: "the encryption keys", Reason: nf.ReasonKey, Err: trouble}
 	}
 	return nil
 }
 
-// fresh returns the keyring after looking for a change, when it is time to.
+// fresh checks the file for a change, if a check is due, and returns the
+// keyring.
 func (f *File) fresh() (*Keyring, error) {
 	if f.due() {
 		stat, err := os.Stat(f.path)
@@ -250,7 +252,7 @@ func (f *File) fresh() (*Keyring, error) {
 	return f.ring, f.trouble
 }
 
-// due reports whether to look at the file, to one caller at a time.
+// due reports whether a check is due, to one caller at a time.
 func (f *File) due() bool {
 	now := f.clock()
 	f.mu.Lock()
@@ -262,7 +264,7 @@ func (f *File) due() bool {
 	return true
 }
 
-// same reports whether the file is still what was read.
+// same reports whether the file is unchanged since it was read.
 func (f *File) same(stat fs.FileInfo) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

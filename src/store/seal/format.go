@@ -20,23 +20,24 @@ import (
 //	13+n+w    12     nonce
 //	25+n+w    rest   ciphertext and, in its last 16 bytes, the tag: AES-256-GCM
 //
-// From 9+n on it is the envelope of Tink's KMSEnvelopeAEAD. Everything before,
-// followed by the record's key in the store, is the associated data of both the
-// wrapped data key and the ciphertext.
+// The part from 9+n is the envelope of Tink's KMSEnvelopeAEAD. The part before
+// it, followed by the record's key in the store, is the associated data of both
+// the wrapped data key and the ciphertext.
 const (
 	magic      = "\xb5k8seal"
 	version    = 1
-	idAt       = len(magic) + 2 // where the KEK's id begins
+	idAt       = len(magic) + 2 // offset of the KEK's id
 	maxID      = 255
 	maxWrapped = 2048
-	maxSeal    = idAt + maxID + 4 + maxWrapped + 12 + 16 // what sealing adds at most
+	maxSeal    = idAt + maxID + 4 + maxWrapped + 12 + 16 // maximum overhead of encryption
 )
 
-const _ = uint(store.MaxStored - store.MaxValue - maxSeal) // a driver has room for the seal
+const _ = uint(store.MaxStored - store.MaxValue - maxSeal) // the overhead fits into a driver's limit
 
-var errPlain = errors.New("it is not sealed: it was written by a release that did not seal, or by hand")
+var errPlain = errors.New("it is not encrypted: it was written by a release without encryption, or by hand")
 
-// header returns the clear beginning of what the KEK with the id seals.
+// header returns the unencrypted header of values that the KEK with the id
+// encrypts.
 func header(id string) ([]byte, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -44,23 +45,23 @@ func header(id string) ([]byte, error) {
 	return append(append([]byte(magic), version, byte(len(id))), id...), nil
 }
 
-// sealed reports whether the value has the mark of a sealed one.
+// sealed reports whether the value begins with the magic of an encrypted one.
 func sealed(value []byte) bool { return bytes.HasPrefix(value, []byte(magic)) }
 
-// parse takes a stored value apart.
+// parse splits a stored value into its parts.
 func parse(value []byte) (id string, head, envelope []byte, err error) {
 	if !sealed(value) {
 		return "", nil, nil, errPlain
 	}
 	if len(value) < idAt {
-		return "", nil, nil, errors.New("it is cut short")
+		return "", nil, nil, errors.New("it is truncated")
 	}
 	if v := value[len(magic)]; v != version {
-		return "", nil, nil, fmt.Errorf("it is sealed in form %d, and this release knows form %d", v, version)
+		return "", nil, nil, fmt.Errorf("it is encrypted in format version %d, but this release supports format version %d", v, version)
 	}
 	end := idAt + int(value[idAt-1])
 	if len(value) < end {
-		return "", nil, nil, errors.New("it is cut short")
+		return "", nil, nil, errors.New("it is truncated")
 	}
 	id = string(value[idAt:end])
 	return id, value[:end], value[end:], checkID(id)
@@ -68,11 +69,11 @@ func parse(value []byte) (id string, head, envelope []byte, err error) {
 
 func checkID(id string) error {
 	if len(id) == 0 || len(id) > maxID {
-		return fmt.Errorf("the id of its sealing key has %d bytes, and not 1 to %d", len(id), maxID)
+		return fmt.Errorf("the id of its encryption key must have 1 to %[2]d bytes, and has %[1]d", len(id), maxID)
 	}
 	for i := range len(id) {
 		if id[i] < ' ' || id[i] > '~' {
-			return errors.New("the id of its sealing key is not printable ASCII")
+			return errors.New("the id of its encryption key is not printable ASCII")
 		}
 	}
 	return nil

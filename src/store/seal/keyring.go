@@ -18,19 +18,20 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Keyring is a set of KEKs, one of which is the primary. It never changes: the
-// methods that edit it return another. It is kept as a Tink keyset in JSON, not
-// encrypted: whoever has the text can read every store that it seals, and
-// whoever loses it can read none. The id of a KEK is its keyId there.
+// Keyring is a set of KEKs, one of which is the primary. It is immutable: the
+// methods that edit it return a new one. Its stored form is an unencrypted Tink
+// keyset in JSON. Anyone with this text can read every store that the keyring
+// encrypts, and without it these stores cannot be read. The id of a KEK is its
+// keyId in the keyset.
 //
-// New KEKs are of the kind XAES-256-GCM, which wraps any number of data keys;
-// every other AEAD that Tink reads is accepted, too.
+// New KEKs are of the type XAES-256-GCM, which can wrap any number of data
+// keys. Every other AEAD that Tink can read is accepted, too.
 type Keyring struct {
 	handle  *keyset.Handle
 	keks    map[string]KEK // the enabled ones
 	primary string
-	text    nf.Secret // as it is kept
-	origin  nf.Secret // what the file said that it comes from; nil: it comes from none
+	text    nf.Secret // the stored form
+	origin  nf.Secret // content of the file that it was loaded from; nil: none
 }
 
 var _ Keys = (*Keyring)(nil)
@@ -49,8 +50,8 @@ func Generate() (*Keyring, error) {
 	return newKeyring(handle, nil)
 }
 
-// Parse returns the keyring that a text says, as Text returned it; nf.Invalid
-// when it says none. The error does not repeat the text.
+// Parse returns the keyring for a text that Text returned, or nf.Invalid. The
+// error does not contain the text.
 func Parse(text nf.Secret) (*Keyring, error) {
 	k, err := parseKeyring(text)
 	if err != nil {
@@ -59,17 +60,17 @@ func Parse(text nf.Secret) (*Keyring, error) {
 	return k, nil
 }
 
-// parseKeyring drops the causes of Tink's errors: what was read is a secret.
+// parseKeyring drops the causes of Tink's errors, because the input is secret.
 func parseKeyring(text []byte) (*Keyring, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("it has %d bytes, and %d is the limit", len(text), maxText)
+		return nil, fmt.Errorf("it has %d bytes; the limit is %d", len(text), maxText)
 	}
 	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
 	if err != nil {
 		return nil, errors.New("it is not a Tink keyset in JSON, with a primary key")
 	}
 	if handle.Len() > maxKEKs {
-		return nil, fmt.Errorf("it has %d keys, and %d is the limit", handle.Len(), maxKEKs)
+		return nil, fmt.Errorf("it has %d keys; the limit is %d", handle.Len(), maxKEKs)
 	}
 	return newKeyring(handle, nil)
 }
@@ -102,7 +103,7 @@ func newKeyring(handle *keyset.Handle, origin nf.Secret) (*Keyring, error) {
 	return k, nil
 }
 
-// only returns one key of a keyset as what it encrypts with.
+// only returns one key of a keyset as an AEAD.
 func only(handle *keyset.Handle, id uint32) (tink.AEAD, error) {
 	handle, err := edit(handle, func(m *keyset.Manager) error { return m.SetPrimary(id) })
 	if err == nil {
@@ -117,8 +118,8 @@ func only(handle *keyset.Handle, id uint32) (tink.AEAD, error) {
 	return nil, fmt.Errorf("key %d is not one for authenticated encryption (AEAD)", id)
 }
 
-// without returns the keyset without the keys that are picked. The primary
-// stays.
+// without returns the keyset without the picked keys. It never removes the
+// primary.
 func without(handle *keyset.Handle, pick func(id uint32) bool) (*keyset.Handle, error) {
 	return edit(handle, func(m *keyset.Manager) error {
 		for i := range handle.Len() {
@@ -150,12 +151,12 @@ func name(id uint32) string { return strconv.FormatUint(uint64(id), 10) }
 // Primary implements Keys.
 func (k *Keyring) Primary(context.Context) (KEK, error) { return k.keks[k.primary], nil }
 
-// Find implements Keys. There is nowhere else to look.
+// Find implements Keys. It looks only into the keyring.
 func (k *Keyring) Find(_ context.Context, id string) (KEK, error) {
 	if found, ok := k.keks[id]; ok {
 		return found, nil
 	}
-	return nil, nf.E(nf.NotFound, "find", "sealing key "+strconv.Quote(id), nil)
+	return nil, nf.E(nf.NotFound, "find", "encryption key "+strconv.Quote(id), nil)
 }
 
 // IDs returns the ids of all KEKs, the primary first and the others sorted.
@@ -170,11 +171,11 @@ func (k Keyring) IDs() []string {
 	return ids
 }
 
-// Text returns what Parse reads: the KEKs, in clear.
+// Text returns the stored form, with the unencrypted KEKs, for Parse.
 func (k *Keyring) Text() nf.Secret { return slices.Clone(k.text) }
 
-// Rotate returns the keyring with a new KEK as its primary: it is Add and
-// Promote at once, for keyrings that all replicas see change at the same time.
+// Rotate returns the keyring with a new KEK as its primary. It combines Add and
+// Promote, for keyrings whose change reaches all replicas at the same time.
 func (k *Keyring) Rotate() (*Keyring, error) {
 	added, id, err := k.Add()
 	if err != nil {
@@ -183,11 +184,11 @@ func (k *Keyring) Rotate() (*Keyring, error) {
 	return added.Promote(id)
 }
 
-// Add returns the keyring with a new KEK that is not the primary yet, and its
-// id. Once every replica has it, Promote makes it so.
+// Add returns the keyring with a new KEK that is not the primary, and its id.
+// Call Promote once every replica has it.
 func (k *Keyring) Add() (*Keyring, string, error) {
 	if k.handle.Len() >= maxKEKs {
-		return nil, "", nf.E(nf.TooLarge, "add", "a sealing key", fmt.Errorf("there are %d: prune those that are not used", maxKEKs))
+		return nil, "", nf.E(nf.TooLarge, "add", "an encryption key", fmt.Errorf("the file has the maximum of %d keys; prune the unused ones", maxKEKs))
 	}
 	var added uint32
 	handle, err := edit(k.handle, func(m *keyset.Manager) (err error) {
@@ -195,7 +196,7 @@ func (k *Keyring) Add() (*Keyring, string, error) {
 		return err
 	})
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot add a sealing key: %w", err)
+		return nil, "", fmt.Errorf("cannot add an encryption key: %w", err)
 	}
 	next, err := newKeyring(handle, k.origin)
 	return next, name(added), err
@@ -204,7 +205,7 @@ func (k *Keyring) Add() (*Keyring, string, error) {
 // Promote returns the keyring with another primary, or nf.NotFound.
 func (k *Keyring) Promote(id string) (*Keyring, error) {
 	if _, ok := k.keks[id]; !ok {
-		return nil, nf.E(nf.NotFound, "promote", "sealing key "+strconv.Quote(id), nil)
+		return nil, nf.E(nf.NotFound, "promote", "encryption key "+strconv.Quote(id), nil)
 	}
 	handle, err := edit(k.handle, func(m *keyset.Manager) error {
 		n, err := strconv.ParseUint(id, 10, 32)
@@ -214,29 +215,30 @@ func (k *Keyring) Promote(id string) (*Keyring, error) {
 		return m.SetPrimary(uint32(n))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot promote sealing key %s: %w", id, err)
+		return nil, fmt.Errorf("cannot promote encryption key %s: %w", id, err)
 	}
 	return newKeyring(handle, k.origin)
 }
 
-// Prune returns the keyring with the primary and the KEKs to keep, and without
-// all others. What those have sealed can never be read again: ask Store.Status
-// first which have sealed nothing. An id that is not there is nothing to keep.
+// Prune returns the keyring with only the primary and the KEKs to keep. Values
+// that the others have encrypted can never be read again: use Store.Status to
+// find the KEKs that encrypt nothing. Unknown ids are ignored.
 func (k *Keyring) Prune(keep ...string) (*Keyring, error) {
 	handle, err := without(k.handle, func(id uint32) bool { return !slices.Contains(keep, name(id)) })
 	if err != nil {
-		return nil, fmt.Errorf("cannot prune sealing keys: %w", err)
+		return nil, fmt.Errorf("cannot prune encryption keys: %w", err)
 	}
 	return newKeyring(handle, k.origin)
 }
 
-// String says which KEKs there are, and no more.
-func (k Keyring) String() string { return "sealing keys " + strings.Join(k.IDs(), ", ") }
+// String returns the ids of the KEKs, without the keys.
+func (k Keyring) String() string { return "encryption keys " + strings.Join(k.IDs(), ", ") }
 
-// Format prints what String says, for every verb: fmt would go into the fields.
+// Format prints the text of String for every verb, because fmt would print the
+// fields.
 func (k Keyring) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
 
-// LogValue logs what String says.
+// LogValue logs the text of String.
 func (k Keyring) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
 // kek is one key of a keyring.

@@ -165,7 +165,7 @@ func TestKeyringIsNotShown(t *testing.T) {
 	must(t, k.Save(path))
 	loaded, err := seal.Load(path)
 	must(t, err)
-	want := "sealing keys " + k.IDs()[0]
+	want := "encryption keys " + k.IDs()[0]
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("keys", "keyring", loaded)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("keys", "keyring", *loaded)

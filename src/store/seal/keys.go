@@ -11,35 +11,35 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Keys gives out the KEKs. Implementations are safe for concurrent use.
+// Keys provides the KEKs. Implementations are safe for concurrent use.
 type Keys interface {
-	// Primary returns the KEK that new values are sealed by.
+	// Primary returns the KEK that encrypts new values.
 	Primary(ctx context.Context) (KEK, error)
 
-	// Find returns the KEK with the id, or nf.NotFound when it is not there,
-	// not even after looking again for what others have added.
+	// Find returns the KEK with the id. It returns nf.NotFound if there is none,
+	// even after a check for KEKs that other processes have added.
 	Find(ctx context.Context, id string) (KEK, error)
 }
 
-// KEK is a key-encryption key: it wraps data keys, with authentication. It may
-// be in a key service and not in this process. An error of kind nf.Unreachable
-// says that the service does not answer, which is worth trying again.
+// KEK is a key encryption key: it wraps data keys, with authentication. It may
+// be in an external key service. An error of kind nf.Unreachable means that the
+// service does not respond; the caller may retry.
 type KEK interface {
-	// ID names the KEK among all that a store ever sees: 1 to 255 bytes of
-	// printable ASCII. It is stored in clear.
+	// ID is unique among all KEKs that a store ever uses: 1 to 255 bytes of
+	// printable ASCII. It is stored unencrypted.
 	ID() string
 
 	// Wrap encrypts a data key, into at most 2048 bytes, and binds it to the
 	// associated data.
 	Wrap(ctx context.Context, dek, ad []byte) ([]byte, error)
 
-	// Unwrap gives the data key back, or fails when it was not wrapped by this
-	// KEK with the same associated data.
+	// Unwrap returns the data key. It fails unless the data key was wrapped by
+	// this KEK with the same associated data.
 	Unwrap(ctx context.Context, wrapped, ad []byte) ([]byte, error)
 }
 
 var (
-	errUnopened = errors.New("it does not open: it was damaged, or copied from another record, or sealed by another key of the same id")
+	errUnopened = errors.New("decryption failed: it was damaged, copied from another record, or encrypted with another key of the same id")
 	errUnsealed = errors.New("it cannot be encrypted")
 )
 
@@ -61,7 +61,7 @@ func sealValue(ctx context.Context, kek KEK, key string, value []byte) ([]byte, 
 	return append(head, envelope...), nil
 }
 
-// openValue returns the value that is in a stored form.
+// openValue returns the value in a stored form.
 func openValue(ctx context.Context, keys Keys, key string, stored []byte) ([]byte, error) {
 	id, head, envelope, err := parse(stored)
 	if err != nil {
@@ -86,8 +86,8 @@ func openValue(ctx context.Context, keys Keys, key string, stored []byte) ([]byt
 	return value, nil
 }
 
-// wrapper has Tink's envelope, which has no associated data for its data keys,
-// bind them to ours.
+// wrapper binds data keys to our associated data, because Tink's envelope has
+// none for them.
 type wrapper struct {
 	kek KEK
 	ad  []byte
@@ -97,7 +97,7 @@ type wrapper struct {
 func (w wrapper) EncryptWithContext(ctx context.Context, dek, _ []byte) ([]byte, error) {
 	wrapped, err := w.kek.Wrap(ctx, dek, w.ad)
 	if err == nil && len(wrapped) > maxWrapped {
-		err = fmt.Errorf("the wrapped data key has %d bytes, and %d is the limit", len(wrapped), maxWrapped)
+		err = fmt.Errorf("the wrapped data key has %d bytes; the limit is %d", len(wrapped), maxWrapped)
 	}
 	return wrapped, err
 }
@@ -107,8 +107,8 @@ func (w wrapper) DecryptWithContext(ctx context.Context, wrapped, _ []byte) ([]b
 	return w.kek.Unwrap(ctx, wrapped, w.ad)
 }
 
-// cause returns what may be told of a failure to encrypt or decrypt: all, when
-// a key service does not answer, and otherwise a text of our own.
+// cause returns the part of an encryption or decryption error that may be
+// shown: all of it if a key service does not respond, otherwise a fixed text.
 func cause(err, otherwise error) error {
 	if nf.KindOf(err) == nf.Unreachable {
 		return err

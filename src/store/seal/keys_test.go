@@ -10,6 +10,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/schema"
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
 )
 
@@ -134,12 +135,15 @@ func TestKeyInUse(t *testing.T) {
 		reason string
 		plain  []string // keys whose records are not sealed
 		sealed []string
+		schema schema.Record // empty: none
 		want   string
 	}{
-		"Empty":   {"nothing is sealed", nil, nil, ""},
-		"Plain":   {"an earlier release did not seal", []string{"a", "b"}, nil, ""},
-		"About":   {"what is about the store is never sealed", []string{"meta/schema"}, []string{"z"}, ring.IDs()[0]},
-		"Migrate": {"the sealing of a plain store was interrupted", []string{"a", "z"}, []string{"m"}, ring.IDs()[0]},
+		"Empty":   {"nothing is sealed", nil, nil, schema.Record{}, ""},
+		"Plain":   {"an earlier release did not seal", []string{"a", "b"}, nil, schema.Record{}, ""},
+		"About":   {"what is about the store is never sealed", []string{"meta/schema"}, []string{"z"}, schema.Record{}, ring.IDs()[0]},
+		"Migrate": {"the sealing of a plain store was interrupted", []string{"a", "z"}, []string{"m"}, schema.Record{}, ring.IDs()[0]},
+		"Opened":  {"a store that was opened with a key needs it before the first record", nil, nil, schema.Record{Version: 1, SealedBy: "k1"}, "k1"},
+		"Rotated": {"a record proves more than the schema does", nil, []string{"z"}, schema.Record{Version: 1, SealedBy: "k1"}, ring.IDs()[0]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +153,9 @@ func TestKeyInUse(t *testing.T) {
 			}
 			for _, key := range tc.sealed {
 				put(t, seal.New(raw, ring), key, "value")
+			}
+			if tc.schema != (schema.Record{}) {
+				must(t, schema.Write(t.Context(), raw, tc.schema))
 			}
 			if got, err := seal.KeyInUse(t.Context(), raw); got != tc.want || err != nil {
 				t.Errorf("%s: it is %q, %v, want %q", tc.reason, got, err, tc.want)

@@ -11,60 +11,34 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Report is what became of the records of a store.
+// Report counts the results of Reseal by record.
 type Report struct {
-	Primary   string // the KEK that they are to be sealed by
+	Primary   string // the KEK that encrypts the rewritten records
 	Rewritten int
-	Current   int // were already as they should be
+	Current   int // needed no change
 	Skipped   int
-	Failed    int // could not be opened
+	Failed    int // could not be decrypted
 }
 
-// Reseal goes through all records and seals those anew that another KEK than
-// the primary has sealed. Keys that begin with one of the prefixes to skip are
-// left. Others may work with the store meanwhile: a record that somebody writes
-// at the same time is looked at again, and its revision changes as if it had
-// been put. It may be cut at any time and repeated.
+// Reseal re-encrypts all records that another KEK than the primary has
+// encrypted. It leaves out keys that begin with one of the prefixes to skip.
+// The store can be used at the same time: a record that another caller writes
+// is checked again. A re-encrypted record has a new revision, as after a put.
+// Reseal may be interrupted at any time and repeated.
 //
-// A record that does not open is left, and the rest is done nevertheless; the
-// error then says which they are, and has the kind of the first. Any other
-// error ends it.
+// If a record cannot be decrypted, Reseal leaves it and continues. The error
+// then names such records, at most the first ten, and has the kind of the
+// first. Any other error ends Reseal.
 func (s *Store) Reseal(ctx context.Context, skip ...string) (Report, error) {
-	return s.rewrite(ctx, "reseal", skip, func(e store.Entry, primary string) (bool, error) {
-		id, _, _, err := parse(e.Value)
-		if err != nil {
-			return false, fail(ctx, "open", e.Key, err)
-		}
-		return id != primary, nil
-	})
-}
-
-// Adopt goes through all records and seals those that are not sealed at all:
-// the records of a store that was written by a release that did not seal. It is
-// as safe as Reseal, and has its errors. Whatever bears the mark of a sealed
-// value must open: it is not taken for a plain one. What is plain is taken as it
-// is found, so this is for the migration of a store that is trusted.
-func (s *Store) Adopt(ctx context.Context) (Report, error) {
-	return s.rewrite(ctx, "seal", nil, func(e store.Entry, _ string) (bool, error) {
-		if !sealed(e.Value) {
-			return true, nil
-		}
-		_, err := s.open(ctx, e)
-		return false, err
-	})
-}
-
-// rewrite seals by the primary KEK what is due.
-func (s *Store) rewrite(ctx context.Context, op string, skip []string, due func(e store.Entry, primary string) (bool, error)) (Report, error) {
 	primary, err := s.keys.Primary(ctx)
 	if err != nil {
-		return Report{}, fmt.Errorf("cannot %s the records: %w", op, err)
+		return Report{}, fmt.Errorf("cannot re-encrypt the records: %w", err)
 	}
 	report := Report{Primary: primary.ID()}
 	var failed []error
-	for e, err := range s.kv.List(ctx, "") {
+	for e, err := range s.kv.List(ctx, "", "") {
 		if err != nil {
-			return report, fmt.Errorf("cannot %s all records: %w", op, err)
+			return report, fmt.Errorf("cannot re-encrypt all records: %w", err)
 		}
 		if reserved(e.Key) {
 			continue
@@ -73,7 +47,7 @@ func (s *Store) rewrite(ctx context.Context, op string, skip []string, due func(
 			report.Skipped++
 			continue
 		}
-		done, err := s.renew(ctx, e, primary, due)
+		done, err := s.renew(ctx, e, primary)
 		switch {
 		case err == nil && done:
 			report.Rewritten++
@@ -83,25 +57,26 @@ func (s *Store) rewrite(ctx context.Context, op string, skip []string, due func(
 			report.Failed++
 			failed = append(failed, err)
 		default:
-			return report, fmt.Errorf("cannot %s all records: %w", op, err)
+			return report, fmt.Errorf("cannot re-encrypt all records: %w", err)
 		}
 	}
-	return report, summary(op, failed)
+	return report, summary(failed)
 }
 
-// renew seals one record anew, if it is due. Whoever writes it at the same time
-// wins, and what he wrote is looked at instead.
-func (s *Store) renew(ctx context.Context, e store.Entry, primary KEK, due func(store.Entry, string) (bool, error)) (bool, error) {
+// renew re-encrypts one record, if it is due. If another caller writes it at
+// the same time, that write wins, and renew checks the new value.
+func (s *Store) renew(ctx context.Context, e store.Entry, primary KEK) (bool, error) {
 	for {
-		todo, err := due(e, primary.ID())
-		if err != nil || !todo {
-			return false, err
+		id, _, _, err := parse(e.Value)
+		if err != nil {
+			return false, fail(ctx, "open", e.Key, err)
 		}
-		plain := e
-		if sealed(e.Value) {
-			if plain, err = s.open(ctx, e); err != nil {
-				return false, err
-			}
+		if id == primary.ID() {
+			return false, nil
+		}
+		plain, err := s.open(ctx, e)
+		if err != nil {
+			return false, err
 		}
 		value, err := sealValue(ctx, primary, e.Key, plain.Value)
 		if err != nil {
@@ -121,13 +96,13 @@ func (s *Store) renew(ctx context.Context, e store.Entry, primary KEK, due func(
 	}
 }
 
-// unopened reports whether an error is of one record only.
+// unopened reports whether an error affects one record only.
 func unopened(err error) bool {
-	return nf.KindOf(err) == nf.Internal || nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) == reasonKey
+	return nf.KindOf(err) == nf.Internal || nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) == nf.ReasonKey
 }
 
-// summary returns one error for many, of which it tells the first few.
-func summary(op string, failed []error) error {
+// summary returns one error for many, which contains the first few.
+func summary(failed []error) error {
 	const told = 10
 	if len(failed) == 0 {
 		return nil
@@ -136,27 +111,27 @@ func summary(op string, failed []error) error {
 	if n := len(failed); n > 1 {
 		subject = fmt.Sprintf("%d records", n)
 	}
-	return &nf.Error{Kind: nf.KindOf(failed[0]), Op: op, Subject: subject,
+	return &nf.Error{Kind: nf.KindOf(failed[0]), Op: "reseal", Subject: subject,
 		Reason: nf.ReasonOf(failed[0]), Err: errors.Join(failed[:min(told, len(failed))]...)}
 }
 
-// Status is how the records of a store are sealed.
+// Status is the number of records of a store by the key that encrypts them.
 type Status struct {
-	Primary string         // the KEK that new values are sealed by
+	Primary string         // the KEK that encrypts new values
 	Records map[string]int // by the id of the KEK
-	Missing []string       // the KEKs among them that this process does not have, sorted
-	Plain   int            // records that are not sealed, or whose header cannot be read
+	Missing []string       // used KEKs that this process does not have, sorted
+	Plain   int            // records that are not encrypted, or whose header is invalid
 }
 
-// Status counts the records by the KEK that they are sealed by. It reads
-// everything and opens nothing.
+// Status counts the records by the KEK that encrypts them. It reads all records
+// and decrypts none.
 func (s *Store) Status(ctx context.Context) (Status, error) {
 	primary, err := s.keys.Primary(ctx)
 	if err != nil {
 		return Status{}, fmt.Errorf("cannot count the records: %w", err)
 	}
 	status := Status{Primary: primary.ID(), Records: map[string]int{}}
-	for e, err := range s.kv.List(ctx, "") {
+	for e, err := range s.kv.List(ctx, "", "") {
 		if err != nil {
 			return Status{}, fmt.Errorf("cannot count the records: %w", err)
 		}

@@ -164,43 +164,6 @@ func TestResealPastDamage(t *testing.T) {
 	}
 }
 
-func TestAdopt(t *testing.T) {
-	raw := memory.New()
-	table := store.NewTable[nf.Region](raw, "regions/", "cloud region")
-	must(t, table.Insert(t.Context(), "east", nf.Region{ID: "east"}))
-	chunks := strings.Repeat("content ", 100_000)
-	digest, _, err := store.NewBlobs(raw).Put(t.Context(), "user", strings.NewReader(chunks), 1<<30)
-	must(t, err)
-	must(t, rawPut(t, raw, "empty", nil))
-	must(t, rawPut(t, raw, "largest", make([]byte, store.MaxValue)))
-	must(t, rawPut(t, raw, "meta/schema", []byte("{}")))
-	kv := seal.New(raw, generate(t))
-	put(t, kv, "sealed", "already")
-	untouched := string(rawValue(t, raw, "sealed"))
-
-	for _, want := range []seal.Report{{Rewritten: 8, Current: 1}, {Current: 9}} {
-		report, err := kv.Adopt(t.Context())
-		must(t, err)
-		want.Primary = report.Primary
-		if diff := cmp.Diff(want, report); diff != "" {
-			t.Errorf("the report (-want +got):\n%s", diff)
-		}
-	}
-	got, err := store.NewBlobs(kv).ReadAll(t.Context(), digest)
-	must(t, err)
-	region, err := store.NewTable[nf.Region](kv, "regions/", "cloud region").Get(t.Context(), "east")
-	must(t, err)
-	if string(got) != chunks || region.ID != "east" || get(t, kv, "empty") != "" || len(get(t, kv, "largest")) != store.MaxValue {
-		t.Error("what was plain before is another now")
-	}
-	if string(rawValue(t, raw, "sealed")) != untouched || string(rawValue(t, raw, "meta/schema")) != "{}" {
-		t.Error("what was sealed, or never is, was touched")
-	}
-	must(t, rawPut(t, raw, "looks-sealed", []byte("\xb5k8seal, by chance")))
-	_, err = kv.Adopt(t.Context())
-	wantKind(t, "what looks sealed is not taken for plain", err, nf.Internal)
-}
-
 // TestRotateBesideWriters has records written by several replicas while their
 // keys are rotated, everything is sealed anew, and the old keys are thrown away.
 func TestRotateBesideWriters(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/schema"
 )
 
-// Store seals the values of another store. Values have up to store.MaxValue
-// bytes before they are sealed.
+// Store encrypts the values of another store. Values have at most
+// store.MaxValue bytes before encryption.
 //
-// Besides the errors of store.KV its methods return nf.Internal for a value
-// that does not open (it was damaged, moved, or never sealed), and
-// nf.Unreachable with the reason "key" when the value's KEK is not among the
-// keys of this process, or "kms" when the keys do not answer. Keys below
-// schema.Prefix are nf.Invalid, and no list has them.
+// In addition to the errors of store.KV, its methods return nf.Internal for a
+// value that cannot be decrypted (it was damaged, moved, or never encrypted).
+// They return nf.Unreachable with the reason "key" if this process does not
+// have the value's KEK, or "kms" if the key service does not respond. Keys
+// below schema.Prefix are nf.Invalid, and List leaves them out.
 type Store struct {
 	kv   store.KV
 	keys Keys
@@ -27,7 +27,7 @@ type Store struct {
 
 var _ store.KV = (*Store)(nil)
 
-// New returns the store that seals the values of the KV. Close closes the KV.
+// New returns a store that encrypts the values of the KV. Close closes the KV.
 func New(kv store.KV, keys Keys) *Store { return &Store{kv: kv, keys: keys} }
 
 // Get implements store.KV.
@@ -65,10 +65,10 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	return s.kv.Delete(ctx, key, expected)
 }
 
-// List implements store.KV. A value that does not open ends the sequence.
-func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// List implements store.KV. A value that cannot be decrypted ends the sequence.
+func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
-		for e, err := range s.kv.List(ctx, prefix) {
+		for e, err := range s.kv.List(ctx, prefix, start) {
 			if err == nil && reserved(e.Key) {
 				continue
 			}
@@ -102,51 +102,48 @@ func (s *Store) open(ctx context.Context, e store.Entry) (store.Entry, error) {
 	return e, nil
 }
 
-// KeyInUse returns the id of the KEK of the first sealed record in a store, or ""
-// if no record is sealed. It needs no KEK.
+// KeyInUse returns the id of a KEK that a store is encrypted with: that of the
+// first encrypted record, otherwise the one that the store's schema names. It is
+// "" if nothing is encrypted. KeyInUse needs no KEK.
 func KeyInUse(ctx context.Context, kv store.KV) (string, error) {
-	for e, err := range kv.List(ctx, "") {
+	for e, err := range kv.List(ctx, "", "") {
 		if err != nil {
-			return "", fmt.Errorf("cannot see by which key the store is sealed: %w", err)
+			return "", fmt.Errorf("cannot determine the key that the store is encrypted with: %w", err)
 		}
 		if id, _, _, err := parse(e.Value); err == nil && !reserved(e.Key) {
 			return id, nil
 		}
 	}
-	return "", nil
+	rec, err := schema.Read(ctx, kv)
+	return rec.SealedBy, nf.IgnoreNotFound(err)
 }
 
 func reserved(key string) bool { return strings.HasPrefix(key, schema.Prefix) }
 
 func checkKey(key string) error {
 	if reserved(key) {
-		return nf.E(nf.Invalid, "use", "key "+strconv.Quote(key), fmt.Errorf("what is below %q is not sealed", schema.Prefix))
+		return nf.E(nf.Invalid, "use", "key "+strconv.Quote(key), fmt.Errorf("keys below %q are not encrypted", schema.Prefix))
 	}
 	return store.CheckKey(key)
 }
 
-const (
-	reasonKey = "key" // the KEK is not here
-	reasonKMS = "kms" // the keys do not answer
-)
-
-// fail returns the error of a record. The end of the context, and keys that do
-// not answer, may pass; everything else is damage.
+// fail returns the error of a record. The end of the context, and a key service
+// that does not respond, are temporary; everything else is damage.
 func fail(ctx context.Context, op, key string, err error) error {
 	e := &nf.Error{Kind: nf.Internal, Op: op, Subject: record(key), Err: err}
 	switch {
 	case ctx.Err() != nil:
 		e.Kind, e.Err = nf.Unreachable, ctx.Err()
 	case nf.KindOf(err) == nf.Unreachable:
-		e.Kind, e.Reason = nf.Unreachable, reasonKMS
+		e.Kind, e.Reason = nf.Unreachable, nf.ReasonKMS
 	}
 	return e
 }
 
-// missing returns the error of a record whose KEK is not here.
+// missing returns the error of a record whose KEK this process does not have.
 func missing(key string, err error) error {
-	return &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: record(key), Reason: reasonKey,
-		Err: fmt.Errorf("its key is not among those of this process: %w", err)}
+	return &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: record(key), Reason: nf.ReasonKey,
+		Err: fmt.Errorf("this process does not have its encryption key: %w", err)}
 }
 
 func record(key string) string { return "record " + strconv.Quote(key) }

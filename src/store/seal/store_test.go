@@ -114,16 +114,16 @@ func TestRefused(t *testing.T) {
 		kind   nf.Kind
 		text   string
 	}{
-		"Plain":     {"a record of a former release is not read", `{"id":"east"}`, nf.Internal, "not sealed"},
-		"Empty":     {"nothing is not a sealed value", "", nf.Internal, "not sealed"},
-		"Magic":     {"a mark alone is not a seal", "\xb5k8seal", nf.Internal, "cut short"},
-		"Version":   {"a form of later releases is told from damage", header(2, "1"), nf.Internal, "form 2"},
-		"NoID":      {"a KEK has a name", header(1, ""), nf.Internal, "0 bytes"},
+		"Plain":     {"a record of a former release is not read", `{"id":"east"}`, nf.Internal, "not encrypted"},
+		"Empty":     {"nothing is not a sealed value", "", nf.Internal, "not encrypted"},
+		"Magic":     {"a mark alone is not a seal", "\xb5k8seal", nf.Internal, "truncated"},
+		"Version":   {"a form of later releases is told from damage", header(2, "1"), nf.Internal, "format version 2"},
+		"NoID":      {"a KEK has a name", header(1, ""), nf.Internal, "has 0"},
 		"BadID":     {"a KEK has a name that can be shown", header(1, "a\nb"), nf.Internal, "printable"},
 		"Unknown":   {"a KEK may come later", header(1, "4711") + "\x00\x00\x00\x01xx", nf.Unreachable, `"4711"`},
-		"NoWrapped": {"a data key has a length", header(1, keys.IDs()[0]) + "\x00\x00\x00\x00", nf.Internal, "does not open"},
-		"Long":      {"a data key is not longer than the value", header(1, keys.IDs()[0]) + "\xff\xff\xff\xffx", nf.Internal, "does not open"},
-		"NoCipher":  {"a data key is not everything", header(1, keys.IDs()[0]) + "\x00\x00\x00\x01x", nf.Internal, "does not open"},
+		"NoWrapped": {"a data key has a length", header(1, keys.IDs()[0]) + "\x00\x00\x00\x00", nf.Internal, "decryption failed"},
+		"Long":      {"a data key is not longer than the value", header(1, keys.IDs()[0]) + "\xff\xff\xff\xffx", nf.Internal, "decryption failed"},
+		"NoCipher":  {"a data key is not everything", header(1, keys.IDs()[0]) + "\x00\x00\x00\x01x", nf.Internal, "decryption failed"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestReserved(t *testing.T) {
 	wantKind(t, "what is in clear is not ours", err, nf.Invalid)
 	wantKind(t, "what is in clear is not ours", kv.Delete(t.Context(), "meta/schema", store.Any), nf.Invalid)
 	for _, prefix := range []string{"", "meta", "meta/"} {
-		for e, err := range kv.List(t.Context(), prefix) {
+		for e, err := range kv.List(t.Context(), prefix, "") {
 			if err != nil || e.Key != "metadata" {
 				t.Errorf("the list of %q has %q, error %v", prefix, e.Key, err)
 			}
@@ -275,7 +275,7 @@ func rawValue(t testing.TB, raw store.KV, key string) []byte {
 func entries(t testing.TB, kv store.KV) []store.Entry {
 	t.Helper()
 	var out []store.Entry
-	for e, err := range kv.List(t.Context(), "") {
+	for e, err := range kv.List(t.Context(), "", "") {
 		must(t, err)
 		out = append(out, e)
 	}
@@ -287,7 +287,7 @@ func entries(t testing.TB, kv store.KV) []store.Entry {
 
 func listError(t testing.TB, kv store.KV) error {
 	t.Helper()
-	for _, err := range kv.List(t.Context(), "") {
+	for _, err := range kv.List(t.Context(), "", "") {
 		if err != nil {
 			return err
 		}

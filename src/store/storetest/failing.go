@@ -7,17 +7,18 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Failing is a database that fails when it is told to. Both functions are asked
-// with the method ("Get", "Put", "Delete", "List") and the key or prefix, may
-// be nil, and may be called from several goroutines; Close is passed on.
+// Failing is a database that fails on demand. Both functions are called with
+// the method ("Get", "Put", "Delete", "List") and the key or prefix. They may
+// be nil, and may be called concurrently. Close is passed on.
 type Failing struct {
 	store.KV
 
-	// Fail is asked before a call. An error is returned in the place of the call.
+	// Fail is called before a call. An error is returned instead of making the
+	// call.
 	Fail func(method, key string) error
 
-	// Lose is asked after a call that succeeded. An error is returned though the
-	// call was carried out: its answer was lost on the way.
+	// Lose is called after a successful call. An error is returned although the
+	// call was carried out, as if its response was lost.
 	Lose func(method, key string) error
 }
 
@@ -59,14 +60,14 @@ func (f Failing) Delete(ctx context.Context, key string, expected store.Revision
 	return err
 }
 
-// List implements store.KV. Lose is asked when the whole list was read.
-func (f Failing) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// List implements store.KV. Lose is called after the whole list was read.
+func (f Failing) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if err := ask(f.Fail, "List", prefix); err != nil {
 			yield(store.Entry{}, err)
 			return
 		}
-		for e, err := range f.KV.List(ctx, prefix) {
+		for e, err := range f.KV.List(ctx, prefix, start) {
 			if !yield(e, err) || err != nil {
 				return
 			}

@@ -2,10 +2,10 @@ package storetest
 
 import "context"
 
-// UntilHealthy asks after the health of a store until it is good, or until the
-// context is done; then it returns what was said last. A database that is just
-// back is not well at once: a node knows of no leader for a moment, and
-// connections that were hung up fail whoever is given one.
+// UntilHealthy checks the health of a store until it is good or the context
+// ends, and returns the last result. A restarted database is not healthy at
+// once: a node has no leader for a moment, and calls on closed connections
+// fail.
 func UntilHealthy(ctx context.Context, kv interface{ Healthy(context.Context) error }) error {
 	for {
 		err := kv.Healthy(ctx)

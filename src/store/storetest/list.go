@@ -39,6 +39,58 @@ func listPrefix(t *testing.T, kv store.KV) {
 	}
 }
 
+func listStart(t *testing.T, kv store.KV, keys int) {
+	cases := map[string]struct {
+		reason        string
+		prefix, start string
+		want          []string
+	}{
+		"None":         {"without a start, a list begins with the first key", "p/", "", []string{"p/b", "p/d", "p/d/1", "p/f"}},
+		"Key":          {"the start is listed", "p/", "p/d", []string{"p/d", "p/d/1", "p/f"}},
+		"Between":      {"the start need not exist", "p/", "p/c", []string{"p/d", "p/d/1", "p/f"}},
+		"AfterKey":     {"a key with a space is directly after the key", "p/", "p/d ", []string{"p/d/1", "p/f"}},
+		"LastKey":      {"one key is left", "p/", "p/f", []string{"p/f"}},
+		"BeforeFirst":  {"a start before the first key leaves nothing out", "p/", "p/a", []string{"p/b", "p/d", "p/d/1", "p/f"}},
+		"AfterLast":    {"nothing is left", "p/", "p/g", nil},
+		"Prefix":       {"no key with the prefix is before it", "p/", "p/", []string{"p/b", "p/d", "p/d/1", "p/f"}},
+		"PrefixIsKey":  {"a key that equals the prefix is listed", "p/d", "p/d", []string{"p/d", "p/d/1"}},
+		"PartOfPrefix": {"a part of the prefix is before all its keys", "p/", "p", []string{"p/b", "p/d", "p/d/1", "p/f"}},
+		"BeforePrefix": {"the start need not have the prefix", "p/", "A", []string{"p/b", "p/d", "p/d/1", "p/f"}},
+		"AfterPrefix":  {"a start after all keys with the prefix leaves none", "p/", "q", nil},
+		"NoPrefix":     {"a start works for all keys together", "", "p/e", []string{"p/f", "p0", "z"}},
+		"AfterAll":     {"no key is left", "", "zz", nil},
+	}
+	for _, key := range []string{"A", "o", "p", "p/b", "p/d", "p/d/1", "p/f", "p0", "z"} {
+		mustPut(t, kv, key, "v")
+	}
+	for name, c := range cases {
+		if diff := cmp.Diff(c.want, keysFrom(t, kv, c.prefix, c.start)); diff != "" {
+			t.Errorf("%s: %s: prefix %q, start %q (-want +got):\n%s", name, c.reason, c.prefix, c.start, diff)
+		}
+	}
+	var all []string
+	for i := range keys {
+		all = append(all, fmt.Sprintf("y/%05d", i))
+		mustPut(t, kv, all[i], "v")
+	}
+	for _, from := range []int{1, keys / 2, keys - 1} {
+		if diff := cmp.Diff(all[from:], keysFrom(t, kv, "y/", all[from])); diff != "" {
+			t.Errorf("a long list that starts at entry %d (-want +got):\n%s", from, diff)
+		}
+	}
+}
+
+func keysFrom(t *testing.T, kv store.KV, prefix, start string) (keys []string) {
+	t.Helper()
+	for e, err := range kv.List(t.Context(), prefix, start) {
+		if err != nil {
+			t.Fatalf("cannot list %q from %q: %v", prefix, start, err)
+		}
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
 func listOrder(t *testing.T, kv store.KV, keys int) {
 	want := make([]string, keys)
 	for i := range want {
@@ -62,7 +114,7 @@ func listStops(t *testing.T, kv store.KV) {
 		mustPut(t, kv, fmt.Sprintf("k%d", i), "v")
 	}
 	seen := 0
-	for e, err := range kv.List(t.Context(), "k") {
+	for e, err := range kv.List(t.Context(), "k", "") {
 		if err != nil {
 			t.Fatal(err)
 		}

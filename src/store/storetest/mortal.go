@@ -11,44 +11,44 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Mortal is a database as a process sees it that dies: from one write on every
-// call fails with nf.Unreachable, and nothing reaches the database underneath
-// any more. That one lives on, for the process that comes after; Close does not
+// Mortal simulates the crash of a process on its database. From a chosen write
+// on, every call fails with nf.Unreachable, and nothing reaches the underlying
+// database. That database stays usable for the next process; Close does not
 // close it. A Mortal is safe for concurrent use. Create it with NewMortal.
 type Mortal struct {
 	kv   store.KV
-	gone chan struct{} // closed when nothing reaches kv any more
+	gone chan struct{} // closed when no call can reach kv any longer
 
 	mu      sync.Mutex
 	calls   int
 	writes  int
-	fatal   int  // the write that is the last; 0: none
+	fatal   int  // number of the last write; 0: none
 	done    bool // the last write is carried out
 	dead    bool
-	writing int // writes that have begun and not ended
+	writing int // writes in progress
 }
 
 var _ store.KV = (*Mortal)(nil)
 
-// NewMortal returns a Mortal over a database. It lives until DieAt.
+// NewMortal returns a Mortal over a database. It works until DieAt.
 func NewMortal(kv store.KV) *Mortal {
 	return &Mortal{kv: kv, gone: make(chan struct{})}
 }
 
 // DieAt makes the nth write from now on the last, counted from 1. It fails like
-// every call after it: with done it is carried out and only its answer is lost,
-// without it nothing happens.
+// every call after it. If done is true, it is carried out and only its response
+// is lost; otherwise nothing happens.
 func (m *Mortal) DieAt(n int, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.fatal, m.done = m.writes+n, done
 }
 
-// Dead is closed when the last write has failed and no other, begun before it,
-// is on its way.
+// Dead is closed when the last write has failed and no earlier write is in
+// progress.
 func (m *Mortal) Dead() <-chan struct{} { return m.gone }
 
-// Calls returns how many of Get, Put, Delete and List were called, up to the
+// Calls returns the number of calls of Get, Put, Delete and List, up to the
 // last write.
 func (m *Mortal) Calls() int {
 	m.mu.Lock()
@@ -56,8 +56,8 @@ func (m *Mortal) Calls() int {
 	return m.calls
 }
 
-// Writes returns how many of the calls were Put or Delete, whatever came of
-// them.
+// Writes returns how many of the calls were Put or Delete, including failed
+// ones.
 func (m *Mortal) Writes() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,15 +89,14 @@ func (m *Mortal) Delete(ctx context.Context, key string, expected store.Revision
 	return m.write("delete", key, func() error { return m.kv.Delete(ctx, key, expected) })
 }
 
-// List implements store.KV. A list that is being read when the process dies ends
-// there.
-func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[store.Entry, error] {
+// List implements store.KV. It ends with an error at the simulated crash.
+func (m *Mortal) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if !m.read() {
 			yield(store.Entry{}, died("list", prefix))
 			return
 		}
-		for e, err := range m.kv.List(ctx, prefix) {
+		for e, err := range m.kv.List(ctx, prefix, start) {
 			if !m.alive() {
 				e, err = store.Entry{}, died("list", prefix)
 			}
@@ -117,7 +116,7 @@ func (m *Mortal) alive() bool {
 	return !m.dead
 }
 
-// read counts a call that reads, unless it comes too late.
+// read counts a read, and reports whether it comes before the crash.
 func (m *Mortal) read() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +127,7 @@ func (m *Mortal) read() bool {
 	return true
 }
 
-// write carries out a call that writes, as far as it is to be.
+// write counts a write, and carries it out if it comes before the crash.
 func (m *Mortal) write(op, key string, call func() error) error {
 	carry, last, ok := m.begin()
 	if !ok {
@@ -145,8 +144,8 @@ func (m *Mortal) write(op, key string, call func() error) error {
 	return err
 }
 
-// begin counts a write, unless it comes too late, and tells whether it is
-// carried out and whether it is the last.
+// begin counts a write that comes before the crash. It reports whether the
+// write is carried out and whether it is the last.
 func (m *Mortal) begin() (carry, last, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +164,7 @@ func (m *Mortal) end() {
 	defer m.mu.Unlock()
 	m.writing--
 	if m.dead && m.writing == 0 {
-		close(m.gone) // once: no write begins any more
+		close(m.gone) // only once: no write begins after this
 	}
 }
 

@@ -97,7 +97,7 @@ func TestMortalStaysDead(t *testing.T) {
 	m := storetest.NewMortal(kv)
 	m.DieAt(1, true)
 	var cut error
-	for e, err := range m.List(ctx, "") {
+	for e, err := range m.List(ctx, "", "") {
 		switch {
 		case e.Key == "old":
 			_, err := m.Put(ctx, "zz", nil, store.Absent)
@@ -121,7 +121,7 @@ func TestMortalStaysDead(t *testing.T) {
 		_, err = m.Put(ctx, "new", nil, store.Any)
 		wantUnreachable(t, "Put", err)
 		wantUnreachable(t, "Delete", m.Delete(ctx, "old", store.Any))
-		for _, err = range m.List(ctx, "") {
+		for _, err = range m.List(ctx, "", "") {
 			wantUnreachable(t, "List", err)
 		}
 	}
@@ -214,7 +214,7 @@ func wantUnreachable(t *testing.T, what string, err error) {
 
 func keysOf(t *testing.T, kv store.KV) (keys []string) {
 	t.Helper()
-	for e, err := range kv.List(t.Context(), "") {
+	for e, err := range kv.List(t.Context(), "", "") {
 		if err != nil {
 			t.Fatal(err)
 		}

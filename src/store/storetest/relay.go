@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Relay stands between a client and a server, passes on what they send, and
-// makes the failures of a network. Create it with StartRelay.
+// Relay is a proxy between a client and a server that simulates network
+// failures. Create it with StartRelay.
 type Relay struct {
 	listener net.Listener
 	to       string
@@ -22,8 +22,7 @@ type Relay struct {
 	all   errgroup.Group
 }
 
-// StartRelay returns a relay to a server's host and port. It is closed by
-// t.Cleanup.
+// StartRelay returns a relay to a server's host and port. t.Cleanup closes it.
 func StartRelay(t *testing.T, to string) *Relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,24 +39,24 @@ func StartRelay(t *testing.T, to string) *Relay {
 	return r
 }
 
-// Addr returns the host and port where clients find the relay.
+// Addr returns the host and port on which the relay listens.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-// Silence drops what is sent from now on, either way, and closes nothing: a host
-// whose power is cut.
+// Silence drops all data from now on, in both directions, and closes nothing,
+// like a host that loses power.
 func (r *Relay) Silence() { r.silent.Store(true) }
 
-// Mute drops what the server sends from now on: requests arrive, and nobody
-// learns what came of them.
+// Mute drops all data from the server from now on: requests arrive, but their
+// responses are lost.
 func (r *Relay) Mute() { r.mute.Store(true) }
 
-// Heal passes everything on again. What was dropped is lost.
+// Heal ends Silence and Mute. Dropped data stays lost.
 func (r *Relay) Heal() {
 	r.silent.Store(false)
 	r.mute.Store(false)
 }
 
-// HangUp closes the connections that there are. New ones are taken.
+// HangUp closes the existing connections. New ones are accepted.
 func (r *Relay) HangUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +65,7 @@ func (r *Relay) HangUp() {
 	}
 }
 
-// accept takes connections until the listener is closed.
+// accept accepts connections until the listener is closed.
 func (r *Relay) accept() {
 	for near, err := r.listener.Accept(); err == nil; near, err = r.listener.Accept() {
 		far, err := net.Dial("tcp", r.to)
@@ -82,7 +81,7 @@ func (r *Relay) accept() {
 	}
 }
 
-// pass copies bytes one way. Whoever hangs up ends both ways.
+// pass copies bytes in one direction. If either side closes, it closes both.
 func (r *Relay) pass(from, to net.Conn, answers bool) {
 	defer func() { _, _ = from.Close(), to.Close() }()
 	buf := make([]byte, 32<<10)

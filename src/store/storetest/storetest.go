@@ -1,14 +1,14 @@
-// Package storetest holds every store.KV to the same contract, and makes the
-// failures that a healthy database does not have.
+// Package storetest tests a store.KV against its contract, and simulates
+// failures.
 //
-// Run is the conformance suite: a driver's test calls it and nothing else is
-// needed. It demands the errors of the contract, with their kinds. It does not
-// test what a database does when its process ends, which is for the driver's
-// own tests.
+// Run is the conformance suite: a driver's test only needs to call it. It
+// checks the errors of the contract, with their kinds. It does not test the end
+// of a database's process, which is for the driver's own tests.
 //
-// Failing fails the calls that a test picks. Mortal dies inside a write that a
-// test picks, as the caller's process would, and stays dead. Relay is the network
-// between a driver and its server. UntilHealthy waits for a server that is back.
+// Failing fails the calls that a test picks. Mortal crashes inside a write that
+// a test picks, like the caller's process, and does not recover. Relay is the
+// network between a driver and its server. UntilHealthy waits for a restarted
+// server.
 package storetest
 
 import (
@@ -26,15 +26,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Run holds a driver to the contract of store.KV: its values have up to
+// Run tests a driver against the contract of store.KV, with values of up to
 // store.MaxStored bytes. Open returns an empty database and closes it by
 // t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) store.KV) {
 	RunLimit(t, store.MaxStored, open)
 }
 
-// RunLimit is Run for a KV that stands before a driver, and whose values have up
-// to limit bytes.
+// RunLimit is Run for a KV on top of a driver, with values of up to limit
+// bytes.
 func RunLimit(t *testing.T, limit int, open func(t *testing.T) store.KV) {
 	load := load{limit: limit, keys: many, big: 20}
 	cases := sequential(load)
@@ -42,36 +42,37 @@ func RunLimit(t *testing.T, limit int, open func(t *testing.T) store.KV) {
 	run(t, cases, open)
 }
 
-// RunSequential is Run without the cases in which several goroutines use the
-// database at once, and with less in the others. It is for a server that stands
-// in for another and is known not to be atomic, nor fast, and it proves nothing
-// of what this suite is for: whoever calls it calls Run for the real server.
+// RunSequential is Run without the concurrent cases, and with less data in the
+// others. It is for a server that replaces another one in tests, and that is
+// known to be neither atomic nor fast. It does not prove the contract: also
+// call Run for the real server.
 func RunSequential(t *testing.T, open func(t *testing.T) store.KV) {
 	run(t, sequential(load{limit: store.MaxStored, keys: 300, big: 4}), open)
 }
 
-// many is more than the pages that drivers read at a time.
+// many is more entries than drivers read in one page.
 const many = 1300
 
-// load is how much a database has to bear.
+// load is the amount of data in the cases.
 type load struct {
 	limit int // bytes in a value
 	keys  int // in a long list
 	big   int // values of that size in one list
 }
 
-// aCase is one demand of the contract.
+// aCase tests one requirement of the contract.
 type aCase struct {
 	reason string
 	run    func(*testing.T, store.KV)
 }
 
 func sequential(l load) map[string]aCase {
-	return map[string]aCase{
+	cases := map[string]aCase{
 		"Put":            {"a write succeeds exactly when the expected revision is the present one", put},
 		"Delete":         {"a removal succeeds exactly when the expected revision is the present one", remove},
 		"Revisions":      {"no two states of a key have the same revision, even over a removal", revisions},
 		"ListPrefix":     {"a list has all keys with the prefix and none besides", listPrefix},
+		"ListStart":      {"a list has the keys from the start on", func(t *testing.T, kv store.KV) { listStart(t, kv, l.keys) }},
 		"ListOrder":      {"a list of any length is in the order of bytes", func(t *testing.T, kv store.KV) { listOrder(t, kv, l.keys) }},
 		"ListStops":      {"a loop may stop, and may call the database meanwhile", listStops},
 		"ListBig":        {"big values are listed whole", func(t *testing.T, kv store.KV) { listBig(t, kv, l) }},
@@ -80,6 +81,8 @@ func sequential(l load) map[string]aCase {
 		"Context":        {"after the end of the context nothing is done", ended},
 		"NoSharedMemory": {"the caller's memory is his own", noSharedMemory},
 	}
+	maps.Copy(cases, writes())
+	return cases
 }
 
 func racing() map[string]aCase {
@@ -87,6 +90,7 @@ func racing() map[string]aCase {
 		"CreateRace": {"of many who create a key, exactly one does", createRace},
 		"LostUpdate": {"of many who edit a key, nobody overwrites what he has not seen", lostUpdate},
 		"ListRace":   {"a list that is overtaken by writes has no key twice and misses none", listRace},
+		"WriteRace":  {"of many ordered writes that create a key, one is carried out", writeRace},
 	}
 }
 
@@ -109,7 +113,7 @@ func put(t *testing.T, kv store.KV) {
 		reason   string
 		there    bool
 		expected func(now store.Revision) store.Revision
-		kind     nf.Kind // of the error; Internal when there is none
+		kind     nf.Kind // of the error; Internal: none
 	}{
 		"AbsentOnNothing":   {"a new key is created", false, absent, nf.Internal},
 		"AbsentOnKey":       {"a key is not created twice", true, absent, nf.Exists},
@@ -148,7 +152,7 @@ func remove(t *testing.T, kv store.KV) {
 		reason   string
 		there    bool
 		expected func(now store.Revision) store.Revision
-		kind     nf.Kind // of the error; Internal when there is none
+		kind     nf.Kind // of the error; Internal: none
 	}{
 		"Present":           {"the present revision may be removed", true, present, nf.Internal},
 		"Any":               {"whatever is there may be removed", true, anything, nf.Internal},
@@ -183,8 +187,8 @@ func present(now store.Revision) store.Revision { return now }
 func past(now store.Revision) store.Revision    { return now - 1 }
 func future(now store.Revision) store.Revision  { return now + 1000 }
 
-// arrange returns a key that was written twice, so that it has a past, or one
-// that is not there.
+// arrange returns a key that was written twice, so that it has an earlier
+// revision, or one that does not exist.
 func arrange(t *testing.T, kv store.KV, there bool) (key string, now store.Revision) {
 	t.Helper()
 	key = t.Name()
@@ -264,7 +268,8 @@ func keys(t *testing.T, kv store.KV) {
 		wantKind(t, "Put of key "+name, err, nf.Invalid)
 		wantKind(t, "Delete of key "+name, kv.Delete(t.Context(), key, store.Any), nf.Invalid)
 		if key != "" {
-			wantKind(t, "List of prefix "+name, listError(t.Context(), kv, key), nf.Invalid)
+			wantKind(t, "List of prefix "+name, listError(t.Context(), kv, key, ""), nf.Invalid)
+			wantKind(t, "List from "+name, listError(t.Context(), kv, "", key), nf.Invalid)
 		}
 	}
 	if after := len(list(t, kv, "")); after != before {
@@ -281,7 +286,7 @@ func ended(t *testing.T, kv store.KV) {
 	_, putErr := kv.Put(ctx, "key", []byte("new"), rev)
 	errs := map[string]error{
 		"Get": getErr, "Put Absent": createErr, "Put": putErr,
-		"Delete": kv.Delete(ctx, "key", rev), "List": listError(ctx, kv, ""), "List of nothing": listError(ctx, kv, "none"),
+		"Delete": kv.Delete(ctx, "key", rev), "List": listError(ctx, kv, "", ""), "List of nothing": listError(ctx, kv, "none", ""),
 	}
 	for name, err := range errs {
 		wantKind(t, name, err, nf.Unreachable)
@@ -344,7 +349,7 @@ func get(t *testing.T, kv store.KV, key string) store.Entry {
 func list(t *testing.T, kv store.KV, prefix string) []store.Entry {
 	t.Helper()
 	var out []store.Entry
-	for e, err := range kv.List(t.Context(), prefix) {
+	for e, err := range kv.List(t.Context(), prefix, "") {
 		if err != nil {
 			t.Fatalf("cannot list %q: %v", prefix, err)
 		}
@@ -353,9 +358,9 @@ func list(t *testing.T, kv store.KV, prefix string) []store.Entry {
 	return out
 }
 
-// listError returns the error that ends a list, and sees to it that it does.
-func listError(ctx context.Context, kv store.KV, prefix string) (found error) {
-	for _, err := range kv.List(ctx, prefix) {
+// listError returns the error that ends a list, and checks that it does.
+func listError(ctx context.Context, kv store.KV, prefix, start string) (found error) {
+	for _, err := range kv.List(ctx, prefix, start) {
 		if found != nil {
 			return fmt.Errorf("the list of %q goes on after %w", prefix, found)
 		}

@@ -1,8 +1,8 @@
 // Package telemetrytest is an OpenTelemetry collector for tests: it keeps the
-// traces that it is sent, and shows how their spans hang together.
+// traces that it receives, and shows their spans as trees.
 //
-// It speaks OTLP over HTTP as far as this service does, and no gRPC; metrics and
-// logs are not sent to it.
+// It supports OTLP over HTTP as far as this service uses it, but not gRPC. It
+// does not support metrics and logs.
 package telemetrytest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector keeps every byte that it is sent. Its URL is an endpoint.
+// Collector keeps every request body that it receives. Its URL is an endpoint.
 type Collector struct {
 	*httptest.Server
 
@@ -61,14 +61,14 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	c.exports = append(c.exports, Export{r.URL.Path, r.Header, body})
 }
 
-// Exports returns what was sent.
+// Exports returns the requests received.
 func (c *Collector) Exports() []Export {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.exports)
 }
 
-// Sent returns all that was sent, headers included, to be searched.
+// Sent returns all data received, including headers, for a search.
 func (c *Collector) Sent() string {
 	var out bytes.Buffer
 	for _, e := range c.Exports() {
@@ -78,16 +78,16 @@ func (c *Collector) Sent() string {
 	return out.String()
 }
 
-// Span is a span with those below it.
+// Span is a span with its children.
 type Span struct {
 	*otlp.Span
 
 	Attributes map[string]string
-	Children   []*Span // in the order in which they began
+	Children   []*Span // in the order of their start
 }
 
-// Spans returns the spans that were sent, in the order in which they began. That
-// of an operation has its attempt in its name: "operation upgrade#1".
+// Spans returns the spans received, in the order of their start. The name of an
+// operation's span includes its attempt: "operation upgrade#1".
 func (c *Collector) Spans(t *testing.T) []*Span {
 	t.Helper()
 	var all []*Span
@@ -95,7 +95,7 @@ func (c *Collector) Spans(t *testing.T) []*Span {
 	for _, e := range c.Exports() {
 		var request collector.ExportTraceServiceRequest
 		if err := proto.Unmarshal(e.Body, &request); err != nil {
-			t.Fatalf("what was sent are no spans: %v", err)
+			t.Fatalf("the request does not contain spans: %v", err)
 		}
 		for _, s := range flat(&request) {
 			if n := s.Attributes["k8splugin.operation.attempt"]; n != "" {
@@ -133,8 +133,8 @@ func texts(s *otlp.Span) map[string]string {
 	return out
 }
 
-// Tree writes a span and those below it, a line each: its name, "!" and its
-// status when it failed, "*" and the name of each event.
+// Tree returns a span and its descendants, one per line: the name, "!" and the
+// status if it failed, and "*" and the name of each event.
 func (s *Span) Tree() string {
 	var out strings.Builder
 	s.write(&out, "")

@@ -1,9 +1,9 @@
-// Package adversary is the API server of a cloud region that misbehaves: it
-// floods, stalls, lies about what follows, redirects, and answers garbage. Every
-// path on which the service reads from a region is tested against it.
+// Package adversary is the API server of a faulty or malicious cloud region: it
+// sends endless, slow, oversized, redirected or invalid responses. Every path
+// on which the service reads from a region is tested against it.
 //
-// It serves just enough of the Kubernetes API for a client to get to its
-// objects: the version, discovery, and a list of kinds. It stores nothing.
+// It serves just enough of the Kubernetes API for a client to request objects:
+// the version, discovery, and lists of some kinds. It stores nothing.
 package adversary
 
 import (
@@ -16,70 +16,83 @@ import (
 	"time"
 )
 
-// Behavior is one way in which an API server misbehaves.
+// Behavior is one kind of misbehavior of an API server.
 type Behavior string
 
-// The behaviors. Each is that of every answer to a request for objects.
+// The behaviors. Each applies to every response to a request for objects.
 const (
-	Flood     Behavior = "flood"     // one answer that does not end: a list of ever more objects
-	Dense     Behavior = "dense"     // few bytes that take much memory once they are decoded
-	Deep      Behavior = "deep"      // lists within lists
-	Pages     Behavior = "pages"     // small pages, of which none is the last
-	Expired   Behavior = "expired"   // a second page that has always expired
-	Stall     Behavior = "stall"     // an answer that begins and does not go on
-	Drip      Behavior = "drip"      // an answer that goes on for ever, a byte at a time
-	Silence   Behavior = "silence"   // no answer at all
-	Garbage   Behavior = "garbage"   // an answer that is a web page
-	Fragment  Behavior = "fragment"  // JSON that is no object, with a secret in it
-	Redirect  Behavior = "redirect"  // to somewhere else
-	Patience  Behavior = "patience"  // come again in an hour
-	Refusal   Behavior = "refusal"   // an error that is a web page, with a secret in it
-	Headers   Behavior = "headers"   // an answer with a header of 200 KiB
-	Events    Behavior = "events"    // lists are empty; watches tell of ever more objects
-	Event     Behavior = "event"     // lists are empty; watches tell of one object that does not end
-	Flicker   Behavior = "flicker"   // lists are empty; watches end at once
-	Discovery Behavior = "discovery" // objects are as they should be; the kinds that are served do not end
-	Groups    Behavior = "groups"    // as Discovery, in the form of old servers: ever more groups to be asked for
+	Flood     Behavior = "flood"     // an endless response: a list of more and more objects
+	Dense     Behavior = "dense"     // few bytes that take much memory when decoded
+	Deep      Behavior = "deep"      // deeply nested lists
+	Pages     Behavior = "pages"     // endless small pages
+	Expired   Behavior = "expired"   // a second page whose continue token has always expired
+	Stall     Behavior = "stall"     // a response that starts and does not continue
+	Drip      Behavior = "drip"      // an endless response, one byte per second
+	Silence   Behavior = "silence"   // no response
+	Garbage   Behavior = "garbage"   // a web page
+	Fragment  Behavior = "fragment"  // JSON that is not a Kubernetes object, with a secret in it
+	Redirect  Behavior = "redirect"  // a redirect to another server
+	Patience  Behavior = "patience"  // 503 with Retry-After of one hour
+	Refusal   Behavior = "refusal"   // an error that is not a Kubernetes Status, with a secret in it
+	Denial    Behavior = "denial"    // an error response that starts and does not continue
+	Headers   Behavior = "headers"   // a response with 200 KiB of headers
+	Events    Behavior = "events"    // empty lists; watches send endless objects
+	Event     Behavior = "event"     // empty lists; watches send one endless object
+	Flicker   Behavior = "flicker"   // empty lists; watches end at once
+	Discovery Behavior = "discovery" // valid objects; endless discovery of kinds
+	Groups    Behavior = "groups"    // like Discovery, in the form of old servers: many groups to read one by one
+
+	// Behaviors below HTTP: see raw.go.
+	Banner    Behavior = "banner"    // the greeting of another protocol, with a secret in it
+	Malformed Behavior = "malformed" // an invalid header, with a secret in it
+	Trailer   Behavior = "trailer"   // an invalid trailer after a chunked response, with a secret in it
+	Phrase    Behavior = "phrase"    // a status line with a secret as its text
+	Goodbye   Behavior = "goodbye"   // the end of an HTTP/2 connection, with a secret as the reason
 )
 
-// Behaviors returns all of them.
+// Behaviors returns all behaviors.
 func Behaviors() []Behavior {
-	return []Behavior{Flood, Dense, Deep, Pages, Expired, Stall, Drip, Silence, Garbage, Fragment, Redirect, Patience, Refusal,
-		Headers, Events, Event, Flicker, Discovery, Groups}
+	return []Behavior{Flood, Dense, Deep, Pages, Expired, Stall, Drip, Silence, Garbage, Fragment, Redirect, Patience, Refusal, Denial,
+		Headers, Events, Event, Flicker, Discovery, Groups, Banner, Malformed, Trailer, Phrase, Goodbye}
 }
 
-// Secret is in what some behaviors answer. No error may repeat it.
+// Secret is in the responses of some behaviors. No error may quote it.
 const Secret = "s3cr3t-of-another-server"
 
-// Server is an http.Handler that misbehaves in one way.
+// Server is an http.Handler with one behavior.
 type Server struct {
 	behavior Behavior
 	target   string // of redirects
-	most     int64  // bytes after which an answer is given up: who reads so much never stops
+	all      bool   // the behavior also applies to version and discovery requests
+	most     int64  // bytes after which the server stops: a client that reads so much has no limit
 
 	sent     atomic.Int64
 	requests atomic.Int64
 }
 
-// New returns a server. Redirects lead to the target, a URL.
+// New returns a server. target is the URL of redirects.
 func New(b Behavior, target string) *Server {
 	return &Server{behavior: b, target: target, most: 1 << 30}
 }
 
-// Endless takes away the bound on what is sent.
+// Everywhere applies the behavior to every response, including version and
+// discovery.
+func (s *Server) Everywhere() { s.all = true }
+
+// Endless removes the limit of bytes sent.
 func (s *Server) Endless() { s.most = math.MaxInt64 }
 
-// Sent returns how many bytes of answers about objects were taken by clients.
+// Sent returns how many bytes of responses were sent.
 func (s *Server) Sent() int64 { return s.sent.Load() }
 
-// Requests returns how many requests there were.
+// Requests returns the number of requests received.
 func (s *Server) Requests() int64 { return s.requests.Load() }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
 	w.Header().Set("Content-Type", "application/json")
-	if s.plain(w, r) {
+	if !s.all && s.plain(w, r) {
 		return
 	}
 	if r.URL.Query().Get("watch") != "" {
@@ -89,7 +102,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.misbehave(w, r)
 }
 
-// plain answers what leads to objects.
+// plain answers requests for version, readiness, identity and discovery. It
+// reports whether it has answered.
 func (s *Server) plain(w http.ResponseWriter, r *http.Request) bool {
 	switch path := r.URL.Path; {
 	case path == "/version":
@@ -131,7 +145,7 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request) {
 		s.page(w, r)
 	case Stall:
 		s.say(w, listHead)
-		_ = http.NewResponseController(w).Flush() // who does not read it is gone
+		_ = http.NewResponseController(w).Flush() // an error means that the client has gone
 		<-r.Context().Done()
 	case Drip:
 		s.drip(w, r)
@@ -142,7 +156,7 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deceive answers with something else than objects.
+// deceive answers with something other than objects.
 func (s *Server) deceive(w http.ResponseWriter, r *http.Request) {
 	switch s.behavior {
 	case Garbage:
@@ -157,13 +171,22 @@ func (s *Server) deceive(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, Secret, http.StatusServiceUnavailable)
 	case Refusal:
 		http.Error(w, "no, and my password is "+Secret, http.StatusTeapot)
+	case Denial:
+		w.WriteHeader(http.StatusForbidden)
+		s.say(w, `{"kind":"Status","message":"`+Secret)
+		_ = http.NewResponseController(w).Flush() // an error means that the client has gone
+		<-r.Context().Done()
 	case Headers:
 		for i := range 2000 {
 			w.Header().Set(fmt.Sprintf("X-Flood-%d", i), strings.Repeat("x", 100))
 		}
 		s.say(w, emptyList)
-	default: // it is the watches, or discovery, that misbehave
-		s.honest(w, r)
+	default:
+		if text, ok := raw[s.behavior]; ok {
+			s.interrupt(w, text)
+		} else if !s.plain(w, r) { // only watches or discovery misbehave
+			s.honest(w, r)
+		}
 	}
 }
 
@@ -185,7 +208,7 @@ func object(i int, padding string) string {
 		`"labels":{"k8splugin.io/rb-instance-id":"vnf-1"}},"data":{"padding":"%s"}}`, i, i, i+1, padding)
 }
 
-// page sends one object, and says that there are more.
+// page sends one object and a continue token.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	if s.behavior == Expired && r.URL.Query().Get("continue") != "" {
 		w.WriteHeader(http.StatusGone)
@@ -196,7 +219,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 		s.requests.Load(), object(int(s.requests.Load()), "")))
 }
 
-// drip sends a blank each second.
+// drip sends one space per second.
 func (s *Server) drip(w http.ResponseWriter, r *http.Request) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -221,7 +244,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 		}
 	case Flicker:
 	case Discovery, Groups, Pages, Expired, Stall, Silence, Headers, Drip, Deep:
-		_ = http.NewResponseController(w).Flush() // who does not read it is gone
+		_ = http.NewResponseController(w).Flush() // an error means that the client has gone
 		<-r.Context().Done()
 	default:
 		s.deceive(w, r)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// plurals are the kinds that are served, by their plural names.
+// plurals are the served kinds, by plural name.
 var plurals = map[string]string{
 	"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace", "pods": "Pod", "events": "Event", "deployments": "Deployment",
-	"replicasets": "ReplicaSet",
+	"replicasets": "ReplicaSet", "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
 }
 
-// discovery tells which kinds are served.
+// discovery answers discovery requests.
 func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.behavior == Discovery && r.URL.Path == "/apis":
@@ -21,38 +21,41 @@ func (s *Server) discovery(w http.ResponseWriter, r *http.Request) {
 		s.groups(w, r, 100_000)
 	case strings.Contains(r.Header.Get("Accept"), "APIGroupDiscoveryList") && strings.Count(r.URL.Path, "/") == 1:
 		s.kinds(w, r)
-	default: // who probes asks as of old
+	default: // Probe uses unaggregated discovery
 		s.groups(w, r, 1)
 	}
 }
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// kinds answers in one piece, as API servers do since 1.26.
+// kinds sends aggregated discovery, as API servers have done since 1.26.
 func (s *Server) kinds(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", aggregated)
-	group, names := "", []string{"configmaps", "secrets", "namespaces", "pods", "events"}
+	groups := []string{group("", "configmaps", "secrets", "namespaces", "pods", "events")}
 	if r.URL.Path == "/apis" {
-		group, names = "apps", []string{"deployments", "replicasets"}
+		groups = []string{group("apps", "deployments", "replicasets"), group("admissionregistration.k8s.io", "mutatingwebhookconfigurations")}
 	}
-	var resources []string
-	for _, plural := range names {
-		resources = append(resources, resource(group, plural))
+	s.say(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[`+strings.Join(groups, ",")+`]}`)
+}
+
+func group(name string, plurals ...string) string {
+	resources := make([]string, len(plurals))
+	for i, plural := range plurals {
+		resources[i] = resource(name, plural)
 	}
-	s.say(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"`+group+
-		`"},"versions":[{"version":"v1","freshness":"Current","resources":[`+strings.Join(resources, ",")+`]}]}]}`)
+	return `{"metadata":{"name":"` + name + `"},"versions":[{"version":"v1","freshness":"Current","resources":[` + strings.Join(resources, ",") + `]}]}`
 }
 
 func resource(group, plural string) string {
 	scope := "Namespaced"
-	if plural == "namespaces" {
+	if plural == "namespaces" || plural == "mutatingwebhookconfigurations" {
 		scope = "Cluster"
 	}
 	return fmt.Sprintf(`{"resource":"%s","responseKind":{"group":"%s","version":"v1","kind":"%s"},"scope":"%s","singularResource":"x",`+
 		`"verbs":["create","delete","get","list","patch","update","watch"]}`, plural, group, plurals[plural], scope)
 }
 
-// endlessKinds lists ever more kinds.
+// endlessKinds sends an endless list of kinds.
 func (s *Server) endlessKinds(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", aggregated)
 	s.say(w, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"name":"apps"},`+
@@ -61,7 +64,7 @@ func (s *Server) endlessKinds(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// groups lists groups, of which each has to be asked for.
+// groups sends a list of n groups that the client must read one by one.
 func (s *Server) groups(w http.ResponseWriter, r *http.Request, n int) {
 	switch r.URL.Path {
 	case "/api":

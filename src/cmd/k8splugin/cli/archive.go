@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// pack makes the archive of a folder: a zip that is the same, byte for byte,
-// whenever the files are. Files and folders whose name begins with a dot are
-// left out, and what the .helmignore of a chart names; a link or anything else
-// that is not a file is refused.
+// pack packs a folder into a zip archive. The same files give the same bytes.
+// It omits files and folders whose name begins with a dot, and those that a
+// chart's .helmignore names. It rejects links and anything else that is not a
+// regular file.
 func pack(folder string) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -55,7 +55,8 @@ func packFile(z *zip.Writer, root *os.Root, path string) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the folder: %w", err)
 	}
-	// No time and no mode: they differ between two checkouts of the same files.
+	// No time and no mode, because they differ between checkouts of the same
+	// files.
 	to, err := z.CreateHeader(&zip.FileHeader{Name: path, Method: zip.Deflate})
 	if err == nil {
 		_, err = to.Write(content)
@@ -66,8 +67,8 @@ func packFile(z *zip.Writer, root *os.Root, path string) error {
 	return nil
 }
 
-// mediaType tells what an archive is from its first bytes, and the extension
-// that its files have.
+// mediaType returns an archive's media type, from its first bytes, and the file
+// extension.
 func mediaType(head []byte) (media, extension string) {
 	switch {
 	case bytes.HasPrefix(head, []byte("PK")):

@@ -8,39 +8,22 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// auditEntry is one entry of the audit log, as far as it is shown.
-type auditEntry struct {
-	Phase      string    `json:"phase"`
-	Time       time.Time `json:"time"`
-	Request    string    `json:"request_id"`
-	Kind       string    `json:"identity_kind"`
-	Identity   string    `json:"identity"`
-	Remote     string    `json:"remote"`
-	Method     string    `json:"method"`
-	Route      string    `json:"route"`
-	Permission string    `json:"permission"`
-	Project    string    `json:"project"`
-	Region     string    `json:"region"`
-	Subjects   []string  `json:"subjects"`
-	Status     int       `json:"status"`
-	Outcome    string    `json:"outcome"`
-	Operation  string    `json:"operation_id"`
-	Missed     int       `json:"missed"`
-}
-
 func auditCommand(s *session) *cobra.Command {
-	return s.noun("audit", "Read who asked for what, and what came of it", auditList(s))
+	return s.noun("audit", "Read the audit log", auditList(s))
 }
 
 func auditList(s *session) *cobra.Command {
 	var q filters
 	var since, until string
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the entries of the audit log, the newest first",
-		Args:  noArgs,
+		Use:     "list",
+		Short:   "List audit log entries, newest first",
+		Example: "  k8splugin audit list --since 2h --identity anna",
+		Args:    noArgs,
 	}
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
 		query := q.values()
@@ -48,7 +31,7 @@ func auditList(s *session) *cobra.Command {
 			if text == "" {
 				continue
 			}
-			t, err := s.instant(text)
+			t, err := s.out.clock.instant(text)
 			if err != nil {
 				return usagef("--%s: %w", name, err)
 			}
@@ -58,52 +41,53 @@ func auditList(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printAll(s, p, auditColumns())
+		return printAll(s.out, p, auditColumns)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&since, "since", "", "not before this time, such as 2026-11-20T09:00:00Z, or 2h for two hours ago")
-	flags.StringVar(&until, "until", "", "before this time")
-	q.add(cmd, "identity", "identity", "by whoever has this name only")
+	flags.StringVar(&since, "since", "", "earliest time (inclusive), such as 2026-11-20T09:00:00Z, or 2h for two hours ago")
+	flags.StringVar(&until, "until", "", "latest time (exclusive), in the format of --since")
+	q.add(cmd, "identity", "identity", "filter by the name of the identity")
 	q.project(cmd)
-	q.add(cmd, "region", "region", "in this region only")
-	q.page(cmd, "100", "at most this many") // it is too long to be read to its end
+	q.add(cmd, "region", "region", "filter by region")
+	q.page(cmd, "100", "maximum number of entries") // the log is too long for all of it by default
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	return cmd
 }
 
-// instant reads a time, or how long ago it was, as the server reads it.
-func (s *session) instant(text string) (string, error) {
+// instant converts a time, or a duration before now, to the server's time
+// format.
+func (now clock) instant(text string) (string, error) {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return s.Now().Add(-ago).UTC().Format(time.RFC3339Nano), nil
+		return now().Add(-ago).UTC().Format(time.RFC3339Nano), nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return "", fmt.Errorf("%q is neither a time such as 2026-11-20T09:00:00Z nor a duration such as 2h", text)
+		return "", fmt.Errorf("must be a time such as 2026-11-20T09:00:00Z or a duration such as 2h, got %q", text)
 	}
 	return t.Format(time.RFC3339Nano), nil
 }
 
-func auditColumns() []column[auditEntry] {
-	return []column[auditEntry]{
-		{"TIME", false, func(e auditEntry) string { return e.Time.UTC().Format(time.RFC3339) }},
-		{"WHO", false, func(e auditEntry) string { return strings.TrimPrefix(e.Kind+":"+e.Identity, ":") }},
-		{"PHASE", false, func(e auditEntry) string { return e.Phase }},
-		{"REQUEST", false, func(e auditEntry) string { return e.Method + " " + e.Route }},
-		{"ABOUT", false, func(e auditEntry) string { return strings.Join(e.Subjects, ",") }},
-		{"OUTCOME", false, func(e auditEntry) string { return e.Outcome }},
-		{"STATUS", true, func(e auditEntry) string {
+func auditColumns(clock) []column[wire.AuditEntry] {
+	return []column[wire.AuditEntry]{
+		{"TIME", false, func(e wire.AuditEntry) string { return e.Time.UTC().Format(time.RFC3339) }},
+		{"IDENTITY", false, func(e wire.AuditEntry) string { return strings.TrimPrefix(e.IdentityKind+":"+e.Identity, ":") }},
+		{"PHASE", false, func(e wire.AuditEntry) string { return string(e.Phase) }},
+		{"REQUEST", false, func(e wire.AuditEntry) string { return e.Method + " " + e.Route }},
+		{"SUBJECTS", false, func(e wire.AuditEntry) string { return strings.Join(e.Subjects, ",") }},
+		{"OUTCOME", false, func(e wire.AuditEntry) string { return e.Outcome }},
+		{"STATUS", true, func(e wire.AuditEntry) string {
 			if e.Status == 0 {
 				return ""
 			}
 			return strconv.Itoa(e.Status)
 		}},
-		{"PERMISSION", true, func(e auditEntry) string { return e.Permission }},
-		{"PROJECT", true, func(e auditEntry) string { return e.Project }},
-		{"REGION", true, func(e auditEntry) string { return e.Region }},
-		{"OPERATION", true, func(e auditEntry) string { return e.Operation }},
-		{"FROM", true, func(e auditEntry) string { return e.Remote }},
-		{"REQUEST ID", true, func(e auditEntry) string { return e.Request }},
-		{"MISSED", true, func(e auditEntry) string {
+		{"PERMISSION", true, func(e wire.AuditEntry) string { return string(e.Permission) }},
+		{"PROJECT", true, func(e wire.AuditEntry) string { return e.Project }},
+		{"REGION", true, func(e wire.AuditEntry) string { return e.Region }},
+		{"OPERATION", true, func(e wire.AuditEntry) string { return e.Operation }},
+		{"REMOTE ADDRESS", true, func(e wire.AuditEntry) string { return e.Remote }},
+		{"REQUEST ID", true, func(e wire.AuditEntry) string { return e.Request }},
+		{"SUPPRESSED", true, func(e wire.AuditEntry) string {
 			if e.Missed == 0 {
 				return ""
 			}

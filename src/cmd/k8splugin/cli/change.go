@@ -13,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 const mergePatch = "application/merge-patch+json"
 
-// specFlags are the flags that say what an instance is to be, and how the
-// change is carried out.
+// specFlags holds the flags that describe an instance and how to execute the
+// change.
 type specFlags struct {
 	region, namespace, name string
 	description             string
@@ -30,67 +32,79 @@ type specFlags struct {
 	labels                  labelsFlag
 	namespaces              []string
 	project                 string
-	manner                  mannerFlags
+	manner                  executionFlags
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	f.set = newSettings()
 	flags := cmd.Flags()
 	flags.StringVar(&f.pkg, "package", "", "csar_id of the package")
-	flags.StringVar(&f.description, "description", "", "what the instance is for")
+	flags.StringVar(&f.description, "description", "", "description of the instance")
 	defineValues(flags, &f.files, f.set)
-	flags.StringArrayVar(&f.oof, "oof", nil, "YAML or JSON file with oof_parameters, a list of maps or one of them; may be given several times")
-	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; may be given several times")
-	flags.Var(&f.labels, "label", "a label; may be given several times")
-	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "further namespaces that objects may be in, separated by commas")
+	flags.StringArrayVar(&f.oof, "oof", nil, "YAML or JSON file with oof_parameters: a map or a list of maps; can be repeated")
+	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; can be repeated")
+	flags.Var(&f.labels, "label", "label; can be repeated")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
 	f.manner.define(cmd)
 	f.manner.defineOnFailure(cmd, "undo")
+	f.manner.defineValidate(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
 }
 
-// defineValues defines the flags that give parameters.
+// defineValues defines the flags for parameters.
 func defineValues(flags *pflag.FlagSet, files *[]string, set settings) {
 	flags.StringArrayVar(files, "values", nil, "YAML or JSON file with parameters; - reads standard input")
-	flags.Var(setFlag{set, typed}, "set", "a parameter, or a.b=… inside one: 3 is a number, true a boolean, [a, b] a list, anything else text; a[0]=… of a chart is read as Helm does")
-	flags.Var(setFlag{set, textJSON}, "set-string", "a parameter that is text whatever it looks like")
+	flags.Var(setFlag{set, typed}, "set", "parameter, or a.b=… for a value inside one; 3 is a number, true a boolean, [a, b] a list; for charts, a[0]=… as in Helm")
+	flags.Var(setFlag{set, textJSON}, "set-string", "parameter whose value is always text")
 }
 
-// mannerFlags are the flags that say how an operation is carried out.
-type mannerFlags struct {
-	onFailure, onUnreachable string
-	timeout                  time.Duration
+// executionFlags holds the flags for how an operation is executed.
+type executionFlags struct {
+	onFailure, onUnreachable, validate string
+	timeout                            time.Duration
 }
 
-func (m *mannerFlags) define(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&m.timeout, "timeout", 0, "how long the whole operation may take, such as 10m")
-	cmd.Flags().StringVar(&m.onUnreachable, "on-unreachable", "", "while the region cannot be reached, a running operation waits; when its time is over: fail, "+
-		"or wait until the region is back (default fail). Changes are refused at once if the region cannot be reached when they are requested; removals and tests are not")
+func (m *executionFlags) define(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&m.timeout, "timeout", 0, "maximum duration of the whole operation, such as 10m")
+	cmd.Flags().StringVar(&m.onUnreachable, "on-unreachable", "", "action if the region is still unreachable at the timeout: fail, or wait until it is available (default fail)")
 	completeFlag(cmd, "on-unreachable", fixed("fail", "wait"))
 }
 
-// defineOnFailure defines the flag of operations that can be undone.
-func (m *mannerFlags) defineOnFailure(cmd *cobra.Command, otherwise string) {
-	cmd.Flags().StringVar(&m.onFailure, "on-failure", "", "undo or keep what was done when the change fails (default "+otherwise+")")
+// defineOnFailure defines --on-failure, for operations that can be undone.
+func (m *executionFlags) defineOnFailure(cmd *cobra.Command, otherwise string) {
+	cmd.Flags().StringVar(&m.onFailure, "on-failure", "", "action if the change fails: undo or keep its results (default "+otherwise+")")
 	completeFlag(cmd, "on-failure", fixed("undo", "keep"))
 }
 
-func (m *mannerFlags) check() error {
+// defineValidate defines --validate, for operations that apply objects.
+func (m *executionFlags) defineValidate(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&m.validate, "validate", "", "additional check before anything changes: server, a dry run of every object by the region's API server")
+	completeFlag(cmd, "validate", fixed("server"))
+}
+
+func (m *executionFlags) check() error {
+	if m.validate != "" && m.validate != "server" {
+		return usagef("--validate: must be server, got %q", m.validate)
+	}
 	if m.onFailure != "" && m.onFailure != "undo" && m.onFailure != "keep" {
-		return usagef("--on-failure is undo or keep, not %q", m.onFailure)
+		return usagef("--on-failure: must be undo or keep, got %q", m.onFailure)
 	}
 	if m.onUnreachable != "" && m.onUnreachable != "fail" && m.onUnreachable != "wait" {
-		return usagef("--on-unreachable is fail or wait, not %q", m.onUnreachable)
+		return usagef("--on-unreachable: must be fail or wait, got %q", m.onUnreachable)
 	}
 	return nil
 }
 
-// into adds what was given to the body of a request.
-func (m *mannerFlags) into(body map[string]any) error {
+// into adds the given flags to the body of a request.
+func (m *executionFlags) into(body map[string]any) error {
 	if m.onFailure != "" {
 		body["onFailure"] = m.onFailure
 	}
 	if m.onUnreachable != "" {
 		body["on_unreachable"] = m.onUnreachable
+	}
+	if m.validate != "" {
+		body["validate"] = m.validate
 	}
 	if m.timeout != 0 {
 		body["timeout"] = m.timeout.String()
@@ -98,8 +112,8 @@ func (m *mannerFlags) into(body map[string]any) error {
 	return m.check()
 }
 
-// body is the request that the flags make: what was given, and nothing else.
-func (f *specFlags) body(s *session) (map[string]any, error) {
+// body returns the request body with the given flags only.
+func (f *specFlags) body(in input) (map[string]any, error) {
 	body := map[string]any{}
 	for key, value := range map[string]string{
 		"cloud_region_id": f.region, "namespace": f.namespace, "vnf_instance_name": f.name,
@@ -112,21 +126,21 @@ func (f *specFlags) body(s *session) (map[string]any, error) {
 	if err := f.manner.into(body); err != nil {
 		return nil, err
 	}
-	if err := f.inputs(s, body); err != nil {
+	if err := f.inputs(in, body); err != nil {
 		return nil, err
 	}
 	if len(f.labels.labels) > 0 {
 		body["labels"] = f.labels.labels
 	}
-	if f.namespaces != nil { // an empty list takes them away
+	if f.namespaces != nil { // an empty list deletes all
 		body["namespaces"] = f.namespaces
 	}
 	return body, nil
 }
 
-// inputs adds the values that the flags and their files give.
-func (f *specFlags) inputs(s *session, body map[string]any) error {
-	parameters, err := s.parameters(f.files, f.set)
+// inputs adds the values from flags and their files.
+func (f *specFlags) inputs(in input, body map[string]any) error {
+	parameters, err := in.parameters(f.files, f.set)
 	if err != nil {
 		return err
 	}
@@ -136,14 +150,14 @@ func (f *specFlags) inputs(s *session, body map[string]any) error {
 	if len(f.set.texts) > 0 {
 		body["set"] = f.set.texts
 	}
-	network, err := s.parameters(f.network, settings{})
+	network, err := in.parameters(f.network, settings{})
 	if err != nil {
 		return err
 	}
 	if len(network) > 0 {
 		body["network_parameters"] = network
 	}
-	oof, err := s.answers(f.oof)
+	oof, err := in.answers(f.oof)
 	if err != nil {
 		return err
 	}
@@ -153,51 +167,52 @@ func (f *specFlags) inputs(s *session, body map[string]any) error {
 	return nil
 }
 
-// how is how a change is carried out: how long it is waited for, and what it may
-// take away.
-type how struct {
+// changeOptions holds the flags for waiting and for the confirmation of deletions.
+type changeOptions struct {
 	waiting
-	consent
+	confirmFlags
 }
 
-// waiting are the flags that say how long a command waits for its operation, and
-// that for its objects.
+// waiting holds the flags for how long a command waits for its operation, and
+// the operation for its objects.
 type waiting struct {
-	wait   string // ready or applied; empty: not to the end
+	wait   string // ready or applied; empty: do not wait until the end
 	noWait bool
 }
 
-const waitReady, waitApplied = "ready", "applied"
+// waitReady is the opposite of wire.WaitApplied.
+const waitReady = "ready"
 
 func (w *waiting) define(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.wait, "wait", "", "wait until every object is ready, and show how it comes along; with --wait=applied the operation itself ends when every object is applied")
+	cmd.Flags().StringVar(&w.wait, "wait", "", "wait until every object is ready, and show progress; with applied, the operation itself ends when every object is applied")
 	cmd.Flags().Lookup("wait").NoOptDefVal = waitReady
-	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "return when the operation is accepted")
-	completeFlag(cmd, "wait", fixed(waitReady, waitApplied))
+	cmd.Flags().BoolVar(&w.noWait, "no-wait", false, "return as soon as the operation is accepted")
+	completeFlag(cmd, "wait", fixed(waitReady, wire.WaitApplied))
 }
 
 func (w *waiting) check() error {
 	switch w.wait {
-	case "true": // it was a flag without values
+	case "true": // for compatibility: --wait was a boolean flag before
 		w.wait = waitReady
 	case "false":
 		w.wait = ""
-	case "", waitReady, waitApplied:
+	case "", waitReady, wire.WaitApplied:
 	default:
-		return usagef("--wait is ready or applied, not %q", w.wait)
+		return usagef("--wait: must be ready or applied, got %q", w.wait)
 	}
 	if w.wait == waitReady && w.noWait {
-		return usagef("--wait and --no-wait exclude each other")
+		return usagef("--wait and --no-wait are mutually exclusive")
 	}
 	return nil
 }
 
 const waitHelp = `
 
-The command returns when every object is applied; with --wait when every object
-is ready, and with --no-wait at once. With --wait=applied nobody waits for the
-objects to be ready, the operation neither. An interrupt ends the waiting only:
-the operation goes on.`
+The command returns when every object is applied. With --wait it returns when
+every object is ready, with --no-wait as soon as the operation is accepted. With
+--wait=applied the operation itself ends when every object is applied, without
+waiting until the objects are ready. An interrupt ends only the waiting; the
+operation continues.`
 
 func instanceCreate(s *session) *cobra.Command {
 	var f specFlags
@@ -205,25 +220,27 @@ func instanceCreate(s *session) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "create --region REGION --package PACKAGE",
-		Short: "Bring up an instance of a package",
-		Long:  "Bring up an instance of a package in a namespace of a cloud region." + waitHelp,
-		Args:  noArgs,
+		Short: "Create an instance of a package",
+		Long:  "Create an instance of a package in a namespace of a cloud region." + waitHelp,
+		Example: `  k8splugin instance create --region east --package firewall --name fw-1 --set replicas=3
+  k8splugin instance create --region east --package firewall --values values.yaml --wait`,
+		Args: noArgs,
 	}
 	f.define(s, cmd)
 	w.define(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.region, "region", "", "cloud region to bring it up in")
-	flags.StringVar(&f.namespace, "namespace", "", `namespace, created when it is missing (default "default")`)
+	flags.StringVar(&f.region, "region", "", "cloud region of the instance")
+	flags.StringVar(&f.namespace, "namespace", "", `namespace, created if missing (default "default")`)
 	flags.StringVar(&f.name, "name", "", "name, unique in its region and namespace")
-	flags.StringVar(&f.project, "project", "", `project that it belongs to (default "default")`)
-	flags.StringVar(&f.release, "release", "", "what a chart calls its release (default the instance's name, or else its id)")
-	flags.BoolVar(&dry, "dry-run", false, "tell what would be done, and do nothing")
+	flags.StringVar(&f.project, "project", "", `project of the instance (default "default")`)
+	flags.StringVar(&f.release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")
+	flags.BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
 		if f.region == "" || f.pkg == "" {
 			return misused(cmd, errors.New("--region and --package are required"))
 		}
-		body, err := f.body(s)
+		body, err := f.body(s.in)
 		if err != nil {
 			return err
 		}
@@ -231,32 +248,32 @@ func instanceCreate(s *session) *cobra.Command {
 		if dry {
 			return s.dryRun(ctx, c, r, body)
 		}
-		return s.change(ctx, c, r, body, how{waiting: w})
+		return s.change(ctx, c, r, body, changeOptions{waiting: w})
 	})
 	return cmd
 }
 
-// dryRun prints what a request would do.
+// dryRun prints what a request would change.
 func (s *session) dryRun(ctx context.Context, c *client, r request, body map[string]any) error {
 	p, a, err := s.preview(ctx, c, r, body)
 	if err != nil {
 		return err
 	}
-	return s.print(a, func(w io.Writer) error {
-		defer s.conclude(p)
+	return s.out.print(a, func(w io.Writer) error {
+		defer s.out.printSummary(p)
 		return table(w, false, changeColumns(), p.Changes)
 	})
 }
 
-// conclude sums a preview up.
-func (s *session) conclude(p preview) {
-	fmt.Fprintln(s.Stderr, p.summary())
+// printSummary prints the summary of a preview.
+func (pr *printer) printSummary(p preview) {
+	fmt.Fprintln(pr.stderr, p.summary())
 	if p.Confirm != "" {
-		fmt.Fprintf(s.Stderr, "to confirm what is deleted: --confirm %s\n", printable(p.Confirm))
+		fmt.Fprintf(pr.stderr, "to confirm the deletions: --confirm %s\n", printable(p.Confirm))
 	}
 }
 
-// preview asks what a request would change.
+// preview requests a dry run of a change.
 func (s *session) preview(ctx context.Context, c *client, r request, body map[string]any) (preview, answer, error) {
 	r.query = url.Values{"dry_run": {"true"}}
 	var p preview
@@ -267,14 +284,12 @@ func (s *session) preview(ctx context.Context, c *client, r request, body map[st
 	if err := a.decode(&p); err != nil {
 		return p, a, err
 	}
-	for _, warning := range p.Warnings {
-		s.warn(warning)
-	}
+	s.out.warn(p.Warnings...)
 	return p, a, nil
 }
 
-// submit sends a request with what it says: in a document or, where there is
-// none, in the query.
+// submit sends a request with its arguments: as a document, or in the query for
+// methods without a body.
 func (c *client) submit(ctx context.Context, r request, body map[string]any) (answer, error) {
 	if r.method != http.MethodDelete {
 		return c.send(ctx, r, mediaOf(r), body)
@@ -295,13 +310,17 @@ func mediaOf(r request) string {
 
 func async() map[string]string { return map[string]string{"Prefer": "respond-async"} }
 
-// operation returns the id of the operation that an answer says was begun, or
-// "".
+// operation returns the id of the operation that the request started, or "".
 func (a answer) operation() string {
 	location := a.header.Get("Location")
 	if !strings.Contains(location, "/operations/") {
 		return ""
 	}
+	return idIn(location)
+}
+
+// idIn returns the last segment of a path, or "" if it is not a path.
+func idIn(location string) string {
 	id, err := url.PathUnescape(path.Base(location))
 	if err != nil {
 		return ""
@@ -309,9 +328,9 @@ func (a answer) operation() string {
 	return id
 }
 
-// change sends a request that begins an operation, waits as long as was asked
-// for, and prints the instance as it is then.
-func (s *session) change(ctx context.Context, c *client, r request, body map[string]any, h how) error {
+// change sends a request that starts an operation, waits as requested, and
+// prints the resulting instance.
+func (s *session) change(ctx context.Context, c *client, r request, body map[string]any, h changeOptions) error {
 	a, op, err := s.begin(ctx, c, r, body, h)
 	if err != nil {
 		return err
@@ -321,46 +340,44 @@ func (s *session) change(ctx context.Context, c *client, r request, body map[str
 			return err
 		}
 	}
-	return s.printInstance(a)
+	return s.out.printInstance(a)
 }
 
-// begin sends a request that begins an operation, waits as long as was asked
-// for, and returns the answer and the operation as it is then: the zero one when
-// nothing was waited for.
-func (s *session) begin(ctx context.Context, c *client, r request, body map[string]any, h how) (a answer, op operation, err error) {
+// begin sends a request that starts an operation, and waits as requested. It
+// returns the response and the operation's last state, which is zero if it did
+// not wait.
+func (s *session) begin(ctx context.Context, c *client, r request, body map[string]any, h changeOptions) (a answer, op operation, err error) {
 	if err := h.waiting.check(); err != nil {
 		return a, op, err
 	}
-	if h.wait == waitApplied {
-		body["wait"] = waitApplied
+	if h.wait == wire.WaitApplied {
+		body["wait"] = wire.WaitApplied
 	}
 	r.header = async()
-	if a, err = s.ask(ctx, c, r, body, h.consent); err != nil {
+	if a, err = s.prompt.submit(ctx, c, r, body, h.confirmFlags); err != nil {
 		return a, op, err
 	}
 	id := a.operation()
 	switch {
 	case id == "" || h.noWait:
 	case h.wait != "":
-		op, err = s.follow(ctx, c, id, ended, s.progress())
+		op, err = s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
 	default:
-		op, err = s.follow(ctx, c, id, applied, nil)
+		op, err = s.watcher.follow(ctx, c, at("operations", id), applied, nil)
 	}
 	return a, op, err
 }
 
-// printInstance prints an answer that is about an instance as a row, and says
-// when an operation on it goes on.
-func (s *session) printInstance(a answer) error {
-	var i instance
+// printInstance prints an instance as a row, and reports an operation that is
+// still running on it.
+func (pr *printer) printInstance(a answer) error {
+	var i wire.Instance
 	if err := a.decode(&i); err != nil {
 		return err
 	}
-	for _, warning := range i.Warnings {
-		s.warn(warning)
+	pr.warn(i.Warnings...)
+	if i.RunningOperation != "" && pr.format.people() {
+		fmt.Fprintf(pr.stderr, "operation %s continues\n", i.RunningOperation)
 	}
-	if i.Operation != "" && s.output.people() {
-		fmt.Fprintf(s.Stderr, "operation %s goes on\n", i.Operation)
-	}
-	return printOne(s, a, instanceColumns(s))
+	return printOne(pr, a, instanceColumns)
 }

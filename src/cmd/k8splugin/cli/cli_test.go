@@ -56,7 +56,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Method + " " + r.URL.RequestURI()
 	a, ok := s.keep(r, key)
 	if !ok {
-		a = problemReply(404, `{"title":"There is no such thing","detail":"cannot get it: it does not exist","kind":"not-found"}`)
+		a = problemReply(404, `{"title":"Not found","detail":"cannot get it: it does not exist","kind":"not-found"}`)
 	}
 	if a.media == "" {
 		a.media = "application/json"
@@ -118,24 +118,21 @@ type result struct {
 
 func (c console) run(ctx context.Context, url string, args ...string) result {
 	var stdout, stderr bytes.Buffer
-	s := &session{
-		retries: []time.Duration{0, 0},
-		redraw:  time.Hour,
-		Env: Env{
-			Stdin: strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
-			InIsTerminal: c.person, IsTerminal: c.terminal, ErrIsTerminal: c.terminal || c.person,
-			Getenv: func(key string) string {
-				if key == "K8SPLUGIN_SERVER" {
-					return url
-				}
-				return c.env[key]
-			},
-			Lint: c.lint,
-			Now:  func() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) },
+	s := newSession(Env{
+		Stdin: strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
+		InIsTerminal: c.person, IsTerminal: c.terminal, ErrIsTerminal: c.terminal || c.person,
+		Getenv: func(key string) string {
+			if key == "K8SPLUGIN_SERVER" {
+				return url
+			}
+			return c.env[key]
 		},
-	}
-	if s.Lint == nil {
-		s.Lint = func([]byte) ([]string, error) { return nil, nil }
+		Lint: c.lint,
+		Now:  func() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) },
+	})
+	s.connection.retries, s.watcher.redraw = []time.Duration{0, 0}, time.Hour
+	if s.lint == nil {
+		s.lint = func([]byte) ([]string, error) { return nil, nil }
 	}
 	root := &cobra.Command{Use: "k8splugin", SilenceErrors: true, SilenceUsage: true}
 	root.SetOut(&stdout)

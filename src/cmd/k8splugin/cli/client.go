@@ -17,41 +17,32 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// maxAnswer bounds what is read of one answer into memory.
+// maxAnswer is the maximum size of a response in bytes that is read into
+// memory.
 const maxAnswer = 64 << 20
 
-// client speaks to one server.
+// client sends requests to one server.
 type client struct {
 	base          *url.URL
 	http          *http.Client
-	authorization string          // the header that says who asks; may be empty
-	retries       []time.Duration // pauses before a broken event stream is opened again, or a request sent again
+	authorization string          // Authorization header; may be empty
+	retries       []time.Duration // pauses before reopening a broken event stream or resending a request
 }
 
-// request is one call of the API.
+// request is one API request.
 type request struct {
 	method string
-	path   string // escaped, from the root of the API: "/v1/packages/web"
+	path   string // escaped path from the API's root, such as "/v1/packages/web"
 	query  url.Values
 	header map[string]string
 	body   io.Reader
 }
 
-// problem is a refusal by the server, as RFC 9457 writes it.
-type problem struct {
-	Title     string        `json:"title"`
-	Status    int           `json:"status"`
-	Detail    string        `json:"detail"`
-	Kind      nf.Kind       `json:"kind"`
-	Reason    string        `json:"reason"`
-	Confirm   string        `json:"confirm"`
-	Operation string        `json:"operation"`
-	RequestID string        `json:"request_id"`
-	Errors    nf.Violations `json:"errors"`
-}
+// problem is an error response of the server.
+type problem wire.Problem
 
 func (p *problem) Error() string {
 	switch {
@@ -60,22 +51,22 @@ func (p *problem) Error() string {
 	case p.Title != "":
 		return p.Title
 	}
-	return "the server answered " + http.StatusText(p.Status)
+	return "the server responded: " + http.StatusText(p.Status)
 }
 
-// open sends a request and returns the answer, whose body the caller closes.
-// Its error is a *problem when the server refused, an exitError when it cannot
-// be talked to, and the context's when that ended.
+// open sends a request and returns the response. The caller must close its
+// body. The error is a *problem if the server responded with one, and an
+// exitError if the server cannot be reached or the context ended.
 func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
 	target := c.base.JoinPath(r.path)
 	target.RawQuery = r.query.Encode()
 	body := r.body
-	if _, closes := body.(io.Closer); closes { // it may be sent again
+	if _, closes := body.(io.Closer); closes { // it may be resent
 		body = struct{ io.Reader }{body}
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), body)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the request: %w", err)
+		return nil, fmt.Errorf("cannot create the request: %w", err)
 	}
 	for name, value := range r.header {
 		req.Header.Set(name, value)
@@ -94,7 +85,7 @@ func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
 	return res, nil
 }
 
-// lost tells an interrupted call from a server that is not there.
+// lost distinguishes an interrupted request from an unreachable server.
 func (c *client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &exitError{exitInterrupted, errors.New("interrupted")}
@@ -102,16 +93,17 @@ func (c *client) lost(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return unanswered{&exitError{exitNoServer, fmt.Errorf("cannot reach the server at %s: %w", c.base.Redacted(), err)}}
+	return noResponseError{&exitError{exitNoServer, fmt.Errorf("cannot reach the server at %s: %w", c.base.Redacted(), err)}}
 }
 
-// unanswered is the error of a request that got no answer, or half of one.
-type unanswered struct{ *exitError }
+// noResponseError is the error of a request without a response, or with an
+// incomplete one.
+type noResponseError struct{ *exitError }
 
-func (e unanswered) Unwrap() error { return e.exitError }
+func (e noResponseError) Unwrap() error { return e.exitError }
 
-// refusal reads the problem document of an answer; an answer without one was
-// not written by the service.
+// refusal reads the problem document of a response. A response without one does
+// not come from the service.
 func (c *client) refusal(res *http.Response) error {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	p := &problem{}
@@ -121,11 +113,12 @@ func (c *client) refusal(res *http.Response) error {
 			return p
 		}
 	}
-	return &exitError{exitNoServer, fmt.Errorf("what answers at %s is not this server: %s", c.base.Redacted(), res.Status)}
+	return &exitError{exitNoServer, fmt.Errorf("the response from %s is not from a k8splugin server: %s", c.base.Redacted(), res.Status)}
 }
 
-// call sends a request and returns the whole answer. When that is lost, and not
-// the request, it is sent again under the same key: the server does it once.
+// call sends a request and returns the whole response. If the response is lost,
+// it resends the request with the same idempotency key, so the server executes
+// it once.
 func (c *client) call(ctx context.Context, r request) (answer, error) {
 	if !r.repeatable() {
 		return c.once(ctx, r)
@@ -139,26 +132,26 @@ func (c *client) call(ctx context.Context, r request) (answer, error) {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { arrived.Store(true) }})
 	for failed := 0; ; failed++ {
 		a, err := c.once(ctx, r)
-		_, lost := errors.AsType[unanswered](err)
+		_, lost := errors.AsType[noResponseError](err)
 		if !lost || !arrived.Load() || failed >= len(c.retries) || !r.rewind() || !pause(ctx, c.retries[failed]) {
 			return a, err
 		}
 	}
 }
 
-// repeatable reports whether the server does a request once, however often it
-// is sent.
+// repeatable reports whether the server executes a request once even if it is
+// sent several times.
 func (r request) repeatable() bool {
 	switch r.method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return !strings.HasPrefix(r.path, letters().path+"/") // a letter dies once
+		return !strings.HasPrefix(r.path, letters().path+"/") // a repetition would fail: a resent letter is not a dead letter
 	case http.MethodDelete:
 		return strings.HasPrefix(r.path, at("vnf_instances")+"/")
 	}
 	return false
 }
 
-// rewind makes the body ready to be sent again, if that can be done.
+// rewind rewinds the body to send it again, and reports whether it could.
 func (r request) rewind() bool {
 	if r.body == nil {
 		return true
@@ -171,7 +164,7 @@ func (r request) rewind() bool {
 	return err == nil
 }
 
-// once sends a request once.
+// once sends a request without retries.
 func (c *client) once(ctx context.Context, r request) (answer, error) {
 	res, err := c.open(ctx, r)
 	if err != nil {
@@ -185,16 +178,16 @@ func (c *client) once(ctx context.Context, r request) (answer, error) {
 	return answer{header: res.Header, body: body}, nil
 }
 
-// get reads one thing.
+// get reads one object.
 func (c *client) get(ctx context.Context, path string, query url.Values) (answer, error) {
 	return c.call(ctx, request{method: http.MethodGet, path: path, query: query})
 }
 
-// send sends a document as the given media type.
+// send sends a document with a media type.
 func (c *client) send(ctx context.Context, r request, media string, document any) (answer, error) {
 	body, err := json.Marshal(document)
 	if err != nil {
-		return answer{}, fmt.Errorf("cannot write the request: %w", err)
+		return answer{}, fmt.Errorf("cannot encode the request: %w", err)
 	}
 	header := map[string]string{"Content-Type": media}
 	maps.Copy(header, r.header)
@@ -202,8 +195,8 @@ func (c *client) send(ctx context.Context, r request, media string, document any
 	return c.call(ctx, r)
 }
 
-// list reads all the pages of a collection whose items are under the key. With
-// a limit among the query it reads one page.
+// list reads all pages of a collection whose items have the key. With a limit
+// in the query it reads one page.
 func (c *client) list(ctx context.Context, path, key string, query url.Values) (page, error) {
 	all := page{key: key}
 	if query == nil {
@@ -225,7 +218,7 @@ func (c *client) list(ctx context.Context, path, key string, query url.Values) (
 	}
 }
 
-// answer is what the server said, kept as it was sent.
+// answer is a response of the server as it was sent.
 type answer struct {
 	header http.Header
 	body   []byte
@@ -233,19 +226,42 @@ type answer struct {
 
 // decode reads the fields that v has.
 func (a answer) decode(v any) error {
-	if err := json.Unmarshal(a.body, v); err != nil {
-		return &exitError{exitNoServer, fmt.Errorf("cannot read the server's answer: %w", err)}
+	if err := unmarshal(a.body, v); err != nil {
+		return &exitError{exitNoServer, fmt.Errorf("cannot read the server's response: %w", err)}
 	}
 	return nil
 }
 
-// page is a collection that was read in one or more parts.
+// unmarshal decodes a document. It keeps the text of numbers in values of any
+// type.
+func unmarshal(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("text follows the JSON document")
+	}
+	return nil
+}
+
+// jsonOf returns a value of a document as the server sent it.
+func jsonOf(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // what was decoded can be encoded
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// page is a collection that was read in one or more pages.
 type page struct {
 	key   string
-	first []byte // the first part as it was sent
+	first []byte // first page as it was sent
 	parts int
 	items []json.RawMessage
-	next  string // the marker of the part that was not read
+	next  string // marker of the next page, if it was not read
 }
 
 func (p *page) add(a answer) (next string, err error) {
@@ -271,26 +287,26 @@ func (p *page) add(a answer) (next string, err error) {
 	return p.next, nil
 }
 
-// join adds one thing that was answered by itself.
+// join adds an object that was read separately.
 func (p *page) join(a answer) {
 	p.first = a.body
 	p.items = append(p.items, a.body)
 	p.parts++
 }
 
-// answer returns the collection as the server would have sent it in one part.
+// answer returns the collection as one response.
 func (p *page) answer() (answer, error) {
 	if p.parts == 1 {
 		return answer{body: p.first}, nil
 	}
 	body, err := json.Marshal(map[string]any{p.key: p.items})
 	if err != nil {
-		return answer{}, fmt.Errorf("cannot join the answers: %w", err)
+		return answer{}, fmt.Errorf("cannot join the responses: %w", err)
 	}
 	return answer{body: body}, nil
 }
 
-// decodeAll reads the items of a collection.
+// decodeAll decodes the items of a collection.
 func decodeAll[T any](p page) ([]T, error) {
 	out := make([]T, len(p.items))
 	for i, raw := range p.items {
@@ -301,7 +317,7 @@ func decodeAll[T any](p page) ([]T, error) {
 	return out, nil
 }
 
-// at joins the segments of a path, each escaped.
+// at joins path segments and escapes each.
 func at(segments ...string) string {
 	var b strings.Builder
 	b.WriteString("/v1")

@@ -3,35 +3,51 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// completionTime bounds what a press of the tab key may take.
+// completionTime is the timeout of a shell completion.
 const completionTime = 2 * time.Second
 
-// catalogue is a collection whose ids can be completed.
+// catalogue is a collection of objects that have ids.
 type catalogue struct {
 	path, key string
-	fields    []string // of an item: the words to complete
+	fields    []string // of an item, to complete
+	query     url.Values
 }
+
+// item returns the path of one object.
+func (from catalogue) item(id string) string { return from.path + "/" + url.PathEscape(id) }
 
 func regions() catalogue {
-	return catalogue{at("cloud_regions"), "cloud_regions", []string{"cloud_region_id"}}
+	return catalogue{path: at("cloud_regions"), key: "cloud_regions", fields: []string{"cloud_region_id"}}
 }
 
-func packages() catalogue { return catalogue{at("packages"), "packages", []string{"csar_id"}} }
+func packages() catalogue {
+	return catalogue{path: at("packages"), key: "packages", fields: []string{"csar_id"}}
+}
 
 func instances() catalogue {
-	return catalogue{at("vnf_instances"), "vnf_instances", []string{"vnf_instance_name", "vnf_id"}}
+	return catalogue{path: at("vnf_instances"), key: "vnf_instances", fields: []string{"vnf_instance_name", "vnf_id"}}
 }
 
 func operations() catalogue {
-	return catalogue{at("operations"), "operations", []string{"operation_id"}}
+	return catalogue{path: at("operations"), key: "operations", fields: []string{"operation_id"}}
 }
 
-// ids completes the first argument, or every one, from a collection.
+// instanceOperations returns the operations that can be retried or undone.
+func instanceOperations() catalogue {
+	all := operations()
+	all.query = url.Values{"subject": {string(nf.InstanceSubject)}}
+	return all
+}
+
+// ids completes ids of a collection, for the first argument or for every one.
 func (s *session) ids(from catalogue, every bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 && !every {
@@ -41,15 +57,15 @@ func (s *session) ids(from catalogue, every bool) cobra.CompletionFunc {
 	}
 }
 
-// words are the ids in a collection; none when the server does not tell.
+// words returns the ids in a collection, or nothing on error.
 func (s *session) words(ctx context.Context, from catalogue) []cobra.Completion {
-	c, err := s.client()
+	c, err := s.connection.client()
 	if err != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	p, err := c.list(ctx, from.path, from.key, nil)
+	p, err := c.list(ctx, from.path, from.key, from.query)
 	if err != nil {
 		return nil
 	}
@@ -69,16 +85,15 @@ func (s *session) words(ctx context.Context, from catalogue) []cobra.Completion 
 	return words
 }
 
-// fixed completes one of some words.
+// fixed completes one of the words.
 func fixed(words ...string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeFlag gives a flag its completion. The only error there is, a flag
-// that the command lacks or that was given one already, leaves things as they
-// are.
+// completeFlag registers a flag's completion. It ignores the only possible
+// errors: a missing flag and a second registration.
 func completeFlag(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, complete)
 }

@@ -9,13 +9,15 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
 
 const defaultServer = "http://127.0.0.1:9015"
 
-// connection are the flags that say which server is spoken to, and as whom.
+// connection holds the flags for the server and the credentials, and creates the
+// client.
 type connection struct {
 	server                  string
 	user                    string
@@ -23,26 +25,30 @@ type connection struct {
 	caFile                  string
 	certFile, keyFile       string
 	insecure                bool
-	bare                    []string // secrets' flags that were given a value on the command line
+	bare                    []string // names of flags for secrets that were given a value on the command line
+
+	in      input
+	getenv  func(key string) string
+	retries []time.Duration // see client
 }
 
 func (c *connection) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.server, "server", "", "URL of the server (env K8SPLUGIN_SERVER, default "+defaultServer+")")
-	flags.StringVar(&c.tokenFile, "token-file", "", "file with a token; - reads standard input (or env K8SPLUGIN_TOKEN: the token)")
-	flags.StringVar(&c.user, "user", "", "name to log in with (env K8SPLUGIN_USER)")
-	flags.StringVar(&c.passwordFile, "password-file", "", "file with the password; - reads standard input (or env K8SPLUGIN_PASSWORD: the password)")
-	flags.StringVar(&c.caFile, "ca-file", "", "certificates to trust the server by, instead of the system's")
-	flags.StringVar(&c.certFile, "cert-file", "", "certificate to log in with")
-	flags.StringVar(&c.keyFile, "key-file", "", "the certificate's key")
-	flags.BoolVar(&c.insecure, "insecure-skip-verify", false, "speak to a server whoever it is: for trying things out")
+	flags.StringVar(&c.tokenFile, "token-file", "", "file with a token; - reads standard input (env K8SPLUGIN_TOKEN contains the token itself)")
+	flags.StringVar(&c.user, "user", "", "user name (env K8SPLUGIN_USER)")
+	flags.StringVar(&c.passwordFile, "password-file", "", "file with the password; - reads standard input (env K8SPLUGIN_PASSWORD contains the password itself)")
+	flags.StringVar(&c.caFile, "ca-file", "", "CA certificates to verify the server with, instead of the system's")
+	flags.StringVar(&c.certFile, "cert-file", "", "client certificate")
+	flags.StringVar(&c.keyFile, "key-file", "", "private key of the client certificate")
+	flags.BoolVar(&c.insecure, "insecure-skip-verify", false, "do not verify the server's certificate; for tests only")
 	for _, name := range []string{"token", "password"} {
 		flags.Var(bareFlag{name, &c.bare}, name, "")
-		_ = flags.MarkHidden(name) // fails for a flag that is not there
+		_ = flags.MarkHidden(name) // fails only for an unknown flag
 	}
 }
 
-// bareFlag is a flag that nobody should give. It takes any value, because what
-// refuses one on the spot prints it.
+// bareFlag is a flag for a secret that must not be given as an argument. It
+// accepts any value, because pflag's error for a rejected value would print it.
 type bareFlag struct {
 	name  string
 	given *[]string
@@ -56,13 +62,14 @@ func (f bareFlag) Set(string) error {
 	return nil
 }
 
-// client returns a client of the server that the flags or the environment name.
-func (s *session) client() (*client, error) {
-	if len(s.bare) > 0 {
-		name := s.bare[0]
-		return nil, usagef("--%s is refused: everybody on this machine can read a command line; use --%s-file or K8SPLUGIN_%s", name, name, strings.ToUpper(name))
+// client returns a client for the server that the flags or the environment
+// name.
+func (c *connection) client() (*client, error) {
+	if len(c.bare) > 0 {
+		name := c.bare[0]
+		return nil, usagef("--%s is not allowed: other users of this machine can read the command line; use --%s-file or K8SPLUGIN_%s", name, name, strings.ToUpper(name))
 	}
-	address := s.either(s.server, "K8SPLUGIN_SERVER")
+	address := c.either(c.server, "K8SPLUGIN_SERVER")
 	if address == "" {
 		address = defaultServer
 	}
@@ -71,123 +78,122 @@ func (s *session) client() (*client, error) {
 		return nil, usagef("the server %q is not an http or https URL", address)
 	}
 	if _, secret := base.User.Password(); secret {
-		return nil, usagef("the server's URL holds a password; use --user with --password-file, or K8SPLUGIN_PASSWORD")
+		return nil, usagef("the server's URL contains a password; use --user with --password-file, or K8SPLUGIN_PASSWORD")
 	}
-	authorization, err := s.authorization()
+	authorization, err := c.authorization()
 	if err != nil {
 		return nil, err
 	}
-	transport, err := s.transport(base)
+	transport, err := c.transport(base)
 	if err != nil {
 		return nil, err
 	}
-	// A redirect is no answer of this server, and what it leads to must not get
-	// the credentials.
+	// Do not follow redirects: the target must not get the credentials.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{
-		base: base, authorization: authorization, retries: s.retries,
+		base: base, authorization: authorization, retries: c.retries,
 		http: &http.Client{Transport: transport, CheckRedirect: stay},
 	}, nil
 }
 
-// either returns a flag's value or, when it has none, the variable's.
-func (s *session) either(flag, variable string) string {
+// either returns a flag's value or, if it is empty, the environment variable's.
+func (c *connection) either(flag, variable string) string {
 	if flag != "" {
 		return flag
 	}
-	return s.Getenv(variable)
+	return c.getenv(variable)
 }
 
-// authorization returns the header that says who asks; empty when nobody does.
-// Flags come before the environment.
-func (s *session) authorization() (string, error) {
-	token, user := s.Getenv("K8SPLUGIN_TOKEN"), s.either(s.user, "K8SPLUGIN_USER")
+// authorization returns the Authorization header, or "" without credentials.
+// Flags override the environment.
+func (c *connection) authorization() (string, error) {
+	token, user := c.getenv("K8SPLUGIN_TOKEN"), c.either(c.user, "K8SPLUGIN_USER")
 	switch {
-	case s.tokenFile != "" && (s.user != "" || s.passwordFile != ""):
-		return "", usagef("--token-file and --user exclude each other")
-	case s.tokenFile != "":
-		text, err := s.secret(s.tokenFile)
+	case c.tokenFile != "" && (c.user != "" || c.passwordFile != ""):
+		return "", usagef("--token-file cannot be combined with --user or --password-file")
+	case c.tokenFile != "":
+		text, err := c.in.secret(c.tokenFile)
 		return "Bearer " + text, err
-	case s.user == "" && token != "" && user != "":
-		return "", usagef("K8SPLUGIN_TOKEN and K8SPLUGIN_USER exclude each other")
-	case s.user == "" && token != "":
+	case c.user == "" && token != "" && user != "":
+		return "", usagef("K8SPLUGIN_TOKEN and K8SPLUGIN_USER are mutually exclusive")
+	case c.user == "" && token != "":
 		return "Bearer " + token, nil
-	case user == "" && s.passwordFile != "":
-		return "", usagef("--password-file is of use with --user only")
+	case user == "" && c.passwordFile != "":
+		return "", usagef("--password-file requires --user or K8SPLUGIN_USER")
 	case user == "":
 		return "", nil
 	}
-	password := s.Getenv("K8SPLUGIN_PASSWORD")
-	if s.passwordFile != "" {
+	password := c.getenv("K8SPLUGIN_PASSWORD")
+	if c.passwordFile != "" {
 		var err error
-		if password, err = s.secret(s.passwordFile); err != nil {
+		if password, err = c.in.secret(c.passwordFile); err != nil {
 			return "", err
 		}
 	}
 	if password == "" {
-		return "", usagef("%s has no password: give --password-file or K8SPLUGIN_PASSWORD", user)
+		return "", usagef("no password for user %q: give --password-file or K8SPLUGIN_PASSWORD", user)
 	}
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)), nil
 }
 
-// secret reads a secret's file; the end of its line is none of it.
-func (s *session) secret(name string) (string, error) {
-	text, err := s.readFile(name)
+// secret reads a file with a secret, without its line end.
+func (in input) secret(name string) (string, error) {
+	text, err := in.readFile(name)
 	if err != nil {
 		return "", err
 	}
 	secret := strings.TrimRight(string(text), "\r\n")
 	if secret == "" || strings.ContainsAny(secret, "\r\n") {
-		return "", fmt.Errorf("cannot use %s: it must hold one line", name)
+		return "", fmt.Errorf("cannot use %s: it must contain exactly one line", name)
 	}
 	return secret, nil
 }
 
-// transport returns what the server is reached by.
-func (s *session) transport(base *url.URL) (http.RoundTripper, error) {
-	secured := s.caFile != "" || s.certFile != "" || s.keyFile != "" || s.insecure
+// transport returns the HTTP transport for the TLS flags.
+func (c *connection) transport(base *url.URL) (http.RoundTripper, error) {
+	secured := c.caFile != "" || c.certFile != "" || c.keyFile != "" || c.insecure
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	switch {
 	case !secured || !ok:
 		return http.DefaultTransport, nil
 	case base.Scheme == "http":
-		return nil, usagef("the server is spoken to by http, which knows no certificates")
-	case (s.certFile == "") != (s.keyFile == ""):
-		return nil, usagef("a certificate needs its key: give --cert-file and --key-file")
+		return nil, usagef("cannot use the TLS flags: the server's URL is http://; use https://")
+	case (c.certFile == "") != (c.keyFile == ""):
+		return nil, usagef("a client certificate requires its key: give both --cert-file and --key-file")
 	}
-	own := standard.Clone() // caution warns of whoever skips the verification
-	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.insecure}
-	if s.caFile != "" {
-		text, err := s.readFile(s.caFile)
+	own := standard.Clone() // warnInsecure warns if verification is disabled
+	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.insecure}
+	if c.caFile != "" {
+		text, err := c.in.readFile(c.caFile)
 		if err != nil {
 			return nil, err
 		}
 		own.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !own.TLSClientConfig.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("cannot use %s: it holds no certificate", s.caFile)
+			return nil, fmt.Errorf("cannot use %s: it contains no certificate", c.caFile)
 		}
 	}
-	if s.certFile != "" {
-		pair, err := tls.LoadX509KeyPair(s.certFile, s.keyFile)
+	if c.certFile != "" {
+		pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use the certificate %s: %w", s.certFile, err)
+			return nil, fmt.Errorf("cannot use the certificate %s: %w", c.certFile, err)
 		}
 		own.TLSClientConfig.Certificates = []tls.Certificate{pair}
 	}
 	return own, nil
 }
 
-// caution warns of a connection that others can listen to.
-func (s *session) caution(c *client) {
-	if s.insecure {
-		s.warn("whoever answers at " + c.base.Host + " is believed to be the server")
+// warnInsecure warns of a connection that is not secure.
+func (c *connection) warnInsecure(to *client, out *printer) {
+	if c.insecure {
+		out.warn("the certificate of " + to.base.Host + " is not verified")
 	}
-	if c.base.Scheme == "http" && c.authorization != "" && !loopback(c.base.Hostname()) {
-		s.warn("the credentials travel to " + c.base.Host + " for everybody to read: its URL is not https")
+	if to.base.Scheme == "http" && to.authorization != "" && !loopback(to.base.Hostname()) {
+		out.warn("credentials are sent to " + to.base.Host + " unencrypted: the server's URL is not https://")
 	}
 }
 
-// loopback reports whether a host is this machine.
+// loopback reports whether a host is a loopback address or localhost.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -69,21 +69,19 @@ func TestCredentials(t *testing.T) {
 
 // TestCaution warns of what others can listen to, which is no failure.
 func TestCaution(t *testing.T) {
-	s := &session{Env: Env{Stderr: &strings.Builder{}}}
 	for url, warns := range map[string]bool{
 		"http://k8splugin.example.com:9015": true, "http://10.0.0.1": true, "https://10.0.0.1": false, "http://localhost:9015": false, "http://[::1]:9015": false,
 	} {
-		said := &strings.Builder{}
-		s.Stderr = said
-		s.Getenv = func(name string) string {
+		to := connection{getenv: func(name string) string {
 			return map[string]string{"K8SPLUGIN_SERVER": url, "K8SPLUGIN_TOKEN": "the-secret"}[name]
-		}
-		c, err := s.client()
+		}}
+		c, err := to.client()
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.caution(c)
-		if got := said.String(); warns != strings.Contains(got, "warning: the credentials travel to") || strings.Contains(got, "the-secret") {
+		said := &strings.Builder{}
+		to.warnInsecure(c, &printer{stderr: said})
+		if got := said.String(); warns != strings.Contains(got, "warning: credentials are sent to") || strings.Contains(got, "the-secret") {
 			t.Errorf("%s: the warning is %q", url, got)
 		}
 	}
@@ -133,7 +131,7 @@ func TestCertificates(t *testing.T) {
 	}{
 		"Unknown":  {reason: "a stranger is not spoken to", code: exitNoServer, stderr: "certificate"},
 		"Trusted":  {reason: "whom the certificate vouches for, is", args: []string{"--ca-file", ca}},
-		"Insecure": {reason: "or anybody, with a warning", args: []string{"--insecure-skip-verify"}, stderr: "warning: whoever answers"},
+		"Insecure": {reason: "any server is trusted, with a warning", args: []string{"--insecure-skip-verify"}, stderr: "warning: the certificate of 127.0.0.1"},
 		"Client":   {reason: "a certificate says who asks", args: []string{"--ca-file", ca, "--cert-file", at("cert.pem"), "--key-file", at("key.pem")}, peer: "ann"},
 		"KeyOfTheStore": {
 			reason: "the variable is another command's", args: []string{"--ca-file", ca},

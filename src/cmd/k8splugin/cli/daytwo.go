@@ -10,11 +10,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// String says "rules: firewall-rules, level=3".
-func (am amendment) String() string {
-	parts := []string{am.Name + ": " + am.Package, jsonPairs(am.Parameters), pairsOf(am.Set)}
+// amendmentLine returns "rules: firewall-rules, level=3".
+func amendmentLine(am wire.Amendment) string {
+	parts := []string{am.Name + ": " + am.Package, jsonPairs(am.Parameters), pairsOf(am.Overrides)}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
@@ -22,26 +24,29 @@ func instanceConfigure(s *session) *cobra.Command {
 	var pkg string
 	var files []string
 	var remove bool
-	var m mannerFlags
+	var m executionFlags
 	var w waiting
-	var k consent
+	var k confirmFlags
 	set := newSettings()
 	cmd := &cobra.Command{
 		Use:   "configure ID|NAME AMENDMENT --package PACKAGE",
-		Short: "Amend an instance by another package, or take an amendment away",
-		Long: `Amend an instance: the package is rendered and laid over what the instance's own
-package was rendered to, which is not rendered again. An amendment of the name is
-replaced; with --remove it is taken away.` + waitHelp + confirmHelp,
+		Short: "Add, replace or remove an amendment",
+		Example: `  k8splugin instance configure fw-1 rules --package firewall-rules --set level=3
+  k8splugin instance configure fw-1 rules --remove`,
+		Long: `Amend an instance with another package. That package is rendered and layered over
+the rendered objects of the instance's own package, which is not rendered again.
+An existing amendment of the same name is replaced. --remove removes it.` + waitHelp + confirmHelp,
 		Args:              twoNames,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&pkg, "package", "", "csar_id of the package to amend it with")
-	flags.BoolVar(&remove, "remove", false, "take the amendment away")
+	flags.StringVar(&pkg, "package", "", "csar_id of the package of the amendment")
+	flags.BoolVar(&remove, "remove", false, "remove the amendment")
 	defineValues(flags, &files, set)
-	flags.StringArrayVar(&files, "parameters", nil, "the same as --values")
+	flags.StringArrayVar(&files, "parameters", nil, "same as --values")
 	m.define(cmd)
 	m.defineOnFailure(cmd, "undo")
+	m.defineValidate(cmd)
 	w.define(cmd)
 	k.define(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
@@ -50,13 +55,13 @@ replaced; with --remove it is taken away.` + waitHelp + confirmHelp,
 		if err := m.into(body); err != nil {
 			return err
 		}
-		parameters, err := s.parameters(files, set)
+		parameters, err := s.in.parameters(files, set)
 		if err != nil {
 			return err
 		}
 		given := len(parameters) > 0 || len(set.texts) > 0
-		if remove == (pkg != "") || remove && given {
-			return misused(cmd, errors.New("give --package, with --values and --set if need be, or --remove"))
+		if remove == (pkg != "") || remove && (given || m.validate != "") {
+			return misused(cmd, errors.New("give either --package, optionally with --values and --set, or --remove"))
 		}
 		r := request{method: http.MethodDelete}
 		if !remove {
@@ -73,24 +78,24 @@ replaced; with --remove it is taken away.` + waitHelp + confirmHelp,
 			return err
 		}
 		r.path = at("vnf_instances", i.ID, "amendments", args[1])
-		return s.change(ctx, c, r, body, how{w, k})
+		return s.change(ctx, c, r, body, changeOptions{w, k})
 	})
 	return cmd
 }
 
 func instanceTest(s *session) *cobra.Command {
 	var noWait bool
-	var m mannerFlags
+	var m executionFlags
 	cmd := &cobra.Command{
 		Use:   "test ID|NAME",
 		Short: "Run the tests of an instance's package",
-		Long: `Run the tests of an instance's package, one after another, and list what came of
-them. The exit code is 1 when one has failed.`,
+		Long: `Run the tests of an instance's package one after another, and list the results.
+The exit code is 1 if a test failed.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	m.define(cmd)
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return when the operation is accepted")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the operation is accepted")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body := map[string]any{}
 		if err := m.into(body); err != nil {
@@ -106,29 +111,29 @@ them. The exit code is 1 when one has failed.`,
 			return err
 		}
 		if noWait {
-			return printOne(s, a, operationColumns(s))
+			return printOne(s.out, a, operationColumns)
 		}
 		return s.testResults(ctx, c, a.operation())
 	})
 	return cmd
 }
 
-// testResults waits for the end of tests, and prints what came of them.
+// testResults waits for the end of tests, and prints their results.
 func (s *session) testResults(ctx context.Context, c *client, id string) error {
-	last, err := s.follow(ctx, c, id, ended, s.progress())
+	last, err := s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
 	if last.Passed == nil {
-		return err // not all of them have been run, and it says why
+		return err // not all tests ran; the error says why
 	}
 	a, err := c.get(ctx, at("operations", id), nil)
 	if err != nil {
 		return err
 	}
-	err = s.print(a, func(w io.Writer) error {
+	err = s.out.print(a, func(w io.Writer) error {
 		if len(last.Tests) == 0 {
 			_, err := fmt.Fprintln(w, "no tests")
 			return err
 		}
-		return table(w, false, testColumns(s), last.Tests)
+		return table(w, false, testColumns(s.out.clock), last.Tests)
 	})
 	if err == nil && !*last.Passed {
 		return errSilent
@@ -136,12 +141,12 @@ func (s *session) testResults(ctx context.Context, c *client, id string) error {
 	return err
 }
 
-func testColumns(s *session) []column[test] {
-	return []column[test]{
-		{"KIND", false, func(t test) string { return t.Kind }},
-		{"TEST", false, func(t test) string { return t.Name }},
-		{"PASSED", false, func(t test) string { return yesNo(t.Passed) }},
-		{"TOOK", false, func(t test) string { return took(span(t.Started, t.Finished, s.Now())) }},
-		{"MESSAGE", false, func(t test) string { return t.Message }},
+func testColumns(now clock) []column[wire.Test] {
+	return []column[wire.Test]{
+		{"KIND", false, func(t wire.Test) string { return t.Kind }},
+		{"TEST", false, func(t wire.Test) string { return t.Name }},
+		{"PASSED", false, func(t wire.Test) string { return yesNo(t.Passed) }},
+		{"TOOK", false, func(t wire.Test) string { return took(span(t.Started, t.Finished, now())) }},
+		{"MESSAGE", false, func(t wire.Test) string { return t.Message }},
 	}
 }

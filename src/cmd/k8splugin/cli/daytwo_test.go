@@ -22,10 +22,10 @@ const (
 	chartJSON = `{"csar_id":"web","project":"default","name":"web","version":"1.4.2","kind":"helm","source":"oci://registry.example.com/charts/web:1.4.2",` +
 		`"digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size":1482,"media_type":"application/gzip","files":["web/Chart.yaml"],` +
 		`"variables":[],"warnings":["web/Chart.yaml: the chart is deprecated"],"vnf_instances":[],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
-	amendedJSON = instanceStart + `"state":"ready","healthy":true,"release":"web","set":{"users[0].name":"ann"},"amendments":[` +
+	amendedJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","release":"web","set":{"users[0].name":"ann"},"amendments":[` +
 		`{"name":"rules","csar_id":"fw-rules","parameters":{"level":3},"set":{"a[0]":"b"}},{"name":"logs","csar_id":"fw-logs"}],"objects":[]}`
 
-	testStart = `{"operation_id":"0192f3a5c7d1-a7c1","vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"test",` +
+	testStart = `{"operation_id":"0192f3a5c7d1-a7c1","subject":{"kind":"vnf_instance","id":"k3x9vq2m"},"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"test",` +
 		`"on_failure":"keep","accepted_at":"2026-11-20T09:02:00Z","deadline":"2026-11-20T09:17:00Z","started_at":"2026-11-20T09:02:00Z",`
 	testSteps = `"steps":[{"name":"make test 1/2 Pod web-test","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:01Z"},` +
 		`{"name":"run test 1/2 Pod web-test","started_at":"2026-11-20T09:02:01Z","finished_at":"2026-11-20T09:02:03Z"},` +
@@ -124,7 +124,7 @@ func TestFetch(t *testing.T) {
 		},
 		"package-pull-refused": {
 			reason: "the server may not", args: []string{"package", "pull", "oci://registry.example.com/charts/web"},
-			replies: replies{"POST /v1/packages": problemReply(403, `{"status":403,"detail":"cannot fetch chart oci://registry.example.com/charts/web: it is not among the hosts that --chart-sources names","kind":"forbidden"}`)},
+			replies: replies{"POST /v1/packages": problemReply(403, `{"status":403,"detail":"cannot fetch chart oci://registry.example.com/charts/web: it is not among the hosts listed in --chart-sources","kind":"forbidden"}`)},
 		},
 		"package-pull-username": {reason: "a user has a password", args: []string{"package", "pull", "oci://registry.example.com/charts/web", "--username", "ann"}},
 		"package-pull-file":     {reason: "what the server fetches stays there", args: []string{"package", "pull", "oci://registry.example.com/charts/web", "-o", "x.tgz"}},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,33 +10,30 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
+// preview is what a request would do.
+type preview struct{ wire.Preview }
+
 // differs reports whether anything would change.
-func (p preview) differs() bool {
-	for _, o := range p.Changes {
-		if o.differs() {
-			return true
-		}
-	}
-	return false
-}
+func (p preview) differs() bool { return slices.ContainsFunc(p.Changes, differs) }
 
-func (o object) differs() bool { return o.Action != nf.Unchanged && o.Action != nf.Kept }
+func differs(c wire.Change) bool { return c.Action != nf.Unchanged && c.Action != nf.Kept }
 
-// writeDiff prints changes in the manner of a unified diff: a file for each
-// object, a hunk for each field.
-func writeDiff(w io.Writer, list []object, colour bool) error {
+// writeDiff prints changes like a unified diff: a file for each object, a hunk
+// for each field.
+func writeDiff(w io.Writer, list []wire.Change, colour bool) error {
 	d := diffWriter{out: bufio.NewWriter(w), colour: colour}
 	for _, o := range list {
-		if o.differs() {
+		if differs(o) {
 			d.object(o)
 		}
 	}
 	return d.out.Flush()
 }
 
-// diffWriter prints lines; what goes wrong is told by the last flush.
+// diffWriter prints lines. The last flush returns the error.
 type diffWriter struct {
 	out    *bufio.Writer
 	colour bool
@@ -56,7 +52,7 @@ func (d diffWriter) line(code, text string) {
 	_, _ = d.out.WriteString(text + "\n")
 }
 
-func (d diffWriter) object(o object) {
+func (d diffWriter) object(o wire.Change) {
 	name := o.APIVersion + " " + o.Kind + " " + o.Name
 	if o.Namespace != "" {
 		name = o.APIVersion + " " + o.Kind + " " + o.Namespace + "/" + o.Name
@@ -77,11 +73,11 @@ func (d diffWriter) object(o object) {
 	}
 }
 
-// around is how many equal lines are shown beside those that differ.
+// around is the number of equal context lines around a difference.
 const around = 3
 
-// field prints the lines of both sides, of which equal ones at the beginning
-// and the end are left out but for a few.
+// field prints the lines of both sides, with only a few of the equal ones at
+// both ends.
 func (d diffWriter) field(before, after []string) {
 	head, tail := common(before, after)
 	for _, line := range before[max(head-around, 0):head] {
@@ -99,8 +95,8 @@ func (d diffWriter) field(before, after []string) {
 	}
 }
 
-// common counts the equal lines at the beginning and at the end. Sides that are
-// equal altogether differ in what is masked, and have none.
+// common counts the equal lines at the start and at the end. If both sides are
+// equal, the difference is masked and it returns 0.
 func common(before, after []string) (head, tail int) {
 	if slices.Equal(before, after) {
 		return 0, 0
@@ -115,14 +111,15 @@ func common(before, after []string) (head, tail int) {
 	return head, tail
 }
 
-// textLines is a JSON value as lines: a text as it is, anything else as YAML. A
-// value that is absent has none.
-func textLines(raw json.RawMessage) []string {
-	if len(raw) == 0 {
+// textLines splits a JSON value into lines: a string as it is, any other value
+// as YAML. An absent value has no lines.
+func textLines(v any) []string {
+	if v == nil {
 		return nil
 	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
+	text, ok := v.(string)
+	if !ok {
+		raw := jsonOf(v)
 		out, err := yaml.JSONToYAML(raw)
 		if err != nil {
 			out = raw
@@ -132,7 +129,7 @@ func textLines(raw json.RawMessage) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// summary counts the changes by what is done.
+// summary counts the changes by action.
 func (p preview) summary() string {
 	count := map[nf.Action]int{}
 	for _, o := range p.Changes {
@@ -141,7 +138,7 @@ func (p preview) summary() string {
 	text := fmt.Sprintf("%d created, %d configured, %d deleted, %d unchanged",
 		count[nf.Created], count[nf.Configured], count[nf.Deleted], count[nf.Unchanged])
 	if again := count[nf.Recreated]; again > 0 {
-		text += fmt.Sprintf(", %d deleted and made again", again)
+		text += fmt.Sprintf(", %d recreated", again)
 	}
 	return text
 }

@@ -1,14 +1,14 @@
-// Package cli is the command line of the service: the region, package, instance,
-// operation, site, audit and keys commands, and the exit-codes help topic.
+// Package cli provides the client commands of the program: region, package,
+// instance, operation, site, audit and keys, and the exit-codes help topic.
 //
-// It speaks to a server through its HTTP API only, and prints what that
-// answers: for people as tables and trees, for programs as the server's own
-// JSON. Waiting for an operation never owns it: whoever stops waiting leaves it
-// running. A request whose answer was lost is sent again, and done once.
+// It uses only the server's HTTP API. It prints responses as tables and trees
+// for people, or as the server's JSON for programs. A command that stops
+// waiting for an operation does not stop the operation. A request whose
+// response was lost is resent and executed once.
 //
-// The package does not serve, does not read kubeconfigs for itself, and knows
-// of the answers only the fields that it shows. It reads no environment and
-// opens no terminal but what Env gives it.
+// The package does not serve and does not use a kubeconfig to connect. It shares
+// only the package wire with the server, and accesses the environment and the
+// terminal only through Env.
 package cli
 
 import (
@@ -18,36 +18,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Env is what the commands are given of the process that they run in. Every
-// function and stream is required, except Now.
+// Env provides the environment of the process to the commands. Every function
+// and stream is required, except Now.
 type Env struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 
-	InIsTerminal  bool // Stdin is a terminal: somebody may be asked
-	IsTerminal    bool // Stdout is a terminal: answers may use colour and symbols
-	ErrIsTerminal bool // Stderr is a terminal: progress redraws its lines
+	InIsTerminal  bool // Stdin is a terminal, so that questions are possible
+	IsTerminal    bool // Stdout is a terminal, so that output may have color and symbols
+	ErrIsTerminal bool // Stderr is a terminal, so that progress redraws its lines
 
-	// Getenv reads the environment: K8SPLUGIN_SERVER and its like, NO_COLOR.
+	// Getenv returns an environment variable, such as K8SPLUGIN_SERVER or
+	// NO_COLOR.
 	Getenv func(key string) string
 
 	// Lint checks a package (the bytes of a zip or tar.gz) as an upload does.
-	// Its error carries nf.Violations where there are any.
+	// Its error contains nf.Violations if there are any.
 	Lint func(archive []byte) (warnings []string, err error)
 
-	// Now is the clock that ages are counted by; time.Now when nil.
+	// Now is the clock for ages; default time.Now.
 	Now func() time.Time
 }
 
-// Commands returns the commands to add to the root command. Their errors are
-// for ExitCode and Report; they print none themselves, so the root must silence
+// Commands returns the commands to add to the root command. They do not print
+// their errors: pass those to ExitCode and Report. The root must silence
 // cobra's errors and usage.
 func Commands(env Env) []*cobra.Command {
-	if env.Now == nil {
-		env.Now = time.Now
-	}
-	return commands(&session{Env: env, retries: retries(), redraw: time.Second})
+	return commands(newSession(env))
 }
 
 func commands(s *session) []*cobra.Command {

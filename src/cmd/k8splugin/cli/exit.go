@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,30 +26,30 @@ const (
 
 const exitCodesHelp = `The exit codes of k8splugin:
 
-    0  it worked; for diff: nothing would change
-    1  it failed: the server refused the input, the operation failed or was
-       cancelled, lint found something wrong, or diff found a difference
-    2  the command line itself is wrong
-    3  the thing that was named does not exist
-    4  a conflict: the name is taken, the thing is in use, another operation is
-       running, or what would be deleted must be confirmed
-    5  the server cannot be reached, or what answers is not the server
+    0  success; for diff: no differences
+    1  failure: the server rejected the input, the operation failed or was
+       cancelled, lint found errors, or diff found differences
+    2  invalid command line
+    3  not found: the named object does not exist
+    4  conflict: the name is taken, the object is in use, another operation is
+       running, or deletions must be confirmed
+    5  the server is unreachable, or the response is not from a k8splugin server
     6  the server cannot reach the cloud region or its own store
-    7  a timeout: the operation did not end in its time
-    8  the server does not let you: it does not know who asks, who asks may not,
-       or does so too often
-  130  interrupted; an operation that was waited for goes on
+    7  timeout: the operation did not end in time
+    8  access denied: authentication failed, a permission is missing, or there
+       were too many requests
+  130  interrupted; an operation that the command waited for continues
 `
 
 func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp}
+	return &cobra.Command{Use: "exit-codes", Short: "Meaning of the exit codes", Long: exitCodesHelp}
 }
 
-// errSilent ends a command with an exit code of 1 and nothing to say: what
-// there was to say is on standard output.
+// errSilent ends a command with exit code 1 and no message, because the output
+// on standard output is enough.
 var errSilent = errors.New("")
 
-// exitError is an error that decides the exit code.
+// exitError is an error with an exit code.
 type exitError struct {
 	code int
 	err  error
@@ -59,22 +58,22 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// several are the errors of a command that does the same to several things. Its
-// exit code is that of the first.
-type several []error
+// multiError holds the errors of a command on several objects. Its exit code is
+// that of the first error.
+type multiError []error
 
-func (s several) Error() string   { return errors.Join(s...).Error() }
-func (s several) Unwrap() []error { return s }
+func (s multiError) Error() string   { return errors.Join(s...).Error() }
+func (s multiError) Unwrap() []error { return s }
 
-// orNil returns nil when there are none.
-func (s several) orNil() error {
+// orNil returns nil if there are no errors.
+func (s multiError) orNil() error {
 	if len(s) == 0 {
 		return nil
 	}
 	return s
 }
 
-// Usage marks an error as one of the command line itself.
+// Usage marks an error as one of the command line.
 func Usage(err error) error {
 	if err == nil {
 		return nil
@@ -84,13 +83,13 @@ func Usage(err error) error {
 
 func usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// ExitCode returns the program's exit code for the error of a command, as
-// `k8splugin help exit-codes` documents them.
+// ExitCode returns the program's exit code for a command's error, as `k8splugin
+// help exit-codes` documents them.
 func ExitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	if all, ok := errors.AsType[several](err); ok {
+	if all, ok := errors.AsType[multiError](err); ok {
 		return ExitCode(all[0])
 	}
 	if e, ok := errors.AsType[*exitError](err); ok {
@@ -112,38 +111,38 @@ func codeOf(kind nf.Kind) int {
 		return exitNoRegion
 	case nf.Timeout:
 		return exitTimeout
-	case nf.Unauthenticated, nf.Forbidden, nf.TooMany:
+	case nf.Unauthenticated, nf.Forbidden, nf.TooManyRequests:
 		return exitNotAllowed
 	case nf.Internal, nf.Invalid, nf.Unsupported, nf.TooLarge, nf.Failed, nf.Cancelled:
 	}
 	return exitFailed
 }
 
-// Report prints an error of a command: what went wrong, a line for each thing
-// that is wrong with the input, and where to look further. It prints nothing
-// for an error that has nothing to add to what was printed already.
+// Report prints a command's error, and the command or the id that gives details.
+// It prints a line for each violation that lint found; those that the server
+// found are in the text. It prints nothing if the output is enough.
 func Report(w io.Writer, err error) {
 	if err == nil || errors.Is(err, errSilent) {
 		return
 	}
-	if all, ok := errors.AsType[several](err); ok {
+	if all, ok := errors.AsType[multiError](err); ok {
 		for _, one := range all {
 			Report(w, one)
 		}
 		return
 	}
+	fmt.Fprintf(w, "error: %s\n", printable(err.Error()))
+	if lint, ok := errors.AsType[lintError](err); ok {
+		for _, v := range lint.found {
+			fmt.Fprintf(w, "  %s\n", printable(v.String()))
+		}
+	}
 	p, ok := errors.AsType[*problem](err)
 	if !ok {
-		fmt.Fprintf(w, "error: %s\n", printable(err.Error()))
 		return
 	}
-	// A detail may end with the violations, which get lines of their own.
-	fmt.Fprintf(w, "error: %s\n", printable(strings.TrimSuffix(err.Error(), ": "+p.Errors.Error())))
-	for _, v := range p.Errors {
-		fmt.Fprintf(w, "  %s\n", printable(v.String()))
-	}
 	if p.Confirm != "" {
-		fmt.Fprintf(w, "  to confirm that: --confirm %s\n", printable(p.Confirm))
+		fmt.Fprintf(w, "  to confirm: --confirm %s\n", printable(p.Confirm))
 	}
 	if p.Operation != "" {
 		fmt.Fprintf(w, "  see: k8splugin operation show %s\n", printable(p.Operation))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func TestExitCode(t *testing.T) {
@@ -24,7 +25,7 @@ func TestExitCode(t *testing.T) {
 		"Timeout":     {"an operation took too long", &problem{Kind: nf.Timeout}, 7},
 		"Local":       {"an error of our own packages has a kind too", nf.E(nf.NotFound, "read", "x", nil), 3},
 		"Silent":      {"lint and diff have said it all", errSilent, 1},
-		"Several":     {"of several the first decides", several{&problem{Kind: nf.Exists}, Usage(errors.New("y"))}, 4},
+		"Several":     {"of several the first decides", multiError{&problem{Kind: nf.Exists}, Usage(errors.New("y"))}, 4},
 	}
 	for name, tc := range cases {
 		if got := ExitCode(tc.err); got != tc.want {
@@ -47,12 +48,20 @@ func TestReport(t *testing.T) {
 		"Plain":  {"one line", errors.New("it broke"), "error: it broke\n"},
 		"Escape": {"a text from elsewhere cannot drive the terminal", errors.New("a\x1b[31mb\rc"), "error: a\uFFFD[31mb\uFFFDc\n"},
 		"Violations": {
-			"a line each, and once only",
-			&problem{Detail: "cannot read it: a.yaml:3: spec: bad", Errors: nf.Violations{{File: "a.yaml", Line: 3, Field: "spec", Message: "bad"}}},
-			"error: cannot read it\n  a.yaml:3: spec: bad\n",
+			"the detail includes the violations, wherever it names them, so they are printed once",
+			&problem{
+				Detail: "cannot read it: a.yaml:3: spec: bad; next attempt in 5s",
+				Errors: []wire.Violation{{File: "a.yaml", Line: 3, Field: "spec", Message: "bad"}},
+			},
+			"error: cannot read it: a.yaml:3: spec: bad; next attempt in 5s\n",
+		},
+		"Lint": {
+			"the violations that lint finds get a line each",
+			lintError{"web", nf.Violations{{File: "a.yaml", Line: 3, Message: "bad"}, {File: "b.yaml", Message: "worse"}}},
+			"error: package web is not valid\n  a.yaml:3: bad\n  b.yaml: worse\n",
 		},
 		"Defect":  {"a defect is found in the log by its request", &problem{Detail: "x", Status: 500, RequestID: "R"}, "error: x\n  request: R\n"},
-		"Several": {"each by itself", several{errors.New("a"), &problem{Title: "b"}}, "error: a\nerror: b\n"},
+		"Several": {"each by itself", multiError{errors.New("a"), &problem{Title: "b"}}, "error: a\nerror: b\n"},
 	}
 	for name, tc := range cases {
 		var b strings.Builder

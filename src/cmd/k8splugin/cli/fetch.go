@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// chartFlags say which chart the server is to fetch, and as what it is kept.
+// chartFlags holds the flags for the chart that the server fetches.
 type chartFlags struct {
 	name, version, digest string
 	username              string
@@ -17,22 +17,22 @@ type chartFlags struct {
 
 func (f *chartFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "of a URL: the chart's name in the repository")
-	flags.StringVar(&f.version, "version", "", "of a URL: a version, or a range such as ^1.2 (default the highest release)")
-	flags.StringVar(&f.digest, "digest", "", "of a URL: the SHA-256 that the chart must have")
-	flags.StringVar(&f.username, "username", "", "of a URL: name that the server logs in there with")
-	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "of a URL: read the password from standard input; without --username, a token")
-	flags.StringVar(&f.id, "id", "", "of a URL: csar_id to give it, or to replace the content of")
-	flags.StringVar(&f.project, "project", "", `of a URL: project that it belongs to (default "default")`)
+	flags.StringVar(&f.name, "name", "", "with a URL: name of the chart in the repository")
+	flags.StringVar(&f.version, "version", "", "with a URL: version of the chart, or a range such as ^1.2 (default the highest release)")
+	flags.StringVar(&f.digest, "digest", "", "with a URL: required SHA-256 of the chart")
+	flags.StringVar(&f.username, "username", "", "with a URL: user name that the server logs in with")
+	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "with a URL: read the password, or without --username a token, from standard input")
+	flags.StringVar(&f.id, "id", "", "with a URL: csar_id of the new package, or of the package whose content is replaced")
+	flags.StringVar(&f.project, "project", "", `with a URL: project of the package (default "default")`)
 }
 
-// fetch has the server fetch a chart, and prints the csar_id.
+// fetch makes the server fetch a chart, and prints the csar_id.
 func (s *session) fetch(ctx context.Context, c *client, from string, f chartFlags, to string) error {
 	if to != "" {
-		return usagef("--output is for a csar_id: what the server fetches stays there")
+		return usagef("--output requires a csar_id: a chart that the server fetches stays on the server")
 	}
 	if f.username != "" && !f.passwordStdin {
-		return usagef("--username takes --password-stdin")
+		return usagef("--username requires --password-stdin")
 	}
 	chart := map[string]any{"url": from}
 	for name, value := range map[string]string{"name": f.name, "version": f.version, "digest": f.digest, "username": f.username} {
@@ -41,7 +41,7 @@ func (s *session) fetch(ctx context.Context, c *client, from string, f chartFlag
 		}
 	}
 	if f.passwordStdin {
-		password, err := s.secret("-")
+		password, err := s.in.secret("-")
 		if err != nil {
 			return err
 		}
@@ -59,5 +59,5 @@ func (s *session) fetch(ctx context.Context, c *client, from string, f chartFlag
 	if err != nil {
 		return err
 	}
-	return s.printKept(a)
+	return s.out.printPackageID(a)
 }

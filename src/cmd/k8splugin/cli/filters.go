@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// filters are the flags of a list that become parameters of the query.
+// filters holds the flags of a list command that become query parameters.
 type filters struct {
 	flags []filter
 	label *[]string
@@ -17,32 +17,33 @@ type filter struct {
 	value     *string
 }
 
-// add defines a flag that becomes the parameter.
+// add defines a flag for a query parameter.
 func (f *filters) add(cmd *cobra.Command, flag, parameter, usage string) {
 	f.flags = append(f.flags, filter{parameter, cmd.Flags().String(flag, "", usage)})
 }
 
 // project defines --project.
 func (f *filters) project(cmd *cobra.Command) {
-	f.add(cmd, "project", "project", "in this project only")
+	f.add(cmd, "project", "project", "filter by project")
 }
 
 // labels defines --label.
 func (f *filters) labels(cmd *cobra.Command) {
-	f.label = cmd.Flags().StringArray("label", nil, "with this label only: key=value; may be given several times")
+	f.label = cmd.Flags().StringArray("label", nil, "filter by label: key=value; can be repeated")
 }
 
-// pages defines the flags that read a collection page by page.
-func (f *filters) pages(cmd *cobra.Command) { f.page(cmd, "", "at most this many; without it, all") }
+// pages defines the paging flags for a collection that is read completely by
+// default.
+func (f *filters) pages(cmd *cobra.Command) { f.page(cmd, "", "maximum number of items (default all)") }
 
-// page does the same for a collection of which a part is read unless more is
-// asked for.
+// page defines the paging flags for a collection of which a part is read by
+// default.
 func (f *filters) page(cmd *cobra.Command, limit, usage string) {
 	f.flags = append(f.flags, filter{"limit", cmd.Flags().String("limit", limit, usage)})
-	f.add(cmd, "marker", "marker", "go on after a page that --limit ended")
+	f.add(cmd, "marker", "marker", "start of the next page, as printed by a list with --limit")
 }
 
-// values is the query that the flags make.
+// values returns the query for the given flags.
 func (f *filters) values() url.Values {
 	out := url.Values{}
 	for _, one := range f.flags {

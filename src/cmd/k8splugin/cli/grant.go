@@ -8,9 +8,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// String returns what a project may use, in a line.
+// tenant is what a project may use of a region.
+type tenant nf.Tenant
+
+// String describes in one line what a project may use.
 func (t tenant) String() string {
 	var parts []string
 	for _, part := range []struct{ name, value string }{
@@ -24,13 +30,13 @@ func (t tenant) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// tenantFlags are the flags that say what a project may use of a region.
+// tenantFlags holds the flags for what a project may use of a region.
 type tenantFlags struct{ tenant }
 
 func (f *tenantFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.Namespaces, "namespace", nil, "a namespace; * stands for any characters; may be given several times")
-	flags.StringSliceVar(&f.ClusterKinds, "cluster-kind", nil, "a cluster-scoped kind, such as ClusterRole.rbac.authorization.k8s.io; * stands for any characters; may be given several times")
+	flags.StringSliceVar(&f.Namespaces, "namespace", nil, "namespace; * matches any characters; can be repeated")
+	flags.StringSliceVar(&f.ClusterKinds, "cluster-kind", nil, "cluster-scoped kind, such as ClusterRole.rbac.authorization.k8s.io; * matches any characters; can be repeated")
 }
 
 func (t tenant) empty() bool {
@@ -41,17 +47,18 @@ func regionGrant(s *session) *cobra.Command {
 	var f tenantFlags
 	cmd := &cobra.Command{
 		Use:   "grant NAME PROJECT",
-		Short: "Let a project use namespaces and cluster-scoped kinds of a region",
-		Long: `Let a project use namespaces and cluster-scoped kinds of a cloud region.
+		Short: "Grant a project namespaces and kinds of a region",
+		Long: `Grant a project the use of namespaces and cluster-scoped kinds of a cloud region.
 
-A project may always use the namespaces that the service makes for it. What is
-granted comes on top of that, and of what was granted before. The project "*" is
-every project.`,
+A project may always use the namespaces that the service creates for it. A grant
+adds to these namespaces and to earlier grants. The project "*" means every
+project.`,
+		Example:           "  k8splugin region grant east blue --namespace edge-* --cluster-kind ClusterRole.rbac.authorization.k8s.io",
 		Args:              twoNames,
 		ValidArgsFunction: s.ids(regions(), false),
 	}
 	f.define(cmd)
-	cmd.Flags().StringVar(&f.ServiceAccount, "service-account", "", "NAMESPACE/NAME that the service acts as in the cluster for the project")
+	cmd.Flags().StringVar(&f.ServiceAccount, "service-account", "", "NAMESPACE/NAME of the service account that the service impersonates for the project")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		if f.empty() {
 			return misused(cmd, errors.New("nothing to grant: give --namespace, --cluster-kind or --service-account"))
@@ -71,9 +78,9 @@ func regionRevoke(s *session) *cobra.Command {
 	var f tenantFlags
 	cmd := &cobra.Command{
 		Use:   "revoke NAME PROJECT",
-		Short: "Take back what a project was granted in a region",
-		Long: `Take back what a project was granted in a cloud region: what the flags name, or
-everything. What its instances have already stays as it is.`,
+		Short: "Revoke a project's grants in a region",
+		Long: `Revoke a project's grants in a cloud region: those that the flags name, or all.
+Existing objects of the project's instances do not change.`,
 		Args:              twoNames,
 		ValidArgsFunction: s.ids(regions(), false),
 	}
@@ -90,31 +97,32 @@ everything. What its instances have already stays as it is.`,
 	return cmd
 }
 
-// regrant changes what a project is granted.
+// regrant changes what a project may use of a region.
 func (s *session) regrant(ctx context.Context, c *client, args []string, edit func(tenant) tenant) error {
 	a, err := c.get(ctx, at("cloud_regions", args[0]), nil)
 	if err != nil {
 		return err
 	}
-	var r region
+	var r wire.Region
 	if err := a.decode(&r); err != nil {
 		return err
 	}
-	// A merge patch keeps what it does not name, so the lists are always named.
+	// A merge patch keeps fields that it does not name, so it always names the
+	// lists.
 	var entry any
-	if to := edit(r.Tenants[args[1]]); !to.empty() {
+	if to := edit(tenant(r.Tenants[args[1]])); !to.empty() {
 		entry = map[string]any{"namespaces": list(to.Namespaces), "cluster_kinds": list(to.ClusterKinds), "service_account": to.ServiceAccount}
 	}
 	body := map[string]any{"tenants": map[string]any{args[1]: entry}}
 	if a, err = c.send(ctx, request{method: http.MethodPatch, path: at("cloud_regions", args[0])}, mergePatch, body); err != nil {
 		return err
 	}
-	return printOne(s, a, regionColumns(s))
+	return printOne(s.out, a, regionColumns)
 }
 
 func list(names []string) []string { return append([]string{}, names...) }
 
-// with returns the names and the further ones, each once.
+// with returns both lists of names, sorted and without duplicates.
 func with(names, further []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(names, further))))
 }

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// ignored tells which files of a chart's folder are no part of the chart.
+// ignored holds the rules that exclude files of a chart's folder.
 type ignored []ignoreRule
 
 // ignoreRule is a line of a .helmignore.
 type ignoreRule struct {
 	pattern string
-	keep    bool // it begins with !: what does not match is left out
-	folder  bool // it ends with /: of folders only
-	whole   bool // it has a /: of whole paths, and not of names
+	keep    bool // starts with !: excludes what does not match
+	folder  bool // ends with /: matches folders only
+	whole   bool // contains /: matches whole paths, not names
 }
 
-// readIgnored reads the .helmignore of a folder that is a chart. Another folder
-// has none.
+// readIgnored reads the .helmignore of a chart's folder. If the folder is not a
+// chart, it returns no rules.
 func readIgnored(root *os.Root) (ignored, error) {
 	if _, err := root.Stat("Chart.yaml"); err != nil {
 		return nil, nil //nolint:nilerr // it is no chart
@@ -45,22 +45,22 @@ func readIgnored(root *os.Root) (ignored, error) {
 		rule.whole = strings.Contains(rule.pattern, "/")
 		rule.pattern = strings.TrimPrefix(rule.pattern, "/")
 		if _, err := path.Match(rule.pattern, "x"); err != nil || strings.Contains(rule.pattern, "**") {
-			return nil, fmt.Errorf(".helmignore:%d: %q is not a pattern that charts have", number+1, line)
+			return nil, fmt.Errorf(".helmignore:%d: %q is not a pattern that charts support", number+1, line)
 		}
 		out = append(out, rule)
 	}
 	return out, nil
 }
 
-// match reports whether a file or folder is left out, as Helm has it: the first
-// rule that says so decides.
+// match reports whether a file or folder is excluded. As in Helm, the first
+// matching rule decides.
 func (r ignored) match(name string, folder bool) bool {
 	for _, rule := range r {
 		text := path.Base(name)
 		if rule.whole {
 			text = name
 		}
-		hit, _ := path.Match(rule.pattern, text) // the patterns have been tried
+		hit, _ := path.Match(rule.pattern, text) // the patterns were validated
 		if hit = hit && (!rule.folder || folder); hit != rule.keep {
 			return true
 		}

@@ -13,18 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// values are parameters as they are sent: JSON that was never rounded. A null
-// takes the parameter away.
+// values holds parameters as JSON, so that numbers are not rounded. A null
+// deletes the parameter.
 type values map[string]json.RawMessage
 
-// settings are the values that a command line gives one by one.
+// settings holds the values of --set and similar flags.
 type settings struct {
-	names values             // by the name of a parameter
-	paths *[]setting         // inside parameters, in the order of the command line
-	texts map[string]*string // of a chart, by a path that has an index: Helm reads both; nil takes away
+	names values             // by parameter name
+	paths *[]setting         // inside parameters, in command line order
+	texts map[string]*string // of a chart, by a path with an index, which Helm parses; nil deletes
 }
 
-// setting is a value inside a parameter.
+// setting is a value at a path inside a parameter.
 type setting struct {
 	path  []string
 	value json.RawMessage
@@ -34,11 +34,11 @@ func newSettings() settings {
 	return settings{names: values{}, paths: &[]setting{}, texts: map[string]*string{}}
 }
 
-// put keeps a value by its name, or by its path.
+// put adds a value by its name or path.
 func (s settings) put(name string, value json.RawMessage) error {
 	path := segments(name)
 	if slices.Contains(path, "") {
-		return fmt.Errorf("%q is not a path: it has an empty name", name)
+		return fmt.Errorf("%q is not a path: it contains an empty name", name)
 	}
 	if len(path) == 1 {
 		s.names[path[0]] = value
@@ -48,9 +48,9 @@ func (s settings) put(name string, value json.RawMessage) error {
 	return nil
 }
 
-// segments splits a path at its dots, but for those behind a backslash.
+// segments splits a path at dots that have no backslash before them.
 func segments(path string) []string {
-	const dot = "\x00" // no argument of a program has one
+	const dot = "\x00" // cannot occur in an argument
 	names := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")
 	for i := range names {
 		names[i] = strings.ReplaceAll(names[i], dot, ".")
@@ -58,10 +58,10 @@ func segments(path string) []string {
 	return names
 }
 
-// indexed reports whether a path goes into a list.
+// indexed reports whether a path has a list index.
 func indexed(path string) bool { return strings.Contains(path, "[") }
 
-// into lays the settings over parameters.
+// into overlays the settings on parameters.
 func (s settings) into(all values) error {
 	maps.Copy(all, s.names)
 	if s.paths == nil {
@@ -75,7 +75,7 @@ func (s settings) into(all values) error {
 	return nil
 }
 
-// put sets a value inside a parameter, and makes what is missing on the way.
+// put sets a value inside a parameter, and creates missing parents.
 func (v values) put(path []string, value json.RawMessage) error {
 	if len(path) == 1 {
 		v[path[0]] = value
@@ -83,7 +83,7 @@ func (v values) put(path []string, value json.RawMessage) error {
 	}
 	var inner values
 	if there, ok := v[path[0]]; ok && json.Unmarshal(there, &inner) != nil {
-		return fmt.Errorf("%s is no map of names to values", path[0])
+		return fmt.Errorf("%s is not a map of names to values", path[0])
 	}
 	if inner == nil {
 		inner = values{}
@@ -96,8 +96,8 @@ func (v values) put(path []string, value json.RawMessage) error {
 	return err
 }
 
-// setFlag is --set or --set-string: each use adds to the same settings, in the
-// order of the command line.
+// setFlag is --set or --set-string. Each use adds to the same settings, in
+// command line order.
 type setFlag struct {
 	into settings
 	read func(text string) (json.RawMessage, error)
@@ -109,7 +109,7 @@ func (f setFlag) Type() string   { return "name=value" }
 func (f setFlag) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return errors.New("want name=value")
+		return errors.New("must be name=value")
 	}
 	if indexed(name) {
 		f.into.texts[name] = &value
@@ -122,9 +122,9 @@ func (f setFlag) Set(text string) error {
 	return f.into.put(name, raw)
 }
 
-// typed reads a value that says its type: what is JSON is that, what begins with
-// a bracket, brace or quote is YAML, and anything else is text. So yes, 3.1.0 and
-// 0x1f stay what they look like.
+// typed parses a value: valid JSON as JSON, text that starts with a bracket,
+// brace or quote as YAML, and other text as a string. So yes, 3.1.0 and 0x1f
+// stay strings.
 func typed(text string) (json.RawMessage, error) {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil
@@ -141,7 +141,7 @@ func typed(text string) (json.RawMessage, error) {
 
 func textJSON(text string) (json.RawMessage, error) { return json.Marshal(text) }
 
-// unsetFlag is --unset: it takes parameters away.
+// unsetFlag is --unset. It deletes parameters.
 type unsetFlag struct{ into settings }
 
 func (f unsetFlag) String() string { return "" }
@@ -149,7 +149,7 @@ func (f unsetFlag) Type() string   { return "name" }
 
 func (f unsetFlag) Set(name string) error {
 	if name == "" || strings.Contains(name, "=") {
-		return errors.New("want the name of a parameter")
+		return errors.New("must be the name of a parameter")
 	}
 	if indexed(name) {
 		f.into.texts[name] = nil
@@ -158,8 +158,8 @@ func (f unsetFlag) Set(name string) error {
 	return f.into.put(name, json.RawMessage("null"))
 }
 
-// labelsFlag is --label: k=v sets a label and, where labels can be taken away,
-// k- does that.
+// labelsFlag is --label. k=v sets a label. Where labels can be deleted, k-
+// deletes one.
 type labelsFlag struct {
 	labels    map[string]*string
 	removable bool
@@ -182,15 +182,18 @@ func (f *labelsFlag) Set(text string) error {
 		f.labels[key] = nil
 		return nil
 	}
-	return errors.New("want key=value")
+	return errors.New("must be key=value")
 }
 
-// parameters joins the values of files with those of the command line, which
-// win. The file "-" is standard input.
-func (s *session) parameters(files []string, set settings) (values, error) {
+// input reads files and standard input.
+type input struct{ stdin io.Reader }
+
+// parameters merges the values of files with those of the command line, which
+// take precedence. The file "-" is standard input.
+func (in input) parameters(files []string, set settings) (values, error) {
 	all := values{}
 	for _, name := range files {
-		text, err := s.readFile(name)
+		text, err := in.readFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -210,11 +213,11 @@ func (s *session) parameters(files []string, set settings) (values, error) {
 	return all, nil
 }
 
-// answers joins the lists of files, of which each holds one or a single map.
-func (s *session) answers(files []string) ([]values, error) {
+// answers joins the lists of files. Each file holds a list of maps or one map.
+func (in input) answers(files []string) ([]values, error) {
 	var all []values
 	for _, name := range files {
-		text, err := s.readFile(name)
+		text, err := in.readFile(name)
 		if err != nil {
 			return nil, err
 		}
@@ -237,9 +240,9 @@ func (s *session) answers(files []string) ([]values, error) {
 }
 
 // readFile reads a file, or standard input for "-".
-func (s *session) readFile(name string) ([]byte, error) {
+func (in input) readFile(name string) ([]byte, error) {
 	if name == "-" {
-		text, err := io.ReadAll(s.Stdin)
+		text, err := io.ReadAll(in.stdin)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read standard input: %w", err)
 		}

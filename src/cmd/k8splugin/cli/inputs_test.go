@@ -67,8 +67,7 @@ func TestParameters(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &session{Env: Env{Stdin: strings.NewReader(tc.stdin)}}
-			got, err := s.parameters(tc.files, tc.set)
+			got, err := input{strings.NewReader(tc.stdin)}.parameters(tc.files, tc.set)
 			if tc.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Fatalf("%s: got error %v, want one with %q", tc.reason, err, tc.wantErr)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,63 +13,56 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func instanceCommand(s *session) *cobra.Command {
-	return s.noun("instance", "Bring up, change and remove VNF instances",
+	return s.noun("instance", "Create, change and delete VNF instances",
 		instanceCreate(s), instanceAdopt(s), instanceList(s), instanceShow(s), instanceTree(s),
 		instanceUpdate(s), instanceDiff(s), instanceConfigure(s), instanceTest(s), instanceRevisions(s), instanceRollback(s), instanceDelete(s))
 }
 
 func instanceList(s *session) *cobra.Command {
-	var q filters
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the instances",
-		Args:  noArgs,
-		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			p, err := c.list(ctx, at("vnf_instances"), "vnf_instances", q.values())
-			if err != nil {
-				return err
-			}
-			return printAll(s, p, instanceColumns(s))
-		}),
-	}
-	q.add(cmd, "region", "cloud_region_id", "in this region only")
-	q.add(cmd, "namespace", "namespace", "in this namespace only")
-	q.add(cmd, "name", "vnf_instance_name", "of this name only")
-	q.add(cmd, "package", "csar_id", "of this package only")
-	q.add(cmd, "state", "state", "in this state only: instantiating, ready, updating, failed or terminating")
+	cmd, q := listCommand(s, "List instances", instances(), instanceColumns)
+	q.add(cmd, "region", "cloud_region_id", "filter by region")
+	q.add(cmd, "namespace", "namespace", "filter by namespace")
+	q.add(cmd, "name", "vnf_instance_name", "filter by name")
+	q.add(cmd, "package", "csar_id", "filter by package")
+	q.add(cmd, "state", "state", "filter by state: instantiating, ready, updating, failed or terminating")
+	q.add(cmd, "health", "health", "filter by health: healthy, unhealthy or unknown")
 	q.project(cmd)
 	q.labels(cmd)
 	q.pages(cmd)
+	completeFlag(cmd, "health", fixed("healthy", "unhealthy", "unknown"))
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	completeFlag(cmd, "package", s.ids(packages(), true))
 	completeFlag(cmd, "state", fixed("instantiating", "ready", "updating", "failed", "terminating"))
 	return cmd
 }
 
-func instanceColumns(s *session) []column[instance] {
-	return []column[instance]{
-		{"ID", false, func(i instance) string { return i.ID }},
-		{"NAME", false, func(i instance) string { return i.Name }},
-		{"REGION", false, func(i instance) string { return i.Region }},
-		{"NAMESPACE", false, func(i instance) string { return i.Namespace }},
-		{"PACKAGE", false, func(i instance) string { return i.Package }},
-		{"STATE", false, func(i instance) string { return i.State }},
-		{"REVISION", false, func(i instance) string { return strconv.Itoa(i.Revision) }},
-		{"AGE", false, func(i instance) string { return s.age(i.Created) }},
-		{"PROJECT", true, func(i instance) string { return i.Project }},
-		{"OPERATION", true, func(i instance) string { return i.Operation }},
-		{"LABELS", true, func(i instance) string { return pairsOf(i.Labels) }},
-		{"MESSAGE", true, func(i instance) string { return i.Message }},
+func instanceColumns(now clock) []column[wire.Instance] {
+	return []column[wire.Instance]{
+		{"ID", false, func(i wire.Instance) string { return i.ID }},
+		{"NAME", false, func(i wire.Instance) string { return i.Name }},
+		{"REGION", false, func(i wire.Instance) string { return i.Region }},
+		{"NAMESPACE", false, func(i wire.Instance) string { return i.Namespace }},
+		{"PACKAGE", false, func(i wire.Instance) string { return i.Package }},
+		{"STATE", false, func(i wire.Instance) string { return string(i.State) }},
+		{"HEALTH", false, func(i wire.Instance) string { return string(i.Health) }},
+		{"REVISION", false, func(i wire.Instance) string { return strconv.Itoa(i.Revision) }},
+		{"AGE", false, func(i wire.Instance) string { return now.age(i.Created) }},
+		{"PROJECT", true, func(i wire.Instance) string { return i.Project }},
+		{"OPERATION", true, func(i wire.Instance) string { return i.RunningOperation }},
+		{"LABELS", true, func(i wire.Instance) string { return pairsOf(i.Labels) }},
+		{"MESSAGE", true, func(i wire.Instance) string { return cmp.Or(i.Message, i.HealthMessage) }},
 	}
 }
 
-// find reads the instance that has the id or, failing that, the name.
-func (c *client) find(ctx context.Context, what string) (instance, answer, error) {
-	var found instance
-	// What has a slash is no id, and would name something else in a path.
+// find reads the instance with the id or, if there is none, with the name.
+func (c *client) find(ctx context.Context, what string) (wire.Instance, answer, error) {
+	var found wire.Instance
+	// Text with a slash is not an id, and would be another path.
 	if !strings.Contains(what, "/") {
 		a, err := c.get(ctx, at("vnf_instances", what), nil)
 		if err == nil {
@@ -89,13 +83,13 @@ func (c *client) find(ctx context.Context, what string) (instance, answer, error
 	return found, a, a.decode(&found)
 }
 
-// idOf returns the id of the one instance that has the name.
+// idOf returns the id of the only instance with the name.
 func (c *client) idOf(ctx context.Context, name string) (string, error) {
 	p, err := c.list(ctx, at("vnf_instances"), "vnf_instances", url.Values{"vnf_instance_name": {name}})
 	if err != nil {
 		return "", err
 	}
-	all, err := decodeAll[instance](p)
+	all, err := decodeAll[wire.Instance](p)
 	if err != nil {
 		return "", err
 	}
@@ -109,13 +103,13 @@ func (c *client) idOf(ctx context.Context, name string) (string, error) {
 	for _, i := range all {
 		fmt.Fprintf(&b, "\n  %s in region %s, namespace %s", i.ID, i.Region, i.Namespace)
 	}
-	return "", usagef("%d instances are named %q; say which by its id:%s", len(all), name, b.String())
+	return "", usagef("%d instances are named %q; give the id of one of them:%s", len(all), name, b.String())
 }
 
 func instanceShow(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID|NAME",
-		Short:             "Show an instance and the health of each of its objects",
+		Short:             "Show an instance and the health of its objects",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
@@ -123,33 +117,33 @@ func instanceShow(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.print(a, func(w io.Writer) error { return s.describeInstance(w, i) })
+			return s.out.print(a, func(w io.Writer) error { return s.out.describeInstance(w, i) })
 		}),
 	}
 }
 
-func (s *session) describeInstance(w io.Writer, i instance) error {
+func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 	list := []field{
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
 		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Package", i.Package}, {"Release", i.Release},
-		{"Revision", strconv.Itoa(i.Revision)}, {"State", i.State}, {"Healthy", yesNo(i.Healthy)},
-		{"Message", i.Message}, {"Operation", i.Operation}, {"Labels", pairsOf(i.Labels)},
-		{"Created", s.stamp(i.Created)}, {"Updated", s.stamp(i.Updated)},
+		{"Revision", strconv.Itoa(i.Revision)}, {"State", string(i.State)}, {"Health", string(i.Health)}, {"Health message", i.HealthMessage},
+		{"Message", i.Message}, {"Operation", i.RunningOperation}, {"Labels", pairsOf(i.Labels)},
+		{"Created", pr.clock.stamp(i.Created)}, {"Updated", pr.clock.stamp(i.Updated)},
 	}
 	for _, name := range slices.Sorted(maps.Keys(i.Parameters)) {
-		list = append(list, field{"Parameter", name + " = " + string(i.Parameters[name])})
+		list = append(list, field{"Parameter", name + " = " + string(jsonOf(i.Parameters[name]))})
 	}
-	for _, answer := range i.OOF {
-		list = append(list, field{"OOF", string(answer)})
+	for _, answer := range i.OOFParameters {
+		list = append(list, field{"OOF", string(jsonOf(answer))})
 	}
-	for _, name := range slices.Sorted(maps.Keys(i.Network)) {
-		list = append(list, field{"Network", name + " = " + string(i.Network[name])})
+	for _, name := range slices.Sorted(maps.Keys(i.NetworkParameters)) {
+		list = append(list, field{"Network", name + " = " + string(jsonOf(i.NetworkParameters[name]))})
 	}
-	if len(i.Set) > 0 {
-		list = append(list, field{"Set", pairsOf(i.Set)})
+	if len(i.Overrides) > 0 {
+		list = append(list, field{"Set", pairsOf(i.Overrides)})
 	}
 	for _, am := range i.Amendments {
-		list = append(list, field{"Amendment", am.String()})
+		list = append(list, field{"Amendment", amendmentLine(am)})
 	}
 	if err := printFields(w, list); err != nil || len(i.Objects) == 0 {
 		return err
@@ -168,39 +162,37 @@ func yesNo(b *bool) string {
 	return "no"
 }
 
-func objectColumns() []column[object] {
-	return []column[object]{
-		{"KIND", false, func(o object) string { return o.Kind }},
-		{"NAMESPACE", false, func(o object) string { return o.Namespace }},
-		{"NAME", false, func(o object) string { return o.Name }},
-		{"STATUS", false, func(o object) string { return string(o.Status) }},
-		{"MESSAGE", false, func(o object) string { return o.Message }},
+func objectColumns() []column[wire.Object] {
+	return []column[wire.Object]{
+		{"KIND", false, func(o wire.Object) string { return o.Kind }},
+		{"NAMESPACE", false, func(o wire.Object) string { return o.Namespace }},
+		{"NAME", false, func(o wire.Object) string { return o.Name }},
+		{"STATUS", false, func(o wire.Object) string { return string(o.Status) }},
+		{"MESSAGE", false, func(o wire.Object) string { return o.Message }},
 	}
 }
 
-// What becomes of the volume claims of an instance that is removed.
-const (
-	claimsKeep   = "keep"
-	claimsDelete = "delete"
-)
+// claimsKeep is the opposite of wire.ClaimsDelete.
+const claimsKeep = "keep"
 
 func instanceDelete(s *session) *cobra.Command {
 	var wait, orphan bool
 	var claims string
-	var m mannerFlags
+	var m executionFlags
 	cmd := &cobra.Command{
 		Use:     "delete ID|NAME...",
 		Aliases: []string{"remove"},
-		Short:   "Remove instances and all their objects",
-		Long: "Remove instances and all their objects. With --orphan the objects stay, as nobody's. PersistentVolumeClaims\n" +
-			"that StatefulSets made stay, and the operation's warnings name them; with --claims delete they are deleted, with their data.",
+		Short:   "Delete instances and all their objects",
+		Long: "Delete instances and all their objects. With --orphan the objects stay, unowned.\n" +
+			"PersistentVolumeClaims that StatefulSets created stay, and the operation's warnings\n" +
+			"name them. --claims delete deletes them with their data.",
 		Args:              someNames,
 		ValidArgsFunction: s.ids(instances(), true),
 	}
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is gone, and show how it comes along")
-	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, as nobody's")
-	cmd.Flags().StringVar(&claims, "claims", "", "keep or delete the PersistentVolumeClaims that StatefulSets made (default keep)")
-	completeFlag(cmd, "claims", fixed(claimsKeep, claimsDelete))
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is deleted, and show progress")
+	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, unowned")
+	cmd.Flags().StringVar(&claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets created: keep or delete (default keep)")
+	completeFlag(cmd, "claims", fixed(claimsKeep, wire.ClaimsDelete))
 	m.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, names []string) error {
 		if err := m.check(); err != nil {
@@ -209,13 +201,13 @@ func instanceDelete(s *session) *cobra.Command {
 		query := url.Values{}
 		switch claims {
 		case "", claimsKeep:
-		case claimsDelete:
+		case wire.ClaimsDelete:
 			if orphan {
-				return usagef("--claims delete does not go with --orphan")
+				return usagef("--claims delete and --orphan are mutually exclusive")
 			}
 			query.Set("claims", claims)
 		default:
-			return usagef("--claims is keep or delete, not %q", claims)
+			return usagef("--claims: must be keep or delete, got %q", claims)
 		}
 		if m.timeout != 0 {
 			query.Set("timeout", m.timeout.String())
@@ -231,38 +223,38 @@ func instanceDelete(s *session) *cobra.Command {
 	return cmd
 }
 
-// deleteAll asks for the removal of every instance before it waits for any, so
-// that they go side by side.
+// deleteAll requests the deletion of every instance before it waits for any, so
+// that they run concurrently.
 func (s *session) deleteAll(ctx context.Context, c *client, names []string, query url.Values, wait bool) error {
 	begun := page{key: "operations"}
 	var running []string
-	var failed several
+	var failed multiError
 	for _, name := range names {
 		a, err := c.delete(ctx, name, query)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		if id := a.operation(); id != "" { // else it is gone already
+		if id := a.operation(); id != "" { // otherwise it is already deleted
 			begun.join(a)
 			running = append(running, id)
 		}
 	}
 	if !wait && begun.parts > 0 {
-		if err := printAll(s, begun, operationColumns(s)); err != nil {
+		if err := printAll(s.out, begun, operationColumns); err != nil {
 			failed = append(failed, err)
 		}
 		return failed.orNil()
 	}
 	for _, id := range running {
-		if _, err := s.follow(ctx, c, id, ended, s.progress()); err != nil {
+		if _, err := s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress()); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return failed.orNil()
 }
 
-// delete begins the removal of the instance that has the id or name.
+// delete starts the deletion of the instance with the id or name.
 func (c *client) delete(ctx context.Context, what string, query url.Values) (answer, error) {
 	i, _, err := c.find(ctx, what)
 	if err != nil {

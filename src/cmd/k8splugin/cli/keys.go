@@ -9,30 +9,26 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// keyStatus is what the store is sealed with.
-type keyStatus struct {
-	Primary string         `json:"primary"`
-	Records map[string]int `json:"records"`
-}
-
 func keysCommand(s *session) *cobra.Command {
-	return s.noun("keys", "Look after the keys that the store is sealed with", keysStatus(s), keysReseal(s))
+	return s.noun("keys", "Manage the keys that encrypt the store", keysStatus(s), keysReseal(s))
 }
 
 func keysStatus(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show which keys there are, and how many records each seals",
-		Long:  "Show which keys there are, and how many records each seals. One that seals none can be taken away.",
+		Short: "Show the keys and how many records each encrypts",
+		Long:  "Show the keys and how many records each encrypts. A key that encrypts no record can be removed.",
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
 			a, err := c.get(ctx, at("keys"), nil)
 			if err != nil {
 				return err
 			}
-			return s.printKeys(a)
+			return s.out.printKeys(a)
 		}),
 	}
 }
@@ -40,21 +36,21 @@ func keysStatus(s *session) *cobra.Command {
 func keysReseal(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reseal",
-		Short: "Seal every record with the primary key",
+		Short: "Re-encrypt every record with the primary key",
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
 			a, err := c.call(ctx, request{method: http.MethodPost, path: at("keys", "reseal")})
 			if err != nil {
 				return err
 			}
-			return s.printKeys(a)
+			return s.out.printKeys(a)
 		}),
 	}
 }
 
-func (s *session) printKeys(a answer) error {
-	return s.print(a, func(w io.Writer) error {
-		var k keyStatus
+func (pr *printer) printKeys(a answer) error {
+	return pr.print(a, func(w io.Writer) error {
+		var k wire.Keys
 		if err := a.decode(&k); err != nil {
 			return err
 		}

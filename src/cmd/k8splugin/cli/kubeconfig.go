@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kubeconfig is a kubeconfig file, as far as it is rewritten here.
+// kubeconfig is a kubeconfig file, with the fields that are rewritten here.
 type kubeconfig struct {
 	APIVersion     string  `json:"apiVersion"`
 	Kind           string  `json:"kind"`
@@ -21,7 +21,7 @@ type kubeconfig struct {
 	CurrentContext string  `json:"current-context"`
 }
 
-// entry is a named part of a kubeconfig; one of the three is set.
+// entry is a named part of a kubeconfig. One of the three fields is set.
 type entry struct {
 	Name    string         `json:"name"`
 	Cluster map[string]any `json:"cluster,omitempty"`
@@ -29,10 +29,9 @@ type entry struct {
 	Context map[string]any `json:"context,omitempty"`
 }
 
-// extract returns a kubeconfig that holds one context only, the current one
-// unless another is named, and that refers to no file: those that it names,
-// relative to the folder, are read into it. What the server does not accept,
-// such as exec plugins, is left for it to refuse.
+// extract returns a kubeconfig with one context, by default the current one. It
+// embeds the files that the kubeconfig names; relative names are relative to
+// the folder. It keeps what the server rejects, such as exec plugins.
 func extract(text []byte, context, folder string) ([]byte, error) {
 	var in kubeconfig
 	if err := yaml.Unmarshal(text, &in); err != nil {
@@ -102,8 +101,8 @@ func inlineUser(user map[string]any, folder string) error {
 	return nil
 }
 
-// inline replaces the name of a file by its content. Where both are given the
-// content wins, as it does in kubectl.
+// inline replaces a file name by the file's content. If both are given, the
+// content takes precedence, as in kubectl.
 func inline(part map[string]any, folder, file, data string) error {
 	name := stringOf(part[file])
 	if name == "" {
@@ -127,7 +126,7 @@ func readBeside(folder, name string) ([]byte, error) {
 	}
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read a file that the kubeconfig names: %w", err)
+		return nil, fmt.Errorf("cannot read a file that the kubeconfig refers to: %w", err)
 	}
 	return content, nil
 }

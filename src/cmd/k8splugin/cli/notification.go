@@ -4,27 +4,14 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// letter is a notification that could not be delivered, or that is on its way
-// again.
-type letter struct {
-	ID           string    `json:"letter_id"`
-	Instance     string    `json:"vnf_id"`
-	Subscription string    `json:"subscription"`
-	Created      time.Time `json:"created_at"`
-	Attempts     int       `json:"attempts"`
-	Due          time.Time `json:"due_at"`
-	Died         time.Time `json:"died_at"`
-	LastStatus   int       `json:"last_status"`
-	LastError    string    `json:"last_error"`
-}
-
-// answered says what became of the last attempt.
-func (l letter) answered() string {
+// lastResult returns the result of the last attempt.
+func lastResult(l wire.Letter) string {
 	switch {
 	case l.LastError != "":
 		return l.LastError
@@ -35,58 +22,46 @@ func (l letter) answered() string {
 }
 
 func notificationCommand(s *session) *cobra.Command {
-	return s.noun("notification", "See the notifications that were given up, and send or forget them",
+	return s.noun("notification", "List, resend and discard dead letters",
 		notificationList(s), notificationResend(s), notificationDiscard(s))
 }
 
 func letters() catalogue {
-	return catalogue{at("notifications", "dead"), "letters", []string{"letter_id"}}
+	return catalogue{path: at("notifications", "dead"), key: "letters", fields: []string{"letter_id"}}
 }
 
 func notificationList(s *session) *cobra.Command {
-	var q filters
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the notifications that were given up",
-		Long: `List the notifications that were given up: dead letters, which their subscribers
-did not take for most of a day. What they say is not shown.`,
-		Args: noArgs,
-		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			p, err := c.list(ctx, letters().path, letters().key, q.values())
-			if err != nil {
-				return err
-			}
-			return printAll(s, p, letterColumns(s))
-		}),
-	}
-	q.add(cmd, "instance", "vnf_id", "of this instance only, as the subscription names it")
-	q.add(cmd, "subscription", "subscription", "of this subscription only")
+	cmd, q := listCommand(s, "List dead letters", letters(), letterColumns)
+	cmd.Long = `List dead letters: notifications that their subscribers did not accept in 20
+attempts. Their content is not shown.`
+	q.add(cmd, "instance", "vnf_id", "filter by instance, as the subscription names it")
+	q.add(cmd, "subscription", "subscription", "filter by subscription")
 	q.pages(cmd)
 	return cmd
 }
 
-func letterColumns(s *session) []column[letter] {
-	return []column[letter]{
-		{"ID", false, func(l letter) string { return l.ID }},
-		{"INSTANCE", false, func(l letter) string { return l.Instance }},
-		{"SUBSCRIPTION", false, func(l letter) string { return l.Subscription }},
-		{"ATTEMPTS", false, func(l letter) string { return strconv.Itoa(l.Attempts) }},
-		{"DEAD", false, func(l letter) string { return s.age(l.Died) }},
-		{"AGE", false, func(l letter) string { return s.age(l.Created) }},
-		{"ANSWERED", false, letter.answered},
-		{"DUE", true, func(l letter) string { return s.until(l.Due) }},
+func letterColumns(now clock) []column[wire.Letter] {
+	return []column[wire.Letter]{
+		{"ID", false, func(l wire.Letter) string { return l.ID }},
+		{"INSTANCE", false, func(l wire.Letter) string { return l.Instance }},
+		{"SUBSCRIPTION", false, func(l wire.Letter) string { return l.Subscription }},
+		{"ATTEMPTS", false, func(l wire.Letter) string { return strconv.Itoa(l.Attempts) }},
+		{"ABANDONED", false, func(l wire.Letter) string { return now.age(l.Died) }},
+		{"AGE", false, func(l wire.Letter) string { return now.age(l.Created) }},
+		{"LAST RESULT", false, lastResult},
+		{"NEXT ATTEMPT", true, func(l wire.Letter) string { return now.until(l.Due) }},
 	}
 }
 
 func notificationResend(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resend ID...",
-		Short:             "Put dead letters on their way again",
+		Short:             "Resend dead letters",
 		Args:              someNames,
 		ValidArgsFunction: s.ids(letters(), true),
 		RunE: s.run(func(ctx context.Context, c *client, ids []string) error {
 			sent := page{key: letters().key}
-			var failed several
+			var failed multiError
 			for _, id := range ids {
 				a, err := c.call(ctx, request{method: http.MethodPost, path: at("notifications", "dead", id, "resend")})
 				if err != nil {
@@ -96,7 +71,7 @@ func notificationResend(s *session) *cobra.Command {
 				sent.join(a)
 			}
 			if sent.parts > 0 {
-				if err := printAll(s, sent, letterColumns(s)); err != nil {
+				if err := printAll(s.out, sent, letterColumns); err != nil {
 					failed = append(failed, err)
 				}
 			}
@@ -106,7 +81,7 @@ func notificationResend(s *session) *cobra.Command {
 }
 
 func notificationDiscard(s *session) *cobra.Command {
-	cmd := s.removal("Forget dead letters", letters())
+	cmd := s.removeCommand("Discard dead letters", letters())
 	cmd.Use, cmd.Aliases = "discard ID...", []string{"remove", "delete"}
 	return cmd
 }

@@ -8,12 +8,37 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
+// operation is an operation on a subject of any kind, as the server sent it.
+type operation struct {
+	wire.Operation
+
+	Terminated []string `json:"vnf_instances"` // of a site: terminated with it
+	KeepHosts  bool     `json:"keep_hosts"`    // of a site
+
+	sent []byte // the event's document
+}
+
+// subject returns the subject in the form of --subject.
+func (op operation) subject() string { return nf.Subject(op.Subject).String() }
+
+// object returns the subject for people: the id of an instance, or "site edge".
+func (op operation) object() string {
+	if op.Subject.Kind == nf.InstanceSubject {
+		return op.Subject.ID
+	}
+	return string(op.Subject.Kind) + " " + op.Subject.ID
+}
+
 func operationCommand(s *session) *cobra.Command {
-	return s.noun("operation", "See, stop and repair what is being done to instances",
+	return s.noun("operation", "Watch, cancel, retry and undo operations",
 		operationList(s), operationShow(s), operationWatch(s), operationCancel(s), operationRetry(s), operationUndo(s))
 }
 
@@ -21,98 +46,94 @@ func operationList(s *session) *cobra.Command {
 	var q filters
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the operations",
+		Short: "List operations",
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			p, err := c.list(ctx, at("operations"), "operations", q.values())
+			query := q.values()
+			if query.Has("subject") && query.Has("vnf_id") {
+				return usagef("--instance cannot be combined with --subject: --instance ID means --subject %s/ID", nf.InstanceSubject)
+			}
+			p, err := c.list(ctx, at("operations"), "operations", query)
 			if err != nil {
 				return err
 			}
-			return printAll(s, p, operationColumns(s))
+			return printAll(s.out, p, operationColumns)
 		}),
 	}
-	q.add(cmd, "instance", "vnf_id", "of this instance only")
-	q.add(cmd, "state", "state", "in this state only: queued, running, succeeded, failed or cancelled")
+	q.add(cmd, "subject", "subject", "filter by subject: vnf_instance/ID or site/ID, or vnf_instance or site for all of them")
+	q.add(cmd, "instance", "vnf_id", "filter by instance")
+	q.add(cmd, "state", "state", "filter by state: queued, running, succeeded, failed or cancelled")
 	q.project(cmd)
 	q.pages(cmd)
+	completeFlag(cmd, "subject", fixed(string(nf.InstanceSubject), string(nf.SiteSubject)))
 	completeFlag(cmd, "state", fixed("queued", "running", "succeeded", "failed", "cancelled"))
 	return cmd
 }
 
-func operationColumns(s *session) []column[operation] {
+func operationColumns(now clock) []column[operation] {
 	return []column[operation]{
 		{"ID", false, func(op operation) string { return op.ID }},
 		{"VERB", false, func(op operation) string { return string(op.Verb) }},
-		{"INSTANCE", false, func(op operation) string { return op.Instance }},
+		{"SUBJECT", false, operation.subject},
 		{"STATE", false, func(op operation) string { return string(op.State) }},
 		{"STEP", false, func(op operation) string {
 			if len(op.Steps) == 0 {
 				return ""
 			}
-			return op.Steps[len(op.Steps)-1].Name
+			return op.Steps[len(op.Steps)-1].Title
 		}},
-		{"TOOK", false, func(op operation) string { return op.elapsed(s.Now()) }},
-		{"AGE", false, func(op operation) string { return s.age(op.Accepted) }},
+		{"TOOK", false, func(op operation) string { return op.elapsed(now()) }},
+		{"AGE", false, func(op operation) string { return now.age(op.Accepted) }},
 		{"REGION", true, func(op operation) string { return op.Region }},
 		{"NAMESPACE", true, func(op operation) string { return op.Namespace }},
 		{"PROJECT", true, func(op operation) string { return op.Project }},
-		{"REVISION", true, func(op operation) string { return strconv.Itoa(op.Revision) }},
+		{"REVISION", true, func(op operation) string {
+			if op.Revision == 0 {
+				return ""
+			}
+			return strconv.Itoa(op.Revision)
+		}},
 		{"MESSAGE", true, func(op operation) string {
 			switch {
 			case op.Failure != nil:
 				return op.Failure.Message
 			case op.Waiting != nil:
-				return op.Waiting.String()
+				return op.waiting()
 			}
 			return ""
 		}},
 	}
 }
 
-// String says "waiting: cloud region east is unreachable (tcp: …)".
-func (w wait) String() string { return "waiting: " + w.For }
+// waiting returns "waiting: cloud region east is unreachable (tcp: …)".
+func (op operation) waiting() string { return "waiting: " + op.Waiting.For }
 
 func operationShow(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show ID",
-		Short:             "Show an operation, its steps and what it changed",
-		Args:              oneName,
-		ValidArgsFunction: s.ids(operations(), false),
-		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			a, err := c.get(ctx, at("operations", args[0]), nil)
-			if err != nil {
-				return err
-			}
-			return s.print(a, func(w io.Writer) error { return s.describeOperation(w, a) })
-		}),
-	}
+	return s.showCommand("show ID", "Show an operation, its steps and its changes", operations(), s.out.describeOperation)
 }
 
-func (s *session) describeOperation(w io.Writer, a answer) error {
+func (pr *printer) describeOperation(w io.Writer, a answer) error {
 	var op operation
 	if err := a.decode(&op); err != nil {
 		return err
 	}
 	list := []field{
-		{"ID", op.ID}, {"Verb", op.verb()}, {"Instance", op.Instance}, {"Project", op.Project},
+		{"ID", op.ID}, {"Verb", op.verb()}, {"Subject", op.subject()}, {"Project", op.Project},
 		{"Region", op.Region}, {"Namespace", op.Namespace}, {"State", op.phase()},
-		{"Repeats", op.Repeats}, {"On failure", string(op.OnFailure)}, {"On unreachable", op.OnUnreachable},
-		{"Accepted", s.stamp(op.Accepted)}, {"Applied", s.stamp(op.Applied)}, {"Finished", s.stamp(op.Finished)},
+		{"Terminates", strings.Join(op.Terminated, ", ")}, {"Retry of", op.Repeats}, {"On failure", string(op.OnFailure)}, {"On unreachable", op.OnUnreachable},
+		{"Accepted", pr.clock.stamp(op.Accepted)}, {"Applied", pr.clock.stamp(op.Applied)}, {"Finished", pr.clock.stamp(op.Finished)},
 	}
 	if op.Attempts > 1 {
-		list = append(list, field{"Begun", strconv.Itoa(op.Attempts) + " times"})
+		list = append(list, field{"Attempts", strconv.Itoa(op.Attempts)})
 	}
 	if op.Waiting != nil {
-		list = append(list, field{"Waiting", op.Waiting.For}, field{"Waiting since", s.stamp(op.Waiting.Since)})
-		if op.Waiting.Next.After(s.Now()) { // else it is that of an attempt that is over
-			list = append(list, field{"Next attempt", s.until(op.Waiting.Next)})
+		list = append(list, field{"Waiting", op.Waiting.For}, field{"Waiting since", pr.clock.stamp(op.Waiting.Since)})
+		if op.Waiting.Next.After(pr.clock()) { // otherwise it is the time of an earlier attempt
+			list = append(list, field{"Next attempt", pr.clock.until(op.Waiting.Next)})
 		}
 	}
 	if op.Failure != nil {
-		list = append(list, field{"Failed in", op.Failure.Step}, field{"Because", op.Failure.Message})
-		for _, v := range op.Failure.Errors {
-			list = append(list, field{"Error", v.String()})
-		}
+		list = append(list, field{"Failed step", op.Failure.Step}, field{"Failure", op.Failure.Message})
 	}
 	for _, warning := range op.Warnings {
 		list = append(list, field{"Warning", warning})
@@ -126,26 +147,27 @@ func (s *session) describeOperation(w io.Writer, a answer) error {
 		for i := range rows {
 			rows[i] = i
 		}
-		if err := table(w, false, stepColumns(s, op), rows); err != nil {
+		if err := table(w, false, stepColumns(pr.clock, op), rows); err != nil {
 			return err
 		}
 	}
 	return printChanges(w, op.Changes)
 }
 
-// stepColumns are the columns of an operation's steps, which the rows number.
-func stepColumns(s *session, op operation) []column[int] {
+// stepColumns returns the columns of a table of the operation's steps. Each row
+// is a step's index.
+func stepColumns(now clock, op operation) []column[int] {
 	return []column[int]{
-		{"STEP", false, func(i int) string { return op.Steps[i].Name }},
+		{"STEP", false, func(i int) string { return op.Steps[i].Title }},
 		{"STATE", false, op.stepState},
 		{"OBJECTS", false, op.count},
-		{"TOOK", false, func(i int) string { return took(span(op.Steps[i].Started, op.Steps[i].Finished, s.Now())) }},
+		{"TOOK", false, func(i int) string { return took(span(op.Steps[i].Started, op.Steps[i].Finished, now())) }},
 		{"MESSAGE", false, op.message},
 	}
 }
 
-// printChanges prints what was done to each object; nothing when there is none.
-func printChanges(w io.Writer, list []object) error {
+// printChanges prints the changes of each object, or nothing if there are none.
+func printChanges(w io.Writer, list []wire.Change) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -153,56 +175,53 @@ func printChanges(w io.Writer, list []object) error {
 	return table(w, false, changeColumns(), list)
 }
 
-func changeColumns() []column[object] {
-	return []column[object]{
-		{"ACTION", false, func(o object) string { return string(o.Action) }},
-		{"KIND", false, func(o object) string { return o.Kind }},
-		{"NAMESPACE", false, func(o object) string { return o.Namespace }},
-		{"NAME", false, func(o object) string { return o.Name }},
-		{"MESSAGE", false, func(o object) string { return o.Message }},
+func changeColumns() []column[wire.Change] {
+	return []column[wire.Change]{
+		{"ACTION", false, func(c wire.Change) string { return string(c.Action) }},
+		{"KIND", false, func(c wire.Change) string { return c.Kind }},
+		{"NAMESPACE", false, func(c wire.Change) string { return c.Namespace }},
+		{"NAME", false, func(c wire.Change) string { return c.Name }},
+		{"MESSAGE", false, func(c wire.Change) string { return c.Message }},
 	}
 }
 
 func operationWatch(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch ID",
-		Short: "Follow an operation to its end; its outcome is the exit code",
-		Long: `Follow an operation to its end; its outcome is the exit code.
+		Short: "Watch an operation until it ends",
+		Long: `Watch an operation until it ends. The exit code reports its outcome.
 
-With -o json or yaml each state of the operation is a document on standard
-output: a line, or what stands between two lines of "---".
+With -o json each state of the operation is one line on standard output. With
+-o yaml each state is a document that starts with a line "---".
 
-An interrupt ends the watching only: the operation goes on.`,
+An interrupt ends only the watching; the operation continues.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(operations(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			view := s.progress()
-			if !s.output.people() {
-				view = &progress{report: s.report}
-			}
-			_, err := s.follow(ctx, c, args[0], ended, view)
+			_, err := s.watcher.follow(ctx, c, at("operations", args[0]), ended, s.out.states())
 			return err
 		}),
 	}
 }
 
-// report prints a state of an operation for programs.
-func (s *session) report(op operation) {
+// report prints an operation's state in the output format.
+func (pr *printer) report(op operation) {
 	var line bytes.Buffer
 	if err := json.Compact(&line, op.sent); err != nil {
-		return // it has been read already
+		return // parsed before
 	}
-	if s.output == formatYAML {
-		fmt.Fprintln(s.Stdout, "---")
+	if pr.format == formatYAML {
+		fmt.Fprintln(pr.stdout, "---")
 	}
-	_ = s.print(answer{body: line.Bytes()}, nil) // whoever reads it went away, and the outcome is the exit code
+	_ = pr.print(answer{body: line.Bytes()}, nil) // if the reader has gone, the exit code still has the result
 }
 
 func operationCancel(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use:               "cancel ID",
-		Short:             "Ask an operation to stop",
-		Long:              "Ask an operation to stop. What happens to what it did already is decided by the operation's on-failure choice.",
+		Use:   "cancel ID",
+		Short: "Cancel an operation",
+		Long: "Request that an operation stop. Its --on-failure setting decides whether its results are\n" +
+			"undone or kept. The results of a site's operation are always kept.",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(operations(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
@@ -210,7 +229,7 @@ func operationCancel(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printOne(s, a, operationColumns(s))
+			return printOne(s.out, a, operationColumns)
 		}),
 	}
 }

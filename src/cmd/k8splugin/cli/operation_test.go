@@ -8,6 +8,22 @@ func TestOperation(t *testing.T) {
 			reason: "a row for each", args: []string{"operation", "list", "--instance", "k3x9vq2m", "-o", "wide"},
 			replies: one("/v1/operations?vnf_id=k3x9vq2m", `{"operations":[`+op1+`,`+op3+`,`+opFailed+`]}`),
 		},
+		"operation-list-subject": {
+			reason: "operations of every kind, or of one subject", args: []string{"operation", "list", "--subject", "site/edge-1", "-o", "wide"},
+			replies: one("/v1/operations?subject=site%2Fedge-1", `{"operations":[`+siteOpRunning+`,`+siteOpFailed+`]}`),
+		},
+		"operation-list-both": {reason: "an instance is a subject", args: []string{"operation", "list", "--subject", "site", "--instance", "k3x9vq2m"}},
+		"operation-show-site": {
+			reason: "what goes with the site is named", args: []string{"operation", "show", "0193-5f0c"}, replies: one("/v1/operations/0193-5f0c", siteOpRemoving),
+		},
+		"operation-watch-site": {
+			reason: "a site's log is shown among the steps", args: []string{"operation", "watch", "0193-5f0c"},
+			replies: replies{"GET /v1/operations/0193-5f0c/events": siteStream(siteOpRunning, siteEventsJSON()[2], siteEventsJSON()[4], siteOpFailed)},
+		},
+		"operation-cancel-site": {
+			reason: "a site's operation is cancelled as any other", args: []string{"operation", "cancel", "0193-5f0c"},
+			replies: replies{"POST /v1/operations/0193-5f0c/cancel": {status: 202, body: siteOpRunning}},
+		},
 		"operation-show": {
 			reason: "with steps and changes", args: []string{"operation", "show", "0192f3a5c7d1-a7c1"},
 			replies: one("/v1/operations/0192f3a5c7d1-a7c1", opSucceeded),

@@ -12,10 +12,11 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 )
 
-// format says how an answer is printed.
+// format is the output format of responses.
 type format string
 
 const (
@@ -29,7 +30,7 @@ func formats() []string {
 	return []string{string(formatTable), string(formatWide), string(formatJSON), string(formatYAML)}
 }
 
-// String, Set and Type make a format a flag.
+// String, Set and Type implement pflag.Value.
 func (f *format) String() string {
 	if *f == "" {
 		return string(formatTable)
@@ -39,7 +40,7 @@ func (f *format) String() string {
 
 func (f *format) Set(text string) error {
 	if !slices.Contains(formats(), text) {
-		return fmt.Errorf("want one of %s", strings.Join(formats(), ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(formats(), ", "))
 	}
 	*f = format(text)
 	return nil
@@ -47,28 +48,56 @@ func (f *format) Set(text string) error {
 
 func (f *format) Type() string { return "format" }
 
-// people reports whether answers are printed for people.
+// people reports whether the output is for people.
 func (f format) people() bool { return f != formatJSON && f != formatYAML }
 
-// print prints an answer: as the server sent it for -o json, translated for
-// -o yaml, and by the function otherwise.
-func (s *session) print(a answer, show func(w io.Writer) error) error {
+// printer prints responses on standard output, and warnings and progress on
+// standard error.
+type printer struct {
+	stdout, stderr           io.Writer
+	outTerminal, errTerminal bool // the stream is a terminal
+	colourless               bool // the environment forbids color
+	clock                    clock
+
+	format  format
+	noColor bool
+}
+
+func (pr *printer) define(flags *pflag.FlagSet) {
+	flags.VarP(&pr.format, "output", "o", "output format: table, wide, json or yaml")
+	flags.BoolVar(&pr.noColor, "no-color", false, "print without color (env NO_COLOR)")
+}
+
+// colour reports whether color may be written to a stream.
+func (pr *printer) colour(terminal bool) bool {
+	return terminal && !pr.noColor && !pr.colourless
+}
+
+func (pr *printer) warn(texts ...string) {
+	for _, text := range texts {
+		fmt.Fprintf(pr.stderr, "warning: %s\n", printable(text))
+	}
+}
+
+// print prints a response: as the server sent it for -o json, converted for -o
+// yaml, and by show otherwise.
+func (pr *printer) print(a answer, show func(w io.Writer) error) error {
 	out := a.body
-	switch s.output {
+	switch pr.format {
 	case formatJSON:
 	case formatYAML:
 		text, err := yaml.JSONToYAML(a.body)
 		if err != nil {
-			return &exitError{exitNoServer, fmt.Errorf("cannot read the server's answer: %w", err)}
+			return &exitError{exitNoServer, fmt.Errorf("cannot read the server's response: %w", err)}
 		}
 		out = text
 	default:
-		return show(s.Stdout)
+		return show(pr.stdout)
 	}
 	if !bytes.HasSuffix(out, []byte("\n")) {
 		out = append(slices.Clip(out), '\n')
 	}
-	_, err := s.Stdout.Write(out)
+	_, err := pr.stdout.Write(out)
 	return err
 }
 
@@ -80,31 +109,31 @@ type column[T any] struct {
 }
 
 // printAll prints a collection as a table with a row for each item.
-func printAll[T any](s *session, p page, columns []column[T]) error {
+func printAll[T any](pr *printer, p page, columns func(clock) []column[T]) error {
 	a, err := p.answer()
 	if err != nil {
 		return err
 	}
-	return s.print(a, func(w io.Writer) error {
+	return pr.print(a, func(w io.Writer) error {
 		items, err := decodeAll[T](p)
 		if err != nil {
 			return err
 		}
 		if p.next != "" {
-			defer fmt.Fprintf(s.Stderr, "there are more: --marker %s\n", p.next)
+			defer fmt.Fprintf(pr.stderr, "more items: --marker %s\n", p.next)
 		}
-		return table(w, s.output == formatWide, columns, items)
+		return table(w, pr.format == formatWide, columns(pr.clock), items)
 	})
 }
 
-// printOne prints one thing as a table with a single row.
-func printOne[T any](s *session, a answer, columns []column[T]) error {
-	return s.print(a, func(w io.Writer) error {
+// printOne prints an object as a table with one row.
+func printOne[T any](pr *printer, a answer, columns func(clock) []column[T]) error {
+	return pr.print(a, func(w io.Writer) error {
 		var item T
 		if err := a.decode(&item); err != nil {
 			return err
 		}
-		return table(w, s.output == formatWide, columns, []T{item})
+		return table(w, pr.format == formatWide, columns(pr.clock), []T{item})
 	})
 }
 
@@ -127,10 +156,10 @@ func table[T any](w io.Writer, wide bool, columns []column[T], items []T) error 
 	return t.Flush()
 }
 
-// field is one line of what is shown of a single thing.
+// field is one line of the output for an object.
 type field struct{ name, value string }
 
-// printFields prints names and values side by side, without those that are empty.
+// printFields prints names and values in two columns, and omits empty values.
 func printFields(w io.Writer, list []field) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, f := range list {
@@ -141,7 +170,7 @@ func printFields(w io.Writer, list []field) error {
 	return t.Flush()
 }
 
-// printable replaces what could drive a terminal; lines and tabs stay.
+// printable replaces terminal control characters, but keeps newlines and tabs.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
@@ -154,10 +183,10 @@ func printable(text string) string {
 // flat makes a text printable and puts it on one line.
 func flat(text string) string { return strings.Join(strings.Fields(printable(text)), " ") }
 
-// oneLine is flat, and never empty.
+// oneLine is flat, with "-" for an empty text.
 func oneLine(text string) string { return cmp.Or(flat(text), "-") }
 
-// pairsOf prints a map as k=v,k=v in the order of its keys.
+// pairsOf formats a map as k=v,k=v, sorted by key.
 func pairsOf[V any](m map[string]V) string {
 	parts := make([]string, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -166,35 +195,38 @@ func pairsOf[V any](m map[string]V) string {
 	return strings.Join(parts, ",")
 }
 
-// age prints how long ago something was, in one unit.
-func (s *session) age(t time.Time) string {
+// clock returns the time that ages are relative to.
+type clock func() time.Time
+
+// age formats the time since t in one unit.
+func (now clock) age(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return short(s.Now().Sub(t))
+	return short(now().Sub(t))
 }
 
-// stamp prints a time, and how long ago it was.
-func (s *session) stamp(t time.Time) string {
+// stamp formats a time and how long ago it was.
+func (now clock) stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339) + " (" + s.age(t) + " ago)"
+	return t.UTC().Format(time.RFC3339) + " (" + now.age(t) + " ago)"
 }
 
-// until prints a time that is to come, and how long that is; of one that is past
-// it says so.
-func (s *session) until(t time.Time) string {
+// until formats a future time and the time until it. It marks a time that has
+// passed.
+func (now clock) until(t time.Time) string {
 	switch {
 	case t.IsZero():
 		return ""
-	case t.After(s.Now()):
-		return t.UTC().Format(time.RFC3339) + " (in " + short(t.Sub(s.Now())) + ")"
+	case t.After(now()):
+		return t.UTC().Format(time.RFC3339) + " (in " + short(t.Sub(now())) + ")"
 	}
-	return s.stamp(t)
+	return now.stamp(t)
 }
 
-// short prints a duration in its largest unit.
+// short formats a duration in its largest unit.
 func short(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < 2*time.Minute:
@@ -207,8 +239,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// took prints how long something took, to a tenth of a second while that
-// matters.
+// took formats a duration, with tenths of a second below 10 s.
 func took(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", max(d, 0).Seconds())
@@ -216,7 +247,7 @@ func took(d time.Duration) string {
 	return short(d)
 }
 
-// size prints a number of bytes.
+// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n < 10<<10:

@@ -17,12 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func packageCommand(s *session) *cobra.Command {
-	return s.noun("package", "Upload and look after packages",
+	return s.noun("package", "Upload and manage packages",
 		packagePush(s), packageList(s), packageShow(s), packagePull(s), packageLint(s),
-		s.removal("Remove packages that no instance uses", packages()))
+		s.removeCommand("Delete packages that no instance uses", packages()))
 }
 
 func packagePush(s *session) *cobra.Command {
@@ -34,13 +35,15 @@ func packagePush(s *session) *cobra.Command {
 		Long: `Upload a package: a zip or tar.gz, a chart (.tgz), or a folder with a
 metadata.yaml or a Chart.yaml.
 
-A folder is checked as by "package lint" and packed; two uploads of the same
-files are the same bytes. Names that begin with a dot are left out, and what the
-.helmignore of a chart names.`,
+The command checks a folder as "package lint" does, and packs it. The same files
+always produce the same archive. Files whose names begin with a dot are omitted,
+and so are the files that a chart's .helmignore lists.`,
+		Example: `  k8splugin package push ./firewall
+  k8splugin package push firewall.zip --id firewall`,
 		Args: oneFile,
 	}
-	cmd.Flags().StringVar(&id, "id", "", "csar_id to give it, or to replace the content of")
-	cmd.Flags().StringVar(&project, "project", "", `project that it belongs to (default "default")`)
+	cmd.Flags().StringVar(&id, "id", "", "csar_id of the new package, or of the package whose content is replaced")
+	cmd.Flags().StringVar(&project, "project", "", `project of the package (default "default")`)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		content, err := s.content(args[0])
 		if err != nil {
@@ -51,27 +54,25 @@ files are the same bytes. Names that begin with a dot are left out, and what the
 		if err != nil {
 			return err
 		}
-		return s.printKept(a)
+		return s.out.printPackageID(a)
 	})
 	return cmd
 }
 
-// printKept prints the id of a package that the server has kept.
-func (s *session) printKept(a answer) error {
-	var p pkg
+// printPackageID prints the id of an uploaded package.
+func (pr *printer) printPackageID(a answer) error {
+	var p wire.Package
 	if err := a.decode(&p); err != nil {
 		return err
 	}
-	for _, w := range p.Warnings {
-		s.warn(w)
-	}
-	return s.print(a, func(w io.Writer) error {
+	pr.warn(p.Warnings...)
+	return pr.print(a, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, printable(p.ID))
 		return err
 	})
 }
 
-// content opens what is to be uploaded: a file as it is, or a folder checked
+// content opens the content to upload: a file as it is, or a folder, checked
 // and packed.
 func (s *session) content(name string) (source, error) {
 	about, err := os.Stat(name)
@@ -89,13 +90,16 @@ func (s *session) content(name string) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.Lint(archive); err != nil {
-		return nil, unfit(name, err)
+	if _, err := s.lint(archive); err != nil {
+		if found := nf.ViolationsOf(err); len(found) > 0 {
+			return nil, lintError{name, found}
+		}
+		return nil, err
 	}
 	return inMemory{bytes.NewReader(archive)}, nil
 }
 
-// source is what is uploaded: it can be read again.
+// source is content to upload. It can be read again.
 type source interface {
 	io.ReadCloser
 	io.Seeker
@@ -106,22 +110,23 @@ type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// unfit makes the complaints of a check the error of a command.
-func unfit(name string, err error) error {
-	violations := nf.ViolationsOf(err)
-	if len(violations) == 0 {
-		return err
-	}
-	return &problem{Kind: nf.KindOf(err), Detail: "the package " + name + " is not fit to upload", Errors: violations}
+// lintError is the error of a folder that lint rejects. Report prints a line for
+// each violation.
+type lintError struct {
+	name  string
+	found nf.Violations
 }
+
+func (e lintError) Error() string { return "package " + e.name + " is not valid" }
+func (e lintError) Unwrap() error { return e.found }
 
 // upload streams a package to the server.
 func (c *client) upload(ctx context.Context, id, project string, content io.ReadSeeker) (answer, error) {
 	head := make([]byte, 2)
-	n, _ := io.ReadFull(content, head) // a shorter file is the server's to refuse
+	n, _ := io.ReadFull(content, head) // the server rejects a file that is too short
 	media, _ := mediaType(head[:n])
 	var body io.Reader = content
-	if _, err := content.Seek(0, io.SeekStart); err != nil { // a pipe can be sent once
+	if _, err := content.Seek(0, io.SeekStart); err != nil { // a pipe can be sent only once
 		body = io.MultiReader(bytes.NewReader(head[:n]), content)
 	}
 	r := request{
@@ -140,23 +145,23 @@ func (c *client) upload(ctx context.Context, id, project string, content io.Read
 func packageLint(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint DIR|FILE",
-		Short: "Check a package as an upload would, without a server",
-		Long: `Check a package as an upload would, without a server.
+		Short: "Check a package without a server",
+		Long: `Check a package as an upload does, but without a server.
 
-Prints a line "file:line: message" for everything that is wrong or odd; the exit
-code is 1 when something is wrong.`,
+The command prints one line for each error, "file:line: message", and for each
+warning, "warning: message". The exit code is 1 if there is an error.`,
 		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			archive, err := archiveOf(args[0])
 			if err != nil {
 				return err
 			}
-			warnings, err := s.Lint(archive)
+			warnings, err := s.lint(archive)
 			violations := nf.ViolationsOf(err)
 			if err != nil && len(violations) == 0 {
 				return err
 			}
-			if err := s.printFindings(warnings, violations); err != nil {
+			if err := s.out.printFindings(warnings, violations); err != nil {
 				return err
 			}
 			if len(violations) > 0 {
@@ -167,8 +172,8 @@ code is 1 when something is wrong.`,
 	}
 }
 
-// printFindings prints what lint has found.
-func (s *session) printFindings(warnings []string, violations nf.Violations) error {
+// printFindings prints lint's results.
+func (pr *printer) printFindings(warnings []string, violations nf.Violations) error {
 	body, err := json.Marshal(map[string]any{
 		"warnings": append([]string{}, warnings...),
 		"errors":   append(nf.Violations{}, violations...),
@@ -176,7 +181,7 @@ func (s *session) printFindings(warnings []string, violations nf.Violations) err
 	if err != nil {
 		return fmt.Errorf("cannot print the findings: %w", err)
 	}
-	return s.print(answer{body: body}, func(w io.Writer) error {
+	return pr.print(answer{body: body}, func(w io.Writer) error {
 		for _, warning := range warnings {
 			fmt.Fprintf(w, "warning: %s\n", printable(warning))
 		}
@@ -187,7 +192,7 @@ func (s *session) printFindings(warnings []string, violations nf.Violations) err
 	})
 }
 
-// archiveOf returns a package's archive: a folder packed, or a file as it is.
+// archiveOf returns a package's archive: a packed folder, or a file as it is.
 func archiveOf(name string) ([]byte, error) {
 	about, err := os.Stat(name)
 	if err != nil {
@@ -204,64 +209,40 @@ func archiveOf(name string) ([]byte, error) {
 }
 
 func packageList(s *session) *cobra.Command {
-	var q filters
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the packages",
-		Args:  noArgs,
-		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			p, err := c.list(ctx, at("packages"), "packages", q.values())
-			if err != nil {
-				return err
-			}
-			return printAll(s, p, packageColumns(s))
-		}),
-	}
+	cmd, q := listCommand(s, "List packages", packages(), packageColumns)
 	q.project(cmd)
 	q.pages(cmd)
 	return cmd
 }
 
-func packageColumns(s *session) []column[pkg] {
-	return []column[pkg]{
-		{"ID", false, func(p pkg) string { return p.ID }},
-		{"NAME", false, func(p pkg) string { return p.Name }},
-		{"VERSION", false, func(p pkg) string { return p.Version }},
-		{"SIZE", false, func(p pkg) string { return size(p.Size) }},
-		{"AGE", false, func(p pkg) string { return s.age(p.Updated) }},
-		{"PROJECT", true, func(p pkg) string { return p.Project }},
-		{"KIND", true, func(p pkg) string { return p.Kind }},
-		{"DIGEST", true, func(p pkg) string { return p.Digest }},
-		{"DESCRIPTION", true, func(p pkg) string { return p.Description }},
+func packageColumns(now clock) []column[wire.Package] {
+	return []column[wire.Package]{
+		{"ID", false, func(p wire.Package) string { return p.ID }},
+		{"NAME", false, func(p wire.Package) string { return p.Name }},
+		{"VERSION", false, func(p wire.Package) string { return p.Version }},
+		{"SIZE", false, func(p wire.Package) string { return size(p.Size) }},
+		{"AGE", false, func(p wire.Package) string { return now.age(p.Updated) }},
+		{"PROJECT", true, func(p wire.Package) string { return p.Project }},
+		{"KIND", true, func(p wire.Package) string { return p.Kind }},
+		{"DIGEST", true, func(p wire.Package) string { return p.Digest }},
+		{"DESCRIPTION", true, func(p wire.Package) string { return p.Description }},
 	}
 }
 
 func packageShow(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show ID",
-		Short:             "Show a package, its variables and its files",
-		Args:              oneName,
-		ValidArgsFunction: s.ids(packages(), false),
-		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			a, err := c.get(ctx, at("packages", args[0]), nil)
-			if err != nil {
-				return err
-			}
-			return s.print(a, func(w io.Writer) error { return s.describePackage(w, a) })
-		}),
-	}
+	return s.showCommand("show ID", "Show a package, its variables and its files", packages(), s.out.describePackage)
 }
 
-func (s *session) describePackage(w io.Writer, a answer) error {
-	var p pkg
+func (pr *printer) describePackage(w io.Writer, a answer) error {
+	var p wire.Package
 	if err := a.decode(&p); err != nil {
 		return err
 	}
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
 		{"Project", p.Project}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", size(p.Size)}, {"Digest", p.Digest},
-		{"Used by", usersOf(p.Users, p.MoreUsers)},
-		{"Created", s.stamp(p.Created)}, {"Updated", s.stamp(p.Updated)},
+		{"Used by", usersOf(p.VNFInstances, p.More)},
+		{"Created", pr.clock.stamp(p.Created)}, {"Updated", pr.clock.stamp(p.Updated)},
 	}
 	for _, warning := range p.Warnings {
 		list = append(list, field{"Warning", warning})
@@ -284,17 +265,20 @@ func (s *session) describePackage(w io.Writer, a answer) error {
 	return nil
 }
 
-func variableColumns() []column[variable] {
-	return []column[variable]{
-		{"VARIABLE", false, func(v variable) string { return v.Name }},
-		{"TYPE", false, func(v variable) string { return v.Type }},
-		{"DEFAULT", false, func(v variable) string {
-			if v.Required {
+func variableColumns() []column[wire.Variable] {
+	return []column[wire.Variable]{
+		{"VARIABLE", false, func(v wire.Variable) string { return v.Name }},
+		{"TYPE", false, func(v wire.Variable) string { return v.Type }},
+		{"DEFAULT", false, func(v wire.Variable) string {
+			switch {
+			case v.Required:
 				return "(required)"
+			case v.Default == nil:
+				return ""
 			}
-			return string(v.Default)
+			return string(jsonOf(v.Default))
 		}},
-		{"DESCRIPTION", false, func(v variable) string {
+		{"DESCRIPTION", false, func(v wire.Variable) string {
 			if v.Sensitive {
 				return strings.TrimSpace(v.Description + " (sensitive)")
 			}
@@ -308,24 +292,27 @@ func packagePull(s *session) *cobra.Command {
 	var chart chartFlags
 	cmd := &cobra.Command{
 		Use:   "pull ID|URL",
-		Short: "Download a package's archive, or have the server fetch a chart",
+		Short: "Download a package, or fetch a chart to the server",
 		Long: `Download a package's archive.
 
-With the URL of a chart (oci://host/path/name, that of a chart repository with
---name, or that of an archive) the server fetches it from there and keeps it as
-a package, whose csar_id is printed. Its operator must have allowed the host.`,
+With the URL of a chart, the server fetches the chart, stores it as a package and
+prints the csar_id of that package. The URL is oci://host/path/name, the URL of a
+chart repository with --name, or the URL of an archive. The server's operator
+must have allowed the host.`,
+		Example: `  k8splugin package pull firewall --output firewall.zip
+  k8splugin package pull oci://registry.example.com/charts/web --version ^1.2 --id web`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(packages(), false),
 	}
 	chart.define(cmd)
-	// Here -o is a file, as it is for curl and helm.
-	cmd.Flags().StringVarP(&to, "output", "o", "", "file to write; - is standard output (default ID.zip or ID.tar.gz)")
+	// Here -o is a file, as in curl and helm.
+	cmd.Flags().StringVarP(&to, "output", "o", "", "output file; - writes to standard output (default ID.zip or ID.tar.gz)")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		if strings.Contains(args[0], "://") {
 			return s.fetch(ctx, c, args[0], chart, to)
 		}
 		if chart != (chartFlags{}) {
-			return usagef("%q is no URL: only --output is of use with a csar_id", args[0])
+			return usagef("%q is not a URL: with a csar_id only --output is allowed", args[0])
 		}
 		res, err := c.open(ctx, request{method: http.MethodGet, path: at("packages", args[0], "content")})
 		if err != nil {
@@ -333,21 +320,20 @@ a package, whose csar_id is printed. Its operator must have allowed the host.`,
 		}
 		defer res.Body.Close()
 		body := bufio.NewReader(res.Body)
-		head, _ := body.Peek(2) // an error comes again with the first read
+		head, _ := body.Peek(2) // the first read returns the error again
 		if to == "" {
 			_, extension := mediaType(head)
 			to = filepath.Base(args[0]) + extension
 		}
-		return s.save(ctx, c, body, to)
+		return s.out.save(ctx, c, body, to)
 	})
 	return cmd
 }
 
-// save writes what was downloaded, and leaves no file behind that holds a part
-// of it only.
-func (s *session) save(ctx context.Context, c *client, body io.Reader, to string) error {
+// save writes downloaded content. It leaves no incomplete file behind.
+func (pr *printer) save(ctx context.Context, c *client, body io.Reader, to string) error {
 	if to == "-" {
-		if _, err := io.Copy(s.Stdout, body); err != nil {
+		if _, err := io.Copy(pr.stdout, body); err != nil {
 			return c.lost(ctx, err)
 		}
 		return nil
@@ -363,6 +349,6 @@ func (s *session) save(ctx context.Context, c *client, body io.Reader, to string
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot download the package: %w", err), os.Remove(f.Name()))
 	}
-	_, err = fmt.Fprintln(s.Stdout, to)
+	_, err = fmt.Fprintln(pr.stdout, to)
 	return err
 }

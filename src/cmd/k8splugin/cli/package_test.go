@@ -26,7 +26,7 @@ func TestPackage(t *testing.T) {
 			}},
 		},
 		"package-push-refused": {
-			reason: "the server's violations get a line each, and are not said twice",
+			reason: "the server names each violation in its text, which is printed once",
 			args:   []string{"package", "push", "PKG/metadata.yaml"},
 			replies: replies{"POST /v1/packages": problemReply(400, `{"status":400,"detail":"cannot upload package: metadata.yaml:1: not an archive; size: too small","kind":"invalid",`+
 				`"errors":[{"file":"metadata.yaml","line":1,"message":"not an archive"},{"field":"size","message":"too small"}]}`)},

@@ -13,33 +13,41 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// progress shows how an operation comes along: on a terminal a block of lines
-// that is drawn over and over, elsewhere a line for each change. A nil progress
-// shows nothing.
+// progress displays an operation's progress. On a terminal it redraws a block
+// of lines; otherwise it prints a line for each change. A nil progress displays
+// nothing.
 type progress struct {
 	out    io.Writer
 	live   bool
 	colour bool
 	now    func() time.Time
-	report func(operation) // shows each new state, instead of all that
+	report func(operation) // prints each new state instead
 
 	last  operation
 	drawn int             // lines of the block on the screen
-	said  map[string]bool // lines that were printed: a state that comes back is no news
+	said  map[string]bool // printed lines, so that a state that returns is not printed again
 }
 
 // progress returns the display on standard error.
-func (s *session) progress() *progress {
+func (pr *printer) progress() *progress {
 	return &progress{
-		out: s.Stderr, live: s.ErrIsTerminal, now: s.Now, said: map[string]bool{},
-		colour: s.ErrIsTerminal && !s.noColor && s.Getenv("NO_COLOR") == "",
+		out: pr.stderr, live: pr.errTerminal, colour: pr.colour(pr.errTerminal), now: pr.clock, said: map[string]bool{},
 	}
 }
 
-// show takes the operation's new state.
+// states returns the display of a command that only watches: each state in the
+// output format for programs, or the progress.
+func (pr *printer) states() *progress {
+	if pr.format.people() {
+		return pr.progress()
+	}
+	return &progress{report: pr.report}
+}
+
+// show displays a new state of the operation.
 func (p *progress) show(op operation) {
 	if p == nil {
 		return
@@ -47,7 +55,7 @@ func (p *progress) show(op operation) {
 	before := p.last
 	p.last = op
 	if p.report != nil {
-		if !bytes.Equal(before.sent, op.sent) { // a stream that is opened again begins with what is known
+		if !bytes.Equal(before.sent, op.sent) { // a reopened stream starts with the known state
 			p.report(op)
 		}
 		return
@@ -64,7 +72,7 @@ func (p *progress) show(op operation) {
 	}
 }
 
-// redraw draws the block over the one before.
+// redraw replaces the previous block.
 func (p *progress) redraw() {
 	if p == nil || !p.live || p.last.ID == "" {
 		return
@@ -96,7 +104,8 @@ func sizeOf(w io.Writer) (width, height int) {
 	return 80, 24
 }
 
-// clip cuts a line that would wrap, which would spoil the next redraw.
+// clip cuts a line that would wrap, because a wrapped line breaks the next
+// redraw.
 func clip(line string, width int) string {
 	if runes := []rune(line); len(runes) >= width {
 		return string(runes[:max(width-2, 0)]) + "…"
@@ -111,7 +120,7 @@ const (
 	markRunning = "•"
 )
 
-// paint colours the mark that a line begins with.
+// paint colors the mark at the start of a line.
 func (p *progress) paint(line string) string {
 	if !p.colour {
 		return line
@@ -135,14 +144,14 @@ func markColours() map[string]string {
 	return map[string]string{markGood: green, markBad: red, markRunning: yellow}
 }
 
-// block is the operation as lines: its state, then its steps.
+// block returns the lines for the operation: its state, then its steps.
 func (p *progress) block() []string {
 	op := p.last
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", op.title(), op.elapsed(p.now()))
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for i, st := range op.Steps {
-		fmt.Fprintf(t, "  %s %s\t%s\t%s\t%s\n", op.mark(i), oneLine(st.Name), op.count(i),
+		fmt.Fprintf(t, "  %s %s\t%s\t%s\t%s\n", op.mark(i), oneLine(st.Title), op.count(i),
 			took(span(st.Started, st.Finished, p.now())), flat(op.message(i)))
 	}
 	_ = t.Flush() // a strings.Builder does not fail
@@ -153,7 +162,7 @@ func (p *progress) block() []string {
 	return lines
 }
 
-// changes are the lines that tell what is new in an operation since before.
+// changes returns a line for each change of an operation since before.
 func changes(before, op operation) []string {
 	var lines []string
 	if op.state() != before.state() && !op.State.Final() {
@@ -170,23 +179,25 @@ func changes(before, op operation) []string {
 	return lines
 }
 
-// title says "instantiate f00d: running".
+// title returns "instantiate f00d: running".
 func (op operation) title() string {
-	return fmt.Sprintf("%s %s: %s", op.Verb, op.Instance, op.state())
+	return fmt.Sprintf("%s %s: %s", op.Verb, op.object(), op.state())
 }
 
-// verb says "terminate, leaving the objects".
+// verb returns "terminate, leaving the objects".
 func (op operation) verb() string {
 	switch {
 	case op.Orphan:
 		return string(op.Verb) + ", leaving the objects"
-	case op.Claims == claimsDelete:
+	case op.Claims == wire.ClaimsDelete:
 		return string(op.Verb) + ", with volume claims"
+	case op.KeepHosts:
+		return string(op.Verb) + ", leaving the hosts"
 	}
 	return string(op.Verb)
 }
 
-// phase says "running", or "undoing".
+// phase returns "running", or "undoing".
 func (op operation) phase() string {
 	if op.Undoing && !op.State.Final() {
 		return "undoing"
@@ -194,17 +205,19 @@ func (op operation) phase() string {
 	return string(op.State)
 }
 
-// state says "running", or "running, waiting: cloud region east is unreachable".
+// state returns "running", or "running, waiting: cloud region east is
+// unreachable".
 func (op operation) state() string {
 	if op.Waiting == nil || op.State.Final() {
 		return op.phase()
 	}
-	return op.phase() + ", " + op.Waiting.String()
+	return op.phase() + ", " + op.waiting()
 }
 
 func (op operation) elapsed(now time.Time) string { return took(span(op.Accepted, op.Finished, now)) }
 
-// span is the time from started to finished, or to now when it goes on.
+// span returns the time from started to finished, or to now if it is still
+// running.
 func span(started, finished, now time.Time) time.Duration {
 	if started.IsZero() {
 		return 0
@@ -222,41 +235,33 @@ const (
 	stepRunning = "running"
 )
 
-// stepState says how the i-th step went. A step that was running when the
-// operation failed is the one that failed.
+// stepState returns the state of the i-th step.
 func (op operation) stepState(i int) string {
 	switch st := op.Steps[i]; {
-	case st.Failed, op.failedIn(i):
+	case st.Failed:
 		return stepFailed
 	case !st.Finished.IsZero():
 		return stepDone
-	case op.State == nf.OperationFailed || op.State == nf.OperationCancelled:
-		return stepFailed
 	}
 	return stepRunning
 }
 
-// failedIn reports whether the i-th step is the one that failed the operation.
-func (op operation) failedIn(i int) bool {
-	return op.Failure != nil && op.Failure.Step == op.Steps[i].Name
-}
-
-// mark is the state of the i-th step as one character.
+// mark returns the state of the i-th step as one character.
 func (op operation) mark(i int) string {
 	return map[string]string{stepDone: markGood, stepFailed: markBad, stepRunning: markRunning}[op.stepState(i)]
 }
 
-// message is the message of the i-th step, unless the operation's failure, which
-// is shown in full elsewhere, says the same.
+// message returns the message of the i-th step. It returns "" if the
+// operation's failure, which is shown elsewhere, contains it.
 func (op operation) message(i int) string {
-	if message := op.Steps[i].Message; !op.failedIn(i) || !strings.Contains(op.Failure.Message, message) {
-		return message
+	if op.Steps[i].InFailure {
+		return ""
 	}
-	return ""
+	return op.Steps[i].Message
 }
 
-// count says "3/4", how many of the step's objects are as they should be, and
-// "4" when the step is done.
+// count returns "3/4", the number of ready objects of the step, or "4" if the
+// step is done.
 func (op operation) count(i int) string {
 	switch st := op.Steps[i]; {
 	case st.Objects == 0:
@@ -268,17 +273,17 @@ func (op operation) count(i int) string {
 	}
 }
 
-// line says "databases: 3/4", or "databases: done after 3s". What is waited for
-// changes too often for a log; the count is what matters there.
+// line returns "databases: 3/4", or "databases: done after 3s". It omits the
+// objects that the step waits for, because they change too often for a log.
 func (op operation) line(i int) string {
 	st := op.Steps[i]
 	if st.Finished.IsZero() {
-		return joined(st.Name, op.count(i))
+		return joined(st.Title, op.count(i))
 	}
-	return joined(st.Name, op.stepState(i)+" after "+took(st.Finished.Sub(op.Accepted)), op.failureOf(i))
+	return joined(st.Title, op.stepState(i)+" after "+took(st.Finished.Sub(op.Accepted)), op.failureOf(i))
 }
 
-// failureOf is the message of the i-th step, if it failed.
+// failureOf returns the message of the i-th step if it failed.
 func (op operation) failureOf(i int) string {
 	if op.stepState(i) != stepFailed {
 		return ""
@@ -286,7 +291,7 @@ func (op operation) failureOf(i int) string {
 	return op.message(i)
 }
 
-// joined joins those of the parts that are not empty with ": ".
+// joined joins the parts that are not empty with ": ".
 func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

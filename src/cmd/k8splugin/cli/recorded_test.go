@@ -18,10 +18,10 @@ const (
 		`"csar_id":"firewall","vnf_instance_name":"fw-1","vnf_instance_description":"The firewall of the edge","parameters":{"replicas":2,"password":"********"},` +
 		`"labels":{"tenant":"blue"},"revision":1,"operation_id":"0192f3a5c7d1-a7c1","links":{"self":"/v1/vnf_instances/k3x9vq2m"},` +
 		`"created_at":"2026-11-20T09:02:00Z","updated_at":"2026-11-20T09:02:04Z",`
-	instanceJSON = instanceStart + `"state":"ready","healthy":true,"objects":[` +
+	instanceJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","objects":[` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Current","message":"Deployment is available. Replicas: 2"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","status":"Current","message":"Service is ready"}]}`
-	brokenJSON = instanceStart + `"state":"failed","message":"a pod cannot start","healthy":false,"objects":[` +
+	brokenJSON = instanceStart + `"state":"failed","message":"a pod cannot start","healthy":false,"health":"unhealthy","health_message":"Deployment edge/firewall has failed","objects":[` +
 		`{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"settings","status":"Current"},` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"db","status":"InProgress","message":"0 of 1 replicas are ready"},` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Failed","message":"cannot pull the image\u001b[2J"},` +
@@ -36,7 +36,7 @@ const (
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"extra","action":"created"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"unchanged"},` +
 		`{"api_version":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","name":"old","action":"deleted"}],"warnings":["variable $x stays as it is"]}`
-	opStart = `{"operation_id":"0192f3a5c7d1-a7c1","vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"instantiate",` +
+	opStart = `{"operation_id":"0192f3a5c7d1-a7c1","subject":{"kind":"vnf_instance","id":"k3x9vq2m"},"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"instantiate",` +
 		`"revision":1,"on_failure":"undo","accepted_at":"2026-11-20T09:02:00Z","deadline":"2026-11-20T09:17:00Z",`
 	stepsStart = `"started_at":"2026-11-20T09:02:00Z","steps":[{"name":"namespace","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:00Z"}`
 	op1        = opStart + `"state":"queued","steps":[]}`
@@ -47,8 +47,11 @@ const (
 	opSucceeded = opStart + `"state":"succeeded","applied_at":"2026-11-20T09:02:02Z","finished_at":"2026-11-20T09:02:04Z","warnings":["variable $x stays as it is"],` + stepsEnd +
 		`,"changes":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","action":"created"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","action":"created"}]}`
-	opFailed = opStart + `"state":"failed","finished_at":"2026-11-20T09:02:04Z",` + stepsEnd +
-		`,"failure":{"kind":"timeout","step":"apply deployment","message":"it took too long: Deployment edge/firewall is not ready","errors":[{"message":"Deployment edge/firewall is not ready"}]}}`
+	opFailed = opStart + `"state":"failed","finished_at":"2026-11-20T09:02:04Z",` + stepsStart +
+		`,{"name":"apply deployment","started_at":"2026-11-20T09:02:01Z","finished_at":"2026-11-20T09:02:04Z","objects":2,"current":2,"failed":true,"in_failure":true,` +
+		`"message":"it took too long: web.yaml:1: Deployment edge/firewall: is not ready"}],"failure":{"kind":"timeout","step":"apply deployment","message":"it took too long: web.yaml:1: Deployment edge/firewall: is not ready",` +
+		`"errors":[{"object":{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall"},"field":"Deployment edge/firewall",` +
+		`"file":"web.yaml","line":1,"message":"is not ready"}]}}`
 
 	revisionsJSON = `{"revisions":[{"number":1,"in_force":false,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"parameters":{"replicas":1,"password":"********"},"labels":{"tenant":"blue"},"operation_id":"op-1","created_at":"2026-11-20T09:02:00Z"},` +
@@ -69,7 +72,7 @@ const (
 		`{"id":"a1","phase":"intent","time":"2026-11-20T09:02:00Z","request_id":"Q1","identity_kind":"user","identity":"ann","method":"POST","route":"/v1/vnf_instances"},` +
 		`{"id":"a0","phase":"refusal","time":"2026-11-20T09:00:00Z","method":"GET","route":"/v1/keys","status":401,"outcome":"unauthenticated","missed":4}],"next":"2026-11-20T09/00:00.0-a0-refusal"}`
 	keysJSON = `{"primary":"k2","records":{"k1":3,"k2":1204}}`
-	braked   = `{"title":"Something else forbids it","status":409,"detail":"cannot rollback VNF instance k3x9vq2m: PersistentVolumeClaim edge/data: would be deleted, and what it holds cannot be made again",` +
+	braked   = `{"title":"Conflict","status":409,"detail":"cannot rollback VNF instance k3x9vq2m: PersistentVolumeClaim edge/data: would be deleted, and what it holds cannot be made again",` +
 		`"kind":"conflict","reason":"confirm","confirm":"sha256:6b86b2","errors":[{"field":"PersistentVolumeClaim edge/data","message":"would be deleted, and what it holds cannot be made again"}]}`
 
 	rollbackIt = "POST /v1/vnf_instances/k3x9vq2m/rollback"

@@ -13,14 +13,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func regionCommand(s *session) *cobra.Command {
-	return s.noun("region", "Register and look after cloud regions",
+	return s.noun("region", "Register and manage cloud regions",
 		regionAdd(s), regionList(s), regionShow(s), regionUpdate(s), regionGrant(s), regionRevoke(s), regionRemove(s))
 }
 
-// regionFlags are the flags that say what a region is.
+// regionFlags holds the flags that describe a region.
 type regionFlags struct {
 	kubeconfig, context string
 	description, owner  string
@@ -29,14 +30,14 @@ type regionFlags struct {
 
 func (f *regionFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "file with the credentials; - reads standard input")
-	flags.StringVar(&f.context, "context", "", "context of the kubeconfig to use instead of the current one")
-	flags.StringVar(&f.description, "description", "", "what the region is")
-	flags.Var(&f.labels, "label", "a label; may be given several times")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; - reads standard input")
+	flags.StringVar(&f.context, "context", "", "kubeconfig context to use instead of the current one")
+	flags.StringVar(&f.description, "description", "", "description of the region")
+	flags.Var(&f.labels, "label", "label; can be repeated")
 }
 
-// body is the request that the flags make: those that were given.
-func (f *regionFlags) body(s *session, cmd *cobra.Command) (map[string]any, error) {
+// body returns the request body with the given flags only.
+func (f *regionFlags) body(in input, cmd *cobra.Command) (map[string]any, error) {
 	body := map[string]any{}
 	if cmd.Flags().Changed("description") {
 		body["description"] = f.description
@@ -49,15 +50,15 @@ func (f *regionFlags) body(s *session, cmd *cobra.Command) (map[string]any, erro
 	}
 	if f.kubeconfig == "" {
 		if f.context != "" {
-			return nil, usagef("--context is of use with --kubeconfig only")
+			return nil, usagef("--context requires --kubeconfig")
 		}
 		return body, nil
 	}
-	text, err := s.readFile(f.kubeconfig)
+	text, err := in.readFile(f.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	// []byte travels as base64.
+	// []byte is base64 in JSON.
 	body["kubeconfig"], err = extract(text, f.context, filepath.Dir(f.kubeconfig))
 	return body, err
 }
@@ -69,18 +70,20 @@ func regionAdd(s *session) *cobra.Command {
 		Short: "Register a cluster as a cloud region",
 		Long: `Register a Kubernetes cluster as a cloud region.
 
-Of the kubeconfig only one context is sent, the current one unless --context
-names another, with the certificate files that it refers to. The server connects
-to the cluster before it registers anything.`,
-		Args: oneName,
+The command sends only one context of the kubeconfig: the current one, or the one
+that --context names. The certificate, key and token files that this context
+refers to are included. The server connects to the cluster before it registers
+the region.`,
+		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --context east-admin",
+		Args:    oneName,
 	}
 	f.define(cmd)
-	cmd.Flags().StringVar(&f.owner, "owner", "", "who the region belongs to")
+	cmd.Flags().StringVar(&f.owner, "owner", "", "owner of the region")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		if f.kubeconfig == "" {
 			return misused(cmd, errors.New("--kubeconfig is required"))
 		}
-		body, err := f.body(s, cmd)
+		body, err := f.body(s.in, cmd)
 		if err != nil {
 			return err
 		}
@@ -89,7 +92,7 @@ to the cluster before it registers anything.`,
 		if err != nil {
 			return err
 		}
-		return printOne(s, a, regionColumns(s))
+		return printOne(s.out, a, regionColumns)
 	})
 	return cmd
 }
@@ -98,14 +101,14 @@ func regionUpdate(s *session) *cobra.Command {
 	f := regionFlags{labels: labelsFlag{removable: true}}
 	cmd := &cobra.Command{
 		Use:               "update NAME",
-		Short:             "Change a region's labels, description or credentials",
-		Long:              "Change a region's labels, description or credentials. --label key- takes a label away.",
+		Short:             "Update a region",
+		Long:              "Update a region's labels, description or credentials. --label key- removes a label.",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(regions(), false),
 	}
 	f.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body, err := f.body(s, cmd)
+		body, err := f.body(s.in, cmd)
 		if err != nil {
 			return err
 		}
@@ -117,97 +120,89 @@ func regionUpdate(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(s, a, regionColumns(s))
+		return printOne(s.out, a, regionColumns)
 	})
 	return cmd
 }
 
 func regionList(s *session) *cobra.Command {
-	var q filters
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the cloud regions",
-		Args:  noArgs,
-		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			p, err := c.list(ctx, at("cloud_regions"), "cloud_regions", q.values())
-			if err != nil {
-				return err
-			}
-			return printAll(s, p, regionColumns(s))
-		}),
-	}
-	q.add(cmd, "condition", "condition", "in this condition only: unknown, available, expiring or unreachable")
+	cmd, q := listCommand(s, "List cloud regions", regions(), regionColumns)
+	q.add(cmd, "condition", "condition", "filter by condition: unknown, available, expiring or unreachable")
 	q.labels(cmd)
 	q.pages(cmd)
 	completeFlag(cmd, "condition", fixed("unknown", "available", "expiring", "unreachable"))
 	return cmd
 }
 
-func regionColumns(s *session) []column[region] {
-	return []column[region]{
-		{"NAME", false, func(r region) string { return r.ID }},
-		{"OWNER", false, func(r region) string { return r.Owner }},
-		{"VERSION", false, func(r region) string { return r.Version }},
-		{"CONDITION", false, func(r region) string { return string(r.State.Condition) }},
-		{"SERVER", false, func(r region) string { return r.Server }},
-		{"AGE", false, func(r region) string { return s.age(r.Created) }},
-		{"MESSAGE", true, func(r region) string { return r.State.Message }},
-		{"LABELS", true, func(r region) string { return pairsOf(r.Labels) }},
-		{"DESCRIPTION", true, func(r region) string { return r.Description }},
+func regionColumns(now clock) []column[wire.Region] {
+	return []column[wire.Region]{
+		{"NAME", false, func(r wire.Region) string { return r.ID }},
+		{"OWNER", false, func(r wire.Region) string { return r.Owner }},
+		{"VERSION", false, func(r wire.Region) string { return r.Version }},
+		{"CONDITION", false, func(r wire.Region) string { return string(stateOf(r).Condition) }},
+		{"SERVER", false, func(r wire.Region) string { return r.Server }},
+		{"AGE", false, func(r wire.Region) string { return now.age(r.Created) }},
+		{"MESSAGE", true, func(r wire.Region) string { return stateOf(r).Message }},
+		{"LABELS", true, func(r wire.Region) string { return pairsOf(r.Labels) }},
+		{"DESCRIPTION", true, func(r wire.Region) string { return r.Description }},
 	}
 }
 
 func regionShow(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Show a cloud region",
-		Args:              oneName,
-		ValidArgsFunction: s.ids(regions(), false),
-		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			a, err := c.get(ctx, at("cloud_regions", args[0]), nil)
-			if err != nil {
-				return err
-			}
-			return s.print(a, func(w io.Writer) error {
-				var r region
-				if err := a.decode(&r); err != nil {
-					return err
-				}
-				return s.describeRegion(w, r)
-			})
-		}),
-	}
+	return s.showCommand("show NAME", "Show a cloud region", regions(), s.out.describeRegion)
 }
 
-func (s *session) describeRegion(w io.Writer, r region) error {
-	defer s.warnOf(r)
-	state := string(r.State.Condition)
-	if r.State.Reason != "" {
-		state += " (" + r.State.Reason + ")"
+func (pr *printer) describeRegion(w io.Writer, a answer) error {
+	var r wire.Region
+	if err := a.decode(&r); err != nil {
+		return err
 	}
-	if since := s.stamp(r.State.Since); since != "" {
+	defer pr.warnExpiry(r)
+	now := stateOf(r)
+	state := string(now.Condition)
+	if now.Reason != "" {
+		state += " (" + now.Reason + ")"
+	}
+	if since := pr.clock.stamp(now.Since); since != "" {
 		state += " since " + since
 	}
-	breaker := string(r.State.Breaker)
-	if retry := s.until(r.State.Retry); retry != "" {
-		breaker += "; the next request goes out " + retry
+	breaker := string(now.Breaker)
+	if retry := pr.clock.until(now.Retry); retry != "" {
+		breaker += "; next request at " + retry
 	}
-	credential := r.Credential.Kind
-	if expires := s.until(r.Credential.Expires); expires != "" {
+	credential := credentialOf(r).Kind
+	if expires := pr.clock.until(credentialOf(r).Expires); expires != "" {
 		credential += ", expires " + expires
 	}
 	list := []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Description", r.Description},
 		{"Labels", pairsOf(r.Labels)}, {"Server", r.Server}, {"Version", r.Version},
-		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.Users, r.MoreUsers)},
-		{"Condition", state}, {"Message", r.State.Message}, {"Checked", s.stamp(r.State.Checked)},
+		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
+		{"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},
-		{"Created", s.stamp(r.Created)}, {"Updated", s.stamp(r.Updated)},
+		{"Created", pr.clock.stamp(r.Created)}, {"Updated", pr.clock.stamp(r.Updated)},
 	}
 	for _, project := range slices.Sorted(maps.Keys(r.Tenants)) {
-		list = append(list, field{"Tenant", project + ": " + r.Tenants[project].String()})
+		list = append(list, field{"Tenant", project + ": " + tenant(r.Tenants[project]).String()})
 	}
 	return printFields(w, list)
+}
+
+// stateOf returns the state of a region. It is zero if the server did not send
+// it.
+func stateOf(r wire.Region) (s wire.RegionState) {
+	if r.State != nil {
+		s = *r.State
+	}
+	return s
+}
+
+// credentialOf returns the credential of a region. It is zero if it is unknown.
+func credentialOf(r wire.Region) (c wire.Credential) {
+	if r.Credential != nil {
+		c = *r.Credential
+	}
+	return c
 }
 
 // usersOf lists the instances that use a region or a package.
@@ -218,40 +213,18 @@ func usersOf(ids []string, more bool) string {
 	return strings.Join(ids, ", ")
 }
 
-// warnOf warns of a region whose credential needs somebody to renew it.
-func (s *session) warnOf(r region) {
-	expires := r.Credential.Expires
+// warnExpiry warns if a region's credential expires and must be renewed manually.
+func (pr *printer) warnExpiry(r wire.Region) {
+	expires := credentialOf(r).Expires
 	switch {
 	case expires.IsZero():
-	case !expires.After(s.Now()):
-		s.warn("the credential of region " + r.ID + " has expired; give it a new one with region update --kubeconfig")
-	case r.State.Condition == nf.RegionExpiring:
-		s.warn("the credential of region " + r.ID + " expires " + s.until(expires) + "; give it a new one with region update --kubeconfig")
+	case !expires.After(pr.clock()):
+		pr.warn("the credential of cloud region " + r.ID + " has expired; replace it: k8splugin region update " + r.ID + " --kubeconfig FILE")
+	case stateOf(r).Condition == nf.RegionExpiring:
+		pr.warn("the credential of cloud region " + r.ID + " expires " + pr.clock.until(expires) + "; replace it: k8splugin region update " + r.ID + " --kubeconfig FILE")
 	}
 }
 
 func regionRemove(s *session) *cobra.Command {
-	return s.removal("Forget cloud regions; the clusters stay as they are", regions())
-}
-
-// removal is the command that deletes things which need no operation. It tries
-// each, and fails when one could not be removed.
-func (s *session) removal(short string, from catalogue) *cobra.Command {
-	return &cobra.Command{
-		Use:               "remove ID...",
-		Aliases:           []string{"delete"},
-		Short:             short,
-		Args:              someNames,
-		ValidArgsFunction: s.ids(from, true),
-		RunE: s.run(func(ctx context.Context, c *client, ids []string) error {
-			var failed several
-			for _, id := range ids {
-				path := from.path + strings.TrimPrefix(at(id), "/v1")
-				if _, err := c.call(ctx, request{method: http.MethodDelete, path: path}); err != nil {
-					failed = append(failed, err)
-				}
-			}
-			return failed.orNil()
-		}),
-	}
+	return s.removeCommand("Deregister cloud regions; clusters do not change", regions())
 }

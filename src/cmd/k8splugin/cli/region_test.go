@@ -102,7 +102,7 @@ func TestRegion(t *testing.T) {
 			replies: replies{"GET /v1/cloud_regions/east": {body: grantedJSON}, "PATCH /v1/cloud_regions/east": {body: regionJSON}},
 		},
 		"region-show-tenants": {
-			reason: "who may use what", args: []string{"region", "show", "east"},
+			reason: "the grants of each project", args: []string{"region", "show", "east"},
 			replies: one("/v1/cloud_regions/east", grantedJSON),
 		},
 		"region-remove": {

@@ -5,13 +5,15 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func operationRetry(s *session) *cobra.Command {
 	return s.repair(&cobra.Command{
 		Use: "retry ID", Short: "Retry a failed operation whose results were kept",
-		Long: "Retry a failed operation whose results were kept. The retry is a new operation. If it fails too, its results are kept again,\n" +
-			"unless you give --on-failure undo.",
+		Long: "Retry a failed operation whose results were kept. The retry is a new operation. If it\n" +
+			"fails too, its results are kept again, unless --on-failure is undo.",
 	}, "retry", "keep")
 }
 
@@ -22,15 +24,17 @@ func operationUndo(s *session) *cobra.Command {
 	}, "undo", "")
 }
 
-// repair completes a command that begins an operation because another one failed.
-// Policy is the default of --on-failure; without one there is no such flag.
+// repair completes a command that starts an operation because another one
+// failed. Policy is the default of --on-failure; if it is empty, the command
+// does not have the flag.
 func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command {
 	var w waiting
-	var k consent
-	var m mannerFlags
+	var k confirmFlags
+	var m executionFlags
 	cmd.Long += waitHelp + confirmHelp
-	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(operations(), false)
+	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(instanceOperations(), false)
 	m.define(cmd)
+	m.defineValidate(cmd)
 	if policy != "" {
 		m.defineOnFailure(cmd, policy)
 	}
@@ -38,14 +42,14 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body := map[string]any{}
-		if policy == "" && w.wait == waitApplied {
-			return usagef("--wait=applied is not for what takes an operation back")
+		if policy == "" && w.wait == wire.WaitApplied {
+			return usagef("--wait=applied is not supported by undo")
 		}
 		if err := m.into(body); err != nil {
 			return err
 		}
 		r := request{method: http.MethodPost, path: at("operations", args[0], verb)}
-		a, op, err := s.begin(ctx, c, r, body, how{w, k})
+		a, op, err := s.begin(ctx, c, r, body, changeOptions{w, k})
 		if err != nil {
 			return err
 		}
@@ -54,7 +58,7 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command
 				return err
 			}
 		}
-		return printOne(s, a, operationColumns(s))
+		return printOne(s.out, a, operationColumns)
 	})
 	return cmd
 }

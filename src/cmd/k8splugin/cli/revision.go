@@ -2,32 +2,18 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// revision is one version of an instance, as far as it is shown.
-type revision struct {
-	Number      int                        `json:"number"`
-	InForce     bool                       `json:"in_force"`
-	Restores    int                        `json:"restores"`
-	Package     string                     `json:"csar_id"`
-	Digest      string                     `json:"package_digest"`
-	Description string                     `json:"vnf_instance_description"`
-	Parameters  map[string]json.RawMessage `json:"parameters"`
-	Labels      map[string]string          `json:"labels"`
-	Operation   string                     `json:"operation_id"`
-	Created     time.Time                  `json:"created_at"`
-}
+	"github.com/multicloud-k8s/k8splugin/src/wire"
+)
 
 func instanceRevisions(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "revisions ID|NAME",
-		Short:             "List what an instance was, and is",
+		Short:             "List an instance's revisions",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
@@ -39,70 +25,73 @@ func instanceRevisions(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printAll(s, p, revisionColumns(s))
+			return printAll(s.out, p, revisionColumns)
 		}),
 	}
 }
 
-func revisionColumns(s *session) []column[revision] {
-	return []column[revision]{
-		{"REVISION", false, func(r revision) string { return strconv.Itoa(r.Number) }},
-		{"IN FORCE", false, func(r revision) string {
+func revisionColumns(now clock) []column[wire.Revision] {
+	return []column[wire.Revision]{
+		{"REVISION", false, func(r wire.Revision) string { return strconv.Itoa(r.Number) }},
+		{"ACTIVE", false, func(r wire.Revision) string {
 			if r.InForce {
 				return "yes"
 			}
 			return ""
 		}},
-		{"RESTORES", false, func(r revision) string {
+		{"RESTORES", false, func(r wire.Revision) string {
 			if r.Restores == 0 {
 				return ""
 			}
 			return strconv.Itoa(r.Restores)
 		}},
-		{"PACKAGE", false, func(r revision) string { return r.Package }},
-		{"AGE", false, func(r revision) string { return s.age(r.Created) }},
-		{"DESCRIPTION", false, func(r revision) string { return r.Description }},
-		{"OPERATION", true, func(r revision) string { return r.Operation }},
-		{"PARAMETERS", true, func(r revision) string { return jsonPairs(r.Parameters) }},
-		{"LABELS", true, func(r revision) string { return pairsOf(r.Labels) }},
-		{"DIGEST", true, func(r revision) string { return r.Digest }},
+		{"PACKAGE", false, func(r wire.Revision) string { return r.Package }},
+		{"AGE", false, func(r wire.Revision) string { return now.age(r.Created) }},
+		{"DESCRIPTION", false, func(r wire.Revision) string { return r.Description }},
+		{"OPERATION", true, func(r wire.Revision) string { return r.Operation }},
+		{"PARAMETERS", true, func(r wire.Revision) string { return jsonPairs(r.Parameters) }},
+		{"LABELS", true, func(r wire.Revision) string { return pairsOf(r.Labels) }},
+		{"DIGEST", true, func(r wire.Revision) string { return r.PackageDigest }},
 	}
 }
 
-// jsonPairs prints values as name=value, each as JSON.
-func jsonPairs(m map[string]json.RawMessage) string {
+// jsonPairs formats values as name=value, each as JSON.
+func jsonPairs(m map[string]any) string {
 	texts := make(map[string]string, len(m))
-	for name, raw := range m {
-		texts[name] = string(raw)
+	for name, value := range m {
+		texts[name] = string(jsonOf(value))
 	}
 	return pairsOf(texts)
 }
 
 func instanceRollback(s *session) *cobra.Command {
 	var w waiting
-	var k consent
-	var m mannerFlags
+	var k confirmFlags
+	var m executionFlags
 	var to int
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "rollback ID|NAME",
-		Short: "Return an instance to an earlier revision",
-		Long: `Return an instance to an earlier revision: the one before that in force, or the
-one that --to names. It is applied as it was then, and makes a new revision.` + waitHelp + confirmHelp,
+		Short: "Roll an instance back to an earlier revision",
+		Long: `Roll an instance back to an earlier revision: the one before the active revision, or
+the one that --to names. The content of the earlier revision is applied unchanged,
+and becomes a new revision.` + waitHelp + confirmHelp,
+		Example:           "  k8splugin instance rollback fw-1 --to 3 --dry-run",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
-	cmd.Flags().IntVar(&to, "to", 0, "number of the revision, as \"instance revisions\" lists them")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "tell what would be done, and do nothing")
+	cmd.Flags().IntVar(&to, "to", 0, "number of the revision, as listed by \"instance revisions\"")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	m.define(cmd)
 	m.defineOnFailure(cmd, "undo")
+	m.defineValidate(cmd)
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		body := map[string]any{}
 		if cmd.Flags().Changed("to") {
 			if to < 1 {
-				return usagef("--to is the number of a revision, from 1")
+				return usagef("--to: must be the number of a revision, at least 1, got %d", to)
 			}
 			body["revision"] = to
 		}
@@ -117,7 +106,7 @@ one that --to names. It is applied as it was then, and makes a new revision.` + 
 		if dry {
 			return s.dryRun(ctx, c, r, body)
 		}
-		return s.change(ctx, c, r, body, how{w, k})
+		return s.change(ctx, c, r, body, changeOptions{w, k})
 	})
 	return cmd
 }

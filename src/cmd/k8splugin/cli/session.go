@@ -4,25 +4,43 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
-// session is one run of the program: its environment and the flags that every
-// command has.
+// session holds the parts that the commands share. Its methods build commands
+// and execute changes.
 type session struct {
-	Env
-	connection
-
-	output  format
-	noColor bool
-	retries []time.Duration // see client
-	redraw  time.Duration   // how often progress on a terminal counts up
+	connection connection
+	in         input
+	out        *printer
+	prompt     prompt
+	watcher    watcher
+	lint       func(archive []byte) (warnings []string, err error)
 }
 
-// noun returns the command that holds the verbs of one noun.
+func newSession(env Env) *session {
+	if env.Now == nil {
+		env.Now = time.Now
+	}
+	in := input{env.Stdin}
+	out := &printer{
+		stdout: env.Stdout, stderr: env.Stderr, outTerminal: env.IsTerminal, errTerminal: env.ErrIsTerminal,
+		colourless: env.Getenv("NO_COLOR") != "", clock: env.Now,
+	}
+	return &session{
+		connection: connection{in: in, getenv: env.Getenv, retries: retries()},
+		in:         in, out: out, lint: env.Lint,
+		prompt:  prompt{env.Stdin, env.Stderr, env.InIsTerminal && env.ErrIsTerminal},
+		watcher: watcher{out, time.Second},
+	}
+}
+
+// noun returns the command that groups the verbs of one noun.
 func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   name,
@@ -32,10 +50,8 @@ func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Comma
 
 		SuggestionsMinimumDistance: 2,
 	}
-	flags := cmd.PersistentFlags()
-	s.connection.define(flags)
-	flags.VarP(&s.output, "output", "o", "how to print the answer: table, wide, json or yaml")
-	flags.BoolVar(&s.noColor, "no-color", false, "print without colour (env NO_COLOR)")
+	s.connection.define(cmd.PersistentFlags())
+	s.out.define(cmd.PersistentFlags())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	completeFlag(cmd, "output", fixed(formats()...))
 	cmd.AddCommand(verbs...)
@@ -53,7 +69,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	return usagef("%s", text)
 }
 
-// The arguments that verbs take.
+// The arguments of verbs.
 func noArgs(cmd *cobra.Command, args []string) error { return checkArgs(cmd, cobra.NoArgs, args) }
 func oneFile(cmd *cobra.Command, args []string) error {
 	return checkArgs(cmd, cobra.ExactArgs(1), args)
@@ -71,7 +87,7 @@ func someNames(cmd *cobra.Command, args []string) error {
 	return cmp.Or(checkArgs(cmd, cobra.MinimumNArgs(1), args), checkNames(cmd, args))
 }
 
-// checkArgs makes the complaint of a check an error of usage.
+// checkArgs turns an error of a check into a usage error.
 func checkArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string) error {
 	if err := check(cmd, args); err != nil {
 		return misused(cmd, err)
@@ -79,35 +95,86 @@ func checkArgs(cmd *cobra.Command, check cobra.PositionalArgs, args []string) er
 	return nil
 }
 
-// checkNames refuses what, as a segment of a path, would name something else.
+// checkNames rejects names that as a path segment would address another object.
 func checkNames(cmd *cobra.Command, names []string) error {
 	for _, name := range names {
 		if name == "" || name == "." || name == ".." {
-			return misused(cmd, fmt.Errorf("%q is not a name", name))
+			return misused(cmd, fmt.Errorf("%q is not a valid name", name))
 		}
 	}
 	return nil
 }
 
-// misused is an error of usage that shows how the command is used.
+// misused returns a usage error with the command's usage line.
 func misused(cmd *cobra.Command, err error) error {
 	return usagef("%w; usage: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
 }
 
-// colour reports whether answers on standard output may be coloured.
-func (s *session) colour() bool {
-	return s.IsTerminal && !s.noColor && s.Getenv("NO_COLOR") == ""
-}
-
-// run adapts a verb's function to cobra: it is given the client and the
+// run adapts a verb's function to cobra. The function gets the client and the
 // command's context, which ends when the user interrupts.
 func (s *session) run(verb func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := s.client()
+		c, err := s.connection.client()
 		if err != nil {
 			return err
 		}
-		s.caution(c)
+		s.connection.warnInsecure(c, s.out)
 		return verb(cmd.Context(), c, args)
+	}
+}
+
+// listCommand returns the command that lists a collection, and its filters, for
+// which the caller defines flags.
+func listCommand[T any](s *session, short string, from catalogue, columns func(clock) []column[T]) (*cobra.Command, *filters) {
+	q := &filters{}
+	return &cobra.Command{
+		Use:   "list",
+		Short: short,
+		Args:  noArgs,
+		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
+			p, err := c.list(ctx, from.path, from.key, q.values())
+			if err != nil {
+				return err
+			}
+			return printAll(s.out, p, columns)
+		}),
+	}, q
+}
+
+// showCommand returns the command that prints one object.
+func (s *session) showCommand(use, short string, from catalogue, describe func(io.Writer, answer) error) *cobra.Command {
+	return &cobra.Command{
+		Use:               use,
+		Short:             short,
+		Args:              oneName,
+		ValidArgsFunction: s.ids(from, false),
+		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
+			a, err := c.get(ctx, from.item(args[0]), nil)
+			if err != nil {
+				return err
+			}
+			return s.out.print(a, func(w io.Writer) error { return describe(w, a) })
+		}),
+	}
+}
+
+// removeCommand returns the command that deletes objects without an operation. It
+// tries each, and fails if one cannot be deleted.
+func (s *session) removeCommand(short string, from catalogue) *cobra.Command {
+	return &cobra.Command{
+		Use:               "remove ID...",
+		Aliases:           []string{"delete"},
+		Short:             short,
+		Args:              someNames,
+		ValidArgsFunction: s.ids(from, true),
+		RunE: s.run(func(ctx context.Context, c *client, ids []string) error {
+			var failed multiError
+			for _, id := range ids {
+				if _, err := c.call(ctx, request{method: http.MethodDelete, path: from.item(id)}); err != nil {
+					failed = append(failed, err)
+				}
+			}
+			return failed.orNil()
+		}),
 	}
 }

@@ -17,14 +17,19 @@ const (
 	siteReadyJSON    = siteStart + `"state":"ready","registered":true}`
 	siteBuildingJSON = siteStart + `"state":"building","registered":false}`
 
-	siteOpStart = `{"operation_id":"0193-5f0c","site_id":"edge-1","cloud_region_id":"edge-1","project":"default","verb":"build","accepted_at":"2026-11-20T09:00:00Z",` +
+	siteOpStart = `{"operation_id":"0193-5f0c","subject":{"kind":"site","id":"edge-1"},"site_id":"edge-1","cloud_region_id":"edge-1","project":"default","verb":"build","accepted_at":"2026-11-20T09:00:00Z",` +
 		`"started_at":"2026-11-20T09:00:00Z","deadline":"2026-11-20T11:00:00Z","attempts":1,"steps":[{"name":"check hosts","started_at":"2026-11-20T09:00:00Z","finished_at":"2026-11-20T09:00:01Z"}`
 	siteOpRunning = siteOpStart + `,{"name":"build cluster","started_at":"2026-11-20T09:00:01Z","message":"kubernetes : init (n1)"}],"state":"running"}`
 	siteOpDone    = siteOpStart + `,{"name":"build cluster","started_at":"2026-11-20T09:00:01Z","finished_at":"2026-11-20T09:06:00Z"}],` +
 		`"state":"succeeded","finished_at":"2026-11-20T09:06:12Z","warnings":["look at the clock of n2"]}`
 	siteOpFailed = siteOpStart + `,{"name":"build cluster","started_at":"2026-11-20T09:00:01Z","finished_at":"2026-11-20T09:01:00Z","failed":true,"message":"kubernetes : init (n1)"}],` +
 		`"state":"failed","finished_at":"2026-11-20T09:01:00Z","failure":{"kind":"failed","reason":"task","step":"build cluster","message":"cannot run task \"kubernetes : init\" on host n1: no more room"}}`
-	siteOpBusy = `{"title":"Another operation is running","status":409,"detail":"cannot change site edge-1: operation 0193-0000 is running","kind":"busy","operation":"0193-0000"}`
+	siteOpResumed = siteOpStart + `,{"name":"build cluster","started_at":"2026-11-20T09:00:01Z","finished_at":"2026-11-20T09:01:00Z","failed":true,"message":"the previous process ended; the run starts again"},` +
+		`{"name":"check hosts","started_at":"2026-11-20T09:01:00Z","finished_at":"2026-11-20T09:01:01Z","failed":true}],` +
+		`"state":"failed","finished_at":"2026-11-20T09:01:01Z","failure":{"kind":"unreachable","step":"check hosts","message":"host n1 cannot be reached"}}`
+	siteOpRemoving = `{"operation_id":"0193-5f0c","subject":{"kind":"site","id":"edge-1"},"site_id":"edge-1","cloud_region_id":"edge-1","project":"default","verb":"remove",` +
+		`"vnf_instances":["k3x9vq2m","p7"],"keep_hosts":true,"accepted_at":"2026-11-20T09:00:00Z","deadline":"2026-11-20T11:00:00Z","steps":[],"state":"queued"}`
+	siteOpBusy = `{"title":"Operation in progress","status":409,"detail":"cannot change site edge-1: operation 0193-0000 is running","kind":"busy","operation":"0193-0000"}`
 
 	createSite = "POST /v1/sites"
 	patchSite  = "PATCH /v1/sites/edge-1"
@@ -119,7 +124,11 @@ func TestSite(t *testing.T) {
 			reason: "what is in the way is named", args: []string{"site", "remove", "edge-1", "--keep-hosts"},
 			replies: replies{"DELETE /v1/sites/edge-1?keep_hosts=true": problemReply(409, `{"status":409,"detail":"cannot remove site edge-1: its region is used by VNF instance vnf-1","kind":"conflict","errors":[{"message":"its region is used by VNF instance vnf-1"}]}`)},
 		},
-		"site-watch":      {reason: "the last operation", args: []string{"site", "watch", "edge-1"}, replies: replies{getSite: {body: siteBuildingJSON}, siteEvents: siteStream(siteOpRunning, e[0], e[2], siteOpDone)}},
+		"site-watch": {reason: "the last operation", args: []string{"site", "watch", "edge-1"}, replies: replies{getSite: {body: siteBuildingJSON}, siteEvents: siteStream(siteOpRunning, e[0], e[2], siteOpDone)}},
+		"site-watch-resumed": {
+			reason: "a step that succeeded before a restart has not failed, although its repetition has", args: []string{"site", "watch", "edge-1", "0193-5f0c"},
+			replies: replies{siteEvents: siteStream(siteOpResumed)},
+		},
 		"site-watch-json": {reason: "programs get each state", args: []string{"site", "watch", "edge-1", "0193-5f0c", "-o", "json"}, replies: replies{siteEvents: siteStream(siteOpRunning, e[0], siteOpDone)}},
 		"site-cancel":     {reason: "it will stop", args: []string{"site", "cancel", "edge-1"}, replies: replies{getSite: {body: siteBuildingJSON}, "POST /v1/sites/edge-1/operations/0193-5f0c/cancel": {status: 202, body: siteOpRunning}}},
 	})
@@ -127,7 +136,7 @@ func TestSite(t *testing.T) {
 
 func TestSiteAnswers(t *testing.T) {
 	c := readContract(t)
-	for schema, answers := range map[string][]string{"Site": {siteReadyJSON, siteBuildingJSON}, "SiteOperation": {siteOpRunning, siteOpDone, siteOpFailed}, "SiteEvent": siteEventsJSON()} {
+	for schema, answers := range map[string][]string{"Site": {siteReadyJSON, siteBuildingJSON}, "SiteOperation": {siteOpRunning, siteOpDone, siteOpFailed, siteOpRemoving}, "SiteEvent": siteEventsJSON()} {
 		for _, answer := range answers {
 			var v any
 			if err := json.Unmarshal([]byte(answer), &v); err != nil {

@@ -9,16 +9,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// siteFile reads the description of a site, and puts the texts of the files that
-// it names in their places.
-func (s *session) siteFile(name string) (map[string]any, error) {
-	text, err := s.readFile(name)
+// siteFile reads a site description, and replaces the files that it names by
+// their content.
+func (in input) siteFile(name string) (map[string]any, error) {
+	text, err := in.readFile(name)
 	if err != nil {
 		return nil, err
 	}
 	body := map[string]any{}
 	if err := yaml.UnmarshalStrict(text, &body); err != nil {
-		return nil, usagef("cannot read %s: it is no YAML map: %w", name, err)
+		return nil, usagef("cannot read %s: it must be a YAML map: %w", name, err)
 	}
 	for _, one := range []struct{ in, file, field string }{
 		{"credential", "private_key_file", "private_key"}, {"credential", "password_file", "password"},
@@ -33,25 +33,25 @@ func (s *session) siteFile(name string) (map[string]any, error) {
 			continue
 		}
 		if _, both := fields[one.field]; both {
-			return nil, usagef("%s.%s and %s.%s exclude each other", one.in, one.file, one.in, one.field)
+			return nil, usagef("%s.%s and %s.%s are mutually exclusive", one.in, one.file, one.in, one.field)
 		}
 		if !filepath.IsAbs(from) && name != "-" {
 			from = filepath.Join(filepath.Dir(name), from)
 		}
-		content, err := s.readFile(from)
+		content, err := in.readFile(from)
 		if err != nil {
-			return nil, fmt.Errorf("cannot take %s.%s from its file: %w", one.in, one.field, err)
+			return nil, fmt.Errorf("%s.%s: %w", one.in, one.field, err)
 		}
 		delete(fields, one.file)
 		fields[one.field] = string(content)
 		if strings.Contains(one.field, "password") {
-			fields[one.field] = strings.TrimRight(string(content), "\r\n") // which an editor has added
+			fields[one.field] = strings.TrimRight(string(content), "\r\n") // added by editors
 		}
 	}
 	return body, nil
 }
 
-// sorted joins names in their order.
+// sorted joins the names in sorted order.
 func sorted(names []string) string {
 	names = slices.Clone(names)
 	slices.Sort(names)

@@ -7,7 +7,7 @@ import (
 	"iter"
 )
 
-// maxEvent bounds one line of an event stream.
+// maxEvent is the maximum size of an event stream's line in bytes.
 const maxEvent = 16 << 20
 
 // event is one server-sent event.
@@ -16,10 +16,10 @@ type event struct {
 	data []byte
 }
 
-// events reads an event stream until it ends, which is no error. Comments, ids
-// and retry times are passed over, and so is an event without data or one that
-// the end of the stream cuts off. Lines end with LF or CRLF; a bare CR, which
-// the standard allows too, is not understood.
+// events reads an event stream until its end, which is not an error. It ignores
+// comments, ids, retry times, events without data, and an incomplete last
+// event. Lines end with LF or CRLF. A bare CR, which the standard also allows,
+// is not supported.
 func events(r io.Reader) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		lines := bufio.NewScanner(r)
@@ -43,8 +43,8 @@ func events(r io.Reader) iter.Seq2[event, error] {
 	}
 }
 
-// field takes one line into the event; hasData tells whether the event has had
-// a data line, and so does what is returned.
+// field adds a line to the event. hasData says whether the event already has a
+// data line; field returns the new value.
 func (e *event) field(line []byte, hasData bool) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

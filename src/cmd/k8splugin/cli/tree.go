@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func instanceTree(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "tree ID|NAME",
-		Short:             "Show an instance as a tree of its objects and their health",
+		Short:             "Show an instance's objects and health as a tree",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
@@ -23,24 +24,24 @@ func instanceTree(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.print(a, func(w io.Writer) error {
-				return treeOf(i).write(w, treeStyle{unicode: s.IsTerminal, colour: s.colour()})
+			return s.out.print(a, func(w io.Writer) error {
+				return treeOf(i).write(w, treeStyle{unicode: s.out.outTerminal, colour: s.out.colour(s.out.outTerminal)})
 			})
 		}),
 	}
 }
 
-// node is one line of a tree and what hangs on it.
+// node is one line of a tree and its children.
 type node struct {
 	text     string
-	status   nf.Status // "" for what has none
+	status   nf.Status // "" if it has none
 	children []node
 }
 
-// treeOf groups the objects of an instance by kind, in the order in which the
-// kinds first appear: that of the stages.
-func treeOf(i instance) node {
-	root := node{text: i.title()}
+// treeOf groups the objects of an instance by kind. The kinds are in the order
+// of the stages.
+func treeOf(i wire.Instance) node {
+	root := node{text: instanceTitle(i)}
 	for _, o := range i.Objects {
 		at := slices.IndexFunc(root.children, func(n node) bool { return n.text == o.Kind })
 		if at < 0 {
@@ -48,13 +49,14 @@ func treeOf(i instance) node {
 			root.children = append(root.children, node{text: o.Kind})
 		}
 		kind := &root.children[at]
-		kind.children = append(kind.children, node{text: o.title(), status: o.Status})
+		kind.children = append(kind.children, node{text: objectTitle(o), status: o.Status})
 	}
 	return root
 }
 
-// title says "east (f00d) ready, revision 2 of edgex in region sandbox, namespace edgex-east".
-func (i instance) title() string {
+// instanceTitle returns "east (f00d) ready, revision 2 of edgex in region sandbox,
+// namespace edgex-east".
+func instanceTitle(i wire.Instance) string {
 	name := i.ID
 	if i.Name != "" {
 		name = i.Name + " (" + i.ID + ")"
@@ -67,8 +69,8 @@ func (i instance) title() string {
 	return text
 }
 
-// title says "web", with what is wrong when something is.
-func (o object) title() string {
+// objectTitle returns "web", with the message if the object is not Current.
+func objectTitle(o wire.Object) string {
 	if o.Status == nf.Current || o.Status == "" {
 		return o.Name
 	}
@@ -78,7 +80,7 @@ func (o object) title() string {
 	return o.Name + "  " + string(o.Status) + ": " + o.Message
 }
 
-// treeStyle says with what a tree is drawn.
+// treeStyle says how to draw a tree.
 type treeStyle struct{ unicode, colour bool }
 
 func (n node) write(w io.Writer, style treeStyle) error {
@@ -103,7 +105,7 @@ func (n node) branches(w io.Writer, style treeStyle, indent string) {
 	}
 }
 
-// mark is the sign of a status, with a space after it.
+// mark returns the sign for a status, followed by a space.
 func (t treeStyle) mark(status nf.Status) string {
 	sign, plain, code := "", "", ""
 	switch status {

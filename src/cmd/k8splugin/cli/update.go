@@ -11,16 +11,18 @@ import (
 func instanceUpdate(s *session) *cobra.Command {
 	var f specFlags
 	var w waiting
-	var k consent
+	var k confirmFlags
 	cmd := &cobra.Command{
 		Use:     "update ID|NAME",
 		Aliases: []string{"upgrade"},
-		Short:   "Change an instance's package, parameters or labels",
-		Long: `Change an instance's package, parameters or labels. What is not named stays as it is.
+		Short:   "Update an instance's package, parameters or labels",
+		Long: `Update an instance's package, parameters or labels. All else stays unchanged.
 
-Objects that the new revision no longer has are removed. --unset takes a
-parameter away and --label key- a label; the list of --oof replaces the one that
-is there.` + waitHelp + confirmHelp,
+Objects that the new revision no longer contains are deleted. --unset removes a
+parameter, and --label key- removes a label. The list of --oof replaces the
+existing list.` + waitHelp + confirmHelp,
+		Example: `  k8splugin instance update fw-1 --package firewall-2 --wait
+  k8splugin instance update fw-1 --set replicas=5 --unset proxy --label tier-`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
@@ -28,7 +30,7 @@ is there.` + waitHelp + confirmHelp,
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body, err := f.body(s)
+		body, err := f.body(s.in)
 		if err != nil {
 			return err
 		}
@@ -39,7 +41,7 @@ is there.` + waitHelp + confirmHelp,
 		if err != nil {
 			return err
 		}
-		return s.change(ctx, c, r, body, how{w, k})
+		return s.change(ctx, c, r, body, changeOptions{w, k})
 	})
 	return cmd
 }
@@ -48,18 +50,19 @@ func instanceDiff(s *session) *cobra.Command {
 	var f specFlags
 	cmd := &cobra.Command{
 		Use:   "diff ID|NAME",
-		Short: "Show what an update would change in the cluster, without doing it",
-		Long: `Show what an update with the same flags would change in the cluster, without
-doing it. Without flags it shows what applying the instance again would change.
+		Short: "Show the changes that an update would make",
+		Long: `Show the changes that an update with the same flags would make in the cluster,
+without making them. Without flags, show the changes that applying the instance
+again would make.
 
-As for diff(1) the exit code is 0 when nothing would change and 1 when something
-would. Values of Secrets are masked.`,
+As with diff(1), the exit code is 0 if there are no changes and 1 if there are.
+Values of Secrets are masked.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	f.defineChange(s, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body, err := f.body(s)
+		body, err := f.body(s.in)
 		if err != nil {
 			return err
 		}
@@ -71,9 +74,9 @@ would. Values of Secrets are masked.`,
 		if err != nil {
 			return err
 		}
-		err = s.print(a, func(w io.Writer) error {
-			defer s.conclude(p)
-			return writeDiff(w, p.Changes, s.colour())
+		err = s.out.print(a, func(w io.Writer) error {
+			defer s.out.printSummary(p)
+			return writeDiff(w, p.Changes, s.out.colour(s.out.outTerminal))
 		})
 		if err == nil && p.differs() {
 			return errSilent
@@ -83,14 +86,14 @@ would. Values of Secrets are masked.`,
 	return cmd
 }
 
-// defineChange defines the flags of an update, which can also take away.
+// defineChange defines the flags of an update, which can also delete values.
 func (f *specFlags) defineChange(s *session, cmd *cobra.Command) {
 	f.labels.removable = true
 	f.define(s, cmd)
-	cmd.Flags().Var(unsetFlag{f.set}, "unset", "a parameter to take away")
+	cmd.Flags().Var(unsetFlag{f.set}, "unset", "parameter to remove")
 }
 
-// patchOf is the request that changes the instance which has the id or name.
+// patchOf returns the request that changes the instance with the id or name.
 func patchOf(ctx context.Context, c *client, what string) (request, error) {
 	i, _, err := c.find(ctx, what)
 	return request{method: http.MethodPatch, path: at("vnf_instances", i.ID)}, err

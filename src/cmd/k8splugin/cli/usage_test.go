@@ -16,6 +16,18 @@ func TestUsage(t *testing.T) {
 			reason: "instances are completed by name and id", args: []string{"__complete", "instance", "delete", "x", ""},
 			replies: one("/v1/vnf_instances", `{"vnf_instances":[`+instanceJSON+`]}`),
 		},
+		"complete-operations": {
+			reason: "an operation of any subject can be shown", args: []string{"__complete", "operation", "show", ""},
+			replies: one("/v1/operations", `{"operations":[`+op1+`,`+siteOpRunning+`]}`),
+		},
+		"complete-retry": {
+			reason: "only an operation of an instance can be retried", args: []string{"__complete", "operation", "retry", ""},
+			replies: one("/v1/operations?subject=vnf_instance", `{"operations":[`+op1+`]}`),
+		},
+		"complete-undo": {
+			reason: "only an operation of an instance can be undone", args: []string{"__complete", "operation", "undo", ""},
+			replies: one("/v1/operations?subject=vnf_instance", `{"operations":[`+op1+`]}`),
+		},
 		"complete-flag":    {reason: "so are flags", args: []string{"__complete", "instance", "create", "--package", ""}, replies: one("/v1/packages", `{"packages":[`+packageJSON+`]}`)},
 		"complete-output":  {reason: "and formats", args: []string{"__complete", "region", "list", "-o", ""}},
 		"complete-nothing": {reason: "a server that does not answer completes nothing", args: []string{"__complete", "region", "show", ""}},

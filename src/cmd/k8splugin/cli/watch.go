@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,55 +13,73 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// retries are the pauses before an operation's broken event stream is opened
-// again: about half a minute in all, so that a server may restart.
+// retries returns the pauses before a broken event stream is reopened: about 30
+// s in total, enough for a server restart.
 func retries() []time.Duration {
 	const s = time.Second
 	return []time.Duration{s / 4, s / 2, s, 2 * s, 4 * s, 4 * s, 4 * s, 4 * s, 4 * s, 4 * s}
 }
 
-// until says when an operation has come as far as somebody waits for.
-type until func(operation) bool
+// waitCondition reports whether an operation has reached the state to wait for.
+type waitCondition func(operation) bool
 
 func ended(op operation) bool   { return op.State.Final() }
 func applied(op operation) bool { return op.State.Final() || !op.Applied.IsZero() && !op.Undoing }
 
-// follow waits for an operation, telling view of its progress. An operation
-// that ended badly is an error. When the context ends first the operation goes
-// on, and the error says so.
-func (s *session) follow(ctx context.Context, c *client, id string, done until, view *progress) (operation, error) {
+// news is an update of an operation: its state, or an entry of its log.
+type news struct {
+	operation *operation
+	event     siteEvent
+}
+
+// watcher waits for operations.
+type watcher struct {
+	out    *printer
+	redraw time.Duration // interval of redraws on a terminal
+}
+
+// follow waits for the operation at a path and displays its progress. It returns
+// an error if the operation failed. If the context ends first, the operation
+// continues, and the error says so.
+func (w watcher) follow(ctx context.Context, c *client, from string, done waitCondition, view *progress) (operation, error) {
+	id := idIn(from)
 	var op operation
-	err := observe(s, view, c.watch(ctx, id, done), func(now operation) { op = now; view.show(now) })
+	err := w.observe(view, c.watch(ctx, from, done), func(n news) {
+		if n.operation == nil {
+			view.event(n.event)
+			return
+		}
+		op = *n.operation
+		view.show(op)
+	})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return op, &exitError{exitInterrupted, fmt.Errorf("interrupted; operation %s goes on\n"+
-			"  to follow it: k8splugin operation watch %s\n  to stop it:   k8splugin operation cancel %s", id, id, id)}
+		return op, &exitError{exitInterrupted, fmt.Errorf("interrupted; operation %s continues\n"+
+			"  to watch it:  k8splugin operation watch %s\n  to cancel it: k8splugin operation cancel %s", id, id, id)}
 	default:
-		return op, fmt.Errorf("cannot follow operation %s, which may go on: %w", id, err)
+		return op, fmt.Errorf("cannot watch operation %s, which may continue: %w", id, err)
 	}
-	for _, w := range op.Warnings {
-		s.warn(w)
-	}
+	w.out.warn(op.Warnings...)
 	return op, op.outcome()
 }
 
-// observe hands to show what a stream brings, up to its end or its error, and
-// redraws the progress as time goes by.
-func observe[T any](s *session, view *progress, news iter.Seq2[T, error], show func(T)) error {
+// observe passes the updates of a stream to show until the stream ends or
+// fails, and redraws the progress periodically.
+func (w watcher) observe(view *progress, stream iter.Seq2[news, error], show func(news)) error {
 	var g errgroup.Group
-	feed := make(chan T)
+	feed := make(chan news)
 	g.Go(func() error {
 		defer close(feed)
-		for n, err := range news {
+		for n, err := range stream {
 			if err != nil {
 				return err
 			}
-			feed <- n // it is read until the channel is closed
+			feed <- n // the loop reads until the channel is closed
 		}
 		return nil
 	})
-	tick := time.NewTicker(s.redraw)
+	tick := time.NewTicker(w.redraw)
 	defer tick.Stop()
 	for {
 		select {
@@ -77,49 +94,69 @@ func observe[T any](s *session, view *progress, news iter.Seq2[T, error], show f
 	}
 }
 
-// watch yields each state of an operation up to the one that is waited for. A
-// stream that breaks before it is opened again, with a pause, as long as the
-// client's retries last.
-func (c *client) watch(ctx context.Context, id string, done until) iter.Seq2[operation, error] {
-	return func(yield func(operation, error) bool) {
+// watch yields the updates of an operation until the state that is waited for. A
+// stream that breaks before is reopened after a pause, as often as the client
+// has retries. Each entry of the log is yielded once.
+func (c *client) watch(ctx context.Context, from string, done waitCondition) iter.Seq2[news, error] {
+	return func(yield func(news, error) bool) {
+		w := watch{done: done, yield: yield}
 		for failed := 0; ; failed++ {
-			got, end, err := c.relay(ctx, id, done, yield)
-			if end {
+			got, err := w.relay(c.stream(ctx, from))
+			if w.ended {
 				return
 			}
 			if got {
 				failed = 0
 			}
 			if refused(err) || failed >= len(c.retries) || !pause(ctx, c.retries[failed]) {
-				yield(operation{}, err)
+				yield(news{}, err)
 				return
 			}
 		}
 	}
 }
 
-// relay yields what one event stream brings. It reports whether that was
-// anything, and whether there is an end to it; if not, err says why.
-func (c *client) relay(ctx context.Context, id string, done until, yield func(operation, error) bool) (got, end bool, err error) {
-	for op, err := range c.stream(ctx, id) {
-		if err != nil {
-			return got, false, err
-		}
-		got = true
-		if !yield(op, nil) || done(op) {
-			return got, true, nil
-		}
-	}
-	return got, false, &exitError{exitNoServer, errors.New("the server ended the stream of events too early")}
+// watch merges the event streams of one operation.
+type watch struct {
+	done  waitCondition
+	yield func(news, error) bool
+	told  int  // number of the last entry of the log that was yielded
+	ended bool // the state has come, or the caller has stopped the iteration
 }
 
-// refused reports whether asking again would get the same answer.
+// relay yields the updates from one event stream. It reports whether there were
+// any; if the watch has not ended, err says why.
+func (w *watch) relay(stream iter.Seq2[news, error]) (got bool, err error) {
+	for n, err := range stream {
+		if err != nil {
+			return got, err
+		}
+		got = true
+		switch {
+		case n.operation != nil:
+			w.ended = w.done(*n.operation)
+		case n.event.Number <= w.told:
+			continue
+		default:
+			w.told = n.event.Number
+		}
+		if !w.yield(n, nil) {
+			w.ended = true
+		}
+		if w.ended {
+			return got, nil
+		}
+	}
+	return got, &exitError{exitNoServer, errors.New("the server closed the event stream too early")}
+}
+
+// refused reports whether a retry would get the same response.
 func refused(err error) bool {
 	p, ok := errors.AsType[*problem](err)
 	return ok && p.Status < http.StatusInternalServerError
 }
 
-// pause waits, and reports false when the context ended meanwhile.
+// pause waits, and returns false if the context ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -132,40 +169,45 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // stream reads one event stream of an operation.
-func (c *client) stream(ctx context.Context, id string) iter.Seq2[operation, error] {
-	return func(yield func(operation, error) bool) {
-		res, err := c.open(ctx, request{
-			method: http.MethodGet,
-			path:   at("operations", id, "events"),
-			header: map[string]string{"Accept": "text/event-stream"},
-		})
+func (c *client) stream(ctx context.Context, from string) iter.Seq2[news, error] {
+	return func(yield func(news, error) bool) {
+		res, err := c.open(ctx, request{method: http.MethodGet, path: from + "/events", header: map[string]string{"Accept": "text/event-stream"}})
 		if err != nil {
-			yield(operation{}, err)
+			yield(news{}, err)
 			return
 		}
 		defer res.Body.Close()
 		for e, err := range events(res.Body) {
 			if err != nil {
-				yield(operation{}, c.lost(ctx, err))
+				yield(news{}, c.lost(ctx, err))
 				return
 			}
-			if e.name != "operation" {
-				continue
-			}
-			op := operation{sent: e.data}
-			if err := json.Unmarshal(e.data, &op); err != nil {
-				yield(operation{}, &exitError{exitNoServer, fmt.Errorf("cannot read the server's event: %w", err)})
+			n, known, err := newsOf(e)
+			if err != nil {
+				yield(news{}, &exitError{exitNoServer, fmt.Errorf("cannot read the server's event: %w", err)})
 				return
 			}
-			if !yield(op, nil) {
+			if known && !yield(n, nil) {
 				return
 			}
 		}
 	}
 }
 
-// outcome is nil for an operation that succeeded or goes on, and tells why
-// otherwise.
+// newsOf decodes an event. It returns false for an event of an unknown name.
+func newsOf(e event) (n news, known bool, err error) {
+	switch e.name {
+	case "operation":
+		n.operation = &operation{sent: e.data}
+		return n, true, unmarshal(e.data, n.operation)
+	case "log":
+		return n, true, unmarshal(e.data, &n.event)
+	}
+	return n, false, nil
+}
+
+// outcome returns nil if an operation succeeded or is still running, and
+// otherwise its failure.
 func (op operation) outcome() error {
 	switch {
 	case !op.State.Final() || op.State == nf.Succeeded:
@@ -177,7 +219,5 @@ func (op operation) outcome() error {
 	if op.Failure.Step != "" {
 		detail = op.Failure.Step + ": " + detail
 	}
-	return &problem{Kind: op.Failure.Kind, Detail: detail, Errors: op.Failure.Errors, Operation: op.ID}
+	return &problem{Kind: op.Failure.Kind, Detail: detail, Operation: op.ID}
 }
-
-func (s *session) warn(text string) { fmt.Fprintf(s.Stderr, "warning: %s\n", printable(text)) }

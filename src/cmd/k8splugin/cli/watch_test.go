@@ -67,7 +67,7 @@ func TestInterrupt(t *testing.T) {
 	if r.code != exitInterrupted {
 		t.Errorf("got exit code %d, want %d", r.code, exitInterrupted)
 	}
-	if want := "operation 0192f3a5c7d1-a7c1 goes on"; !strings.Contains(r.stderr, want) {
+	if want := "operation 0192f3a5c7d1-a7c1 continues"; !strings.Contains(r.stderr, want) {
 		t.Errorf("%q does not say %q", r.stderr, want)
 	}
 }

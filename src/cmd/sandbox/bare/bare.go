@@ -1,8 +1,9 @@
-// Package bare talks to the sandbox's API server with nothing between: net/http,
-// one HTTP/2 connection, no limiter, no cache and no retry. What measures or
-// checks the service looks with it, and so with other eyes than the service's.
+// Package bare is a minimal client of the sandbox's API server: net/http over
+// one HTTP/2 connection. Programs that measure or check the service use it to
+// be independent of the service's client.
 //
-// It reads the sandbox's kubeconfig and no other, and knows no object.
+// It has no limiter, cache or retries, reads only the sandbox's kubeconfig, and
+// knows no Kubernetes types.
 package bare
 
 import (
@@ -18,13 +19,13 @@ import (
 
 // Server is the API server.
 type Server struct {
-	URL        string // without a slash at its end
-	Kubeconfig string // the text of the file
+	URL        string // without a trailing slash
+	Kubeconfig string // content of the file
 	token      string
 	transport  http.RoundTripper
 }
 
-// Open reads the sandbox's kubeconfig from a file. Nothing is connected yet.
+// Open reads the sandbox's kubeconfig from a file. It does not connect.
 func Open(kubeconfig string) (*Server, error) {
 	content, err := os.ReadFile(kubeconfig)
 	if err != nil {
@@ -57,8 +58,8 @@ func Open(kubeconfig string) (*Server, error) {
 	}, nil
 }
 
-// RoundTrip implements http.RoundTripper: it sends a request with the sandbox's
-// token.
+// RoundTrip implements http.RoundTripper. It adds the sandbox's token to the
+// request.
 func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	req.Header.Set("Authorization", "Bearer "+s.token)

@@ -1,10 +1,10 @@
-// Package helmtest holds charts to test with: one for each shape that public
-// charts have. All of them render without any inputs.
+// Package helmtest provides charts for tests: one for each shape that public
+// charts have. All of them render without inputs.
 //
-// They are the examples of the tests of render/helm, which hold what comes out
-// of them; those whose output is never twice the same, or too large to be read,
-// are in the folder random. The package does not deploy them, and holds nothing
-// that the service itself needs.
+// They are the examples of the tests of render/helm, with their expected
+// output. Charts whose output differs each time, or is too large to be read,
+// are in the folder random. The package does not deploy charts, and contains
+// nothing that the service itself needs.
 package helmtest
 
 import (
@@ -21,8 +21,8 @@ import (
 //go:embed charts/*.txtar random/*.txtar
 var embedded embed.FS
 
-// Charts returns the charts by their names, each as a package of its own. The
-// caller may change what it gets.
+// Charts returns the charts by name, each as a package. The caller may change
+// the result.
 func Charts() map[string]render.Files {
 	charts := map[string]render.Files{}
 	for _, folder := range []string{"charts", "random"} {
@@ -37,8 +37,8 @@ func Charts() map[string]render.Files {
 	return charts
 }
 
-// Files returns the files of the package in an example, without what belongs to
-// the test: its inputs, and what is wanted.
+// Files returns the files of the package in an example, without the inputs and
+// the expected output of the test.
 func Files(example *txtar.Archive) render.Files {
 	files := render.Files{}
 	for _, f := range example.Files {
@@ -51,7 +51,8 @@ func Files(example *txtar.Archive) render.Files {
 	return files
 }
 
-// must stops a test whose own charts cannot be read: they are in the binary.
+// must panics if the package's own charts, which are in the binary, cannot be
+// read.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("helmtest: %v", err))

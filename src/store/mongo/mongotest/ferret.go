@@ -1,7 +1,7 @@
-// Package mongotest starts a FerretDB, which speaks MongoDB's wire protocol, in
-// the process of a test. It does not stand in for all of MongoDB: concurrent
-// updates of one document are not atomic, so a client that relies on them asks
-// for one connection (maxPoolSize=1).
+// Package mongotest starts FerretDB, a server for MongoDB's wire protocol, in
+// the process of a test. It is not a full replacement for MongoDB: concurrent
+// updates of one document are not atomic. A client that relies on them must use
+// one connection (maxPoolSize=1).
 package mongotest
 
 import (
@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Start starts a FerretDB with no data, which ends with the test, and returns its
-// URI. A test that calls it cannot be parallel, and panics if it is.
+// Start starts an empty FerretDB that stops with the test, and returns its URI.
+// A test that calls it cannot be parallel, and panics if it is.
 func Start(t *testing.T) string {
 	t.Helper()
-	// FerretDB writes variables of its package whenever one is made. Setenv is what
-	// tells a parallel test.
+	// FerretDB writes package variables whenever one is created. Setenv panics in
+	// a parallel test.
 	t.Setenv("K8SPLUGIN_TEST_FERRETDB", t.Name())
 	server, err := ferretdb.New(&ferretdb.Config{
 		Listener:  ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},

@@ -1,0 +1,260 @@
+package access
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Instances gives access to VNF instances with the permissions of the identity
+// in the context.
+type Instances struct {
+	guard      *guard
+	regions    *Regions
+	packages   *Packages
+	operations *Operations
+	engine     InstanceEngine
+}
+
+var _ InstanceEngine = (*Instances)(nil)
+
+// Instantiate implements Changes. It requires instance:instantiate in the
+// project and region, region:read and package:read.
+func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
+		return is.engine.Instantiate(ctx, req)
+	})
+}
+
+// PreviewInstantiate implements Previews. It requires instance:read in the
+// project and region, region:read and package:read.
+func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
+	err := is.target(ctx, req, nf.ReadInstance)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	if req.Secrets, err = is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewInstantiate(ctx, req)
+	return is.previewed(ctx, preview, err)
+}
+
+// previewed returns the preview, or the error, without the ids of hidden
+// instances.
+func (is *Instances) previewed(ctx context.Context, p nf.Preview, err error) (nf.Preview, error) {
+	if err != nil {
+		return nf.Preview{}, is.guard.shown(ctx, err)
+	}
+	p.Changes, err = redacted(ctx, is.guard.mentions(), p.Changes, ofChange)
+	return p, err
+}
+
+func newScope(req nf.InstantiateRequest) nf.Scope {
+	return nf.Scope{Project: nf.ProjectOf(req.Project), Region: req.Region}
+}
+
+// target checks that the identity may read the region and the package that a
+// request names, and that it has the permission. Without the permission, it does
+// not learn whether they exist.
+func (is *Instances) target(ctx context.Context, req nf.InstantiateRequest, p nf.Permission) error {
+	if req.Namespace == "" {
+		req.Namespace = "default"
+	}
+	if err := req.Validate(); err != nil {
+		return err
+	}
+	err := is.regions.usable(ctx, req.Region)
+	if err == nil {
+		err = is.packages.usable(ctx, req.Package)
+	}
+	if err != nil && nf.KindOf(err) != nf.NotFound {
+		return err
+	}
+	return cmp.Or(is.guard.may(ctx, p, newScope(req), req.Region, req.Package), err)
+}
+
+// Upgrade implements Changes. It requires instance:change, and package:read for
+// a package that the instance does not already use.
+func (is *Instances) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
+	denied := is.allowed(ctx, id, nf.ChangeInstance)
+	if denied != nil {
+		req.Edit = onlyAgain
+	}
+	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
+		return is.engine.Upgrade(ctx, id, is.withPackage(ctx, req))
+	})
+}
+
+// PreviewUpgrade implements Previews. It requires instance:read, and
+// package:read as Upgrade does.
+func (is *Instances) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
+	in, err := is.instance(ctx, id)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	if req.Secrets, err = is.guard.could(ctx, nf.ChangeInstance, instanceScope(in)); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withPackage(ctx, req))
+	return is.previewed(ctx, preview, err)
+}
+
+// withPackage makes an upgrade check that the identity may read a new package.
+func (is *Instances) withPackage(ctx context.Context, req nf.UpgradeRequest) nf.UpgradeRequest {
+	edit := req.Edit
+	req.Edit = func(s *nf.Spec) error {
+		before := s.Package
+		if err := edit(s); err != nil {
+			return err
+		}
+		if s.Package != before && s.Validate() == nil { // the engine reports an invalid spec
+			return is.packages.usable(ctx, s.Package)
+		}
+		return nil
+	}
+	return req
+}
+
+// Rollback implements Changes. It requires instance:change.
+func (is *Instances) Rollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Operation, error) {
+	return is.operations.begin(ctx, &req.Options, is.allowed(ctx, id, nf.ChangeInstance), func() (nf.Operation, error) {
+		return is.engine.Rollback(ctx, id, req)
+	})
+}
+
+// PreviewRollback implements Previews. It requires instance:read.
+func (is *Instances) PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewRollback(ctx, id, req)
+	return is.previewed(ctx, preview, err)
+}
+
+// Terminate implements Changes. It requires instance:terminate.
+func (is *Instances) Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
+	return is.operations.begin(ctx, &req.Options, is.allowed(ctx, id, nf.RemoveInstance), func() (nf.Operation, error) {
+		return is.engine.Terminate(ctx, id, req)
+	})
+}
+
+// allowed checks that the identity may change an instance.
+func (is *Instances) allowed(ctx context.Context, id string, p nf.Permission) error {
+	in, err := is.instance(ctx, id)
+	if err != nil {
+		return err
+	}
+	return is.guard.may(ctx, p, instanceScope(in), id)
+}
+
+// Configure implements Configurer. It requires instance:change, and package:read
+// for each package that is not yet among the instance's amendments.
+func (is *Instances) Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error) {
+	denied := is.allowed(ctx, id, nf.ChangeInstance)
+	if denied != nil {
+		req.Edit = onlyAgain
+	}
+	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
+		return is.engine.Configure(ctx, id, is.withAmendments(ctx, req))
+	})
+}
+
+// withAmendments makes a configuration check that the identity may read the new
+// packages.
+func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest) nf.ConfigureRequest {
+	edit := req.Edit
+	req.Edit = func(s *nf.Spec) error {
+		had := map[string]bool{}
+		for _, a := range s.Amendments {
+			had[a.Package] = true
+		}
+		if err := edit(s); err != nil {
+			return err
+		}
+		for _, a := range s.Amendments {
+			if had[a.Package] {
+				continue
+			}
+			if err := is.packages.usable(ctx, a.Package); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return req
+}
+
+// Adopt implements Configurer. It requires the permissions that Instantiate does.
+func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	return is.operations.begin(ctx, &req.Options, is.target(ctx, req.InstantiateRequest, nf.CreateInstance), func() (nf.Operation, error) {
+		return is.engine.Adopt(ctx, req)
+	})
+}
+
+// Test implements Configurer. It requires instance:change.
+func (is *Instances) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error) {
+	return is.operations.begin(ctx, &req.Options, is.allowed(ctx, id, nf.ChangeInstance), func() (nf.Operation, error) {
+		return is.engine.Test(ctx, id, req)
+	})
+}
+
+// Instance implements InstanceRecords. It requires instance:read, as all its
+// methods do.
+func (is *Instances) Instance(ctx context.Context, id string) (nf.Instance, error) {
+	in, err := is.instance(ctx, id)
+	if err != nil {
+		return nf.Instance{}, err
+	}
+	return in, is.guard.mentions().redact(ctx, &in.Message, &in.Mentions)
+}
+
+func (is *Instances) instance(ctx context.Context, id string) (nf.Instance, error) {
+	gone := absent("VNF instance", id)
+	in, err := is.engine.Instance(ctx, id)
+	if err == nil {
+		err = is.guard.see(ctx, nf.ReadInstance, instanceScope(in), gone)
+	}
+	if err != nil {
+		return nf.Instance{}, orAbsent(err, gone)
+	}
+	return in, nil
+}
+
+// Instances implements InstanceRecords.
+func (is *Instances) Instances(ctx context.Context) ([]nf.Instance, error) {
+	visible, err := is.guard.visible(ctx, nf.ReadInstance)
+	if err != nil {
+		return nil, err
+	}
+	all, err := is.engine.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return redacted(ctx, is.guard.mentions(), keep(all, instanceScope, visible), ofInstance)
+}
+
+// Revisions implements InstanceRecords.
+func (is *Instances) Revisions(ctx context.Context, id string) ([]nf.Revision, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nil, err
+	}
+	return is.engine.Revisions(ctx, id)
+}
+
+// Revision implements InstanceRecords.
+func (is *Instances) Revision(ctx context.Context, id string, number int) (nf.Revision, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nf.Revision{}, err
+	}
+	return is.engine.Revision(ctx, id, number)
+}
+
+// Health implements InstanceRecords.
+func (is *Instances) Health(ctx context.Context, id string) ([]nf.Health, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nil, err
+	}
+	return is.engine.Health(ctx, id)
+}

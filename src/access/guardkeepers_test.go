@@ -1,0 +1,138 @@
+package access_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// letter is a dead letter. Its id is that of its instance in the subscription.
+type letter string
+
+// shelf keeps dead letters of an instance in each of two projects, of a moved
+// instance and of a deleted one. It is a source of charts, too.
+type shelf struct{ done []string }
+
+func (s *shelf) DeadLetters(context.Context) ([]letter, error) {
+	return []letter{"vnf-a-east", "vnf-b-west", "moved", "gone"}, nil
+}
+
+func (s *shelf) Resend(_ context.Context, id string) (letter, error) {
+	s.done = append(s.done, "resend "+id)
+	return letter(id), nil
+}
+
+func (s *shelf) Discard(_ context.Context, id string) error {
+	s.done = append(s.done, "discard "+id)
+	return nil
+}
+
+func (s *shelf) Names(l letter) (id, instance string) { return string(l), string(l) }
+
+func (s *shelf) Engines(context.Context) (map[string]string, error) {
+	return map[string]string{"moved": "vnf-a-west"}, nil
+}
+
+func (s *shelf) Fetch(_ context.Context, ref, _ string) (string, error) {
+	s.done = append(s.done, "fetch "+ref)
+	return "from " + ref, nil
+}
+
+func TestGuardedDeadLetters(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason, who string
+		listed      []letter
+		kinds       map[string]nf.Kind // of Resend and Discard, by id; Internal: allowed
+	}{
+		"Tenant": {
+			"an identity sees the letters of its instances, also of moved ones", "admin-a", []letter{"vnf-a-east", "moved"},
+			map[string]nf.Kind{"vnf-a-east": nf.Internal, "moved": nf.Internal, "vnf-b-west": nf.NotFound, "gone": nf.NotFound, "absent": nf.NotFound},
+		},
+		"Viewer": {
+			"reading an instance is not changing it", "viewer-a-east", []letter{"vnf-a-east"},
+			map[string]nf.Kind{"vnf-a-east": nf.Forbidden, "moved": nf.NotFound, "gone": nf.NotFound, "absent": nf.NotFound},
+		},
+		"Store": {
+			"store:admin gives access to letters of deleted instances", "admin-all", []letter{"vnf-a-east", "vnf-b-west", "moved", "gone"},
+			map[string]nf.Kind{"vnf-b-west": nf.Internal, "gone": nf.Internal, "absent": nf.NotFound},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &shelf{}
+			letters, ctx := access.NewDeadLetters(h.Guarded, s), h.as(t, tc.who)
+			listed, err := letters.DeadLetters(ctx)
+			if diff := cmp.Diff(tc.listed, listed); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			for id, kind := range tc.kinds {
+				s.done = nil
+				_, resent := letters.Resend(ctx, id)
+				discarded := letters.Discard(ctx, id)
+				for _, err := range []error{resent, discarded} {
+					if (err == nil) != (kind == nf.Internal) || err != nil && nf.KindOf(err) != kind {
+						t.Errorf("%s: %s: %v, want %s", tc.reason, id, err, kind)
+					}
+				}
+				if want := map[bool]int{true: 2}[kind == nf.Internal]; len(s.done) != want {
+					t.Errorf("%s: %s: these calls were made: %v", tc.reason, id, s.done)
+				}
+			}
+		})
+	}
+	letters := access.NewDeadLetters(h.Guarded, &shelf{})
+	if _, err := letters.DeadLetters(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
+		t.Errorf("a list without credentials: %v", err)
+	}
+}
+
+func TestGuardedChartsAndBundles(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	cases := map[string]struct {
+		reason, who        string
+		chart, read, write nf.Kind // Internal: allowed
+	}{
+		"Operator": {"package:write of one project does not reach ONAP's bundles", "operator-a-east", nf.Internal, nf.Forbidden, nf.Forbidden},
+		"Other":    {"nor charts of another project", "operator-b", nf.Forbidden, nf.Forbidden, nf.Forbidden},
+		"Viewer":   {"package:read suffices to read bundles", "viewer-all", nf.Forbidden, nf.Internal, nf.Forbidden},
+		"Admin":    {"package:write everywhere", "admin-all", nf.Internal, nf.Internal, nf.Internal},
+		"Nobody":   {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, ctx := &shelf{}, h.as(t, tc.who)
+			_, fetched := access.NewCharts(h.Guarded, s).Fetch(ctx, accesstest.ProjectA, "chart", "")
+			if allowed := tc.chart == nf.Internal; allowed != (len(s.done) == 1) {
+				t.Errorf("%s: these charts were fetched: %v", tc.reason, s.done)
+			}
+			for what, got := range map[string]struct {
+				err  error
+				want nf.Kind
+			}{
+				"fetch": {fetched, tc.chart}, "read": {h.ONAP.MayReadBundle(ctx, "firewall", "not/an id"), tc.read}, "write": {h.ONAP.MayWriteBundle(ctx), tc.write},
+			} {
+				if (got.err == nil) != (got.want == nf.Internal) || got.err != nil && nf.KindOf(got.err) != got.want {
+					t.Errorf("%s: %s: %v, want %s", tc.reason, what, got.err, got.want)
+				}
+			}
+		})
+	}
+	ctx, trail := nf.WithTrail(h.as(t, "admin-all"))
+	if err := h.ONAP.MayWriteBundle(ctx, "firewall", "not/an id"); err != nil {
+		t.Fatal(err)
+	}
+	var entry nf.AuditEntry
+	trail.Tell(&entry)
+	want := nf.AuditEntry{Permission: nf.WritePackage, Project: nf.DefaultProject, Subjects: []string{"firewall"}}
+	if diff := cmp.Diff(want, entry); diff != "" {
+		t.Errorf("the audit entry has only ids (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,174 @@
+package access
+
+import (
+	"context"
+	"iter"
+	"maps"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Regions gives access to regions with the permissions of the identity in the
+// context.
+type Regions struct {
+	guard    *guard
+	packages *Packages
+	keeper   RegionKeeper
+}
+
+var _ RegionKeeper = (*Regions)(nil)
+
+// Register implements RegionRecords. It requires region:write.
+func (rs *Regions) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
+	if err := rs.guard.may(ctx, nf.WriteRegion, regionScope(r.ID), r.ID); err != nil {
+		return nf.Region{}, err
+	}
+	if err := rs.guard.own(ctx, &r.Request); err != nil {
+		return nf.Region{}, err
+	}
+	made, err := rs.keeper.Register(ctx, r)
+	return made, rs.guard.shown(ctx, err)
+}
+
+// Enlist implements RegionKeeper. It requires region:write.
+func (rs *Regions) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
+	if err := rs.guard.may(ctx, nf.WriteRegion, regionScope(r.ID), r.ID); err != nil {
+		return nf.Region{}, err
+	}
+	made, err := rs.keeper.Enlist(ctx, r)
+	return made, rs.guard.shown(ctx, err)
+}
+
+// Region implements RegionRecords. It requires region:read. A region belongs to
+// no project, so a grant for any project suffices.
+func (rs *Regions) Region(ctx context.Context, id string) (nf.Region, error) {
+	r, err := rs.region(ctx, id)
+	if err != nil {
+		return nf.Region{}, rs.guard.shown(ctx, err)
+	}
+	return r, rs.narrow(ctx, &r)
+}
+
+// narrow removes the tenants whose instances the identity may not see from a
+// region, unless the identity may write the region.
+func (rs *Regions) narrow(ctx context.Context, r *nf.Region) error {
+	id, err := rs.guard.asker(ctx)
+	if err != nil || len(r.Tenants) == 0 || rs.guard.authorizer.Allow(ctx, id, nf.WriteRegion, regionScope(r.ID)) == nil {
+		return err
+	}
+	visible := rs.guard.authorizer.Visible(ctx, id, nf.ReadInstance)
+	r.Tenants = maps.Clone(r.Tenants)
+	maps.DeleteFunc(r.Tenants, func(project string, _ nf.Tenant) bool {
+		return project != nf.AnyProject && !visible(nf.Scope{Project: project, Region: r.ID})
+	})
+	return nil
+}
+
+func (rs *Regions) region(ctx context.Context, id string) (nf.Region, error) {
+	gone := absent("cloud region", id)
+	if err := rs.guard.see(ctx, nf.ReadRegion, regionScope(id), gone); err != nil {
+		return nf.Region{}, err
+	}
+	r, err := rs.keeper.Region(ctx, id)
+	return r, orAbsent(err, gone)
+}
+
+// usable checks that the identity may read the region that a request names.
+func (rs *Regions) usable(ctx context.Context, id string) error {
+	said := missing("cloud_region_id", id)
+	if err := rs.guard.see(ctx, nf.ReadRegion, regionScope(id), said); err != nil {
+		return err
+	}
+	_, err := rs.keeper.Region(ctx, id)
+	return orAbsent(err, said)
+}
+
+// Regions implements RegionRecords.
+func (rs *Regions) Regions(ctx context.Context) ([]nf.Region, error) {
+	visible, err := rs.guard.visible(ctx, nf.ReadRegion)
+	if err != nil {
+		return nil, err
+	}
+	all, err := rs.keeper.Regions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all = keep(all, func(r nf.Region) nf.Scope { return regionScope(r.ID) }, visible)
+	for i := range all {
+		if err := rs.narrow(ctx, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// UpdateRegion implements RegionRecords. It requires region:write.
+func (rs *Regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
+	if err := rs.writable(ctx, id); err != nil {
+		return nf.Region{}, err
+	}
+	r, err := rs.keeper.UpdateRegion(ctx, id, edit)
+	return r, rs.guard.shown(ctx, orAbsent(err, absent("cloud region", id)))
+}
+
+// RemoveRegion implements RegionRecords. It requires region:write.
+func (rs *Regions) RemoveRegion(ctx context.Context, id string) error {
+	if err := rs.writable(ctx, id); err != nil {
+		return err
+	}
+	return rs.guard.shown(ctx, orAbsent(rs.keeper.RemoveRegion(ctx, id), absent("cloud region", id)))
+}
+
+func (rs *Regions) writable(ctx context.Context, id string) error {
+	if _, err := rs.region(ctx, id); err != nil {
+		return err
+	}
+	return rs.guard.may(ctx, nf.WriteRegion, regionScope(id), id)
+}
+
+// RegionState implements RegionKeeper. It requires region:read.
+func (rs *Regions) RegionState(ctx context.Context, id string) (nf.RegionState, error) {
+	if _, err := rs.region(ctx, id); err != nil {
+		return nf.RegionState{}, err
+	}
+	return rs.keeper.RegionState(ctx, id)
+}
+
+// Users implements RegionKeeper. It requires region:read or package:read, and
+// yields only instances that the caller may see.
+func (rs *Regions) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		hidden, err := rs.hiddenUsers(ctx, of)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for id, err := range rs.keeper.Users(ctx, of) {
+			hide := false
+			if err == nil {
+				hide, err = hidden(id)
+			}
+			if hide {
+				continue
+			}
+			if !yield(id, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// hiddenUsers returns a function that reports whether the identity may not see
+// a user of the region or package.
+func (rs *Regions) hiddenUsers(ctx context.Context, of nf.Holding) (func(id string) (bool, error), error) {
+	var err error
+	if of.Region != "" {
+		_, err = rs.region(ctx, of.Region)
+	} else {
+		_, err = rs.packages.pkg(ctx, of.Package)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rs.guard.hides(ctx)
+}

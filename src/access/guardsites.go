@@ -1,0 +1,290 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// SiteKeeper builds sites and stores their records.
+type SiteKeeper interface {
+	SiteChanges
+	SiteRecords
+}
+
+// SiteChanges starts and cancels operations on sites.
+type SiteChanges interface {
+	Create(ctx context.Context, req nf.SiteRequest) (nf.Operation, error)
+	Change(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error)
+	Remove(ctx context.Context, id string, req nf.SiteRemoveRequest) (nf.Operation, error)
+	Cancel(ctx context.Context, site, operation string) (nf.Operation, error)
+}
+
+// SiteRecords reads sites and their operations. An empty site means all sites.
+type SiteRecords interface {
+	Site(ctx context.Context, id string) (nf.Site, error)
+	Sites(ctx context.Context) ([]nf.Site, error)
+	Operation(ctx context.Context, site, id string) (nf.Operation, error)
+	Operations(ctx context.Context, site string) ([]nf.Operation, error)
+	Follow(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]
+}
+
+// Sites gives access to a SiteKeeper with the permissions of the identity in
+// the context. A site belongs to its region and to no project. Reading requires
+// region:read there, and changing requires region:write.
+type Sites struct {
+	guard   *guard
+	regions *Regions
+	keeper  SiteKeeper
+}
+
+// NewSites returns the guarded sites of a keeper.
+func NewSites(guarded *Guarded, keeper SiteKeeper) Sites {
+	return Sites{guarded.guard, guarded.Regions, keeper}
+}
+
+func siteScope(region string) nf.Scope { return nf.Scope{Region: region} }
+
+func absentSite(id string) error { return nf.E(nf.NotFound, "get", "site "+strconv.Quote(id), nil) }
+
+// seen returns hidden if the identity may not read in the scope.
+func (s Sites) seen(ctx context.Context, scope nf.Scope, hidden error) error {
+	err := s.guard.may(ctx, nf.ReadRegion, scope)
+	if nf.KindOf(err) == nf.Forbidden {
+		nf.TrailOf(ctx).Hide()
+		return hidden
+	}
+	return err
+}
+
+// writable returns the site if the identity may change it.
+func (s Sites) writable(ctx context.Context, id string) (nf.Site, error) {
+	in, err := s.Site(ctx, id)
+	if err != nil {
+		return in, err
+	}
+	return in, s.guard.may(ctx, nf.WriteRegion, siteScope(in.Region), id)
+}
+
+// CreateSite starts to build a site. It requires region:write.
+func (s Sites) CreateSite(ctx context.Context, req nf.SiteRequest) (nf.Operation, error) {
+	if err := s.guard.may(ctx, nf.WriteRegion, siteScope(req.Site.Region), req.Site.ID); err != nil {
+		return nf.Operation{}, err
+	}
+	op, err := s.keeper.Create(ctx, req)
+	return s.begun(ctx, op, err)
+}
+
+// ChangeSite starts a change of a site. It requires region:write.
+func (s Sites) ChangeSite(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error) {
+	if _, err := s.writable(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	op, err := s.keeper.Change(ctx, id, req)
+	return s.begun(ctx, op, err)
+}
+
+// RemoveSite starts the removal of a site. It requires region:write, and with
+// cascade instance:terminate for each VNF instance in its region.
+func (s Sites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveRequest, cascade bool) (nf.Operation, error) {
+	in, err := s.writable(ctx, id)
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	if in.Registered && in.Busy == "" {
+		if req.Instances, err = s.users(ctx, in, cascade); err != nil {
+			return nf.Operation{}, err
+		}
+	}
+	op, err := s.keeper.Remove(ctx, id, req)
+	return s.begun(ctx, op, err)
+}
+
+// users returns the instances that are deleted with a site. Without cascade it
+// fails if there are any. With cascade it fails if the identity may not see or
+// terminate all of them. The error names only instances that it may see.
+func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, error) {
+	users, err := gathered(s.regions.keeper.Users(ctx, nf.Holding{Region: in.Region}))
+	if err != nil || len(users) == 0 {
+		return nil, err
+	}
+	shown, err := gathered(s.regions.Users(ctx, nf.Holding{Region: in.Region}))
+	if err != nil {
+		return nil, nf.IgnoreNotFound(err)
+	}
+	if hidden := len(users) - len(shown); !cascade || hidden > 0 {
+		var v nf.Violations
+		for _, user := range shown {
+			v = append(v, nf.Violation{Message: "its region is used by VNF instance " + user})
+		}
+		if hidden > 0 {
+			v = append(v, nf.Violation{Message: fmt.Sprintf("its region is used by %d VNF instances that you may not see", hidden)})
+		}
+		return nil, nf.E(nf.Conflict, "remove", "site "+in.ID, v)
+	}
+	for _, user := range users {
+		instance, err := s.guard.records.Instance(ctx, user)
+		if nf.KindOf(err) == nf.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.guard.may(ctx, nf.RemoveInstance, nf.Scope{Project: nf.ProjectOf(instance.Project), Region: instance.Region}, in.ID, user); err != nil {
+			return nil, err
+		}
+	}
+	nf.TrailOf(ctx).Ask(nf.WriteRegion, siteScope(in.Region), in.ID)
+	return users, nil
+}
+
+// gathered collects the items of a sequence, or returns its first error.
+func gathered(ids iter.Seq2[string, error]) ([]string, error) {
+	var out []string
+	for id, err := range ids {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+// Site returns a site. It requires region:read.
+func (s Sites) Site(ctx context.Context, id string) (nf.Site, error) {
+	in, err := s.keeper.Site(ctx, id)
+	if nf.KindOf(err) == nf.NotFound {
+		// Without an identity the error is nf.Unauthenticated, too.
+		return nf.Site{}, errors.Join(s.seen(ctx, nf.Scope{}, nil), absentSite(id))
+	}
+	if err != nil {
+		return nf.Site{}, err
+	}
+	if err := s.seen(ctx, siteScope(in.Region), absentSite(id)); err != nil {
+		return nf.Site{}, err
+	}
+	return in, nil
+}
+
+// Sites returns the sites that the identity may read.
+func (s Sites) Sites(ctx context.Context) ([]nf.Site, error) {
+	visible, err := s.guard.visible(ctx, nf.ReadRegion)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.keeper.Sites(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return keep(all, func(in nf.Site) nf.Scope { return siteScope(in.Region) }, visible), nil
+}
+
+// SiteOperation returns an operation of a site. It requires region:read.
+func (s Sites) SiteOperation(ctx context.Context, of, id string) (nf.Operation, error) {
+	op, err := s.operation(ctx, of, id)
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	return s.guard.mentions().operation(ctx, op)
+}
+
+func (s Sites) operation(ctx context.Context, of, id string) (nf.Operation, error) {
+	absent := nf.E(nf.NotFound, "get", "operation "+strconv.Quote(id), nil)
+	op, err := s.keeper.Operation(ctx, of, id)
+	if nf.KindOf(err) == nf.NotFound {
+		return op, absent
+	}
+	if err != nil {
+		return op, err
+	}
+	if err := s.seen(ctx, siteScope(op.Region), absent); err != nil {
+		return nf.Operation{}, err
+	}
+	return op, nil
+}
+
+// SiteOperations returns the operations that the identity may read.
+func (s Sites) SiteOperations(ctx context.Context, of string) ([]nf.Operation, error) {
+	visible, err := s.guard.visible(ctx, nf.ReadRegion)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.keeper.Operations(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	all = keep(all, func(op nf.Operation) nf.Scope { return siteScope(op.Region) }, visible)
+	m := s.guard.mentions()
+	for i := range all {
+		if all[i], err = m.operation(ctx, all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// FollowSite yields the events and states of an operation. It requires
+// region:read, and checks that again on each update.
+func (s Sites) FollowSite(ctx context.Context, of, id string, after int) iter.Seq2[nf.OperationUpdate, error] {
+	return func(yield func(nf.OperationUpdate, error) bool) {
+		op, err := s.operation(ctx, of, id)
+		if err != nil {
+			yield(nf.OperationUpdate{}, err)
+			return
+		}
+		for u, err := range s.keeper.Follow(ctx, of, id, after) {
+			if err == nil {
+				err = s.seen(ctx, siteScope(op.Region), absent("operation", id))
+			}
+			if err == nil {
+				err = s.redact(ctx, &u)
+			}
+			if err != nil {
+				yield(nf.OperationUpdate{}, err)
+				return
+			}
+			if !yield(u, nil) {
+				return
+			}
+		}
+	}
+}
+
+// redact hides the mentions of hidden instances in an update.
+func (s Sites) redact(ctx context.Context, u *nf.OperationUpdate) error {
+	m := s.guard.mentions()
+	if u.Operation == nil {
+		return m.redact(ctx, &u.Entry.Message, &u.Entry.Mentions)
+	}
+	op, err := m.operation(ctx, *u.Operation)
+	u.Operation = &op
+	return err
+}
+
+// CancelSite cancels an operation. It requires region:write.
+func (s Sites) CancelSite(ctx context.Context, of, id string) (nf.Operation, error) {
+	op, err := s.operation(ctx, of, id)
+	if err != nil {
+		return op, err
+	}
+	if err := s.guard.may(ctx, nf.WriteRegion, siteScope(op.Region), op.Subject.ID); err != nil {
+		return nf.Operation{}, err
+	}
+	if op, err = s.keeper.Cancel(ctx, of, id); err != nil {
+		return op, s.guard.shown(ctx, err)
+	}
+	return s.guard.mentions().operation(ctx, op)
+}
+
+// begun records the started operation in the audit trail.
+func (s Sites) begun(ctx context.Context, op nf.Operation, err error) (nf.Operation, error) {
+	if err != nil {
+		return nf.Operation{}, s.guard.shown(ctx, err)
+	}
+	nf.TrailOf(ctx).Begin(op.ID)
+	return s.guard.mentions().operation(ctx, op)
+}

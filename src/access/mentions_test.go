@@ -1,0 +1,312 @@
+package access_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/multicloud-k8s/k8splugin/src/access"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+const hiddenMention = "VNF instance (one that you may not see)"
+
+// sites is a keeper of one site in region east. Its operation mentions the
+// world's instance.
+type sites struct {
+	access.SiteKeeper
+
+	world *world
+}
+
+func (s sites) Site(context.Context, string) (nf.Site, error) {
+	return nf.Site{ID: "s", Region: "east"}, nil
+}
+
+func (s sites) Operation(ctx context.Context, _, _ string) (nf.Operation, error) {
+	ops, err := s.Operations(ctx, "s")
+	return ops[0], err
+}
+
+func (s sites) Operations(context.Context, string) ([]nf.Operation, error) {
+	w := s.world
+	failure := nf.FailureOf("terminate", nf.Mentioning(errors.New(w.text()), w.mentioned))
+	if w.failure != nil {
+		failure = w.failure
+	}
+	return []nf.Operation{{
+		ID: "o", Subject: nf.Subject{Kind: nf.SiteSubject, ID: "s"}, Region: "east", Site: nf.SiteTask{Instances: []string{w.mentioned, "vnf-a-east"}},
+		Steps:   []nf.Step{{Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "it is " + w.mentioned}},
+		Failure: failure,
+	}}, nil
+}
+
+func (s sites) Follow(ctx context.Context, site, id string, _ int) iter.Seq2[nf.OperationUpdate, error] {
+	return func(yield func(nf.OperationUpdate, error) bool) {
+		op, err := s.Operation(ctx, site, id)
+		_ = yield(nf.OperationUpdate{Entry: nf.LogEntry{Message: s.world.text(), Mentions: []string{s.world.mentioned}}}, nil) &&
+			yield(nf.OperationUpdate{Operation: &op}, err)
+	}
+}
+
+func (s sites) Cancel(ctx context.Context, _, _ string) (nf.Operation, error) {
+	return s.begun(ctx)
+}
+
+func (s sites) Create(ctx context.Context, _ nf.SiteRequest) (nf.Operation, error) {
+	return s.begun(ctx)
+}
+
+func (s sites) Change(ctx context.Context, _ string, _ nf.SiteChangeRequest) (nf.Operation, error) {
+	return s.begun(ctx)
+}
+
+func (s sites) Remove(ctx context.Context, _ string, _ nf.SiteRemoveRequest) (nf.Operation, error) {
+	return s.begun(ctx)
+}
+
+func (s sites) begun(ctx context.Context) (nf.Operation, error) {
+	op, err := s.Operation(ctx, "s", "o")
+	return op, errors.Join(err, s.world.fail)
+}
+
+// answer is the result of a call: its JSON, without the ids that it lists.
+type answer struct {
+	Text   string
+	Listed []string // ids in the fields for mentions and instances
+	reads  []string // the reads of instances that the call made
+}
+
+// calls makes each call whose answer or error mentions the world's instance.
+func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
+	keeper := access.NewSites(h.Guarded, sites{world: h.world})
+	spec := nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: "east"}
+	edit := nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}
+	siteRequest := nf.SiteRequest{Site: nf.Site{ID: "s", Region: "east"}}
+	keep := func(*nf.Region) error { return nil }
+	return map[string]func() (any, error){
+		"Instance":           func() (any, error) { return h.Instances.Instance(ctx, "vnf-a-east") },
+		"Instances":          func() (any, error) { return only("vnf-a-east")(h.Instances.Instances(ctx)) },
+		"Operation":          func() (any, error) { return h.Operations.Operation(ctx, "op-a-east") },
+		"Operations":         func() (any, error) { return only("op-a-east")(h.Operations.Operations(ctx, "")) },
+		"Changes":            func() (any, error) { return h.Operations.Changes(ctx, "op-a-east") },
+		"Upgrade":            func() (any, error) { return h.Instances.Upgrade(ctx, "vnf-a-east", edit) },
+		"Cancel":             func() (any, error) { return h.Operations.Cancel(ctx, "op-a-east") },
+		"CreateSite":         func() (any, error) { return keeper.CreateSite(ctx, siteRequest) },
+		"CancelSite":         func() (any, error) { return keeper.CancelSite(ctx, "s", "o") },
+		"Follow":             func() (any, error) { return collected(h.Operations.Follow(ctx, "op-a-east")) },
+		"PreviewInstantiate": func() (any, error) { return h.Instances.PreviewInstantiate(ctx, spec) },
+		"SiteOperation":      func() (any, error) { return keeper.SiteOperation(ctx, "s", "o") },
+		"SiteOperations":     func() (any, error) { return keeper.SiteOperations(ctx, "s") },
+		"FollowSite":         func() (any, error) { return collected(keeper.FollowSite(ctx, "s", "o", 0)) },
+
+		"fail: Instantiate":   func() (any, error) { return h.Instances.Instantiate(ctx, spec) },
+		"fail: Upgrade":       func() (any, error) { return h.Instances.Upgrade(ctx, "vnf-a-east", edit) },
+		"fail: Cancel":        func() (any, error) { return h.Operations.Cancel(ctx, "op-a-east") },
+		"fail: Register":      func() (any, error) { return h.Regions.Register(ctx, nf.Region{ID: "east"}) },
+		"fail: UpdateRegion":  func() (any, error) { return h.Regions.UpdateRegion(ctx, "east", keep) },
+		"fail: RemoveRegion":  func() (any, error) { return nil, h.Regions.RemoveRegion(ctx, "east") },
+		"fail: RemovePackage": func() (any, error) { return nil, h.Packages.RemovePackage(ctx, "pkg-a") },
+		"fail: CreateSite": func() (any, error) {
+			return keeper.CreateSite(ctx, siteRequest)
+		},
+		"fail: ChangeSite": func() (any, error) { return keeper.ChangeSite(ctx, "s", nf.SiteChangeRequest{}) },
+		"fail: RemoveSite": func() (any, error) { return keeper.RemoveSite(ctx, "s", nf.SiteRemoveRequest{}, false) },
+		"fail: CancelSite": func() (any, error) { return keeper.CancelSite(ctx, "s", "o") },
+	}
+}
+
+func (h *house) answers(ctx context.Context, t *testing.T) map[string]answer {
+	t.Helper()
+	out := map[string]answer{}
+	for name, call := range h.calls(ctx) {
+		h.world.fail, h.world.reads = nil, nil
+		fails := strings.HasPrefix(name, "fail: ")
+		if fails {
+			h.world.fail = fmt.Errorf("wrapped: %w", nf.E(nf.Conflict, "apply", "objects of others", h.world.conflict()))
+		}
+		got, err := call()
+		if fails != (err != nil) || fails && (nf.KindOf(err) != nf.Conflict || len(nf.ViolationsOf(err)) != 2) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if fails {
+			got = []any{err.Error(), nf.ViolationsOf(err)}
+		}
+		a := answer{reads: slices.Clone(h.world.reads), Listed: nf.MentionsOf(err)}
+		a.Text = shown(t, got, &a.Listed)
+		out[name] = a
+	}
+	return out
+}
+
+// shown returns a value in JSON, and moves the ids that it lists to listed.
+func shown(t *testing.T, value any, listed *[]string) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	var document any
+	if err := errors.Join(err, json.Unmarshal(text, &document)); err != nil {
+		t.Fatal(err)
+	}
+	var strip func(any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				strip(item)
+			}
+		case map[string]any:
+			for _, name := range []string{"mentions", "instances"} {
+				ids, _ := v[name].([]any)
+				for _, id := range ids {
+					*listed = append(*listed, fmt.Sprint(id))
+				}
+				delete(v, name)
+			}
+			for _, item := range v {
+				strip(item)
+			}
+		}
+	}
+	strip(document)
+	text, err = json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(*listed)
+	*listed = slices.Compact(*listed)
+	return string(text)
+}
+
+// only returns the instance or operation with an id from a list.
+func only(id string) func(list any, err error) (any, error) {
+	return func(list any, err error) (any, error) {
+		switch list := list.(type) {
+		case []nf.Instance:
+			return list[slices.IndexFunc(list, func(in nf.Instance) bool { return in.ID == id })], err
+		case []nf.Operation:
+			return list[slices.IndexFunc(list, func(op nf.Operation) bool { return op.ID == id })], err
+		}
+		return nil, err
+	}
+}
+
+func collected[T any](items iter.Seq2[T, error]) ([]T, error) {
+	var out []T
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// TestMentions checks that no answer reveals the id of an instance that the
+// identity may not see, and that other texts stay as they are.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, mentioned string
+		hidden            bool
+	}{
+		"Hidden":  {"an instance of another region", "vnf-b-west", true},
+		"Word":    {"the id is an ordinary word that unrelated texts contain", "ready", true},
+		"Region":  {"the id of the instance is that of a region, too", "east", true},
+		"Gone":    {"an instance without a record has an unknown scope", "gone", true},
+		"Visible": {"an instance of the region", "vnf-b-east", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.world.mentioned = tc.mentioned
+			h.world.more = []nf.Instance{{ID: "ready", Project: "b", Region: "west"}, {ID: "east", Project: "b", Region: "west"}}
+			all, got := h.answers(h.as(t, "admin-all"), t), h.answers(h.as(t, "admin-east"), t)
+			for call, want := range all {
+				if !slices.Contains(want.Listed, tc.mentioned) || !strings.Contains(want.Text, "not "+tc.mentioned+": belongs to "+nf.Mention(tc.mentioned)+".") {
+					t.Errorf("%s: an identity that may see all instances gets %+v", call, want)
+				}
+				if tc.hidden {
+					want.Text = strings.ReplaceAll(want.Text, nf.Mention(tc.mentioned)+".", hiddenMention+".")
+					want.Listed = slices.DeleteFunc(want.Listed, func(id string) bool { return id == tc.mentioned })
+				}
+				if diff := cmp.Diff(want, got[call], cmpopts.IgnoreUnexported(answer{}), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", call, tc.reason, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestMentionsReadLittle checks that the reads for an answer do not grow with
+// the number of instances.
+func TestMentionsReadLittle(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx := h.as(t, "admin-east")
+	few := h.answers(ctx, t)
+	for i := range 1000 {
+		h.world.more = append(h.world.more, nf.Instance{ID: fmt.Sprintf("vnf-%d", i), Project: "b", Region: "west"})
+	}
+	for call, many := range h.answers(ctx, t) {
+		if diff := cmp.Diff(few[call].reads, many.reads); diff != "" {
+			t.Errorf("%s: the reads depend on the number of instances (-few +many):\n%s", call, diff)
+		}
+		if call != "Instances" && slices.Contains(many.reads, "instances") {
+			t.Errorf("%s: lists all instances: %v", call, many.reads)
+		}
+	}
+}
+
+// TestMentionsInFailures checks that the action and object of a failure's
+// message do not name an instance that the message hides.
+func TestMentionsInFailures(t *testing.T) {
+	t.Parallel()
+	const hidden, other = "vnf-b-west", "vnf-a-east"
+	failed := func(subject string, cause error, ids ...string) *nf.Failure {
+		return nf.FailureOf("terminate", nf.Mentioning(nf.E(nf.Failed, "terminate", subject, cause), ids...))
+	}
+	cases := map[string]struct {
+		reason   string
+		failure  *nf.Failure
+		message  string // for an identity that may not see one of the instances
+		op, name string
+	}{
+		"Subject": {"the object is the hidden instance", failed(nf.Mention(hidden), nil, hidden), "cannot terminate " + hiddenMention + ": failed", "", ""},
+		"Cause": {"only the cause mentions it", failed("the site", errors.New("belongs to "+nf.Mention(hidden)), hidden),
+			"cannot terminate the site: belongs to " + hiddenMention, "terminate", "the site"},
+		"Whole": {"the message is replaced as a whole", failed(nf.Mention("vnf-b-w…"), nil, hidden), "the message names a VNF instance that you may not see", "", ""},
+		"Visible": {"an instance that the caller may see", failed(nf.Mention(other), nil, other), "cannot terminate " + nf.Mention(other) + ": failed",
+			"terminate", nf.Mention(other)},
+		"None": {"no action and object", nf.FailureOf("terminate", nf.Mentioning(errors.New("belongs to "+nf.Mention(hidden)), hidden)),
+			"belongs to " + hiddenMention, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.world.failure = tc.failure
+			want := *tc.failure
+			for who, want := range map[string]nf.Failure{
+				"admin-all":  want,
+				"admin-east": {Kind: want.Kind, Step: want.Step, Op: tc.op, Subject: tc.name, Message: tc.message},
+			} {
+				op, err := access.NewSites(h.Guarded, sites{world: h.world}).SiteOperation(h.as(t, who), "s", "o")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, *op.Failure, cmpopts.IgnoreFields(nf.Failure{}, "Mentions")); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", who, tc.reason, diff)
+				}
+			}
+		})
+	}
+}

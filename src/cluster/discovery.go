@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Capabilities returns the API server's version and APIs, as Helm charts need
+// them. The version is read each time; the APIs are cached.
+func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
+	var v version.Info
+	_, err := c.client.send(ctx, func() *rest.Request { return c.client.verb(http.MethodGet).AbsPath("/version") }, into(&v))
+	if err != nil {
+		return nf.Capabilities{}, c.client.region.fail(ctx, "read the version of", c.client.region.String(), err)
+	}
+	ks, err := c.client.apis.kinds(ctx, nil)
+	if err != nil {
+		return nf.Capabilities{}, err
+	}
+	out := nf.Capabilities{Version: v.GitVersion}
+	for _, all := range ks.by {
+		for _, k := range all {
+			out.APIs = append(out.APIs, k.GroupVersion().String(), k.GroupVersion().String()+"/"+k.Kind)
+		}
+	}
+	slices.Sort(out.APIs)
+	out.APIs = slices.Compact(out.APIs)
+	return out, nil
+}
+
+// Scope reports whether a kind is served in the given version, and whether it
+// is namespaced.
+func (c *Cluster) Scope(ctx context.Context, ref nf.Ref) (namespaced, served bool, err error) {
+	ks, err := c.client.apis.kinds(ctx, nil)
+	if err != nil {
+		return false, false, err
+	}
+	k, served := ks.exact(gvkOf(ref))
+	return k.namespaced, served, nil
+}
+
+// Lookup returns an object, or, if ref.Name is empty, a list of the kind's
+// objects in ref.Namespace, or in all namespaces if that is empty. It returns
+// nil if the object or the kind does not exist, and nf.Invalid if name or
+// namespace is malformed.
+func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error) {
+	ks, err := c.client.apis.kinds(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	k, served := ks.exact(gvkOf(ref))
+	if !served {
+		return nil, nil
+	}
+	for field, name := range map[string]string{"namespace": ref.Namespace, "name": ref.Name} {
+		if wrong := rest.IsValidPathSegmentName(name); len(wrong) > 0 {
+			return nil, nf.E(nf.Invalid, "look up", ref.Kind+" objects", nf.Violations{{Field: field, Message: strconv.Quote(name) + " " + wrong[0]}})
+		}
+	}
+	if ref.Name == "" {
+		return c.lookupAll(ctx, k, ref)
+	}
+	var out map[string]any
+	err = c.client.get(ctx, target{ref, k, true}, &out)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.client.region.failObject(ctx, "look up", ref, err)
+	}
+	return out, nil
+}
+
+// lookupAll returns the list of the kind's objects as one List object.
+func (c *Cluster) lookupAll(ctx context.Context, k kind, ref nf.Ref) (map[string]any, error) {
+	found, err := c.client.whole(ctx, k.in(ref.Namespace), query{})
+	if err != nil {
+		return nil, c.client.region.fail(ctx, "look up", ref.Kind+" objects", err)
+	}
+	defer found.release()
+	items := make([]any, len(found.items))
+	for i := range found.items {
+		items[i] = found.items[i].Object
+	}
+	return map[string]any{"apiVersion": ref.APIVersion(), "kind": ref.Kind + "List", "metadata": map[string]any{}, "items": items}, nil
+}

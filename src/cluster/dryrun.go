@@ -1,0 +1,116 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// DryRun sends the objects of an owner to the API server as Apply would, but as
+// a server-side dry run, at most PoolConfig.Parallel at a time. It returns
+// nf.Invalid, with a violation for each field that the API server rejects.
+//
+// It returns the objects that the API server did not check: those whose
+// namespace does not exist yet, those whose kind is not served yet or is
+// defined by another of the objects, those rejected for a reason other than
+// their fields, and Services whose port or address is in use by another
+// Service. Such a reason may be gone when the object is applied. A change of an
+// immutable field is not an error, because Apply reports it with its own
+// reason. An object without an owner is neither sent nor returned.
+func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) (unchecked []nf.Ref, err error) {
+	ks, err := c.client.apis.kinds(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.Namespaces(ctx, namespacesIn(objects))
+	if err != nil {
+		return nil, err
+	}
+	defined := definitions(objects)
+	checked, found := make([]bool, len(objects)), make([]nf.Violations, len(objects))
+	err = each(c.client.parallel, len(objects), func(i int) (err error) {
+		u := objects[i]
+		k, served := ks.exact(u.GroupVersionKind())
+		_, changes := defined[u.GroupVersionKind()]
+		_, there := live[u.GetNamespace()]
+		if !served || changes || k.namespaced && !there {
+			return nil
+		}
+		a := application{client: c.client, owner: owner, target: target{refOf(u), k, true}, object: u}
+		found[i], checked[i], err = a.try(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range objects {
+		if !checked[i] && nf.OwnerOf(u.GetLabels()).ID != "" {
+			unchecked = append(unchecked, refOf(u))
+		}
+	}
+	return unchecked, refused(nil, slices.Concat(found...))
+}
+
+func namespacesIn(objects []*unstructured.Unstructured) []string {
+	var out []string
+	for _, u := range objects {
+		if name := u.GetNamespace(); name != "" && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// try returns the fields of the object that the API server rejects, and whether
+// it has checked the object. It does not retry: the caller sends more requests
+// to the region anyway.
+func (a *application) try(ctx context.Context) (v nf.Violations, checked bool, err error) {
+	if nf.OwnerOf(a.object.GetLabels()).ID == "" {
+		return nil, false, nil // if it exists, it is not applied
+	}
+	build, err := a.dryRun()
+	if err != nil {
+		return nil, false, err
+	}
+	var got response
+	err = a.client.once(ctx, func() *rest.Request { return build().SetHeader("Accept", acceptMeta) }, &got, nil)
+	switch {
+	case err == nil:
+		return nil, true, nil
+	case ctx.Err() != nil:
+		return nil, false, a.client.region.fail(ctx, "dry-run", a.target.ref.String(), err)
+	case !rejectsFields(a.target.kind.GroupKind(), err):
+		return nil, false, nil
+	}
+	if err = a.refusedChange(ctx, err); nf.ReasonOf(err) == nf.ReasonImmutable {
+		return nil, true, nil
+	}
+	return nf.ViolationsOf(a.client.region.failObject(ctx, "dry-run", a.target.ref, err)), true, nil
+}
+
+// rejectsFields reports whether an API server rejects an object because of its
+// fields, independently of other objects.
+func rejectsFields(kind schema.GroupKind, err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && apierrors.IsInvalid(err) && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
+			return cause.Field != "" && !allocated(kind, cause.Field)
+		})
+}
+
+// allocated reports whether each value of a field can be used by only one
+// object of the region. The API server rejects a value that is in use, although
+// it may be released before this object is applied.
+func allocated(kind schema.GroupKind, field string) bool {
+	return kind == schema.GroupKind{Kind: "Service"} &&
+		(strings.HasSuffix(field, "odePort") || strings.HasPrefix(field, "spec.clusterIP")) // nodePort, healthCheckNodePort
+}

@@ -1,0 +1,281 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// registry is the regions that a pool is to follow.
+type registry struct {
+	mu    sync.Mutex
+	ids   map[string]string // → token
+	err   error
+	reads int
+}
+
+func (r *registry) set(id, token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ids[id] = token
+}
+
+func (r *registry) remove(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.ids, id)
+}
+
+func (r *registry) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+}
+
+func (r *registry) regions(context.Context) ([]nf.Region, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reads++
+	var out []nf.Region
+	for id, token := range r.ids {
+		out = append(out, nf.Region{ID: id, Kubeconfig: nf.Secret(kubeconfigOf(id, token))})
+	}
+	return out, r.err
+}
+
+func kubeconfigOf(id, token string) string {
+	return testConfig(`server: "https://`+id+`.invalid"`, "token: "+token)
+}
+
+// running starts a pool, and returns what stops it and waits for it.
+func running(t *testing.T, p *Pool, r *registry) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- p.Run(ctx, r.regions) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("a pool that is told to stop stops without an error: %v", err)
+		}
+	}
+}
+
+// until passes time.
+func until(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func TestRunKeepsInStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, told := stubbed(map[string]stub{"east": well, "west": well})
+		r := &registry{ids: map[string]string{"east": "a", "west": "a"}}
+		defer running(t, p, r)()
+		opened := func() []string {
+			synctest.Wait()
+			var out []string
+			for id := range p.States() {
+				out = append(out, id)
+			}
+			slices.Sort(out)
+			return out
+		}
+		diff(t, "regions are opened without being used", []string{"east", "west"}, opened())
+		until(time.Second)
+		if s := p.State("east"); s.Condition != nf.RegionAvailable || s.Checked.IsZero() {
+			t.Errorf("a region is asked without being used: %+v", s)
+		}
+		old := p.clusters()["east"]
+		r.set("east", "b") // another replica was told
+		r.remove("west")
+		until(syncInterval)
+		diff(t, "a region that is gone is dropped", []string{"east"}, opened())
+		if now := p.clusters()["east"]; now == old || !old.transport.isClosed() || now.transport.isClosed() {
+			t.Error("a region with another kubeconfig is opened anew")
+		}
+		if c, err := p.Open("east", []byte(kubeconfigOf("east", "b"))); err != nil || c.transport.isClosed() {
+			t.Errorf("who opens it finds the new one: %v", err)
+		}
+		if s := p.State("west"); s.Condition != nf.RegionUnknown || s.Breaker != nf.BreakerClosed {
+			t.Errorf("nothing is known of a region that is gone: %+v", s)
+		}
+
+		r.fail(errors.New("the store is away"))
+		r.remove("east")
+		until(10 * syncInterval)
+		diff(t, "regions that cannot be read are kept", []string{"east"}, opened())
+		r.fail(nil)
+		r.set("broken", "[")
+		until(10 * syncInterval)
+		diff(t, "regions that cannot be opened are in nobody's way", []string(nil), opened())
+		diff(t, "trouble is logged once", []string{
+			"cloud regions cannot be read; those that are known are kept", "cloud region cannot be opened",
+		}, told.said())
+	})
+}
+
+// TestRunSparesNewer changes a region while the list of regions is being read.
+func TestRunSparesNewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := stubbed(map[string]stub{"east": well, "new": well})
+		opening(t, p, "east")
+		first, list := true, make(chan []nf.Region)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			done <- p.Run(ctx, func(ctx context.Context) ([]nf.Region, error) {
+				if first {
+					first = false
+					return <-list, nil
+				}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			})
+		}()
+		until(time.Second)
+		newer, err := p.Open("east", []byte(kubeconfigOf("east", "newer")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := opening(t, p, "new")
+		list <- []nf.Region{{ID: "east", Kubeconfig: nf.Secret(kubeconfigOf("east", "older"))}}
+		synctest.Wait()
+		if newer.transport.isClosed() || made.transport.isClosed() {
+			t.Errorf("what was opened since the regions were read stays: retired %v, %v", newer.transport.isClosed(), made.transport.isClosed())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRunAsksRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var asked []time.Duration
+		start := time.Now()
+		regions := map[string]stub{"east": func(req *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if req.URL.Path != "/readyz" {
+				t.Errorf("it is asked for %s", req.URL.Path)
+			}
+			asked = append(asked, time.Since(start))
+			return answer(200, "ok", "Content-Type", "text/plain")
+		}}
+		r := &registry{ids: map[string]string{"east": "t"}}
+		for i := range maxProbes - 1 { // all but one of the seats are taken by the dead
+			id := fmt.Sprintf("dead-%02d", i)
+			regions[id], r.ids[id] = hole, "t"
+		}
+		p, told := stubbed(regions)
+		stop := running(t, p, r)
+		until(10 * time.Minute)
+		stop()
+		for i := len(asked) - 1; i > 0; i-- {
+			asked[i] -= asked[i-1]
+		}
+		if n := len(asked); n < 19 || n > 22 {
+			t.Errorf("it was asked %d times in ten minutes, want about twenty", n)
+		}
+		for i, d := range asked {
+			if i > 0 && (d < probeInterval*9/10 || d > probeInterval*11/10+2*dueInterval) {
+				t.Errorf("it was asked after %v, want about %v whatever other regions do", d, probeInterval)
+			}
+		}
+		if s := p.State("dead-07"); s.Condition != nf.RegionUnreachable || s.Reason != "timeout" || s.Breaker == nf.BreakerClosed || s.Since.After(start.Add(readyTimeout+dueInterval)) {
+			t.Errorf("a region that says nothing is unreachable after one question: %+v", s)
+		}
+		dead := 0
+		for _, c := range told.calls {
+			if c.Region == "dead-07" && c.Reason == "timeout" {
+				dead++
+			}
+		}
+		if dead > 20 {
+			t.Errorf("a dead region was asked %d times in ten minutes; its breaker should make that rarer", dead)
+		}
+	})
+}
+
+func TestRunFindsRegionBack(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		trouble stub
+		why     string
+		within  time.Duration
+	}{
+		"refused":    {"no process listens on the port", refusing, "tcp", 10 * time.Second},
+		"silent":     {"a black hole", hole, "timeout", readyTimeout + time.Second},
+		"not ready":  {"the API server says so", func(*http.Request) (*http.Response, error) { return answer(500, "etcd failed") }, "unavailable", 10 * time.Second},
+		"a stranger": {"our credentials are not accepted", func(*http.Request) (*http.Response, error) { return answer(401, "") }, "unauthorized", time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				now := stub(well)
+				become := func(s stub) {
+					mu.Lock()
+					defer mu.Unlock()
+					now = s
+				}
+				p, told := stubbed(map[string]stub{"east": func(req *http.Request) (*http.Response, error) {
+					mu.Lock()
+					s := now
+					mu.Unlock()
+					return s(req)
+				}})
+				defer running(t, p, &registry{ids: map[string]string{"east": "t"}})()
+				until(time.Second)
+				become(tc.trouble)
+				until(probeInterval*11/10 + 2*dueInterval + tc.within)
+				if s := p.State("east"); s.Condition != nf.RegionUnreachable || s.Reason != tc.why || s.Message == "" {
+					t.Errorf("%s: the state is %+v", tc.reason, s)
+				}
+				until(10 * time.Minute)
+				become(well)
+				until(longestClosed + readyTimeout + 2*dueInterval) // the last probe may still wait
+				if s := p.State("east"); s.Condition != nf.RegionAvailable || s.Breaker != nf.BreakerClosed {
+					t.Errorf("%s: it is back, and nobody uses it: %+v", tc.reason, s)
+				}
+				diff(t, tc.reason, []string{"cloud region is unreachable", "cloud region is back"}, told.said())
+			})
+		})
+	}
+}
+
+// TestReplacedRegionIsBack mends a region by another kubeconfig.
+func TestReplacedRegionIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, told := stubbed(map[string]stub{"east": func(req *http.Request) (*http.Response, error) {
+			if req.Header.Get("Authorization") != "Bearer new" {
+				return answer(401, "")
+			}
+			return well(req)
+		}})
+		_ = opening(t, p, "east").tryOnce(t.Context())
+		c, err := p.Open("east", []byte(kubeconfigOf("east", "new")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := p.State("east"); s.Condition != nf.RegionUnknown {
+			t.Errorf("nothing is known of the region under its new kubeconfig: %+v", s)
+		}
+		if err := c.tryOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "what was logged of the region ends", []string{"cloud region is unreachable", "cloud region is back"}, told.said())
+	})
+}

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// regionHealth is the state of a region, derived from its API server's responses.
+type regionHealth struct {
+	region string
+	clock  func() time.Time
+	log    *slog.Logger
+
+	mu           sync.Mutex
+	condition    nf.RegionCondition
+	reason       string
+	message      string
+	since        time.Time
+	checked      time.Time
+	outageLogged time.Time // when the log reported the region as unreachable; zero: it has recovered
+}
+
+// observe updates the state from a response, and returns a reason if the response
+// shows a fault of the region. A 5xx response to one request says nothing about
+// the region.
+func (s *regionHealth) observe(ctx context.Context, resp *http.Response) (reason string) {
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		s.markUnreachable(ctx, nf.ReasonUnauthorized, fmt.Errorf("it answers %s", statusText(resp.StatusCode)))
+		return nf.ReasonUnauthorized
+	case resp.StatusCode >= http.StatusInternalServerError:
+		s.markProbed()
+	default:
+		s.markAvailable(ctx)
+	}
+	return ""
+}
+
+// markProbed records that the region was checked without a conclusion.
+func (s *regionHealth) markProbed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checked = s.clock()
+}
+
+// markAvailable records that the region is available.
+func (s *regionHealth) markAvailable(ctx context.Context) {
+	s.mu.Lock()
+	s.checked = s.clock()
+	if s.condition != nf.RegionAvailable {
+		s.condition, s.reason, s.message, s.since = nf.RegionAvailable, "", "", s.checked
+	}
+	outage := s.outageLogged
+	s.outageLogged = time.Time{}
+	s.mu.Unlock()
+	if !outage.IsZero() {
+		s.log.InfoContext(ctx, "cloud region is back", "region", s.region, "after", s.clock().Sub(outage).String())
+	}
+}
+
+// markUnreachable records that the region is unreachable, and why.
+func (s *regionHealth) markUnreachable(ctx context.Context, reason string, cause error) {
+	if request, ok := errors.AsType[*url.Error](cause); ok {
+		cause = request.Err // the URL is not informative
+	}
+	s.mu.Lock()
+	s.checked = s.clock()
+	if s.condition != nf.RegionUnreachable {
+		s.condition, s.since = nf.RegionUnreachable, s.checked
+	}
+	s.reason, s.message = reason, clipped(sentences[reason]+": "+cause.Error())
+	first, message := s.outageLogged.IsZero(), s.message
+	if first {
+		s.outageLogged = s.checked
+	}
+	s.mu.Unlock()
+	if first {
+		s.log.WarnContext(ctx, "cloud region is unreachable", "region", s.region, "reason", reason, "cause", message)
+	}
+}
+
+// copyOutage copies the log state of a region's previous cluster, after its
+// kubeconfig was replaced, so that an outage is not logged again.
+func (s *regionHealth) copyOutage(former *regionHealth) {
+	former.mu.Lock()
+	outageLogged := former.outageLogged
+	former.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outageLogged = outageLogged
+}
+
+// state returns the state of the region, including the expiry of its
+// credential.
+func (c *Cluster) state(warning time.Duration) nf.RegionState {
+	s := &c.transport.health
+	s.mu.Lock()
+	out := nf.RegionState{
+		Condition: s.condition, Reason: s.reason, Message: s.message, Since: s.since, Checked: s.checked, Credential: c.credential,
+	}
+	s.mu.Unlock()
+	out.Breaker, out.Retry = c.transport.breaker.now()
+	now, ends := s.clock(), c.credential.Expires
+	if ends.IsZero() || now.Before(ends.Add(-warning)) {
+		return out
+	}
+	expiry := "expires"
+	if !now.Before(ends) {
+		expiry = "expired"
+	}
+	expiry = fmt.Sprintf("its %s %s on %s", credentialNouns[c.credential.Kind], expiry, ends.UTC().Format(time.RFC3339))
+	switch {
+	case out.Condition == nf.RegionAvailable:
+		out.Condition, out.Message = nf.RegionExpiring, expiry
+		if begun := ends.Add(-warning); begun.After(out.Since) {
+			out.Since = begun
+		}
+	case out.Reason == nf.ReasonUnauthorized:
+		out.Message += "; " + expiry
+	}
+	return out
+}

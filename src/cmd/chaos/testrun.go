@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// testRun is one run of a scenario.
+type testRun struct {
+	options
+
+	dir     string
+	name    string // of the run, also the prefix of its namespaces
+	etcd    string // path of etcd's program
+	out     io.Writer
+	cluster *cluster
+	counts  *counts
+	ledger  ledger
+	rig     *rig
+	client  *client
+}
+
+func (o options) newTestRun(dir string, out io.Writer) (*testRun, error) {
+	kubeconfig, bin := os.Getenv("K8SPLUGIN_SANDBOX"), os.Getenv("K8SPLUGIN_SANDBOX_BIN")
+	if kubeconfig == "" || bin == "" {
+		return nil, errors.New("cannot find the sandbox: run this with make chaos or sandbox exec, which set K8SPLUGIN_SANDBOX and K8SPLUGIN_SANDBOX_BIN")
+	}
+	c, err := newCluster(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return &testRun{
+		options: o, dir: dir, out: out, cluster: c, counts: newCounts(), etcd: filepath.Join(bin, "etcd"),
+		name: "chaos-test-" + strings.ToLower(rand.Text()[:8]),
+	}, nil
+}
+
+// build builds the service, unless a program is given.
+func (t *testRun) build(ctx context.Context) error {
+	if t.binary != "" {
+		return nil
+	}
+	t.binary = filepath.Join(t.dir, "k8splugin")
+	args := []string{"build", "-o", t.binary}
+	if t.race {
+		args = append(args, "-race")
+	}
+	output, err := exec.CommandContext(ctx, "go", append(args, "github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot build the service: %w: %s", err, output)
+	}
+	return nil
+}
+
+// run runs the scenario, and fails if an invariant is violated. All processes
+// have ended when it returns.
+func (t *testRun) run(ctx context.Context) error {
+	fmt.Fprintf(t.out, "seed %d, scenario %s\n", t.seed, t.scenario)
+	if err := t.build(ctx); err != nil {
+		return err
+	}
+	// If the run is interrupted, the starter must stay alive until all
+	// processes have ended.
+	raising, done := context.WithCancel(context.WithoutCancel(ctx))
+	starter := newProcessStarter()
+	var raised errgroup.Group
+	raised.Go(func() error { return starter.run(raising) })
+	err := t.play(ctx, starter)
+	if t.rig != nil {
+		t.rig.stop()
+	}
+	done()
+	return errors.Join(err, raised.Wait(), t.cluster.clear(context.WithoutCancel(ctx), t.name))
+}
+
+func (t *testRun) play(ctx context.Context, n *processStarter) error {
+	l := layout{servers: 3, nodes: 3, regions: len(regions())}
+	var err error
+	t.rig, err = newRig(ctx, plan{
+		layout: l, dir: t.dir, binary: t.binary, etcd: t.etcd, lease: t.lease, cluster: t.cluster, starter: n, counts: t.counts,
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.rig.start(ctx); err != nil {
+		return err
+	}
+	t.client = newClient(t.rig.urls, func(server int) bool { return t.rig.servers[server].running() }, t.counts)
+	if err := t.rig.register(ctx, t.client, t.cluster); err != nil {
+		return err
+	}
+	began := time.Now()
+	findings, err := t.beside(ctx, l)
+	t.counts.longest("the whole run", time.Since(began))
+	t.report()
+	if err == nil && len(findings) > 0 {
+		t.explain(ctx, findings)
+		err = fmt.Errorf("the service violated its guarantees: %d findings", len(findings))
+	}
+	return err
+}
+
+// beside makes a region flood the servers during the scenario.
+func (t *testRun) beside(ctx context.Context, l layout) (findings []finding, err error) {
+	flooding, enough := context.WithCancel(ctx)
+	var group errgroup.Group
+	group.Go(func() error { return flood{t.client, t.rig, t.counts}.run(flooding) })
+	group.Go(func() error { return t.rig.weigh(flooding) })
+	findings, err = t.withFaults(ctx, l)
+	enough()
+	return findings, errors.Join(err, group.Wait())
+}
+
+// withFaults runs the load and the faults, and then checks the result.
+func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
+	work := &load{client: t.client, ledger: &t.ledger, counts: t.counts, seed: t.seed, run: t.name, atOnce: t.instances}
+	var err error
+	if t.scenario == scenarioReplicas {
+		err = t.replicas(ctx, work)
+	} else {
+		err = t.injectFaults(ctx, work, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{rig: t.rig, client: t.client, cluster: t.cluster, ledger: &t.ledger, prefix: t.name}
+	if err := t.settled(ctx, w); err != nil {
+		return nil, err
+	}
+	return t.judge(ctx, w)
+}
+
+// injectFaults executes a script of faults, and then waits for the load to end.
+func (t *testRun) injectFaults(ctx context.Context, work *load, l layout) error {
+	script := newScript(t.seed, l, strength{kills: t.kills, duration: t.duration, lease: t.lease, quorumLoss: t.quorumLoss})
+	fmt.Fprintf(t.out, "%d faults in %s, then up to %s to settle\n", len(script), ends(script).Round(time.Second), t.settle)
+	log, err := os.Create(filepath.Join(t.dir, "faults.log"))
+	if err != nil {
+		return fmt.Errorf("cannot write the log of the faults: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	// Accepted operations must end soon after the last fault.
+	ctx, cancel := context.WithTimeout(ctx, ends(script)+t.settle)
+	defer cancel()
+	reviving, enoughReviving := context.WithCancel(ctx)
+	over := make(chan struct{})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.rig.revive(reviving) })
+	group.Go(func() error {
+		defer enoughReviving()
+		defer close(over)
+		s := &faultInjector{rig: t.rig, script: script, log: log}
+		if err := s.run(ctx); err != nil {
+			return err
+		}
+		return t.rig.restore(ctx)
+	})
+	group.Go(func() error { return work.generate(ctx, over, 0) })
+	err = group.Wait()
+	enoughReviving()
+	return err
+}
+
+// replicas kills one server and one etcd node permanently while operations run.
+func (t *testRun) replicas(ctx context.Context, work *load) error {
+	ctx, cancel := context.WithTimeout(ctx, t.settle+time.Duration(t.operations)*time.Second)
+	defer cancel()
+	played := make(chan struct{})
+	group, playing := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(played)
+		return work.generate(playing, nil, t.operations)
+	})
+	for share, victim := range map[int]*process{3: t.rig.servers[0], 2: t.rig.nodes[0]} {
+		group.Go(func() error {
+			for t.ledger.accepted() < t.operations/share {
+				if err := pause(playing, 20*time.Millisecond); err != nil {
+					return err
+				}
+			}
+			select {
+			case <-played:
+				return fmt.Errorf("cannot kill %s: the operations are over already", victim.name)
+			default:
+			}
+			victim.kill()
+			t.counts.add(victim.name+" killed and not restarted", 1)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if err := t.settled(ctx, &watcher{rig: t.rig, client: t.client}); err != nil {
+		return err
+	}
+	t.counts.add("operations that ended before a process was restarted", t.ledger.accepted())
+	return t.rig.restore(ctx) // only for the final check
+}
+
+// settled waits until all operations have ended, at most for the settle time.
+// Operations that are still running then are reported later.
+func (t *testRun) settled(ctx context.Context, w *watcher) error {
+	deadline, cancel := context.WithTimeout(ctx, t.settle)
+	defer cancel()
+	for {
+		all, err := w.allOperations(deadline, -1)
+		open := 0
+		for _, op := range all {
+			if !op.final() {
+				open++
+			}
+		}
+		if err == nil && open == 0 {
+			return nil
+		}
+		if pause(deadline, 500*time.Millisecond) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// settleTime is the time for the cluster's controllers to garbage-collect
+// dependent objects, and for the servers to remove ended operations from their
+// lists.
+const settleTime = 30 * time.Second
+
+// judge checks repeatedly until there are no findings, and returns those that
+// remain after the settle time.
+func (t *testRun) judge(ctx context.Context, w *watcher) ([]finding, error) {
+	deadline, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	for {
+		seen, err := w.look(ctx)
+		if err != nil {
+			return nil, err
+		}
+		findings := slices.Concat(seen.check(), t.rig.crashes(), t.heavy())
+		if len(findings) == 0 || pause(deadline, time.Second) != nil {
+			t.tally(seen)
+			return findings, w.keep(ctx, filepath.Join(t.dir, "records.json"))
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/backup"
+	"github.com/multicloud-k8s/k8splugin/src/store/metered"
+	"github.com/multicloud-k8s/k8splugin/src/store/schema"
+	"github.com/multicloud-k8s/k8splugin/src/store/seal"
+)
+
+// secureStore is an opened store, with and without encryption.
+type secureStore struct {
+	*seal.Store
+
+	db   database
+	keys seal.Keys
+
+	mu      sync.Mutex
+	records map[string]int // by key, at the last count
+}
+
+// leases returns the prefixes of lease records. They are rewritten every few
+// seconds, and are useless in another store.
+func leases() []string {
+	return []string{"replicas/", "notifications/replicas/", "notifications/shards/"}
+}
+
+// openSecureStore opens the configured store and migrates it to the current schema.
+func openSecureStore(ctx context.Context, cfg Config, obs observability) (*secureStore, error) {
+	// Meter below the encryption, to measure the database only.
+	return openOver(ctx, cfg, obs.log, func(kv store.KV) store.KV { return metered.New(kv, obs.metrics.StoreRequest) })
+}
+
+// openOver opens the configured store, puts a decorator between it and the
+// encryption, and migrates it to the current schema.
+func openOver(ctx context.Context, cfg Config, log *slog.Logger, decorate func(store.KV) store.KV) (*secureStore, error) {
+	v, err := openRaw(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	v.db.KV = decorate(v.db.KV)
+	v.Store = seal.New(v.db.KV, v.keys)
+	kek, err := v.keys.Primary(ctx)
+	if err == nil {
+		err = schema.Open(ctx, schema.Config{Raw: v.db.KV, Sealed: v.Store, SealedBy: kek.ID(), Logger: log})
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+// openRaw opens the store and its keys without migration.
+func openRaw(ctx context.Context, cfg Config, log *slog.Logger) (*secureStore, error) {
+	db, err := openStore(ctx, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := cfg.keys(ctx, db, log)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &secureStore{Store: seal.New(db.KV, keys), db: db, keys: keys}, nil
+}
+
+// keys returns the encryption keys of the store. If the store has records, the
+// keys must include the one that encrypts them. A key is generated only for a
+// new store that no other process can open.
+func (c Config) keys(ctx context.Context, db database, log *slog.Logger) (seal.Keys, error) {
+	inUse, err := seal.KeyInUse(ctx, db.KV)
+	if err != nil {
+		return nil, err
+	}
+	where, remedy := fmt.Sprintf("key file %q", c.keyFile()), "put the right file there"
+	if len(c.Keys) > 0 {
+		where, remedy = envPrefix+"KEYS", "set the right keys"
+	}
+	keys, err := c.givenKeys()
+	if err == nil && inUse != "" {
+		_, err = keys.Find(ctx, inUse)
+	}
+	missing := nf.KindOf(err) == nf.NotFound
+	switch {
+	case err == nil:
+		return keys, nil
+	case inUse != "" && missing:
+		return nil, wrongKeys(fmt.Errorf("the store is encrypted with key %s, which %s does not have: %s", inUse, where, remedy))
+	case inUse != "":
+		return nil, wrongKeys(fmt.Errorf("the store is encrypted with key %s, which %s does not have (%w): %s", inUse, where, err, remedy))
+	case missing && !db.sole:
+		return nil, fmt.Errorf("%w: create it with `k8splugin keys init %s`, and give the same file to every replica", err, c.keyFile())
+	case !missing:
+		return nil, err
+	}
+	return c.newKeys(ctx, log)
+}
+
+func wrongKeys(cause error) error {
+	return &nf.Error{Kind: nf.Unreachable, Op: "open", Subject: "the store", Reason: nf.ReasonKey, Err: cause}
+}
+
+// givenKeys returns the configured keys, or nf.NotFound.
+func (c Config) givenKeys() (seal.Keys, error) {
+	if len(c.Keys) > 0 {
+		return seal.Parse(c.Keys)
+	}
+	if c.Store == "memory" && c.KeyFile == "" {
+		return seal.Generate()
+	}
+	return seal.Follow(c.keyFile(), nil)
+}
+
+// newKeys creates the key file of a new store before the first record is
+// written. After an interrupted start, the next start uses that file.
+func (c Config) newKeys(ctx context.Context, log *slog.Logger) (seal.Keys, error) {
+	ring, err := seal.Generate()
+	if err != nil {
+		return nil, err
+	}
+	file := c.keyFile()
+	if err := ring.Save(file); err != nil && nf.KindOf(err) != nf.Exists {
+		return nil, err
+	}
+	log.WarnContext(ctx, "generated a new store encryption key: back up this file, because the store cannot be read without it", "file", file)
+	return seal.Follow(file, nil)
+}
+
+// keyFile returns the path of the key file. By default it is next to the data
+// folder, not in it, so that a copy of the data does not include the keys.
+func (c Config) keyFile() string {
+	if c.KeyFile != "" {
+		return c.KeyFile
+	}
+	return strings.TrimRight(c.Data, "/") + ".keys"
+}
+
+// healthy checks the store, and the key file if there is one.
+func (v *secureStore) healthy(ctx context.Context) error {
+	if file, ok := v.keys.(*seal.File); ok {
+		if err := file.Healthy(ctx); err != nil {
+			return err
+		}
+	}
+	return v.db.healthy(ctx)
+}
+
+// Reencrypt implements access.VaultKeeper. It skips leases, because they are
+// rewritten all the time.
+func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
+	if _, err := v.Reseal(ctx, leases()...); err != nil {
+		return nf.KeyStatus{}, err
+	}
+	return v.KeyStatus(ctx)
+}
+
+// KeyStatus implements access.VaultKeeper.
+func (v *secureStore) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
+	s, err := v.Status(ctx)
+	if err != nil {
+		return nf.KeyStatus{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.records = s.Records
+	return nf.KeyStatus{Primary: s.Primary, Records: s.Records}, nil
+}
+
+// sealed returns the number of records that each key encrypts, as of the last
+// count. Counting would read all records.
+func (v *secureStore) sealed() map[string]int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.records)
+}
+
+// Backup implements access.VaultKeeper.
+func (v *secureStore) Backup(ctx context.Context, recipient string, w io.Writer) error {
+	recipients, err := backup.Recipients(recipient)
+	if err != nil {
+		return fmt.Errorf("cannot create a backup: %w", err)
+	}
+	_, err = backup.Write(ctx, v.backup(), w, recipients...)
+	return err
+}
+
+// backup returns the backup configuration of the store.
+func (v *secureStore) backup() backup.Config {
+	return backup.Config{KV: v.Store, Raw: v.db.KV, Skip: leases(), Version: schema.Version(nil)}
+}
+
+var _ store.KV = (*secureStore)(nil)

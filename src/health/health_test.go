@@ -1,0 +1,395 @@
+package health_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/health"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// world is what there is to see.
+type world struct {
+	mu        sync.Mutex
+	instances []nf.Instance
+	err       error // of reading them
+	reads     int
+	away      string // a region
+	refused   map[string]error
+	censuses  map[string]int                // under way, by region and kind
+	begun     int                           // censuses
+	brief     bool                          // a census ends once it has told all
+	marks     map[string][]health.Mark      // that a census tells first, by region and kind
+	news      map[string]chan<- health.Mark // that reaches the census under way
+	ends      map[string]context.CancelFunc // of the census under way
+}
+
+func newWorld(instances ...nf.Instance) *world {
+	return &world{
+		instances: instances, refused: map[string]error{}, censuses: map[string]int{}, marks: map[string][]health.Mark{},
+		news: map[string]chan<- health.Mark{}, ends: map[string]context.CancelFunc{},
+	}
+}
+
+func (w *world) Instances(context.Context) ([]nf.Instance, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads++
+	return slices.Clone(w.instances), w.err
+}
+
+func (w *world) Region(id string) nf.RegionState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if id == w.away {
+		return nf.RegionState{Condition: nf.RegionUnreachable, Reason: "tcp"}
+	}
+	return nf.RegionState{Condition: nf.RegionAvailable}
+}
+
+var (
+	errBroken    = &nf.Error{Kind: nf.Unreachable, Reason: "tcp", Op: "list", Subject: "objects", Err: errors.New("its own words")}
+	errForbidden = &nf.Error{Kind: nf.Failed, Reason: "forbidden", Op: "list", Subject: "objects", Err: errors.New("its own words")}
+)
+
+func (w *world) Census(ctx context.Context, region string, kind nf.Ref) iter.Seq2[health.Mark, error] {
+	return func(yield func(health.Mark, error) bool) {
+		key := region + "/" + kind.Kind
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		news := make(chan health.Mark)
+		w.mu.Lock()
+		w.begun++
+		first, err, brief := w.marks[key], w.refused[key], w.brief
+		w.news[key], w.ends[key] = news, cancel
+		w.censuses[key]++
+		w.mu.Unlock()
+		defer func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.censuses[key]--
+		}()
+		if err != nil {
+			yield(health.Mark{}, err)
+			return
+		}
+		for _, m := range append(slices.Clone(first), health.Mark{Synced: true}) {
+			if !yield(m, nil) {
+				return
+			}
+		}
+		if brief {
+			yield(health.Mark{}, errForbidden)
+			return
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				yield(health.Mark{}, errBroken)
+				return
+			case m := <-news:
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// set changes the world.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// read returns how often the instances were read.
+func (w *world) read() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reads
+}
+
+func (w *world) tell(key string, m health.Mark) {
+	w.mu.Lock()
+	news := w.news[key]
+	w.mu.Unlock()
+	news <- m
+}
+
+// running returns a watcher that runs for as long as the test, and has seen all
+// that there is.
+func running(t *testing.T, w *world, cfg health.Config) *health.Watcher {
+	t.Helper()
+	cfg.Source = w
+	watcher, err := health.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var over sync.WaitGroup
+	over.Go(func() { _ = watcher.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		over.Wait()
+	})
+	synctest.Wait()
+	return watcher
+}
+
+func item(kind, name string) nf.Item {
+	return nf.Item{Ref: nf.Ref{Group: "apps", Version: "v1", Kind: kind, Namespace: "edge", Name: name}}
+}
+
+func instance(id, region string, items ...nf.Item) nf.Instance {
+	return nf.Instance{ID: id, Region: region, State: nf.Ready, Inventory: items}
+}
+
+func mark(owner string, it nf.Item, status nf.Status) health.Mark {
+	return health.Mark{Owner: owner, Key: it.Key(), Status: status}
+}
+
+func TestInstanceHealth(t *testing.T) {
+	web, db, job := item("Deployment", "web"), item("StatefulSet", "db"), item("Job", "once")
+	job.Passing = true
+	hook := item("Pod", "test")
+	hook.Hook = true
+	in := instance("vnf-1", "east", web, db, job, hook)
+	well := func(w *world) {
+		w.marks["east/Deployment"] = []health.Mark{mark("vnf-1", web, nf.Current), mark("vnf-2", web, nf.StatusFailed)}
+		w.marks["east/StatefulSet"] = []health.Mark{mark("vnf-1", db, nf.Current)}
+	}
+	cases := map[string]struct {
+		reason string
+		before func(*world)
+		then   func(*world)
+		want   nf.HealthState
+		says   string
+	}{
+		"healthy":         {reason: "all is there; a Job that goes by itself and what hooks made need not be", want: nf.Healthy},
+		"crashed later":   {reason: "a pod crashes", then: func(w *world) { w.tell("east/Deployment", mark("vnf-1", web, nf.InProgress)) }, want: nf.Unhealthy, says: "Deployment edge/web is not ready"},
+		"deleted later":   {reason: "another client deletes the object or its namespace", then: func(w *world) { w.tell("east/Deployment", mark("vnf-1", web, nf.Absent)) }, want: nf.Unhealthy, says: "Deployment edge/web is missing"},
+		"another's":       {reason: "an object of another owner is another's", then: func(w *world) { w.tell("east/Deployment", mark("vnf-2", web, nf.Absent)) }, want: nf.Healthy},
+		"never there":     {reason: "the region has no such object", before: func(w *world) { delete(w.marks, "east/StatefulSet") }, want: nf.Unhealthy, says: "StatefulSet edge/db is missing"},
+		"may not be read": {reason: "a kind may not be listed", before: func(w *world) { w.refused["east/StatefulSet"] = errForbidden }, want: nf.HealthUnknown, says: "StatefulSet edge/db cannot be read: forbidden"},
+		"not served": {reason: "a definition is gone", before: func(w *world) {
+			w.refused["east/StatefulSet"] = nf.E(nf.Unsupported, "list", "objects", errors.New("gone"))
+		}, want: nf.HealthUnknown, says: "StatefulSet edge/db cannot be read: the cloud region does not serve its kind"},
+		"broke off":   {reason: "what is not seen any more is unknown", then: func(w *world) { w.set(func() { w.ends["east/Deployment"]() }) }, want: nf.HealthUnknown, says: "Deployment edge/web cannot be read: tcp"},
+		"region away": {reason: "a region that is away shows nothing", then: func(w *world) { w.set(func() { w.away = "east" }) }, want: nf.HealthUnknown, says: "cloud region east is unreachable (tcp)"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(in)
+				well(w)
+				if tc.before != nil {
+					tc.before(w)
+				}
+				watcher := running(t, w, health.Config{})
+				if tc.then != nil {
+					tc.then(w)
+					synctest.Wait()
+				}
+				got := watcher.InstanceHealth(in)
+				if strings.Contains(got.Message, "its own words") {
+					t.Errorf("%s: a list repeats what the region says: %s", tc.reason, got.Message)
+				}
+				if got.State != tc.want || !strings.Contains(got.Message, tc.says) || (got.Message == "") != (tc.want == nf.Healthy) {
+					t.Errorf("%s: %+v, want %s that says %q", tc.reason, got, tc.want, tc.says)
+				}
+			})
+		})
+	}
+}
+
+// TestSeesAgain is about a census that ends: what was seen before does not count
+// any more, and it is begun anew.
+func TestSeesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := item("Deployment", "web")
+		in := instance("vnf-1", "east", web)
+		w := newWorld(in)
+		w.marks["east/Deployment"] = []health.Mark{mark("vnf-1", web, nf.Current)}
+		watcher := running(t, w, health.Config{})
+		w.set(func() {
+			w.marks = map[string][]health.Mark{}
+			w.refused["east/Deployment"] = errBroken
+			w.ends["east/Deployment"]()
+		})
+		<-time.After(10 * time.Minute)
+		if got := watcher.InstanceHealth(in); got.State != nf.HealthUnknown {
+			t.Errorf("nothing is seen: %+v", got)
+		}
+		w.mu.Lock()
+		if w.begun < 8 || w.begun > 30 {
+			t.Errorf("the region was asked %d times in 10 minutes, want patience", w.begun)
+		}
+		w.mu.Unlock()
+		w.set(func() { delete(w.refused, "east/Deployment") })
+		<-time.After(2 * time.Minute)
+		if got := watcher.InstanceHealth(in); got.State != nf.Unhealthy || !strings.Contains(got.Message, "is missing") {
+			t.Errorf("an object was deleted during the outage: %+v, want it missing", got)
+		}
+	})
+}
+
+// TestPatienceWithBriefCensuses is about a credential that may list a kind and not
+// watch it: each census ends as soon as it has told all.
+func TestPatienceWithBriefCensuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(instance("vnf-1", "east", item("Deployment", "web")))
+		w.brief = true
+		running(t, w, health.Config{})
+		<-time.After(10 * time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.begun < 8 || w.begun > 30 {
+			t.Errorf("the kind was listed %d times in 10 minutes, want patience", w.begun)
+		}
+	})
+}
+
+// TestWatchesWhatThereIs holds the number of watches to the kinds and regions that
+// instances have, however many instances there are.
+func TestWatchesWhatThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		for i := range 1000 {
+			claim := item("PersistentVolumeClaim", "data-db-0") // no health depends on it
+			claim.Volume = true
+			w.instances = append(w.instances, instance(fmt.Sprint("vnf-", i), []string{"east", "west"}[i%2], item("Deployment", "web"), item("Service", "web"), claim))
+		}
+		watcher := running(t, w, health.Config{})
+		open := func() map[string]int {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			out := map[string]int{}
+			for key, n := range w.censuses {
+				if n > 0 {
+					out[key] = n
+				}
+			}
+			return out
+		}
+		if d := gocmp.Diff(map[string]int{"east/Deployment": 1, "east/Service": 1, "west/Deployment": 1, "west/Service": 1}, open()); d != "" {
+			t.Errorf("one watch for each kind of each region: -want +got:\n%s", d)
+		}
+		more := instance("vnf-new", "north", item("Job", "once"))
+		w.set(func() { w.instances = []nf.Instance{more} })
+		if got := watcher.InstanceHealth(more); got.State != nf.HealthUnknown || !strings.Contains(got.Message, "not been read yet") {
+			t.Errorf("a kind that has not been read yet: %+v, want unknown", got)
+		}
+		<-time.After(5 * time.Second) // it was asked for, so the instances are read soon
+		synctest.Wait()
+		if d := gocmp.Diff(map[string]int{"north/Job": 1}, open()); d != "" {
+			t.Errorf("what is gone is not watched: -want +got:\n%s", d)
+		}
+		before := w.read()
+		for range 1000 {
+			_, _ = watcher.InstanceHealth(more), watcher.InstanceCounts()
+		}
+		<-time.After(time.Minute)
+		if n := w.read() - before; n > 3 {
+			t.Errorf("the instances were read %d times in a minute, want every 30 s, however many requests there are", n)
+		}
+		before = w.read()
+		for range 600 { // of an instance that is on no list yet, kinds are missed again and again
+			watcher.InstanceHealth(instance("vnf-newest", "south", item("Job", "once")))
+			<-time.After(100 * time.Millisecond)
+		}
+		if n := w.read() - before; n > 31 {
+			t.Errorf("the instances were read %d times in a minute, want every 2 s at most", n)
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		cfg    health.Config
+		want   string // whose health is known
+	}{
+		"kinds of a region": {"one region must not take all", health.Config{Kinds: 1}, "a c"},
+		"all":               {"nor all of them more than there is room for", health.Config{Watches: 2}, "a b"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				all := []nf.Instance{instance("a", "east", item("A", "x")), instance("b", "east", item("B", "x")), instance("c", "west", item("C", "x"))}
+				w := newWorld(all...)
+				watcher := running(t, w, tc.cfg)
+				<-time.After(time.Minute) // the bounds stay what they are
+				synctest.Wait()
+				var known []string
+				for _, in := range all {
+					h := watcher.InstanceHealth(in)
+					if h.State != nf.HealthUnknown {
+						known = append(known, in.ID)
+					} else if !strings.Contains(h.Message, "more kinds than are watched") {
+						t.Errorf("%s: %s does not say why: %+v", tc.reason, in.ID, h)
+					}
+				}
+				if got := strings.Join(known, " "); got != tc.want {
+					t.Errorf("%s: the health is known of %q, want %q", tc.reason, got, tc.want)
+				}
+				w.set(func() { w.instances = all[1:2] })
+				<-time.After(2 * time.Minute)
+				synctest.Wait()
+				if h := watcher.InstanceHealth(all[1]); h.State != nf.Unhealthy {
+					t.Errorf("%s: there is room again: %+v", tc.reason, h)
+				}
+			})
+		})
+	}
+}
+
+func TestInstanceCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := item("Deployment", "web")
+		updating := instance("vnf-3", "east", web)
+		updating.State = nf.Updating
+		w := newWorld(instance("vnf-1", "east", web), instance("vnf-2", "east", web), updating, instance("vnf-4", "west", web))
+		w.marks["east/Deployment"] = []health.Mark{mark("vnf-1", web, nf.Current), mark("vnf-3", web, nf.InProgress)}
+		w.away = "west"
+		watcher := running(t, w, health.Config{})
+		<-time.After(time.Minute)
+		want := []nf.InstanceCount{
+			{Region: "east", State: nf.Ready, Health: nf.Healthy, Number: 1},
+			{Region: "east", State: nf.Ready, Health: nf.Unhealthy, Number: 1},
+			{Region: "east", State: nf.Ready, Health: nf.HealthUnknown},
+			{Region: "east", State: nf.Updating, Health: nf.Healthy},
+			{Region: "east", State: nf.Updating, Health: nf.Unhealthy, Number: 1},
+			{Region: "east", State: nf.Updating, Health: nf.HealthUnknown},
+			{Region: "west", State: nf.Ready, Health: nf.Healthy},
+			{Region: "west", State: nf.Ready, Health: nf.Unhealthy},
+			{Region: "west", State: nf.Ready, Health: nf.HealthUnknown, Number: 1},
+		}
+		counts := func() []nf.InstanceCount {
+			order := func(a, b nf.InstanceCount) int {
+				return cmp.Or(strings.Compare(a.Region, b.Region), strings.Compare(string(a.State), string(b.State)), strings.Compare(string(a.Health), string(b.Health)))
+			}
+			slices.SortFunc(want, order)
+			return slices.SortedFunc(slices.Values(watcher.InstanceCounts()), order)
+		}
+		if d := gocmp.Diff(want, counts()); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+		w.set(func() { w.err = errors.New("the store is away") })
+		<-time.After(time.Minute)
+		if d := gocmp.Diff(want, counts()); d != "" {
+			t.Errorf("what cannot be read is as it was: -want +got:\n%s", d)
+		}
+	})
+}

@@ -1,0 +1,192 @@
+package health
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+const (
+	soonest      = 2 * time.Second // least time between two readings of the instances
+	share        = 50              // reading takes at most 1/share of the time
+	firstPause   = time.Second     // before a failed watch is restarted; doubled after each failure
+	longestPause = time.Minute
+)
+
+// Run watches until the context ends. It is called once.
+func (w *Watcher) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	blind := false
+	for ctx.Err() == nil {
+		began := time.Now()
+		all, err := w.cfg.Source.Instances(ctx)
+		if err == nil {
+			w.arrange(ctx, all, &running)
+			w.count(all)
+		} else if !blind && ctx.Err() == nil {
+			w.cfg.Logger.WarnContext(ctx, "failed to read VNF instances; their health stays as last seen", "error", err)
+		}
+		blind = err != nil
+		least := max(soonest, share*time.Since(began))
+		delay.For(ctx, least, nil)
+		delay.For(ctx, w.cfg.Every-least, w.wake)
+	}
+	return nil
+}
+
+// kind is the state of the watch of one kind in a region. The watcher's lock
+// guards it.
+type kind struct {
+	stop context.CancelFunc
+	err  error                // why the statuses are unknown; nil: they are known
+	seen map[object]nf.Status // of each object that exists
+}
+
+// object is one object of an instance. Nested maps would take four times the
+// memory.
+type object struct{ owner, key string }
+
+// arrange watches the kinds that instances have in their regions, and stops all
+// other watches.
+func (w *Watcher) arrange(ctx context.Context, all []nf.Instance, running *sync.WaitGroup) {
+	wanted := map[place]nf.Ref{}
+	for _, in := range all {
+		for _, it := range nf.Judged(in.Inventory) {
+			wanted[placeOf(in.Region, it.Ref)] = nf.Ref{Group: it.Group, Version: it.Version, Kind: it.Kind}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p, k := range w.kinds {
+		if _, ok := wanted[p]; !ok {
+			k.stop()
+			delete(w.kinds, p)
+		}
+	}
+	watched := map[string]int{} // by region
+	total := 0
+	for p, k := range w.kinds {
+		if !errors.Is(k.err, errTooMany) {
+			watched[p.region]++
+			total++
+		} else {
+			delete(w.kinds, p) // there may be capacity now
+		}
+	}
+	for _, p := range ordered(wanted) {
+		if w.kinds[p] != nil {
+			continue
+		}
+		if watched[p.region] == w.cfg.Kinds || total == w.cfg.Watches {
+			w.kinds[p] = &kind{stop: func() {}, err: errTooMany}
+			continue
+		}
+		watched[p.region]++
+		total++
+		ctx, stop := context.WithCancel(ctx)
+		k := &kind{stop: stop, err: errUnread}
+		w.kinds[p] = k
+		running.Go(func() { w.follow(ctx, p.region, wanted[p], k) })
+	}
+}
+
+// ordered returns the places in a fixed order, so that those beyond a limit are
+// the same each time.
+func ordered(wanted map[place]nf.Ref) []place {
+	out := make([]place, 0, len(wanted))
+	for p := range wanted {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.region, b.region), cmp.Compare(a.group, b.group), cmp.Compare(a.kind, b.kind))
+	})
+	return out
+}
+
+// follow keeps the statuses of a kind up to date until the context ends.
+func (w *Watcher) follow(ctx context.Context, region string, ref nf.Ref, k *kind) {
+	for failures := 0; ctx.Err() == nil; {
+		began := time.Now()
+		err, synced := w.look(ctx, region, ref, k)
+		if ctx.Err() != nil {
+			return
+		}
+		// A census that fails soon after its list still counts as a failure, because
+		// each list is expensive.
+		if failures++; synced && time.Since(began) > longestPause {
+			failures = 1
+		}
+		w.mu.Lock()
+		k.err, k.seen = brief(err), nil
+		w.mu.Unlock()
+		if failures == 1 {
+			w.cfg.Logger.InfoContext(ctx, "failed to watch the health of objects; will retry", "region", region, "kind", ref.Kind, "error", err)
+		}
+		pause := delay.Doubled(firstPause, longestPause, failures-1)
+		delay.For(ctx, pause/2+rand.N(pause/2), nil)
+	}
+}
+
+// brief returns a short error that says why a census ended. A list of instances
+// repeats it for each of them. The region's own message may be long, and may
+// not be shown to every caller.
+func brief(err error) error {
+	switch {
+	case err == nil:
+		return errUnread
+	case nf.KindOf(err) == nf.Unsupported:
+		return errUnserved
+	}
+	return errors.New(cmp.Or(nf.ReasonOf(err), nf.KindOf(err).String()))
+}
+
+// look records the statuses of one census, and returns how it ended. Earlier
+// statuses stay valid until the census is synced.
+func (w *Watcher) look(ctx context.Context, region string, ref nf.Ref, k *kind) (err error, synced bool) {
+	seen := map[object]nf.Status{}
+	for m, err := range w.cfg.Source.Census(ctx, region, ref) {
+		if err != nil {
+			return err, synced
+		}
+		w.mu.Lock()
+		switch {
+		case m.Synced:
+			k.seen, k.err, synced = seen, nil, true
+		case m.Status == nf.Absent:
+			delete(seen, object{m.Owner, m.Key})
+		default:
+			seen[object{m.Owner, m.Key}] = m.Status
+		}
+		w.mu.Unlock()
+	}
+	return nil, synced
+}
+
+// count counts the instances. If a region has instances of a state, there is a
+// number for every health, including 0. Otherwise the numbers of two replicas
+// could not be compared.
+func (w *Watcher) count(all []nf.Instance) {
+	numbers := map[nf.InstanceCount]int{}
+	for _, in := range all {
+		for _, health := range nf.HealthStates() {
+			numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: health}] += 0
+		}
+		numbers[nf.InstanceCount{Region: in.Region, State: in.State, Health: w.InstanceHealth(in).State}]++
+	}
+	counts := make([]nf.InstanceCount, 0, len(numbers))
+	for c, n := range numbers {
+		c.Number = n
+		counts = append(counts, c)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts = counts
+}

@@ -1,0 +1,135 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// acceptor accepts requests: it turns a prepared request into records.
+type acceptor struct {
+	records    *records
+	operations *operation.Acceptor
+}
+
+// request is a prepared request: it has only to be recorded.
+type request struct {
+	op     nf.Operation
+	target *prepared        // of the operation's new revision; nil if it makes none
+	seen   *nf.Instance     // the instance as the request was prepared for it; nil if the operation creates it
+	state  nf.InstanceState // of the instance while the operation runs
+}
+
+// accept prepares and records a request, unless it was already accepted under
+// the same key. It returns the operation.
+func (a *acceptor) accept(ctx context.Context, k nf.RequestKey, prepare func() (request, error)) (nf.Operation, error) {
+	op, err := a.operations.Accept(ctx, k, func() (operation.Request, error) {
+		req, err := prepare()
+		return a.recorded(req), err
+	})
+	if err == nil || k.Key == "" {
+		return op, err
+	}
+	if duplicate, found := a.instantiated(ctx, k); found {
+		return duplicate, nil
+	}
+	return op, err
+}
+
+// instantiated returns the operation of a request whose instance exists,
+// whatever the state of the key's own record.
+func (a *acceptor) instantiated(ctx context.Context, k nf.RequestKey) (nf.Operation, bool) {
+	in, err := a.records.instances.Get(ctx, instanceOf(k))
+	if err != nil {
+		return nf.Operation{}, false
+	}
+	op, err := a.records.ledger.Get(ctx, in.LastOperation)
+	return op, err == nil && op.Request == k
+}
+
+// newOperation returns the operation of a request that has just been prepared.
+func (a *acceptor) newOperation(verb nf.Verb, t target, opts nf.Options) nf.Operation {
+	if opts.OnFailure == "" {
+		opts.OnFailure = nf.Undo
+	}
+	op := a.operations.New(subjectOf(t.id), opts.Timeout)
+	op.Region, op.Project, op.Verb, op.OnFailure, op.WaitForRegion, op.Trace = t.region, t.project, verb, opts.OnFailure, opts.WaitForRegion, opts.Trace
+	op.Instance.Namespace, op.Instance.NoWait = t.namespace, opts.NoWait
+	return op
+}
+
+// subjectOf returns an instance as the subject of operations; without an id, all
+// instances.
+func subjectOf(id string) nf.Subject { return nf.Subject{Kind: nf.InstanceSubject, ID: id} }
+
+// recorded returns how a request is recorded: its plan before its operation, and
+// then the instance.
+func (a *acceptor) recorded(req request) operation.Request {
+	r := operation.Request{Operation: req.op}
+	if req.target != nil {
+		r.Store = func(ctx context.Context, op *nf.Operation) error {
+			return a.records.storePlan(ctx, op, req.target.encoded)
+		}
+	}
+	r.Lock = func(ctx context.Context, op nf.Operation) error {
+		if req.seen == nil {
+			return a.create(ctx, op, req.target)
+		}
+		return a.records.lock(ctx, *req.seen, op, req.state)
+	}
+	return r
+}
+
+// create records an instance and reserves what it needs.
+func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) error {
+	in := nf.Instance{
+		ID: p.id, Name: p.name, Region: p.region, Namespace: p.namespace, Project: p.project, State: nf.Instantiating,
+		Operation: op.ID, Claim: op.Claim, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
+		Adopted: op.Verb == nf.Adopt,
+	}
+	describe(&in, op.Instance.Target)
+	// Order matters: the name comes after the operation, so that a replica that
+	// takes the operation over can release the name. The hold keeps the region
+	// until the operation starts.
+	err := a.records.reserveName(ctx, p.target, op.ID)
+	if err == nil {
+		err = a.records.holds.Hold(ctx, nf.Holding{Instance: p.id, Region: p.region, Package: p.spec.Package})
+	}
+	if err == nil {
+		// The instance comes last: its record makes the request accepted.
+		err = a.records.instances.Insert(ctx, in.ID, in)
+	}
+	return err
+}
+
+// revising returns an operation that will put a prepared target in force as the
+// revision.
+func revising(op nf.Operation, p *prepared, rev nf.Revision) nf.Operation {
+	rev.Operation, rev.Created = op.ID, op.Accepted
+	op.Instance.Revision, op.Warnings, op.Instance.Target = rev.Number, p.plan.Warnings, rev
+	return op
+}
+
+// Names implements operation.Subjects.
+func (s *records) Names(ctx context.Context, op nf.Operation) (bool, error) {
+	in, err := s.instances.Get(ctx, op.Subject.ID)
+	return err == nil && in.LastOperation == op.ID, nf.IgnoreNotFound(err)
+}
+
+// Withdraw implements operation.Subjects.
+func (s *records) Withdraw(ctx context.Context, op nf.Operation) error {
+	err := s.dropPlan(ctx, op.Instance.Target)
+	if op.Verb != nf.Instantiate && op.Verb != nf.Adopt || op.Instance.Repeats != "" {
+		return err // everything else it would need belongs to the instance already
+	}
+	if _, there := s.instances.Get(ctx, op.Subject.ID); nf.KindOf(there) != nf.NotFound || there == nil {
+		return errors.Join(err, there) // a duplicate of the request has created it
+	}
+	other, nameErr := s.releaseNameOf(ctx, op)
+	if other || nameErr != nil {
+		return errors.Join(err, nameErr)
+	}
+	return errors.Join(err, s.holds.Release(ctx, nf.Holding{Instance: op.Subject.ID, Region: op.Region, Package: op.Instance.Target.Package}))
+}

@@ -1,0 +1,88 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// adoptObjects writes the objects into the inventory, and then makes the instance
+// their owner.
+func (a *applier) adoptObjects(ctx context.Context) error {
+	if a.run.op().Instance.Adopts == nil {
+		return errors.New("cannot adopt without a claim")
+	}
+	items := itemsOf(a.run.plan, nil)
+	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, slices.Concat(a.leftItems(), items)) }); err != nil {
+		return err
+	}
+	refs := make([]nf.Ref, len(items))
+	for i, it := range items {
+		refs[i] = it.Ref
+	}
+	changes, err := a.run.cluster.Adopt(ctx, a.run.op().Subject, *a.run.op().Instance.Adopts, refs)
+	var left []nf.Change
+	if err == nil {
+		left, err = a.adoptHooks(ctx)
+	}
+	if kept := a.run.attempt.KeepChanges(ctx, append(slices.Clone(changes), left...)); err == nil {
+		err = kept
+	}
+	if err != nil {
+		return err
+	}
+	absent := 0
+	for _, c := range changes {
+		if c.UID == "" {
+			absent++
+		}
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(refs), len(refs)-absent, len(changes)+len(left)
+		if absent > 0 {
+			step.Message = fmt.Sprintf("%d of %d objects do not exist", absent, len(refs))
+		}
+		op.Applied = a.run.attempt.Now()
+	})
+	return nil
+}
+
+// leftItems returns inventory entries for the objects that hooks may have left.
+func (a *applier) leftItems() []nf.Item {
+	var out []nf.Item
+	for _, h := range a.run.plan.Hooks {
+		it := itemOf(len(a.run.plan.Stages), h.Object)
+		it.Hook = true
+		out = append(out, it)
+	}
+	return out
+}
+
+// adoptHooks makes the instance the owner of the objects that hooks have left,
+// and returns them. The next run of the hooks would conflict with them, and no
+// other step deletes them.
+func (a *applier) adoptHooks(ctx context.Context) ([]nf.Change, error) {
+	var left []nf.Change
+	there := map[string]bool{}
+	for _, h := range a.run.plan.Hooks {
+		if err := a.run.attempt.Held(ctx); err != nil {
+			return left, err
+		}
+		changes, err := a.run.cluster.Adopt(ctx, a.run.op().Subject, selectorOf(h), []nf.Ref{refOf(h.Object)})
+		if err != nil {
+			return left, err
+		}
+		for _, c := range changes {
+			if c.UID != "" && !there[c.Key()] {
+				left, there[c.Key()] = append(left, c), true
+			}
+		}
+	}
+	return left, a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item {
+		return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return it.Hook && !there[it.Key()] })
+	})
+}

@@ -1,0 +1,150 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// applier changes objects in a region for a run: it applies and deletes them,
+// and waits for them.
+type applier struct{ run *run }
+
+// apply writes the objects of a stage into the inventory, and then applies
+// them. A crash in between leaves no object outside the inventory.
+func (a *applier) apply(ctx context.Context, index int, last bool) error {
+	var wanted, shared []*unstructured.Unstructured
+	var items []nf.Item
+	for _, obj := range a.run.plan.Stages[index].Objects {
+		if obj.Shared {
+			shared = append(shared, obj.Object)
+			continue
+		}
+		it := itemOf(index, obj.Object)
+		it.Keep = obj.Keep
+		wanted, items = append(wanted, obj.Object), append(items, it)
+	}
+	if err := a.ensureShared(ctx, shared); err != nil {
+		return err
+	}
+	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, items) }); err != nil {
+		return err
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	changes, err := a.applyObjects(ctx, index, wanted)
+	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
+		err = kept
+	}
+	if err != nil {
+		return located(err, a.run.plan)
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(wanted), len(wanted), len(changes)
+		if last && !op.Undoing {
+			op.Applied = a.run.attempt.Now()
+		}
+	})
+	return nil
+}
+
+// ensureShared creates the missing objects that the instance needs but does not
+// own.
+func (a *applier) ensureShared(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	changes, err := a.run.cluster.Ensure(ctx, objects)
+	for _, c := range changes {
+		a.run.attempt.Log().InfoContext(ctx, "shared object found", "object", c.Ref.String(), "action", c.Action)
+	}
+	return located(err, a.run.plan)
+}
+
+// applyObjects applies the objects of a stage. If a change is rejected because a
+// field is immutable, and the package allows it, the object is deleted and
+// recreated.
+func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstructured.Unstructured) ([]nf.Change, error) {
+	done := map[string]nf.Action{} // by Ref.Key, in all attempts together
+	for {
+		changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, wanted)
+		for i, c := range changes {
+			if before := done[c.Key()]; before == nf.Recreated || before != "" && c.Action == nf.Unchanged {
+				changes[i].Action = before
+			}
+			done[c.Key()] = changes[i].Action
+		}
+		ref, ok := replaceable(a.run.plan.Stages[index].Objects, err)
+		if !ok || done[ref.Key()] == nf.Recreated {
+			return changes, err
+		}
+		done[ref.Key()] = nf.Recreated
+		a.run.attempt.Log().InfoContext(ctx, "object recreated, because a field cannot be changed", "object", ref.String())
+		gone, err := a.run.cluster.Delete(ctx, a.run.op().Subject, []nf.Ref{ref})
+		if err == nil {
+			err = a.await(ctx, wait{wanted: nf.Absent, targets: gone})
+		}
+		if err != nil {
+			return changes, err
+		}
+	}
+}
+
+// remove deletes objects and waits until they are gone; objects to keep are
+// orphaned. Objects that belong to another owner by now are left as they are. A
+// namespace is never deleted here, even one that the package brought: it may
+// hold objects of others.
+func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
+	refs = slices.DeleteFunc(slices.Clone(refs), isNamespace)
+	if len(refs)+len(keep) == 0 {
+		return nil
+	}
+	var changes []nf.Change
+	var err error
+	if len(keep) > 0 {
+		changes, err = a.run.cluster.Orphan(ctx, a.run.op().Subject, keep)
+		if err == nil && len(refs) > 0 {
+			err = a.run.attempt.Held(ctx)
+		}
+	}
+	if err == nil && len(refs) > 0 {
+		var deleted []nf.Change
+		deleted, err = a.run.cluster.Delete(ctx, a.run.op().Subject, refs)
+		changes = append(changes, deleted...)
+	}
+	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
+		err = kept
+	}
+	if err != nil {
+		return err
+	}
+	w := wait{wanted: nf.Absent}
+	for _, c := range changes {
+		if c.Action == nf.Deleted {
+			w.targets = append(w.targets, c)
+		}
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Changes = len(refs)+len(keep), len(changes)
+	})
+	return a.await(ctx, w)
+}
+
+// orphan removes the ownership from objects and leaves them in place.
+func (a *applier) orphan(ctx context.Context, refs []nf.Ref) error {
+	changes, err := a.run.cluster.Orphan(ctx, a.run.op().Subject, refs)
+	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
+		err = kept
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(refs), len(changes), len(changes)
+	})
+	return err
+}

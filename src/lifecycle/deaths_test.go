@@ -1,0 +1,337 @@
+package lifecycle_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation/operationtest"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// TestDeaths is generated: for every scenario, the process dies or stalls at every
+// write to the store and at every call that changes the cluster.
+func TestDeaths(t *testing.T) {
+	scenarios := map[string]operationtest.Scenario{}
+	for name, sc := range deathScenarios() {
+		scenarios[name] = operationtest.Scenario{World: sc.world, Deaths: sc.deaths}
+	}
+	operationtest.Deaths(t, scenarios)
+}
+
+// deathScenario is one verb with one outcome.
+type deathScenario struct {
+	prepare func(t *testing.T, s *site, e *engine)
+	request func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error)
+	deaths  int    // at least
+	loses   string // when a death loses why the operation failed; empty: never
+}
+
+// world returns the scenario's world, with a cluster in which calls can be cut.
+func (sc deathScenario) world(t *testing.T) operationtest.World {
+	s := newSite(t)
+	first := s.start()
+	sc.prepare(t, s, first)
+	first.stop()
+	return operationtest.World{
+		KV: s.kv,
+		Start: func(p *operationtest.Process) operationtest.Replica {
+			e := s.start(func(c *config) {
+				c.Work, c.Drain, c.Timeout = p.Config(s.kv), time.Nanosecond, 2*time.Hour
+				c.KV = c.Work.KV
+				c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
+					return mortalCluster{s.cluster, p}, nil
+				}
+			})
+			return operationtest.Replica{
+				Request: func(ctx context.Context, key nf.RequestKey) (nf.Operation, error) { return sc.request(ctx, e, key) },
+				Stop:    e.stop,
+			}
+		},
+		Snapshot: func() any {
+			w := s.world()
+			if sc.loses != "" {
+				w.Failures = nil
+			}
+			return w
+		},
+		// The place of an instance that exists is not collected. The changes of a step
+		// are deleted with their operation.
+		Stays: func(key string) bool {
+			return strings.HasPrefix(key, "holds/namespaces/") || strings.HasPrefix(key, "namespaces/") || strings.HasPrefix(key, "changes/")
+		},
+		Unknown: func() []string { return slices.Sorted(maps.Keys(s.world().unknown())) },
+	}
+}
+
+func deathScenarios() map[string]deathScenario {
+	first := func(pkg string) func(*testing.T, *site, *engine) {
+		return func(t *testing.T, _ *site, e *engine) { e.up(t, pkg, named) }
+	}
+	instantiate := func(pkg string, onFailure nf.OnFailure) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+		return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+			return e.Instantiate(ctx, nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: pkg},
+				Options: nf.Options{OnFailure: onFailure, Key: key}})
+		}
+	}
+	upgrade := func(pkg string, onFailure nf.OnFailure) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+		return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+			req := change(pkg, "xl")
+			req.OnFailure, req.Key = onFailure, key
+			return e.Upgrade(ctx, e.only(ctx).ID, req)
+		}
+	}
+	refuse := func(s *site) {
+		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+	}
+	stuck := func(s *site) {
+		s.cluster.refuse("old", nf.E(nf.Invalid, "apply", "ConfigMap ns/old", nil))
+	}
+	broken := func(pkg string) func(*testing.T, *site, *engine) {
+		return func(t *testing.T, s *site, e *engine) {
+			e.up(t, "db_old", named)
+			refuse(s)
+			op, err := upgrade(pkg, nf.Keep)(t.Context(), e, nf.RequestKey{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, op)
+			s.cluster.refuse("bad", nil)
+		}
+	}
+	pair := func(deaths int, prepare func(*testing.T, *site, *engine), request func(context.Context, *engine, nf.RequestKey) (nf.Operation, error)) deathScenario {
+		return deathScenario{deaths: deaths, prepare: prepare, request: request}
+	}
+	return map[string]deathScenario{
+		"instantiate":              pair(181, func(*testing.T, *site, *engine) {}, instantiate("x_y-z", "")),
+		"instantiate fails, undo":  pair(283, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, instantiate("x_y-bad", nf.Undo)),
+		"instantiate fails, keep":  pair(170, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, instantiate("x_y-bad", nf.Keep)),
+		"instantiate, cancelled":   pair(130, func(_ *testing.T, s *site, _ *engine) { s.cluster.script("z", nf.InProgress, "") }, cancelled(instantiate("x_y-z", ""))),
+		"upgrade":                  pair(197, first("db_old"), upgrade("db_new", "")),
+		"upgrade fails, undo":      pair(275, func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, upgrade("db_bad-new", nf.Undo)),
+		"upgrade fails, undo too":  pair(213, func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s); stuck(s) }, upgrade("db_bad-new", nf.Undo)),
+		"upgrade fails, keep":      pair(161, func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, upgrade("db_bad-new", nf.Keep)),
+		"terminate":                pair(168, first("db_web-svc"), terminate(false)),
+		"terminate, orphan":        pair(130, first("db_web-svc"), terminate(true)),
+		"terminate, volumes":       pair(189, claimed("set.db-web"), terminateWhole),
+		"terminate, volumes stay":  pair(156, claimed("set.db-web"), terminate(false)),
+		"rollback":                 pair(186, upgraded, rollback),
+		"retry of a failed change": pair(192, broken("db_bad-new"), again((*engine).Retry)),
+		"instantiate with hooks":   pair(338, func(*testing.T, *site, *engine) {}, instantiate(hooked, "")),
+		"hook fails, undo": {
+			prepare: func(_ *testing.T, s *site, _ *engine) { s.cluster.script("lonce", nf.StatusFailed, "no") },
+			request: instantiate("early.e_x_late.lonce", nf.Undo),
+			deaths:  364,
+			loses:   "the failed hook's object is deleted before the failure is recorded",
+		},
+		"upgrade with hooks":       pair(293, first(hooked), upgrade("early.e_db-new_late.lonce", "")),
+		"upgrade back, with hooks": pair(487, func(t *testing.T, s *site, e *engine) { first(hooked)(t, s, e); refuse(s) }, upgrade("early.e_bad-new_late.lonce", nf.Undo)),
+		"terminate with hooks":     pair(288, first(hooked), terminate(false)),
+		"configure":                pair(209, first("db_old"), configure("cfg-old")),
+		"configure fails, undo":    pair(306, func(t *testing.T, s *site, e *engine) { first("db_old")(t, s, e); refuse(s) }, configure("bad-old")),
+		"adopt":                    pair(143, running("db", "web"), adopt("db_web-absent")),
+		"adopt fails":              pair(232, running("db", "web", "!theirs"), adopt("db_web-theirs")),
+		"test":                     pair(170, first("db_probe.p-probe.q"), tested),
+		"test fails": pair(170, func(t *testing.T, s *site, e *engine) {
+			first("db_probe.p-probe.q")(t, s, e)
+			s.cluster.script("p", nf.StatusFailed, "no answer")
+		}, tested),
+		"other namespaces":        pair(257, elsewhere("mon"), move("db_new", "logs")),
+		"other namespaces, undo":  pair(382, func(t *testing.T, s *site, e *engine) { elsewhere("mon")(t, s, e); refuse(s) }, move("db_new-bad", "logs")),
+		"terminate elsewhere":     pair(192, elsewhere("mon"), terminate(false)),
+		"undo of a failed change": pair(209, broken("db_bad-new"), again((*engine).Undo)),
+	}
+}
+
+// cancelled makes a request and thinks better of it.
+func cancelled(request func(context.Context, *engine, nf.RequestKey) (nf.Operation, error)) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		op, err := request(ctx, e, key)
+		if err != nil {
+			return op, err
+		}
+		_, err = e.Cancel(ctx, op.ID)
+		if nf.KindOf(err) == nf.Conflict {
+			err = nil // it was cancelled before, and is on its way back
+		}
+		return op, err
+	}
+}
+
+func named(req *nf.InstantiateRequest) { req.Name = "vnf" }
+
+func upgraded(t *testing.T, _ *site, e *engine) {
+	e.up(t, "db_old", named)
+	op, err := e.Upgrade(t.Context(), e.only(t.Context()).ID, change("db_new", "xl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, op)
+}
+
+// elsewhere makes an instance that has an object in a further namespace.
+func elsewhere(namespace string) func(*testing.T, *site, *engine) {
+	return func(t *testing.T, _ *site, e *engine) { e.up(t, "db_new", named, opening("new", namespace)) }
+}
+
+// move changes an instance into another namespace.
+func move(pkg, namespace string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Upgrade(ctx, e.only(ctx).ID, nf.UpgradeRequest{Options: nf.Options{OnFailure: nf.Undo, Key: key}, Edit: func(s *nf.Spec) error {
+			s.Package, s.Namespaces = pkg, []string{namespace}
+			s.Inputs.Parameters = placed(map[string]any{"new": namespace})
+			return nil
+		}})
+	}
+}
+
+func rollback(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+	return e.Rollback(ctx, e.only(ctx).ID, nf.RollbackRequest{Revision: 1, Options: nf.Options{Key: key}})
+}
+
+func terminate(orphan bool) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Terminate(ctx, e.only(ctx).ID, nf.TerminateRequest{Orphan: orphan, Options: nf.Options{Key: key}})
+	}
+}
+
+// hooked is a package with hooks of every kind but tests, an object that is
+// shared and one that is kept.
+const hooked = "shared.crd_early.e-early.eonce_db-keep.k_late.lonce-bye.b-gone.gonce"
+
+func configure(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Configure(ctx, e.only(ctx).ID, nf.ConfigureRequest{Options: nf.Options{Key: key}, Edit: func(s *nf.Spec) error {
+			s.Amendments = []nf.Amendment{{Name: "day2", Package: pkg, Inputs: nf.Inputs{Parameters: map[string]any{"size": "m"}}}}
+			return nil
+		}})
+	}
+}
+
+// running puts objects into the region that bear a mark, but for those with a "!".
+func running(names ...string) func(*testing.T, *site, *engine) {
+	return func(_ *testing.T, s *site, _ *engine) {
+		for _, name := range names {
+			bare, theirs := strings.CutPrefix(name, "!")
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"size": "was"}}}
+			u.SetName(bare)
+			u.SetNamespace("ns")
+			if u.SetLabels(map[string]string{"mark": "x"}); theirs {
+				// It looks free until it is to be taken.
+				s.cluster.before = func(call string) {
+					if call == "adopt" {
+						u.SetLabels(nil)
+					}
+				}
+			}
+			s.cluster.objects[refOf(u).Key()] = &fakeObject{object: u}
+		}
+	}
+}
+
+func adopt(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Adopt(ctx, nf.AdoptRequest{
+			InstantiateRequest: nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: pkg}, Options: nf.Options{Key: key}},
+			Selector:           nf.AdoptionSelector{Labels: map[string]string{"mark": "x"}},
+		})
+	}
+}
+
+func tested(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+	return e.Test(ctx, e.only(ctx).ID, nf.TestRequest{Options: nf.Options{Key: key}})
+}
+
+func again(verb func(*engine, context.Context, string, nf.Options) (nf.Operation, error)) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return verb(e, ctx, e.only(ctx).LastOperation, nf.Options{Key: key})
+	}
+}
+
+// only returns the only instance; the zero one when there is none, or when the
+// store cannot be asked any more.
+func (e *engine) only(ctx context.Context) nf.Instance {
+	all, err := e.Instances(ctx)
+	if err != nil || len(all) != 1 {
+		return nf.Instance{}
+	}
+	return all[0]
+}
+
+// world is all that a run leaves behind, without the ids and times that differ
+// from run to run.
+type world struct {
+	Instances  []nf.Instance
+	Revisions  []string
+	Records    map[string]int // by the first part of their keys
+	Objects    map[string]string
+	Namespaces []string
+	Held       []string
+	Ends       []string // of the operations that were accepted
+	Failures   []string // of those that failed
+}
+
+func (s *site) world() world {
+	w := world{Records: map[string]int{}, Objects: map[string]string{}, Namespaces: s.cluster.madeNamespaces()}
+	names := strings.NewReplacer()
+	for in, err := range store.NewTable[nf.Instance](s.kv, "instances/", "VNF instance").All(s.t.Context(), "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		names = strings.NewReplacer(in.ID, "INSTANCE")
+		in.ID, in.Created, in.Updated, in.LastOperation = "INSTANCE", time.Time{}, time.Time{}, ""
+		w.Instances = append(w.Instances, in)
+	}
+	for op, err := range store.NewTable[nf.Operation](s.kv, "operations/", "operation").All(s.t.Context(), "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		wantSteps(s.t, op)
+		if op.Failure == nil || op.Failure.Reason != "unheeded" {
+			w.Ends = append(w.Ends, fmt.Sprintf("%s %s %d", op.Verb, op.State, op.Instance.Revision))
+			if op.Failure != nil {
+				w.Failures = append(w.Failures, names.Replace(op.Failure.Message))
+			}
+		}
+	}
+	for _, key := range s.records() {
+		table, _, _ := strings.Cut(key, "/")
+		w.Records[table]++
+		if table == "revisions" {
+			w.Revisions = append(w.Revisions, names.Replace(key))
+		}
+	}
+	s.cluster.mu.Lock()
+	defer s.cluster.mu.Unlock()
+	for key, o := range s.cluster.objects {
+		w.Objects[key] = fmt.Sprint(names.Replace(o.owner.ID), o.object.Object["data"], o.deleting)
+	}
+	for held := range maps.Keys(s.catalog.held) {
+		w.Held = append(w.Held, names.Replace(held))
+	}
+	slices.Sort(w.Held)
+	return w
+}
+
+// unknown returns the objects that bear an owner in whose inventory they are not.
+func (w world) unknown() map[string]string {
+	out := map[string]string{}
+	for key, object := range w.Objects {
+		owner, _, _ := strings.Cut(object, "map[")
+		known := slices.ContainsFunc(w.Instances, func(in nf.Instance) bool {
+			return owner == in.ID && slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Key() == key })
+		})
+		if owner != "" && !known {
+			out[key] = owner
+		}
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// performer opens the work of operations on instances.
+type performer struct {
+	records *records
+	catalog Catalog
+	open    OpenCluster
+	apart   bool // see Config
+	kept    int  // revisions kept per instance
+}
+
+// work returns the work of one attempt at an operation.
+func (p *performer) work(a *operation.Attempt) operation.Work {
+	r := &run{attempt: a, records: p.records}
+	return &work{
+		run: r, records: p.records, open: p.open, kept: p.kept,
+		applier: &applier{r}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
+	}
+}
+
+var (
+	_ operation.Work   = (*work)(nil)
+	_ operation.Undoer = (*work)(nil)
+	_ operation.Waiter = (*work)(nil)
+)
+
+// Bind implements operation.Work.
+func (w *work) Bind(ctx context.Context) (locked bool, err error) {
+	op := w.run.op()
+	in, err := w.records.instances.Update(ctx, op.Subject.ID, func(in *nf.Instance) (err error) {
+		if in.Operation == op.ID {
+			in.Claim, err = w.run.attempt.Bind(ctx, in.Claim)
+		}
+		return err
+	})
+	w.run.redactor = newRedactor(op.Instance.Target, inForce(in))
+	return err == nil && in.Operation == op.ID, nf.IgnoreNotFound(err)
+}
+
+// Withdraw implements operation.Work.
+func (w *work) Withdraw(ctx context.Context, op nf.Operation) error {
+	return w.records.Withdraw(ctx, op)
+}
+
+// Release implements operation.Work. The last step of an operation that succeeds
+// unlocks the instance.
+func (w *work) Release(ctx context.Context) error {
+	failure := w.run.op().Failure
+	if failure == nil {
+		return nil
+	}
+	tested := w.run.op().Verb == nf.Test && slices.ContainsFunc(w.run.op().Steps, func(s nf.Step) bool {
+		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
+	})
+	return nf.IgnoreNotFound(w.run.unlock(ctx, func(in *nf.Instance) {
+		if !tested {
+			in.Become(nf.Broken, failure.Message, failure.Mentions...)
+		}
+	}))
+}
+
+// Failure implements operation.Work.
+func (w *work) Failure(ctx context.Context, step string, err error) *nf.Failure {
+	return nf.FailureOf(step, w.run.redactor.error(w.applier.elaborate(ctx, err)))
+}
+
+// Away implements operation.Waiter.
+func (w *work) Away(err error) *nf.Wait {
+	if nf.KindOf(err) != nf.Unreachable {
+		return nil
+	}
+	away := err
+	if e, ok := errors.AsType[*nf.Error](err); ok {
+		away = cmp.Or(e.Err, err) // without the action that was attempted
+	}
+	return &nf.Wait{Reason: nf.ReasonOf(err), For: w.run.redactor.Text(away.Error()), Mentions: nf.MentionsOf(away)}
+}
+
+// Reopen implements operation.Waiter: the region may be registered with another
+// kubeconfig by now.
+func (w *work) Reopen(ctx context.Context) (err error) {
+	op := w.run.op()
+	w.run.cluster, err = w.open(ctx, op.Region, nf.ProjectOf(op.Project))
+	return operation.RecordError(err) // open does not dial: only the store can be unreachable
+}

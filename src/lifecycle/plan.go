@@ -1,0 +1,65 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// storePlan holds the plan for the operation. The plan of an earlier revision
+// is already stored.
+func (s *records) storePlan(ctx context.Context, op *nf.Operation, encoded []byte) error {
+	var err error
+	if op.Instance.Target.Plan != "" {
+		err = s.blobs.Hold(ctx, planUser(op.ID), op.Instance.Target.Plan)
+	} else {
+		op.Instance.Target.Plan, _, err = s.blobs.Put(ctx, planUser(op.ID), bytes.NewReader(encoded), int64(len(encoded)))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot store the plan: %w", err)
+	}
+	return nil
+}
+
+// dropPlan releases a revision's plan.
+func (s *records) dropPlan(ctx context.Context, rev nf.Revision) error {
+	if rev.Plan == "" {
+		return nil
+	}
+	return nf.IgnoreNotFound(s.blobs.Release(ctx, planUser(rev.Operation), rev.Plan))
+}
+
+// loadPlan reads a stored plan.
+func (s *records) loadPlan(ctx context.Context, digest string) (render.Plan, error) {
+	encoded, err := s.blobs.ReadAll(ctx, digest)
+	if err != nil {
+		return render.Plan{}, operation.RecordError(fmt.Errorf("cannot read the plan: %w", err))
+	}
+	plan, err := render.Decode(encoded)
+	if err != nil {
+		return render.Plan{}, fmt.Errorf("cannot decode the plan: %w", err)
+	}
+	return plan, nil
+}
+
+// planInForce returns an instance's plan in force and its revision.
+func (s *records) planInForce(ctx context.Context, in nf.Instance) (render.Plan, nf.Revision, error) {
+	if in.Revision == 0 {
+		return render.Plan{}, nf.Revision{}, nf.E(nf.Conflict, "use", "VNF instance "+in.ID, errors.New("it has never been brought up"))
+	}
+	rev, err := s.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
+	if err != nil {
+		return render.Plan{}, rev, err
+	}
+	plan, err := s.loadPlan(ctx, rev.Plan)
+	return plan, rev, err
+}
+
+// planUser returns the user under which a plan's blob is held, as long as a
+// revision or its operation may need it.
+func planUser(operation string) string { return "plan/" + operation }

@@ -1,0 +1,228 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// newInstance prepares a request for a new instance.
+func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest, access secretAccess) (*prepared, error) {
+	t, err := pr.newTarget(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	t.access = access
+	return pr.prepare(ctx, t, nil)
+}
+
+// newTarget returns the target of a request for a new instance.
+func (pr *preparer) newTarget(ctx context.Context, req *nf.InstantiateRequest) (target, error) {
+	if req.Namespace == "" {
+		req.Namespace = "default"
+	}
+	if err := req.Validate(); err != nil {
+		return target{}, err
+	}
+	id := req.ID
+	switch {
+	case id != "":
+		if err := pr.records.idFree(ctx, id); err != nil {
+			return target{}, err
+		}
+	case req.Key.Key != "":
+		id = instanceOf(req.Key)
+	default:
+		id = pr.newID()
+	}
+	t := target{
+		id: id, name: req.Name, project: nf.ProjectOf(req.Project),
+		region: req.Region, namespace: req.Namespace, spec: req.Spec, revision: 1,
+	}
+	// Instances of the same name usually share objects too; the name explains it
+	// in one line.
+	return t, pr.records.nameFree(ctx, t)
+}
+
+// instanceOf returns the id of the instance that a request with a key creates.
+// Two replicas that accept it at once, one of them considered dead, cannot both
+// create it.
+func instanceOf(k nf.RequestKey) string { return operation.RequestID(k)[:16] }
+
+// upgrade prepares a change of an instance's spec.
+func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeRequest, access secretAccess) (nf.Instance, *prepared, error) {
+	in, err := pr.records.instances.Get(ctx, id)
+	if err != nil {
+		return in, nil, err
+	}
+	if err := free("upgrade", in); err != nil {
+		return in, nil, err
+	}
+	spec := specOf(inForce(in))
+	if err := req.Edit(&spec); err != nil {
+		return in, nil, err
+	}
+	if err := spec.Validate(); err != nil {
+		return in, nil, err
+	}
+	if err := req.Options.Validate(); err != nil {
+		return in, nil, err
+	}
+	t := targetOf(in, spec)
+	t.access = access
+	p, err := pr.prepare(ctx, t, nil)
+	return in, p, err
+}
+
+// configure prepares a change of an instance's amendments.
+func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Instance, *prepared, error) {
+	in, err := pr.records.instances.Get(ctx, id)
+	if err != nil {
+		return in, nil, err
+	}
+	if err := free("configure", in); err != nil {
+		return in, nil, err
+	}
+	was := specOf(inForce(in))
+	spec := was
+	if err := req.Edit(&spec); err != nil {
+		return in, nil, err
+	}
+	if err := onlyAmended(was, spec); err != nil {
+		return in, nil, err
+	}
+	if err := errors.Join(spec.Validate(), req.Options.Validate()); err != nil {
+		return in, nil, err
+	}
+	plan, rev, err := pr.records.planInForce(ctx, in)
+	if err != nil {
+		return in, nil, err
+	}
+	region, err := pr.catalog.Region(ctx, in.Region)
+	if err != nil {
+		return in, nil, err
+	}
+	p := &prepared{
+		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
+		plan: plan.Unamended(), sensitive: rev.Sensitive,
+	}
+	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
+		return in, nil, err
+	}
+	if err := pr.bound(ctx, p, region); err != nil {
+		return in, nil, err
+	}
+	p.openNamespaces(namespacesOf(p.plan)) // they were opened when the plan was made
+	p.view.seen = rev.Hidden
+	return in, p, pr.complete(ctx, p, region)
+}
+
+// onlyAmended rejects a spec that differs in more than amendments and
+// annotations.
+func onlyAmended(was, is nf.Spec) error {
+	was.Amendments, was.Annotations = is.Amendments, is.Annotations
+	if reflect.DeepEqual(was, is) {
+		return nil
+	}
+	return nf.E(nf.Invalid, "configure", "specification", errors.New("a configuration changes amendments and nothing else"))
+}
+
+// rollback prepares the return to a kept revision.
+func (pr *preparer) rollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Instance, *prepared, nf.Revision, error) {
+	var none nf.Revision
+	in, err := pr.records.instances.Get(ctx, id)
+	if err != nil {
+		return in, nil, none, err
+	}
+	if err := free("roll back", in); err != nil {
+		return in, nil, none, err
+	}
+	if err := req.Options.Validate(); err != nil {
+		return in, nil, none, err
+	}
+	former, err := pr.records.former(ctx, in, req.Revision)
+	if err != nil {
+		return in, nil, none, err
+	}
+	p, rev, err := pr.again(ctx, in, former)
+	rev.Restores = former.Number
+	return in, p, rev, err
+}
+
+// again prepares a former revision from its stored plan.
+func (pr *preparer) again(ctx context.Context, in nf.Instance, former nf.Revision) (*prepared, nf.Revision, error) {
+	rev := former
+	rev.Number, rev.Operation = in.Newest+1, ""
+	p := &prepared{
+		target: targetOf(in, specOf(former)),
+		pkg:    nf.Package{ID: former.Package, Digest: former.PackageDigest}, sensitive: former.Sensitive, hidden: former.Hidden,
+	}
+	region, err := pr.catalog.Region(ctx, in.Region)
+	if err != nil {
+		return nil, rev, err
+	}
+	if p.plan, err = pr.records.loadPlan(ctx, former.Plan); err != nil {
+		return nil, rev, err
+	}
+	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
+		return nil, rev, err
+	}
+	if err := pr.bound(ctx, p, region); err != nil {
+		return nil, rev, err
+	}
+	p.openNamespaces(namespacesOf(p.plan)) // they were opened when the plan was made
+	if err := p.inspect(ctx); err != nil {
+		return nil, rev, newRedactor(former).error(located(err, p.plan))
+	}
+	return p, rev, nil
+}
+
+// specOf returns the spec of a revision.
+func specOf(rev nf.Revision) nf.Spec {
+	return nf.Spec{
+		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
+		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
+	}
+}
+
+// targetOf returns the target of a change of an instance.
+func targetOf(in nf.Instance, spec nf.Spec) target {
+	return target{
+		id: in.ID, name: in.Name, project: nf.ProjectOf(in.Project), region: in.Region, namespace: in.Namespace,
+		spec: spec, revision: in.Newest + 1,
+	}
+}
+
+// adopt prepares the adoption of objects that run already.
+func (pr *preparer) adopt(ctx context.Context, req *nf.AdoptRequest) (*prepared, error) {
+	t, err := pr.newTarget(ctx, &req.InstantiateRequest)
+	if err != nil {
+		return nil, err
+	}
+	return pr.prepare(ctx, t, &adoption{selector: req.Selector})
+}
+
+// test returns an instance whose package has test hooks.
+func (pr *preparer) test(ctx context.Context, id string, req nf.TestRequest) (nf.Instance, error) {
+	in, err := pr.records.instances.Get(ctx, id)
+	if err != nil {
+		return in, err
+	}
+	if err := free("test", in); err != nil {
+		return in, err
+	}
+	if err := req.Options.Validate(); err != nil {
+		return in, err
+	}
+	plan, _, err := pr.records.planInForce(ctx, in)
+	if err != nil {
+		return in, err
+	}
+	if len(plan.HooksOf(nf.TestRun)) == 0 {
+		return in, nf.E(nf.Conflict, "test", "VNF instance "+id, errors.New("its package has no test hooks"))
+	}
+	return in, nil
+}

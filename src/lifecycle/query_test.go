@@ -1,0 +1,86 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+func TestWait(t *testing.T) {
+	left := errors.New("the caller has left")
+	cases := map[string]struct {
+		reason string
+		status health
+		act    func(e *engine, leave context.CancelCauseFunc) // while Wait waits
+		state  nf.OperationState
+		err    error  // nil: any whose text has says
+		says   string // empty: no error
+	}{
+		"Success":  {"the final state is returned", health{status: nf.Current}, nil, nf.Succeeded, nil, ""},
+		"Failure":  {"a failed operation is a result, not an error", health{status: nf.StatusFailed}, nil, nf.OperationFailed, nil, ""},
+		"Left":     {"the caller's cause is the error", health{status: nf.InProgress}, func(_ *engine, leave context.CancelCauseFunc) { leave(left) }, nf.Running, left, "left"},
+		"Shutdown": {"another process runs the operation to its end", health{status: nf.InProgress}, func(e *engine, _ context.CancelCauseFunc) { e.stop() }, nf.Running, nil, "shutting down"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				s.cluster.status["db"] = tc.status
+				e := s.start()
+				op, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "db"}, Options: nf.Options{OnFailure: nf.Keep}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, leave := context.WithCancelCause(t.Context())
+				defer leave(nil)
+				type result struct {
+					op  nf.Operation
+					err error
+				}
+				waited := make(chan result, 1)
+				go func() {
+					op, err := e.Wait(ctx, op.ID)
+					waited <- result{op, err}
+				}()
+				if tc.act != nil {
+					synctest.Wait()
+					tc.act(e, leave)
+				}
+				got := <-waited
+				if got.op.State != tc.state || (got.err == nil) != (tc.says == "") || got.err != nil && !strings.Contains(got.err.Error(), tc.says) || tc.err != nil && !errors.Is(got.err, tc.err) {
+					t.Errorf("%s: got %s, %v, want %s, %q", tc.reason, got.op.State, got.err, tc.state, tc.says)
+				}
+			})
+		})
+	}
+}
+
+// TestOtherKinds checks that the engine has only the operations of instances.
+func TestOtherKinds(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	op := nf.Operation{ID: "op-site", Subject: nf.Subject{Kind: nf.SiteSubject, ID: "edge"}, Verb: nf.SiteBuild, State: nf.OperationFailed, Failure: &nf.Failure{Kind: nf.Failed}}
+	if err := store.NewTable[nf.Operation](s.kv, "operations/", "operation").Insert(t.Context(), op.ID, op); err != nil {
+		t.Fatal(err)
+	}
+	for name, ask := range map[string]func() error{
+		"Operation": func() error { _, err := e.Operation(t.Context(), op.ID); return err },
+		"Changes":   func() error { _, err := e.Changes(t.Context(), op.ID); return err },
+		"Cancel":    func() error { _, err := e.Cancel(t.Context(), op.ID); return err },
+		"Retry":     func() error { _, err := e.Retry(t.Context(), op.ID, nf.Options{}); return err },
+		"Undo":      func() error { _, err := e.Undo(t.Context(), op.ID, nf.Options{}); return err },
+		"Wait":      func() error { _, err := e.Wait(t.Context(), op.ID); return err },
+	} {
+		if err := ask(); nf.KindOf(err) != nf.NotFound {
+			t.Errorf("%s: the operation of a site: %v, want that it does not exist", name, err)
+		}
+	}
+	if all, err := e.Operations(t.Context(), ""); err != nil || len(all) != 0 {
+		t.Errorf("the list has %v, %v", all, err)
+	}
+}

@@ -1,0 +1,154 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// catalogHolds prevents the removal of regions and packages; see Catalog.
+type catalogHolds interface {
+	Hold(ctx context.Context, h nf.Holding) error
+	Release(ctx context.Context, h nf.Holding) error
+	Holdings(ctx context.Context) iter.Seq2[nf.Holding, error]
+}
+
+// records are what the engine stores: instances and their operations, and what
+// they reserve.
+type records struct {
+	instances  store.Table[nf.Instance]
+	revisions  store.Table[nf.Revision]
+	ledger     *operation.Ledger
+	names      store.Table[reservation]
+	namespaces store.SharedTable[namespaceUse]
+	blobs      store.Blobs
+	holds      catalogHolds
+}
+
+func newRecords(kv store.KV, h catalogHolds, l *operation.Ledger) *records {
+	return &records{
+		instances:  store.NewTable[nf.Instance](kv, "instances/", "VNF instance"),
+		revisions:  store.NewTable[nf.Revision](kv, "revisions/", "revision"),
+		ledger:     l,
+		names:      store.NewTable[reservation](kv, "names/", "instance name"),
+		namespaces: store.NewSharedTable(kv, "namespaces/", "namespace", func(o *namespaceUse) *string { return &o.Removing }),
+		blobs:      store.NewBlobs(kv),
+		holds:      h,
+	}
+}
+
+// idFree returns nf.Exists if an instance has the id.
+func (s *records) idFree(ctx context.Context, id string) error {
+	_, err := s.instances.Get(ctx, id)
+	if err == nil {
+		return nf.E(nf.Exists, "instantiate", "VNF instance "+id, nil)
+	}
+	return nf.IgnoreNotFound(err)
+}
+
+// lock makes the operation the instance's running one. It fails if another one
+// is running or has changed the instance since the request was prepared.
+func (s *records) lock(ctx context.Context, seen nf.Instance, op nf.Operation, state nf.InstanceState) error {
+	_, err := s.instances.Update(ctx, seen.ID, func(in *nf.Instance) error {
+		if err := free(string(op.Verb), *in); err != nil {
+			return err
+		}
+		if in.LastOperation != seen.LastOperation {
+			return nf.E(nf.Conflict, string(op.Verb), "VNF instance "+in.ID, fmt.Errorf("operation %s has changed it meanwhile", in.LastOperation))
+		}
+		in.Operation, in.Claim, in.LastOperation = op.ID, op.Claim, op.ID
+		in.Become(state, "")
+		in.Updated = op.Accepted
+		in.Newest = max(in.Newest, op.Instance.Revision)
+		return nil
+	})
+	return err
+}
+
+// free returns nf.Busy if an operation is running on the instance.
+func free(verb string, in nf.Instance) error {
+	if in.Operation == "" {
+		return nil
+	}
+	return &nf.Error{Kind: nf.Busy, Op: verb, Subject: "VNF instance " + in.ID, Operation: in.Operation,
+		Err: fmt.Errorf("operation %s is running on it", in.Operation)}
+}
+
+// inForce returns the part of an instance's record that describes its revision.
+func inForce(in nf.Instance) nf.Revision {
+	return nf.Revision{
+		Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description,
+		Release: in.Release, Namespaces: in.Namespaces, Amendments: in.Amendments, Annotations: in.Annotations, Hidden: in.Hidden,
+	}
+}
+
+// describe copies a revision into the instance's record.
+func describe(in *nf.Instance, rev nf.Revision) {
+	in.Package, in.PackageDigest = rev.Package, rev.PackageDigest
+	in.Inputs, in.Sensitive = rev.Inputs, rev.Sensitive
+	in.Labels, in.Description = rev.Labels, rev.Description
+	in.Release, in.Namespaces, in.Amendments, in.Annotations, in.Hidden = rev.Release, rev.Namespaces, rev.Amendments, rev.Annotations, rev.Hidden
+}
+
+// revisionsOf returns the revisions of an instance that are kept, ascending.
+func (s *records) revisionsOf(ctx context.Context, id string) ([]nf.Revision, error) {
+	if _, err := s.instances.Get(ctx, id); err != nil {
+		return nil, err
+	}
+	return s.revisions.List(ctx, id+"/")
+}
+
+// revision returns one revision of an instance. It returns nf.NotFound if the
+// revision is not kept.
+func (s *records) revision(ctx context.Context, id string, number int) (nf.Revision, error) {
+	rev, err := s.revisions.Get(ctx, revisionKey(id, number))
+	if nf.KindOf(err) == nf.NotFound {
+		err = nf.E(nf.NotFound, "get", fmt.Sprintf("revision %d of VNF instance %s", number, id), nil)
+	}
+	return rev, err
+}
+
+// former returns the revision to roll back to: the one with the number or, for
+// 0, the one before that in force.
+func (s *records) former(ctx context.Context, in nf.Instance, number int) (nf.Revision, error) {
+	if number != 0 {
+		return s.revision(ctx, in.ID, number)
+	}
+	all, err := s.revisionsOf(ctx, in.ID)
+	if err != nil {
+		return nf.Revision{}, err
+	}
+	for _, rev := range slices.Backward(all) {
+		if rev.Number < in.Revision {
+			return rev, nil
+		}
+	}
+	return nf.Revision{}, nf.E(nf.NotFound, "roll back", "VNF instance "+in.ID, fmt.Errorf("no revision before %d is kept", in.Revision))
+}
+
+// dropRevision deletes a revision and releases its plan.
+func (s *records) dropRevision(ctx context.Context, rev nf.Revision) error {
+	if err := s.dropPlan(ctx, rev); err != nil {
+		return err
+	}
+	return nf.IgnoreNotFound(s.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
+}
+
+// packagesOf returns the packages that a revision was rendered from.
+func packagesOf(rev nf.Revision) []string {
+	out := []string{rev.Package}
+	for _, a := range rev.Amendments {
+		out = append(out, a.Package)
+	}
+	return out
+}
+
+// revisionKey returns a key that sorts by number.
+func revisionKey(instance string, revision int) string {
+	return fmt.Sprintf("%s/%08d", instance, revision)
+}

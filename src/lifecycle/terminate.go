@@ -1,0 +1,71 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// terminateSteps returns the steps of a terminate, with the package's delete
+// hooks. No hooks run if the instance has no revision in force, or if its
+// objects stay.
+func (w *work) terminateSteps(ctx context.Context) ([]operation.Step, error) {
+	in, err := w.run.instance(ctx)
+	if nf.KindOf(err) == nf.NotFound {
+		return nil, nil // the process crashed between the last step and the operation's end
+	}
+	if err != nil {
+		return nil, operation.RecordError(err)
+	}
+	if in.Revision > 0 && !w.run.op().Instance.Orphan {
+		w.run.plan, _, err = w.records.planInForce(ctx, in)
+		if err := nf.IgnoreNotFound(err); err != nil {
+			return nil, operation.RecordError(err) // a revision that is gone was deleted by an earlier attempt
+		}
+	}
+	return w.deleteSteps(ctx)
+}
+
+// deleteSteps returns the steps that delete the instance's objects, from the last
+// stage to the first, and then its records. If the objects are to stay, they
+// are orphaned instead.
+func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
+	in, err := w.run.instance(ctx)
+	if nf.KindOf(err) == nf.NotFound {
+		return nil, nil // the process crashed between the last step and the operation's end
+	}
+	if err != nil {
+		return nil, operation.RecordError(err)
+	}
+	find, last := w.volumeSteps(in)
+	out := slices.Concat(find, w.deletion(nf.PhaseDelete, nf.Judged(in.Inventory)), last)
+	if first, last := w.hookSteps(nf.PreDelete), w.hookSteps(nf.PostDelete); w.run.op().Verb == nf.Terminate {
+		out = slices.Concat(first, out, last)
+	}
+	if len(w.run.plan.Hooks) > 0 || slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Hook }) {
+		out = append(out, w.step(nf.PhaseHookDiscard, w.applier.discardAllHooks))
+	}
+	if w.run.op().Instance.Orphan || in.Adopted && in.Revision == 0 {
+		refs := make([]nf.Ref, len(in.Inventory))
+		for i, it := range in.Inventory {
+			refs[i] = it.Ref
+		}
+		out = []operation.Step{w.step(nf.PhaseOrphan, func(ctx context.Context) error { return w.applier.orphan(ctx, refs) })}
+	}
+	return append(out, w.step(nf.PhaseLeave, w.namespaces.releaseNamespaces), w.step(nf.PhaseForget, w.deleteRecords)), nil
+}
+
+// volumeSteps returns a removal's steps for the claims of StatefulSets: one
+// that finds them, and one that follows the deletion of all else.
+func (w *work) volumeSteps(in nf.Instance) (find, last []operation.Step) {
+	find = w.findVolumeSteps(in.Inventory)
+	switch {
+	case w.run.op().Instance.Volumes:
+		last = []operation.Step{w.step(nf.PhaseDeleteClaims, w.applier.deleteVolumes)}
+	case slices.ContainsFunc(in.Inventory, isVolume): // an earlier attempt was to delete them
+		last = []operation.Step{w.step(nf.PhaseKeepClaims, w.applier.keepVolumes)}
+	}
+	return find, last
+}

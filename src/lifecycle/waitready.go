@@ -1,0 +1,96 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// waitReady waits until the objects of a stage satisfy its wait policy. It fails
+// as soon as one of them cannot.
+func (a *applier) waitReady(ctx context.Context, stage render.Stage, apply nf.StepID) error {
+	if !slices.ContainsFunc(stage.Objects, func(obj render.Planned) bool { return !obj.Shared }) {
+		return nil
+	}
+	applied, err := a.run.attempt.ChangesOf(ctx, apply)
+	if err != nil {
+		return err
+	}
+	w := wait{wanted: nf.Current, passing: map[string]bool{}}
+	for _, obj := range stage.Objects {
+		if obj.Shared {
+			continue // Ensure has waited for it
+		}
+		if obj.Wait != render.WaitApplied && (!a.run.op().Instance.NoWait || isDefinition(obj.Object)) {
+			w.targets = append(w.targets, applied[0])
+			w.passing[applied[0].Key()] = itemOf(0, obj.Object).Passing
+		}
+		applied = applied[1:]
+	}
+	limited, cancel := withTimeout(ctx, stage.Timeout)
+	defer cancel()
+	if err := a.elaborate(ctx, a.await(limited, w)); err != nil {
+		return located(err, a.run.plan)
+	}
+	return nil
+}
+
+// wait is what await waits for: each target must have the wanted status.
+type wait struct {
+	targets []nf.Change
+	wanted  nf.Status
+	passing map[string]bool // by Ref.Key: objects whose absence means completion
+	done    bool            // a target that runs to completion must have completed
+}
+
+// met reports whether a target satisfies the wait.
+func (w wait) met(h nf.Health) bool {
+	return h.Status == w.wanted && (!w.done || !runsToCompletion(h.Ref) || h.Done)
+}
+
+// await follows the targets until each has the wanted status.
+func (a *applier) await(ctx context.Context, w wait) error {
+	if len(w.targets) == 0 {
+		return nil
+	}
+	awaited := map[string]nf.Health{}
+	for _, target := range w.targets {
+		awaited[target.Key()] = nf.Health{Ref: target.Ref, Status: nf.Unknown}
+	}
+	defer a.run.attempt.Yield()()
+	total, wanted, waiting := len(awaited), w.wanted, ""
+	for health, err := range a.run.cluster.Watch(ctx, a.run.op().Subject, w.targets) {
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			return err
+		}
+		key := health.Key()
+		if w.passing[key] {
+			health = nf.Item{Passing: true}.Judge(health)
+		}
+		switch _, known := awaited[key]; {
+		case w.met(health):
+			delete(awaited, key)
+		case health.Status == nf.StatusFailed && wanted == nf.Current:
+			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: health.Ref, Message: health.Message}})
+		case health.Status == nf.Absent && wanted == nf.Current:
+			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: health.Ref, Message: "has been deleted by somebody else"}})
+		case known || wanted == nf.Current:
+			awaited[key] = health // including an object that is no longer Current
+		}
+		if len(awaited) == 0 {
+			a.run.attempt.Note(func(op *nf.Operation) { op.Steps[len(op.Steps)-1].Current = total })
+			return nil
+		}
+		if health.Status != wanted {
+			waiting = health.Ref.String() + ": " + cmp.Or(health.Message, string(health.Status))
+		}
+		a.run.progress(total-len(awaited), total, waiting)
+	}
+	return a.overdue(ctx, wanted, awaited)
+}

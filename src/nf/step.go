@@ -1,0 +1,146 @@
+package nf
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Phase is the action of a step.
+type Phase string
+
+// The phases of an instance's operations.
+const (
+	PhaseHold         Phase = "hold"          // reserves the region, the package and the namespaces
+	PhasePermit       Phase = "permit"        // checks that the project may still use the resources of the next steps
+	PhaseEnter        Phase = "enter"         // creates and reserves namespaces
+	PhaseApply        Phase = "apply"         // applies a stage
+	PhaseSettle       Phase = "settle"        // waits until a stage is ready
+	PhaseHookClear    Phase = "hook_clear"    // deletes the objects that a hook's last run left
+	PhaseHookMake     Phase = "hook_make"     // applies a hook's object
+	PhaseHookRun      Phase = "hook_run"      // waits until the hook is done
+	PhaseTestDiscard  Phase = "test_discard"  // deletes the objects that the tests created
+	PhaseHookDiscard  Phase = "hook_discard"  // deletes the objects that the hooks of one event, or of all events, created
+	PhasePrune        Phase = "prune"         // deletes objects of an earlier stage that are no longer in the plan
+	PhaseDelete       Phase = "delete"        // deletes a stage's objects
+	PhaseFindClaims   Phase = "find_claims"   // finds the volume claims of StatefulSets
+	PhaseDeleteClaims Phase = "delete_claims" // deletes the volume claims
+	PhaseKeepClaims   Phase = "keep_claims"   // releases the volume claims
+	PhaseOrphan       Phase = "orphan"        // releases all objects
+	PhaseTakeOver     Phase = "take_over"     // makes the objects of an adoption the instance's
+	PhaseLeaveFormer  Phase = "leave_former"  // releases namespaces that the plan no longer uses
+	PhaseLeave        Phase = "leave"         // releases all namespaces
+	PhaseForget       Phase = "forget"        // deletes the instance's records
+	PhaseFinish       Phase = "finish"        // activates the result, and unlocks the instance
+)
+
+// The phases of a site's operations.
+const (
+	PhaseCheckHosts    Phase = "check_hosts"
+	PhaseRemoveWorkers Phase = "remove_workers"
+	PhaseBuild         Phase = "build"
+	PhaseRegister      Phase = "register"
+	PhaseTerminate     Phase = "terminate"
+	PhaseDeregister    Phase = "deregister"
+	PhaseResetHosts    Phase = "reset_hosts"
+)
+
+// HookEvent is a point in an instance's life cycle at which hooks of its
+// package run.
+type HookEvent string
+
+// The events: Helm's.
+const (
+	PreInstall   HookEvent = "pre-install"
+	PostInstall  HookEvent = "post-install"
+	PreUpgrade   HookEvent = "pre-upgrade"
+	PostUpgrade  HookEvent = "post-upgrade"
+	PreRollback  HookEvent = "pre-rollback"
+	PostRollback HookEvent = "post-rollback"
+	PreDelete    HookEvent = "pre-delete"
+	PostDelete   HookEvent = "post-delete"
+	TestRun      HookEvent = "test"
+)
+
+// Pre reports whether the hooks run before the operation's changes.
+func (e HookEvent) Pre() bool {
+	return e == PreInstall || e == PreUpgrade || e == PreRollback || e == PreDelete
+}
+
+// Post reports whether the hooks run after the operation's changes.
+func (e HookEvent) Post() bool {
+	return e == PostInstall || e == PostUpgrade || e == PostRollback || e == PostDelete
+}
+
+// StepID identifies a step of an operation. It is comparable, and unique within
+// the operation.
+type StepID struct {
+	Phase Phase     `json:"phase"`
+	Undo  bool      `json:"undo,omitempty"`  // part of the undo
+	Stage int       `json:"stage,omitempty"` // of the plan, or of the inventory, from 1; 0: none
+	Event HookEvent `json:"event,omitempty"` // of hooks
+	Index int       `json:"index,omitempty"` // of a hook among those of its event, from 1
+	Ref   Ref       `json:"ref,omitzero"`    // the hook's object
+}
+
+// Step is one idempotent part of an operation.
+type Step struct {
+	StepID
+
+	Of        int       `json:"of,omitempty"`         // number of stages, or of hooks of the event
+	StageName string    `json:"stage_name,omitempty"` // of a plan's stage
+	Started   time.Time `json:"started"`
+	Finished  time.Time `json:"finished,omitzero"`
+	Message   string    `json:"message,omitempty"`
+	Mentions  []string  `json:"mentions,omitempty"`   // ids of the instances that Message mentions
+	Failed    bool      `json:"failed,omitempty"`     // its attempt failed; Message says why
+	InFailure bool      `json:"in_failure,omitempty"` // the operation's failure contains Message
+	Changes   int       `json:"changes,omitempty"`    // number of objects that the step changed; the changes have their own records
+	Objects   int       `json:"objects,omitempty"`    // number of objects of the step
+	Current   int       `json:"current,omitempty"`    // number of those objects that are ready
+}
+
+// OfHook reports whether the step belongs to one hook.
+func (id StepID) OfHook() bool {
+	return id.Phase == PhaseHookClear || id.Phase == PhaseHookMake || id.Phase == PhaseHookRun
+}
+
+// Report sets the message of the step. Mentions are the ids of the instances
+// that it mentions.
+func (s *Step) Report(message string, mentions ...string) {
+	s.Message, s.Mentions = message, mentions
+}
+
+// Title returns a title for people: "settle 1/2 databases", "undo: prune stage
+// 3". No code parses it.
+func (s Step) Title() string {
+	if s.Undo {
+		return "undo: " + s.title()
+	}
+	return s.title()
+}
+
+func (s Step) title() string {
+	switch {
+	case s.Phase == PhaseApply || s.Phase == PhaseSettle:
+		return fmt.Sprintf("%s %d/%d %s", s.Phase, s.Stage, s.Of, s.StageName)
+	case s.Phase == PhasePrune || s.Phase == PhaseDelete:
+		return fmt.Sprintf("%s stage %d", s.Phase, s.Stage)
+	case s.OfHook():
+		return fmt.Sprintf("%s %s %d/%d %s %s", s.Phase.title(), s.Event, s.Index, s.Of, s.Ref.Kind, s.Ref.Name)
+	case s.Phase == PhaseHookDiscard && s.Event != "":
+		return fmt.Sprintf("clear what %s hooks made", s.Event)
+	}
+	return s.Phase.title()
+}
+
+func (p Phase) title() string {
+	titles := map[Phase]string{
+		PhasePermit: "check what the project may use", PhaseEnter: "enter namespaces", PhaseLeaveFormer: "leave former namespaces", PhaseLeave: "leave namespace",
+		PhaseHookClear: "clear", PhaseHookMake: "make", PhaseHookRun: "run", PhaseHookDiscard: "clear what hooks made", PhaseTestDiscard: "clear what the tests made",
+		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseTakeOver: "take over",
+		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
+		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
+	}
+	return cmp.Or(titles[p], string(p))
+}

@@ -1,0 +1,74 @@
+package nf
+
+import "strings"
+
+// SubjectKind is a kind of objects that operations change: lower-case letters and
+// underscores.
+type SubjectKind string
+
+// The kinds of subjects.
+const (
+	InstanceSubject SubjectKind = "vnf_instance"
+	SiteSubject     SubjectKind = "site"
+)
+
+// Key returns the name of a subject's id in logs and traces: "instance".
+func (k SubjectKind) Key() string {
+	if k == InstanceSubject {
+		return "instance"
+	}
+	return string(k)
+}
+
+// Subject is the object that an operation changes. Without an id it stands for
+// all objects of its kind.
+type Subject struct {
+	Kind SubjectKind `json:"kind"`
+	ID   string      `json:"id"`
+}
+
+// SubjectOf parses the form of Subject.String.
+func SubjectOf(text string) Subject {
+	kind, id, _ := strings.Cut(text, "/")
+	return Subject{Kind: SubjectKind(kind), ID: id}
+}
+
+// String returns "site/edge", or "site" without an id.
+func (s Subject) String() string {
+	if s.ID == "" {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + "/" + s.ID
+}
+
+// Noun returns the subject as sentences name it: "site edge".
+func (s Subject) Noun() string {
+	kind := string(s.Kind)
+	if s.Kind == InstanceSubject {
+		kind = "VNF instance"
+	}
+	return kind + " " + s.ID
+}
+
+// SubjectLabel is the owner label of objects of a subject other than a VNF
+// instance. Its value is the subject's kind and id: "network.edge". It is ignored
+// on an object that has OwnerLabel.
+const SubjectLabel = "k8splugin.io/owner"
+
+// Label returns the owner label of the subject's objects in a cluster.
+func (s Subject) Label() (key, value string) {
+	if s.Kind == InstanceSubject {
+		return OwnerLabel, s.ID
+	}
+	return SubjectLabel, string(s.Kind) + "." + s.ID
+}
+
+// OwnerOf returns the owner of an object with the labels, as Subject.Label has set
+// them. Its ID is empty if the object has no owner.
+func OwnerOf(labels map[string]string) Subject {
+	if id := labels[OwnerLabel]; id != "" {
+		return Subject{Kind: InstanceSubject, ID: id}
+	}
+	kind, id, _ := strings.Cut(labels[SubjectLabel], ".")
+	return Subject{Kind: SubjectKind(kind), ID: id}
+}

@@ -1,0 +1,96 @@
+package onap
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/gorilla/mux"
+
+	"github.com/multicloud-k8s/k8splugin/src/bundle"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// vnf is an instance with the data that this API stores about it.
+type vnf struct {
+	nf.Instance
+
+	id      string // assigned by this API; differs from the record's after a move
+	alias   bundle.Alias
+	request instanceRequest
+}
+
+// vnfs finds instances.
+type vnfs struct {
+	instances  Views
+	operations Operations
+	records    *bundle.InstanceRecords
+}
+
+// of returns the instance of a request's path, or nf.NotFound. As in ONAP, a
+// terminating instance does not exist, and neither does one that another API
+// created.
+func (vs *vnfs) of(r *http.Request) (vnf, error) {
+	return vs.get(r.Context(), mux.Vars(r)["instance"])
+}
+
+func (vs *vnfs) get(ctx context.Context, id string) (vnf, error) {
+	gone := nf.E(nf.NotFound, "get", "VNF instance", nil)
+	if nf.CheckID("", id) != nil {
+		return vnf{}, gone
+	}
+	alias, err := vs.records.Alias(ctx, id)
+	if err != nil {
+		return vnf{}, err
+	}
+	in, err := vs.instances.Instance(ctx, alias.Engine)
+	if err != nil {
+		return vnf{}, err
+	}
+	request, ours, err := requestOf(in)
+	if err == nil && (!ours || in.State == nf.Terminating || idOf(in) != id) {
+		err = gone
+	}
+	return vnf{Instance: in, id: id, alias: alias, request: request}, err
+}
+
+// list returns the instances that this API created and that the caller may see.
+// Of an instance that is being moved, it returns the current one.
+func (vs *vnfs) list(ctx context.Context) ([]vnf, error) {
+	all, err := vs.instances.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	aliases, err := vs.records.Aliases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []vnf{}
+	for _, in := range all {
+		request, ours, err := requestOf(in)
+		if err != nil {
+			return nil, err
+		}
+		id := idOf(in)
+		alias, moved := aliases[id]
+		if !ours || in.State == nf.Terminating || moved && alias.Engine != in.ID || !moved && id != in.ID {
+			continue
+		}
+		if in.State == nf.Instantiating && len(in.Inventory) == 0 {
+			continue // no object was created yet
+		}
+		out = append(out, vnf{Instance: in, id: id, alias: alias, request: request})
+	}
+	slices.SortFunc(out, func(a, b vnf) int { return cmp.Compare(a.id, b.id) })
+	return out, nil
+}
+
+// latest returns the running operation of an instance, or the last one.
+func (vs *vnfs) latest(ctx context.Context, in nf.Instance) (nf.Operation, error) {
+	op, err := vs.operations.Operation(ctx, cmp.Or(in.Operation, in.LastOperation))
+	if nf.KindOf(err) == nf.NotFound { // operations are deleted after their retention
+		return nf.Operation{}, nil
+	}
+	return op, err
+}

@@ -1,0 +1,175 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Acceptor accepts the requests of one kind: it records the operation of a
+// prepared request, and makes it the one that changes its subject.
+type Acceptor struct {
+	workers  *Workers
+	subjects Subjects
+	timeout  time.Duration
+}
+
+// Subjects are what a kind's operations change.
+type Subjects interface {
+	// Names reports whether the subject's record names the operation as its last.
+	Names(ctx context.Context, op nf.Operation) (bool, error)
+	// Withdraw deletes what was stored for an operation whose request was not
+	// accepted, except the operation.
+	Withdraw(ctx context.Context, op nf.Operation) error
+}
+
+// NewAcceptor returns an acceptor for the subjects of one kind. An operation
+// whose request sets no timeout gets the given one.
+func (w *Workers) NewAcceptor(subjects Subjects, timeout time.Duration) *Acceptor {
+	return &Acceptor{workers: w, subjects: subjects, timeout: timeout}
+}
+
+// Request is a prepared request: it has only to be recorded.
+type Request struct {
+	Operation nf.Operation
+	// Store stores what the operation refers to, and edits the operation. It comes
+	// before the operation. Nil: there is nothing to store.
+	Store func(ctx context.Context, op *nf.Operation) error
+	// Lock stores what refers to the operation, and at last makes the subject name
+	// the operation: from then on, the request is accepted.
+	Lock func(ctx context.Context, op nf.Operation) error
+}
+
+// New returns the operation of a request that has just been prepared. The
+// caller sets its verb, region and project, and what only its kind has.
+func (ac *Acceptor) New(subject nf.Subject, timeout time.Duration) nf.Operation {
+	now := ac.workers.cfg.Clock().UTC()
+	if timeout <= 0 {
+		timeout = ac.timeout
+	}
+	return nf.Operation{
+		ID:      fmt.Sprintf("%012x-%s", now.UnixMilli(), ac.workers.cfg.NewID()),
+		Subject: subject, State: nf.Queued, Steps: []nf.Step{}, Accepted: now, Deadline: now.Add(timeout), Claim: ac.workers.cfg.NewID(),
+	}
+}
+
+// Accept prepares and records a request, unless it was already accepted under
+// the same key. It returns the operation. Prepare writes nothing.
+func (ac *Acceptor) Accept(ctx context.Context, k nf.RequestKey, prepare func() (Request, error)) (nf.Operation, error) {
+	op, found, err := ac.repeated(ctx, k)
+	if found || err != nil {
+		return op, err
+	}
+	req, err := prepare()
+	if err == nil {
+		op, err = ac.record(ctx, k, req)
+	}
+	if err == nil || k.Key == "" {
+		return op, err
+	}
+	// The conflict may be with a duplicate of this request, which came first.
+	duplicate, found, lookupErr := ac.repeated(ctx, k)
+	switch {
+	case found:
+		return duplicate, nil
+	case lookupErr != nil:
+		return op, lookupErr // a rejection would be final
+	}
+	return op, err
+}
+
+// repeated returns the operation that was accepted for a request with the same
+// key, as Workers.Repeated does.
+func (ac *Acceptor) repeated(ctx context.Context, k nf.RequestKey) (op nf.Operation, found bool, err error) {
+	id, err := ac.workers.Repeated(ctx, k, ac.standing)
+	if id == "" || err != nil {
+		return op, false, err
+	}
+	op, err = ac.workers.ledger.Get(ctx, id)
+	return op, err == nil, err
+}
+
+// standing tells what became of an operation. Its request was accepted if its
+// subject names it, or if it has started.
+func (ac *Acceptor) standing(ctx context.Context, id string) (Standing, error) {
+	op, err := ac.workers.ledger.Get(ctx, id)
+	switch {
+	case nf.KindOf(err) == nf.NotFound:
+		return Unknown, nil
+	case err != nil:
+		return "", err
+	case refused(op):
+		return Refused, nil
+	case op.State.Final(), len(op.Steps) > 0:
+		return Accepted, nil
+	}
+	named, err := ac.subjects.Names(ctx, op)
+	if named {
+		return Accepted, err
+	}
+	return Pending, err
+}
+
+// record writes a request's records: those that the operation refers to, the
+// operation, and then its subject. None has an effect before the subject names
+// the operation.
+func (ac *Acceptor) record(ctx context.Context, k nf.RequestKey, req Request) (nf.Operation, error) {
+	ctx, done := ac.workers.Detached(ctx)
+	defer done()
+	op := req.Operation
+	op.Request = k
+	if err := ac.workers.Reserve(ctx, jobOf(op), k); err != nil {
+		return nf.Operation{}, err
+	}
+	var err error
+	if req.Store != nil {
+		err = req.Store(ctx, &op)
+	}
+	if err == nil {
+		err = ac.workers.ledger.insert(ctx, op)
+	}
+	if err != nil {
+		ac.discard(ctx, op)
+		return nf.Operation{}, err
+	}
+	err = req.Lock(ctx, op)
+	if err != nil && nf.KindOf(err) != nf.Unreachable {
+		ac.discard(ctx, op)
+		return nf.Operation{}, err
+	}
+	// If the result of the last write is unknown, the operation is queued too: the
+	// attempt finds out whether the subject names it.
+	ac.workers.Start(ctx, jobOf(op))
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	ac.workers.cfg.Logger.InfoContext(ctx, "operation accepted", slog.String("operation", op.ID), slog.Any("verb", op.QualifiedVerb()),
+		slog.String(op.Subject.Kind.Key(), op.Subject.ID), slog.String("region", op.Region), slog.String("deadline", op.Deadline.Format(time.RFC3339)))
+	return op, nil
+}
+
+const discardTime = 5 * time.Second
+
+// discard removes the records of a request that was not accepted. It is best
+// effort: records that it cannot remove now are never used.
+func (ac *Acceptor) discard(ctx context.Context, op nf.Operation) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), discardTime) // the request's own deadline may have passed
+	defer done()
+	err := ac.subjects.Withdraw(ctx, op)
+	if err == nil { // otherwise the replica that takes the operation over withdraws it again
+		err = errors.Join(ac.workers.ledger.remove(ctx, op.Subject, op.ID), ac.workers.Drop(ctx, op.ID))
+	}
+	err = errors.Join(err, ac.workers.Abandon(ctx, jobOf(op), op.Request))
+	if err != nil {
+		ac.workers.cfg.Logger.WarnContext(ctx, "failed to delete the records of a rejected request", "operation", op.ID, "error", err)
+	}
+}
+
+// jobOf returns an operation as the list of work has it.
+func jobOf(op nf.Operation) Job {
+	return Job{ID: op.ID, Subject: op.Subject, Region: op.Region, Token: op.Claim}
+}

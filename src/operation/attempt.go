@@ -1,0 +1,209 @@
+package operation
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Attempt is this replica's attempt to run an operation. It writes the
+// operation's record, and its token fences every write: after another replica
+// has claimed the operation, writes return ErrTaken. It is not safe for
+// concurrent use.
+type Attempt struct {
+	cfg     *Config
+	ledger  *Ledger
+	workers *Workers
+	job     Job
+
+	op      nf.Operation // as last written
+	first   int          // index of the first step of this attempt
+	log     *slog.Logger
+	pending []func(*nf.Operation) // edits for the next write
+}
+
+// Job returns the operation as the list of work has it.
+func (a *Attempt) Job() Job { return a.job }
+
+// Op returns the operation as last written. Its contents must not be changed.
+func (a *Attempt) Op() nf.Operation { return a.op }
+
+// Log returns a logger for messages about the operation.
+func (a *Attempt) Log() *slog.Logger { return a.log }
+
+// Now returns the time, in UTC.
+func (a *Attempt) Now() time.Time { return a.cfg.Clock().UTC() }
+
+// Yield releases the operation's place while the operation only waits.
+func (a *Attempt) Yield() (resume func()) { return a.workers.Yield(a.job) }
+
+// Owns returns ErrTaken unless a subject is locked by this attempt. Operation
+// and claim are what the subject's record says.
+func (a *Attempt) Owns(operation, claim string) error {
+	if operation != a.job.ID || claim != a.job.Token {
+		return ErrTaken
+	}
+	return nil
+}
+
+// Bind makes a subject's lock this attempt's, and returns the claim to store in
+// the subject's record. Claim is the one that the record has, and the
+// operation is the one that locks it. It must be called between the read and the
+// write of the record's revision.
+func (a *Attempt) Bind(ctx context.Context, claim string) (string, error) {
+	if claim == a.job.Token {
+		return claim, nil
+	}
+	return a.job.Token, a.workers.Held(ctx, a.job)
+}
+
+// interrupt ends the step that an earlier process has left open.
+func (a *Attempt) interrupt(op *nf.Operation) {
+	if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
+		last := &op.Steps[n-1]
+		last.Finished, last.Failed = a.Now(), true
+		last.Report("the run was interrupted; it starts again")
+	}
+}
+
+// Note queues an edit of the operation's record for the next write.
+func (a *Attempt) Note(edit func(*nf.Operation)) { a.pending = append(a.pending, edit) }
+
+// Save writes the operation, including the queued edits.
+func (a *Attempt) Save(ctx context.Context, edit func(*nf.Operation)) error {
+	op, err := a.ledger.operations.Update(ctx, a.job.ID, func(op *nf.Operation) error {
+		if op.Claim != a.job.Token {
+			return ErrTaken
+		}
+		for _, queued := range a.pending {
+			queued(op)
+		}
+		edit(op)
+		return nil
+	})
+	if err != nil {
+		return RecordError(err)
+	}
+	a.pending, a.op = nil, op
+	a.ledger.feed.setRunning(op)
+	return nil
+}
+
+// Progress publishes the current step's progress to followers, without storing
+// it.
+func (a *Attempt) Progress(edit func(*nf.Step)) {
+	a.op.Steps = slices.Clone(a.op.Steps) // followers hold the old slice
+	if n := len(a.op.Steps); n > 0 {
+		edit(&a.op.Steps[n-1])
+	}
+	a.ledger.feed.publish(a.op)
+}
+
+// Held returns ErrTaken if another replica has claimed the operation. A step calls
+// it between two changes outside the operation's own records, so that a replica
+// that has stalled completes at most one of them.
+func (a *Attempt) Held(ctx context.Context) error { return RecordError(a.workers.Held(ctx, a.job)) }
+
+// KeepChanges records what the current step has changed, even after the deadline.
+// It returns ErrTaken if another replica has claimed the operation.
+func (a *Attempt) KeepChanges(ctx context.Context, changes []nf.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := a.Held(ctx); err != nil {
+		return err
+	}
+	key := changesKey(a.op.ID, len(a.op.Steps)-1)
+	err := a.ledger.changes.Insert(ctx, key, changes)
+	if nf.KindOf(err) == nf.Exists {
+		// An earlier attempt has recorded them, or a later one if this one is stale.
+		_, err = a.ledger.changes.Update(ctx, key, func(stored *[]nf.Change) error {
+			*stored = changes
+			return a.Held(ctx)
+		})
+	}
+	return RecordError(err)
+}
+
+// ChangesOf returns what a step of the operation has changed. It returns
+// nf.NotFound if no changes were kept.
+func (a *Attempt) ChangesOf(ctx context.Context, id nf.StepID) ([]nf.Change, error) {
+	at := slices.IndexFunc(a.op.Steps, func(s nf.Step) bool { return s.StepID == id })
+	changes, err := a.ledger.changes.Get(ctx, changesKey(a.op.ID, at))
+	return changes, RecordError(err)
+}
+
+// beginStep records, in one write, the end of the last step and the start of the
+// next one.
+func (a *Attempt) beginStep(ctx context.Context, next nf.Step) error {
+	a.log.DebugContext(ctx, "step begins", "step", next.Title())
+	return a.Save(ctx, func(op *nf.Operation) {
+		now := a.Now()
+		if n := len(op.Steps); n > a.first {
+			if op.Steps[n-1].StepID == next.StepID {
+				return // resumed
+			}
+			if op.Steps[n-1].Finished.IsZero() {
+				op.Steps[n-1].Finished = now
+			}
+		}
+		next.Started = now
+		op.Steps = append(op.Steps, next)
+	})
+}
+
+// done reports whether a step was finished, in this attempt if the kind restarts.
+func (a *Attempt) done(id nf.StepID) bool {
+	return slices.ContainsFunc(a.op.Steps[a.first:], func(s nf.Step) bool { return s.StepID == id && !s.Finished.IsZero() })
+}
+
+// Current returns the title of the running step.
+func (a *Attempt) Current() string {
+	if n := len(a.op.Steps); n > a.first {
+		return a.op.Steps[n-1].Title()
+	}
+	return "begin"
+}
+
+// markFailed ends the current step as failed, with a message that the
+// operation's failure contains.
+func (a *Attempt) markFailed(op *nf.Operation, message string, mentions ...string) {
+	if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
+		step := &op.Steps[n-1]
+		step.Finished, step.Failed, step.InFailure = a.Now(), true, true
+		step.Report(message, mentions...)
+	}
+}
+
+// conclude records the operation's end.
+func (a *Attempt) conclude(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	err := a.Save(ctx, func(op *nf.Operation) {
+		now := a.Now()
+		if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
+			op.Steps[n-1].Finished = now
+		}
+		op.Finished, op.Waiting, op.Succeeding = now, nil, false
+		op.State = endOf(*op)
+	})
+	if err != nil {
+		return err
+	}
+	a.cfg.Meter.Finished(a.op)
+	a.log.InfoContext(ctx, "operation ended", "state", a.op.State, "seconds", a.op.Finished.Sub(a.op.Accepted).Seconds())
+	return nil
+}
+
+func endOf(op nf.Operation) nf.OperationState {
+	switch {
+	case op.Failure == nil:
+		return nf.Succeeded
+	case op.Failure.Kind == nf.Cancelled:
+		return nf.OperationCancelled
+	}
+	return nf.OperationFailed
+}

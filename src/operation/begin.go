@@ -1,0 +1,97 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// errOver says that there is nothing left to do for an operation.
+var errOver = errors.New("the operation is over")
+
+var errNotAccepted = &nf.Error{Op: "accept", Subject: "the request", Reason: nf.ReasonNotAccepted, Err: errors.New("it was never accepted")}
+
+// begin reads the operation and marks it as running on this replica.
+func (x *execution) begin(ctx context.Context) error {
+	resumed := false
+	var ended nf.Operation
+	op, err := x.attempt.ledger.operations.Update(ctx, x.attempt.job.ID, func(op *nf.Operation) (err error) {
+		if op.State.Final() {
+			ended = *op
+			return errOver
+		}
+		if resumed = op.Attempts > 0 && op.Claim != x.attempt.job.Token; resumed || op.Attempts == 0 {
+			op.Attempts++
+		}
+		if op.Claim, err = x.attempt.Bind(ctx, op.Claim); err != nil {
+			return err
+		}
+		if op.Started.IsZero() {
+			op.Started = x.attempt.Now()
+		}
+		x.attempt.first = 0
+		if x.restart && !op.Succeeding && op.Failure == nil {
+			x.attempt.interrupt(op)
+			x.attempt.first = len(op.Steps)
+		}
+		return op.Move(nf.Running)
+	})
+	if nf.KindOf(err) == nf.NotFound { // its request was refused
+		return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, x.attempt.job.Subject, x.attempt.job.ID)), errOver)
+	}
+	if errors.Is(err, errOver) && refused(ended) { // the process crashed while it removed the records
+		return x.remove(ctx, ended)
+	}
+	if err != nil {
+		return RecordError(err)
+	}
+	x.attempt.op = op
+	x.attempt.log = x.attempt.log.With("verb", op.QualifiedVerb(), op.Subject.Kind.Key(), op.Subject.ID)
+	if resumed {
+		x.attempt.cfg.Meter.Resumed(op)
+		x.attempt.log.InfoContext(ctx, "operation resumed", "attempt", op.Attempts)
+	}
+	x.attempt.ledger.feed.setRunning(op)
+	locked, err := x.work.Bind(ctx)
+	switch {
+	case err != nil:
+		return RecordError(err)
+	case locked:
+		return nil
+	case len(op.Steps) == 0 && op.Failure == nil:
+		// The process crashed between recording the operation and accepting it.
+		return x.withdraw(ctx)
+	default:
+		// The operation has unlocked its subject, which another operation may use by
+		// now. Only its end must be recorded.
+		return cmp.Or(RecordError(x.attempt.conclude(ctx)), errOver)
+	}
+}
+
+// withdraw removes the records of an operation whose request was never accepted.
+func (x *execution) withdraw(ctx context.Context) error {
+	// Order matters: only the replica that holds the claim may remove anything.
+	err := x.attempt.Save(ctx, func(op *nf.Operation) {
+		op.State, op.Finished, op.Failure = nf.OperationFailed, x.attempt.Now(), nf.FailureOf("", errNotAccepted)
+	})
+	if err != nil {
+		return err
+	}
+	return x.remove(ctx, x.attempt.op)
+}
+
+// refused reports whether an operation was ended because its request was never
+// accepted.
+func refused(op nf.Operation) bool {
+	return op.State.Final() && op.Failure != nil && op.Failure.Reason == nf.ReasonNotAccepted
+}
+
+// remove removes the records of an operation that was ended so.
+func (x *execution) remove(ctx context.Context, op nf.Operation) error {
+	if err := errors.Join(x.work.Withdraw(ctx, op), x.attempt.workers.Forget(ctx, op.ID, op.Request)); err != nil {
+		return RecordError(err)
+	}
+	return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, op.Subject, op.ID)), errOver)
+}

@@ -1,0 +1,251 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// claim is the entry of one operation in the list of work. It exists from before
+// the operation is recorded until after its end.
+type claim struct {
+	Operation string     `json:"operation"`
+	Subject   nf.Subject `json:"subject"`
+	Region    string     `json:"region"`
+	Replica   string     `json:"replica,omitempty"` // that runs it; empty: none yet
+	Token     string     `json:"token,omitempty"`   // fencing token of this claim, also stored in the operation and its subject
+	Cancel    bool       `json:"cancel,omitempty"`  // cancellation was requested
+}
+
+func (c claim) job(token string) Job {
+	return Job{ID: c.Operation, Subject: c.Subject, Region: c.Region, Token: token}
+}
+
+// Reserve adds a new operation to the list of work, and records which operation
+// the request's key stands for, if it has one. The claim is this replica's: no
+// other may take it before the request is accepted or this replica is dead.
+//
+// Reserve comes before the operation is recorded, under a context of Detached. Afterwards the caller calls
+// Start if the request is accepted, or Drop and Abandon. If Reserve fails,
+// nothing remains to be done. It returns nf.Unreachable while this replica holds
+// no lease, and nf.Busy if another request with the key is being accepted.
+func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey) error {
+	t := w.currentMembership()
+	if t == nil {
+		return nf.E(nf.Unreachable, "accept", "operation "+j.ID, errNoLease)
+	}
+	w.track(j.ID) // first: a request that finds the key's record checks whether the operation is handled
+	err := w.insertRequest(ctx, j, key, t.id)
+	if nf.KindOf(err) == nf.Busy {
+		w.untrack(j.ID)
+		return err
+	}
+	if err == nil {
+		err = w.claims.Insert(ctx, j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region, Replica: t.id, Token: j.Token})
+	}
+	if err != nil { // the records may have been written all the same
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause)
+		defer cancel()
+		if left := errors.Join(w.Drop(last, j.ID), w.Abandon(last, j, key)); left != nil {
+			w.cfg.Logger.WarnContext(ctx, "failed to delete the records of a rejected request", "operation", j.ID, "error", left)
+		}
+	}
+	return err
+}
+
+// Start adds an accepted operation to this replica's queue. If that is full, it
+// releases the claim, so that the first replica with a free place takes the
+// operation. If this replica has lost its lease meanwhile, another one takes it.
+func (w *Workers) Start(ctx context.Context, j Job) {
+	if !w.kinds[j.Subject.Kind].queue.isFull(j.Region) {
+		w.enqueue(j)
+		return
+	}
+	_, err := w.claims.Update(ctx, j.ID, func(c *claim) error {
+		if c.Token != j.Token {
+			return ErrTaken
+		}
+		c.Replica, c.Token = "", ""
+		return nil
+	})
+	if err != nil && !errors.Is(err, ErrTaken) {
+		// The claim is still this replica's, or a scan will find it released.
+		w.cfg.Logger.WarnContext(ctx, "failed to release an operation to other replicas", "operation", j.ID, "error", err)
+		w.enqueue(j)
+		return
+	}
+	w.untrack(j.ID)
+	w.wake()
+}
+
+// enqueue adds a job to the queue, unless the membership under which it was
+// claimed has ended.
+func (w *Workers) enqueue(j Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.tracked[j.ID]; ok {
+		w.kinds[j.Subject.Kind].queue.push(j)
+	}
+}
+
+// Held returns ErrTaken unless the job's claim is still in the list of work. Who
+// writes the job's token into a record for the first time calls Held between the read of the record's revision and the write: if another replica
+// claims the operation after this call, its own write of the record comes later.
+func (w *Workers) Held(ctx context.Context, j Job) error {
+	c, err := w.claims.Get(ctx, j.ID)
+	if nf.IgnoreNotFound(err) == nil && c.Token != j.Token {
+		return ErrTaken
+	}
+	return err
+}
+
+// Restore adds operations that have not ended to the list of work again, if their
+// claims were lost. A replica then resumes them.
+func (w *Workers) Restore(ctx context.Context, jobs []Job) error {
+	claimed := map[string]bool{}
+	for c, err := range w.claims.All(ctx, "") {
+		if err != nil {
+			return fmt.Errorf("cannot read the list of work: %w", err)
+		}
+		claimed[c.Operation] = true
+	}
+	for _, j := range jobs {
+		if claimed[j.ID] {
+			continue
+		}
+		// It may have ended since it was read: then it is removed again.
+		err := w.claims.Insert(ctx, j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region})
+		if nf.KindOf(err) == nf.Exists {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		w.cfg.Logger.WarnContext(ctx, "operation without a claim added to the list of work again", "operation", j.ID)
+		w.wake()
+	}
+	return nil
+}
+
+// Drop removes an operation from the list of work.
+func (w *Workers) Drop(ctx context.Context, operation string) error {
+	return nf.IgnoreNotFound(w.claims.Delete(ctx, operation))
+}
+
+// Abandon removes what else Reserve has recorded for a request that is not
+// accepted.
+func (w *Workers) Abandon(ctx context.Context, j Job, key nf.RequestKey) error {
+	err := w.Forget(ctx, j.ID, key)
+	w.untrack(j.ID)
+	return err
+}
+
+// Cancel stops an operation wherever it runs. The cancellation is recorded in the
+// operation first.
+func (w *Workers) Cancel(ctx context.Context, operation string) error {
+	w.interrupt(operation)
+	// It may run on another replica, which only reads the list of work.
+	_, err := w.claims.Update(ctx, operation, func(c *claim) error { c.Cancel = true; return nil })
+	return nf.IgnoreNotFound(err)
+}
+
+// take claims an operation that is unclaimed, or that a dead replica had
+// claimed.
+func (w *Workers) take(ctx context.Context, t *membership, seen claim) error {
+	token := w.cfg.NewID()
+	w.track(seen.Operation)
+	_, err := w.claims.Update(ctx, seen.Operation, func(c *claim) error {
+		if c.Replica != seen.Replica || c.Token != seen.Token {
+			return ErrTaken
+		}
+		c.Replica, c.Token = t.id, token
+		return nil
+	})
+	if err != nil {
+		w.untrack(seen.Operation)
+		if errors.Is(err, ErrTaken) || nf.KindOf(err) == nf.NotFound {
+			return nil
+		}
+		return fmt.Errorf("cannot claim operation %s: %w", seen.Operation, err)
+	}
+	if seen.Replica != "" {
+		w.cfg.Logger.InfoContext(ctx, "operation taken over", "operation", seen.Operation, "from", seen.Replica)
+	}
+	w.kinds[seen.Subject.Kind].queue.push(seen.job(token))
+	return nil
+}
+
+// scan reads the list of work. It stops operations that were cancelled through
+// another replica, and claims those that no living replica runs, as far as this
+// replica has free places.
+func (w *Workers) scan(ctx context.Context, t *membership) error {
+	// Order matters: a replica joins before it claims. Every replica in this list
+	// is therefore either in the survey below or dead.
+	list, err := w.claims.List(ctx, "")
+	if err != nil {
+		return fmt.Errorf("cannot read the list of work: %w", err)
+	}
+	alive, ended, err := t.member.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	for id := range ended {
+		w.cfg.Logger.WarnContext(ctx, "the lease of a replica has expired", "replica", id)
+		w.cfg.LeaseEnded(false)
+	}
+	w.setLiving(alive)
+	for _, c := range list {
+		if c.Cancel {
+			w.interrupt(c.Operation)
+		}
+		p := w.kinds[c.Subject.Kind]
+		if p == nil || t.closing.Load() { // a newer version of the service knows the kind
+			continue
+		}
+		unclaimed := c.Replica == "" || !alive[c.Replica]
+		stray := c.Replica == t.id && !w.Tracks(c.Operation)
+		if !unclaimed && !stray || w.Tracks(c.Operation) || p.queue.isFull(c.Region) {
+			continue
+		}
+		if err := w.take(ctx, t, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// track records that this replica handles an operation, from acceptance to its
+// end.
+func (w *Workers) track(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.tracked[id]; !ok {
+		w.tracked[id] = nil
+	}
+}
+
+// Tracks reports whether this replica handles an operation.
+func (w *Workers) Tracks(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.tracked[id]
+	return ok
+}
+
+// untrack records that this replica no longer handles an operation.
+func (w *Workers) untrack(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.tracked, id)
+}
+
+// interrupt stops an operation that runs here, because it was cancelled.
+func (w *Workers) interrupt(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if stop := w.tracked[id]; stop != nil {
+		stop(ErrCancelled)
+	}
+}

@@ -1,0 +1,226 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Ledger has the records of the operations of every kind. It is safe for
+// concurrent use.
+type Ledger struct {
+	kv         store.KV
+	operations store.Table[nf.Operation] // by id, which is the order of acceptance
+	bySubject  store.Table[listed]       // the ids of each subject's operations
+	changes    store.Table[[]nf.Change]  // by operation and step
+	entries    store.Table[batch]        // of each operation's log
+	workers    *Workers
+	feed       *feed
+}
+
+// listed names an operation among those of its subject. It is stored before the
+// operation, and deleted before it.
+type listed struct {
+	Subject   nf.Subject `json:"subject"`
+	Operation string     `json:"operation"`
+}
+
+func newLedger(kv store.KV, w *Workers) *Ledger {
+	return &Ledger{
+		kv:         kv,
+		operations: store.NewTable[nf.Operation](kv, "operations/", "operation"),
+		bySubject:  store.NewTable[listed](kv, "operationsof/", "entry of operation"),
+		changes:    store.NewTable[[]nf.Change](kv, "changes/", "changes of operation"),
+		entries:    store.NewTable[batch](kv, "operationlogs/", "log of operation"),
+		workers:    w,
+		feed:       newFeed(),
+	}
+}
+
+// entryKey returns the key of an operation among those of its subject.
+func entryKey(subject nf.Subject, id string) string { return subject.String() + "/" + id }
+
+// Get returns an operation, or nf.NotFound.
+func (l *Ledger) Get(ctx context.Context, id string) (nf.Operation, error) {
+	return l.operations.Get(ctx, id)
+}
+
+// Of returns an operation of a subject, or of any of its kind if the subject has
+// no id. It returns nf.NotFound for the operation of another one.
+func (l *Ledger) Of(ctx context.Context, of nf.Subject, id string) (nf.Operation, error) {
+	op, err := l.Get(ctx, id)
+	if err == nil && (op.Subject.Kind != of.Kind || of.ID != "" && op.Subject.ID != of.ID) {
+		err = nf.E(nf.NotFound, "get", "operation "+strconv.Quote(id)+" of "+strings.TrimSpace(of.Noun()), nil)
+	}
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	return op, nil
+}
+
+// All yields the operations of all kinds in the order of their acceptance.
+func (l *Ledger) All(ctx context.Context) iter.Seq2[nf.Operation, error] {
+	return l.operations.All(ctx, "")
+}
+
+// List returns the operations of a subject, or of a whole kind if the subject
+// has no id, in the order of their acceptance.
+func (l *Ledger) List(ctx context.Context, of nf.Subject) ([]nf.Operation, error) {
+	var all []nf.Operation
+	if of.ID == "" {
+		for op, err := range l.All(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if op.Subject.Kind == of.Kind {
+				all = append(all, op)
+			}
+		}
+		return all, nil
+	}
+	ids, err := l.bySubject.List(ctx, of.String()+"/")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range ids {
+		op, err := l.Get(ctx, entry.Operation)
+		if nf.KindOf(err) == nf.NotFound {
+			continue // it is being stored or deleted
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, op)
+	}
+	return all, nil
+}
+
+// Running returns the operations that run here and have not ended, as they were
+// last written.
+func (l *Ledger) Running() []nf.Operation { return l.feed.running() }
+
+// Cancel requests that an operation stop. What the operation has done is then undone or kept, as its request said. Cancel is
+// idempotent. It returns nf.Conflict if the outcome is decided.
+func (l *Ledger) Cancel(ctx context.Context, id string) (nf.Operation, error) {
+	op, err := l.operations.Update(ctx, id, func(op *nf.Operation) error {
+		if why := decided(*op); why != nil {
+			return nf.E(nf.Conflict, "cancel", "operation "+id, why)
+		}
+		op.Cancel = true
+		return nil
+	})
+	if err != nil {
+		return op, err
+	}
+	l.feed.publish(op)
+	return op, l.workers.Cancel(ctx, id)
+}
+
+// decided returns why an operation cannot be cancelled, or nil if it can.
+func decided(op nf.Operation) error {
+	switch {
+	case op.State.Final():
+		return fmt.Errorf("it has ended: %s", op.State)
+	case op.Undoing:
+		return errors.New("it is being undone already")
+	case op.Failure != nil || op.Succeeding: // it may still have to update its subject
+		return fmt.Errorf("its outcome is decided: %s", endOf(op))
+	}
+	return nil
+}
+
+// insert stores a new operation, after its entry: a list that has the entry
+// passes over an operation that does not exist.
+func (l *Ledger) insert(ctx context.Context, op nf.Operation) error {
+	entry, err := l.bySubject.PutOp(entryKey(op.Subject, op.ID), listed{op.Subject, op.ID})
+	if err != nil {
+		return err
+	}
+	record, err := l.operations.InsertOp(op.ID, op)
+	if err != nil {
+		return err
+	}
+	return store.Write(ctx, l.kv, []store.Op{entry, record})
+}
+
+// remove deletes an operation and its entry, neither of which need exist.
+func (l *Ledger) remove(ctx context.Context, subject nf.Subject, id string) error {
+	entry, err := l.bySubject.DeleteOp(entryKey(subject, id), store.Any)
+	if err != nil {
+		return err
+	}
+	record, err := l.operations.DeleteOp(id, store.Any)
+	if err != nil {
+		return err
+	}
+	return store.Write(ctx, l.kv, []store.Op{entry, record}) // the entry is found through the operation
+}
+
+// forget deletes an ended operation with its details, and the record of its key.
+func (l *Ledger) forget(ctx context.Context, op nf.Operation) error {
+	for i := range op.Steps {
+		if err := nf.IgnoreNotFound(l.changes.Delete(ctx, changesKey(op.ID, i))); err != nil {
+			return err
+		}
+	}
+	batches, err := l.entries.List(ctx, op.ID+"/")
+	if err != nil {
+		return err
+	}
+	for i := range batches {
+		if err := nf.IgnoreNotFound(l.entries.Delete(ctx, batchKey(op.ID, i))); err != nil {
+			return err
+		}
+	}
+	return errors.Join(l.workers.Forget(ctx, op.ID, op.Request), l.remove(ctx, op.Subject, op.ID))
+}
+
+// changesKey returns the key of the changes of a step.
+func changesKey(operation string, step int) string { return fmt.Sprintf("%s/%04d", operation, step) }
+
+// Changes returns the changes that an operation has made to objects so far, by
+// step.
+func (l *Ledger) Changes(ctx context.Context, id string) ([]nf.Change, error) {
+	steps, err := l.changes.List(ctx, id+"/")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the changes of operation %s: %w", id, err)
+	}
+	return slices.Concat(steps...), nil
+}
+
+// Scan calls each for every operation of a kind, in the order of their
+// acceptance. It adds the operations whose claims were lost to the list of work
+// again, and finds the entries of operations that do not exist.
+func (l *Ledger) Scan(ctx context.Context, kind nf.SubjectKind, found StaleRecords, each func(nf.Operation)) error {
+	known := map[string]bool{}
+	var live []Job
+	for op, err := range l.All(ctx) {
+		if err != nil {
+			return err
+		}
+		if op.Subject.Kind != kind {
+			continue
+		}
+		known[op.ID] = true
+		if !op.State.Final() {
+			live = append(live, jobOf(op))
+		}
+		each(op)
+	}
+	for entry, err := range l.bySubject.All(ctx, string(kind)+"/") {
+		if err != nil {
+			return err
+		}
+		if !known[entry.Operation] {
+			found["entry of operation "+entry.Operation] = func(ctx context.Context) error { return l.remove(ctx, entry.Subject, entry.Operation) }
+		}
+	}
+	return l.workers.Restore(ctx, live)
+}

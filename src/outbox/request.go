@@ -1,0 +1,193 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Request is an HTTP request that an outbox delivers.
+type Request struct {
+	Key     string            `json:"key"`    // of the queue
+	Number  int               `json:"number"` // in the queue, used once; requests are sent in this order
+	Method  string            `json:"method"`
+	URL     string            `json:"url,omitempty"`
+	Header  map[string]string `json:"header,omitempty"`
+	Body    []byte            `json:"body,omitempty"`
+	Secret  nf.Secret         `json:"secret,omitempty"`  // key that signs the request; empty: unsigned
+	Success []int             `json:"success,omitempty"` // statuses that are a success in addition to 2xx
+	Note    json.RawMessage   `json:"note,omitempty"`    // the source's own; not sent
+}
+
+// Delivery is a stored request: it is pending until it is delivered or becomes
+// a dead letter.
+type Delivery struct {
+	Request
+
+	ID         string    `json:"id"`
+	Created    time.Time `json:"created"`
+	Attempts   int       `json:"attempts"`
+	Due        time.Time `json:"due"`           // when it is sent next
+	Died       time.Time `json:"died,omitzero"` // when it was given up; zero: not a dead letter
+	LastStatus int       `json:"last_status,omitempty"`
+	LastError  string    `json:"last_error,omitempty"`
+}
+
+// deliveryID returns an id; the ids of one queue sort in the order of its
+// requests.
+func deliveryID(key string, number int) string { return fmt.Sprintf("%s-%010d", key, number) }
+
+// The retry policy: 20 attempts, the last about 14 hours after the first.
+const (
+	attempts     = 20
+	firstPause   = time.Second
+	longestPause = 2 * time.Hour
+	longestError = 512 // bytes kept of an error's text
+	maxDead      = 100 // dead letters kept of one queue; the oldest are deleted first
+)
+
+// backoff returns the delay after the nth failure: it doubles each time up to
+// longestPause, with random jitter so that simultaneous failures are not
+// retried simultaneously.
+func backoff(n int, random func(time.Duration) time.Duration) time.Duration {
+	d := delay.Doubled(firstPause, longestPause, n-1)
+	return d*3/4 + random(d/2)
+}
+
+// Put stores a request for delivery; the source must yield its queue already.
+// It returns nf.Exists if the queue has a pending request of that number. If
+// Feed.Next puts a request, it is not sent before Next has returned.
+func (o *Outbox) Put(ctx context.Context, r Request) (Delivery, error) {
+	now := o.now()
+	d := Delivery{Request: r, ID: deliveryID(r.Key, r.Number), Created: now, Due: now}
+	if err := o.pending.Insert(ctx, d.ID, d); err != nil {
+		return Delivery{}, err
+	}
+	o.Wake(r.Key)
+	return d, nil
+}
+
+// DeadLetters returns the dead letters, the oldest of each queue first.
+func (o *Outbox) DeadLetters(ctx context.Context) ([]Delivery, error) { return o.dead.List(ctx, "") }
+
+// DeadLetter returns a dead letter, or nf.NotFound.
+func (o *Outbox) DeadLetter(ctx context.Context, id string) (Delivery, error) {
+	return o.dead.Get(ctx, id)
+}
+
+// HasDeadLetters reports whether a queue has dead letters.
+func (o *Outbox) HasDeadLetters(ctx context.Context, key string) (bool, error) {
+	dead, err := idsOf(ctx, o.dead, key)
+	return len(dead) > 0, err
+}
+
+// Resend queues a dead letter for delivery, ahead of its queue's later
+// requests. It returns the new state.
+func (o *Outbox) Resend(ctx context.Context, d Delivery) (Delivery, error) {
+	d.Attempts, d.Due, d.Died = 0, o.now(), time.Time{}
+	// Order matters: insert before deleting, so that a crash in between may
+	// send the request twice but never loses it.
+	if err := o.pending.Insert(ctx, d.ID, d); err != nil && nf.KindOf(err) != nf.Exists {
+		return Delivery{}, err
+	}
+	if err := nf.IgnoreNotFound(o.dead.Delete(ctx, d.ID)); err != nil {
+		return Delivery{}, err
+	}
+	o.Wake(d.Key)
+	return d, nil
+}
+
+// Discard deletes a dead letter, or returns nf.NotFound.
+func (o *Outbox) Discard(ctx context.Context, id string) error { return o.dead.Delete(ctx, id) }
+
+// Drop deletes all requests of a queue that has been removed from the source.
+// If a crash interrupts it, the garbage collection deletes the rest.
+func (o *Outbox) Drop(ctx context.Context, key string) error {
+	o.Wake(key)
+	for _, table := range []store.Table[Delivery]{o.pending, o.dead} {
+		ids, err := idsOf(ctx, table, key)
+		if err == nil {
+			err = deleteAll(ctx, table, ids)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot delete the requests of a queue: %w", err)
+		}
+	}
+	return nil
+}
+
+// giveUp moves a pending request to the dead letters.
+func (o *Outbox) giveUp(ctx context.Context, d Delivery) error {
+	d.Died = o.now()
+	if err := o.dead.Put(ctx, d.ID, d); err != nil {
+		return err
+	}
+	if err := nf.IgnoreNotFound(o.pending.Delete(ctx, d.ID)); err != nil {
+		return err
+	}
+	dead, err := idsOf(ctx, o.dead, d.Key)
+	if err != nil {
+		return err
+	}
+	return deleteAll(ctx, o.dead, dead[:max(len(dead)-maxDead, 0)])
+}
+
+// idsOf returns the ids of a queue's deliveries, in the order of their numbers.
+func idsOf(ctx context.Context, table store.Table[Delivery], key string) ([]string, error) {
+	var ids []string
+	for d, err := range table.All(ctx, key+"-") {
+		if err != nil {
+			return nil, err
+		}
+		if d.Key == key { // another key may begin alike
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids, nil
+}
+
+func deleteAll(ctx context.Context, table store.Table[Delivery], ids []string) error {
+	for _, id := range ids {
+		if err := nf.IgnoreNotFound(table.Delete(ctx, id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect deletes the requests whose queue does not exist, and expired dead
+// letters.
+func (o *Outbox) collect(ctx context.Context) error {
+	stray := map[string]bool{}
+	var old []string
+	for _, table := range []store.Table[Delivery]{o.pending, o.dead} {
+		for d, err := range table.All(ctx, "") {
+			if err != nil {
+				return err
+			}
+			stray[d.Key] = true
+			if !d.Died.IsZero() && o.now().Sub(d.Died) > o.cfg.Keep {
+				old = append(old, d.ID)
+			}
+		}
+	}
+	// Order matters: a queue is older than its requests, so listing the queues
+	// last misses none.
+	for q, err := range o.source.Queues(ctx) {
+		if err != nil {
+			return err
+		}
+		delete(stray, q.Key)
+	}
+	for key := range stray {
+		if err := o.Drop(ctx, key); err != nil {
+			return err
+		}
+	}
+	return deleteAll(ctx, o.dead, old)
+}

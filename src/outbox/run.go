@@ -1,0 +1,224 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/store/lease"
+)
+
+const (
+	joinPause  = time.Second
+	leavePause = 5 * time.Second // limits the time to leave the group
+	gcInterval = time.Hour
+)
+
+// Run delivers the requests of the shards that are assigned to this replica,
+// until the context ends. It must be called only once.
+func (o *Outbox) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		m, err := o.join(ctx)
+		if err == nil {
+			ms := &membership{o: o, member: m, shards: map[string]*Shard{}}
+			err = ms.serve(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			o.log.WarnContext(ctx, "delivery of requests paused", "error", err)
+		}
+		delay.For(ctx, joinPause, nil)
+	}
+	return nil
+}
+
+// join acquires a lease.
+func (o *Outbox) join(ctx context.Context) (*lease.Member, error) {
+	m, err := o.replicas.Join(ctx, o.cfg.NewID())
+	if err == nil && o.cfg.Sole {
+		err = m.Expel(ctx)
+	}
+	return m, err
+}
+
+// membership is this replica's participation in the group, from acquiring a lease to
+// losing it.
+type membership struct {
+	o        *Outbox
+	member   *lease.Member
+	shards   map[string]*Shard // running here
+	nextScan time.Time         // when to list the queues next
+}
+
+// serve serves until the context ends or the lease is lost. A lease counts as
+// lost as soon as its renewal has failed for so long that it may expire for
+// others.
+func (ms *membership) serve(ctx context.Context) error {
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var chores sync.WaitGroup
+	chores.Go(func() { ms.o.runGC(work) })
+	defer chores.Wait()
+	lease.Renewer{
+		Lasts: ms.o.cfg.Lease, Renew: ms.member.Renew, Lose: func() { stop(lease.ErrLost) },
+		Failed: func(err error) {
+			ms.o.log.WarnContext(ctx, "failed to renew the lease for the delivery of requests", "error", err)
+		},
+		Renewed: func(time.Time) {
+			if err := ms.scan(work); err != nil && work.Err() == nil {
+				ms.o.log.WarnContext(ctx, "failed to look for queues of requests", "error", err)
+			}
+		},
+		Sleep: func(ctx context.Context, d time.Duration) {
+			if delay.For(ctx, d, ms.o.wakeCh) {
+				ms.nextScan = time.Time{} // a queue was added or removed
+			}
+		},
+	}.Run(work)
+	for name := range ms.shards {
+		ms.stop(name)
+	}
+	if err := context.Cause(work); errors.Is(err, lease.ErrLost) {
+		return err
+	}
+	return ms.leave(ctx)
+}
+
+// runGC calls collect periodically until the context ends.
+func (o *Outbox) runGC(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := errors.Join(o.collect(ctx), o.source.Collect(ctx)); err != nil && ctx.Err() == nil {
+			o.log.WarnContext(ctx, "failed to delete stale requests", "error", err)
+		}
+		delay.For(ctx, gcInterval, nil)
+	}
+}
+
+// leave releases this replica's shards and its lease, so that other replicas
+// need not wait until the lease expires.
+func (ms *membership) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause) // the context may have ended
+	defer cancel()
+	assigned, err := ms.o.assignments.List(ctx, "")
+	for _, a := range assigned {
+		if a.Replica == ms.member.ID() {
+			err = errors.Join(err, ms.release(ctx, a.Shard))
+		}
+	}
+	if err := errors.Join(err, ms.member.Leave(ctx)); err != nil {
+		return fmt.Errorf("cannot release the lease; other replicas wait until it expires: %w", err)
+	}
+	return nil
+}
+
+// scan makes the shards that run here match those that are assigned to this
+// replica.
+func (ms *membership) scan(ctx context.Context) error {
+	now := ms.o.now()
+	if now.Before(ms.nextScan) {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, ms.o.cfg.Lease/3)
+	defer cancel()
+	assigned, err := ms.o.assignments.List(limited, "")
+	if err != nil {
+		return err
+	}
+	// Order matters: a replica joins before it takes a shard. Listing the
+	// assignments first ensures that a replica missing from the survey is dead.
+	alive, _, err := ms.member.Survey(limited)
+	if err != nil {
+		return err
+	}
+	fair := assignments{shards: map[string][]Queue{}, held: map[string]string{}, alive: alive}
+	for q, err := range ms.o.source.Queues(limited) {
+		if err != nil {
+			return err
+		}
+		fair.shards[q.Shard] = append(fair.shards[q.Shard], q)
+	}
+	for _, a := range assigned {
+		fair.held[a.Shard] = a.Replica
+	}
+	if err := ms.releaseShards(ctx, fair); err != nil {
+		return err
+	}
+	if err := ms.claimShards(ctx, fair); err != nil {
+		return err
+	}
+	ms.nextScan = now.Add(ms.o.cfg.Lease / 2)
+	return nil
+}
+
+// assignments holds what is needed to assign the shards with queues to
+// replicas.
+type assignments struct {
+	shards map[string][]Queue
+	held   map[string]string // replicas, by shard
+	alive  map[string]bool
+}
+
+// releaseShards releases the shards that should be served by another replica or
+// have no queues left.
+func (ms *membership) releaseShards(ctx context.Context, s assignments) error {
+	for shard, replica := range s.held {
+		if replica != ms.member.ID() || len(s.shards[shard]) > 0 && chosen(shard, s.alive) == ms.member.ID() {
+			continue
+		}
+		ms.stop(shard)
+		if err := ms.release(ctx, shard); err != nil {
+			return err
+		}
+		delete(s.shards, shard) // another replica will take it
+	}
+	for shard := range ms.shards {
+		if s.held[shard] != ms.member.ID() {
+			ms.stop(shard) // another replica took it
+		}
+	}
+	return nil
+}
+
+// claimShards takes the shards that this replica should serve and that no live
+// replica holds. It assigns to each its queues.
+func (ms *membership) claimShards(ctx context.Context, s assignments) error {
+	for shard, queues := range s.shards {
+		if holder := s.held[shard]; holder != ms.member.ID() {
+			if s.alive[holder] || chosen(shard, s.alive) != ms.member.ID() {
+				continue
+			}
+			taken, err := ms.take(ctx, shard, holder)
+			if err != nil {
+				return err
+			}
+			if !taken {
+				continue
+			}
+		}
+		ms.start(ctx, shard).assign(queues)
+	}
+	return nil
+}
+
+// start returns the running shard of a name, and starts it if needed.
+func (ms *membership) start(ctx context.Context, name string) *Shard {
+	s := ms.shards[name]
+	if s == nil {
+		ctx, stop := context.WithCancel(ctx)
+		s = &Shard{
+			Name: name, o: ms.o, wakeCh: delay.NewSignal(), surveyed: ms.o.now(), workers: map[string]*worker{}, cancel: stop,
+		}
+		s.running.Go(func() { ms.o.source.Serve(ctx, s) })
+		ms.shards[name] = s
+	}
+	return s
+}
+
+func (ms *membership) stop(name string) {
+	if s := ms.shards[name]; s != nil {
+		s.stop()
+		delete(ms.shards, name)
+	}
+}

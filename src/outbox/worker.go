@@ -1,0 +1,172 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Feed is the source's part in one queue. Its methods are called one at a time.
+// If one returns ErrOver, the queue's worker ends; after any other error,
+// Forget is called, and the call is repeated later.
+type Feed interface {
+	// Next is called while no request is pending. It may put the next one. It
+	// returns how long to wait for the next call, unless the queue is woken.
+	Next(ctx context.Context) (time.Duration, error)
+	// Prepare is called before each attempt, and returns the request to send. A
+	// source that stores a record of its own after Put does so here if a crash
+	// has prevented it: nothing is sent before Prepare has returned.
+	Prepare(ctx context.Context, d Delivery) (Request, error)
+	// Sent is called after the result of an attempt is stored.
+	Sent(ctx context.Context, d Delivery) error
+	// Forget drops cached records: another replica may have written.
+	Forget()
+	// Close is called at the end.
+	Close()
+}
+
+// ErrOver says that this replica no longer serves a queue.
+var ErrOver = errors.New("this replica no longer serves the queue")
+
+var errAhead = errors.New("another replica has served the queue")
+
+const (
+	errorPause = time.Minute
+
+	// recordTimeout limits the time to record the result of an attempt.
+	recordTimeout = 5 * time.Second
+)
+
+// worker serves one queue: it sends the first pending request until it is
+// delivered or dead, and calls the feed if none is pending.
+type worker struct {
+	o     *Outbox
+	queue Queue
+	feed  Feed
+	stop  context.CancelFunc
+	over  atomic.Bool // run has returned
+
+	wakeCh  delay.Signal // holds a token when there may be work
+	stale   atomic.Bool  // the stored requests may have changed elsewhere
+	pending []Delivery   // only turn and its callees use it
+}
+
+// review makes the worker reload its requests, or call the feed.
+func (w *worker) review() {
+	w.stale.Store(true)
+	w.wakeCh.Send()
+}
+
+// run serves the queue until the context or the queue ends.
+func (w *worker) run(ctx context.Context) {
+	w.stale.Store(true)
+	w.o.workers.Store(w.queue.Key, w)
+	defer func() {
+		w.o.workers.CompareAndDelete(w.queue.Key, w)
+		w.feed.Close()
+		w.over.Store(true)
+	}()
+	for failures := 0; ctx.Err() == nil; {
+		wait, err := w.turn(ctx)
+		switch {
+		case errors.Is(err, ErrOver):
+			return
+		case err != nil && ctx.Err() == nil:
+			failures++
+			w.feed.Forget() // the write may have succeeded, or another replica may have written
+			w.stale.Store(true)
+			w.o.log.WarnContext(ctx, "failed to serve a queue of requests; will retry", "queue", w.queue.Name, "error", err)
+			delay.For(ctx, min(backoff(failures, random), errorPause), nil)
+		default:
+			failures = 0
+			delay.For(ctx, wait, w.wakeCh)
+		}
+	}
+}
+
+// random returns a random duration in [0, d).
+func random(d time.Duration) time.Duration { return rand.N(d) }
+
+// turn performs the next action. It returns how long to wait for the next turn
+// unless the worker is woken earlier.
+func (w *worker) turn(ctx context.Context) (time.Duration, error) {
+	if w.stale.Swap(false) {
+		all, err := w.o.pending.List(ctx, w.queue.Key+"-")
+		if err != nil {
+			return 0, err
+		}
+		w.pending = slices.DeleteFunc(all, func(d Delivery) bool { return d.Key != w.queue.Key })
+	}
+	if len(w.pending) == 0 {
+		return w.feed.Next(ctx)
+	}
+	if wait := w.pending[0].Due.Sub(w.o.now()); wait > 0 {
+		return wait, nil
+	}
+	return 0, w.deliver(ctx, w.pending[0])
+}
+
+// deliver sends the first pending request and stores the result.
+func (w *worker) deliver(ctx context.Context, d Delivery) error {
+	r, err := w.feed.Prepare(ctx, d)
+	if err != nil {
+		return err
+	}
+	status, err := w.o.send(ctx, d.ID, r)
+	if ctx.Err() != nil {
+		return ctx.Err() // the request was interrupted; not a failed attempt
+	}
+	// Record the result even if the process is stopping, so that a delivered
+	// request is not sent twice.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	d.Attempts++
+	d.LastStatus, d.LastError = status, ""
+	if err != nil {
+		d.LastStatus, d.LastError = http.StatusInternalServerError, nf.Clip(err.Error(), longestError)
+	}
+	if err := w.record(ctx, d, err == nil && r.succeeds(status)); err != nil {
+		return err
+	}
+	return w.feed.Sent(ctx, d)
+}
+
+// record stores the result of sending the first pending request.
+func (w *worker) record(ctx context.Context, d Delivery, delivered bool) error {
+	log := w.o.log.With("queue", w.queue.Name, "request", d.ID, "attempts", d.Attempts, "status", d.LastStatus)
+	switch {
+	case delivered:
+		if err := nf.IgnoreNotFound(w.o.pending.Delete(ctx, d.ID)); err != nil {
+			return err
+		}
+		w.o.cfg.Observe(Delivered)
+	case d.Attempts >= attempts:
+		if err := w.o.giveUp(ctx, d); err != nil {
+			return err
+		}
+		w.o.cfg.Observe(GivenUp)
+		log.ErrorContext(ctx, "request abandoned", "error", d.LastError)
+	default:
+		d.Due = w.o.now().Add(backoff(d.Attempts, random))
+		_, err := w.o.pending.Update(ctx, d.ID, func(kept *Delivery) error { *kept = d; return nil })
+		if nf.KindOf(err) == nf.NotFound {
+			return errAhead
+		}
+		if err != nil {
+			return err
+		}
+		w.pending[0] = d
+		w.o.cfg.Observe(Deferred)
+		log.InfoContext(ctx, "failed to deliver a request; will retry", "error", d.LastError, "next", d.Due)
+		return nil
+	}
+	w.pending = w.pending[1:]
+	return nil
+}

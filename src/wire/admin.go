@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Letter is a dead letter, or a notification that is being resent. It has no
+// field for the content.
+type Letter struct {
+	ID           string    `json:"letter_id"`
+	Instance     string    `json:"vnf_id"` // id in the subscription
+	Subscription string    `json:"subscription"`
+	Created      time.Time `json:"created_at"`
+	Attempts     int       `json:"attempts"`
+	Due          time.Time `json:"due_at,omitzero"`
+	Died         time.Time `json:"died_at,omitzero"`
+	LastStatus   int       `json:"last_status,omitempty"`
+	LastError    string    `json:"last_error,omitempty"`
+}
+
+// AuditEntry is an entry of the audit log.
+type AuditEntry struct {
+	ID           string        `json:"id"`
+	Phase        nf.AuditPhase `json:"phase"`
+	Time         time.Time     `json:"time"`
+	Replica      string        `json:"replica,omitempty"`
+	Request      string        `json:"request_id,omitempty"`
+	IdentityKind string        `json:"identity_kind,omitempty"`
+	Identity     string        `json:"identity,omitempty"`
+	Remote       string        `json:"remote,omitempty"`
+	Method       string        `json:"method,omitempty"`
+	Route        string        `json:"route,omitempty"`
+	Permission   nf.Permission `json:"permission,omitempty"`
+	Project      string        `json:"project,omitempty"`
+	Region       string        `json:"region,omitempty"`
+	Subjects     []string      `json:"subjects,omitempty"`
+	Status       int           `json:"status,omitempty"`
+	Outcome      string        `json:"outcome,omitempty"`
+	Operation    string        `json:"operation_id,omitempty"`
+	Digest       string        `json:"digest,omitempty"`
+	Missed       int           `json:"missed,omitempty"`
+}
+
+// AuditEntryOf converts an entry of the audit log.
+func AuditEntryOf(e nf.AuditEntry) AuditEntry {
+	return AuditEntry{
+		ID: e.ID, Phase: e.Phase, Time: e.Time, Replica: e.Replica, Request: e.Request,
+		IdentityKind: e.Kind, Identity: e.Identity, Remote: e.Remote, Method: e.Method, Route: e.Route,
+		Permission: e.Permission, Project: e.Project, Region: e.Region, Subjects: e.Subjects,
+		Status: e.Status, Outcome: e.Outcome, Operation: e.Operation, Digest: e.Digest, Missed: e.Missed,
+	}
+}
+
+// Keys are the keys of the store, and the number of records that each encrypts.
+type Keys struct {
+	Primary string         `json:"primary"`
+	Records map[string]int `json:"records"`
+}
+
+// KeysOf converts the state of the keys.
+func KeysOf(s nf.KeyStatus) Keys {
+	if s.Records == nil {
+		s.Records = map[string]int{} // so that JSON has {}
+	}
+	return Keys{Primary: s.Primary, Records: s.Records}
+}

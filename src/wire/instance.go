@@ -1,0 +1,142 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// InstanceSummary is a VNF instance in a list.
+type InstanceSummary struct {
+	ID               string            `json:"vnf_id"`
+	Region           string            `json:"cloud_region_id"`
+	Namespace        string            `json:"namespace"`
+	Project          string            `json:"project"`
+	Package          string            `json:"csar_id"`
+	Name             string            `json:"vnf_instance_name,omitempty"`
+	Description      string            `json:"vnf_instance_description,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
+	State            nf.InstanceState  `json:"state"`
+	Message          string            `json:"message,omitempty"`
+	Health           nf.HealthState    `json:"health,omitempty"` // empty: not requested
+	HealthMessage    string            `json:"health_message,omitempty"`
+	Revision         int               `json:"revision"`
+	Operation        string            `json:"operation_id"` // the last one
+	RunningOperation string            `json:"running_operation_id,omitempty"`
+	Links            map[string]string `json:"links"`
+	Created          time.Time         `json:"created_at"`
+	Updated          time.Time         `json:"updated_at"`
+}
+
+// InstanceSummaryOf converts an instance without its health.
+func InstanceSummaryOf(in nf.Instance) InstanceSummary {
+	return InstanceSummary{
+		ID: in.ID, Region: in.Region, Namespace: in.Namespace, Project: nf.ProjectOf(in.Project), Package: in.Package, Name: in.Name,
+		Description: in.Description, Labels: in.Labels, State: in.State, Message: in.Message, Revision: in.Revision,
+		Operation: in.LastOperation, RunningOperation: in.Operation,
+		Links: map[string]string{
+			"self": InstancePath(in.ID), "cloud_region": RegionPath(in.Region), "package": PackagePath(in.Package),
+			"operation": OperationPath(in.LastOperation),
+		},
+		Created: in.Created, Updated: in.Updated,
+	}
+}
+
+// WithHealth adds the health of the instance.
+func (s InstanceSummary) WithHealth(h nf.InstanceHealth) InstanceSummary {
+	s.Health, s.HealthMessage = h.State, h.Message
+	return s
+}
+
+// Instance is a VNF instance.
+type Instance struct {
+	InstanceSummary
+
+	Components        map[string][]string `json:"vnf_components"`
+	Release           string              `json:"release,omitempty"`
+	Namespaces        []string            `json:"namespaces,omitempty"` // additional namespaces from its request
+	Parameters        map[string]any      `json:"parameters,omitempty"`
+	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
+	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
+	Overrides         map[string]string   `json:"set,omitempty"`
+	Amendments        []Amendment         `json:"amendments,omitempty"`
+	Warnings          []string            `json:"warnings,omitempty"` // warnings of this request
+	Healthy           *bool               `json:"healthy,omitempty"`  // nil: not requested
+	Objects           []Object            `json:"objects,omitzero"`   // nil: not requested
+}
+
+// Object is one object of an instance with its health.
+type Object struct {
+	Ref
+
+	Status  nf.Status `json:"status"`
+	Message string    `json:"message,omitempty"`
+}
+
+// InstanceOf converts an instance without its health, with sensitive values
+// masked.
+func InstanceOf(in nf.Instance) Instance {
+	shown := in.Inputs.Mask(in.Sensitive)
+	return Instance{
+		InstanceSummary: InstanceSummaryOf(in),
+		Components:      nf.Components(in.Inventory),
+		Release:         in.Release, Namespaces: in.Namespaces,
+		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
+		Amendments: amendmentsOf(in.Amendments, in.Sensitive),
+	}
+}
+
+// WithObjects adds the health of the objects, and the health of the instance
+// that follows from it.
+func (in Instance) WithObjects(health []nf.Health) Instance {
+	all := nf.Assess(in.State, health)
+	in.Healthy, in.InstanceSummary = new(all.State == nf.Healthy), in.WithHealth(all)
+	in.Objects = List(health, func(h nf.Health) Object { return Object{RefOf(h.Ref), h.Status, h.Message} })
+	return in
+}
+
+// Amendment is an amendment of an instance.
+type Amendment struct {
+	Name       string            `json:"name"`
+	Package    string            `json:"csar_id"`
+	Parameters map[string]any    `json:"parameters,omitempty"`
+	Overrides  map[string]string `json:"set,omitempty"`
+}
+
+// amendmentsOf converts amendments, with sensitive values masked.
+func amendmentsOf(all []nf.Amendment, sensitive []string) []Amendment {
+	return List(all, func(am nf.Amendment) Amendment {
+		shown := am.Inputs.Mask(sensitive)
+		return Amendment{Name: am.Name, Package: am.Package, Parameters: shown.Parameters, Overrides: shown.Overrides}
+	})
+}
+
+// Revision is a revision of an instance.
+type Revision struct {
+	Number            int               `json:"number"`
+	InForce           bool              `json:"in_force"`
+	Restores          int               `json:"restores,omitempty"`
+	Package           string            `json:"csar_id"`
+	PackageDigest     string            `json:"package_digest"`
+	Description       string            `json:"vnf_instance_description,omitempty"`
+	Parameters        map[string]any    `json:"parameters,omitempty"`
+	OOFParameters     []map[string]any  `json:"oof_parameters,omitempty"`
+	NetworkParameters map[string]any    `json:"network_parameters,omitempty"`
+	Overrides         map[string]string `json:"set,omitempty"`
+	Amendments        []Amendment       `json:"amendments,omitempty"`
+	Labels            map[string]string `json:"labels,omitempty"`
+	Operation         string            `json:"operation_id"`
+	Created           time.Time         `json:"created_at"`
+}
+
+// RevisionOf converts a revision of an instance, with sensitive values masked.
+func RevisionOf(r nf.Revision, in nf.Instance) Revision {
+	shown := r.Inputs.Mask(r.Sensitive)
+	return Revision{
+		Number: r.Number, InForce: r.Number == in.Revision, Restores: r.Restores,
+		Package: r.Package, PackageDigest: r.PackageDigest, Description: r.Description,
+		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
+		Amendments: amendmentsOf(r.Amendments, r.Sensitive),
+		Labels:     r.Labels, Operation: r.Operation, Created: r.Created,
+	}
+}

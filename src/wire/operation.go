@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Values of fields that nf has as booleans.
+const (
+	OnUnreachableWait = "wait"    // of on_unreachable
+	WaitApplied       = "applied" // of wait
+	ClaimsDelete      = "delete"  // of claims
+)
+
+// Operation is an operation on a VNF instance.
+type Operation struct {
+	ID              string            `json:"operation_id"`
+	Subject         Subject           `json:"subject"`
+	Instance        string            `json:"vnf_id"`
+	Region          string            `json:"cloud_region_id"`
+	Namespace       string            `json:"namespace"`
+	Project         string            `json:"project"`
+	Verb            nf.Verb           `json:"verb"`
+	State           nf.OperationState `json:"state"`
+	Revision        int               `json:"revision,omitempty"`
+	OnFailure       nf.OnFailure      `json:"on_failure,omitempty"`
+	OnUnreachable   string            `json:"on_unreachable,omitempty"`
+	Wait            string            `json:"wait,omitempty"`
+	Orphan          bool              `json:"orphan,omitempty"`
+	Claims          string            `json:"claims,omitempty"`
+	Repeats         string            `json:"repeats,omitempty"`
+	Undoing         bool              `json:"undoing,omitempty"`
+	UndoBy          time.Time         `json:"undo_by,omitzero"`
+	CancelRequested bool              `json:"cancel_requested,omitempty"`
+	Attempts        int               `json:"attempts,omitempty"`
+	Waiting         *Waiting          `json:"waiting,omitempty"`
+	Steps           []Step            `json:"steps"`
+	Passed          *bool             `json:"passed,omitempty"` // nil: no tests, or not all have run
+	Tests           []Test            `json:"tests,omitzero"`   // nil: the operation runs no tests
+	Changes         []Change          `json:"changes,omitzero"` // nil: not requested
+	Failure         *Failure          `json:"failure,omitempty"`
+	UndoFailure     *Failure          `json:"undo_failure,omitempty"` // why the undo failed
+	Warnings        []string          `json:"warnings,omitempty"`
+	Accepted        time.Time         `json:"accepted_at"`
+	Started         time.Time         `json:"started_at,omitzero"`
+	Applied         time.Time         `json:"applied_at,omitzero"`
+	Finished        time.Time         `json:"finished_at,omitzero"`
+	Deadline        time.Time         `json:"deadline"`
+}
+
+// Subject is the object that an operation changes.
+type Subject struct {
+	Kind nf.SubjectKind `json:"kind"`
+	ID   string         `json:"id"`
+}
+
+// Waiting says what an operation is waiting for.
+type Waiting struct {
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason,omitempty"`
+	For    string    `json:"for"`
+	Next   time.Time `json:"next_attempt_at,omitzero"`
+}
+
+// Step is a step of an operation on an instance or on a site.
+type Step struct {
+	Title     string    `json:"name"` // for people
+	Started   time.Time `json:"started_at"`
+	Finished  time.Time `json:"finished_at,omitzero"`
+	Message   string    `json:"message,omitempty"`
+	Failed    bool      `json:"failed,omitempty"`
+	InFailure bool      `json:"in_failure,omitempty"` // the operation's failure contains Message
+	Objects   int       `json:"objects,omitempty"`
+	Current   int       `json:"current,omitempty"`
+}
+
+// Change is a change of one object, made or previewed.
+type Change struct {
+	Ref
+
+	Action  nf.Action     `json:"action"`
+	Message string        `json:"message,omitempty"`
+	Fields  []FieldChange `json:"fields,omitempty"`
+}
+
+// FieldChange is a field of an object that differs. A side is nil if it is
+// absent.
+type FieldChange struct {
+	Path string `json:"path"`
+	Old  any    `json:"old,omitempty"`
+	New  any    `json:"new,omitempty"`
+}
+
+// Failure is the cause of an operation's failure.
+type Failure struct {
+	Kind    nf.Kind     `json:"kind"`
+	Reason  string      `json:"reason,omitempty"`
+	Step    string      `json:"step,omitempty"` // title
+	Message string      `json:"message"`
+	Errors  []Violation `json:"errors,omitempty"`
+}
+
+// OperationOf converts an operation, without the replica that runs it and its
+// claim.
+func OperationOf(op nf.Operation) Operation {
+	out := Operation{
+		ID: op.ID, Subject: Subject(op.Subject), Instance: op.Subject.ID, Region: op.Region, Namespace: op.Instance.Namespace, Project: nf.ProjectOf(op.Project),
+		Verb: op.Verb, State: op.State, Revision: op.Instance.Revision, OnFailure: op.OnFailure, Orphan: op.Instance.Orphan, Repeats: op.Instance.Repeats,
+		Undoing: op.Undoing, UndoBy: op.UndoBy, CancelRequested: op.Cancel, Attempts: op.Attempts,
+		Steps: List(op.Steps, stepOf), Passed: Verdict(op), Tests: testsOf(op), Failure: failureOf(op.Failure), UndoFailure: failureOf(op.UndoFailure),
+		Warnings: op.Warnings, Accepted: op.Accepted, Started: op.Started, Applied: op.Applied, Finished: op.Finished, Deadline: op.Deadline,
+	}
+	if op.WaitForRegion {
+		out.OnUnreachable = OnUnreachableWait
+	}
+	if op.Instance.Volumes {
+		out.Claims = ClaimsDelete
+	}
+	if op.Instance.NoWait {
+		out.Wait = WaitApplied
+	}
+	if w := op.Waiting; w != nil {
+		out.Waiting = &Waiting{Since: w.Since, Reason: w.Reason, For: w.For, Next: w.Next}
+	}
+	return out
+}
+
+func stepOf(s nf.Step) Step {
+	return Step{
+		Title: s.Title(), Started: s.Started, Finished: s.Finished, Message: s.Message, Failed: s.Failed, InFailure: s.InFailure,
+		Objects: s.Objects, Current: s.Current,
+	}
+}
+
+func failureOf(f *nf.Failure) *Failure {
+	if f == nil {
+		return nil
+	}
+	return &Failure{Kind: f.Kind, Reason: f.Reason, Step: f.Step, Message: f.Message, Errors: ViolationsOf(f.Violations)}
+}
+
+// ChangeOf converts a change of an object.
+func ChangeOf(c nf.Change) Change {
+	out := Change{Ref: RefOf(c.Ref), Action: c.Action, Message: c.Message}
+	for _, f := range c.Fields {
+		out.Fields = append(out.Fields, FieldChange(f))
+	}
+	return out
+}
+
+// Preview is what a request would do.
+type Preview struct {
+	Changes  []Change `json:"changes"`
+	Warnings []string `json:"warnings"`
+	Confirm  string   `json:"confirm,omitempty"`
+}
+
+// PreviewOf converts a preview.
+func PreviewOf(p nf.Preview) Preview {
+	return Preview{Changes: List(p.Changes, ChangeOf), Warnings: notNil(p.Warnings), Confirm: p.Confirm}
+}

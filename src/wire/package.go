@@ -1,0 +1,59 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Package is an uploaded package.
+type Package struct {
+	ID           string     `json:"csar_id"`
+	Project      string     `json:"project"`
+	Name         string     `json:"name,omitempty"`
+	Version      string     `json:"version,omitempty"`
+	Description  string     `json:"description,omitempty"`
+	Kind         string     `json:"kind"`
+	Source       string     `json:"source,omitempty"`
+	Digest       string     `json:"digest"`
+	Size         int64      `json:"size"` // in bytes
+	MediaType    string     `json:"media_type"`
+	Files        []string   `json:"files"`
+	Variables    []Variable `json:"variables"`
+	Namespaces   []string   `json:"namespaces,omitempty"` // that its objects may be in, in addition to the instance's
+	Warnings     []string   `json:"warnings"`
+	VNFInstances []string   `json:"vnf_instances,omitzero"` // only for a single package
+	More         bool       `json:"more_vnf_instances,omitempty"`
+	Created      time.Time  `json:"created_at"`
+	Updated      time.Time  `json:"updated_at"`
+}
+
+// Variable is a variable of a package.
+type Variable struct {
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Default     any    `json:"default,omitempty"`
+	Required    bool   `json:"required"`
+	Sensitive   bool   `json:"sensitive"`
+	Description string `json:"description,omitempty"`
+}
+
+// PackageOf converts a package without the instances that use it, with
+// sensitive defaults masked.
+func PackageOf(p nf.Package) Package {
+	return Package{
+		ID: p.ID, Project: nf.ProjectOf(p.Project), Name: p.Name, Version: p.Version, Description: p.Description,
+		Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: notNil(p.Files),
+		Variables: List(p.Variables, variableOf), Namespaces: p.Namespaces, Warnings: notNil(p.Warnings),
+		Created: p.Created, Updated: p.Updated,
+	}
+}
+
+func variableOf(v nf.Variable) Variable {
+	if v.Sensitive && v.Default != nil {
+		v.Default = nf.Masked
+	}
+	return Variable{
+		Name: v.Name, Type: v.Type, Default: v.Default, Required: v.Required, Sensitive: v.Sensitive, Description: v.Description,
+	}
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Region is a cloud region. It has no field for a kubeconfig.
+type Region struct {
+	ID           string               `json:"cloud_region_id"`
+	Owner        string               `json:"cloud_owner"`
+	Description  string               `json:"description,omitempty"`
+	Labels       map[string]string    `json:"labels,omitempty"`
+	Tenants      map[string]nf.Tenant `json:"tenants,omitempty"` // by project
+	Server       string               `json:"server"`
+	Version      string               `json:"kubernetes_version"`
+	APIs         []string             `json:"apis"`
+	ProbedAt     time.Time            `json:"probed_at,omitzero"`
+	VNFInstances []string             `json:"vnf_instances,omitzero"` // only for a single region
+	More         bool                 `json:"more_vnf_instances,omitempty"`
+	State        *RegionState         `json:"state,omitempty"` // nil: not requested
+	Credential   *Credential          `json:"credential,omitempty"`
+	Created      time.Time            `json:"created_at"`
+	Updated      time.Time            `json:"updated_at"`
+}
+
+// RegionState is the state of a region.
+type RegionState struct {
+	Condition nf.RegionCondition `json:"condition"`
+	Reason    string             `json:"reason,omitempty"`
+	Message   string             `json:"message,omitempty"`
+	Since     time.Time          `json:"since,omitzero"`
+	Checked   time.Time          `json:"checked,omitzero"`
+	Breaker   nf.BreakerState    `json:"breaker"`
+	Retry     time.Time          `json:"retry_at,omitzero"`
+}
+
+// Credential describes the credential in a region's kubeconfig.
+type Credential struct {
+	Kind    string    `json:"kind"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+// RegionOf converts a region without its state.
+func RegionOf(r nf.Region) Region {
+	return Region{
+		ID: r.ID, Owner: r.Owner, Description: r.Description, Labels: r.Labels, Tenants: r.Tenants,
+		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
+		Created: r.Created, Updated: r.Updated,
+	}
+}
+
+// WithState adds the state of the region.
+func (r Region) WithState(s nf.RegionState) Region {
+	r.State = &RegionState{
+		Condition: cmp.Or(s.Condition, nf.RegionUnknown), Reason: s.Reason, Message: s.Message, Since: s.Since,
+		Checked: s.Checked, Breaker: cmp.Or(s.Breaker, nf.BreakerClosed), Retry: s.Retry,
+	}
+	if s.Credential.Kind != "" {
+		r.Credential = &Credential{Kind: s.Credential.Kind, Expires: s.Credential.Expires}
+	}
+	return r
+}
