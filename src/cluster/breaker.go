@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 const (
@@ -64,7 +65,7 @@ func (b *breaker) admit(watch bool) (ticket, error) {
 		b.state = nf.BreakerHalfOpen
 		return ticket{began: now, probe: true}, nil
 	}
-	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: b.cause.Error()}
+	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: outbound.Words(b.cause)}
 }
 
 // answered records a response of any status, and closes the breaker.

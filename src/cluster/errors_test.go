@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -54,7 +56,7 @@ func TestViolationsAreShort(t *testing.T) {
 }
 
 func TestUnreachableErrorsNameTheRegion(t *testing.T) {
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connect: connection refused")}
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	cases := map[string]struct {
 		reason string
 		err    error
@@ -64,7 +66,7 @@ func TestUnreachableErrorsNameTheRegion(t *testing.T) {
 	}{
 		"Refused": {
 			reason: "without the URL that was asked for", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: refused}, word: "tcp",
-			want: "cannot list Pod objects: cloud region east is unreachable (tcp: dial tcp: connect: connection refused)",
+			want: "cannot list Pod objects: cloud region east is unreachable (tcp: 10.0.0.1:6443: connection refused)",
 		},
 		"HeldBack": {
 			reason: "the last failure, and when the next request goes out", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: &breakerOpenError{after: time.Minute, cause: "no route"}},

@@ -2,15 +2,14 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // regionHealth is the state of a region, derived from its API server's responses.
@@ -68,15 +67,12 @@ func (s *regionHealth) markAvailable(ctx context.Context) {
 
 // markUnreachable records that the region is unreachable, and why.
 func (s *regionHealth) markUnreachable(ctx context.Context, reason string, cause error) {
-	if request, ok := errors.AsType[*url.Error](cause); ok {
-		cause = request.Err // the URL is not informative
-	}
 	s.mu.Lock()
 	s.checked = s.clock()
 	if s.condition != nf.RegionUnreachable {
 		s.condition, s.since = nf.RegionUnreachable, s.checked
 	}
-	s.reason, s.message = reason, clipped(sentences[reason]+": "+cause.Error())
+	s.reason, s.message = reason, clipped(sentences[reason]+": "+outbound.Words(cause))
 	first, message := s.outageLogged.IsZero(), s.message
 	if first {
 		s.outageLogged = s.checked

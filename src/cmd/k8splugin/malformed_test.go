@@ -23,7 +23,7 @@ import (
 // know what the service is written in.
 var goWords = regexp.MustCompile(`runtime error|goroutine|\.go:|reflect|strconv|[Uu]nmarshal|invalid character|parsing "|parsing time|` +
 	`\bEOF\b|mime: |multipart: |(^|[^.\w])(json|yaml|gzip|zip|flate|tar|hex|base64|http|ssh|pem|tls|x509|asn1|age|net/\w+): |archive/|illegal base64|` +
-	`converting YAML|decoding JSON|%!\w\(|doesn't match|invalid URL escape|missing protocol|parse "|no such host|interface {}|map\[`)
+	`converting YAML|decoding JSON|%!\w\(|doesn't match|invalid URL escape|missing protocol|parse "|no such host|(dial|read|write) tcp|context deadline|interface {}|map\[`)
 
 // plainPages are no part of the APIs, and take nothing from a request: the metrics
 // of the process and the documentation.
