@@ -35,6 +35,7 @@ type PoolConfig struct {
 	Clock  func() time.Time // default time.Now
 
 	limits  limits        // for tests; default: regionLimits
+	usage   *usage        // shared by several clusters; default: a new one for each
 	schemas *schema.Cache // shared by all regions; default: a new one
 }
 
@@ -71,7 +72,8 @@ func (cfg PoolConfig) filled() PoolConfig {
 
 // Pool holds one Cluster for each cloud region. It is safe for concurrent use.
 type Pool struct {
-	cfg PoolConfig
+	cfg    PoolConfig
+	probes *usage // of servers that are not regions yet
 
 	mu    sync.Mutex
 	known map[string]*entry // by region id
@@ -87,7 +89,8 @@ type entry struct {
 
 // New returns an empty pool.
 func New(cfg PoolConfig) *Pool {
-	return &Pool{cfg: cfg.filled(), known: map[string]*entry{}}
+	cfg = cfg.filled()
+	return &Pool{cfg: cfg, probes: newUsage(cfg.limits), known: map[string]*entry{}}
 }
 
 // Open returns the cluster of a region's kubeconfig, without connecting. The

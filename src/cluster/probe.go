@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // probeTimeout limits a probe whose context has no earlier deadline.
@@ -26,7 +27,8 @@ const probeTimeout = 15 * time.Second
 // hosts do not allow its addresses. Every other failure is nf.Unreachable with
 // a reason: "dns", "tcp", "tls", "timeout", "not-kubernetes", "unauthorized"
 // (the credentials are not accepted) or "forbidden" (the user lacks
-// permission), or another reason of package nf.
+// permission), or another reason of package nf. All probes of a pool share the
+// limits of one region, because a server that is not registered is not trusted.
 func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	cfg, err := Parse(kubeconfig)
 	if err == nil {
@@ -35,7 +37,7 @@ func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	if err != nil {
 		return nf.Probe{}, err
 	}
-	c, err := newCluster(cfg, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts}.filled())
+	c, err := newCluster(cfg, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes}.filled())
 	if err != nil {
 		return nf.Probe{}, nf.E(nf.Invalid, "use", "kubeconfig", err)
 	}
@@ -140,8 +142,17 @@ func probeError(reason string, err error) error {
 	case errors.Is(err, errGarbage), isOversized(err):
 		return err
 	}
-	return fmt.Errorf("%s: %w", sentences[reason], err)
+	return &explainedError{text: sentences[reason] + ": " + outbound.Words(err), err: err}
 }
+
+// explainedError is the error of a probe in words of the service.
+type explainedError struct {
+	text string
+	err  error
+}
+
+func (e *explainedError) Error() string { return e.text }
+func (e *explainedError) Unwrap() error { return e.err }
 
 var sentences = map[string]string{
 	nf.ReasonDNS:           "its name is not known to DNS",

@@ -11,11 +11,14 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 func TestProbe(t *testing.T) {
@@ -33,6 +36,37 @@ func TestProbe(t *testing.T) {
 	}
 	if !slices.IsSorted(got.APIs) {
 		t.Errorf("APIs are not sorted: %v", got.APIs)
+	}
+}
+
+// TestProbesShareLimits probes one server many times at once, as the
+// registrations of a hostile client would: together they have the limits of one
+// region.
+func TestProbesShareLimits(t *testing.T) {
+	const most = 3
+	var now, peak atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for seen := peak.Load(); n > seen && !peak.CompareAndSwap(seen, n); seen = peak.Load() {
+		}
+		time.Sleep(5 * time.Millisecond) // lets the other probes arrive
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer server.Close()
+	few := regionLimits()
+	few.turns = most
+	pool := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), limits: few})
+	var probes sync.WaitGroup
+	for range 10 * most {
+		probes.Go(func() {
+			_, err := pool.Probe(t.Context(), []byte(testConfig(`server: "`+server.URL+`"`, "")))
+			wantKind(t, err, nf.Unreachable)
+		})
+	}
+	probes.Wait()
+	if peak.Load() > most {
+		t.Errorf("the server had %d requests at once, want at most %d", peak.Load(), most)
 	}
 }
 
@@ -77,6 +111,11 @@ func TestProbeFails(t *testing.T) {
 			wantKind(t, err, nf.Unreachable)
 			if got := nf.ReasonOf(err); got != tc.want {
 				t.Errorf("%s: reason is %q, want %q: %v", tc.reason, got, tc.want, err)
+			}
+			for _, words := range []string{"dial tcp", "read tcp", "x509:", "tls:", "Get \"", "Post \"", "context deadline"} {
+				if strings.Contains(err.Error(), words) {
+					t.Errorf("%s: the error has words of Go (%s): %v", tc.reason, words, err)
+				}
 			}
 		})
 	}

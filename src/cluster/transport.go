@@ -55,8 +55,12 @@ type breakerTransport struct {
 }
 
 func newBreakerTransport(region string, cfg PoolConfig) *breakerTransport {
+	shared := cfg.usage
+	if shared == nil {
+		shared = newUsage(cfg.limits)
+	}
 	return &breakerTransport{
-		region: region, cfg: cfg, usage: newUsage(cfg.limits), closed: make(chan struct{}),
+		region: region, cfg: cfg, usage: shared, closed: make(chan struct{}),
 		breaker: breaker{clock: cfg.Clock, threshold: cfg.Failures, state: nf.BreakerClosed},
 		health:  regionHealth{region: region, clock: cfg.Clock, log: cfg.Logger, condition: nf.RegionUnknown},
 	}
