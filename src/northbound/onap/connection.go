@@ -139,7 +139,7 @@ func decodeConnection(document []byte) (connection, error) {
 	return in, nil
 }
 
-// getConnection shows the kubeconfig only to callers that may change the
+// get shows the kubeconfig only to callers that may change the
 // region, because they could have written it.
 func (cs connections) get(w http.ResponseWriter, r *http.Request) error {
 	id, ctx := mux.Vars(r)["cloud-region"], r.Context()
@@ -177,7 +177,7 @@ func masked(records []map[string]string) []map[string]string {
 	})
 }
 
-// deleteConnection deletes a region and its connection. ONAP did so even if
+// remove deletes a region and its connection. ONAP did so even if
 // instances used the region. Here, a region in use remains. Instances that are
 // terminating are waited for, because ONAP's clients delete an instance and
 // immediately afterwards its region. If the region does not exist or the caller
@@ -194,8 +194,11 @@ func (cs connections) remove(w http.ResponseWriter, r *http.Request) error {
 		if nf.IgnoreNotFound(err) == nil {
 			return done(w, http.StatusNoContent)
 		}
+		if nf.KindOf(err) != nf.Conflict {
+			return fail("Delete Connection", err)
+		}
 		departed, users := cs.departed(ctx, id)
-		if nf.KindOf(err) != nf.Conflict || !departed && (users || last) {
+		if !departed && (users || last) {
 			return fail("Delete Connection", err)
 		}
 		// The last instance may have gone since, or the caller may not see it.
