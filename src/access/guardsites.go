@@ -75,6 +75,9 @@ func (s Sites) CreateSite(ctx context.Context, req nf.SiteRequest) (nf.Operation
 	if err := s.guard.may(ctx, nf.WriteRegion, siteScope(req.Site.Region), req.Site.ID); err != nil {
 		return nf.Operation{}, err
 	}
+	if err := s.guard.own(ctx, &req.Key); err != nil {
+		return nf.Operation{}, err
+	}
 	op, err := s.keeper.Create(ctx, req)
 	return s.begun(ctx, op, err)
 }
@@ -82,6 +85,9 @@ func (s Sites) CreateSite(ctx context.Context, req nf.SiteRequest) (nf.Operation
 // ChangeSite starts a change of a site. It requires region:write.
 func (s Sites) ChangeSite(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error) {
 	if _, err := s.writable(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	if err := s.guard.own(ctx, &req.Key); err != nil {
 		return nf.Operation{}, err
 	}
 	op, err := s.keeper.Change(ctx, id, req)
@@ -99,6 +105,9 @@ func (s Sites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveReque
 		if req.Instances, err = s.users(ctx, in, cascade); err != nil {
 			return nf.Operation{}, err
 		}
+	}
+	if err := s.guard.own(ctx, &req.Key); err != nil {
+		return nf.Operation{}, err
 	}
 	op, err := s.keeper.Remove(ctx, id, req)
 	return s.begun(ctx, op, err)
