@@ -2,6 +2,8 @@ package native
 
 import (
 	"net/http"
+	"strings"
+	"unicode"
 
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
@@ -13,6 +15,20 @@ func respond[T, D any](w http.ResponseWriter, value T, err error, document func(
 		return err
 	}
 	return northbound.Answer(w, http.StatusOK, document(value))
+}
+
+// warn sets a Warning header for each warning, as Kubernetes' API server does, for
+// a response without a body.
+func warn(w http.ResponseWriter, warnings []string) {
+	for _, text := range warnings {
+		line := strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return ' '
+			}
+			return r
+		}, text)
+		w.Header().Add("Warning", `299 - "`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(line)+`"`)
+	}
 }
 
 // noContent answers 204, or returns the error.

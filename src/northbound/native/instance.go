@@ -165,6 +165,8 @@ func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return instanceReference(op).refuse(w, r, err)
 	case done:
+		w.Header().Set("Location", wire.OperationPath(op.ID))
+		warn(w, op.Warnings)
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
