@@ -13,7 +13,8 @@ func operationRetry(s *session) *cobra.Command {
 	return s.repair(&cobra.Command{
 		Use: "retry ID", Short: "Retry a failed operation whose results were kept",
 		Long: "Retry a failed operation whose results were kept. The retry is a new operation. If it\n" +
-			"fails too, its results are kept again, unless --on-failure is undo.",
+			"fails too, its results are kept again, unless --on-failure is undo. The retry of an\n" +
+			"operation whose undo failed is undone if it fails, unless --on-failure is keep.",
 	}, "retry", "keep")
 }
 
