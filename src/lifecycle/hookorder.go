@@ -8,11 +8,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// HookTimeout is the prefix of spec annotations that set the timeout of an
-// event's hooks, for example "hook-timeout/pre-install": "1m". Hooks with a
-// timeout of 0 or less are not waited for.
-const HookTimeout = "hook-timeout/"
-
 // noWait is the timeout of hooks that are not waited for.
 const noWait = -1
 
@@ -22,7 +17,7 @@ func (p *prepared) orderHooks(found []render.Hook) ([]render.Planned, error) {
 	times := map[nf.HookEvent]time.Duration{}
 	var wrong nf.Violations
 	for _, event := range hookEvents() {
-		text, given := p.spec.Annotations[HookTimeout+string(event)]
+		text, given := p.spec.Annotations[nf.HookTimeoutAnnotation+string(event)]
 		if !given {
 			continue
 		}

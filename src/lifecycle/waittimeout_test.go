@@ -86,7 +86,7 @@ func TestTimeoutSaysWhatIsNotReady(t *testing.T) {
 				e := s.start()
 				op := e.up(t, tc.pkg, func(r *nf.InstantiateRequest) {
 					r.Timeout = tc.timeout
-					r.Annotations = map[string]string{lifecycle.HookTimeout + "pre-install": "20s"}
+					r.Annotations = map[string]string{nf.HookTimeoutAnnotation + "pre-install": "20s"}
 					r.Inputs.Parameters = map[string]any{"secret": "s3cr3t-value"}
 				})
 				if diff := cmp.Diff(tc.message, op.Failure.Message); diff != "" {

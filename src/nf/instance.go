@@ -12,6 +12,15 @@ import (
 // select by it. Objects of other subjects have SubjectLabel.
 const OwnerLabel = "k8splugin.io/rb-instance-id"
 
+// ReservedPrefix starts the labels and annotations that only the service sets.
+// Packages may use those of them that are documented as theirs.
+const ReservedPrefix = "k8splugin.io/"
+
+// HookTimeoutAnnotation is the prefix of annotations of a Spec that set the
+// timeout of an event's hooks, for example "hook-timeout/pre-install": "1m". Hooks
+// with a timeout of 0 or less are not waited for.
+const HookTimeoutAnnotation = "hook-timeout/"
+
 // CreatedByLabel, with the value CreatedBy, is on every namespace that the service
 // created. The service never deletes a namespace without it.
 const (

@@ -24,6 +24,7 @@ const (
 	ReasonNoSpace       = "no-space"       // the store rejects writes because its quota is used up; the cause says what to do
 	ReasonSSH           = "ssh"            // SSH to a site's host failed
 	ReasonHost          = "host"           // Ansible cannot reach a site's host
+	ReasonHostKey       = "host-key"       // a site's host has a different key than the pinned one
 
 	// Of Failed.
 	ReasonForbidden = "forbidden" // the region's credential lacks a permission; also of Unreachable

@@ -1,6 +1,8 @@
 package notify
 
 import (
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -27,7 +29,7 @@ func digest(object map[string]any) string {
 // noise lists the annotations in which controllers and kubectl store their own
 // state.
 var noise = []string{
-	"kubectl.kubernetes.io/last-applied-configuration",
+	nf.AppliedAnnotation,
 	"control-plane.alpha.kubernetes.io/leader",
 	"endpoints.kubernetes.io/last-change-trigger-time",
 	"deprecated.daemonset.template.generation",

@@ -22,7 +22,6 @@ const (
 	idAnnotation         = "onap/id"         // the id assigned by this API if it differs from the record's
 	generationAnnotation = "onap/generation" // changes with each upgrade
 	configAnnotation     = "onap/config/"    // followed by a configuration's name: its newest version
-	timeoutAnnotation    = "hook-timeout/"   // followed by an event: timeout of its hooks
 )
 
 // instanceIDKey is the override that passes an instance's id to its chart.
@@ -122,7 +121,7 @@ func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.Ins
 		return nf.InstantiateRequest{}, err
 	}
 	for event, n := range seconds {
-		spec.Annotations[timeoutAnnotation+event] = (time.Duration(max(n, 0)) * time.Second).String()
+		spec.Annotations[nf.HookTimeoutAnnotation+event] = (time.Duration(max(n, 0)) * time.Second).String()
 	}
 	spec.Annotations[generationAnnotation] = c.newID()
 	return nf.InstantiateRequest{
@@ -179,7 +178,7 @@ func readTimeouts(overrides texts) (map[string]int64, error) {
 func timeoutsOf(annotations map[string]string) map[string]int64 {
 	out := map[string]int64{}
 	for event := range hookTimeouts {
-		if d, err := time.ParseDuration(annotations[timeoutAnnotation+event]); err == nil {
+		if d, err := time.ParseDuration(annotations[nf.HookTimeoutAnnotation+event]); err == nil {
 			out[event] = int64(d / time.Second)
 		}
 	}

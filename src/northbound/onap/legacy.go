@@ -54,7 +54,7 @@ func (l Legacy) Spec(c bundle.Composed, generation string, amended bool) (nf.Spe
 	maps.Copy(times, l.Timeouts)
 	for event := range hookTimeouts {
 		seconds := min(max(times[event], 0), int64(nf.MaxTimeout/time.Second))
-		spec.Annotations[timeoutAnnotation+event] = (time.Duration(seconds) * time.Second).String()
+		spec.Annotations[nf.HookTimeoutAnnotation+event] = (time.Duration(seconds) * time.Second).String()
 	}
 	for _, config := range l.Configs {
 		annotation, err := json.Marshal(storedConfig{Version: config.Number, Deleted: config.Deleted, Template: config.Template, Description: config.Description})

@@ -290,15 +290,11 @@ func (d *decoder) text(at place, value any, field string) string {
 	return text
 }
 
-// reserved is the prefix of the labels and annotations by which the service
-// identifies its own objects.
-const reserved = "k8splugin.io/"
-
 func (d *decoder) checkReserved(at place, meta map[string]any) {
 	for _, kind := range []string{"labels", "annotations"} {
 		fields, _ := meta[kind].(map[string]any)
 		for name := range fields {
-			if strings.HasPrefix(name, reserved) && name != nf.OwnerLabel && name != render.RecreateAnnotation {
+			if strings.HasPrefix(name, nf.ReservedPrefix) && name != nf.OwnerLabel && name != render.RecreateAnnotation {
 				d.report.add(at, "metadata."+kind+"."+name, "is set by the service")
 			}
 		}

@@ -110,10 +110,6 @@ func (d document) checkKind(r *report, kind string) {
 	r.add(d.at("kind"), "kind", "is %s, but the metadata lists the file as %s", get(d.root, "kind").Value, d.kind)
 }
 
-// reserved is the prefix of the labels and annotations by which the service
-// identifies its own objects and namespaces.
-const reserved = "k8splugin.io/"
-
 // checkReserved reports labels and annotations with which an object would pose
 // as one of the service's. The owner label is allowed because it is always
 // replaced.
@@ -121,7 +117,7 @@ func (d document) checkReserved(r *report, meta map[string]any) {
 	for _, kind := range []string{"labels", "annotations"} {
 		fields, _ := meta[kind].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			if strings.HasPrefix(name, reserved) && name != nf.OwnerLabel && name != render.RecreateAnnotation {
+			if strings.HasPrefix(name, nf.ReservedPrefix) && name != nf.OwnerLabel && name != render.RecreateAnnotation {
 				r.add(d.at("metadata", kind, name), "metadata."+kind+"."+name, "is set by the service")
 			}
 		}

@@ -141,9 +141,9 @@ func (h *handshake) refused(err error) error {
 	lost := outbound.Reason(err)
 	switch {
 	case h.other != "":
-		return h.unreachable("host-key", errors.New(h.other))
+		return h.unreachable(nf.ReasonHostKey, errors.New(h.other))
 	case disagreed && h.host.Key != "":
-		return h.unreachable("host-key", fmt.Errorf("it may lack a host key of the pinned type: %w", err))
+		return h.unreachable(nf.ReasonHostKey, fmt.Errorf("it may lack a host key of the pinned type: %w", err))
 	case lost == nf.ReasonTimeout:
 		return h.unreachable(lost, err)
 	case h.proved:
