@@ -58,7 +58,7 @@ func installations() map[string]installation {
 				same(t, "open", true, cfg.InsecureNoAuth)
 				same(t, "user of the platform's choice", nil, w.Template.Spec.SecurityContext.RunAsUser)
 				same(t, "hosts", []string{"a.example", "b.example"}, cfg.hosts())
-				for _, part := range []string{"Nobody has to prove", "no copy of it", "lost with its pod"} {
+				for _, part := range []string{"does not authenticate", "without a copy", "all data is lost"} {
 					if !strings.Contains(r.notes, part) {
 						t.Errorf("the notes do not say %q:\n%s", part, r.notes)
 					}
@@ -207,34 +207,34 @@ func TestChartRefuses(t *testing.T) {
 	cases := map[string]struct {
 		reason, values, want string
 	}{
-		"Nothing":         {"what the store is sealed with has no default", "", "keys: the store is sealed"},
-		"No access":       {"everybody is let in only when that is said in so many words", "keys: {existingSecret: k}\n", "access.insecureNoAuth: true"},
-		"All at once":     {"all that is wrong is said at once", "replicas: 2\n", "replicas: the embedded store serves one"},
-		"Replicas":        {"the embedded store is one process's", sound + "replicas: 2\n", "replicas: the embedded store serves one"},
-		"No URI":          {"a store outside is somewhere", sound + "store: {kind: etcd}\n", "where the etcd is must be said"},
-		"Other URI":       {"a URI is of its store", sound + "store: {kind: etcd, uri: \"mongodb://x\"}\n", "store.uri: it is not that of etcd"},
-		"Two URIs":        {"one of two would be left out", sound + "store: {kind: etcd, uri: \"etcd://x\", existingSecret: s}\n", "not both"},
-		"URI embedded":    {"an embedded store would not use it", sound + "store: {uri: \"etcd://x\"}\n", "the embedded store has no URI"},
-		"Two keys":        {"one of two would be left out", "keys: {existingSecret: k, value: x}\naccess: {existingSecret: a}\n", "one of them"},
-		"Keys of each":    {"replicas that make their own keys cannot read each other's records", "keys: {generate: true}\naccess: {existingSecret: a}\n" + outside, "must be given the same keys"},
-		"Both accesses":   {"rules that count for nobody are a mistake", "keys: {existingSecret: k}\naccess: {existingSecret: a, insecureNoAuth: true}\n", "there are access rules as well"},
+		"Nothing":         {"the encryption keys have no default", "", "keys: the store needs encryption keys"},
+		"No access":       {"requests without credentials are allowed only if that is set explicitly", "keys: {existingSecret: k}\n", "access.insecureNoAuth: true"},
+		"All at once":     {"all errors are reported at once", "replicas: 2\n", "replicas: the embedded store supports one"},
+		"Replicas":        {"the embedded store belongs to one process", sound + "replicas: 2\n", "replicas: the embedded store supports one"},
+		"No URI":          {"an external store has a URI", sound + "store: {kind: etcd}\n", "the URI of etcd is missing"},
+		"Other URI":       {"the URI must match the kind of store", sound + "store: {kind: etcd, uri: \"mongodb://x\"}\n", "store.uri: not a URI of etcd"},
+		"Two URIs":        {"one of two would be ignored", sound + "store: {kind: etcd, uri: \"etcd://x\", existingSecret: s}\n", "are both set"},
+		"URI embedded":    {"an embedded store would not use it", sound + "store: {uri: \"etcd://x\"}\n", "the embedded store takes no URI"},
+		"Two keys":        {"one of two would be ignored", "keys: {existingSecret: k, value: x}\naccess: {existingSecret: a}\n", "exactly one of"},
+		"Keys of each":    {"replicas with different keys cannot read each other's records", "keys: {generate: true}\naccess: {existingSecret: a}\n" + outside, "need the same keys"},
+		"Both accesses":   {"rules without an effect are an error", "keys: {existingSecret: k}\naccess: {existingSecret: a, insecureNoAuth: true}\n", "access rules are set too"},
 		"No access.yaml":  {"the service reads access.yaml", "keys: {existingSecret: k}\naccess: {files: {rules.yaml: x}}\n", "access.yaml is missing"},
-		"Closed metrics":  {"nobody could read them", "keys: {existingSecret: k}\naccess: {insecureNoAuth: true, protectMetrics: true}\n", "access.protectMetrics"},
-		"Half a pair":     {"a certificate is worth nothing without its key", sound + "tls: {certificate: x}\n", "tls.certificate takes tls.privateKey"},
-		"Clients alone":   {"clients' certificates take TLS", sound + "tls: {clientCAKey: ca.crt}\n", "it is a key of tls.existingSecret"},
-		"Node port":       {"it would be left out", sound + "service: {nodePort: 30498}\n", "service.nodePort"},
+		"Closed metrics":  {"no client could read the metrics", "keys: {existingSecret: k}\naccess: {insecureNoAuth: true, protectMetrics: true}\n", "access.protectMetrics"},
+		"Half a pair":     {"a certificate is useless without its key", sound + "tls: {certificate: x}\n", "tls.certificate and tls.privateKey must be set together"},
+		"Clients alone":   {"client certificates require TLS", sound + "tls: {clientCAKey: ca.crt}\n", "requires tls.existingSecret"},
+		"Node port":       {"it would be ignored", sound + "service: {nodePort: 30498}\n", "service.nodePort"},
 		"Setting decided": {"two values of a setting would contradict each other", sound + "settings: {listen: \":1\"}\n", "settings.listen"},
 
-		"Misspelt":       {"a name that is not known is a mistake", sound + "replica: 2\n", "additional properties 'replica' not allowed"},
-		"Misspelt below": {"and below", sound + "store: {url: x}\n", "additional properties 'url' not allowed"},
-		"Store":          {"stores are known", sound + "store: {kind: postgres}\n", "at '/store/kind'"},
+		"Misspelt":       {"an unknown name is an error", sound + "replica: 2\n", "additional properties 'replica' not allowed"},
+		"Misspelt below": {"unknown names are rejected in objects too", sound + "store: {url: x}\n", "additional properties 'url' not allowed"},
+		"Store":          {"an unknown kind of store is rejected", sound + "store: {kind: postgres}\n", "at '/store/kind'"},
 		"No replica":     {"there is at least one", sound + "replicas: 0\n", "at '/replicas'"},
-		"Text":           {"a number is no text", sound + "replicas: \"3\"\n", "at '/replicas'"},
-		"Errors":         {"styles are known", sound + "onap: {errors: modern}\n", "at '/onap/errors'"},
-		"Digest":         {"a digest is whole", sound + "image: {digest: \"sha256:12\"}\n", "at '/image/digest'"},
-		"Root":           {"nobody runs it as root", sound + "user: 0\n", "at '/user'"},
-		"Label":          {"labels are text", sound + "podLabels: {a: 1}\n", "at '/podLabels/a'"},
-		"Callback list":  {"a comma would make two of one", sound + "onap: {callbackAllow: [\"a,b\"]}\n", "at '/onap/callbackAllow/0'"},
+		"Text":           {"a number is not a string", sound + "replicas: \"3\"\n", "at '/replicas'"},
+		"Errors":         {"an unknown style is rejected", sound + "onap: {errors: modern}\n", "at '/onap/errors'"},
+		"Digest":         {"a short digest is rejected", sound + "image: {digest: \"sha256:12\"}\n", "at '/image/digest'"},
+		"Root":           {"the service does not run as root", sound + "user: 0\n", "at '/user'"},
+		"Label":          {"labels are strings", sound + "podLabels: {a: 1}\n", "at '/podLabels/a'"},
+		"Callback list":  {"a comma would split the item", sound + "onap: {callbackAllow: [\"a,b\"]}\n", "at '/onap/callbackAllow/0'"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -247,8 +247,8 @@ func TestChartRefuses(t *testing.T) {
 	}
 }
 
-// TestSettingsOfTheChart holds the settings that the chart decides itself
-// against those that there are.
+// TestSettingsOfTheChart compares the settings that the chart sets itself with
+// the settings of the service.
 func TestSettingsOfTheChart(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(chartFolder + "/templates/_settings.tpl")

@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
 
-{{- /* The name of everything: the release's, and the chart's when that does not have it. */ -}}
+{{- /* The name of all objects: that of the release, followed by that of the chart unless it is part of it. */ -}}
 {{- define "k8splugin.fullname" -}}
 {{- $name := include "k8splugin.name" . -}}
 {{- if .Values.fullnameOverride -}}
@@ -46,7 +46,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{- /* "true" when connections are encrypted, access is checked, and so on; empty when not. */ -}}
+{{- /* Conditions: "true", or empty for false. */ -}}
 {{- define "k8splugin.tls" -}}
 {{- if or .Values.tls.existingSecret .Values.tls.certificate }}true{{ end -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-{{- /* The pod, whichever of the two workloads has it. */ -}}
+{{- /* The pod of both workloads. */ -}}
 {{- define "k8splugin.pod" -}}
 metadata:
   labels:
@@ -11,7 +11,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "k8splugin.serviceAccountName" . | quote }}
   automountServiceAccountToken: false
-  enableServiceLinks: false # its variables of other Services could look like settings
+  enableServiceLinks: false # variables of other Services could look like settings
   terminationGracePeriodSeconds: {{ add .Values.preStopSeconds .Values.drainSeconds 10 }}
   {{- with .Values.image.pullSecrets }}
   imagePullSecrets: {{- toYaml . | nindent 4 }}
@@ -23,8 +23,8 @@ spec:
     runAsGroup: {{ int64 . }}
     fsGroup: {{ int64 . }}
     {{- end }}
-    # Otherwise each start would let the group write a key on the volume, and the
-    # service refuses a key that others can change.
+    # Otherwise each start would make a key on the volume writable for the group,
+    # and the service rejects a key that others can change.
     fsGroupChangePolicy: OnRootMismatch
     seccompProfile: {type: RuntimeDefault}
   containers:
@@ -46,7 +46,7 @@ args: {{- concat (list "serve" "--config" "/etc/k8splugin/config/config.yaml") .
 {{- include "k8splugin.environment" . }}
 ports:
 - {name: api, containerPort: 9015}
-startupProbe: # an embedded store that was cut off reads its log first
+startupProbe: # after a crash, the embedded store replays its log first
   httpGet: {{- merge (dict "path" "/healthz") $probe | toYaml | nindent 4 }}
   periodSeconds: 2
   failureThreshold: 150
@@ -55,7 +55,7 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 3
-readinessProbe: # its checks may take three seconds each
+readinessProbe: # its checks may take 3 seconds each
   httpGet: {{- merge (dict "path" "/readyz") $probe | toYaml | nindent 4 }}
   periodSeconds: 10
   timeoutSeconds: 8
@@ -88,7 +88,7 @@ env:
 {{- if .Values.audit.file }}
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
-- name: K8SPLUGIN_AUDIT_FILE # each replica's own: one file has one writer
+- name: K8SPLUGIN_AUDIT_FILE # one file for each replica, because a file has one writer
   value: /var/log/k8splugin/$(POD_NAME).log
 {{- end }}
 {{- with .Values.extraEnv }}
@@ -122,7 +122,7 @@ env:
 {{- end }}
 {{- end -}}
 
-{{- /* Secrets are for the owner and the group alone: the service refuses keys that others can read. Whole folders are mounted, so that a change arrives. */ -}}
+{{- /* Only the owner and the group can read the Secrets, because the service rejects keys that others can read. Whole folders are mounted, so that the pod receives changes. */ -}}
 {{- define "k8splugin.volumes" -}}
 {{- $name := include "k8splugin.fullname" . -}}
 - name: config
@@ -180,7 +180,7 @@ topologySpreadConstraints:
 - maxSkew: 1
   topologyKey: {{ . }}
   whenUnsatisfiable: ScheduleAnyway
-  matchLabelKeys: [pod-template-hash] # while they are replaced, old ones do not count
+  matchLabelKeys: [pod-template-hash] # ignores the old pods during an update
   labelSelector:
     matchLabels: {{- include "k8splugin.selector" $ | nindent 6 }}
 {{- end }}

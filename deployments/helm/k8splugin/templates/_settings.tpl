@@ -39,75 +39,75 @@
 {{- toYaml (merge $s .Values.settings) -}}
 {{- end -}}
 
-{{- /* The settings that have a value of their own, so that a second one would contradict the mounts. */ -}}
+{{- /* Settings that the chart sets from other values. They are rejected in .Values.settings. */ -}}
 {{- define "k8splugin.decided" -}}
 config listen data store key-file access-file insecure-no-auth hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica onap-errors callback-allow
 {{- end -}}
 
-{{- /* What cannot work is refused here, all of it at once. */ -}}
+{{- /* Rejects values that cannot work, and reports all of them at once. */ -}}
 {{- define "k8splugin.check" -}}
 {{- $wrong := list -}}
 {{- $v := .Values -}}
 {{- $embedded := include "k8splugin.embedded" . -}}
 {{- if and $embedded (gt (int $v.replicas) 1) -}}
-{{- $wrong = append $wrong "replicas: the embedded store serves one replica; for more, set store.kind to etcd or mongodb" -}}
+{{- $wrong = append $wrong "replicas: the embedded store supports one replica only; for more, set store.kind to etcd or mongodb" -}}
 {{- end -}}
 {{- if and $embedded (or $v.store.uri $v.store.existingSecret $v.store.tlsSecret) -}}
-{{- $wrong = append $wrong "store: the embedded store has no URI and no certificate; set store.kind to etcd or mongodb" -}}
+{{- $wrong = append $wrong "store: the embedded store takes no URI and no certificate; set store.kind to etcd or mongodb" -}}
 {{- end -}}
 {{- if and (not $embedded) (not $v.store.uri) (not $v.store.existingSecret) -}}
-{{- $wrong = append $wrong (printf "store: where the %s is must be said: store.existingSecret, or store.uri" $v.store.kind) -}}
+{{- $wrong = append $wrong (printf "store: the URI of %s is missing; set store.existingSecret or store.uri" $v.store.kind) -}}
 {{- end -}}
 {{- if and $v.store.uri $v.store.existingSecret -}}
-{{- $wrong = append $wrong "store: give store.uri or store.existingSecret, not both" -}}
+{{- $wrong = append $wrong "store: store.uri and store.existingSecret are both set; set one of them" -}}
 {{- end -}}
 {{- if and $v.store.uri (not $embedded) (not (hasPrefix $v.store.kind $v.store.uri)) -}}
-{{- $wrong = append $wrong (printf "store.uri: it is not that of %s" $v.store.kind) -}}
+{{- $wrong = append $wrong (printf "store.uri: not a URI of %s; it must start with the store.kind" $v.store.kind) -}}
 {{- end -}}
 {{- $keys := 0 -}}
 {{- if $v.keys.existingSecret }}{{ $keys = add1 $keys }}{{ end -}}
 {{- if $v.keys.value }}{{ $keys = add1 $keys }}{{ end -}}
 {{- if $v.keys.generate }}{{ $keys = add1 $keys }}{{ end -}}
 {{- if ne (int $keys) 1 -}}
-{{- $wrong = append $wrong "keys: the store is sealed, so give keys.existingSecret (made with `k8splugin keys init keys.json`), or keys.value, or, for a trial, keys.generate; one of them" -}}
+{{- $wrong = append $wrong "keys: the store needs encryption keys; set exactly one of keys.existingSecret (a Secret with the output of `k8splugin keys init keys.json`), keys.value and, for evaluation, keys.generate" -}}
 {{- end -}}
 {{- if and $v.keys.generate (not $embedded) -}}
-{{- $wrong = append $wrong "keys.generate: replicas on a store outside must be given the same keys" -}}
+{{- $wrong = append $wrong "keys.generate: all replicas on an external store need the same keys; set keys.existingSecret or keys.value" -}}
 {{- end -}}
 {{- $access := include "k8splugin.access" . -}}
 {{- if and (not $access) (not $v.access.insecureNoAuth) -}}
-{{- $wrong = append $wrong "access: other machines reach the service, so say who may come in (access.existingSecret or access.files), or that everybody may: access.insecureNoAuth: true" -}}
+{{- $wrong = append $wrong "access: the access rules are missing; set access.existingSecret or access.files, or, to allow every request, access.insecureNoAuth: true" -}}
 {{- end -}}
 {{- if and $access $v.access.insecureNoAuth -}}
-{{- $wrong = append $wrong "access.insecureNoAuth: there are access rules as well; give one of the two" -}}
+{{- $wrong = append $wrong "access.insecureNoAuth: access rules are set too; set one of them" -}}
 {{- end -}}
 {{- if and $v.access.existingSecret $v.access.files -}}
-{{- $wrong = append $wrong "access: give access.existingSecret or access.files, not both" -}}
+{{- $wrong = append $wrong "access: access.existingSecret and access.files are both set; set one of them" -}}
 {{- end -}}
 {{- if and $v.access.files (not (hasKey $v.access.files "access.yaml")) -}}
 {{- $wrong = append $wrong "access.files: access.yaml is missing" -}}
 {{- end -}}
 {{- if and $v.access.protectMetrics (not $access) -}}
-{{- $wrong = append $wrong "access.protectMetrics: without access rules nobody could read them" -}}
+{{- $wrong = append $wrong "access.protectMetrics: without access rules no client can read the metrics; set access.existingSecret or access.files" -}}
 {{- end -}}
 {{- if and $v.tls.existingSecret (or $v.tls.certificate $v.tls.privateKey $v.tls.clientCA) -}}
-{{- $wrong = append $wrong "tls: give tls.existingSecret or the PEM texts, not both" -}}
+{{- $wrong = append $wrong "tls: tls.existingSecret and PEM values are both set; set one of them" -}}
 {{- end -}}
 {{- if ne (empty $v.tls.certificate) (empty $v.tls.privateKey) -}}
-{{- $wrong = append $wrong "tls: tls.certificate takes tls.privateKey, and the other way round" -}}
+{{- $wrong = append $wrong "tls: tls.certificate and tls.privateKey must be set together" -}}
 {{- end -}}
 {{- if and $v.tls.clientCA (not $v.tls.certificate) -}}
-{{- $wrong = append $wrong "tls.clientCA: it takes tls.certificate" -}}
+{{- $wrong = append $wrong "tls.clientCA: requires tls.certificate" -}}
 {{- end -}}
 {{- if and $v.tls.clientCAKey (not $v.tls.existingSecret) -}}
-{{- $wrong = append $wrong "tls.clientCAKey: it is a key of tls.existingSecret" -}}
+{{- $wrong = append $wrong "tls.clientCAKey: requires tls.existingSecret, in which it is a key" -}}
 {{- end -}}
 {{- if and $v.service.nodePort (ne $v.service.type "NodePort") -}}
-{{- $wrong = append $wrong "service.nodePort: it takes service.type NodePort" -}}
+{{- $wrong = append $wrong "service.nodePort: requires service.type NodePort" -}}
 {{- end -}}
 {{- range $name := splitList " " (include "k8splugin.decided" .) -}}
 {{- if hasKey $v.settings $name -}}
-{{- $wrong = append $wrong (printf "settings.%s: it has a value of its own in values.yaml, or is the chart's to decide" $name) -}}
+{{- $wrong = append $wrong (printf "settings.%s: the chart sets this setting; use its value in values.yaml, if it has one" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- if $wrong -}}
