@@ -19,7 +19,7 @@ func TestRegion(t *testing.T) {
 			reason: "a region that cannot be reached has its own exit code",
 			args:   []string{"region", "add", "east", "--kubeconfig", "KUBE/config"},
 			replies: replies{"POST /v1/cloud_regions": problemReply(502, `{"title":"The region cannot be reached","status":502,`+
-				`"detail":"cannot register cloud region east: the API server refuses the credentials","kind":"unreachable","reason":"unauthorized","request_id":"R1"}`)},
+				`"detail":"cannot register cloud region east: the API server rejects the credentials","kind":"unreachable","reason":"unauthorized","request_id":"R1"}`)},
 		},
 		"region-add-nothing": {
 			reason: "without a kubeconfig there is nothing to register",
