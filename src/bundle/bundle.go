@@ -118,7 +118,7 @@ func checkName(field, name string) nf.Violations {
 	case len(name) > maxNameLength:
 		return nf.Violations{{Field: field, Message: fmt.Sprintf("is longer than %d bytes", maxNameLength)}}
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return nf.Violations{{Field: field, Message: "holds characters that cannot be printed"}}
+		return nf.Violations{{Field: field, Message: "contains characters that cannot be printed"}}
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func contained(name string) (clean, fault string) {
 	case name == "":
 		return "", "names no file"
 	case strings.HasPrefix(name, "/"), strings.Contains(name, `\`):
-		return "", "is no relative path"
+		return "", "is not a relative path"
 	case slices.Contains(strings.Split(name, "/"), ".."):
 		return "", "leads through a parent folder"
 	}

@@ -147,4 +147,4 @@ func (b *Bundles) UploadProfile(ctx context.Context, k Key, content io.Reader) e
 
 // errNoContent is the cause when an operation needs content that was not
 // uploaded.
-var errNoContent = errors.New("it has no content: none was uploaded")
+var errNoContent = errors.New("it has no content; upload it first")

@@ -77,7 +77,7 @@ func (s *Source) find(ctx context.Context, want wanted) (indexEntry, error) {
 func (s *Source) get(ctx context.Context, want wanted, at *url.URL, limit int64, read func(io.Reader) error) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return fmt.Errorf("cannot make the request: %w", err)
+		return fmt.Errorf("cannot create the request: %w", err)
 	}
 	r.Header.Set("User-Agent", userAgent)
 	if at.Scheme == want.url.Scheme && outbound.Name(at.Hostname()) == outbound.Name(want.url.Hostname()) && portOf(at) == portOf(want.url) && len(want.Password) > 0 {

@@ -65,7 +65,7 @@ func (o *ownedObject) adopt(ctx context.Context, selector nf.AdoptionSelector) (
 			return nf.Change{}, err
 		}
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "adopt", o.target.ref.String(), errors.New("others keep changing it"))
+	return nf.Change{}, nf.E(nf.Conflict, "adopt", o.target.ref.String(), errors.New("other clients keep changing it"))
 }
 
 func managed(m *metav1.ObjectMeta, manager string) bool {

@@ -18,7 +18,7 @@ import (
 // errBroken is a connection that could not be made or that ended, with an error
 // text of net/http. Like errGarbage, it does not quote that text, which may
 // repeat bytes of another server.
-var errBroken = errors.New("the connection broke before the answer was complete")
+var errBroken = errors.New("the connection broke before the response was complete")
 
 // progress is how far a request got.
 type progress struct{ connecting, answered atomic.Bool }

@@ -50,14 +50,14 @@ func newCluster(cfg *rest.Config, id string, pc PoolConfig) (*Cluster, error) {
 	}
 	surveys, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, connection)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the discovery client: %w", err)
+		return nil, fmt.Errorf("cannot create the discovery client: %w", err)
 	}
 	plain := rest.CopyConfig(cfg)
 	plain.NegotiatedSerializer = statuses()
 	plain.WarningHandler = rest.NoWarnings{} // Apply returns them instead
 	untyped, err := rest.UnversionedRESTClientForConfigAndClient(plain, connection)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the client: %w", err)
+		return nil, fmt.Errorf("cannot create the client: %w", err)
 	}
 	c := &client{
 		region: region(id), transport: bt, verb: untyped.Verb, parallel: pc.Parallel,

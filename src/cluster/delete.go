@@ -107,7 +107,7 @@ func (o *ownedObject) delete(ctx context.Context) (nf.Change, error) {
 		}
 		o.live = nil // it was recreated: check its owner again
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "delete", o.target.ref.String(), errors.New("it is made anew whenever it is deleted"))
+	return nf.Change{}, nf.E(nf.Conflict, "delete", o.target.ref.String(), errors.New("it is recreated after each deletion"))
 }
 
 // leaves are kinds whose objects practically never own others. Foreground

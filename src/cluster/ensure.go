@@ -86,7 +86,7 @@ func established(ctx context.Context, c *client, targets []target, changes []nf.
 		case h.Status == nf.Current:
 			delete(waiting, h.Key())
 		case h.Status == nf.StatusFailed || h.Status == nf.Absent:
-			wrong = nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: h.Ref, Message: "is " + string(h.Status) + ": " + h.Message}})
+			wrong = nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: h.Ref, Message: "is " + string(h.Status) + ": " + h.Message}})
 		default:
 			last = h
 		}

@@ -182,7 +182,7 @@ func (f file) ambiguous() nf.Violations {
 	seen := map[string]int{}
 	look := func(list, name string) {
 		if seen[list+name]++; seen[list+name] == 2 {
-			v = append(v, nf.Violation{Field: list + "[" + nf.Clip(name, maxShownName) + "]", Message: "is there twice"})
+			v = append(v, nf.Violation{Field: list + "[" + nf.Clip(name, maxShownName) + "]", Message: "occurs twice"})
 		}
 	}
 	for _, c := range f.Clusters {

@@ -92,7 +92,7 @@ func (c *Cluster) RemoveNamespace(ctx context.Context, name string) (kept []nf.R
 			return nil, n.removalError(ctx, err)
 		}
 	}
-	return nil, nf.E(nf.Conflict, "remove", "namespace "+name, errors.New("others keep changing it"))
+	return nil, nf.E(nf.Conflict, "remove", "namespace "+name, errors.New("other clients keep changing it"))
 }
 
 // namespace is a namespace that the service creates or removes.

@@ -55,7 +55,7 @@ func (o *ownedObject) orphan(ctx context.Context) (nf.Change, error) {
 			return nf.Change{}, err
 		}
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "orphan", o.target.ref.String(), errors.New("others keep changing it"))
+	return nf.Change{}, nf.E(nf.Conflict, "orphan", o.target.ref.String(), errors.New("other clients keep changing it"))
 }
 
 // orphanOf returns the owner that orphaned an object, without an ID if there is

@@ -155,15 +155,15 @@ func (e *explainedError) Error() string { return e.text }
 func (e *explainedError) Unwrap() error { return e.err }
 
 var sentences = map[string]string{
-	nf.ReasonDNS:           "its name is not known to DNS",
-	nf.ReasonTCP:           "nothing answers at its address",
+	nf.ReasonDNS:           "DNS cannot resolve its name",
+	nf.ReasonTCP:           "no server answers at its address",
 	nf.ReasonTLS:           "its certificate is not the one that the kubeconfig trusts",
 	nf.ReasonTimeout:       "it did not answer in time",
 	nf.ReasonUnavailable:   "its API server is not available",
 	nf.ReasonNotKubernetes: "it is not a Kubernetes API server",
 	nf.ReasonOversized:     "it does not behave as a Kubernetes API server does",
-	nf.ReasonCrowded:       "it is being asked too much",
+	nf.ReasonCrowded:       "it receives too many requests",
 	nf.ReasonNotAllowed:    "its address is one that only the operator may allow (--region-allow)",
 	nf.ReasonUnauthorized:  "it does not accept the kubeconfig's credentials (401)",
-	nf.ReasonForbidden:     "it forbids the kubeconfig's user to use its API (403)",
+	nf.ReasonForbidden:     "it denies the kubeconfig's user access to its API (403)",
 }

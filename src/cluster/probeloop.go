@@ -76,7 +76,7 @@ func (r *regionList) sync(ctx context.Context) {
 	all, err := r.read(ctx)
 	if err != nil {
 		if !r.readFailed && ctx.Err() == nil {
-			log.WarnContext(ctx, "cloud regions cannot be read; those that are known are kept", "error", err.Error())
+			log.WarnContext(ctx, "failed to read the cloud regions; the known ones are kept", "error", err.Error())
 		}
 		r.readFailed = true
 		return

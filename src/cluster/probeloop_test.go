@@ -119,7 +119,7 @@ func TestRunKeepsInStep(t *testing.T) {
 		until(10 * syncInterval)
 		diff(t, "regions that cannot be opened are in nobody's way", []string(nil), opened())
 		diff(t, "trouble is logged once", []string{
-			"cloud regions cannot be read; those that are known are kept", "cloud region cannot be opened",
+			"failed to read the cloud regions; the known ones are kept", "cloud region cannot be opened",
 		}, told.said())
 	})
 }
@@ -250,7 +250,7 @@ func TestRunFindsRegionBack(t *testing.T) {
 				if s := p.State("east"); s.Condition != nf.RegionAvailable || s.Breaker != nf.BreakerClosed {
 					t.Errorf("%s: it is back, and nobody uses it: %+v", tc.reason, s)
 				}
-				diff(t, tc.reason, []string{"cloud region is unreachable", "cloud region is back"}, told.said())
+				diff(t, tc.reason, []string{"cloud region is unreachable", "cloud region reachable again"}, told.said())
 			})
 		})
 	}
@@ -276,6 +276,6 @@ func TestReplacedRegionIsBack(t *testing.T) {
 		if err := c.tryOnce(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		diff(t, "what was logged of the region ends", []string{"cloud region is unreachable", "cloud region is back"}, told.said())
+		diff(t, "what was logged of the region ends", []string{"cloud region is unreachable", "cloud region reachable again"}, told.said())
 	})
 }

@@ -128,7 +128,7 @@ func (c *Cluster) Find(ctx context.Context, s Selection) ([]map[string]any, erro
 func (a *apis) listable(ctx context.Context, s Selection) (kind, error) {
 	gv, err := schema.ParseGroupVersion(s.APIVersion)
 	if err != nil || s.APIVersion == "" || s.Kind == "" {
-		return kind{}, nf.E(nf.Invalid, "list", s.Kind+" objects", fmt.Errorf("%q and %q are no version and kind", s.APIVersion, s.Kind))
+		return kind{}, nf.E(nf.Invalid, "list", s.Kind+" objects", fmt.Errorf("%q and %q are not a version and a kind", s.APIVersion, s.Kind))
 	}
 	gvk := gv.WithKind(s.Kind)
 	ks, err := a.kinds(ctx, []schema.GroupVersionKind{gvk})

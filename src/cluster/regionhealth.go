@@ -61,7 +61,7 @@ func (s *regionHealth) markAvailable(ctx context.Context) {
 	s.outageLogged = time.Time{}
 	s.mu.Unlock()
 	if !outage.IsZero() {
-		s.log.InfoContext(ctx, "cloud region is back", "region", s.region, "after", s.clock().Sub(outage).String())
+		s.log.InfoContext(ctx, "cloud region reachable again", "region", s.region, "after", s.clock().Sub(outage).String())
 	}
 }
 

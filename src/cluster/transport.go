@@ -34,9 +34,9 @@ const patience = 30 * time.Second
 var (
 	// errSilent is the cause that cancels a request after patience. It
 	// distinguishes this from a cancellation by the caller.
-	errSilent = errors.New("no answer in time")
+	errSilent = errors.New("no response in time")
 
-	errReplaced = errors.New("it has another kubeconfig now, or is gone")
+	errReplaced = errors.New("it has a new kubeconfig, or was deregistered")
 )
 
 // breakerTransport is the http.RoundTripper of all requests to a region. It rejects

@@ -220,7 +220,7 @@ func TestGuardBreaker(t *testing.T) {
 		if state := p.State("east"); state.Condition != nf.RegionAvailable || state.Breaker != nf.BreakerClosed || !state.Retry.IsZero() || state.Message != "" {
 			t.Errorf("the state is %+v, want available", state)
 		}
-		diff(t, "each change is logged once", []string{"cloud region is unreachable", "cloud region is back"}, told.said())
+		diff(t, "each change is logged once", []string{"cloud region is unreachable", "cloud region reachable again"}, told.said())
 	})
 }
 

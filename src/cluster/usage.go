@@ -62,7 +62,7 @@ type oversized struct {
 }
 
 func (o *oversized) Error() string {
-	return fmt.Sprintf("its API server sends more than is read: %s, and the limit is %s", o.what, o.limit)
+	return fmt.Sprintf("its API server sends too much data: %s; the limit is %s", o.what, o.limit)
 }
 
 func isOversized(err error) bool {
@@ -72,15 +72,15 @@ func isOversized(err error) bool {
 
 var (
 	// errCrowded ends a request that did not get its turn in time.
-	errCrowded = errors.New("too many requests to the cloud region are under way")
+	errCrowded = errors.New("too many requests to the cloud region are running")
 
 	// errSlow ends a request whose whole response took too long.
-	errSlow = fmt.Errorf("the answer was not complete after %v", answerTime)
+	errSlow = fmt.Errorf("the response was not complete after %v", answerTime)
 
 	// errGarbage is the error of a response that no API server sends. It does
 	// not quote the response, which may come from another server and must not be
 	// readable through this service.
-	errGarbage = errors.New("the answer is not what a Kubernetes API server sends")
+	errGarbage = errors.New("the response is not that of a Kubernetes API server")
 )
 
 // usage is the current use of one region's limits.

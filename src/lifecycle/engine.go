@@ -54,7 +54,7 @@ type Config struct {
 
 func (c *Config) complete() error {
 	if c.KV == nil || c.Catalog == nil || c.Open == nil || c.Workers == nil || c.NewID == nil || len(c.Renderers) == 0 {
-		return errors.New("cannot make an engine: KV, Catalog, Renderers, Open, Workers and NewID are required")
+		return errors.New("cannot create an engine: KV, Catalog, Renderers, Open, Workers and NewID are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now

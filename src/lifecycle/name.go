@@ -84,10 +84,10 @@ func (s *records) reserveName(ctx context.Context, t target, operation string) e
 
 func nameBusy(t target) error {
 	return &nf.Error{Kind: nf.Busy, Op: "instantiate", Subject: "VNF instance " + t.name, RetryAfter: time.Second,
-		Err: errors.New("another request for an instance of that name is under way")}
+		Err: errors.New("another request is creating an instance with that name")}
 }
 
-var errOtherHolder = errors.New("another instance has the name by now")
+var errOtherHolder = errors.New("another instance has that name now")
 
 // releaseNameOf releases the name of an instance whose request was never
 // accepted. Other reports that another request for an instance with the same id

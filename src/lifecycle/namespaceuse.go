@@ -80,7 +80,7 @@ func (n *namespaceUser) acquireNamespace(ctx context.Context, tenancy nf.Tenancy
 		if nf.KindOf(err) != nf.Busy {
 			return err
 		}
-		n.run.progress(0, 1, "waiting until the former namespace "+namespace+" is gone")
+		n.run.progress(0, 1, "waiting for the deletion of the previous namespace "+namespace)
 		if pause(ctx, namespacePause) != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (n *namespaceUser) releaseNamespace(ctx context.Context, namespace string) 
 			return err
 		}
 		if len(kept) > 0 {
-			warning := fmt.Sprintf("namespace %s stays: it holds %s", namespace, some(kept))
+			warning := fmt.Sprintf("namespace %s remains: it contains %s", namespace, some(kept))
 			n.run.attempt.Note(func(op *nf.Operation) { op.Warnings = append(op.Warnings, warning) })
 		}
 		return nil
@@ -230,7 +230,7 @@ func (n *namespaceUser) further() []string {
 func (n *namespaceUser) tenancy(ctx context.Context) (nf.Tenancy, error) {
 	region, err := n.catalog.Region(ctx, n.run.op().Region)
 	if err != nil {
-		return nf.Tenancy{}, operation.RecordError(fmt.Errorf("cannot read what the project may use: %w", err))
+		return nf.Tenancy{}, operation.RecordError(fmt.Errorf("cannot read the resources that the project may use: %w", err))
 	}
 	return region.Tenancy(nf.ProjectOf(n.run.op().Project), n.apart), nil
 }

@@ -50,7 +50,7 @@ func (s *records) loadPlan(ctx context.Context, digest string) (render.Plan, err
 // planInForce returns an instance's plan in force and its revision.
 func (s *records) planInForce(ctx context.Context, in nf.Instance) (render.Plan, nf.Revision, error) {
 	if in.Revision == 0 {
-		return render.Plan{}, nf.Revision{}, nf.E(nf.Conflict, "use", "VNF instance "+in.ID, errors.New("it has never been brought up"))
+		return render.Plan{}, nf.Revision{}, nf.E(nf.Conflict, "use", "VNF instance "+in.ID, errors.New("it was never instantiated"))
 	}
 	rev, err := s.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
 	if err != nil {

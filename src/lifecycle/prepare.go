@@ -99,7 +99,7 @@ func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region)
 		return p.redactor().error(err)
 	}
 	if len(p.objects()) == 0 {
-		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no object at all"}})
+		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no objects"}})
 	}
 	if err := p.inspect(ctx); err != nil {
 		return p.redactor().error(located(err, p.plan))

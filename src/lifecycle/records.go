@@ -59,7 +59,7 @@ func (s *records) lock(ctx context.Context, seen nf.Instance, op nf.Operation, s
 			return err
 		}
 		if in.LastOperation != seen.LastOperation {
-			return nf.E(nf.Conflict, string(op.Verb), "VNF instance "+in.ID, fmt.Errorf("operation %s has changed it meanwhile", in.LastOperation))
+			return nf.E(nf.Conflict, string(op.Verb), "VNF instance "+in.ID, fmt.Errorf("operation %s has changed it in the meantime", in.LastOperation))
 		}
 		in.Operation, in.Claim, in.LastOperation = op.ID, op.Claim, op.ID
 		in.Become(state, "")

@@ -26,7 +26,7 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 			return e.terminateRequest(in, nf.TerminateRequest{Orphan: failed.Instance.Orphan, Volumes: failed.Instance.Volumes, Options: opts}, operation), nil
 		}
 		if failed.Verb == nf.Adopt {
-			return request{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("what could not be adopted is let go of, and can be adopted again"))
+			return request{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("a failed adoption releases its objects; adopt them again"))
 		}
 		p, rev, err := e.preparer.again(ctx, in, failed.Instance.Target)
 		if err != nil {
@@ -46,7 +46,7 @@ func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (n
 			return request{}, err
 		}
 		if failed.Verb == nf.Terminate {
-			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("what was deleted cannot be brought back; roll the instance back instead"))
+			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("deleted objects cannot be restored; roll the instance back instead"))
 		}
 		if in.Revision == 0 {
 			return e.terminateRequest(in, nf.TerminateRequest{Options: opts}, ""), nil
@@ -83,7 +83,7 @@ func (e *Engine) failedOperation(ctx context.Context, verb, operation string, op
 	in, err := e.records.instances.Get(ctx, op.Subject.ID)
 	switch {
 	case nf.KindOf(err) == nf.NotFound:
-		return refuse("it was undone: VNF instance %s is gone", op.Subject.ID)
+		return refuse("it was undone: VNF instance %s was deleted", op.Subject.ID)
 	case err != nil:
 		return in, op, err
 	}

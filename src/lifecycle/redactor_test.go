@@ -114,7 +114,7 @@ func TestAnObjectThatIsDeletedMeanwhileFailsTheStage(t *testing.T) {
 		}
 		synctest.Wait()
 		s.cluster.lose("a")
-		if op = e.end(t, op); op.Failure == nil || op.Failure.Kind != nf.Failed || !strings.Contains(op.Failure.Message, "deleted by somebody else") {
+		if op = e.end(t, op); op.Failure == nil || op.Failure.Kind != nf.Failed || !strings.Contains(op.Failure.Message, "deleted by another client") {
 			t.Errorf("operation: %+v", op.Failure)
 		}
 	})

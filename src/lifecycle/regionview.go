@@ -55,7 +55,7 @@ func (v *regionView) Capabilities(ctx context.Context) (nf.Capabilities, error) 
 func (v *regionView) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error) {
 	secret := ref.Group == "" && ref.Kind == "Secret"
 	if secret && v.access == secretsHidden {
-		v.warn("a template looks up Secrets, which a dry run shows to nobody who may not make the change: it finds none")
+		v.warn("a template looks up Secrets: the dry run finds none, because the caller may not make the change")
 		return nil, nil
 	}
 	visible, err := v.visible(ctx, ref)

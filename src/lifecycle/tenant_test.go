@@ -195,7 +195,7 @@ func TestWindow(t *testing.T) {
 		"Own":            {reason: "the service made it for the project", lookup: "blues/s", want: "Ymx1ZQ=="},
 		"All":            {reason: "of all Secrets, those where the project may look", lookup: "/", want: "Ymx1ZQ=="},
 		"Preview":        {reason: "a dry run shows no values", preview: true, opts: nf.Options{Secrets: true}, lookup: "blues/s", want: "KioqKioqKio="},
-		"Preview, hides": {reason: "a dry run for somebody who may not instantiate", preview: true, lookup: "blues/s", warning: "a dry run shows to nobody who may not make the change"},
+		"Preview, hides": {reason: "a dry run for somebody who may not instantiate", preview: true, lookup: "blues/s", warning: "because the caller may not make the change"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

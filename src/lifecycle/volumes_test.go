@@ -49,12 +49,12 @@ func TestVolumeClaims(t *testing.T) {
 			reason: "they stay unless the request says otherwise, and that is said", pkg: "set.db", live: []string{"data-db-0", "data-db-1", "data-other-0"},
 			namespaces: []string{"ns"},
 			warnings: []string{
-				stay, "namespace ns stays: it holds PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1, PersistentVolumeClaim ns/data-other-0",
+				stay, "namespace ns remains: it contains PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1, PersistentVolumeClaim ns/data-other-0",
 			},
 		},
 		"Deleted": {
 			reason: "they go, and no other's", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{"data-other-0"}, namespaces: []string{"ns"},
-			warnings: []string{"namespace ns stays: it holds PersistentVolumeClaim ns/data-other-0"},
+			warnings: []string{"namespace ns remains: it contains PersistentVolumeClaim ns/data-other-0"},
 		},
 		"DeletedWithTheNamespace": {
 			reason: "and when nothing is left, the namespace goes", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{}, namespaces: []string{},
@@ -75,7 +75,7 @@ func TestVolumeClaims(t *testing.T) {
 				c.lose("data-other-0")
 				c.volumesErr = nf.E(nf.Failed, "list", "claims", errors.New("forbidden"))
 			},
-			warnings: []string{"namespace ns stays: it holds PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1"},
+			warnings: []string{"namespace ns remains: it contains PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1"},
 		},
 		"NoSet": {reason: "without a StatefulSet nothing is looked for", pkg: "db", live: []string{}, namespaces: []string{}, script: func(c *fakeCluster) {
 			c.lose("data-other-0")
@@ -86,7 +86,7 @@ func TestVolumeClaims(t *testing.T) {
 		"Orphan": {
 			reason: "an instance whose objects stay keeps its claims", pkg: "set.db", request: nf.TerminateRequest{Orphan: true},
 			live: []string{"data-db-0", "data-db-1", "data-other-0", "db"}, namespaces: []string{"ns"},
-			warnings: []string{"namespace ns stays: it holds PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1, PersistentVolumeClaim ns/data-other-0 and 1 more"},
+			warnings: []string{"namespace ns remains: it contains PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1, PersistentVolumeClaim ns/data-other-0 and 1 more"},
 		},
 	}
 	for name, tc := range cases {

@@ -77,9 +77,9 @@ func (a *applier) await(ctx context.Context, w wait) error {
 		case w.met(health):
 			delete(awaited, key)
 		case health.Status == nf.StatusFailed && wanted == nf.Current:
-			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: health.Ref, Message: health.Message}})
+			return nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: health.Ref, Message: health.Message}})
 		case health.Status == nf.Absent && wanted == nf.Current:
-			return nf.E(nf.Failed, "bring up", "the objects", nf.Violations{{Object: health.Ref, Message: "has been deleted by somebody else"}})
+			return nf.E(nf.Failed, "apply", "the objects", nf.Violations{{Object: health.Ref, Message: "was deleted by another client"}})
 		case known || wanted == nf.Current:
 			awaited[key] = health // including an object that is no longer Current
 		}

@@ -57,7 +57,7 @@ func CheckNamespaces(field string, names []string) Violations {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		out = append(out, CheckNamespace(at, name)...)
 		if seen[name] {
-			out = append(out, Violation{Field: at, Message: fmt.Sprintf("%q is there twice", name)})
+			out = append(out, Violation{Field: at, Message: fmt.Sprintf("%q occurs twice", name)})
 		}
 		seen[name] = true
 	}
@@ -96,7 +96,7 @@ func CheckText(field, text string) Violations {
 	case len(text) > MaxText:
 		return Violations{{Field: field, Message: fmt.Sprintf("is longer than %d bytes", MaxText)}}
 	case strings.ContainsFunc(text, control):
-		return Violations{{Field: field, Message: "holds control characters"}}
+		return Violations{{Field: field, Message: "contains control characters"}}
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (h Hosts) Check(address string) error {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return errors.New("is not a URL that begins with http:// or https://")
 	case u.User != nil:
-		return errors.New("holds a user or password")
+		return errors.New("contains a user or password")
 	case u.Hostname() == "":
 		return errors.New("names no host")
 	}

@@ -204,8 +204,8 @@ func TestHostileArchives(t *testing.T) {
 		"direction":     {"a name that reads as another", tarOf("a\u202elmay.b"), nf.Invalid, `"a\u202elmay.b"`, "has a name with non-printable characters"},
 		"invisible":     {"a name that looks like another", tarOf("metadata\u200b.yaml"), nf.Invalid, `"metadata\u200b.yaml"`, "has a name with non-printable characters"},
 		"terminal":      {"a name that commands a terminal", tarOf("a\u009b2Jb"), nf.Invalid, `"a\u009b2Jb"`, "has a name with non-printable characters"},
-		"twice":         {"a name that is there twice", tarOf("a.yaml", "a.yaml"), nf.Invalid, "a.yaml", "is twice in the archive"},
-		"twice zip":     {"a name that is there twice", twice(t), nf.Invalid, "a.yaml", "is twice in the archive"},
+		"twice":         {"a name that occurs twice", tarOf("a.yaml", "a.yaml"), nf.Invalid, "a.yaml", "is twice in the archive"},
+		"twice zip":     {"a name that occurs twice", twice(t), nf.Invalid, "a.yaml", "is twice in the archive"},
 		"case":          {"a name but for its case", tarOf("a.yaml", "A.yaml"), nf.Invalid, "a.yaml", `differs from "A.yaml" only in the case or the encoding of its letters`},
 		"kelvin":        {"a letter that looks like another", tarOf("k.yaml", "\u212a.yaml"), nf.Invalid, "\u212a.yaml", `differs from "k.yaml" only in the case or the encoding of its letters`},
 		"composed":      {"a letter that is written in two ways", tarOf("\u00e9.yaml", "e\u0301.yaml"), nf.Invalid, "\u00e9.yaml", "differs from \"e\u0301.yaml\" only in the case or the encoding of its letters"},
@@ -280,7 +280,7 @@ func longNames() []byte {
 	return rendertest.Zip(files)
 }
 
-// twice returns a zip with a name that is there twice.
+// twice returns a zip with a name that occurs twice.
 func twice(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -100,7 +100,7 @@ func (r release) add(file string) error {
 		}
 		key := any.Kind + "/" + any.Metadata.Name
 		if _, twice := r.objects[key]; twice || any.Metadata.Namespace != "nfv" {
-			return fmt.Errorf("%s is there twice, or not in the release's namespace", key)
+			return fmt.Errorf("%s occurs twice, or not in the release's namespace", key)
 		}
 		object := typed(any.Kind)
 		if err := yaml.UnmarshalStrict(document, object); err != nil {

@@ -117,7 +117,7 @@ func (p *playing) send(t *testing.T, text string) (*http.Response, error) {
 	}
 	r, err := http.NewRequestWithContext(t.Context(), method, p.Server+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the request: %w", err)
+		return nil, fmt.Errorf("cannot create the request: %w", err)
 	}
 	for _, line := range want.header {
 		r.Header.Add(line[0], line[1])

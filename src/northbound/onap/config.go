@@ -95,7 +95,7 @@ func storedConfigs(annotations map[string]string) (map[string]storedConfig, erro
 		}
 		var sc storedConfig
 		if err := json.Unmarshal([]byte(annotation), &sc); err != nil {
-			return nil, fmt.Errorf("cannot read what is noted of configuration %q: %w", name, err)
+			return nil, fmt.Errorf("cannot read the record of configuration %q: %w", name, err)
 		}
 		out[name] = sc
 	}

@@ -167,7 +167,7 @@ func (cs configChanges) change(r *http.Request, c configured, next bundle.Versio
 	}
 	annotation, err := json.Marshal(storedConfigOf(next))
 	if err != nil {
-		return configResult{}, fmt.Errorf("cannot note the configuration: %w", err)
+		return configResult{}, fmt.Errorf("cannot store the configuration: %w", err)
 	}
 	op, err := cs.amend(r, c, func(s *nf.Spec) {
 		s.Annotations[configAnnotation+c.name] = string(annotation)
@@ -196,7 +196,7 @@ func (cs configChanges) amend(r *http.Request, c configured, edit func(*nf.Spec)
 	op, err := cs.runner.confirmed(r.Context(), cs.runner.options(r, 0), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
 		return cs.engine.Configure(ctx, c.vnf.ID, nf.ConfigureRequest{Options: opts, Edit: func(s *nf.Spec) error {
 			if s.Annotations[configAnnotation+c.name] != c.vnf.Annotations[configAnnotation+c.name] || s.Annotations[generationAnnotation] != c.vnf.Annotations[generationAnnotation] {
-				return nf.E(nf.Conflict, "change", fmt.Sprintf("configuration %q", c.name), errors.New("somebody else has changed it meanwhile"))
+				return nf.E(nf.Conflict, "change", fmt.Sprintf("configuration %q", c.name), errors.New("another request has changed it in the meantime"))
 			}
 			s.Annotations, s.Amendments = maps.Clone(s.Annotations), slices.Clone(s.Amendments)
 			edit(s)
@@ -330,7 +330,7 @@ func (cs configs) target(r *http.Request, c configured, body rollbackRequest) (b
 	}
 	v, err := cs.history.records.Version(r.Context(), c.key(), to)
 	if nf.KindOf(err) == nf.NotFound {
-		return wrong("Rollback Get Config Version: it is not kept any more")
+		return wrong("Rollback Get Config Version: it is no longer stored")
 	}
 	if err != nil {
 		return v, fail("Rollback Get Config Version", err)

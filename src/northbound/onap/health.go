@@ -255,7 +255,7 @@ func (cs checks) routes(on route) { on(http.MethodGet, "/v1/healthcheck", cs.get
 func (cs checks) get(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range slices.Sorted(maps.Keys(cs.checks)) {
 		if err := cs.checks[name](r.Context()); err != nil {
-			cs.logger.WarnContext(r.Context(), "the service is not well", "check", name, "error", err)
+			cs.logger.WarnContext(r.Context(), "the service is not healthy", "check", name, "error", err)
 			return failAs("Healthcheck of "+name+" failed", nf.E(nf.Unreachable, "check", name, err))
 		}
 	}

@@ -134,11 +134,11 @@ func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.Ins
 func specOf(q instanceRequest, c bundle.Composed, id string) (nf.Spec, error) {
 	asked, err := json.Marshal(q)
 	if err != nil {
-		return nf.Spec{}, fmt.Errorf("cannot keep the request: %w", err)
+		return nf.Spec{}, fmt.Errorf("cannot store the request: %w", err)
 	}
 	sp, err := json.Marshal(storedProfile{Extra: c.Profile.Extra})
 	if err != nil {
-		return nf.Spec{}, fmt.Errorf("cannot keep the profile: %w", err)
+		return nf.Spec{}, fmt.Errorf("cannot store the profile: %w", err)
 	}
 	overrides := maps.Clone(map[string]string(q.Overrides))
 	if overrides == nil {

@@ -112,7 +112,7 @@ func (us upgrades) replaced(ctx context.Context, v vnf, req instanceRequest, op 
 	// The record has the new revision only after the hooks.
 	in.Release, in.Annotations, in.Sensitive = op.Instance.Target.Release, op.Instance.Target.Annotations, op.Instance.Target.Sensitive
 	if err := us.records.DeleteFormerConfigs(ctx, v.id, in.Annotations[generationAnnotation]); err != nil {
-		us.logger.WarnContext(ctx, "former configurations are left for the sweep to forget", "instance", v.id, "error", err)
+		us.logger.WarnContext(ctx, "failed to delete the previous configurations; a later scan deletes them", "instance", v.id, "error", err)
 	}
 	v.Instance, v.request = in, req
 	return v, nil
@@ -147,7 +147,7 @@ func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.I
 	}
 	alias, err = us.records.Realias(ctx, v.id, func(al *bundle.Alias) error {
 		if al.Coming != op.Subject.ID {
-			return nf.E(nf.Conflict, "move", "VNF instance "+v.id, fmt.Errorf("another move was faster"))
+			return nf.E(nf.Conflict, "move", "VNF instance "+v.id, fmt.Errorf("another request has moved it in the meantime"))
 		}
 		al.Leaving = append(al.Leaving, al.Engine)
 		al.Engine, al.Coming = al.Coming, ""
@@ -192,7 +192,7 @@ func (us upgrades) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Ope
 		}
 	}
 	return nf.Operation{}, nf.E(nf.Conflict, "move", "VNF instance "+idOf(in),
-		fmt.Errorf("a move to namespace %s of cloud region %s was under way; repeat the request", in.Namespace, in.Region))
+		fmt.Errorf("a move to namespace %s of cloud region %s was in progress; repeat the request", in.Namespace, in.Region))
 }
 
 // settleMove cleans up after earlier moves of an instance. It terminates the

@@ -59,7 +59,7 @@ func (l Legacy) Spec(c bundle.Composed, generation string, amended bool) (nf.Spe
 	for _, config := range l.Configs {
 		annotation, err := json.Marshal(storedConfig{Version: config.Number, Deleted: config.Deleted, Template: config.Template, Description: config.Description})
 		if err != nil {
-			return spec, fmt.Errorf("cannot note the configuration %q: %w", config.Name, err)
+			return spec, fmt.Errorf("cannot store the configuration %q: %w", config.Name, err)
 		}
 		spec.Annotations[configAnnotation+config.Name] = string(annotation)
 		if amended && !config.Deleted && config.Package != "" {

@@ -96,7 +96,7 @@ var _ northbound.Strays = (*API)(nil)
 func New(cfg Config) (*API, error) {
 	if cfg.Bundles == nil || cfg.Access == nil || cfg.Regions == nil || cfg.Instances == nil || cfg.Operations == nil ||
 		cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil {
-		return nil, errors.New("cannot make the ONAP API: Bundles, Access, Regions, Instances, Operations, Live, Subscriptions and NewID are required")
+		return nil, errors.New("cannot create the ONAP API: Bundles, Access, Regions, Instances, Operations, Live, Subscriptions and NewID are required")
 	}
 	if cfg.Memory == nil {
 		const limit = 64 << 20

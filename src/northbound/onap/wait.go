@@ -51,7 +51,7 @@ func (n *runner) await(ctx context.Context, op nf.Operation, done func(nf.Operat
 	}
 	return op, &nf.Error{
 		Kind: nf.Timeout, Op: string(op.Verb), Subject: "VNF instance " + op.Subject.ID, Operation: op.ID,
-		Err: errors.New("operation " + op.ID + " takes longer than a request may, and goes on"),
+		Err: errors.New("operation " + op.ID + " takes longer than the request may wait, and continues"),
 	}
 }
 

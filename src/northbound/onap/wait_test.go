@@ -80,7 +80,7 @@ func TestLongOperation(t *testing.T) {
 			e.instances["id1"] = in
 		})
 		w.want(t, "it is told so", "POST /v1/instance/id1/config", `{"config-name": "c", "template-name": "ssh"}`, 500,
-			"Apply Config failed: cannot configure VNF instance id1: operation op-b takes longer than a request may, and goes on")
+			"Apply Config failed: cannot configure VNF instance id1: operation op-b takes longer than the request may wait, and continues")
 		w.release("op-b")
 	})
 }

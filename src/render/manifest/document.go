@@ -33,12 +33,12 @@ func (d document) identify(object map[string]any, r *report) bool {
 	if given := meta["namespace"]; given != nil {
 		namespace, ok := d.text(r, given, "metadata", "namespace")
 		if ok && nf.CheckNamespace("", namespace) != nil {
-			r.add(d.at("metadata", "namespace"), "metadata.namespace", "is no name of a namespace")
+			r.add(d.at("metadata", "namespace"), "metadata.namespace", "is not a valid namespace name")
 		}
 		known = known && ok
 	}
 	if hasName && !isObjectName(name) {
-		r.add(d.at("metadata", "name"), "metadata.name", "is no name of an object: 1 to %d printable characters without / and %%, and neither . nor ..", maxObjectName)
+		r.add(d.at("metadata", "name"), "metadata.name", "is not a valid object name: it must have 1 to %d printable characters without / and %%, and must not be . or ..", maxObjectName)
 	}
 	if _, given := meta["generateName"]; given {
 		r.add(d.at("metadata", "generateName"), "metadata.generateName", "cannot be repeated; use metadata.name")
@@ -100,7 +100,7 @@ func (d document) checkVersion(r *report, version string) {
 
 func (d document) checkKind(r *report, kind string) {
 	if !isKind(kind) {
-		r.add(d.at("kind"), "kind", "is no name of a kind")
+		r.add(d.at("kind"), "kind", "is not a valid kind")
 		return
 	}
 	if d.kind == "" || strings.EqualFold(kind, d.kind) {

@@ -80,7 +80,7 @@ func (e *expander) mapping(n *yaml.Node) any {
 			key = f.key.Value
 		}
 		if _, twice := values[key]; twice {
-			e.report.add(e.at(f.key), "", "key %q is there twice once variables are replaced", f.key.Value)
+			e.report.add(e.at(f.key), "", "key %q occurs twice once variables are replaced", f.key.Value)
 		}
 		values[key] = e.value(f.value)
 	}

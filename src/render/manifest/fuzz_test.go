@@ -79,7 +79,7 @@ func FuzzMetadata(f *testing.F) {
 		names := map[string]bool{}
 		for _, g := range m.groups {
 			if names[g.name] || !isWord(g.name) {
-				t.Errorf("group %q is there twice, or has no name", g.name)
+				t.Errorf("group %q occurs twice, or has no name", g.name)
 			}
 			names[g.name] = true
 			if g.timeout < 0 || g.timeout > nf.MaxTimeout || g.recreate != "" && !g.recreate.Valid() {

@@ -85,12 +85,12 @@ func TestHostileManifests(t *testing.T) {
 		"NUL":              {"an end that is none", "", head + "data: a\x00b", 4, "is not YAML: control characters are not allowed", 0},
 		"mark":             {"a byte order mark before a key makes it another key", "", head + "---\n\ufeffapiVersion: v1\nkind: Secret\nmetadata: {name: a}", 5, "is missing", 0},
 		"tab":              {"a tab is no indentation", "", head + "data:\n\ta: b", 5, "is not YAML: found character that cannot start any token (the line is indented with a tab; use spaces)", 0},
-		"twice":            {"a key that is there twice", "", head + "data:\n  a: b\n  \"a\": c", 6, `key "a" is written twice, first at line 5`, 0},
+		"twice":            {"a key that occurs twice", "", head + "data:\n  a: b\n  \"a\": c", 6, `key "a" is written twice, first at line 5`, 0},
 		"twice as numbers": {"a key that is the same for Kubernetes", "", head + "data: {1: a,\n 0x1: b}", 5, `key "1" is written twice, first at line 4`, 0},
-		"twice in JSON":    {"a key that is there twice, however it is written", "m.json", "{\"a\": 1,\n\"\\u0061\": 2}", 2, `key "a" is written twice, first at line 1`, 0},
+		"twice in JSON":    {"a key that occurs twice, however it is written", "m.json", "{\"a\": 1,\n\"\\u0061\": 2}", 2, `key "a" is written twice, first at line 1`, 0},
 		"large number":     {"a number that no JSON reader can hold", "m.json", "{\"a\":\n1e999}", 2, "is not JSON: a number is out of range", 0},
-		"half":             {"half a character would become another one", "m.json", "{\"a\":\n\"\\ud83d\"}", 2, "is not JSON: a text has half of a surrogate pair, which is no character", 0},
-		"other half":       {"be it a key", "m.json", "{\"\\uDE00\": 1}", 1, "is not JSON: a text has half of a surrogate pair, which is no character", 0},
+		"half":             {"half a character would become another one", "m.json", "{\"a\":\n\"\\ud83d\"}", 2, "is not JSON: a string contains half of a surrogate pair, which is not a character", 0},
+		"other half":       {"be it a key", "m.json", "{\"\\uDE00\": 1}", 1, "is not JSON: a string contains half of a surrogate pair, which is not a character", 0},
 		"half in YAML":     {"in YAML, too", "", head + "data: \"\\ud83d\"", 4, "is not YAML: found invalid Unicode character escape code", 0},
 		"JSON mark":        {"a byte order mark is not JSON", "m.json", "\ufeff{}", 1, "is not JSON: column 1: '\\ufeff' cannot be here", 0},
 		"JSON tail":        {"text behind a document", "m.json", "{}\nx", 2, "is not JSON: column 1: 'x' cannot be here", 0},
@@ -102,8 +102,8 @@ func TestHostileManifests(t *testing.T) {
 		"escaped path":     {"a name that would be another path", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a%2Fb", 4, objectName, 0},
 		"broken name":      {"a name of two lines", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: \"a\\nb\"", 4, objectName, 0},
 		"long name":        {"a name that no cluster takes", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: " + long[:254], 4, objectName, 0},
-		"namespace":        {"a namespace that would be another path", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: kube-system/../x", 5, "is no name of a namespace", 0},
-		"kind":             {"a kind that would be another path", "", "apiVersion: v1\nkind: ../x\nmetadata:\n  name: a", 2, "is no name of a kind", 0},
+		"namespace":        {"a namespace that would be another path", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: kube-system/../x", 5, "is not a valid namespace name", 0},
+		"kind":             {"a kind that would be another path", "", "apiVersion: v1\nkind: ../x\nmetadata:\n  name: a", 2, "is not a valid kind", 0},
 		"version":          {"a version that would be another path", "", "apiVersion: a/b/c\nkind: Secret\nmetadata:\n  name: a", 1, "is not of the form version or group/version", 0},
 		"half version":     {"a group without a version", "", "apiVersion: apps/\nkind: Secret\nmetadata:\n  name: a", 1, "is not of the form version or group/version", 0},
 		"made by us":       {"a namespace that would be removed as one of the service's", "", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  labels:\n    k8splugin.io/made-by: k8splugin", 6, "is set by the service", 0},
@@ -136,7 +136,7 @@ func TestHostileManifests(t *testing.T) {
 	}
 }
 
-const objectName = "is no name of an object: 1 to 253 printable characters without / and %, and neither . nor .."
+const objectName = "is not a valid object name: it must have 1 to 253 printable characters without / and %, and must not be . or .."
 
 func TestHostileMetadata(t *testing.T) {
 	long := strings.Repeat("x", 2000)
@@ -147,7 +147,7 @@ func TestHostileMetadata(t *testing.T) {
 	}{
 		"size":         {"metadata is recorded with the package", "name: a\n" + strings.Repeat("#", maxMetadata), nf.Violation{Message: "has more than 262144 bytes"}},
 		"description":  {"so is what it says of itself", "description: " + long, nf.Violation{Line: 1, Field: "description", Message: "is longer than 1024 bytes"}},
-		"terminal":     {"and people read it", "name: \"\\e[2J\"", nf.Violation{Line: 1, Field: "name", Message: "holds control characters"}},
+		"terminal":     {"and people read it", "name: \"\\e[2J\"", nf.Violation{Line: 1, Field: "name", Message: "contains control characters"}},
 		"entries":      {"each entry is a stage of its own", "resources:\n" + times(maxEntries, "- job: []\n"), nf.Violation{Line: maxEntries + 2, Field: "resources", Message: "has more than 1000 entries"}},
 		"kinds":        {"be they in a map", "resources:\n" + numbered(maxEntries+1, "  k%d: []\n"), nf.Violation{Line: maxEntries + 2, Field: "resources", Message: "has more than 1000 entries"}},
 		"variables":    {"each variable is checked with each request", "resources: {job: x.yaml}\nvariables:\n" + numbered(maxVars+1, "  v%d:\n"), nf.Violation{Line: maxVars + 3, Field: "variables", Message: "are more than 1000"}},

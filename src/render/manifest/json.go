@@ -82,7 +82,7 @@ func (p *jsonParser) value(depth int) (*yaml.Node, error) {
 		return p.nested(n, t, depth)
 	case string:
 		if syntax.HalfPair(p.content[from:p.decoder.InputOffset()]) {
-			return nil, errors.New("a text has half of a surrogate pair, which is no character")
+			return nil, errors.New("a string contains half of a surrogate pair, which is not a character")
 		}
 		n.Value, n.Tag, n.Style = t, "!!str", jsonStyle
 	case json.Number:

@@ -141,7 +141,7 @@ func (m *metadataReader) text(f field) string {
 	}
 	wrong := nf.CheckText("", f.value.Value)
 	if wrong == nil && strings.ContainsFunc(f.value.Value, func(r rune) bool { return hidden(r) && r != '\n' && r != '\t' }) {
-		wrong = nf.Violations{{Message: "holds control characters"}}
+		wrong = nf.Violations{{Message: "contains control characters"}}
 	}
 	for _, v := range wrong {
 		m.add(f.value, f.key.Value, "%s", v.Message)

@@ -120,7 +120,7 @@ func TestForged(t *testing.T) {
 		"Removed":    {"no entry is missing", strings.Replace(whole(head, a, b), a, "", 1), nf.Invalid},
 		"Changed":    {"no entry is another", strings.Replace(whole(head, a, b), "eA==", "eQ==", 1), nf.Invalid},
 		"Order":      {"the keys rise", whole(head, b, a), nf.Invalid},
-		"Twice":      {"no key is there twice", whole(head, a, a), nf.Invalid},
+		"Twice":      {"no key occurs twice", whole(head, a, a), nf.Invalid},
 		"NoKey":      {"an entry has a key", whole(head, `{"value":"eA=="}`+"\n"), nf.Invalid},
 		"BadKey":     {"a key is one that stores accept", whole(head, `{"key":"a\n","value":"eA=="}`+"\n"), nf.Invalid},
 		"Meta":       {"what is about the store is not in it", whole(head, `{"key":"meta/restore","value":"eA=="}`+"\n"), nf.Invalid},

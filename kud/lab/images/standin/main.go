@@ -89,7 +89,7 @@ func get(ctx context.Context, url string, w io.Writer) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("cannot make the request: %w", err)
+		return fmt.Errorf("cannot create the request: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

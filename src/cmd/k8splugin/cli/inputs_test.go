@@ -62,7 +62,7 @@ func TestParameters(t *testing.T) {
 		},
 		"Empty":   {reason: "nothing makes nothing", want: values{}},
 		"NotAMap": {reason: "a list has no names", files: []string{root + "/list.yaml"}, wantErr: "a map of names"},
-		"Twice":   {reason: "a name that is there twice is a mistake", files: []string{root + "/twice.yaml"}, wantErr: "twice.yaml"},
+		"Twice":   {reason: "a name that occurs twice is a mistake", files: []string{root + "/twice.yaml"}, wantErr: "twice.yaml"},
 		"Missing": {reason: "a missing file is named", files: []string{root + "/none.yaml"}, wantErr: "none.yaml"},
 	}
 	for name, tc := range cases {
