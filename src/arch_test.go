@@ -107,7 +107,7 @@ var floors = map[string]floor{
 }
 
 // outside names what lies outside src, and the folders that may import it. Test
-// files are free, but for the test kits, which are packages.
+// files are free, except for the test kits, which are packages.
 var outside = map[string]struct {
 	folders []string // with what is below them; "*" is every one
 	reason  string
@@ -298,7 +298,7 @@ func hasInit(file *ast.File) bool {
 	})
 }
 
-// checkImport holds one import against the floors.
+// checkImport compares one import with the layers.
 func checkImport(dir, name string, spec *ast.ImportSpec) []string {
 	imported, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
@@ -330,7 +330,7 @@ func checkImport(dir, name string, spec *ast.ImportSpec) []string {
 	return []string{fmt.Sprintf("%s imports %s, which no package may import: add a new module to arch_test.go, with its reason", name, imported)}
 }
 
-// checkPackages holds the packages that are there against those that are meant
+// checkPackages compares the packages that are there with those that are meant
 // to be.
 func checkPackages(comments map[string]int) []string {
 	var findings []string
@@ -350,7 +350,7 @@ func checkPackages(comments map[string]int) []string {
 	return findings
 }
 
-// below tells whether a slash-separated path is a folder or in it.
+// below reports whether a slash-separated path is a folder or in it.
 func below(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }

@@ -22,7 +22,7 @@ var textReaders = map[string]string{
 	"store/mongo/open.go":     "MongoDB says in a message that the server is a mongos",
 }
 
-// TestMeaningIsData holds that no code reads a title, a message, a reason's
+// TestMeaningIsData checks that no code reads a title, a message, a reason's
 // sentence or the text of an error, and that every reason has a name.
 func TestMeaningIsData(t *testing.T) {
 	for _, finding := range checkMeaning(t, os.DirFS(".")) {

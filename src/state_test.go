@@ -155,7 +155,7 @@ func embeds(doc *ast.CommentGroup) bool {
 	})
 }
 
-// synchronised tells whether a value is made of what guards or is state.
+// synchronised reports whether a value is made of what guards or is state.
 func synchronised(value ast.Expr) bool {
 	found := false
 	ast.Inspect(value, func(n ast.Node) bool {

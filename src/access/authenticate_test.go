@@ -121,7 +121,7 @@ func tokenSum(who string) string {
 	return after[:64]
 }
 
-// TestFailuresAreCounted plays somebody who guesses.
+// TestFailuresAreCounted plays an attacker who guesses.
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -175,7 +175,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
-// TestAttemptsAtOnce holds that guessing side by side is no more than guessing
+// TestAttemptsAtOnce checks that guessing side by side is no more than guessing
 // one after the other.
 func TestAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -252,7 +252,7 @@ func TestPasswordsAreRemembered(t *testing.T) {
 	again("the new one is right", "battery staple", true, 1)
 }
 
-// TestUnknownUsersCost holds that who asks for nobody waits as long.
+// TestUnknownUsersCost checks that a request for an unknown user takes as long.
 func TestUnknownUsersCost(t *testing.T) {
 	t.Parallel()
 	a, comparisons := cheap(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\n", nil))

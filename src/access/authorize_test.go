@@ -25,8 +25,8 @@ func authorizerOf(t testing.TB, rules *access.Rules) *access.Authorizer {
 	return a
 }
 
-// TestPermissions holds every permission of everybody in every kind of scope
-// against what accesstest reckons.
+// TestPermissions compares every permission of every identity in every kind of
+// scope with the result of accesstest.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	a := authorizerOf(t, rulesOf(t, newClock(), accesstest.YAML(), nil))
@@ -136,8 +136,8 @@ func TestPolicyFiles(t *testing.T) {
 	}
 }
 
-// TestForbidThatFails holds that a policy which cannot be evaluated does not
-// let everybody through, as Cedar itself would.
+// TestForbidThatFails checks that a policy which cannot be evaluated does not
+// let every identity through, as Cedar itself would.
 func TestForbidThatFails(t *testing.T) {
 	t.Parallel()
 	log := &bytes.Buffer{}
@@ -267,7 +267,7 @@ func FuzzPolicies(f *testing.F) {
 	})
 }
 
-// FuzzMatches holds patterns against a way to match them that is slow and
+// FuzzMatches compares patterns with a way to match them that is slow and
 // plain: part by part.
 func FuzzMatches(f *testing.F) {
 	f.Add("a*/b*c", "ax/bxc")

@@ -73,7 +73,7 @@ var kinds = map[accesstest.Outcome]nf.Kind{
 	accesstest.Hidden: nf.NotFound, accesstest.Forbidden: nf.Forbidden, accesstest.Unauthenticated: nf.Unauthenticated,
 }
 
-// TestMatrix makes every call as everybody on everything.
+// TestMatrix makes every call as every identity on everything.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -98,8 +98,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestHiddenIsAbsent holds what is hidden against what does not exist: nothing
-// that is said may tell them apart.
+// TestHiddenIsAbsent compares hidden objects with objects that do not exist: no
+// text may distinguish them.
 func TestHiddenIsAbsent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -204,8 +204,8 @@ func TestInstantiateHides(t *testing.T) {
 	}
 }
 
-// TestRepeat holds that a request can be repeated when what it was about is
-// gone, by whoever made it and by nobody else.
+// TestRepeat checks that a request can be repeated when what it was about is
+// gone, by its creator only.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

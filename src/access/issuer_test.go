@@ -92,7 +92,7 @@ func (p *provider) key(id string) *ecdsa.PrivateKey {
 	return p.keys[id]
 }
 
-// claims are those of a good token, changed as told.
+// claims are those of a good token, with the given changes.
 func (p *provider) claims(c *clock, change map[string]any) jwt.MapClaims {
 	out := jwt.MapClaims{
 		"iss": p.URL, "aud": []string{"other", "k8splugin"}, "sub": "u-1", "preferred_username": "ann",
@@ -254,7 +254,7 @@ func TestIssuerOfMany(t *testing.T) {
 	}
 }
 
-// TestIssuerOverHTTP holds that keys are not taken from where anybody can give
+// TestIssuerOverHTTP checks that keys are not taken from where anybody can give
 // us others.
 func TestIssuerOverHTTP(t *testing.T) {
 	t.Parallel()

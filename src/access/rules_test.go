@@ -57,7 +57,7 @@ func writeFile(t testing.TB, name, content string) {
 	}
 }
 
-// rulesOf returns the rules of an access.yaml and the files beside it.
+// rulesOf returns the rules of an access.yaml and the files next to it.
 func rulesOf(t *testing.T, c *clock, yaml string, files map[string]string) *access.Rules {
 	t.Helper()
 	all := map[string]string{"access.yaml": yaml}
@@ -231,7 +231,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestMatrixFile holds that the file of the matrix is one that people could
+// TestMatrixFile checks that the file of the matrix is one that people could
 // have written.
 func TestMatrixFile(t *testing.T) {
 	t.Parallel()
@@ -254,7 +254,7 @@ func TestNewToken(t *testing.T) {
 	}
 }
 
-// TestDocumentation holds that the example in the documentation can be used as
+// TestDocumentation checks that the example in the documentation can be used as
 // it stands, once it has hashes of one's own.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()

@@ -93,7 +93,7 @@ func server(name string) x509.Certificate {
 	return x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 }
 
-// listen serves with a certificate from a folder, and tells who came.
+// listen serves with a certificate from a folder, and reports its clients.
 func listen(t *testing.T, config *tls.Config, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)

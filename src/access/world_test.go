@@ -359,7 +359,7 @@ func guarded(t *testing.T, a *access.Authorizer) *house {
 	return &house{Guarded: g, world: w}
 }
 
-// as returns a context of what somebody asks for, who is proved by his token.
+// as returns the context of a request that a token authenticates.
 func (h *house) as(t *testing.T, who string) context.Context {
 	t.Helper()
 	if who == accesstest.Anonymous {

@@ -24,7 +24,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// fixture is a log with a file, whose clock goes on a minute with each entry.
+// fixture is a log with a file, whose clock advances by a minute with each entry.
 type fixture struct {
 	*audit.Log
 
@@ -247,7 +247,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestFailure holds that nothing is done that could not be written down first.
+// TestFailure checks that nothing is done that could not be written down first.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -318,7 +318,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// FuzzVerify feeds Verify with anything, and holds that a file which it trusts
+// FuzzVerify feeds Verify with anything, and checks that a file which it trusts
 // is trusted after it was read in two parts, too.
 func FuzzVerify(f *testing.F) {
 	f.Add("{\"id\":\"a\"}\n")

@@ -64,7 +64,7 @@ func TestEntries(t *testing.T) {
 		if err != nil || e.ID != "now" {
 			t.Errorf("the first is %s, %v", e.ID, err)
 		}
-		break // who leaves ends it
+		break // leaving the loop ends it
 	}
 }
 

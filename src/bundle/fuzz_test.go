@@ -10,7 +10,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// FuzzOverlay reads manifests that anybody may have written: whatever they say,
+// FuzzOverlay reads manifests of unknown origin: whatever they say,
 // every file comes from the archive and goes into the chart's folder.
 func FuzzOverlay(f *testing.F) {
 	f.Add("version: v1\ntype: {values: a, configresource: [{filepath: d/b, chartpath: fw/templates/x.yaml}]}", "a: {b: null}")

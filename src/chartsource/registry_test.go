@@ -86,7 +86,7 @@ func TestFetchFromRegistry(t *testing.T) {
 	}
 }
 
-// TestFetchEnds holds that a source which keeps silent is not waited for.
+// TestFetchEnds checks that a source which keeps silent is not waited for.
 func TestFetchEnds(t *testing.T) {
 	t.Parallel()
 	u, roots := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))

@@ -125,7 +125,7 @@ func TestFetchFromRepository(t *testing.T) {
 	}
 }
 
-// TestCredentialsStay holds that only the host of the reference gets them,
+// TestCredentialsStay checks that only the host of the reference gets them,
 // wherever its answers lead.
 func TestCredentialsStay(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func TestAdopt(t *testing.T) {
 	}
 	diff(t, "no pod is restarted", before, pods())
 
-	// Whoever has the fields can take them away again.
+	// The owner of the fields can remove them again.
 	next := objects(t, vnf, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: old}, data: {other: "2"}}`)[0]
 	mustApply(t, c, vnf, next)
 	live := get(t, c, refOf(next))

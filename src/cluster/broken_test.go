@@ -56,7 +56,7 @@ func TestGuardDoesNotQuote(t *testing.T) {
 				var log bytes.Buffer
 				c := plain(t, network, tc.via, PoolConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				texts := []string{}
-				for range 6 { // the breaker opens meanwhile
+				for range 6 { // the breaker opens in the meantime
 					err := c.tryOnce(t.Context())
 					wantKind(t, err, nf.Unreachable)
 					if got := nf.ReasonOf(err); got != tc.want && got != "breaker" {

@@ -13,7 +13,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// census collects what a census tells of one owner, and runs the step that waits
+// census collects the census of one owner, and runs the step that waits
 // for what it has told so far.
 func census(t *testing.T, c *Cluster, owner string, kind nf.Ref, steps []func(seen map[string]nf.Status) bool) {
 	t.Helper()
@@ -84,7 +84,7 @@ func TestCensus(t *testing.T) {
 						t.Error(err)
 					}
 				}),
-				is(nf.Absent), // it is not the owner's any more
+				is(nf.Absent), // it no longer belongs to the owner
 			})
 			for _, q := range r.Requests() {
 				if meta := strings.Contains(q.Accept, "PartialObjectMetadata"); q.Query.Has("labelSelector") && q.Query.Get("labelSelector") == nf.OwnerLabel && meta != bare(ref) {

@@ -93,7 +93,7 @@ func configMap(t *testing.T, owner, namespace, name, value string) *unstructured
 	return objects(t, owner, namespace, `{apiVersion: v1, kind: ConfigMap, metadata: {name: `+name+`}, data: {key: "`+value+`"}}`)[0]
 }
 
-// foreignApply writes an object as somebody who is not the service.
+// foreignApply writes an object as another client than the service.
 func foreignApply(t *testing.T, c *Cluster, manager string, u *unstructured.Unstructured) {
 	t.Helper()
 	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{refOf(u)}))

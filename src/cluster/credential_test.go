@@ -43,7 +43,7 @@ func certificates(t *testing.T, expiries ...time.Time) (cert, key string) {
 	return encode(chain), encode(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// token is a JWT with the claims and a signature that nobody checks.
+// token is a JWT with the claims and a signature that is not checked.
 func token(claims string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(`{"alg":"RS256"}`)) + "." + encode([]byte(claims)) + "." + encode([]byte("signature"))

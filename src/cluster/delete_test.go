@@ -52,7 +52,7 @@ func TestDelete(t *testing.T) {
 	diff(t, "repeating it changes nothing", map[string]nf.Action{"mine": nf.Unchanged}, actions(again))
 }
 
-// TestDeleteOfReplacedObject lets somebody delete and remake the object between
+// TestDeleteOfReplacedObject lets another client delete and remake the object between
 // our looking and our deleting.
 func TestDeleteOfReplacedObject(t *testing.T) {
 	c, r, ns := recorded(t)

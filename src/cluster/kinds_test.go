@@ -12,7 +12,7 @@ import (
 )
 
 // TestDeleteOfHiddenKind is about an aggregated API that is down: what it serves
-// may well be there, so nobody may say that it is gone.
+// may well be there, so it must not be reported as deleted.
 func TestDeleteOfHiddenKind(t *testing.T) {
 	gizmo := nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo", Namespace: "ns", Name: "g"}
 	cases := map[string]struct {

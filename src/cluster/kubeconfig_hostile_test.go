@@ -8,7 +8,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 )
 
-// TestParseHostile holds that what was made to be misread is refused, in little
+// TestParseHostile checks that what was made to be misread is refused, in little
 // memory and in few words.
 func TestParseHostile(t *testing.T) {
 	const fine, token = `server: "https://127.0.0.1:6443"`, `token: ` + secret

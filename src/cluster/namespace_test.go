@@ -64,7 +64,7 @@ func TestEnsureNamespaceRace(t *testing.T) {
 
 func TestRemoveNamespace(t *testing.T) {
 	c, ns := sandbox(t)
-	// A pod set that outlives nothing, and an object of somebody else.
+	// A pod set that outlives nothing, and an object of another owner.
 	replicaSet := objects(t, "vnf-1", ns, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 1,
 		selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`)
 	made := mustApply(t, c, "vnf-1", replicaSet...)

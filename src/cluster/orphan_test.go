@@ -68,7 +68,7 @@ func TestOrphan(t *testing.T) {
 	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: "was left in place by VNF instance vnf-1", Mentions: []string{"vnf-1"}}}, nf.ViolationsOf(err))
 }
 
-// TestOrphanIsFree lets somebody else take an object over that was left.
+// TestOrphanIsFree lets another owner adopt an object that was left.
 func TestOrphanIsFree(t *testing.T) {
 	c, ns := sandbox(t)
 	u := configMap(t, "vnf-1", ns, "a", "1")
@@ -165,7 +165,7 @@ func TestOrphanOfUnwritableObject(t *testing.T) {
 	wantKind(t, err, nf.Conflict)
 }
 
-// TestOrphanIsTakenBack lets the owner have again what he has left in place.
+// TestOrphanIsTakenBack lets the owner adopt again the object that it left in place.
 func TestOrphanIsTakenBack(t *testing.T) {
 	c, ns := sandbox(t)
 	const vnf = "vnf-1"

@@ -121,7 +121,7 @@ func TestProbeFails(t *testing.T) {
 	}
 }
 
-// closedPort is an address that nobody listens at.
+// closedPort is an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -256,7 +256,7 @@ func TestRunFindsRegionBack(t *testing.T) {
 	}
 }
 
-// TestReplacedRegionIsBack mends a region by another kubeconfig.
+// TestReplacedRegionIsBack repairs a region with another kubeconfig.
 func TestReplacedRegionIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, told := stubbed(map[string]stub{"east": func(req *http.Request) (*http.Response, error) {

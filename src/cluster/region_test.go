@@ -61,7 +61,7 @@ func TestBlackHoleHurtsNobodyElse(t *testing.T) {
 	diff(t, "what comes back is what it was", map[string]nf.Action{"a": nf.Unchanged}, actions(mustApply(t, dead, "vnf-1", u)))
 }
 
-// TestRun watches a real region whose kubeconfig somebody else replaces.
+// TestRun watches a real region whose kubeconfig another client replaces.
 func TestRun(t *testing.T) {
 	ns := newNamespace(t)
 	kubeconfig := make(chan string, 1)

@@ -245,7 +245,7 @@ func TestFollowReplaced(t *testing.T) {
 	}
 }
 
-// TestFollowThroughFaults breaks the watch and lets things happen meanwhile.
+// TestFollowThroughFaults breaks the watch and lets changes happen in the meantime.
 func TestFollowThroughFaults(t *testing.T) {
 	t.Parallel()
 	c, r, ns := recorded(t)
@@ -281,7 +281,7 @@ func state(owner, name, value string) map[string]*unstructured.Unstructured {
 	return map[string]*unstructured.Unstructured{refOf(u).Key(): u}
 }
 
-// TestFollowerMisses tells much to one who does not listen meanwhile.
+// TestFollowerMisses tells much to a subscriber that does not read in the meantime.
 func TestFollowerMisses(t *testing.T) {
 	t.Parallel()
 	gone := map[string]*unstructured.Unstructured{"ConfigMap//a": nil}

@@ -176,7 +176,7 @@ func TestWatchFailsFast(t *testing.T) {
 	}
 }
 
-// TestWatchOfUpgrade mends a Deployment whose pods are broken: what is seen of
+// TestWatchOfUpgrade repairs a Deployment whose pods are broken: what is seen of
 // the old pods must not fail the new revision.
 func TestWatchOfUpgrade(t *testing.T) {
 	c, ns := sandbox(t)

@@ -115,7 +115,7 @@ func wired(t *testing.T, network *pipes, handler http.Handler) *Cluster {
 	return c
 }
 
-// TestDeadConnectionIsNoticed is about a watch, which nobody expects to speak:
+// TestDeadConnectionIsNoticed is about a watch, which may be silent for long:
 // when its connection is dead, that is found out all the same.
 func TestDeadConnectionIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func amendment(name, pkg, size string) nf.Amendment {
 	return nf.Amendment{Name: name, Package: pkg, Inputs: nf.Inputs{Parameters: map[string]any{"size": size}}}
 }
 
-// TestRefusedPackage holds that what cannot be done is said once, with what it
+// TestRefusedPackage checks that what cannot be done is said once, with what it
 // cannot be done to.
 func TestRefusedPackage(t *testing.T) {
 	t.Parallel()

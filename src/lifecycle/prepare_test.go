@@ -8,7 +8,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// TestFilesAreReleased holds that the files of packages are in use only until they are
+// TestFilesAreReleased checks that the files of packages are in use only until they are
 // rendered, whatever comes of it, and not while the region is asked.
 func TestFilesAreReleased(t *testing.T) {
 	t.Parallel()

@@ -63,7 +63,7 @@ func TestSensitiveInputsAreHidden(t *testing.T) {
 	})
 }
 
-// TestSensitiveDefaultsAreHidden holds that a package's own secrets are as
+// TestSensitiveDefaultsAreHidden checks that a package's own secrets are as
 // secret as those that are given to it.
 func TestSensitiveDefaultsAreHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

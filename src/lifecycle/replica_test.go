@@ -64,10 +64,10 @@ func (s *site) replica(m *meter, edit ...func(*config)) *engine {
 }
 
 // stall is a process that stops for a while: what it asks of the store or of the
-// cluster is not served before it goes on.
+// cluster is not served before it continues.
 type stall struct {
 	mu   sync.Mutex
-	wait chan struct{} // nil: it goes on
+	wait chan struct{} // nil: it continues
 }
 
 func (s *stall) stop() {

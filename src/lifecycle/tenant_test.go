@@ -103,7 +103,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestGrantsThatEnd holds that the namespace which another project got first is
+// TestGrantsThatEnd checks that the namespace which another project got first is
 // not entered, though it was free when the request was accepted.
 func TestGrantsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestGrantsThatEnd(t *testing.T) {
 	})
 }
 
-// TestKindGrantsThatEnd holds that an operation which waits makes no object of a
+// TestKindGrantsThatEnd checks that an operation which waits makes no object of a
 // cluster-scoped kind whose grant is taken back meanwhile.
 func TestKindGrantsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestKindGrantsThatEnd(t *testing.T) {
 	})
 }
 
-// TestTestsStayWithinGrants holds that tests make nothing in a namespace that
+// TestTestsStayWithinGrants checks that tests make nothing in a namespace that
 // the project may not use any more.
 func TestTestsStayWithinGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -250,7 +250,7 @@ func secretsIn(values map[string]string) map[string]map[string]any {
 	return out
 }
 
-// TestReadSecretsAreNotTold holds that nothing repeats what a template read: no
+// TestReadSecretsAreNotTold checks that nothing repeats what a template read: no
 // failure, no record of it, no log line, and no difference to what is there.
 func TestReadSecretsAreNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-// TestPlaces holds that places have the order of time, in whatever zone, and
+// TestPlaces checks that places have the order of time, in whatever zone, and
 // are all different for the entries of one request.
 func TestPlaces(t *testing.T) {
 	t.Parallel()

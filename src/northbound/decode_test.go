@@ -16,7 +16,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// TestManyMistakes holds that the answer to a hostile document stays small.
+// TestManyMistakes checks that the answer to a hostile document stays small.
 func TestManyMistakes(t *testing.T) {
 	t.Parallel()
 	h := handler(t, northbound.Config{APIs: []northbound.API{routes{

@@ -56,7 +56,7 @@ func (l Limiter) Tell(name string) (missed int, tell bool) { return l.tell(name)
 // Clients returns how many are kept in mind.
 func (l Limiter) Clients() int { return l.clients.Len() }
 
-// ClientOf names the client of a request that nobody has made known.
+// ClientOf names the client of a request that was not identified.
 func ClientOf(r *http.Request) string { return clientOf(r) }
 
 // NewPaced returns the writer of a paced request, and what ends it.

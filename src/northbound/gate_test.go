@@ -208,7 +208,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestNothingWithoutARecord holds that nothing is changed that cannot be
+// TestNothingWithoutARecord checks that nothing is changed that cannot be
 // recorded first, and that everything can be read all the same.
 func TestNothingWithoutARecord(t *testing.T) {
 	t.Parallel()
@@ -260,7 +260,7 @@ func TestRouteIsTold(t *testing.T) {
 func TestProtectedMetrics(t *testing.T) {
 	t.Parallel()
 	h := handler(t, northbound.Config{Access: door{}, ProtectMetrics: true, Limit: northbound.Limit{Rate: 0.001, Burst: 1}})
-	for range 3 { // and however often he scrapes
+	for range 3 { // and however often it scrapes
 		if w := ask(h, "GET", "/metrics", "prometheus", ""); w.Code != 200 {
 			t.Errorf("with a proof it is %d", w.Code)
 		}

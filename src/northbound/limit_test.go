@@ -59,7 +59,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestRefusalsThatAreMissed holds that what is not recorded is counted.
+// TestRefusalsThatAreMissed checks that what is not recorded is counted.
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// TestProblemDetail holds that a client that prints the detail prints every
+// TestProblemDetail checks that a client that prints the detail prints every
 // error.
 func TestProblemDetail(t *testing.T) {
 	t.Parallel()

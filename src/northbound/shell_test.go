@@ -259,7 +259,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestStreaming holds that an answer can be flushed through the shell.
+// TestStreaming checks that an answer can be flushed through the shell.
 func TestStreaming(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})

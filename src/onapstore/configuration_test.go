@@ -108,7 +108,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// FuzzAssign reads keys and values that nobody has written so.
+// FuzzAssign reads keys and values that no program has written in this form.
 func FuzzAssign(f *testing.F) {
 	f.Add("configdata/c/", []byte(`{"template-name":"t","values":{"n":1}}`))
 	f.Add("configversion/c/1/", []byte(`{"config-new":{"values":{}},"action":"DELETE"}`))
@@ -131,7 +131,7 @@ func FuzzAssign(f *testing.F) {
 	})
 }
 
-// FuzzMaster reads records that nobody has written so.
+// FuzzMaster reads records that no program has written in this form.
 func FuzzMaster(f *testing.F) {
 	for _, d := range []bson.D{
 		{{Key: "_id", Value: bson.NewObjectID()}, {Key: "key", Value: bson.D{{Key: "id", Value: "x"}}}, {Key: "instance", Value: bson.NewObjectID()}},

@@ -127,7 +127,7 @@ func quote(t testing.TB) []byte {
 	return append(append(bytes.Clone(outer[:end]), record...), tail...)
 }
 
-// TestHostileArchives holds that no archive, however it was made, is unpacked
+// TestHostileArchives checks that no archive, however it was made, is unpacked
 // into more memory than its limits say.
 func TestHostileArchives(t *testing.T) {
 	zeros := strings.Repeat("\x00", 256<<10)

@@ -189,7 +189,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestEncodeLines holds that a stored plan has the line of an object and not those of
+// TestEncodeLines checks that a stored plan has the line of an object and not those of
 // its fields.
 func TestEncodeLines(t *testing.T) {
 	o := render.Planned{Object: &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "apiVersion": "v1"}}, Line: 3, Lines: func(string) int { return 5 }}

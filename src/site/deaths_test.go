@@ -123,7 +123,7 @@ type snapshot struct {
 	Records map[string]int // by the first part of their keys
 	Regions []string
 	Users   []string // of the region
-	Runs    int      // that are under way
+	Runs    int      // that are running
 }
 
 func (w *world) snapshot(t *testing.T) snapshot {

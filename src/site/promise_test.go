@@ -80,7 +80,7 @@ func TestRepeated(t *testing.T) {
 	})
 }
 
-// TestSecrecy: of what is secret nothing is in what everybody may see, nor in a log.
+// TestSecrecy: no secret is in a visible record or in a log.
 func TestSecrecy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()

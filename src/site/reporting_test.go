@@ -37,7 +37,7 @@ func TestUntouched(t *testing.T) {
 	})
 }
 
-// TestTold: who counts operations is told of each once.
+// TestTold: each operation is counted once.
 func TestTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
@@ -89,7 +89,7 @@ func (m *meter) tell(what string, op nf.Operation) {
 	*m.told = append(*m.told, what+" "+string(op.Verb)+" "+string(op.State))
 }
 
-// traced keeps what an operation tells of itself.
+// traced keeps the reports of an operation.
 type traced struct{ told []string }
 
 type spanKey struct{}
@@ -208,7 +208,7 @@ func TestTraced(t *testing.T) {
 }
 
 // TestLogged: an operation's beginning and end are a line of the log each, which
-// tells no secret.
+// contains no secret.
 func TestLogged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()

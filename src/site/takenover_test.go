@@ -72,7 +72,7 @@ func TestTakenOver(t *testing.T) {
 					t.Errorf("%s: the operation is %s: %+v", tc.reason, op.State, op.Failure)
 				}
 				stop()
-				synctest.Wait() // the claim goes after the end is told
+				synctest.Wait() // the claim goes after the end is reported
 				if left := keys(t, w, "claims/"); len(left) > 0 || len(w.started()) != 1 {
 					t.Errorf("%s: %d runs, and the list of work has %v", tc.reason, len(w.started()), left)
 				}

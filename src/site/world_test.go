@@ -21,7 +21,7 @@ import (
 )
 
 // world is a store with what stands around Sites: a catalog of regions, hosts
-// that answer as they are told to, and a runner that does.
+// that answer as the test asks, and a runner that does.
 type world struct {
 	kv     store.KV
 	ledger *operation.Ledger // of the replica that was started last
@@ -34,7 +34,7 @@ type world struct {
 	jobs       []site.Job
 	reached    []string
 	runs       int
-	alive      int               // runs that are under way
+	alive      int               // unfinished runs
 	busy       map[string]string // instances, with what runs on them
 
 	mute  bool                                                       // a run leaves no kubeconfig

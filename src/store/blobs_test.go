@@ -190,7 +190,7 @@ func TestBlobsUsers(t *testing.T) {
 	})
 }
 
-// TestBlobsRace has many put, read and release the same content: whoever holds
+// TestBlobsRace has many put, read and release the same content: every holder of
 // it can read it, and in the end nothing is left.
 func TestBlobsRace(t *testing.T) {
 	onEach(t, func(t *testing.T, kv store.KV) {

@@ -74,7 +74,7 @@ func TestHolds(t *testing.T) {
 
 // TestHoldBesideRemoval tries every order in which the calls of a hold and of a
 // removal can reach the store, and every death of each in every order. Never is
-// a record gone that somebody holds, and never is it there for good because of
+// a record gone that another process holds, and never is it there for good because of
 // somebody who is dead.
 func TestHoldBesideRemoval(t *testing.T) {
 	o := orders{t: t, names: []string{"hold", "remove"}}

@@ -11,19 +11,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// step is a process before one of its calls to the store: it goes on when it is
+// step is a process before one of its calls to the store: it continues when it is
 // let.
 type step struct {
 	process string
 	proceed chan bool // false: it dies here
 }
 
-// stepped lets a process make each call to the store when it is told to.
+// stepped lets a process make each call to the store on request.
 func stepped(kv store.KV, process string, steps chan<- step) store.KV {
 	return storetest.Failing{KV: kv, Fail: func(string, string) error { return pass(process, steps) }}
 }
 
-// pass waits until the process may go on.
+// pass waits until the process may continue.
 func pass(process string, steps chan<- step) error {
 	s := step{process, make(chan bool)}
 	steps <- s
@@ -127,7 +127,7 @@ func (r *race) schedule(steps <-chan step, ends <-chan string) {
 			return
 		}
 		names := slices.DeleteFunc(slices.Clone(r.names), func(name string) bool { _, is := waiting[name]; return !is })
-		// Those that have done least come first, so that nobody waits for ever.
+		// Those that have done least come first, so that no process waits forever.
 		slices.SortStableFunc(names, func(a, b string) int { return calls[a] - calls[b] })
 		choice := r.choose(len(r.taken), len(names))
 		r.choices, r.taken = append(r.choices, len(names)), append(r.taken, choice)

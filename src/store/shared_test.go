@@ -43,7 +43,7 @@ func (h *house) leave(user string) {
 	delete(h.inside, user)
 }
 
-// remove takes the room away, which nobody may be in.
+// remove takes the room away, which must be empty.
 func (h *house) remove() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,7 +63,7 @@ type visitor struct {
 }
 
 func (v visitor) enter(ctx context.Context) error {
-	const tries = 3 // whoever removes the room may be dead for now
+	const tries = 3 // the process that removes the room may have crashed
 	var err error
 	for range tries {
 		if _, err = v.table.Enter(ctx, v.user, room{Name: "x"}); err == nil {
@@ -143,8 +143,8 @@ func TestShared(t *testing.T) {
 					processes[user] = func() { _ = play(t.Context(), v) } // it may die, or give up for now
 				}
 				return processes, func(t *testing.T, order, dead string) {
-					// Another process goes on in the place of the dead one; then the
-					// others have nobody to wait for.
+					// Another process continues in the place of the crashed one; then the
+					// others have no process to wait for.
 					for _, user := range append([]string{dead}, names...) {
 						if err := play(t.Context(), visitor{user, rooms(kv), h, func() error { return nil }}); err != nil {
 							t.Errorf("%s: %s goes on: %v", order, user, err)

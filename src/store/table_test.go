@@ -310,7 +310,7 @@ func TestUpdateWritesNothing(t *testing.T) {
 	}
 }
 
-// TestOvertaken has somebody else write between the reading of a record and its
+// TestOvertaken lets another process write between the reading of a record and its
 // removal or update.
 func TestOvertaken(t *testing.T) {
 	busy := errors.New("busy")

@@ -65,7 +65,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// FuzzPath holds that no name of an object comes into a span's name.
+// FuzzPath checks that no name of an object comes into a span's name.
 func FuzzPath(f *testing.F) {
 	f.Add("apps", "v1", "deployments", "status")
 	f.Add("", "v1", "namespaces", "")

@@ -54,7 +54,7 @@ func TestWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestSample holds that with nothing of one's own to trace, a caller's trace is
+// TestSample checks that with nothing of one's own to trace, a caller's trace is
 // still gone on with.
 func TestSample(t *testing.T) {
 	collector := telemetrytest.New(t)

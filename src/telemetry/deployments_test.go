@@ -198,7 +198,7 @@ const (
 	tableEnd   = "<!-- end of metrics -->"
 )
 
-// TestDocs holds the table of metrics against the metrics.
+// TestDocs compares the table of metrics with the metrics.
 func TestDocs(t *testing.T) {
 	docs := string(readFile(t, docsFile))
 	before, rest, ok := strings.Cut(docs, tableBegin)

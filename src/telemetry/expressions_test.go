@@ -11,9 +11,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// TestExpressions holds that whatever is asked of Prometheus is there: each
+// TestExpressions checks that whatever is asked of Prometheus is there: each
 // metric, each label of it, and each value that a label is compared with. An
-// alert on what nobody writes never fires.
+// alert on a metric that does not exist never fires.
 func TestExpressions(t *testing.T) {
 	known := families(t, busy(t))
 	for where, expr := range expressions(t) {
@@ -26,7 +26,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestEveryMetricIsShown holds that the dashboard leaves nothing out.
+// TestEveryMetricIsShown checks that the dashboard leaves nothing out.
 func TestEveryMetricIsShown(t *testing.T) {
 	known := families(t, busy(t))
 	shown := map[string]bool{}

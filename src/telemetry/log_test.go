@@ -85,7 +85,7 @@ func TestCorrelated(t *testing.T) {
 	}
 }
 
-// TestCorrelatedShares holds that loggers which come from one do not write into
+// TestCorrelatedShares checks that loggers which come from one do not write into
 // each other's attributes.
 func TestCorrelatedShares(t *testing.T) {
 	var out bytes.Buffer

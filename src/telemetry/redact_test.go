@@ -140,7 +140,7 @@ func TestRedactedElsewhere(t *testing.T) {
 	}
 }
 
-// TestRedactedLeavesTheCaller holds that what is hidden in the log stays as it
+// TestRedactedLeavesTheCaller checks that what is hidden in the log stays as it
 // is where it came from.
 func TestRedactedLeavesTheCaller(t *testing.T) {
 	document := map[string]any{"password": hidden, "list": []any{"Bearer " + hidden}}
@@ -193,7 +193,7 @@ func jsonHandler(w io.Writer) slog.Handler {
 	}})
 }
 
-// FuzzRedacted holds that a secret is hidden whatever stands around it.
+// FuzzRedacted checks that a secret is hidden whatever stands around it.
 func FuzzRedacted(f *testing.F) {
 	f.Add("dial ", ": refused")
 	f.Add("-----BEGIN ", "-----END PRIVATE KEY-----")

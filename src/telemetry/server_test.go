@@ -11,7 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/telemetry/telemetrytest"
 )
 
-// TestMiddlewareIsTransparent holds that a handler can do with its connection
+// TestMiddlewareIsTransparent checks that a handler can do with its connection
 // what it could do without: streams are flushed, slow clients cut off.
 func TestMiddlewareIsTransparent(t *testing.T) {
 	collector := telemetrytest.New(t)

@@ -270,7 +270,7 @@ func TestOperationSpans(t *testing.T) {
 	}
 }
 
-// TestSiteOperationSpan holds that operations of sites are told as those of
+// TestSiteOperationSpan checks that operations of sites are told as those of
 // instances are.
 func TestSiteOperationSpan(t *testing.T) {
 	collector := telemetrytest.New(t)
@@ -309,14 +309,14 @@ func TestSiteOperationSpan(t *testing.T) {
 	}
 }
 
-// TestSpansOnBehalf holds that what nobody's trace asked for makes no trace.
+// TestSpansOnBehalf checks that an operation without a trace creates no trace.
 func TestSpansOnBehalf(t *testing.T) {
 	collector, api := telemetrytest.New(t), newAPIServer(t)
 	tracing := traceTo(t, collector)
 	request(t.Context(), t, &http.Client{Transport: tracing.Wrap("east", api)}, http.MethodGet, "/version")
 	_, end := tracing.Step(t.Context(), "apply")
 	end(nil)
-	// A client has decided that his trace is not kept.
+	// A client has decided that its trace is not kept.
 	ctx, endOperation := tracing.Operation(t.Context(), nf.Operation{ID: "op-1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"})
 	if got := telemetry.Traceparent(ctx); !strings.HasSuffix(got, "-00") || !strings.Contains(got, "0af7651916cd43dd8448eb211c80319c") {
 		t.Errorf("the traceparent is %q, want the client's trace, not kept", got)

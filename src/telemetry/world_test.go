@@ -30,7 +30,7 @@ func traceTo(t *testing.T, c *telemetrytest.Collector) *telemetry.Tracing {
 	return tracing
 }
 
-// flush sends what there is. Nothing can be traced any more.
+// flush sends what there is. Nothing can be traced after that.
 func flush(t *testing.T, tracing *telemetry.Tracing) {
 	t.Helper()
 	if err := tracing.Shutdown(t.Context()); err != nil {

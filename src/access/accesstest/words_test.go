@@ -17,7 +17,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
-// bare is what a guard needs beside the engine and the catalog.
+// bare is what a guard needs in addition to the engine and the catalog.
 type bare struct{}
 
 func (bare) RegionState(context.Context, string) (nf.RegionState, error) {
@@ -28,7 +28,7 @@ func (bare) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, er
 	return func(func(nf.AuditEntry, error) bool) {}
 }
 
-// TestWords holds that the guard says of what does not exist what the engine
+// TestWords checks that the guard says of what does not exist what the engine
 // and the catalog themselves say of it: clients must not notice whether access
 // is open.
 func TestWords(t *testing.T) {

@@ -49,7 +49,7 @@ func own(t *testing.T) (definition, gadget *unstructured.Unstructured) {
 	return all[0], all[1]
 }
 
-// TestCustomMutations holds the checks of a custom resource against a real API
+// TestCustomMutations compares the checks of a custom resource with a real API
 // server: with the schema that the server publishes, and with the definition
 // that comes with the object.
 func TestCustomMutations(t *testing.T) {
@@ -90,7 +90,7 @@ var unseenOfCustom = []string{
 	"whole",
 }
 
-// TestCustom shows what is said of a custom resource, and holds it against a
+// TestCustom shows what is said of a custom resource, and compares it with a
 // real API server.
 func TestCustom(t *testing.T) {
 	s := newServer(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNames holds the rules for names of all kinds against a real API server.
+// TestNames compares the rules for names of all kinds with a real API server.
 func TestNames(t *testing.T) {
 	s := newServer(t)
 	region := NewCache(Config{}).Region(s)

@@ -227,7 +227,7 @@ func (c *tally) report(t *testing.T, reason string) {
 	}
 }
 
-// TestNativeMutations holds the checks of Kubernetes' own kinds against a real
+// TestNativeMutations compares the checks of Kubernetes' own kinds with a real
 // API server: whatever is refused here is refused there.
 func TestNativeMutations(t *testing.T) {
 	s := newServer(t)

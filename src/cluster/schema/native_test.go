@@ -20,7 +20,7 @@ func pod(spec string) string {
 	return `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {` + spec + `}}`
 }
 
-// TestNative holds the checks of Kubernetes' own kinds against a real API
+// TestNative compares the checks of Kubernetes' own kinds with a real API
 // server: what is refused here is refused there, and what is fine is fine.
 func TestNative(t *testing.T) {
 	s := newServer(t)
@@ -164,7 +164,7 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// TestNatives holds every entry of natives against a real API server: one object
+// TestNatives compares every entry of natives with a real API server: one object
 // that it accepts has the field, and with a wrong value there it is refused.
 func TestNatives(t *testing.T) {
 	s := newServer(t)

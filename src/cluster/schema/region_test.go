@@ -12,7 +12,7 @@ import (
 )
 
 // TestExisting checks objects that the region has. What the checks say of them
-// is held against the API server.
+// is compared with the API server.
 func TestExisting(t *testing.T) {
 	s := newServer(t)
 	definition, gadget := own(t)

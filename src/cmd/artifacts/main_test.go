@@ -59,7 +59,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestBuildsArePinned holds the table against the modules of the checkout.
+// TestBuildsArePinned compares the table with the modules of the checkout.
 func TestBuildsArePinned(t *testing.T) {
 	t.Parallel()
 	root, err := checkout()

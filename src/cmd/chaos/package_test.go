@@ -15,7 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render/manifest"
 )
 
-// TestObjects holds what the checks expect of a package against what the service
+// TestObjects compares what the checks expect of a package with what the service
 // makes of it.
 func TestObjects(t *testing.T) {
 	t.Parallel()

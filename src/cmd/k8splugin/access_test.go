@@ -27,7 +27,7 @@ type roleWorld struct {
 	uploads    int
 }
 
-// TestWhoMayDoWhat makes every call as everybody, on what is in every project and
+// TestWhoMayDoWhat makes every call as every identity, on what is in every project and
 // every region, over HTTP. The instances are busy and the regions and packages
 // held, so what is allowed is refused for another reason and changes nothing.
 func TestWhoMayDoWhat(t *testing.T) {

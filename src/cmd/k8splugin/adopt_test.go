@@ -98,7 +98,7 @@ func (a adoption) state() map[string]any {
 	return out
 }
 
-// done waits for the operation that an answer speaks of.
+// done waits for the operation that a response names.
 func (a adoption) done(got answer) {
 	a.releases.t.Helper()
 	op := a.operation(got.text(a.releases.t, "operation_id"))
@@ -156,7 +156,7 @@ func (a adoption) live(t *testing.T) {
 	if got := a.want(http.StatusOK, a.do("GET", vnf, nil)); got.field(t, "healthy") != true || got.field(t, "state") != "ready" {
 		t.Errorf("the instance is %s", got.body)
 	}
-	a.want(http.StatusConflict, a.adopt(nil)) // it is somebody's already
+	a.want(http.StatusConflict, a.adopt(nil)) // it already has an owner
 	if got := a.want(http.StatusOK, a.do("POST", vnf+"/tests", nil)); got.field(t, "passed") != true {
 		t.Errorf("its tests: %s", got.body)
 	}
@@ -209,7 +209,7 @@ func TestAdoptAndRemove(t *testing.T) {
 	a.get("Secret", recordName("page", 1)) // the operator's to remove
 }
 
-// says holds what depends on values against what is there.
+// says compares what depends on values with what is there.
 func (a adoption) says(data map[string]any, env []any) {
 	a.releases.t.Helper()
 	if diff := cmp.Diff(data, a.get("ConfigMap", "page").Object["data"]); diff != "" {

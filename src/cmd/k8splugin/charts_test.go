@@ -21,7 +21,7 @@ import (
 )
 
 // TestCharts takes every chart that public charts are like through its life, and
-// holds what the API server has against what the chart says: nothing of any
+// compares what the API server has with what the chart says: nothing of any
 // manifest may be lost.
 func TestCharts(t *testing.T) {
 	t.Parallel()
@@ -125,7 +125,7 @@ func (c *chartLife) live() {
 	}
 }
 
-// ended returns the operation that an answer speaks of, at its end.
+// ended returns the operation that a response names, at its end.
 func (c *chartLife) ended(a answer) answer {
 	c.t.Helper()
 	op := c.operation(a.text(c.t, "operation_id"))
@@ -218,7 +218,7 @@ func missingFields(live any, wanted map[string]any, path string) []string {
 	return out
 }
 
-// secretData holds what a Secret was to hold as text against what it holds.
+// secretData compares what a Secret was to hold as text with what it holds.
 func secretData(live map[string]any, wanted any) []string {
 	texts, _ := wanted.(map[string]any)
 	data, _ := live["data"].(map[string]any)

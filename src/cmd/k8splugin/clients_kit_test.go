@@ -236,7 +236,7 @@ func (c caller) entries(folder, prefix string) (headers []tar.Header, contents m
 	return headers, contents
 }
 
-// connection is a form with what is told of a region, and its kubeconfig. The
+// connection is a form with the properties of a region, and its kubeconfig. The
 // metadata is a plain field, and the file is called as the client calls it.
 func (c caller) connection(region, owner, filename string) (form []byte, header []string) {
 	c.t.Helper()

@@ -34,7 +34,7 @@ func TestClientArtifactBroker(t *testing.T) {
 		at := "/v1/rb/definition/" + module + "-invariant/" + module + "-customization"
 		c.has("it is as it was", c.ask("it is there", http.StatusOK, "GET "+at, nil), "chart-name", any(chart))
 	}
-	// What SDC has of a module may be wrong, and the broker goes on with the next.
+	// What SDC has of a module may be wrong, and the broker continues with the next.
 	const broken = "/v1/rb/definition/broken-invariant/broken-customization"
 	c.ask("a module is distributed", http.StatusCreated, "POST /v1/rb/definition", definition("broken", "first"))
 	c.told("A4: without its artifact", http.StatusBadRequest, "POST "+broken+"/content", nil, "Empty body\n")

@@ -61,7 +61,7 @@ type (
 	}
 )
 
-// start is what the adapter does before it serves anybody: it returns the
+// start is what the adapter does before it serves requests: it returns the
 // instances, and those of them that it has a subscription of.
 func (c caller) start() (all, subscribed []string) {
 	c.t.Helper()
@@ -127,7 +127,7 @@ func hook(t *testing.T) (at string, posts <-chan []byte) {
 		}
 		select {
 		case got <- body:
-		default: // more than anybody looks at
+		default: // more than any client reads
 		}
 		w.WriteHeader(http.StatusAccepted)
 	}))
@@ -222,7 +222,7 @@ func (c caller) subscribe(id string) <-chan []byte {
 	})
 	c.has("the metadata is kept", made, "metadata", any(metadata(id)))
 	c.ask("and is there", http.StatusOK, "GET "+subscriptionOf(id), nil)
-	// What changes before the first look at the instance is nobody's news.
+	// What changes before the first look at the instance is not reported.
 	c.poll("it is looked at", "GET "+subscriptionOf(id), func(answer) bool {
 		for key := range c.records() {
 			if strings.HasPrefix(key, "baselines/") {
@@ -235,7 +235,7 @@ func (c caller) subscribe(id string) <-chan []byte {
 }
 
 // restart starts the adapter while there are instances: one that is its own, and
-// one that nobody has subscribed to.
+// one without a subscription.
 func (c caller) restart(id string) {
 	c.t.Helper()
 	other := c.ask("another one, in another namespace", http.StatusCreated, "POST /v1/rb/definition/0e9e9ffd-8d4a-4a6a-9e4a-1b2a8a3a5b01/6f2c4f4d-1e0c-4d77-9c86-9d3d5a4c1a02/profile",

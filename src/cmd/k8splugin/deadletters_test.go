@@ -15,7 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// die keeps a dead letter of an instance, as if nobody had taken it for a day,
+// die keeps a dead letter of an instance, as if no subscriber had accepted it for a day,
 // and returns its id.
 func (s *testService) die(instance, uid string, number int) string {
 	s.t.Helper()
@@ -53,7 +53,7 @@ func (s *testService) subscribed(instance string) string {
 }
 
 // TestDeadLetters has everybody ask for the dead letters of an instance that is
-// there, of one that is not, and of one that is somebody else's.
+// there, of one that is not, and of one of another project.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	w := newRoleWorld(t)

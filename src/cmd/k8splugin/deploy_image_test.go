@@ -35,7 +35,7 @@ func image(t *testing.T) (last, before []instruction) {
 	return last, before
 }
 
-// TestImage holds the Dockerfile against the program that it packs.
+// TestImage compares the Dockerfile with the program that it packs.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	last, before := image(t)
@@ -149,7 +149,7 @@ type compose struct {
 	Volumes map[string]any
 }
 
-// TestCompose holds compose.yaml against the program: it must start with what it
+// TestCompose compares compose.yaml with the program: it must start with what it
 // is given.
 func TestCompose(t *testing.T) {
 	t.Parallel()

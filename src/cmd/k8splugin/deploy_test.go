@@ -77,7 +77,7 @@ func renderChart(t *testing.T, values string) (release, error) {
 }
 
 // add reads the documents of a file. A field that a kind does not have is an
-// error: the API server would drop it without a word.
+// error: the API server would drop it silently.
 func (r release) add(file string) error {
 	documents := kubeyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(file)))
 	for {

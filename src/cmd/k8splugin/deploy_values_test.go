@@ -292,7 +292,7 @@ func TestDocumentedValues(t *testing.T) {
 	}
 }
 
-// TestValuesAreWhole holds values.yaml, which explains the values, against
+// TestValuesAreWhole compares values.yaml, which explains the values, with
 // values.schema.json, which says what there is.
 func TestValuesAreWhole(t *testing.T) {
 	t.Parallel()

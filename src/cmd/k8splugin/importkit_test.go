@@ -257,7 +257,7 @@ func sortedKeys(set map[string]bool) []string {
 	return out
 }
 
-// gone waits until an object does not exist any more.
+// gone waits until an object no longer exists.
 func (p *plugin) gone(kind, name string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)

@@ -15,7 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 )
 
-// TestInstallOurselves has the service bring up what installs it: our own chart
+// TestInstallOurselves lets the service instantiate its own Helm chart: the chart
 // is a package like any other.
 func TestInstallOurselves(t *testing.T) {
 	t.Parallel()
@@ -82,7 +82,7 @@ type held struct {
 	ns string
 }
 
-// held waits for the operation that an answer speaks of.
+// held waits for the operation that a response names.
 func (s *testService) held(a answer, ns string) held {
 	s.t.Helper()
 	if op := s.operation(a.text(s.t, "operation_id")); op.text(s.t, "state") != "succeeded" {
@@ -102,7 +102,7 @@ func (h held) get(apiVersion, kind string) *unstructured.Unstructured {
 	return got
 }
 
-// is holds the instance's objects against those that are wanted: workloads by
+// is compares the instance's objects with those that are wanted: workloads by
 // their generations, and others. All must be healthy.
 func (h held) is(when, vnf string, workloads map[string]int64, others ...string) {
 	h.t.Helper()

@@ -84,7 +84,7 @@ func (o accessObject) with(name, value string) accessObject {
 	return out
 }
 
-// malformed makes a request as somebody who may everything, unless the request
+// malformed makes a request as an identity with all permissions, unless the request
 // says otherwise.
 func (w *accessWorld) malformed(method string, m malformed) answer {
 	w.t.Helper()

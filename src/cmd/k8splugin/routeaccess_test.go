@@ -168,7 +168,7 @@ func (w *accessWorld) onapObject(region string) accessObject {
 }
 
 // TestEveryRouteAsksWhoMay makes every request of both APIs on objects of each
-// project in each region, as everybody who may not make it. To an identity that
+// project in each region, as every identity that may not make it. To an identity that
 // may not see an object, the answer is that for an object which does not exist,
 // and nothing in the store changes. A route that is not in the table fails.
 func TestEveryRouteAsksWhoMay(t *testing.T) {
@@ -224,7 +224,7 @@ func routesOf(t *testing.T, api interface{ Routes(r *mux.Router) }) []string {
 	return out
 }
 
-// denied makes the requests of a route that must not be carried out for somebody,
+// denied makes the requests of a route that must be denied for an identity,
 // and returns how many there were.
 func (w *accessWorld) denied(who, route string, rule routeRule, o accessObject) int {
 	w.t.Helper()
@@ -346,7 +346,7 @@ func (w *accessWorld) unchanged(route string) {
 	w.before, w.asked = now, nil
 }
 
-// revisions returns the revision of each record in the store, but for the audit
+// revisions returns the revision of each record in the store, except for the audit
 // and for what the service keeps of itself.
 func (w *accessWorld) revisions() map[string]store.Revision {
 	w.t.Helper()

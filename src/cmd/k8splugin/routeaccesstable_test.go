@@ -9,7 +9,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// routeRule says who may make a request.
+// routeRule defines the identities that may make a request.
 type routeRule struct {
 	of   accesstest.Subject // what the request is about
 	see  nf.Permission      // without it the object does not exist; empty: there is nothing to see yet
@@ -53,7 +53,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 // of an object, such as the number of a revision, are not hidden by themselves.
 var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|letter_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
-// hidden returns the names in a request of the objects that somebody may not see.
+// hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
 	var names []string
 	for _, m := range variable.FindAllStringSubmatch(path+r.query+r.body, -1) {
@@ -64,7 +64,7 @@ func (r routeRule) hidden(who, path string, s nf.Scope) []string {
 	return names
 }
 
-// shows reports whether somebody may see an object by its name, though not all
+// shows reports whether an identity may see an object by its name, though not all
 // that a new instance is made of.
 func (r routeRule) shows(who, name string, s nf.Scope) bool {
 	switch {
@@ -76,7 +76,7 @@ func (r routeRule) shows(who, name string, s nf.Scope) bool {
 	return accesstest.May(who, nf.ReadRegion, nf.Scope{Region: s.Region})
 }
 
-// routeAccess is who may make the requests of each route.
+// routeAccess lists the identities that may make the requests of each route.
 func routeAccess() map[string][]routeRule {
 	region := func(need nf.Permission, body string) routeRule {
 		return routeRule{of: accesstest.Region, see: nf.ReadRegion, need: need, body: body}

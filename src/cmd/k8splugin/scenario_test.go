@@ -306,7 +306,7 @@ func (s *testService) uploading(files map[string]string) func() answer {
 	return func() answer { return s.do("POST", "/v1/packages", archive(files)) }
 }
 
-// closedPort returns an address that nobody listens on.
+// closedPort returns an address without a listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

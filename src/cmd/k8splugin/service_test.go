@@ -25,7 +25,7 @@ import (
 type testService struct {
 	t      *testing.T
 	url    string
-	client *http.Client // holds every answer against swagger.yaml
+	client *http.Client // compares every answer with swagger.yaml
 	db     *secureStore
 	parts  *service
 }

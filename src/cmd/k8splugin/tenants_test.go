@@ -57,7 +57,7 @@ func TestTenantsCharts(t *testing.T) {
 	}
 }
 
-// TestServiceAccountOfAProject holds that the cluster is asked as the service
+// TestServiceAccountOfAProject checks that the cluster is asked as the service
 // account that the region names for the project, which here may do nothing.
 func TestServiceAccountOfAProject(t *testing.T) {
 	t.Parallel()

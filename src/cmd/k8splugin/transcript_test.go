@@ -15,7 +15,7 @@ import (
 )
 
 // TestTranscripts replays the transcripts of every API against the whole service
-// and the sandbox; every answer is held against swagger.yaml, too.
+// and the sandbox; every answer is compared with swagger.yaml, too.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	kubeconfig := clustertest.Kubeconfig(t)

@@ -69,7 +69,7 @@ func TestVault(t *testing.T) {
 	}
 }
 
-// TestBackupCutOff holds that half a backup does not look like a whole one.
+// TestBackupCutOff checks that half a backup does not look like a whole one.
 func TestBackupCutOff(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()
@@ -127,7 +127,7 @@ func TestContractOfAll(t *testing.T) {
 				continue // as its clients know it
 			}
 			if path == "/v1/notifications/dead/{letter_id}/resend" {
-				continue // a letter dies once: what is asked for a second time is not there any more
+				continue // a letter dies once: what is asked for a second time no longer exists
 			}
 			if method == http.MethodPost && op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {
 				t.Errorf("%s %s does not say that it may be repeated", method, path)

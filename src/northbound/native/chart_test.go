@@ -82,7 +82,7 @@ func TestPackagesFromCharts(t *testing.T) {
 	})
 }
 
-// TestRepeatedFetch holds that a request which is repeated fetches nothing: what
+// TestRepeatedFetch checks that a request which is repeated fetches nothing: what
 // was there may be gone.
 func TestRepeatedFetch(t *testing.T) {
 	t.Parallel()

@@ -144,7 +144,7 @@ func TestEventsCutOff(t *testing.T) {
 	}
 }
 
-// TestWaitEnds has the wait end while the operation goes on.
+// TestWaitEnds has the wait end while the operation continues.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()

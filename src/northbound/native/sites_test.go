@@ -19,7 +19,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 )
 
-// siteStandIn stands in for who looks after sites: it has one, fails where it is
+// siteStandIn stands in for the site manager: it has one, fails where it is
 // told to, and remembers what it was asked for.
 type siteStandIn struct {
 	siteContent

@@ -12,7 +12,7 @@ import (
 )
 
 // standIn stands in for the catalog and the engine: it holds one thing of each
-// kind, fails where it is told to, and remembers what it was asked for.
+// kind, fails where the test asks for it, and remembers what it was asked for.
 type standIn struct {
 	content
 

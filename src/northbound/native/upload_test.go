@@ -71,7 +71,7 @@ func TestUploadAsksFirst(t *testing.T) {
 	}
 }
 
-// TestArchiveKey holds the digest of a request with an archive against that of a
+// TestArchiveKey compares the digest of a request with an archive with that of a
 // document that says the same, which is stored with packages.
 func TestArchiveKey(t *testing.T) {
 	t.Parallel()

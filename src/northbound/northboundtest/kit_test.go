@@ -35,7 +35,7 @@ components:
     Problem: {type: object, required: [title], properties: {title: {type: string}}}
 `
 
-// complaints is a testing.TB that keeps what it is told.
+// complaints is a testing.TB that records the reports.
 type complaints struct {
 	testing.TB
 

@@ -33,7 +33,7 @@ import (
 // memory, and stand-ins for the regions, for those who use them and for who may
 // do what.
 type ground struct {
-	rest // nobody asks for more than is defined here
+	rest // the tests use only the methods defined here
 
 	kv      store.KV
 	regions map[string]nf.Region
@@ -141,7 +141,7 @@ func newGround() *ground {
 	return &ground{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}, leaving: map[string]bool{}, denied: map[nf.Permission]bool{}}
 }
 
-// place is where the API is served, and a client that holds its answers against
+// place is where the API is served, and a client that compares its answers with
 // swagger.yaml.
 type place struct {
 	url    string
@@ -285,7 +285,7 @@ func TestStrictStatuses(t *testing.T) {
 	}
 }
 
-// TestBundlePermissions asks for everything as somebody who may do nothing.
+// TestBundlePermissions asks for everything as an identity without permissions.
 func TestBundlePermissions(t *testing.T) {
 	t.Parallel()
 	const one = "/v1/rb/definition/fw/1"

@@ -118,7 +118,7 @@ func TestDeleteConfig(t *testing.T) {
 	w.want(t, "nor is a version", "GET "+configs+"/c/version", "", 200, "[]")
 }
 
-// TestConfigsAreGoneWithTheirInstance holds that neither a configuration nor its
+// TestConfigsAreGoneWithTheirInstance checks that neither a configuration nor its
 // history outlives the instance, and that those of a deletion do not, either.
 func TestConfigsAreGoneWithTheirInstance(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestConfigHistoryIsMended(t *testing.T) {
 	w.want(t, "it is written down", "GET "+configs+"/c/version/2", "", 200, shownConfig(2, "", `{"n": 2}`))
 }
 
-// TestConfigsAreTheInstancesOwn holds that a configuration touches no other
+// TestConfigsAreTheInstancesOwn checks that a configuration touches no other
 // instance of the same bundle and profile.
 func TestConfigsAreTheInstancesOwn(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds, 0, time.UTC) }
 
 // engine stands in for the engine: it keeps instances and operations in memory,
-// applies nothing, and ends an operation at once unless it is told to hold it.
+// applies nothing, and ends an operation at once unless the test holds it.
 type engine struct {
 	mu         sync.Mutex
 	instances  map[string]nf.Instance
@@ -241,7 +241,7 @@ func (e *engine) Health(_ context.Context, id string) ([]nf.Health, error) {
 	var out []nf.Health
 	for _, it := range e.instances[id].Inventory {
 		h := nf.Health{Ref: it.Ref, Status: nf.Current}
-		if e.ill || it.Hook { // of hooks nobody asks
+		if e.ill || it.Hook { // hooks are not queried
 			h.Status = nf.InProgress
 		}
 		out = append(out, h)

@@ -185,7 +185,7 @@ func TestMissingInstances(t *testing.T) {
 		if strict {
 			status = 404
 		}
-		// One that is going is not there any more, nor one that the native API made.
+		// One that is going no longer exists, nor one that the native API made.
 		w.instances["going"] = nf.Instance{ID: "going", State: nf.Terminating, Annotations: map[string]string{"onap/request": "{}"}}
 		w.instances["native"] = nf.Instance{ID: "native", State: nf.Ready}
 		for request, body := range body {

@@ -61,7 +61,7 @@ func TestSecretsAreMasked(t *testing.T) {
 	}
 }
 
-// TestMaskSentBack holds that a mask never becomes the value: it stands for what
+// TestMaskSentBack checks that a mask never becomes the value: it stands for what
 // is there, where something is.
 func TestMaskSentBack(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 )
 
-// TestEveryRouteIsBelow holds that what is below ONAP's paths has every one of
+// TestEveryRouteIsBelow checks that what is below ONAP's paths has every one of
 // its routes.
 func TestEveryRouteIsBelow(t *testing.T) {
 	t.Parallel()

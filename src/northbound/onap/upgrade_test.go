@@ -37,7 +37,7 @@ func TestUpgrade(t *testing.T) {
 	w.want(t, "an empty body is refused", "POST /v1/instance/id1/upgrade", "", 400, "Body empty")
 }
 
-// TestUpgradeConfirms holds that what the engine wants confirmed is confirmed.
+// TestUpgradeConfirms checks that what the engine wants confirmed is confirmed.
 func TestUpgradeConfirms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)

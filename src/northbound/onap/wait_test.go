@@ -32,7 +32,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestPatience holds that a change waits for one whose client has been told
+// TestPatience checks that a change waits for one whose client has been told
 // already that it is done.
 func TestPatience(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// TestLongOperation holds that a request ends before its operation does, when
+// TestLongOperation checks that a request ends before its operation does, when
 // that takes too long.
 func TestLongOperation(t *testing.T) {
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestLongOperation(t *testing.T) {
 	})
 }
 
-// TestDeleteStopsTests holds that an instance need not wait for its tests.
+// TestDeleteStopsTests checks that an instance need not wait for its tests.
 func TestDeleteStopsTests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 )
 
-// TestFunctionsLikeHelm holds the functions that are replaced against Helm's.
+// TestFunctionsLikeHelm compares the functions that are replaced with Helm's.
 func TestFunctionsLikeHelm(t *testing.T) {
 	data := "$d := dict \"b\" (list 1 2.5 \"x\" nil true) \"a\" (dict \"n\" 12345678901 \"t\" \"two\\nlines\") }}{{ "
 	for _, call := range []string{

@@ -53,7 +53,7 @@ func TestInstrument(t *testing.T) {
 	}
 }
 
-// FuzzInstrument holds an instrumented template against the one it was made of:
+// FuzzInstrument compares an instrumented template with the one it was made of:
 // it is one just if that is, and prints the same.
 func FuzzInstrument(f *testing.F) {
 	for _, text := range []string{

@@ -39,7 +39,7 @@ type made struct {
 	lists   bool // some objects are in lists
 }
 
-// firstRelease is what charts are told of their release.
+// firstRelease is the release that charts see.
 var firstRelease = common.ReleaseOptions{Name: "rel", Namespace: "ns", Revision: 1, IsInstall: true}
 
 // testCapabilities are those of the cluster that charts are rendered for.
@@ -122,7 +122,7 @@ func (m *made) sort() error {
 }
 
 // oldDefinitions takes out the documents that Helm 2 made before others. Helm has
-// left them out since, without a word; we take them for definitions.
+// left them out silently since; we take them for definitions.
 func (m *made) oldDefinitions(files map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		documents := releaseutil.SplitManifests(files[name])
@@ -311,7 +311,7 @@ func packaged(files render.Files) []byte {
 	return rendertest.TarGz(contents)
 }
 
-// TestLikeHelm holds what we make of all charts against what Helm makes of them.
+// TestLikeHelm compares what we make of all charts with what Helm makes of them.
 func TestLikeHelm(t *testing.T) {
 	for name, files := range helmtest.Charts() {
 		t.Run(name, func(t *testing.T) {

@@ -190,7 +190,7 @@ func set(t *testing.T, values map[string]any, settings ...string) map[string]any
 	return values
 }
 
-// TestPublicChartsLikeHelm holds what we make of public charts against what Helm
+// TestPublicChartsLikeHelm compares what we make of public charts with what Helm
 // makes of them: with their own values, and with everything switched on.
 func TestPublicChartsLikeHelm(t *testing.T) {
 	t.Parallel()

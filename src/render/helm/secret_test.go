@@ -79,7 +79,7 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 	}
 }
 
-// TestDefaultSecrets holds that the secrets among the values of a chart and its
+// TestDefaultSecrets checks that the secrets among the values of a chart and its
 // subcharts are told apart, and are not shown when the rendering fails.
 func TestDefaultSecrets(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// slowRegion answers when it is told to.
+// slowRegion answers on request.
 type slowRegion struct {
 	region
 

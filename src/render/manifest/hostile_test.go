@@ -27,7 +27,7 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// TestHostileManifests holds that a hostile file is refused with its line, and
+// TestHostileManifests checks that a hostile file is refused with its line, and
 // in little memory: 32 MiB, unless a case needs more to be seen through.
 func TestHostileManifests(t *testing.T) {
 	laughs := "a0: &a0 [lol]\n"
@@ -183,7 +183,7 @@ func TestHostileMetadata(t *testing.T) {
 	}
 }
 
-// TestLargestPackages holds that what is accepted takes a bounded amount of
+// TestLargestPackages checks that what is accepted takes a bounded amount of
 // memory, too: each package is as large as one of its kind may be.
 func TestLargestPackages(t *testing.T) {
 	apart := func(unit string, marks int) string { return strings.Repeat(unit, maxMarks/marks-100) }
@@ -263,7 +263,7 @@ func TestManyUndeclaredParameters(t *testing.T) {
 	}
 }
 
-// TestSecretNames holds that what sounds secret is masked wherever it was
+// TestSecretNames checks that what sounds secret is masked wherever it was
 // given, unless the package says that it is none.
 func TestSecretNames(t *testing.T) {
 	files := pkg(head)
@@ -279,7 +279,7 @@ func TestSecretNames(t *testing.T) {
 	}
 }
 
-// TestSecretDefaults holds that a secret inside of a default is not shown with
+// TestSecretDefaults checks that a secret inside of a default is not shown with
 // the declaration.
 func TestSecretDefaults(t *testing.T) {
 	files := pkg(head + "data: $db\n")

@@ -116,7 +116,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestManyUndeclared holds that what is said stays short, however much is wrong.
+// TestManyUndeclared checks that what is said stays short, however much is wrong.
 func TestManyUndeclared(t *testing.T) {
 	var variables, data strings.Builder
 	for i := range maxVars {

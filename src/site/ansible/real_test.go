@@ -35,7 +35,7 @@ func real(t *testing.T, how, mode string, needs ...string) (world, site.Job) {
 const without = "K8SPLUGIN_TEST_WITHOUT_ANSIBLE"
 
 // needAnsible fails the test where Ansible or one of the programs is missing:
-// a test that is passed over where nobody looks proves nothing.
+// a test that is skipped silently proves nothing.
 func needAnsible(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, program := range append(programs, "ansible-playbook") {

@@ -60,7 +60,7 @@ func (w world) job(t *testing.T, mode string) site.Job {
 	}
 }
 
-// run collects what a run tells.
+// run collects the events of a run.
 func (w world) run(ctx context.Context, j site.Job) (events []string, kubeconfig string, err error) {
 	for e, failed := range w.Run(ctx, j) {
 		if failed != nil {
@@ -222,7 +222,7 @@ func TestCancel(t *testing.T) {
 	w.wantClean(t)
 }
 
-// TestLeft: so does one whose events nobody wants to hear any more.
+// TestLeft: so does one whose events no longer have a reader.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, standIn)

@@ -28,7 +28,7 @@ func job(h *sitetest.Host, content string) site.Job {
 	}
 }
 
-// run collects what a run tells.
+// run collects the events of a run.
 func run(ctx context.Context, j site.Job) (lines []string, kubeconfig string, err error) {
 	for e, failed := range (script.Runner{}).Run(ctx, j) {
 		if failed != nil {
@@ -44,7 +44,7 @@ func run(ctx context.Context, j site.Job) (lines []string, kubeconfig string, er
 	return lines, kubeconfig, err
 }
 
-// TestScriptReadsNothing: nobody need read what he is told, however much it is.
+// TestScriptReadsNothing: a script does not have to read its input, whatever its size.
 func TestScriptReadsNothing(t *testing.T) {
 	t.Parallel()
 	j := job(sitetest.New(t), `#!/bin/sh
@@ -151,7 +151,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestLeft: so does one whose events nobody wants to hear any more.
+// TestLeft: so does one whose events no longer have a reader.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	h := sitetest.New(t)
@@ -166,7 +166,7 @@ func TestLeft(t *testing.T) {
 	wantDead(t, h, "the script", "child", "leader")
 }
 
-// TestAgain: a run whose connection broke goes on at the host, and ends when the
+// TestAgain: a run whose connection broke continues at the host, and ends when the
 // next one begins.
 func TestAgain(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func TestReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := gone.Addr().(*net.TCPAddr).Port
-	_ = gone.Close() // nobody listens there from now on
+	_ = gone.Close() // there is no listener from now on
 	other := sitetest.New(t)
 	cases := map[string]struct {
 		reason   string

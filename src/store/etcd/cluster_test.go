@@ -115,7 +115,7 @@ func (c *cluster) config(i int) *embed.Config {
 	return config
 }
 
-// freePort returns a URL on which nobody listens. Its port is below those that
+// freePort returns a URL without a listener. Its port is below those that
 // the system gives to connections: a node that is down is called all the time,
 // and one of the calls would end on the port that it comes from.
 func freePort(t *testing.T) url.URL {
@@ -134,7 +134,7 @@ func freePort(t *testing.T) url.URL {
 }
 
 // TestCluster holds three nodes to the whole contract, with one database that is
-// emptied between the cases. Nobody is elected meanwhile, however busy the
+// emptied between the cases. No leader is elected in the meantime, however busy the
 // machine is: that would be a failure, and a right one.
 func TestCluster(t *testing.T) {
 	c := startCluster(t, 5*time.Second)

@@ -224,7 +224,7 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// TestUserWaits has nobody answer who asks for a token.
+// TestUserWaits uses a server that does not answer requests for a token.
 func TestUserWaits(t *testing.T) {
 	nobody := freePort(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

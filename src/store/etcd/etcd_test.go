@@ -175,7 +175,7 @@ func TestListOutlivesHistory(t *testing.T) {
 			if _, err := s.Put(t.Context(), "other", nil, store.Any); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.client.Compact(t.Context(), int64(last)+1); err != nil { // as nobody but a test does
+			if _, err := s.client.Compact(t.Context(), int64(last)+1); err != nil { // as only a test does
 				t.Fatal(err)
 			}
 		}

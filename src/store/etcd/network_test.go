@@ -14,7 +14,7 @@ import (
 )
 
 // TestSilentNode has one node fall silent without closing its connections, as a
-// host does whose power is cut: calls go on as soon as that is noticed.
+// host does whose power is cut: calls continue as soon as that is noticed.
 func TestSilentNode(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, time.Second)
@@ -36,7 +36,7 @@ func TestSilentNode(t *testing.T) {
 	}
 }
 
-// TestLostAnswer has writes carried out whose answers do not arrive: nobody says
+// TestLostAnswer applies writes whose responses are lost: no response says
 // that they failed, and they are carried out once.
 func TestLostAnswer(t *testing.T) {
 	endpoints := startAlone(t, func(*embed.Config) {})

@@ -112,7 +112,7 @@ func TestRaisedQuota(t *testing.T) {
 	}
 }
 
-// TestThresholds tells each threshold once, and again when it is no longer
+// TestThresholds checks that each threshold is reported once, and again when it is no longer
 // exceeded.
 func TestThresholds(t *testing.T) {
 	const mib = 1 << 20

@@ -170,7 +170,7 @@ func TestWithoutMark(t *testing.T) {
 	content, err := os.ReadFile(layout{dir}.database())
 	must(t, err)
 	value := []byte("the value of damaged")
-	for at := bytes.Index(content, value); at >= 0; at = bytes.Index(content, value) { // a page that is not used any more may have it, too
+	for at := bytes.Index(content, value); at >= 0; at = bytes.Index(content, value) { // a page that is no longer used may have it, too
 		must(t, flip(layout{dir}.database(), int64(at), 1))
 		content[at]++
 	}

@@ -38,7 +38,7 @@ func renew(t *testing.T, m *lease.Member) {
 	}
 }
 
-// want holds a survey against who is to be alive, and whose lease is to end now.
+// want compares a survey with who is to be alive, and whose lease is to end now.
 func want(t *testing.T, reason string, m *lease.Member, alive, ended string) {
 	t.Helper()
 	living, over, err := m.Survey(t.Context())

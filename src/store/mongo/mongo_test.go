@@ -45,7 +45,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestLostAnswer has writes carried out whose answers do not arrive: nobody says
+// TestLostAnswer applies writes whose responses are lost: no response says
 // that they failed, and they are carried out once.
 func TestLostAnswer(t *testing.T) {
 	host := strings.Trim(strings.TrimPrefix(mongotest.Start(t), "mongodb://"), "/")
@@ -215,7 +215,7 @@ func TestOpenSaysWhy(t *testing.T) {
 	}
 }
 
-// TestOpenUnknownName has a name that nobody will ever have: it may be known
+// TestOpenUnknownName has a name that does not exist: it may be known
 // later, so the URI is not wrong.
 func TestOpenUnknownName(t *testing.T) {
 	_, err := Open(t.Context(), Config{URI: nf.Secret("mongodb+srv://user:hunter2@db.site.invalid/")})

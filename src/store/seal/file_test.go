@@ -64,7 +64,7 @@ func TestSave(t *testing.T) {
 	}
 }
 
-// TestSaveRace has many rotate at once: everybody who succeeded finds his key.
+// TestSaveRace has many rotate at once: every process that succeeded finds its key.
 func TestSaveRace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	must(t, generate(t).Save(path))

@@ -14,7 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
 )
 
-// kms is a key service that has one key, and fails when told to.
+// kms is a key service that has one key, and fails on request.
 type kms struct {
 	seal.KEK
 

@@ -85,7 +85,7 @@ func TestResealDies(t *testing.T) {
 }
 
 // TestResealOvertaken has another write or remove each record just before it is
-// written anew.
+// rewritten.
 func TestResealOvertaken(t *testing.T) {
 	first := generate(t)
 	second, err := first.Rotate()
@@ -165,7 +165,7 @@ func TestResealPastDamage(t *testing.T) {
 }
 
 // TestRotateBesideWriters has records written by several replicas while their
-// keys are rotated, everything is sealed anew, and the old keys are thrown away.
+// keys are rotated, everything is sealed again, and the old keys are thrown away.
 func TestRotateBesideWriters(t *testing.T) {
 	const replicas, records, rotations = 3, 6, 4
 	raw, path := memory.New(), filepath.Join(t.TempDir(), "keys")

@@ -54,7 +54,7 @@ func TestNothingInClear(t *testing.T) {
 	}
 }
 
-// TestSealedOnce has the same value stored twice: nobody sees that it is the same.
+// TestSealedOnce has the same value stored twice: the stored values do not show that it is the same.
 func TestSealedOnce(t *testing.T) {
 	raw := memory.New()
 	kv := seal.New(raw, generate(t))

@@ -105,7 +105,7 @@ func problemReply(status int, body string) reply {
 type console struct {
 	stdin    string
 	terminal bool
-	person   bool // somebody sits at the terminal
+	person   bool // a person uses the terminal
 	env      map[string]string
 	lint     func([]byte) ([]string, error)
 }

@@ -87,7 +87,7 @@ func TestCaution(t *testing.T) {
 	}
 }
 
-// TestRedirect keeps credentials from whoever the server sends us to.
+// TestRedirect keeps credentials from servers that the server redirects to.
 func TestRedirect(t *testing.T) {
 	asked := make(chan string, 9)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ import (
 )
 
 // contract is swagger.yaml: what the requests of the commands, and the recorded
-// answers, are held against.
+// answers, are compared with.
 type contract struct {
 	doc    *openapi3.T
 	router routers.Router

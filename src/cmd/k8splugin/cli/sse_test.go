@@ -77,7 +77,7 @@ func TestEventsTooLong(t *testing.T) {
 	}
 }
 
-// FuzzEvents holds that whatever a server sends is read without a panic, the
+// FuzzEvents checks that whatever a server sends is read without a panic, the
 // same with either line end, and that what was written as events is read back.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: operation\ndata: {}\n\n"))

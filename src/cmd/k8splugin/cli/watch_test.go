@@ -14,7 +14,7 @@ import (
 )
 
 // A stream that breaks, even in the middle of an event, is opened again, and
-// what was told already is not told twice.
+// an event that was reported is not reported again.
 func TestWatchGoesOnAfterABreak(t *testing.T) {
 	var opened atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
