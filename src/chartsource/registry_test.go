@@ -31,7 +31,7 @@ func TestFetchFromRegistry(t *testing.T) {
 		want   outcome
 	}{
 		"Tag":             {reason: "a version is a tag", ref: chartsource.ChartRef{Version: "1.2.0"}, want: good("1.2.0", ":1.2.0")},
-		"Name":            {reason: "the name can be told apart from the URL", path: "/charts", ref: chartsource.ChartRef{Name: "web", Version: "1.2.0"}, want: good("1.2.0", ":1.2.0")},
+		"Name":            {reason: "the name can be distinguished from the URL", path: "/charts", ref: chartsource.ChartRef{Name: "web", Version: "1.2.0"}, want: good("1.2.0", ":1.2.0")},
 		"Build":           {reason: "no tag has a plus sign", ref: chartsource.ChartRef{Version: "1.10.0+build.5"}, want: good("1.10.0+build.5", ":1.10.0_build.5")},
 		"Newest":          {reason: "without a version it is the highest release, on whatever page", want: good("1.10.0+build.5", ":1.10.0_build.5")},
 		"Range":           {reason: "the highest of a range", ref: chartsource.ChartRef{Version: "^1.0.0"}, want: good("1.10.0+build.5", ":1.10.0_build.5")},
@@ -57,7 +57,7 @@ func TestFetchFromRegistry(t *testing.T) {
 		"BasicNobody":     {reason: "nobody", edit: func(r *registry) { r.auth = "basic" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"Bearer":          {reason: "user and password get a token", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "^1", Username: "ann", Password: nf.Secret(password)}, want: good("1.10.0+build.5", ":1.10.0_build.5")},
 		"BearerWrong":     {reason: "or not", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0", Username: "ann", Password: nf.Secret("x")}, want: bad(nf.Unreachable, "unauthorized", "")},
-		"BearerNobody":    {reason: "what anybody gets is not enough", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Unreachable, "unauthorized", "")},
+		"BearerNobody":    {reason: "anonymous access is not enough", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Unreachable, "unauthorized", "")},
 		"Token":           {reason: "a token without a user", edit: func(r *registry) { r.auth = "bearer" }, ref: chartsource.ChartRef{Version: "1.2.0", Password: nf.Secret(token)}, want: good("1.2.0", ":1.2.0")},
 		"RealmElsewhere":  {reason: "credentials do not go to a host that is not allowed", edit: func(r *registry) { r.auth, r.realm = "bearer", "https://198.51.100.7/token" }, ref: chartsource.ChartRef{Version: "1.2.0", Username: "ann", Password: nf.Secret(password)}, want: bad(nf.Forbidden, "", "")},
 		"BlobElsewhere":   {reason: "nor does anything else", edit: func(r *registry) { r.redirect = "https://blobs.example.com/x" }, ref: chartsource.ChartRef{Version: "1.2.0"}, want: bad(nf.Forbidden, "", "")},

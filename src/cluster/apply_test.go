@@ -69,7 +69,7 @@ func TestApplyRefuses(t *testing.T) {
 			object: deployment(template + `, replicas: -1`), want: nf.Invalid, field: "Deployment web: spec.replicas", message: "Invalid value: -1",
 		},
 		"unknown kind": {
-			reason: "a kind that nobody serves",
+			reason: "a kind that the region does not serve",
 			object: `{apiVersion: example.org/v1, kind: Gizmo, metadata: {name: g}}`, want: nf.Unsupported, field: "Gizmo g", message: "example.org/v1",
 		},
 		"path as name": {
@@ -247,7 +247,7 @@ func TestApplyThroughFaults(t *testing.T) {
 		spoil  clustertest.Fault
 	}{
 		"dropped": {reason: "a request that got lost is sent again", spoil: clustertest.Drop},
-		"lost":    {reason: "an object whose answer got lost is ours, not somebody else's", spoil: clustertest.Lose},
+		"lost":    {reason: "an object whose response was lost belongs to this owner", spoil: clustertest.Lose},
 		"throttled": {reason: "429 is obeyed",
 			spoil: clustertest.Status(429, "Retry-After", "0")},
 		"unavailable": {reason: "503 passes", spoil: clustertest.Status(503)},

@@ -108,7 +108,7 @@ func TestCensusEnds(t *testing.T) {
 	}{
 		"not served":      {reason: "there is nothing to count", kind: nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo"}, region: served, want: nf.Unsupported},
 		"refused":         {reason: "it may not be listed", kind: awaited, region: failingList(403), want: nf.Failed},
-		"away":            {reason: "a region that is away is told at once", kind: awaited, region: failingList(503), want: nf.Unreachable},
+		"away":            {reason: "an unreachable region is reported at once", kind: awaited, region: failingList(503), want: nf.Unreachable},
 		"removed":         {reason: "a region that is removed while the census waits", kind: awaited, region: served, spoil: func(p *Pool) { time.AfterFunc(time.Second, func() { p.Forget("east") }) }, want: nf.Unreachable, says: "replaced"},
 		"removed at once": {reason: "a region that is removed before the watch begins", kind: awaited, region: served, spoil: func(p *Pool) { p.Forget("east") }, want: nf.Unreachable, says: "replaced"},
 	}

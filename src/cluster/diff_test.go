@@ -67,7 +67,7 @@ func TestDifferences(t *testing.T) {
 		want     []nf.Field
 	}{
 		"kept by the server": {
-			reason: "what nobody asked for is no difference",
+			reason: "a field that the plan does not set is not a difference",
 			old:    object{"metadata": object{"resourceVersion": "1", "uid": "a", "generation": int64(1)}, "status": object{"a": int64(1)}},
 			now:    object{"metadata": object{"resourceVersion": "2", "uid": "b", "generation": int64(2)}, "status": object{"a": int64(2)}},
 		},

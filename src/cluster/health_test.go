@@ -56,7 +56,7 @@ func TestReadsWhatCanBeRead(t *testing.T) {
 			refs: []nf.Ref{awaited, gizmo}, want: []nf.Status{nf.Current, nf.Unknown}, says: "does not serve",
 		},
 		"region away": {
-			reason: "there is nothing to tell when no list is answered", groups: groups, api: serving(503, ""), core: constant(503, ""),
+			reason: "without any list there is no report", groups: groups, api: serving(503, ""), core: constant(503, ""),
 			refs: []nf.Ref{awaited, gizmo}, fails: nf.Unreachable,
 		},
 	}

@@ -53,7 +53,7 @@ func TestPreflightKeepsWithinTheBounds(t *testing.T) {
 			want:    nf.Forbidden, fields: []string{"CustomResourceDefinition gizmos.bounds.test", "Gizmo g"},
 		},
 		"nobody's": {
-			reason: "what is to be nobody's is of a kind, too", bounds: nf.Bounds{Namespace: ns, Tenancy: granted}, objects: volume,
+			reason: "the kind of a shared object is checked, too", bounds: nf.Bounds{Namespace: ns, Tenancy: granted}, objects: volume,
 			want: nf.Forbidden, fields: []string{"PersistentVolume preflight-bounds"},
 		},
 		"whole": {

@@ -52,7 +52,7 @@ func TestUnready(t *testing.T) {
 			reason: "a probe fails", replicas: 1, most: 5, status: state("false", `"state":{"running":{}}`), events: []string{"Unhealthy 01 probe failed: 503"},
 			says: []string{"Pending; container c runs and is not ready; last event: Unhealthy: probe failed: 503"},
 		},
-		"Ready":  {reason: "a pod that is ready is not told of", replicas: 1, most: 5, status: state("true", `"state":{"running":{}}`), says: []string{}},
+		"Ready":  {reason: "a ready pod is not reported", replicas: 1, most: 5, status: state("true", `"state":{"running":{}}`), says: []string{}},
 		"NoNode": {reason: "the scheduler's words", replicas: 1, most: 5, status: `{"conditions":[{"type":"PodScheduled","status":"False","message":"0/3 nodes"}]}`, says: []string{"Pending; it is not scheduled: 0/3 nodes"}},
 		"Many": {
 			reason: "only as many as asked for", replicas: 3, most: 2, status: state("false", `"state":{"waiting":{"reason":"ContainerCreating"}}`),
@@ -63,12 +63,12 @@ func TestUnready(t *testing.T) {
 			says: []string{"Pending; container c is waiting: X: " + strings.Repeat("y", 262) + "… (138 more bytes)"},
 		},
 		"EventsForbidden": {
-			reason: "without events the rest is told", replicas: 1, most: 5, status: state("false", `"state":{"waiting":{"reason":"ContainerCreating"}}`),
+			reason: "without events the rest is reported", replicas: 1, most: 5, status: state("false", `"state":{"waiting":{"reason":"ContainerCreating"}}`),
 			events: []string{"FailedMount 01 no volume"}, deny: "/events",
 			says: []string{"Pending; container c is waiting: ContainerCreating"},
 		},
 		"PodsForbidden": {
-			reason: "without pods there is nothing to tell", replicas: 1, most: 5, status: `{}`, deny: "/pods",
+			reason: "without pods there is no report", replicas: 1, most: 5, status: `{}`, deny: "/pods",
 			kindOf: nf.Failed,
 		},
 	}

@@ -183,7 +183,7 @@ func TestInstanceHealth(t *testing.T) {
 		"another's":       {reason: "an object of another owner is another's", then: func(w *world) { w.tell("east/Deployment", mark("vnf-2", web, nf.Absent)) }, want: nf.Healthy},
 		"never there":     {reason: "the region has no such object", before: func(w *world) { delete(w.marks, "east/StatefulSet") }, want: nf.Unhealthy, says: "StatefulSet edge/db is missing"},
 		"may not be read": {reason: "a kind may not be listed", before: func(w *world) { w.refused["east/StatefulSet"] = errForbidden }, want: nf.HealthUnknown, says: "StatefulSet edge/db cannot be read: forbidden"},
-		"not served": {reason: "a definition is gone", before: func(w *world) {
+		"not served": {reason: "a definition was deleted", before: func(w *world) {
 			w.refused["east/StatefulSet"] = nf.E(nf.Unsupported, "list", "objects", errors.New("gone"))
 		}, want: nf.HealthUnknown, says: "StatefulSet edge/db cannot be read: the cloud region does not serve its kind"},
 		"broke off":   {reason: "what is not seen any more is unknown", then: func(w *world) { w.set(func() { w.ends["east/Deployment"]() }) }, want: nf.HealthUnknown, says: "Deployment edge/web cannot be read: tcp"},

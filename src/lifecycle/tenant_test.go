@@ -52,7 +52,7 @@ func TestTenants(t *testing.T) {
 		"New":            {reason: "the service makes a namespace that is not there", req: in("new")},
 		"Own":            {reason: "the service made it for the project", req: in("blues")},
 		"Another's":      {reason: "the service made it for another project", req: in("reds"), kind: nf.Forbidden, want: []string{"namespace: ", `namespaces: ["reds"]`, "project blue"}},
-		"Foreign":        {reason: "somebody else made it", req: in("kube-system"), kind: nf.Forbidden, want: []string{"namespace: ", `namespaces: ["kube-system"]`}},
+		"Foreign":        {reason: "another client created it", req: in("kube-system"), kind: nf.Forbidden, want: []string{"namespace: ", `namespaces: ["kube-system"]`}},
 		"Granted":        {reason: "the region grants it", tenants: blue, req: in("kube-system")},
 		"Pattern":        {reason: "a pattern grants it", tenants: blue, req: in("mon-1")},
 		"To another":     {reason: "the region grants it to another project", tenants: map[string]nf.Tenant{"red": {Namespaces: []string{"*"}}}, req: in("kube-system"), kind: nf.Forbidden},
@@ -195,7 +195,7 @@ func TestWindow(t *testing.T) {
 		"Own":            {reason: "the service made it for the project", lookup: "blues/s", want: "Ymx1ZQ=="},
 		"All":            {reason: "of all Secrets, those where the project may look", lookup: "/", want: "Ymx1ZQ=="},
 		"Preview":        {reason: "a dry run shows no values", preview: true, opts: nf.Options{Secrets: true}, lookup: "blues/s", want: "KioqKioqKio="},
-		"Preview, hides": {reason: "a dry run for somebody who may not instantiate", preview: true, lookup: "blues/s", warning: "because the caller may not make the change"},
+		"Preview, hides": {reason: "a dry run for a caller that may not instantiate", preview: true, lookup: "blues/s", warning: "because the caller may not make the change"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

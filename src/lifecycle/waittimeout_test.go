@@ -68,7 +68,7 @@ func TestTimeoutSaysWhatIsNotReady(t *testing.T) {
 			asked:   []string{"unready [db]"},
 		},
 		"Hook": {
-			reason: "a hook that does not end is told before it is deleted", pkg: "early.eonce_web",
+			reason: "a hook that does not end is reported before it is deleted", pkg: "early.eonce_web",
 			script: func(c *fakeCluster) {
 				c.status["eonce"] = health{nf.InProgress, "it runs"}
 				c.unready = pendingPods(1, "Running")

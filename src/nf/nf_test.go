@@ -26,7 +26,7 @@ func TestErrorKindsSurviveWrapping(t *testing.T) {
 		"Foreign":    {reason: "an error of another package is ours to answer for", err: cause, kind: nf.Internal, text: "boom"},
 		"Plain":      {reason: "the kind is the error's", err: nf.E(nf.NotFound, "get", "package p", nil), kind: nf.NotFound, text: "cannot get package p: it does not exist"},
 		"Wrapped":    {reason: "wrapping keeps the kind", err: fmt.Errorf("cannot begin: %w", nf.E(nf.Busy, "upgrade", "x", cause)), kind: nf.Busy, text: "cannot begin: cannot upgrade x: boom"},
-		"Outermost":  {reason: "whoever wraps with a kind decides", err: nf.E(nf.Conflict, "apply", "x", nf.E(nf.NotFound, "get", "y", nil)), kind: nf.Conflict, text: "cannot apply x: cannot get y: it does not exist"},
+		"Outermost":  {reason: "the outermost kind decides", err: nf.E(nf.Conflict, "apply", "x", nf.E(nf.NotFound, "get", "y", nil)), kind: nf.Conflict, text: "cannot apply x: cannot get y: it does not exist"},
 		"Violations": {reason: "violations alone are an invalid input", err: nf.Violations{{Field: "f", Message: "is bad"}}, kind: nf.Invalid, text: "f: is bad"},
 	}
 	for name, tc := range cases {

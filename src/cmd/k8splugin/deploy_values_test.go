@@ -48,7 +48,7 @@ func installations() map[string]installation {
 			},
 		},
 		"Trial": {
-			reason:  "a trial needs no Secret and no volume, and is told what that means",
+			reason:  "an evaluation needs no Secret and no volume, and the notes warn of the consequences",
 			values:  "keys: {generate: true}\naccess: {insecureNoAuth: true, hosts: [a.example, b.example]}\nstore: {persistence: {enabled: false}}\nuser: null\n",
 			objects: objects("Service/site-k8splugin", "StatefulSet/site-k8splugin"),
 			check: func(t *testing.T, r release, cfg Config) {

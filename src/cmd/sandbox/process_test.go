@@ -102,7 +102,7 @@ func TestParseStat(t *testing.T) {
 		"Running": {reason: "the 22nd field is the start", line: "5 (etcd) S" + rest, started: 4711},
 		"Zombie":  {reason: "a dead child is dead", line: "5 (etcd) Z" + rest, started: 4711, zombie: true},
 		"Name":    {reason: "a name may look like the rest of the line", line: "5 (a) Z 1 (b) R" + rest, started: 4711},
-		"Short":   {reason: "a line without a start tells nothing", line: "5 (etcd) S 1 2 3", bad: true},
+		"Short":   {reason: "a line without a start contains no information", line: "5 (etcd) S 1 2 3", bad: true},
 		"NoName":  {reason: "a line without a name is none", line: "5 etcd S" + rest, bad: true},
 		"NoTime":  {reason: "a start is a number", line: "5 (etcd) S" + strings.Replace(rest, "4711", "x", 1), bad: true},
 		"Empty":   {reason: "nothing is no line", line: "", bad: true},

@@ -27,7 +27,7 @@ func TestAudit(t *testing.T) {
 		"All":   {reason: "the newest first", request: "GET /v1/audit", status: 200, want: `{"entries": [` + outcome + `, ` + intent + `, ` + refusal + `]}`},
 		"None":  {reason: "an empty list is []", request: "GET /v1/audit?identity=bob", status: 200, want: `{"entries": []}`},
 		"Page":  {reason: "in pages", request: "GET /v1/audit?limit=2", status: 200, want: `{"entries": [` + outcome + `, ` + intent + `], "next": "2026-11-20T12/00:02.000000000-a-2-intent"}`, headers: []string{"Link: </v1/audit?limit=2&marker=" + place + `>; rel="next"`}},
-		"Next":  {reason: "that go on after the one before", request: "GET /v1/audit?limit=2&marker=" + place, status: 200, want: `{"entries": [` + refusal + `]}`},
+		"Next":  {reason: "they continue after the previous one", request: "GET /v1/audit?limit=2&marker=" + place, status: 200, want: `{"entries": [` + refusal + `]}`},
 		"Exact": {reason: "a page that holds all is the last", request: "GET /v1/audit?limit=3", status: 200, want: `{"entries": ["..."]}`},
 		"Filters": {
 			reason:  "every filter is handed on",
@@ -50,11 +50,11 @@ func TestVault(t *testing.T) {
 		"KeysEmpty":   {reason: "nothing sealed is {}", arrange: func(s *standIn) { s.keys.Records = nil }, request: "GET /v1/keys", status: 200, want: `{"primary": "k2", "records": {}}`},
 		"KeysFail":    {reason: "a failing store fails the answer", arrange: failing("KeyStatus", errDisk), request: "GET /v1/keys", status: 500, want: problem("internal")},
 		"Reseal":      {reason: "and then the same", request: "POST /v1/keys/reseal", status: 200, want: keys, asked: "reseal"},
-		"ResealFails": {reason: "a key that is missing is told", arrange: failing("Reseal", nf.E(nf.Conflict, "open", "record x", errors.New("no key k0"))), request: "POST /v1/keys/reseal", status: 409, want: problem("conflict")},
+		"ResealFails": {reason: "a missing key is reported", arrange: failing("Reseal", nf.E(nf.Conflict, "open", "record x", errors.New("no key k0"))), request: "POST /v1/keys/reseal", status: 409, want: problem("conflict")},
 		"BackupWords": {reason: "a recipient is one", request: "POST /v1/backup", header: []string{asJSON}, body: `{"recipient": "me"}`, status: 400, want: problem("invalid", `"errors": [{"field": "recipient", "message": "must be an age recipient, age1…"}]`)},
-		"BackupNone":  {reason: "nobody could read it", request: "POST /v1/backup", header: []string{asJSON}, body: `{}`, status: 400, want: problem("invalid")},
+		"BackupNone":  {reason: "it could not be decrypted", request: "POST /v1/backup", header: []string{asJSON}, body: `{}`, status: 400, want: problem("invalid")},
 		"BackupFails": {
-			reason: "what goes wrong at first is told", arrange: func(s *standIn) {
+			reason: "an early failure is reported", arrange: func(s *standIn) {
 				s.backup = ""
 				s.fail["Backup"] = nf.E(nf.Invalid, "take", "a backup", nf.Violations{{Field: "recipient", Message: "is no recipient"}})
 			},
@@ -101,7 +101,7 @@ func TestWithout(t *testing.T) {
 		"Keys":   {reason: "no keys, no names", request: "GET /v1/keys", status: 404, want: problem("not-found")},
 		"Reseal": {reason: "nothing to seal", request: "POST /v1/keys/reseal", status: 404, want: problem("not-found")},
 		"Backup": {reason: "nothing to back up", request: "POST /v1/backup", header: []string{asJSON}, body: `{"recipient": "age1x"}`, status: 404, want: problem("not-found")},
-		"Region": {reason: "nobody looks after the regions", request: "GET /v1/cloud_regions/east", status: 200, want: `{"state": {"condition": "unknown", "breaker": "closed"}, "...": ""}`},
+		"Region": {reason: "the regions are not monitored", request: "GET /v1/cloud_regions/east", status: 200, want: `{"state": {"condition": "unknown", "breaker": "closed"}, "...": ""}`},
 	} {
 		t.Run(name, func(t *testing.T) { e.run(t, s, site) })
 	}

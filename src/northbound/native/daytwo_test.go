@@ -56,7 +56,7 @@ func TestAmendments(t *testing.T) {
 			body: `{"csar_id": "p"}`, status: 202, want: asked, headers: []string{"Location: /v1/operations/op-1"},
 		},
 		"Failed": {
-			reason: "a failed one is told", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}),
+			reason: "a failed one is reported", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}),
 			request: "PUT /v1/vnf_instances/vnf-1/amendments/a", header: []string{asJSON}, body: `{"csar_id": "p"}`, status: 424, want: problem("failed"),
 		},
 		"Busy": {
@@ -146,7 +146,7 @@ func TestTests(t *testing.T) {
 		"Missing":   {reason: "no instance, no tests", request: "POST /v1/vnf_instances/vnf-2/tests", status: 404, want: problem("not-found")},
 		"Unknown":   {reason: "there is nothing to undo", request: "POST /v1/vnf_instances/vnf-1/tests", header: []string{asJSON}, body: `{"onFailure": "undo"}`, status: 400, want: problem("invalid")},
 		"Read": {
-			reason: "the operation tells it later, too", arrange: func(s *standIn) {
+			reason: "the operation reports it later, too", arrange: func(s *standIn) {
 				tested(nf.Running, nil, all(good, bad)...)(s)
 				s.operation = finished(s.operation, nf.OperationFailed, failure)
 			}, request: "GET /v1/operations/op-1", status: 200, want: `{"verb": "test", "passed": false, "tests": [{"...": ""}, {"...": ""}], "...": ""}`,

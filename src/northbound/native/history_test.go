@@ -16,7 +16,7 @@ func TestRevisions(t *testing.T) {
 	runAll(t, map[string]exchange{
 		"List":       {reason: "in order, with what is hidden masked", request: "GET /v1/vnf_instances/vnf-1/revisions", status: 200, want: `{"revisions": [` + first + `, ` + second + `]}`},
 		"ListPage":   {reason: "in pages", request: "GET /v1/vnf_instances/vnf-1/revisions?limit=1", status: 200, want: `{"revisions": [` + first + `], "next": "<<>>"}`, headers: []string{`Link: </v1/vnf_instances/vnf-1/revisions?limit=1&marker=0000000001>; rel="next"`}},
-		"ListNext":   {reason: "a page goes on after the one before", request: "GET /v1/vnf_instances/vnf-1/revisions?limit=1&marker=0000000001", status: 200, want: `{"revisions": [` + second + `]}`},
+		"ListNext":   {reason: "a page continues after the previous one", request: "GET /v1/vnf_instances/vnf-1/revisions?limit=1&marker=0000000001", status: 200, want: `{"revisions": [` + second + `]}`},
 		"ListNone":   {reason: "no instance, no revisions", request: "GET /v1/vnf_instances/vnf-2/revisions", status: 404, want: problem("not-found")},
 		"ListFails":  {reason: "a failing store fails the list", arrange: failing("Revisions", errDisk), request: "GET /v1/vnf_instances/vnf-1/revisions", status: 500, want: problem("internal")},
 		"Get":        {reason: "one of them", request: "GET /v1/vnf_instances/vnf-1/revisions/2", status: 200, want: second},
@@ -66,13 +66,13 @@ func TestRollback(t *testing.T) {
 			status: 202, want: asked, headers: []string{"Location: /v1/operations/op-1", "Preference-Applied: respond-async"},
 		},
 		"DryRun": {
-			reason: "a dry run tells what would change, and what would confirm it", arrange: func(s *standIn) { s.preview.Confirm = "sha256:of-these" },
+			reason: "a dry run returns the changes and their confirmation", arrange: func(s *standIn) { s.preview.Confirm = "sha256:of-these" },
 			request: "POST /v1/vnf_instances/vnf-1/rollback?dry_run=true", header: []string{asJSON}, body: `{"revision": 1}`,
 			status: 200, want: `{"changes": [{"action": "configured", "...": ""}], "warnings": [], "confirm": "sha256:of-these"}`,
 			asked: nf.RollbackRequest{Revision: 1},
 		},
 		"Braked":   {reason: "each object that would go is named, and what would confirm it", arrange: failing("Rollback", brake), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 409, want: problem("conflict", braked)},
-		"Failed":   {reason: "what failed is told", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 424, want: problem("failed")},
+		"Failed":   {reason: "a failure is reported", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 424, want: problem("failed")},
 		"Busy":     {reason: "one operation at a time, and when to ask again", arrange: failing("Rollback", &nf.Error{Kind: nf.Busy, Op: "rollback", Subject: "VNF instance vnf-1", Operation: "op-9", RetryAfter: 1500 * time.Millisecond}), request: "POST /v1/vnf_instances/vnf-1/rollback", status: 409, want: problem("busy", `"operation": "op-9"`), headers: []string{"Retry-After: 2"}},
 		"Gone":     {reason: "a revision that is not kept", arrange: failing("Rollback", nf.E(nf.NotFound, "get", "revision 1", nil)), request: "POST /v1/vnf_instances/vnf-1/rollback", header: []string{asJSON}, body: `{"revision": 1}`, status: 404, want: problem("not-found")},
 		"Missing":  {reason: "no instance, nothing to roll back", request: "POST /v1/vnf_instances/vnf-2/rollback", status: 404, want: problem("not-found")},
@@ -143,7 +143,7 @@ func TestNewOptions(t *testing.T) {
 			request: "DELETE /v1/vnf_instances/vnf-1?timeout=1ms", status: 504, want: problem("timeout", `"detail": "cannot instantiate VNF instance vnf-1: its deadline has passed"`),
 		},
 		"RegionAway": {
-			reason: "when to try again is told", arrange: failing("Instantiate", &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "cloud region east", Reason: "breaker", RetryAfter: 20 * time.Second, Err: errors.New("no route")}),
+			reason: "the time of the next attempt is reported", arrange: failing("Instantiate", &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "cloud region east", Reason: "breaker", RetryAfter: 20 * time.Second, Err: errors.New("no route")}),
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 502,
 			want: problem("unreachable", `"reason": "breaker", "detail": "cannot reach cloud region east: no route; next attempt in 20s"`), headers: []string{"Retry-After: 20"},
 		},

@@ -83,7 +83,7 @@ func TestCreateInstance(t *testing.T) {
 			request: "POST /v1/vnf_instances?dry_run=true", header: []string{asJSON}, body: create, status: 422, want: problem("unsupported"),
 		},
 		"Undone": {
-			reason: "what failed is told when it has been undone", arrange: failed(nf.OperationFailed, pull),
+			reason: "a failure is reported after the undo", arrange: failed(nf.OperationFailed, pull),
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 424,
 			want: problem("failed", `"reason": "image-pull", "operation": "op-1", "operation_url": "/v1/operations/op-1", "vnf_id": "vnf-1",
 				"detail": "cannot instantiate VNF instance vnf-1: Deployment edge/web cannot pull its image"`),
@@ -96,7 +96,7 @@ func TestCreateInstance(t *testing.T) {
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 424, want: problem("failed"),
 		},
 		"Cancelled": {
-			reason: "somebody else cancelled", arrange: failed(nf.OperationCancelled, nil),
+			reason: "another client cancelled it", arrange: failed(nf.OperationCancelled, nil),
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 409, want: problem("cancelled", `"operation": "op-1"`),
 		},
 		"FailedUnexplained": {
@@ -108,7 +108,7 @@ func TestCreateInstance(t *testing.T) {
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 504, want: problem("timeout"),
 		},
 		"Defect": {
-			reason: "what the operation's record tells, its answer tells", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Internal, Message: "cannot decode the plan"}),
+			reason: "the response contains the failure of the operation's record", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Internal, Message: "cannot decode the plan"}),
 			request: "POST /v1/vnf_instances", header: []string{asJSON}, body: create, status: 500,
 			want: problem("internal", `"detail": "cannot instantiate VNF instance vnf-1: cannot decode the plan", "operation": "op-1"`),
 		},
@@ -194,7 +194,7 @@ func TestReadInstances(t *testing.T) {
 			request: "GET /v1/vnf_instances/vnf-1", status: 200, want: `{"healthy": true, "health": "healthy", "objects": [], "...": ""}`,
 		},
 		"GetRegionAway": {
-			reason: "what is known is told when the region is away", arrange: failing("Health", nf.E(nf.Unreachable, "read", "cloud region east", errors.New("no route"))),
+			reason: "known data is returned while the region is unreachable", arrange: failing("Health", nf.E(nf.Unreachable, "read", "cloud region east", errors.New("no route"))),
 			request: "GET /v1/vnf_instances/vnf-1", status: 200,
 			want: `{"healthy": false, "health": "unknown", "objects": [{"kind": "Service", "status": "Unknown", "message": "cannot read cloud region east: no route", "...": ""}, "..."], "...": ""}`,
 		},
@@ -202,7 +202,7 @@ func TestReadInstances(t *testing.T) {
 		"GetMissing": {reason: "no instance, no answer", request: "GET /v1/vnf_instances/vnf-2", status: 404, want: problem("not-found")},
 		"List":       {reason: "instances are listed as summaries", request: "GET /v1/vnf_instances", status: 200, want: `{"vnf_instances": [` + inList + `]}`},
 		"ListUnhealthy": {
-			reason: "a list tells how they are without asking the region", request: "GET /v1/vnf_instances", status: 200,
+			reason: "a list returns the health without a request to the region", request: "GET /v1/vnf_instances", status: 200,
 			arrange: func(s *standIn) {
 				failing("Health", errDisk)(s)
 				s.health[1].Status = nf.Absent
@@ -217,7 +217,7 @@ func TestReadInstances(t *testing.T) {
 		"ListUnknown":   {reason: "a misspelt filter would select everything", request: "GET /v1/vnf_instances?region=east", status: 400, want: problem("invalid", `"errors": [{"field": "region", "message": "is not a known query parameter"}]`)},
 		"ListBadQuery":  {reason: "half a filter would select everything", request: "GET /v1/vnf_instances?namespace=%zz", status: 400, want: problem("invalid")},
 		"ListPages": {
-			reason: "pages go on after the marker", arrange: func(s *standIn) { s.more = []string{"vnf-2", "vnf-3"} }, request: "GET /v1/vnf_instances?limit=1&marker=vnf-1&namespace=edge",
+			reason: "pages continue after the marker", arrange: func(s *standIn) { s.more = []string{"vnf-2", "vnf-3"} }, request: "GET /v1/vnf_instances?limit=1&marker=vnf-1&namespace=edge",
 			status: 200, want: `{"vnf_instances": [{"vnf_id": "vnf-2", "...": ""}], "next": "vnf-2"}`,
 			headers: []string{`Link: </v1/vnf_instances?limit=1&marker=vnf-2&namespace=edge>; rel="next"`},
 		},
@@ -276,7 +276,7 @@ func TestChangeInstance(t *testing.T) {
 			status: 202, want: asked, headers: []string{"Location: /v1/operations/op-1", "Preference-Applied: respond-async"},
 		},
 		"DryRun": {
-			reason: "a dry run tells what would change", request: "PATCH /v1/vnf_instances/vnf-1?dry_run=true", header: []string{asPatch}, body: `{"parameters": {"replicas": 3}}`,
+			reason: "a dry run returns the changes", request: "PATCH /v1/vnf_instances/vnf-1?dry_run=true", header: []string{asPatch}, body: `{"parameters": {"replicas": 3}}`,
 			status: 200, want: `{"changes": [{"action": "configured", "...": ""}], "warnings": []}`,
 			asked: upgrade{nf.Spec{Package: "firewall", Inputs: replicas, Labels: map[string]string{"tenant": "blue"}}, nf.Options{}},
 		},
@@ -285,7 +285,7 @@ func TestChangeInstance(t *testing.T) {
 			status: 409, want: problem("busy", `"operation": "op-9", "operation_url": "/v1/operations/op-9"`),
 		},
 		"Failed": {
-			reason: "a failed upgrade is told", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}),
+			reason: "a failed upgrade is reported", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}),
 			request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asPatch}, body: `{}`, status: 424, want: problem("failed"),
 		},
 		"Missing":   {reason: "no instance, nothing to change", request: "PATCH /v1/vnf_instances/vnf-2", header: []string{asPatch}, body: `{}`, status: 404, want: problem("not-found")},
@@ -303,18 +303,18 @@ func TestDeleteInstance(t *testing.T) {
 	stays := failed(nf.OperationFailed, &nf.Failure{Kind: nf.Timeout, Message: "a finalizer holds it"})
 	const op = `{"operation_id": "op-1", "vnf_id": "vnf-1", "...": ""}`
 	runAll(t, map[string]exchange{
-		"Gone":      {reason: "204 when it is gone", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=2m", status: 204, asked: nf.TerminateRequest{Options: nf.Options{Timeout: 2 * time.Minute}}},
+		"Gone":      {reason: "204 when it is deleted", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=2m", status: 204, asked: nf.TerminateRequest{Options: nf.Options{Timeout: 2 * time.Minute}}},
 		"Seconds":   {reason: "a timeout may be in seconds", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?timeout=120", status: 204, asked: nf.TerminateRequest{Options: nf.Options{Timeout: 2 * time.Minute}}},
 		"Async":     {reason: "respond-async does not wait", request: "DELETE /v1/vnf_instances/vnf-1", header: []string{"Prefer: respond-async"}, status: 202, want: op, headers: []string{"Location: /v1/operations/op-1", "Preference-Applied: respond-async"}},
 		"Applied":   {reason: "to have asked for the removal is not to be gone", request: "DELETE /v1/vnf_instances/vnf-1", header: []string{"Prefer: wait=0"}, status: 202, want: op, headers: []string{"Preference-Applied: wait=0"}},
-		"Failed":    {reason: "what stays is told", arrange: stays, request: "DELETE /v1/vnf_instances/vnf-1", status: 504, want: problem("timeout", `"operation": "op-1"`)},
+		"Failed":    {reason: "remaining objects are reported", arrange: stays, request: "DELETE /v1/vnf_instances/vnf-1", status: 504, want: problem("timeout", `"operation": "op-1"`)},
 		"Missing":   {reason: "no instance, nothing to delete", request: "DELETE /v1/vnf_instances/vnf-2", status: 404, want: problem("not-found")},
 		"Busy":      {reason: "one operation at a time", arrange: failing("Terminate", &nf.Error{Kind: nf.Busy, Op: "terminate", Subject: "VNF instance vnf-1", Operation: "op-9"}), request: "DELETE /v1/vnf_instances/vnf-1", status: 409, want: problem("busy", `"operation": "op-9"`)},
 		"BadText":   {reason: "a timeout is a duration", request: "DELETE /v1/vnf_instances/vnf-1?timeout=soon", status: 400, want: problem("invalid", `"errors": [{"field": "timeout", "message": "must be a duration such as 10m, or a number of seconds"}]`)},
 		"TooLong":   {reason: "a timeout is at most a day", request: "DELETE /v1/vnf_instances/vnf-1?timeout=25h", status: 400, want: problem("invalid", `"errors": [{"field": "timeout", "message": "<<>>"}]`)},
 		"Nested":    {reason: "202 and nothing else, as in 2018", arrange: gone, request: "DELETE /v1/vnf_instances/east/edge/vnf-1", status: 202, headers: []string{"Location: "}},
-		"NestedOn":  {reason: "the operation that goes on is named", request: "DELETE /v1/vnf_instances/east/edge/vnf-1", header: []string{"Prefer: wait=0"}, status: 202, headers: []string{"Location: /v1/operations/op-1"}},
-		"NestedBad": {reason: "what stays is told", arrange: stays, request: "DELETE /v1/vnf_instances/east/edge/vnf-1", status: 504, want: problem("timeout")},
+		"NestedOn":  {reason: "the running operation is named", request: "DELETE /v1/vnf_instances/east/edge/vnf-1", header: []string{"Prefer: wait=0"}, status: 202, headers: []string{"Location: /v1/operations/op-1"}},
+		"NestedBad": {reason: "remaining objects are reported", arrange: stays, request: "DELETE /v1/vnf_instances/east/edge/vnf-1", status: 504, want: problem("timeout")},
 		"NestedElsewhere": {
 			reason: "an instance of another namespace is not deleted", request: "DELETE /v1/vnf_instances/east/core/vnf-1", status: 404, want: problem("not-found"),
 		},

@@ -25,7 +25,7 @@ func TestDeadLetters(t *testing.T) {
 		"Broken":         {reason: "they cannot be read", arrange: failing("DeadLetters", errDisk), request: "GET /v1/notifications/dead", status: 500, want: problem("internal")},
 		"Resend":         {reason: "it is on its way", request: "POST /v1/notifications/dead/5b1c-0000000007/resend", status: 200, want: `{"letter_id": "5b1c-0000000007", "attempts": 0, "due_at": "2026-11-20T12:00:09Z", "...": ""}`, asked: "resend 5b1c-0000000007"},
 		"ResendMissing":  {reason: "what is not dead is not raised", request: "POST /v1/notifications/dead/none/resend", status: 404, want: problem("not-found")},
-		"ResendNot":      {reason: "who may not may not", arrange: failing("Resend", nf.E(nf.Forbidden, "change", "VNF instance fox", nil)), request: "POST /v1/notifications/dead/5b1c-0000000007/resend", status: 403, want: problem("forbidden")},
+		"ResendNot":      {reason: "a caller without the permission is denied", arrange: failing("Resend", nf.E(nf.Forbidden, "change", "VNF instance fox", nil)), request: "POST /v1/notifications/dead/5b1c-0000000007/resend", status: 403, want: problem("forbidden")},
 		"Discard":        {reason: "it is forgotten", request: "DELETE /v1/notifications/dead/5b1c-0000000007", status: 204, asked: "discard 5b1c-0000000007"},
 		"DiscardMissing": {reason: "once", request: "DELETE /v1/notifications/dead/none", status: 404, want: problem("not-found")},
 		"BadID":          {reason: "an id is an id", request: "DELETE /v1/notifications/dead/-", status: 400, want: problem("invalid")},

@@ -51,7 +51,7 @@ func TestPackages(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "colour", "message": "is not a known field"}]`),
 		},
 		"CreateInvalid": {
-			reason: "file and line are told", arrange: failing("Upload", bad), request: "POST /v1/packages", header: []string{asZip}, body: "x",
+			reason: "file and line are reported", arrange: failing("Upload", bad), request: "POST /v1/packages", header: []string{asZip}, body: "x",
 			status: 400, want: problem("invalid", `"errors": [{"file": "service.yaml", "line": 7, "message": "is not YAML"}]`),
 		},
 		"CreateTooLarge": {

@@ -50,7 +50,7 @@ func TestRegions(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "colour", "message": "is not a known field"}, {"field": "cloud_region_id", "message": "is missing"}]`),
 		},
 		"CreateFormTwice": {
-			reason: "which of two parts counts is nobody's guess", request: "POST /v1/cloud_regions", header: []string{form},
+			reason: "two parts of one name are rejected", request: "POST /v1/cloud_regions", header: []string{form},
 			body:   "--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\na\n--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\nb\n--x--\n",
 			status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "is given twice"}]`),
 		},
@@ -129,7 +129,7 @@ func TestRegions(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "label[0]", "message": "must be name=value"}]`),
 		},
 		"ListFails": {
-			reason: "the cause of a defect is not told", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
+			reason: "the cause of a defect is not shown", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
 			status: 500, want: problem("internal", `"detail": "unexpected error; the service's log contains the cause under the request's id"`),
 		},
 		"ListByCondition": {
@@ -145,7 +145,7 @@ func TestRegions(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "condition", "message": "must be one of unknown, available, expiring, unreachable"}]`),
 		},
 		"Get":      {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: strings.Replace(shown, "{", `{"vnf_instances": ["vnf-1"], `, 1)},
-		"GetAway":  {reason: "what is wrong is told, and when it is tried again", arrange: away, request: "GET /v1/cloud_regions/east", status: 200, want: `{"vnf_instances": ["vnf-1"], ` + fields + `, ` + isAway + `}`},
+		"GetAway":  {reason: "the failure and the time of the next attempt are reported", arrange: away, request: "GET /v1/cloud_regions/east", status: 200, want: `{"vnf_instances": ["vnf-1"], ` + fields + `, ` + isAway + `}`},
 		"GetBlind": {reason: "a region is read, whatever is known of its state", arrange: failing("RegionState", errDisk), request: "GET /v1/cloud_regions/east", status: 200, want: `{"...": "", ` + `"state": {"condition": "<<>>", "...": ""}}`},
 		"GetUsed": {
 			reason: "of very many instances some are listed", arrange: func(s *standIn) { s.users = 100 }, request: "GET /v1/cloud_regions/east", status: 200,

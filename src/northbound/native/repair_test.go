@@ -34,11 +34,11 @@ func TestRepairs(t *testing.T) {
 			want: `{"verb": "terminate", "state": "succeeded", "...": ""}`,
 		},
 		"RetryFails": {
-			reason: "what fails again is told", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}),
+			reason: "a second failure is reported", arrange: failed(nf.OperationFailed, &nf.Failure{Kind: nf.Failed, Message: "crash loop"}),
 			request: "POST /v1/operations/op-1/retry", status: 424, want: problem("failed", `"operation": "op-1", "vnf_id": "vnf-1"`),
 		},
 		"RetryNothing": {
-			reason: "what did not fail is not tried again", arrange: failing("Retry", nf.E(nf.Conflict, "retry", "operation op-1", errors.New("it is succeeded"))),
+			reason: "an operation that did not fail is not retried", arrange: failing("Retry", nf.E(nf.Conflict, "retry", "operation op-1", errors.New("it is succeeded"))),
 			request: "POST /v1/operations/op-1/retry", status: 409, want: problem("conflict"),
 		},
 		"RetryMissing": {reason: "no operation, nothing to retry", request: "POST /v1/operations/op-2/retry", status: 404, want: problem("not-found")},
@@ -68,7 +68,7 @@ func TestOperationsTellAll(t *testing.T) {
 	const rest = `"operation_id": "op-1", "subject": {"kind": "vnf_instance", "id": "vnf-1"}, "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "verb": "instantiate", "state": "running", "revision": 1,
 		"on_failure": "undo", "steps": ["..."], "warnings": ["..."], "accepted_at": "<<>>", "started_at": "<<>>", "deadline": "<<>>"`
 	runAll(t, map[string]exchange{
-		"List": {reason: "claims and keys are nobody's business", arrange: everything, request: "GET /v1/operations", status: 200, want: `{"operations": [{` + all + `, ` + rest + `}]}`},
+		"List": {reason: "claims and keys are internal", arrange: everything, request: "GET /v1/operations", status: 200, want: `{"operations": [{` + all + `, ` + rest + `}]}`},
 		"Get":  {reason: "the same", arrange: everything, request: "GET /v1/operations/op-1", status: 200, want: `{` + all + `, ` + rest + `, "changes": ["..."]}`},
 	})
 }

@@ -220,7 +220,7 @@ func TestBadKeys(t *testing.T) {
 		}
 	}
 	cases["Taken"] = exchange{
-		reason: "what the engine says of a key is told", arrange: failing("Instantiate", &nf.Error{
+		reason: "the engine's error about a key is reported", arrange: failing("Instantiate", &nf.Error{
 			Kind: nf.Conflict, Op: "repeat", Subject: `the request with key "k"`, Reason: "idempotency", Err: errors.New("another request was made under this key"),
 		}),
 		request: "POST /v1/vnf_instances", header: []string{asJSON, "Idempotency-Key: k"}, body: create, status: 409,

@@ -225,7 +225,7 @@ func TestSites(t *testing.T) {
 				s.ends(nf.OperationFailed, &nf.Failure{Kind: nf.Unreachable, Reason: "unauthorized", Step: "check hosts", Message: "host n1 does not let us in"})
 			},
 			exchange: exchange{
-				reason: "what went wrong is told, and where to look", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 502,
+				reason: "the failure is reported, with the place of its details", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 502,
 				want: problem("unreachable", `"reason": "unauthorized"`, `"operation": "op-1"`, `"operation_url": "/v1/sites/edge/operations/op-1"`, `"detail": "cannot build site edge: host n1 does not let us in"`),
 			},
 		},
@@ -242,7 +242,7 @@ func TestSites(t *testing.T) {
 			arrange: func(s *siteStandIn) {
 				s.ends(nf.OperationCancelled, &nf.Failure{Kind: nf.Cancelled, Message: "somebody has cancelled it"})
 			},
-			exchange: exchange{reason: "so is that somebody stopped it", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("cancelled")},
+			exchange: exchange{reason: "a cancellation is reported", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("cancelled")},
 		},
 		"CreateInvalid": {exchange: exchange{
 			reason: "what is wrong is named", request: "POST /v1/sites", header: []string{asJSON}, status: 400,
@@ -288,7 +288,7 @@ func TestSites(t *testing.T) {
 			exchange: exchange{reason: "one change at a time", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{}`, status: 409, want: problem("busy", `"operation": "op-0"`)},
 		},
 		"CreateTraced": {
-			exchange: exchange{reason: "the operation goes on with the caller's trace", request: "POST /v1/sites", header: []string{asJSON, "Traceparent: " + callersTrace}, body: newSite, status: 201, want: siteBody},
+			exchange: exchange{reason: "the operation continues the caller's trace", request: "POST /v1/sites", header: []string{asJSON, "Traceparent: " + callersTrace}, body: newSite, status: 201, want: siteBody},
 			asked:    wantedTraced,
 		},
 		"ChangeTraced": {

@@ -174,7 +174,7 @@ func TestConfigRefuses(t *testing.T) {
 		"NoName":      {reason: "with a name", request: "POST " + configs, body: `{"template-name": "ssh"}`, status: 400, want: "Missing name in POST request"},
 		"NoTemplate":  {reason: "and a template", request: "POST " + configs, body: `{"config-name": "d"}`, status: 500, want: "Incomplete Configuration Provided"},
 		"Values":      {reason: "values are an object", request: "POST " + configs, body: `{"config-name": "d", "template-name": "ssh", "values": [1]}`, status: 422, want: "values: an object is needed, not an array"},
-		"Exists":      {reason: "one that is there is not made again, and that is told", request: "POST " + configs, body: `{"config-name": "c", "template-name": "ssh"}`, status: 500, want: "Create Error - Config exists"},
+		"Exists":      {reason: "an existing one is not created again, and this is reported", request: "POST " + configs, body: `{"config-name": "c", "template-name": "ssh"}`, status: 500, want: "Create Error - Config exists"},
 		"NoSuch":      {reason: "a template must be there", request: "POST " + configs, body: `{"config-name": "d", "template-name": "none"}`, status: 500, want: "Apply Config failed: Getting Template: Error finding master table: mongo: no documents in result"},
 		"Missing":     {reason: "what is not there cannot be shown", request: "GET " + configs + "/d", status: 500, want: "Get Config DB Entry: Key doesn't exist"},
 		"MissingPut":  {reason: "or changed", request: "PUT " + configs + "/d", body: "{}", status: 500, want: "Update Error - Config doesn't exist: Key doesn't exist"},
@@ -189,7 +189,7 @@ func TestConfigRefuses(t *testing.T) {
 		"BackZero":    {reason: "and after the beginning", request: "POST " + configs + "/c/rollback", body: `{"config-version": "0"}`, status: 500, want: "Rollback Invalid Config Version"},
 		"BackTag":     {reason: "or a tag", request: "POST " + configs + "/c/rollback", body: `{"config-tag": "none"}`, status: 500, want: "Rollback Invalid tag: Config DB Entry Not found: Key doesn't exist"},
 		"Failed": {
-			reason: "what the cluster refuses is told", request: "PUT " + configs + "/c", body: `{"values": {}}`, status: 500,
+			reason: "a rejection by the cluster is reported", request: "PUT " + configs + "/c", body: `{"values": {}}`, status: 500,
 			arrange: func(w *world) { w.failure = &nf.Failure{Kind: nf.Invalid, Message: "port is no number"} },
 			want:    "Apply Config failed: cannot configure VNF instance id1: port is no number",
 		},
@@ -199,7 +199,7 @@ func TestConfigRefuses(t *testing.T) {
 			want:    "Apply Config failed: cannot render chart: x",
 		},
 		"Forbidden": {
-			reason: "and who may not", request: "PUT " + configs + "/c", body: `{"values": {}}`, status: 403,
+			reason: "a caller without the permission is denied", request: "PUT " + configs + "/c", body: `{"values": {}}`, status: 403,
 			arrange: func(w *world) { w.rights[nf.ChangeInstance] = true },
 			want:    "cannot do instance:change: forbidden",
 		},

@@ -99,7 +99,7 @@ func TestCreateInstanceRefuses(t *testing.T) {
 			want: "Getting CloudRegion Information: Error finding master table: mongo: no documents in result",
 		},
 		"BadChart": {
-			reason: "what is wrong with the chart is told", body: fwRequest, status: 500, strict: 400,
+			reason: "an error in the chart is reported", body: fwRequest, status: 500, strict: 400,
 			arrange: func(w *world) {
 				w.fail["Instantiate"] = nf.E(nf.Invalid, "render", "chart fw", errors.New("replicas is missing"))
 			},
@@ -117,7 +117,7 @@ func TestCreateInstanceRefuses(t *testing.T) {
 			want: "Create Kubernetes Resources: cannot apply objects: web is another's",
 		},
 		"Failed": {
-			reason: "what fails later is told as well", body: fwRequest, status: 500, strict: 424,
+			reason: "a later failure is reported, too", body: fwRequest, status: 500, strict: 424,
 			arrange: func(w *world) { w.failure = &nf.Failure{Kind: nf.Failed, Step: "x", Message: "no room"} },
 			want:    "Create Kubernetes Resources: cannot instantiate VNF instance id1: no room",
 		},

@@ -34,11 +34,11 @@ func TestReach(t *testing.T) {
 		"Key":           {reason: "the key lets us in", edit: func(*nf.SiteHost, *nf.SiteMaterial) {}, offered: true},
 		"Password":      {reason: "so does the password", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password(sitetest.Password) }, offered: true},
 		"FirstUse":      {reason: "a host without a pinned key is trusted", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = "" }, offered: true},
-		"WrongPassword": {reason: "a wrong password is told from everything else", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password("wrong") }, why: "unauthorized", offered: true},
-		"WrongUser":     {reason: "so is a wrong user", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.User = "nobody" }, why: "unauthorized", offered: true},
+		"WrongPassword": {reason: "a wrong password has its own reason", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password("wrong") }, why: "unauthorized", offered: true},
+		"WrongUser":     {reason: "a wrong user has the same reason", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.User = "nobody" }, why: "unauthorized", offered: true},
 		"AnotherHost":   {reason: "another host gets no credential", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = other.Key() }, why: "host-key"},
 		"AnotherType":   {reason: "nor does one that has no key of the pinned type", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = rsaKey }, why: "host-key"},
-		"Nobody":        {reason: "nobody listens", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Port = free }, why: "tcp"},
+		"Nobody":        {reason: "no server listens", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Port = free }, why: "tcp"},
 		"NoSuchName":    {reason: "the name is none", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Address = "nowhere.invalid" }, why: "dns"},
 	}
 	for name, tc := range cases {

@@ -27,7 +27,7 @@ func TestAdministration(t *testing.T) {
 			reason: "a package belongs to a project", args: []string{"package", "push", "PKG", "--project", "blue"},
 			replies: replies{"POST /v1/packages?project=blue": {status: 201, body: packageJSON}},
 		},
-		"token-literal":     {reason: "everybody can read a command line; the value is not repeated", args: []string{"region", "list", "--token", "the-secret"}},
+		"token-literal":     {reason: "other users can read a command line; the value is not repeated", args: []string{"region", "list", "--token", "the-secret"}},
 		"password-literal":  {reason: "so for passwords", args: []string{"region", "list", "--user", "ann", "--password=the-secret"}},
 		"password-in-url":   {reason: "and for URLs", args: []string{"region", "list", "--server", "http://ann:the-secret@127.0.0.1:1"}},
 		"password-missing":  {reason: "a name alone proves nothing", args: []string{"region", "list", "--user", "ann"}},
@@ -38,6 +38,6 @@ func TestAdministration(t *testing.T) {
 		"token-or-user":     {reason: "who is it?", args: []string{"region", "list"}, console: console{env: map[string]string{"K8SPLUGIN_TOKEN": "t", "K8SPLUGIN_USER": "ann"}}},
 		"certificate-alone": {reason: "a certificate needs its key", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--cert-file", "c.pem"}},
 		"certificate-http":  {reason: "http knows no certificates", args: []string{"region", "list", "--ca-file", "c.pem"}},
-		"certificate-none":  {reason: "a file without a certificate makes nobody trusted", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--ca-file", "KUBE/token"}},
+		"certificate-none":  {reason: "a file without a certificate is rejected", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--ca-file", "KUBE/token"}},
 	})
 }

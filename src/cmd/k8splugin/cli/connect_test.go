@@ -37,7 +37,7 @@ func TestCredentials(t *testing.T) {
 		stdin  string
 		want   string
 	}{
-		"None":         {reason: "nobody says who he is"},
+		"None":         {reason: "no credentials are given"},
 		"Token":        {reason: "a token of the environment", env: env("K8SPLUGIN_TOKEN", "from-env"), want: "Bearer from-env"},
 		"TokenFile":    {reason: "a file comes first", args: []string{"--token-file", token}, env: env("K8SPLUGIN_TOKEN", "from-env"), want: "Bearer from-file"},
 		"TokenStdin":   {reason: "or standard input", args: []string{"--token-file", "-"}, stdin: "from-stdin\r\n", want: "Bearer from-stdin"},
@@ -130,9 +130,9 @@ func TestCertificates(t *testing.T) {
 		stderr string
 	}{
 		"Unknown":  {reason: "a stranger is not spoken to", code: exitNoServer, stderr: "certificate"},
-		"Trusted":  {reason: "whom the certificate vouches for, is", args: []string{"--ca-file", ca}},
+		"Trusted":  {reason: "a server with a trusted certificate is trusted", args: []string{"--ca-file", ca}},
 		"Insecure": {reason: "any server is trusted, with a warning", args: []string{"--insecure-skip-verify"}, stderr: "warning: the certificate of 127.0.0.1"},
-		"Client":   {reason: "a certificate says who asks", args: []string{"--ca-file", ca, "--cert-file", at("cert.pem"), "--key-file", at("key.pem")}, peer: "ann"},
+		"Client":   {reason: "a certificate identifies the client", args: []string{"--ca-file", ca, "--cert-file", at("cert.pem"), "--key-file", at("key.pem")}, peer: "ann"},
 		"KeyOfTheStore": {
 			reason: "the variable is another command's", args: []string{"--ca-file", ca},
 			env: map[string]string{"K8SPLUGIN_KEY_FILE": at("key.pem")},

@@ -110,7 +110,7 @@ func TestDayTwo(t *testing.T) {
 func TestFetch(t *testing.T) {
 	play(t, map[string]scene{
 		"package-pull-chart": {
-			reason: "the server fetches; the password is nobody's to see",
+			reason: "the server fetches the chart; the password is not shown",
 			args: []string{
 				"package", "pull", "oci://registry.example.com/charts/web", "--version", "^1.4", "--digest", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 				"--username", "ann", "--password-stdin", "--project", "blue",

@@ -163,7 +163,7 @@ func TestInstance(t *testing.T) {
 			replies: replies{getIt: {body: instanceJSON}, rollbackIt: asksBack()},
 		},
 		"instance-rollback-stale": {
-			reason: "what was confirmed has changed: it is listed anew", args: []string{"instance", "rollback", "k3x9vq2m", "--confirm", "sha256:old"},
+			reason: "the confirmed list has changed: it is shown again", args: []string{"instance", "rollback", "k3x9vq2m", "--confirm", "sha256:old"},
 			replies: replies{getIt: {body: instanceJSON}, rollbackIt: problemReply(409, braked)},
 		},
 		"instance-rollback-zero": {reason: "revisions count from 1", args: []string{"instance", "rollback", "k3x9vq2m", "--to", "0"}},
@@ -199,7 +199,7 @@ func TestInstance(t *testing.T) {
 			}},
 		},
 		"instance-delete": {
-			reason: "each is begun; one that is not there does not stop the others",
+			reason: "each is started; an unknown one does not stop the others",
 			args:   []string{"instance", "delete", "nowhere", "k3x9vq2m", "--timeout", "90s"},
 			replies: replies{
 				"GET /v1/vnf_instances?vnf_instance_name=nowhere": {body: `{"vnf_instances":[]}`},
@@ -208,7 +208,7 @@ func TestInstance(t *testing.T) {
 			},
 		},
 		"instance-delete-wait": {
-			reason: "with --wait it returns when all is gone",
+			reason: "with --wait it returns when everything is deleted",
 			args:   []string{"instance", "delete", "k3x9vq2m", "--wait"},
 			replies: replies{
 				getIt: {body: instanceJSON}, eventsOf: stream(opSucceeded),

@@ -53,7 +53,7 @@ func TestExtract(t *testing.T) {
 			user:    map[string]any{"token": "w"},
 		},
 		"Files": {
-			reason:  "files are read from beside the kubeconfig; data that is there already wins",
+			reason:  "files are read relative to the kubeconfig; embedded data takes precedence",
 			context: "files",
 			cluster: map[string]any{"server": "https://files", "certificate-authority-data": "Q0E="},
 			user:    map[string]any{"client-certificate-data": "Q1JU", "client-key-data": "S0VZ"},

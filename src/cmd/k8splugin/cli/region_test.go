@@ -65,7 +65,7 @@ func TestRegion(t *testing.T) {
 			replies: one("/v1/cloud_regions/east", awayJSON),
 		},
 		"region-list-condition": {
-			reason: "those that need somebody", args: []string{"region", "list", "--condition", "unreachable", "-o", "wide"},
+			reason: "regions that need attention", args: []string{"region", "list", "--condition", "unreachable", "-o", "wide"},
 			replies: one("/v1/cloud_regions?condition=unreachable", `{"cloud_regions":[`+awayJSON+`]}`),
 		},
 		"region-show-yaml": {
@@ -106,7 +106,7 @@ func TestRegion(t *testing.T) {
 			replies: one("/v1/cloud_regions/east", grantedJSON),
 		},
 		"region-remove": {
-			reason: "every one is tried; what is in use stays, and says by whom it is used",
+			reason: "every one is tried; a region in use remains, and the error names its users",
 			args:   []string{"region", "remove", "east", "west", "north"},
 			replies: replies{
 				"DELETE /v1/cloud_regions/west": {status: 204},

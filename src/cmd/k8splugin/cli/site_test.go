@@ -82,7 +82,7 @@ func TestSite(t *testing.T) {
 			replies: replies{createSite: siteAccepted(), siteEvents: siteStream(siteOpRunning, e[0], e[1], e[2], e[3], siteOpDone), getSite: {body: siteReadyJSON}},
 		},
 		"site-create-broken": {
-			reason: "a stream that breaks is opened again, and nothing is told twice", args: []string{"site", "create", "-f", "-"}, console: describe,
+			reason: "a broken stream is opened again, and no event is repeated", args: []string{"site", "create", "-f", "-"}, console: describe,
 			replies: replies{createSite: siteAccepted(), getSite: {body: siteReadyJSON}, siteEvents: func() reply {
 				first, second := siteStream(siteOpRunning, e[0], e[2]), siteStream(siteOpRunning, e[0], e[2], siteOpDone)
 				first.then = &second
