@@ -240,7 +240,7 @@ func TestSites(t *testing.T) {
 		},
 		"CreateCancelled": {
 			arrange: func(s *siteStandIn) {
-				s.ends(nf.OperationCancelled, &nf.Failure{Kind: nf.Cancelled, Message: "somebody has cancelled it"})
+				s.ends(nf.OperationCancelled, &nf.Failure{Kind: nf.Cancelled, Message: "it was cancelled"})
 			},
 			exchange: exchange{reason: "a cancellation is reported", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("cancelled")},
 		},
