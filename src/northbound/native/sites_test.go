@@ -222,11 +222,11 @@ func TestSites(t *testing.T) {
 		}},
 		"CreateFailed": {
 			arrange: func(s *siteStandIn) {
-				s.ends(nf.OperationFailed, &nf.Failure{Kind: nf.Unreachable, Reason: "unauthorized", Step: "check hosts", Message: "host n1 does not let us in"})
+				s.ends(nf.OperationFailed, &nf.Failure{Kind: nf.Unreachable, Reason: "unauthorized", Step: "check hosts", Message: "host n1 rejects the credential"})
 			},
 			exchange: exchange{
 				reason: "the failure is reported, with the place of its details", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 502,
-				want: problem("unreachable", `"reason": "unauthorized"`, `"operation": "op-1"`, `"operation_url": "/v1/sites/edge/operations/op-1"`, `"detail": "cannot build site edge: host n1 does not let us in"`),
+				want: problem("unreachable", `"reason": "unauthorized"`, `"operation": "op-1"`, `"operation_url": "/v1/sites/edge/operations/op-1"`, `"detail": "cannot build site edge: host n1 rejects the credential"`),
 			},
 		},
 		"CreateLate": {
