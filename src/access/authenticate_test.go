@@ -256,7 +256,7 @@ func TestPasswordsAreRemembered(t *testing.T) {
 func TestUnknownUsersCost(t *testing.T) {
 	t.Parallel()
 	a, comparisons := cheap(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\n", nil))
-	for _, password := range []string{"x", "correct horse", "correct horse"} { // also when it is somebody's, and remembered
+	for _, password := range []string{"x", "correct horse", "correct horse"} { // even if it is another user's, and cached
 		before := comparisons()
 		_, err := a.Authenticate(request(t, basic("zoe", password)))
 		if nf.KindOf(err) != nf.Unauthenticated || comparisons()-before != 1 {

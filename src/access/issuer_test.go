@@ -254,8 +254,8 @@ func TestIssuerOfMany(t *testing.T) {
 	}
 }
 
-// TestIssuerOverHTTP checks that keys are not taken from where anybody can give
-// us others.
+// TestIssuerOverHTTP checks that keys are not fetched over a connection on which
+// others can replace them.
 func TestIssuerOverHTTP(t *testing.T) {
 	t.Parallel()
 	c := newClock()

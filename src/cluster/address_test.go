@@ -59,8 +59,8 @@ func TestCheckAddresses(t *testing.T) {
 	}
 }
 
-// TestNamesAreCheckedWhenTheyAreCalled is about a name that leads to this
-// machine, which only its address tells.
+// TestNamesAreCheckedWhenTheyAreCalled uses a name of this machine, which
+// only its address shows.
 func TestNamesAreCheckedWhenTheyAreCalled(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))

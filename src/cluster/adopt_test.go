@@ -55,7 +55,7 @@ func TestAdopt(t *testing.T) {
 	}
 	_, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{theirs})
 	wantKind(t, err, nf.Conflict)
-	// The claim is borne still, and does not make it anybody's for the asking.
+	// The object still has the claim, but another owner cannot adopt it by that.
 	wantKind(t, c.PreflightAdopt(t.Context(), instance("vnf-2"), inside(ns), selector, wanted), nf.Conflict)
 	_, err = c.Adopt(t.Context(), instance("vnf-2"), selector, []nf.Ref{refOf(old)})
 	wantKind(t, err, nf.Conflict)

@@ -20,7 +20,7 @@ import (
 )
 
 // readingPaths are all ways in which an API server is read. Each returns when
-// it is done; one that follows the region, when it is told something or when it
+// it is done; one that follows the region, when it receives an event or when it
 // fails. A new method of Cluster that reads belongs here.
 func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 	const owner, ns = "vnf-1", "ns"

@@ -171,8 +171,8 @@ func deleteForeign(t *testing.T, c *Cluster, u *unstructured.Unstructured) {
 	}
 }
 
-// TestApplyOfUnlabelledObject is about an object of ours that somebody took the
-// label off: nothing of it may be lost.
+// TestApplyOfUnlabelledObject applies an object of the owner whose label another
+// client has removed: nothing of it may be lost.
 func TestApplyOfUnlabelledObject(t *testing.T) {
 	c, ns := sandbox(t)
 	u := configMap(t, "vnf-1", ns, "a", "1")

@@ -14,7 +14,7 @@ import (
 )
 
 // census collects the census of one owner, and runs the step that waits
-// for what it has told so far.
+// for the reports so far.
 func census(t *testing.T, c *Cluster, owner string, kind nf.Ref, steps []func(seen map[string]nf.Status) bool) {
 	t.Helper()
 	seen := map[string]nf.Status{}

@@ -72,8 +72,8 @@ func TestDeleteOfReplacedObject(t *testing.T) {
 }
 
 // TestDeleteDoesNotWaitForNothing removes a kind that owns nothing at once, even
-// where somebody has made it an owner: only workloads and kinds that nobody knows
-// wait for what they own.
+// if another client has made it an owner: only workloads and unknown kinds wait for
+// the objects that they own.
 func TestDeleteDoesNotWaitForNothing(t *testing.T) {
 	c, ns := sandbox(t)
 	const vnf = "vnf-1"

@@ -11,7 +11,7 @@ import (
 )
 
 // TestReadsWhatCanBeRead is about a region that answers, but not for every kind:
-// what it does not tell of one object must not hide the others.
+// a missing report for one object must not hide the others.
 func TestReadsWhatCanBeRead(t *testing.T) {
 	const (
 		list      = `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[%]}`
@@ -106,8 +106,8 @@ func TestReadsWhatCanBeRead(t *testing.T) {
 	}
 }
 
-// serving returns the stub of an API that tells that it serves Gizmos, and answers
-// all else in one way.
+// serving returns the stub of an API that serves Gizmos and gives the same
+// response to all other requests.
 func serving(code int, body string) stub {
 	const resources = `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"example.org/v1","resources":[
 		{"name":"gizmos","namespaced":true,"kind":"Gizmo","verbs":["get","list","watch","patch","delete"]}]}`

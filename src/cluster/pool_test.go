@@ -47,7 +47,7 @@ func TestPool(t *testing.T) {
 }
 
 // served is a stub of an API server that serves ConfigMaps, has none, and whose
-// watches tell nothing.
+// watches send no events.
 func served(req *http.Request) (*http.Response, error) {
 	switch {
 	case req.URL.Query().Get("watch") != "":

@@ -96,7 +96,7 @@ func TestRunKeepsInStep(t *testing.T) {
 			t.Errorf("a region is asked without being used: %+v", s)
 		}
 		old := p.clusters()["east"]
-		r.set("east", "b") // another replica was told
+		r.set("east", "b") // another replica has received it
 		r.remove("west")
 		until(syncInterval)
 		diff(t, "a region that is gone is dropped", []string{"east"}, opened())

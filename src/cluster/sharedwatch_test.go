@@ -101,8 +101,8 @@ func mustOrphan(t *testing.T, c *Cluster, owner string, us ...*unstructured.Unst
 	}
 }
 
-// TestFollowShares lets three follow one kind: the region is asked once, and
-// whoever comes late is told as much as the first.
+// TestFollowShares lets three subscribers follow one kind: there is one watch, and
+// a late subscriber receives the same as the first.
 func TestFollowShares(t *testing.T) {
 	t.Parallel()
 	c, r, ns := recorded(t)
@@ -281,7 +281,7 @@ func state(owner, name, value string) map[string]*unstructured.Unstructured {
 	return map[string]*unstructured.Unstructured{refOf(u).Key(): u}
 }
 
-// TestFollowerMisses tells much to a subscriber that does not read in the meantime.
+// TestFollowerMisses sends many events to a subscriber that does not read in the meantime.
 func TestFollowerMisses(t *testing.T) {
 	t.Parallel()
 	gone := map[string]*unstructured.Unstructured{"ConfigMap//a": nil}

@@ -163,8 +163,8 @@ func TestActsAsServiceAccount(t *testing.T) {
 		t.Errorf("a template reads no more than the service account may: %v", err)
 	}
 
-	// Namespaces are the service's own business, and nobody's service account
-	// need have rights on them.
+	// The service manages namespaces with its own identity, so service accounts
+	// need no rights on them.
 	next := clustertest.Namespace(t)
 	if is, err := as.EnsureNamespace(t.Context(), next, "a"); err != nil || is.Project != "a" {
 		t.Errorf("EnsureNamespace: %+v, %v", is, err)

@@ -51,7 +51,7 @@ func hole(req *http.Request) (*http.Response, error) {
 
 func well(*http.Request) (*http.Response, error) { return answer(200, `{}`) }
 
-// notes is what a pool told whoever listens.
+// notes are the reports of a pool.
 type notes struct {
 	mu    sync.Mutex
 	calls []Call

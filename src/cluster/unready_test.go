@@ -29,7 +29,7 @@ func TestUnready(t *testing.T) {
 		events   []string // reason, last second, message
 		deny     string   // a part of the paths that are forbidden
 		most     int
-		says     []string // of each pod that is told of
+		says     []string // of each reported pod
 		more     int
 		kindOf   nf.Kind // of the error; Internal: none
 	}{
@@ -113,7 +113,7 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// tell makes an event of a pod: its reason, the second of its time, its message.
+// tell creates an event of a pod: its reason, the second of its time, its message.
 func tell(t *testing.T, p *unstructured.Unstructured, e []string) {
 	t.Helper()
 	kind := "Warning"

@@ -268,7 +268,7 @@ func TestWatchSaysNothingOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got[h.Name] = h.Status; len(got) == 2 {
-			// Should the other two be told by mistake, they would have been
+			// If the other two were reported by mistake, they would have been
 			// with the first of their kinds, or are by the time web is seen.
 			await(t.Context(), t, c, "vnf-1", []nf.Change{{Ref: refOf(web)}}, nf.Current)
 			cancel()

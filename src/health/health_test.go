@@ -29,8 +29,8 @@ type world struct {
 	refused   map[string]error
 	censuses  map[string]int                // under way, by region and kind
 	begun     int                           // censuses
-	brief     bool                          // a census ends once it has told all
-	marks     map[string][]health.Mark      // that a census tells first, by region and kind
+	brief     bool                          // a census ends once it has reported all
+	marks     map[string][]health.Mark      // that a census reports first, by region and kind
 	news      map[string]chan<- health.Mark // that reaches the census under way
 	ends      map[string]context.CancelFunc // of the census under way
 }
@@ -214,8 +214,8 @@ func TestInstanceHealth(t *testing.T) {
 	}
 }
 
-// TestSeesAgain is about a census that ends: what was seen before does not count
-// any more, and it is begun anew.
+// TestSeesAgain is about a census that ends: earlier results no longer count,
+// and it is started again.
 func TestSeesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := item("Deployment", "web")
@@ -246,7 +246,7 @@ func TestSeesAgain(t *testing.T) {
 }
 
 // TestPatienceWithBriefCensuses is about a credential that may list a kind and not
-// watch it: each census ends as soon as it has told all.
+// watch it: each census ends as soon as it has reported all.
 func TestPatienceWithBriefCensuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(instance("vnf-1", "east", item("Deployment", "web")))

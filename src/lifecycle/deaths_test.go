@@ -216,7 +216,7 @@ func configure(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Ope
 	}
 }
 
-// running puts objects into the region that bear a mark, but for those with a "!".
+// running puts objects with a mark into the region, except those with a "!".
 func running(names ...string) func(*testing.T, *site, *engine) {
 	return func(_ *testing.T, s *site, _ *engine) {
 		for _, name := range names {
@@ -321,7 +321,7 @@ func (s *site) world() world {
 	return w
 }
 
-// unknown returns the objects that bear an owner in whose inventory they are not.
+// unknown returns the objects with an owner in whose inventory they are not.
 func (w world) unknown() map[string]string {
 	out := map[string]string{}
 	for key, object := range w.Objects {

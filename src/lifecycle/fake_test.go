@@ -151,7 +151,7 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf
 			return err
 		}
 		if obj.GetLabels()[nf.OwnerLabel] == "" {
-			continue // it will be nobody's
+			continue // it will have no owner
 		}
 		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && live.former != owner {
 			v = append(v, nf.Violation{Object: refOf(obj), Message: "belongs to " + live.owner.Noun(), Mentions: []string{live.owner.ID}})

@@ -7,7 +7,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// script says what an object's status shall be from now on.
+// script says the status of an object from now on.
 func (c *fakeCluster) script(name string, status nf.Status, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

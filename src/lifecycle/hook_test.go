@@ -66,7 +66,7 @@ func TestHooksRunAtTheirTimes(t *testing.T) {
 		}
 
 		op, err = e.Rollback(t.Context(), in.ID, nf.RollbackRequest{Revision: 1})
-		if nf.KindOf(err) == nf.Conflict { // k has been left in place, and is nobody's
+		if nf.KindOf(err) == nf.Conflict { // k was left in place, without an owner
 			t.Fatalf("the rollback is refused: %v", err)
 		}
 		if err != nil {

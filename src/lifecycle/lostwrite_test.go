@@ -50,7 +50,7 @@ func TestUnlockedOperationIsOnlyConcluded(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.end(t, mended)
-		s.cluster.refuse("bad", nil) // whoever applied it now would succeed
+		s.cluster.refuse("bad", nil) // applying it now would succeed
 		if broken = e.end(t, broken); broken.State != nf.OperationFailed {
 			t.Errorf("the repeated operation: %s", broken.State)
 		}

@@ -353,7 +353,7 @@ func parts(h nf.Holding) []string {
 // records returns the keys that the store holds besides the operations' own.
 func (s *site) records() []string {
 	s.t.Helper()
-	synctest.Wait() // an operation's entry in the list of work goes after its end is told
+	synctest.Wait() // an operation's entry in the list of work goes after its end is reported
 	out := []string{}
 	for entry, err := range s.kv.List(s.t.Context(), "", "") {
 		if err != nil {

@@ -120,7 +120,7 @@ func TestGrantsThatEnd(t *testing.T) {
 }
 
 // TestKindGrantsThatEnd checks that an operation which waits makes no object of a
-// cluster-scoped kind whose grant is taken back meanwhile.
+// cluster-scoped kind whose grant is revoked in the meantime.
 func TestKindGrantsThatEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)

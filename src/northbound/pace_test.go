@@ -159,13 +159,13 @@ func TestSlowButSteady(t *testing.T) {
 	}
 }
 
-// slowConn notes the deadlines that it is given, by a clock that stands still but
-// while somebody waits for it.
+// slowConn notes the deadlines that it is given, by a clock that stands still except
+// while a call waits for it.
 type slowConn struct {
 	httptest.ResponseRecorder
 
 	now         time.Time
-	reads       []time.Duration // until the deadline, when somebody waited; -1: there was none
+	reads       []time.Duration // until the deadline, if a call waited; -1: there was none
 	writes      []time.Duration
 	read, write time.Time
 	takes       time.Duration // to read or write a part

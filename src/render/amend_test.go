@@ -10,7 +10,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// planned is an object of a plan; what tells one from another is its value.
+// planned is an object of a plan; its value distinguishes it from others.
 func planned(kind, name, value string) render.Planned {
 	return render.Planned{Wait: render.WaitReady, Object: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name}, "value": value,

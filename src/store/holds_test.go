@@ -74,8 +74,8 @@ func TestHolds(t *testing.T) {
 
 // TestHoldBesideRemoval tries every order in which the calls of a hold and of a
 // removal can reach the store, and every death of each in every order. Never is
-// a record gone that another process holds, and never is it there for good because of
-// somebody who is dead.
+// a record gone that another process holds, and never does it stay forever because of
+// a crashed process.
 func TestHoldBesideRemoval(t *testing.T) {
 	o := orders{t: t, names: []string{"hold", "remove"}}
 	o.start = func(t *testing.T, steps chan<- step) (map[string]func(), func(*testing.T, string, string)) {
@@ -114,8 +114,8 @@ func TestHoldBesideRemoval(t *testing.T) {
 	t.Logf("%d orders", o.tried)
 }
 
-// after holds and removes what is there: whatever was left behind hinders
-// nobody.
+// after holds and removes what is there: stale records block no
+// process.
 func after(t *testing.T, table store.HeldTable[thing], order string, users []string) {
 	t.Helper()
 	if err := table.Hold(t.Context(), "x", "another"); err != nil {

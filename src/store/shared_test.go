@@ -27,7 +27,7 @@ func rooms(kv store.KV) store.SharedTable[room] {
 type house struct {
 	mu     sync.Mutex
 	there  bool
-	inside map[string]bool // users who were told that they may be in the room
+	inside map[string]bool // users that may be in the room
 	broken string
 }
 

@@ -187,7 +187,7 @@ func over(ctx context.Context) context.Context {
 	return ctx
 }
 
-// idle is a transport that can be told to let go of its connections.
+// idle is a transport that can close its idle connections.
 type idle struct {
 	server
 	told int

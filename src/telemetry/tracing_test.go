@@ -270,7 +270,7 @@ func TestOperationSpans(t *testing.T) {
 	}
 }
 
-// TestSiteOperationSpan checks that operations of sites are told as those of
+// TestSiteOperationSpan checks that operations of sites are reported as those of
 // instances are.
 func TestSiteOperationSpan(t *testing.T) {
 	collector := telemetrytest.New(t)

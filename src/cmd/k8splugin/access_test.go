@@ -181,8 +181,8 @@ func (w *roleWorld) bringUp(admin, project, region, namespace string) {
 	w.running[key] = changed.text(w.t, "operation_id")
 }
 
-// listsShowWhatOneMaySee looks for everything of the west in what a viewer of the
-// east is told.
+// listsShowWhatOneMaySee looks for everything of the west in the responses for a
+// viewer of the east.
 func (w *roleWorld) listsShowWhatOneMaySee(t *testing.T) {
 	t.Helper()
 	const viewer = "viewer-a-east"

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// cds is how CDS's Kubernetes plugin asks: with credentials, whether or not
-// anybody wants them, and as JSON, whatever it sends.
+// cds is how CDS's Kubernetes plugin asks: always with credentials, and
+// as JSON, whatever it sends.
 func cds(t *testing.T) caller {
 	t.Helper()
 	return newCaller(t, "Accept", "application/json", "Content-Type", "application/json", "cache-control", " no-cache",
@@ -105,8 +105,8 @@ func (c caller) templateComponent() {
 	c.has("that was found in the archive", got, "chart-name", "ssh-service")
 }
 
-// matching looks for an instance of a bundle as a component does that was not
-// told its id: in the list of all.
+// matching looks for an instance of a bundle like a component that does not know
+// its id: in the list of all.
 func (c caller) matching(name, version, profile string) string {
 	c.t.Helper()
 	for _, in := range c.list("the list of all", c.ask("the instances", http.StatusOK, "GET /v1/instance", nil)) {

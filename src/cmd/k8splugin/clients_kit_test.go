@@ -62,8 +62,8 @@ func (c caller) ask(reason string, status int, request string, body any, header 
 	return a
 }
 
-// told is ask for what is refused with a line of text that has the given one in
-// it: within what clients keep of it.
+// told is ask for a rejected request. The response is a line that contains the
+// given text, within the part that clients keep.
 func (c caller) told(reason string, status int, request string, body any, text string) {
 	c.t.Helper()
 	const kept = 200

@@ -52,7 +52,7 @@ func (s *testService) subscribed(instance string) string {
 	return rec.UID
 }
 
-// TestDeadLetters has everybody ask for the dead letters of an instance that is
+// TestDeadLetters lets every identity request the dead letters of an instance that is
 // there, of one that is not, and of one of another project.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,7 @@ func TestDeadLetters(t *testing.T) {
 	w.want(http.StatusNotFound, w.as("operator-a-east", "POST", dead+"/"+mine+"/resend", nil))
 	again := w.die(own, uid, 2)
 	w.want(http.StatusNoContent, w.as("operator-a-east", "DELETE", dead+"/"+again, nil))
-	w.want(http.StatusNotFound, w.as("admin-all", "POST", dead+"/"+gone+"/resend", nil)) // to nobody
+	w.want(http.StatusNotFound, w.as("admin-all", "POST", dead+"/"+gone+"/resend", nil)) // not to this identity either
 	w.want(http.StatusNoContent, w.as("admin-all", "DELETE", dead+"/"+gone, nil))
 	if diff := cmp.Diff([]string{theirs}, ids("admin-all")); diff != "" {
 		t.Errorf("what is left (-want +got)\n%s", diff)

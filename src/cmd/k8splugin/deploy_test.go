@@ -223,8 +223,8 @@ func TestChartIsSound(t *testing.T) {
 }
 
 // TestChartInstalls renders the chart for one site after the other. Whatever the
-// values, the service must start with what its pod gives it, every file that it
-// is told to read must be mounted, and the pod must be one that a namespace of
+// values, the service must start with what its pod gives it, every file in its
+// settings must be mounted, and the pod must be one that a namespace of
 // the level "restricted" lets in.
 func TestChartInstalls(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ func TestImportONAPProblems(t *testing.T) {
 	p.put("rbdef", document("id", "early_fox"), "instance", document("id", "early_fox", "status", "PRE-INSTALL"))
 	p.put("connection", document("cloudregion", "west"), "metadata", document("cloudregion", "west", "cloudowner", "me",
 		"kubeconfig", base64.StdEncoding.EncodeToString([]byte("users: [{name: u, user: {exec: {command: "+secret+"}}}]"))))
-	// What its configuration has made does not bear its label.
+	// The objects of its configuration do not have its label.
 	p.record("plain_fox", "r3")
 	p.make("plain_fox", fmt.Sprintf(firewallDeployment, "r3", "2", goodImage), fmt.Sprintf(firewallMap, "r3", "plain_fox"))
 	clustertest.Foreign(t, p.ns, "r3-ssh")

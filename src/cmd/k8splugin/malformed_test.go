@@ -19,8 +19,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 )
 
-// goWords are words of Go and of its libraries. Who reads an answer need not
-// know what the service is written in.
+// goWords are words of Go and of its libraries. A reader of a response does
+// not have to know the language of the service.
 var goWords = regexp.MustCompile(`runtime error|goroutine|\.go:|reflect|strconv|[Uu]nmarshal|invalid character|parsing "|parsing time|` +
 	`\bEOF\b|mime: |multipart: |(^|[^.\w])(json|yaml|gzip|zip|flate|tar|hex|base64|http|ssh|pem|tls|x509|asn1|age|net/\w+): |archive/|illegal base64|` +
 	`converting YAML|decoding JSON|%!\w\(|doesn't match|invalid URL escape|missing protocol|parse "|no such host|(dial|read|write) tcp|context deadline|interface {}|map\[`)
@@ -31,8 +31,8 @@ var plainPages = []string{"/metrics", "/docs", "/swagger.yaml", "/swagger.json"}
 
 // TestAnswersHaveNoWordsOfGo makes requests of every operation in swagger.yaml
 // that cannot be understood: their bodies, queries, headers and paths are
-// malformed in every way that readers fail at. What is wrong is told in words of
-// ours.
+// malformed in every way that readers fail at. The error is in the service's own
+// words.
 func TestAnswersHaveNoWordsOfGo(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(k8splugin.Swagger)

@@ -21,8 +21,8 @@ import (
 // TestServiceOnMongoDB lets one replica finish the operations of instances' whole
 // lives, four each, with its records behind the MongoDB wire protocol. How many
 // lives is said by K8SPLUGIN_TEST_LIVES: 50 make the 200 operations of
-// docs/reliability.md. FerretDB stands in for the database, and is
-// spoken to over one connection, because its updates are not atomic when they
+// docs/reliability.md. FerretDB stands in for the database, over
+// one connection, because its updates are not atomic when they
 // are concurrent.
 func TestServiceOnMongoDB(t *testing.T) {
 	dir, ns := t.TempDir(), clustertest.Namespace(t)

@@ -76,8 +76,8 @@ func TestNoSecretGetsOut(t *testing.T) {
 	p.do("PATCH", id+"?dry_run=true", change(map[string]any{"password": plantedChanged}))
 	changed := p.want(http.StatusOK, p.do("PATCH", id, change(map[string]any{"password": plantedChanged})))
 	p.operation(changed.text(t, "operation_id"))
-	// The API server repeats a label's value that it refuses, and so does every
-	// place that tells of it.
+	// The API server repeats a label's value that it rejects, and so does every
+	// report of the error.
 	refused := p.do("PATCH", id, change(map[string]any{"password": "!" + plantedChanged, "label": "!" + plantedChanged}))
 	if refused.status < 400 {
 		t.Errorf("a label that cannot be was taken: %s", refused.body)

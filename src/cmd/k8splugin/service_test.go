@@ -183,7 +183,7 @@ func (s *testService) operation(id string) answer {
 
 // records returns what the store holds. The service's own lease, which moves all
 // the time, is left out, and so are the audit and the list of work: an operation's entry goes
-// just after its end is told.
+// just after its end is reported.
 func (s *testService) records() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}

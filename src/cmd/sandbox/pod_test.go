@@ -13,7 +13,7 @@ type podState struct {
 	Restarts int
 }
 
-// object is the part of a Pod that tells its state.
+// object is the part of a Pod with its state.
 type object struct {
 	Metadata struct{ Name string }
 	Status   struct {

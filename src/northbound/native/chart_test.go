@@ -15,7 +15,7 @@ func TestPackagesFromCharts(t *testing.T) {
 	const web = `{"chart": {"url": "oci://registry.example.com/charts/web"}}`
 	const kept = `{"csar_id": "<<>>", "source": "oci://registry.example.com/charts/web:1.4.2", "...": ""}`
 	const from = "oci://registry.example.com/charts/web:1.4.2"
-	// A stand-in that fails when it is to fetch tells what it was asked for last.
+	// A stand-in whose fetch fails still records the last request.
 	asked := failing("Fetch", errDisk)
 	runAll(t, map[string]exchange{
 		"Create": {

@@ -19,8 +19,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 )
 
-// siteStandIn stands in for the site manager: it has one, fails where it is
-// told to, and remembers what it was asked for.
+// siteStandIn stands in for the site manager: it has one, fails where the
+// test asks for it, and remembers what it was asked for.
 type siteStandIn struct {
 	siteContent
 

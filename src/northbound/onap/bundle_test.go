@@ -29,9 +29,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
-// ground is what resource bundles and connections stand on: real bundles in
-// memory, and stand-ins for the regions, for those who use them and for who may
-// do what.
+// ground is the base of resource bundles and connections: real bundles in memory,
+// and stand-ins for the regions, their users and the permissions.
 type ground struct {
 	rest // the tests use only the methods defined here
 
@@ -220,7 +219,7 @@ func TestBundleTranscripts(t *testing.T) {
 	}
 }
 
-// TestNothingToList is what no transcript can tell beside others.
+// TestNothingToList checks empty lists, which no transcript can show.
 func TestNothingToList(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

@@ -32,8 +32,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestPatience checks that a change waits for one whose client has been told
-// already that it is done.
+// TestPatience checks that a change waits for one whose client already has the
+// response that it is done.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

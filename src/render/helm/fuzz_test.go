@@ -43,7 +43,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Add([]byte("-- Chart.yaml --\napiVersion: v1\nname: a\nversion: 1.0.0\ndependencies: [null]\n-- values.yaml --\n[]\n-- values.schema.json --\ntrue\n-- requirements.yaml --\n- a\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		// Keys and hashes take long, and random numbers tell nothing.
+		// Keys and hashes take long, and random numbers show nothing.
 		if len(content) > 8<<10 || strings.Contains(string(content), "gen") {
 			return
 		}

@@ -256,7 +256,7 @@ func byUs(ctx context.Context, archive []byte, values map[string]any) (out made,
 	return out, nil
 }
 
-// differences tells ours from Helm's. Where Helm itself makes something else
+// differences compares our output with Helm's. Where Helm itself makes something else
 // each time, nothing is compared; there is no such thing if again is nil.
 func differences(want made, again *made, got made) string {
 	if again == nil {
@@ -285,7 +285,7 @@ func differences(want made, again *made, got made) string {
 	return b.String()
 }
 
-// diffSame tells texts apart that are the same in both of Helm's.
+// diffSame compares the texts that are the same in both of Helm's outputs.
 func diffSame(want, again, got []string) string {
 	if len(want) == len(again) && len(want) == len(got) {
 		got = slices.Clone(got)

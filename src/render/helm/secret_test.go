@@ -80,7 +80,7 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 }
 
 // TestDefaultSecrets checks that the secrets among the values of a chart and its
-// subcharts are told apart, and are not shown when the rendering fails.
+// subcharts are distinguished, and are not shown when the rendering fails.
 func TestDefaultSecrets(t *testing.T) {
 	t.Parallel()
 	files := one(configMap)

@@ -117,7 +117,7 @@ func FuzzMetadata(f *testing.F) {
 }
 
 // FuzzManifest compares files of one document with what Kubernetes' own tools
-// make of them: whoever reviews a manifest with kubectl must see what we apply.
+// make of them: a reviewer with kubectl must see the objects that we apply.
 func FuzzManifest(f *testing.F) {
 	for _, content := range material(f, "*.yaml") {
 		f.Add(content)
@@ -139,7 +139,7 @@ func FuzzManifest(f *testing.F) {
 		if found, _ := countSeparators(content, maxMarks); values > 3*(found+rd.documents) {
 			t.Errorf("%d values, but only %d marks", values, found)
 		}
-		// The parser does not tell of the tag !, which makes texts.
+		// The parser does not report the tag !, which makes strings.
 		if rd.documents != 1 || len(documents) != 1 || bytes.Contains(content, []byte("!")) {
 			return
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// dies is what the test that follows tells the process that it starts.
+// dies is the message of the following test to the process that it starts.
 const dies = "K8SPLUGIN_TEST_DIES"
 
 // TestLeash: when the process that runs a playbook is killed, so that it can do

@@ -31,7 +31,7 @@ func real(t *testing.T, how, mode string, needs ...string) (world, site.Job) {
 	}
 }
 
-// without is set by who wants to test without Ansible, and says so.
+// without is set to test without Ansible explicitly.
 const without = "K8SPLUGIN_TEST_WITHOUT_ANSIBLE"
 
 // needAnsible fails the test where Ansible or one of the programs is missing:

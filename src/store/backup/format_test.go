@@ -75,7 +75,7 @@ func TestDamaged(t *testing.T) {
 		bad[i] ^= 1
 		to := newSite(t, memory.New())
 		_, err := backup.Restore(t.Context(), to.config(), bytes.NewReader(bad), identity)
-		// In age's header it may look as if the backup were for somebody else.
+		// In age's header it may look as if the backup were for another recipient.
 		if kind := nf.KindOf(err); err == nil || kind != nf.Invalid && kind != nf.Forbidden {
 			t.Errorf("with another byte %d of %d the error is %v (%s)", i, len(stream), err, kind)
 		}

@@ -25,7 +25,7 @@ import (
 // do not wait for the disk.
 type cluster struct {
 	dir   string
-	calm  time.Duration // how long followers bear with a leader that says nothing
+	calm  time.Duration // how long followers wait for a silent leader
 	peers [3]url.URL
 	nodes [3]*embed.Etcd // nil: it is down
 	urls  []string       // for clients

@@ -58,8 +58,8 @@ func (*moody) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverp
 	return &etcdserverpb.StatusResponse{}, nil
 }
 
-// TestWriteIsSentOnce has a server, or somebody before it, give up on a write: it
-// may have been carried out. A read is tried again.
+// TestWriteIsSentOnce lets a server, or a proxy before it, abandon a write: it
+// may have been applied. A read is tried again.
 func TestWriteIsSentOnce(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled} {
 		t.Run(code.String(), func(t *testing.T) {

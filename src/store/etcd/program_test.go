@@ -261,8 +261,8 @@ func fill(t *testing.T, dir string, kill bool) {
 	keep(t, dir, acknowledged)
 }
 
-// read adds the records that a process tells, until it ends or says that it is
-// done.
+// read adds the records that a process reports, until it ends or reports that it
+// is done.
 func read(t *testing.T, r io.Reader, to map[string]record) map[string]record {
 	t.Helper()
 	lines := bufio.NewScanner(r)

@@ -339,8 +339,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// open returns an empty database of its own, and removes it. It bears with a
-// server that is slow.
+// open returns a separate, empty database, and removes it at the end. It tolerates
+// a slow server.
 func open(t *testing.T, uri string) *Store {
 	t.Helper()
 	s := openDatabase(t, uri, "k8splugin-test-"+rand.Text())

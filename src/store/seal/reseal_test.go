@@ -55,8 +55,8 @@ func TestReseal(t *testing.T) {
 	wantStatus(t, seal.New(raw, first), seal.Status{Primary: oldID, Records: map[string]int{newID: 7}, Missing: []string{newID}})
 }
 
-// TestResealDies cuts it at every write: the next one ends it, and no record is
-// lost meanwhile.
+// TestResealDies cuts it at every write: the next one completes it, and no
+// record is lost in between.
 func TestResealDies(t *testing.T) {
 	const records = 4
 	for n := 1; n <= records; n++ {

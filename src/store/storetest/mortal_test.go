@@ -15,7 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// TestMortalLives holds one that is not told to die to the whole contract.
+// TestMortalLives runs the whole contract on a store that does not crash.
 func TestMortalLives(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.KV { return storetest.NewMortal(memory.New()) })
 }
