@@ -20,7 +20,7 @@ const (
 	module     = repository + "/src/"
 )
 
-// floor is a package's place in the house.
+// floor is a package's layer.
 type floor struct {
 	imports []string // packages of ours that it may import; "*" is all
 	reason  string
@@ -175,7 +175,7 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// TestCheck proves the checker on a house that is built wrong in every way.
+// TestCheck proves the checker on packages that are wrong in every way.
 func TestCheck(t *testing.T) {
 	const doc = "// Package nf is the vocabulary.\n"
 	cases := map[string]struct {
@@ -231,7 +231,7 @@ func TestCheckMissesNoPackage(t *testing.T) {
 	}
 }
 
-// sound is a house with every package, each with a comment and nothing else.
+// sound is a tree with every package, each with a comment and nothing else.
 func sound() fstest.MapFS {
 	house := make(fstest.MapFS)
 	for dir := range floors {

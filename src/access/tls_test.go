@@ -104,7 +104,7 @@ func listen(t *testing.T, config *tls.Config, h http.HandlerFunc) *httptest.Serv
 	return s
 }
 
-// dial makes one request on a connection of its own. The client trusts one
+// dial makes one request on a separate connection. The client trusts one
 // authority, and offers the certificates.
 func dial(t *testing.T, s *httptest.Server, trusts authority, offers ...tls.Certificate) (answered, error) {
 	t.Helper()

@@ -37,7 +37,7 @@ func TestComposeSharesMemory(t *testing.T) {
 	const (
 		requests = 8
 		budget   = 256 << 20
-		besides  = 48 << 20 // bytes that the test and the service need for other things
+		besides  = 48 << 20 // bytes that the test and the service need otherwise
 	)
 	synctest.Test(t, func(t *testing.T) {
 		kv := &slow{KV: memory.New(), open: make(chan struct{})}

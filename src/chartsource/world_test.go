@@ -150,7 +150,7 @@ func (r *registry) note(req *http.Request, user string) {
 	r.asked = append(r.asked, line)
 }
 
-// heard returns what the registry was asked for, and forgets it.
+// heard returns what the registry was asked for, and clears the list.
 func (r *registry) heard() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

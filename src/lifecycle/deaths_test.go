@@ -257,7 +257,7 @@ func again(verb func(*engine, context.Context, string, nf.Options) (nf.Operation
 }
 
 // only returns the only instance; the zero one when there is none, or when the
-// store cannot be asked any more.
+// store is no longer available.
 func (e *engine) only(ctx context.Context) nf.Instance {
 	all, err := e.Instances(ctx)
 	if err != nil || len(all) != 1 {

@@ -16,7 +16,7 @@ type mortalCluster struct {
 	process *operationtest.Process
 }
 
-// each makes a call about several things. The process may die when it is carried
+// each makes a call about several objects. The process may die when it is carried
 // out for one half of them.
 func each[T any](c mortalCluster, what string, of []T, call func([]T) ([]nf.Change, error)) ([]nf.Change, error) {
 	return operationtest.Call(c.process, what,

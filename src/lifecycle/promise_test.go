@@ -90,7 +90,7 @@ func TestRollback(t *testing.T) {
 		}{
 			{to: 0, live: []string{"db", "two"}, revised: 4}, // the one before
 			{to: 9, kind: nf.NotFound},
-			{to: 1, kind: nf.NotFound}, // the oldest is not kept any more
+			{to: 1, kind: nf.NotFound}, // the oldest is no longer kept
 			{to: 3, live: []string{"db", "three"}, revised: 5},
 		}
 		for _, step := range steps {

@@ -350,7 +350,7 @@ func parts(h nf.Holding) []string {
 	return out
 }
 
-// records returns the keys that the store holds besides the operations' own.
+// records returns the keys that the store holds in addition to those of the operations.
 func (s *site) records() []string {
 	s.t.Helper()
 	synctest.Wait() // an operation's entry in the list of work goes after its end is reported

@@ -36,7 +36,7 @@ func TestTakenOver(t *testing.T) {
 				var reads atomic.Int32
 				var one, two meter
 				a := s.replica(&one, func(c *config) {
-					c.Work.Lease = time.Hour // while it stalls, its own timers stand still
+					c.Work.Lease = time.Hour // while it stalls, its own timers do not fire
 					c.KV = storetest.Failing{KV: s.kv, Fail: func(method, key string) error {
 						if method == "Get" && strings.HasPrefix(key, tc.key) && reads.Add(1) == tc.read {
 							<-woken

@@ -137,7 +137,7 @@ func TestKindGrantsThatEnd(t *testing.T) {
 }
 
 // TestTestsStayWithinGrants checks that tests make nothing in a namespace that
-// the project may not use any more.
+// the project may no longer use.
 func TestTestsStayWithinGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)

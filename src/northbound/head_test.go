@@ -13,7 +13,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// TestHead asks a real server, which has a mind of its own about HEAD.
+// TestHead asks a real server, which treats HEAD in its own way.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	flushing := func(w http.ResponseWriter, r *http.Request) error {

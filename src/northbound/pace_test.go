@@ -159,7 +159,7 @@ func TestSlowButSteady(t *testing.T) {
 	}
 }
 
-// slowConn notes the deadlines that it is given, by a clock that stands still except
+// slowConn notes the deadlines that it is given, by a clock that stops except
 // while a call waits for it.
 type slowConn struct {
 	httptest.ResponseRecorder

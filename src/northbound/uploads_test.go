@@ -33,7 +33,7 @@ import (
 
 const (
 	uploadMemory = 256 << 20
-	besides      = 48 << 20 // that the test and the service need for other things
+	besides      = 48 << 20 // that the test and the service need otherwise
 )
 
 // TestUploadRoutesShareMemory has clients send almost all of a large archive to a

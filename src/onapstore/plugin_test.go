@@ -26,7 +26,7 @@ type plugin struct {
 	etcd *clientv3.Client // nil: there is none
 }
 
-// newPlugin returns a plugin with databases of its own.
+// newPlugin returns a plugin with its own databases.
 func newPlugin(t *testing.T) *plugin {
 	t.Helper()
 	p := pluginIn(t, mongotest.Start(t)+"?maxPoolSize=1", "k8splugin")
@@ -68,7 +68,7 @@ func startEtcd(t *testing.T) string {
 	return "http://" + e.Clients[0].Addr().String()
 }
 
-// put writes the data of a tag into a document of its own, and the document's id
+// put writes the data of a tag into a separate document, and the document's id
 // into the record of the key.
 func (p *plugin) put(collection string, key bson.D, tag string, data any) (id any) {
 	p.t.Helper()

@@ -278,7 +278,7 @@ func TestTakeover(t *testing.T) {
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		<-begun
-		frozen.freeze() // from here on the first replica reaches its store no more
+		frozen.freeze() // from here on the first replica no longer reaches its store
 		began := time.Now()
 		next, _ := w.start(t)
 		op, _ = end(t, next, op)

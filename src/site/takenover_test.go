@@ -47,7 +47,7 @@ func TestTakenOver(t *testing.T) {
 				woken := make(chan struct{})
 				var reads atomic.Int32
 				first, stop := w.start(t, func(c *config) {
-					c.Work.Lease = time.Hour // while it stalls, its own timers stand still
+					c.Work.Lease = time.Hour // while it stalls, its own timers do not fire
 					c.KV = storetest.Failing{KV: w.kv, Fail: func(method, key string) error {
 						if method == "Get" && strings.HasPrefix(key, tc.key) && reads.Add(1) == tc.read {
 							<-woken

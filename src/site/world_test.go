@@ -20,7 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
-// world is a store with what stands around Sites: a catalog of regions, hosts
+// world is a store with the dependencies of Sites: a catalog of regions, hosts
 // that answer as the test asks, and a runner that does.
 type world struct {
 	kv     store.KV

@@ -23,7 +23,7 @@ func rooms(kv store.KV) store.SharedTable[room] {
 	return store.NewSharedTable(kv, "rooms/", "room", func(r *room) *string { return &r.Removing })
 }
 
-// house is where rooms are: what a SharedTable is about.
+// house contains the rooms that a SharedTable manages.
 type house struct {
 	mu     sync.Mutex
 	there  bool
@@ -169,7 +169,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestBusyNamesNoUser checks that the error for a thing that is being removed
+// TestBusyNamesNoUser checks that the error for an object that is being removed
 // does not name the user that removes it: another user may not know its id.
 func TestBusyNamesNoUser(t *testing.T) {
 	t.Parallel()

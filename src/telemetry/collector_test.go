@@ -54,8 +54,8 @@ func TestWithoutEndpoint(t *testing.T) {
 	}
 }
 
-// TestSample checks that with nothing of one's own to trace, a caller's trace is
-// still gone on with.
+// TestSample checks that a caller's trace is continued even if no operation is
+// sampled.
 func TestSample(t *testing.T) {
 	collector := telemetrytest.New(t)
 	tracing, err := telemetry.NewTracing(t.Context(), telemetry.Config{Endpoint: collector.URL, Sample: 0})

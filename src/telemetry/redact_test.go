@@ -193,7 +193,7 @@ func jsonHandler(w io.Writer) slog.Handler {
 	}})
 }
 
-// FuzzRedacted checks that a secret is hidden whatever stands around it.
+// FuzzRedacted checks that a secret is hidden whatever surrounds it.
 func FuzzRedacted(f *testing.F) {
 	f.Add("dial ", ": refused")
 	f.Add("-----BEGIN ", "-----END PRIVATE KEY-----")

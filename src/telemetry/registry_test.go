@@ -20,7 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
-// newMetrics returns metrics in a registry of their own.
+// newMetrics returns metrics in their own registry.
 func newMetrics(t testing.TB) (*telemetry.Metrics, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()

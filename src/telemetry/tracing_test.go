@@ -236,7 +236,7 @@ func TestOperationSpans(t *testing.T) {
 		ended  nf.Operation
 		err    error
 		want   string
-		rooted bool // in a trace of its own
+		rooted bool // in its own trace
 	}{
 		"Untraced": {"an operation that no trace began has its own", nf.Operation{Verb: nf.Terminate}, nf.Operation{State: nf.Succeeded}, nil, "operation terminate#1\n", true},
 		"Garbled":  {"a record that nobody can read is no trace", nf.Operation{Verb: nf.Terminate, Trace: "00-xyz"}, nf.Operation{State: nf.Succeeded}, nil, "operation terminate#1\n", true},

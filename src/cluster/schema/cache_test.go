@@ -90,7 +90,7 @@ func TestCacheIsNotPoisoned(t *testing.T) {
 }
 
 // TestDefinitionIsNotPoisoned gives one definition to two regions that say
-// different things about metadata.
+// different metadata.
 func TestDefinitionIsNotPoisoned(t *testing.T) {
 	c := NewCache(Config{})
 	region := func(labels string) *liar {

@@ -99,7 +99,7 @@ func TestCustom(t *testing.T) {
 	region := NewCache(Config{}).Region(s)
 	cases := map[string]struct {
 		reason string
-		spec   string // beside the name
+		spec   string // in addition to the name
 		want   []string
 	}{
 		"fine":          {"a name suffices", "", nil},

@@ -177,7 +177,7 @@ func (s *server) judge(all []mutation) []error {
 }
 
 // compare checks each mutation, and holds that against the verdict of the server. The
-// objects beside it are checked, too.
+// objects next to it are checked, too.
 func (s *server) compare(region *Region, all []mutation, verdicts []error, beside ...*unstructured.Unstructured) *tally {
 	s.t.Helper()
 	got := &tally{unseen: map[string]int{}, examples: map[string]string{}}

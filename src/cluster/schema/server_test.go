@@ -31,7 +31,7 @@ type server struct {
 	resources map[schema.GroupVersionKind]metav1.APIResource
 
 	mu        sync.Mutex
-	published []byte   // the index, until it is forgotten
+	published []byte   // the index, until it is dropped
 	read      []string // URLs of the documents that were read
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // sound returns a world in which all is as it must be: c0001 was created and
-// upgraded, c0002 failed and was undone, c0003 was taken down.
+// upgraded, c0002 failed and was undone, c0003 was terminated.
 func sound() snapshot {
 	first := content{Package: "full", Generation: 1, Replicas: 1, Image: goodImage}
 	second := content{Package: "lean", Generation: 2, Replicas: 2, Image: goodImage}
@@ -152,7 +152,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestStory follows an instance through changes that failed and were taken back.
+// TestStory follows an instance through changes that failed and were undone.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	ask := func(n int) content { return content{Package: "lean", Generation: n, Replicas: n, Image: goodImage} }

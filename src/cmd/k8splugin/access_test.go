@@ -37,7 +37,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	for _, c := range accesstest.Matrix() {
 		got, ok := w.call(c)
 		if !ok {
-			continue // it has no request of its own
+			continue // it has no separate request
 		}
 		tried++
 		if outcome := outcomeOf(got); outcome != c.Want {

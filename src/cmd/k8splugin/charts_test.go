@@ -43,7 +43,7 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestChartWithANamespace refuses a chart that wants a namespace beside its own:
+// TestChartWithANamespace refuses a chart that needs a namespace in addition to its own:
 // others may live there.
 func TestChartWithANamespace(t *testing.T) {
 	t.Parallel()

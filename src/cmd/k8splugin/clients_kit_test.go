@@ -182,7 +182,7 @@ func value(t *testing.T, object *unstructured.Unstructured, at ...string) string
 }
 
 // The group of the firewall's networks: definitions outlive the test, so that
-// each has a group of its own.
+// each has its own group.
 const networkGroup = "k8s.plugin.opnfv.org"
 
 // tarball packs a folder of testdata/clients as `tar -C folder .` does: with its

@@ -107,7 +107,7 @@ func TestImportONAP(t *testing.T) {
 	p.live(s, id, before)
 }
 
-// TestImportONAPProblems has things that cannot be brought over, and does not
+// TestImportONAPProblems has records that cannot be imported, and does not
 // let them stand in the way of the others.
 func TestImportONAPProblems(t *testing.T) {
 	p := newPlugin(t)

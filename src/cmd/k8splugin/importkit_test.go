@@ -72,7 +72,7 @@ func newPlugin(t *testing.T) *plugin {
 	return p
 }
 
-// put writes the data of a tag as ONAP does: into a document of its own, whose
+// put writes the data of a tag as ONAP does: into a separate document, whose
 // id is in the record of the key.
 func (p *plugin) put(collection string, key bson.D, tag string, data any) {
 	p.t.Helper()
@@ -155,7 +155,7 @@ func (p *plugin) define() {
 		"otherconnectivitylist", document("connectivityrecords", bson.A{document("connectivity-record-name", "ovn")})))
 }
 
-// record stores an instance that has these resources beside its own.
+// record stores an instance that has these resources in addition to its own.
 func (p *plugin) record(id, release string, resources ...bson.D) {
 	p.t.Helper()
 	all := bson.A{recorded("apps", "Deployment", release+"-fw"), recorded("", "ConfigMap", release+"-fw")}

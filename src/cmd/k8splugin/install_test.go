@@ -76,7 +76,7 @@ func ownChart(t *testing.T) map[string]string {
 	return files
 }
 
-// held is what an instance of our own chart has.
+// held is what an instance of our own chart contains.
 type held struct {
 	*testService
 	ns string

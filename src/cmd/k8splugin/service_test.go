@@ -20,7 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 )
 
-// testService is the whole service on a port of its own, with an in-memory
+// testService is the whole service on its own port, with an in-memory
 // store that the test can look into, and the sandbox as region "sandbox".
 type testService struct {
 	t      *testing.T

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSimulatedImages proves the sandbox's own stages on the API server that
-// the tests run beside.
+// the tests use.
 func TestSimulatedImages(t *testing.T) {
 	api := sandbox(t)
 	cases := map[string]struct {
@@ -104,7 +104,7 @@ func TestWorksNeedsEverything(t *testing.T) {
 	}
 }
 
-// testPlane is a plane that can launch components in a folder of its own.
+// testPlane is a plane that can launch components in its own folder.
 func testPlane(t *testing.T) *plane {
 	t.Helper()
 	built, err := locate()
@@ -118,7 +118,7 @@ func testPlane(t *testing.T) *plane {
 	return p
 }
 
-// sandbox returns a client of the API server that the tests run beside.
+// sandbox returns a client of the API server that the tests use.
 func sandbox(t *testing.T) *api {
 	t.Helper()
 	path := os.Getenv(envKubeconfig)

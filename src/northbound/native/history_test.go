@@ -84,7 +84,7 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// TestNewOptions holds what requests can say beside what they are for.
+// TestNewOptions checks the options of requests.
 func TestNewOptions(t *testing.T) {
 	t.Parallel()
 	gone := func(s *standIn) { s.versions = []nf.Operation{finished(s.operation, nf.Succeeded, nil)} }

@@ -11,7 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 )
 
-// standIn stands in for the catalog and the engine: it holds one thing of each
+// standIn stands in for the catalog and the engine: it holds one object of each
 // kind, fails where the test asks for it, and remembers what it was asked for.
 type standIn struct {
 	content
@@ -167,7 +167,7 @@ func (s *standIn) ask(what any) {
 	s.asked = what
 }
 
-// several returns the one thing and copies of it with the further ids.
+// several returns the one object and copies of it with the further ids.
 func several[T any](s *standIn, one T, name func(*T, string)) []T {
 	out := []T{one}
 	for _, id := range s.more {

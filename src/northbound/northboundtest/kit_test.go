@@ -107,7 +107,7 @@ func TestClientChecksAnswers(t *testing.T) {
 }
 
 // TestExchange plays single exchanges against a server that answers with the
-// thing that the path names.
+// object that the path names.
 func TestExchange(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -61,7 +61,7 @@ func (*ground) Package(_ context.Context, id string) (nf.Package, error) {
 func (*ground) RemovePackage(context.Context, string) error { return nil }
 
 func (g *ground) May(_ context.Context, p nf.Permission, s nf.Scope, _ ...string) error {
-	g.mu.Lock() // requests come beside each other
+	g.mu.Lock() // requests are concurrent
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, fmt.Sprintf("%s %s%s", p, s.Project, s.Region))
 	if g.denied[p] {

@@ -76,7 +76,7 @@ func TestConfigsSurviveEveryDeath(t *testing.T) {
 					select {
 					case <-mortal.Dead():
 						deaths++
-					default: // there are no more writes
+					default: // all writes are done
 						if got.status != step.status || deaths == 0 {
 							t.Errorf("%d deaths, and then %d: %s", deaths, got.status, got.body)
 						}

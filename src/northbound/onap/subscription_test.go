@@ -94,7 +94,7 @@ func TestSubscriptions(t *testing.T) {
 	w.want(t, "once", "DELETE "+one, "", 500, "Subscription does not exist: "+noSubscription)
 }
 
-// TestSubscriptionSecret gives a secret of our own: it is never returned.
+// TestSubscriptionSecret gives our own secret: it is never returned.
 func TestSubscriptionSecret(t *testing.T) {
 	t.Parallel()
 	w := subscribing(t, false)

@@ -88,7 +88,7 @@ func FuzzInstrument(f *testing.F) {
 	})
 }
 
-// run executes a template with a tpl of its own.
+// run executes a template with its own tpl.
 func run(t *testing.T, text string, metered bool) (string, error) {
 	t.Helper()
 	m := &meter{ctx: t.Context(), limit: maxWork}

@@ -257,7 +257,7 @@ func byUs(ctx context.Context, archive []byte, values map[string]any) (out made,
 }
 
 // differences compares our output with Helm's. Where Helm itself makes something else
-// each time, nothing is compared; there is no such thing if again is nil.
+// each time, nothing is compared; there is no second output if again is nil.
 func differences(want made, again *made, got made) string {
 	if again == nil {
 		again = &want

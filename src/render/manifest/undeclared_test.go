@@ -89,7 +89,7 @@ func TestUnused(t *testing.T) {
 		variables  string
 		parameters map[string]any
 		check      []string
-		render     []string // beside those of the check
+		render     []string // in addition to those of the check
 	}{
 		"declared":     {"a variable of no use", "variables:\n  pw: {}\n  replicas: {default: 1}", nil, []string{`metadata.yaml:3: variable "pw" is declared and never used`}, nil},
 		"in a list":    {"in the other form", "variables:\n- name: replicas\n  default: 1\n- name: pw", nil, []string{`metadata.yaml:5: variable "pw" is declared and never used`}, nil},

@@ -25,7 +25,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// site is a store with keys of its own, and who opens it.
+// site is a store with its own keys, and the keys that open it.
 type site struct {
 	raw  store.KV
 	keys *seal.Keyring
@@ -269,7 +269,7 @@ func TestRestoreOfChanging(t *testing.T) {
 	wantKind(t, "a service on that", to.start(t), nf.Conflict)
 }
 
-// TestRestoreFromTheMiddle has the backup stand behind something else.
+// TestRestoreFromTheMiddle puts other data before the backup.
 func TestRestoreFromTheMiddle(t *testing.T) {
 	stream, identity := write(t, filled(t))
 	r := bytes.NewReader(append([]byte("something else"), stream...))

@@ -147,7 +147,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// TestNodeLoss takes away the leader, brings it back, and takes away a follower,
+// TestNodeLoss stops the leader, starts it again, and stops a follower,
 // while writers append to one value: what was acknowledged is there once, and
 // what is there was written.
 func TestNodeLoss(t *testing.T) {
@@ -254,7 +254,7 @@ func appendLine(ctx context.Context, kv store.KV, line string) error {
 	}
 }
 
-// TestQuorumLoss takes away two of three nodes: nothing works, nothing hangs,
+// TestQuorumLoss stops two of three nodes: nothing works, nothing hangs,
 // and everything is back with them.
 func TestQuorumLoss(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ const (
 	childDir  = "K8SPLUGIN_TEST_ETCD_DIR"
 	childUser = "K8SPLUGIN_TEST_ETCD_USER" // the user id that it takes on
 	childArea = "K8SPLUGIN_TEST_ETCD_AREA" // its limit of address space
-	childSeen = "K8SPLUGIN_TEST_ETCD_SEEN" // the file with what was acknowledged, unless it is beside the folder
+	childSeen = "K8SPLUGIN_TEST_ETCD_SEEN" // the file with what was acknowledged, unless it is next to the folder
 )
 
 // hang is how long a process may take before it counts as one that never ends:

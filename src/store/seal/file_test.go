@@ -255,7 +255,7 @@ func primary(t testing.TB, keys seal.Keys) string {
 	return kek.ID()
 }
 
-// rotate has the file rotated, as a program of its own does it.
+// rotate has the file rotated, as a separate program does it.
 func rotate(t testing.TB, path string) {
 	t.Helper()
 	k, err := seal.Load(path)

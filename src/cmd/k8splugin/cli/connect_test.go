@@ -248,7 +248,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestOwnKeys gives each request of a command a key of its own.
+// TestOwnKeys gives each request of a command its own key.
 func TestOwnKeys(t *testing.T) {
 	f := &forgetful{t: t}
 	srv := httptest.NewServer(f)

@@ -252,7 +252,7 @@ func TestIgnoredButFor(t *testing.T) {
 	}
 }
 
-// chartArchive writes an archive of a chart beside a folder.
+// chartArchive writes an archive of a chart next to a folder.
 func chartArchive(t *testing.T, beside string) {
 	t.Helper()
 	var b bytes.Buffer
