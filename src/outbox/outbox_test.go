@@ -127,7 +127,7 @@ func TestSuccess(t *testing.T) {
 				s.open(l, "a")
 				s.to.answers(func(outbox.Request) (int, error) { return tc.status, nil })
 				r := report("a", 1, "x")
-				r.Method, r.Success = http.MethodDelete, tc.success
+				r.Method, r.Policy.Success = http.MethodDelete, tc.success
 				s.put(l, r)
 				s.later(0)
 				stop()
@@ -215,6 +215,65 @@ func TestDeadLetters(t *testing.T) {
 		}
 		if err := l.box.Discard(t.Context(), dead[0].ID); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("it can be discarded: %v", err)
+		}
+	})
+}
+
+// TestPolicy gives requests up by their own rules.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	gone := func(outbox.Request) (int, error) { return http.StatusGone, nil }
+	for name, tc := range map[string]struct {
+		reason string
+		policy outbox.Policy
+		answer func(outbox.Request) (int, error)
+		after  time.Duration // pending for the first 60 % of it, then dead
+		sent   int
+	}{
+		"Attempts": {"fewer attempts", outbox.Policy{Attempts: 3, First: time.Minute}, down, 225 * time.Second, 3},
+		"Once":     {"no second attempt", outbox.Policy{Attempts: 1}, down, 0, 1},
+		"Within":   {"no attempt later than that", outbox.Policy{First: time.Minute, Longest: time.Minute, Within: 10*time.Minute + time.Second}, down, 12*time.Minute + 30*time.Second, 0},
+		"Final":    {"a status that will not change", outbox.Policy{Final: []int{http.StatusGone}}, gone, 0, 1},
+		"Error":    {"a transport error is no final status", outbox.Policy{Final: []int{http.StatusInternalServerError}, Attempts: 2, First: time.Minute}, down, 75 * time.Second, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			play(t, func(t *testing.T, s *stage) {
+				l := s.ledger(patiently)
+				s.start(l)
+				s.open(l, "a")
+				s.to.answers(tc.answer)
+				r := report("a", 1, "x")
+				r.Policy = tc.policy
+				for range 2 { // the second time it was resent
+					if dead, err := l.box.DeadLetter(t.Context(), "a-0000000001"); err == nil {
+						_, err = l.box.Resend(t.Context(), dead)
+						if err != nil {
+							t.Fatal(err)
+						}
+					} else {
+						s.put(l, r)
+					}
+					s.later(tc.after * 6 / 10)
+					if dead := s.dead(l); tc.after > 0 && len(dead) > 0 {
+						t.Errorf("%s: it was given up before %s", tc.reason, tc.after*6/10)
+					}
+					s.later(tc.after * 4 / 10)
+					if dead := s.dead(l); len(dead) != 1 {
+						t.Errorf("%s: it is not dead after %s", tc.reason, tc.after)
+					}
+					if sent := s.to.take(); len(sent) != tc.sent && tc.sent > 0 {
+						t.Errorf("%s: it was sent %d times, want %d", tc.reason, len(sent), tc.sent)
+					}
+				}
+			})
+		})
+	}
+	play(t, func(t *testing.T, s *stage) {
+		r := report("a", 1, "x")
+		r.Policy.Attempts = -1
+		if _, err := s.ledger(nil).box.Put(t.Context(), r); nf.KindOf(err) != nf.Invalid {
+			t.Errorf("an invalid policy: got %v", err)
 		}
 	})
 }

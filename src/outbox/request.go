@@ -6,22 +6,21 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Request is an HTTP request that an outbox delivers.
 type Request struct {
-	Key     string            `json:"key"`    // of the queue
-	Number  int               `json:"number"` // in the queue, used once; requests are sent in this order
-	Method  string            `json:"method"`
-	URL     string            `json:"url,omitempty"`
-	Header  map[string]string `json:"header,omitempty"`
-	Body    []byte            `json:"body,omitempty"`
-	Secret  nf.Secret         `json:"secret,omitempty"`  // key that signs the request; empty: unsigned
-	Success []int             `json:"success,omitempty"` // statuses that are a success in addition to 2xx
-	Note    json.RawMessage   `json:"note,omitempty"`    // the source's own; not sent
+	Key    string            `json:"key"`    // of the queue
+	Number int               `json:"number"` // in the queue, used once; requests are sent in this order
+	Method string            `json:"method"`
+	URL    string            `json:"url,omitempty"`
+	Header map[string]string `json:"header,omitempty"`
+	Body   []byte            `json:"body,omitempty"`
+	Secret nf.Secret         `json:"secret,omitempty"` // key that signs the request; empty: unsigned
+	Policy Policy            `json:"policy,omitzero"`
+	Note   json.RawMessage   `json:"note,omitempty"` // the source's own; not sent
 }
 
 // Delivery is a stored request: it is pending until it is delivered or becomes
@@ -32,8 +31,9 @@ type Delivery struct {
 	ID         string    `json:"id"`
 	Created    time.Time `json:"created"`
 	Attempts   int       `json:"attempts"`
-	Due        time.Time `json:"due"`           // when it is sent next
-	Died       time.Time `json:"died,omitzero"` // when it was given up; zero: not a dead letter
+	Started    time.Time `json:"started,omitzero"` // the first attempt; zero: none was recorded
+	Due        time.Time `json:"due"`              // when it is sent next
+	Died       time.Time `json:"died,omitzero"`    // when it was given up; zero: not a dead letter
 	LastStatus int       `json:"last_status,omitempty"`
 	LastError  string    `json:"last_error,omitempty"`
 }
@@ -42,29 +42,21 @@ type Delivery struct {
 // requests.
 func deliveryID(key string, number int) string { return fmt.Sprintf("%s-%010d", key, number) }
 
-// The retry policy: 20 attempts, the last about 14 hours after the first.
 const (
-	attempts     = 20
-	firstPause   = time.Second
-	longestPause = 2 * time.Hour
 	longestError = 512 // bytes kept of an error's text
 	maxDead      = 100 // dead letters kept of one queue; the oldest are deleted first
 )
 
-// backoff returns the delay after the nth failure: it doubles each time up to
-// longestPause, with random jitter so that simultaneous failures are not
-// retried simultaneously.
-func backoff(n int, random func(time.Duration) time.Duration) time.Duration {
-	d := delay.Doubled(firstPause, longestPause, n-1)
-	return d*3/4 + random(d/2)
-}
-
 // Put stores a request for delivery; the source must yield its queue already.
-// It returns nf.Exists if the queue has a pending request of that number. If
-// Feed.Next puts a request, it is not sent before Next has returned.
+// It returns nf.Exists if the queue has a pending request of that number, and
+// nf.Invalid if the request's policy is invalid. If Feed.Next puts a request, it
+// is not sent before Next has returned.
 func (o *Outbox) Put(ctx context.Context, r Request) (Delivery, error) {
 	now := o.now()
 	d := Delivery{Request: r, ID: deliveryID(r.Key, r.Number), Created: now, Due: now}
+	if err := r.Policy.check(); err != nil {
+		return Delivery{}, nf.E(nf.Invalid, "put", o.cfg.Noun+" "+d.ID, err)
+	}
 	if err := o.pending.Insert(ctx, d.ID, d); err != nil {
 		return Delivery{}, err
 	}
@@ -89,7 +81,7 @@ func (o *Outbox) HasDeadLetters(ctx context.Context, key string) (bool, error) {
 // Resend queues a dead letter for delivery, ahead of its queue's later
 // requests. It returns the new state.
 func (o *Outbox) Resend(ctx context.Context, d Delivery) (Delivery, error) {
-	d.Attempts, d.Due, d.Died = 0, o.now(), time.Time{}
+	d.Attempts, d.Started, d.Due, d.Died = 0, time.Time{}, o.now(), time.Time{}
 	// Order matters: insert before deleting, so that a crash in between may
 	// send the request twice but never loses it.
 	if err := o.pending.Insert(ctx, d.ID, d); err != nil && nf.KindOf(err) != nf.Exists {

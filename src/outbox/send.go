@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,11 +94,6 @@ func NewSend(h outbound.Hosts, noun string) Send {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
 		return resp.StatusCode, nil
 	}
-}
-
-// succeeds reports whether a status is a success.
-func (r Request) succeeds(status int) bool {
-	return status >= 200 && status < 300 || slices.Contains(r.Success, status)
 }
 
 // send sends a request. It waits until fewer than Config.Parallel are under

@@ -83,7 +83,7 @@ func (w *worker) run(ctx context.Context) {
 			w.feed.Forget() // the write may have succeeded, or another replica may have written
 			w.stale.Store(true)
 			w.o.log.WarnContext(ctx, "failed to serve a queue of requests; will retry", "queue", w.queue.Name, "error", err)
-			delay.For(ctx, min(backoff(failures, random), errorPause), nil)
+			delay.For(ctx, min(Policy{}.pause(failures, random), errorPause), nil)
 		default:
 			failures = 0
 			delay.For(ctx, wait, w.wakeCh)
@@ -119,6 +119,7 @@ func (w *worker) deliver(ctx context.Context, d Delivery) error {
 	if err != nil {
 		return err
 	}
+	started := w.o.now()
 	status, err := w.o.send(ctx, d.ID, r)
 	if ctx.Err() != nil {
 		return ctx.Err() // the request was interrupted; not a failed attempt
@@ -128,33 +129,39 @@ func (w *worker) deliver(ctx context.Context, d Delivery) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	d.Attempts++
+	if d.Started.IsZero() {
+		d.Started = started
+	}
 	d.LastStatus, d.LastError = status, ""
 	if err != nil {
+		status = 0
 		d.LastStatus, d.LastError = http.StatusInternalServerError, nf.Clip(err.Error(), longestError)
 	}
-	if err := w.record(ctx, d, err == nil && r.succeeds(status)); err != nil {
+	if err := w.record(ctx, d, r.Policy, status); err != nil {
 		return err
 	}
 	return w.feed.Sent(ctx, d)
 }
 
-// record stores the result of sending the first pending request.
-func (w *worker) record(ctx context.Context, d Delivery, delivered bool) error {
+// record stores the result of sending the first pending request. The status is
+// 0 if there was no response.
+func (w *worker) record(ctx context.Context, d Delivery, p Policy, status int) error {
 	log := w.o.log.With("queue", w.queue.Name, "request", d.ID, "attempts", d.Attempts, "status", d.LastStatus)
+	due := w.o.now().Add(p.pause(d.Attempts, random))
 	switch {
-	case delivered:
+	case p.succeeds(status):
 		if err := nf.IgnoreNotFound(w.o.pending.Delete(ctx, d.ID)); err != nil {
 			return err
 		}
 		w.o.cfg.Observe(Delivered)
-	case d.Attempts >= attempts:
+	case !p.retries(d, status, due):
 		if err := w.o.giveUp(ctx, d); err != nil {
 			return err
 		}
 		w.o.cfg.Observe(GivenUp)
 		log.ErrorContext(ctx, "request abandoned", "error", d.LastError)
 	default:
-		d.Due = w.o.now().Add(backoff(d.Attempts, random))
+		d.Due = due
 		_, err := w.o.pending.Update(ctx, d.ID, func(kept *Delivery) error { *kept = d; return nil })
 		if nf.KindOf(err) == nf.NotFound {
 			return errAhead
