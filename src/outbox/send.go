@@ -12,6 +12,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,61 +41,119 @@ const (
 )
 
 // Send sends a request and returns the status of the response, whatever it is.
-// It returns an error if there was no response.
+// It returns an error if the request ended without one. The status is then that
+// of the last redirect, or 0 if the target did not respond at all.
 type Send func(ctx context.Context, r Request) (status int, err error)
 
 // NewSend returns a function that sends over HTTP, and connects only to allowed
 // hosts. It does not use a proxy, because the proxy would make the connection
 // instead. It follows redirects to allowed hosts if they keep the method. A
 // request times out after 10 seconds. The noun is the name of a request in
-// errors.
+// errors. An error does not repeat the URL, or any text that the target sent.
 func NewSend(h outbound.Hosts, noun string) Send {
-	client := &http.Client{
-		Timeout: sendTime,
-		Transport: &http.Transport{
-			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := h.Dial(ctx, dialTime, network, address)
-				if err != nil {
-					return nil, fmt.Errorf("cannot reach the callback: %w", err)
-				}
-				return conn, nil
-			},
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    4,
-			IdleConnTimeout:        time.Minute,
-			TLSHandshakeTimeout:    dialTime,
-			MaxResponseHeaderBytes: 64 << 10,
+	s := &sender{hosts: h, noun: noun, transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := h.Dial(ctx, dialTime, network, address)
+			if err != nil {
+				return nil, fmt.Errorf("cannot reach the target: %w", err)
+			}
+			return conn, nil
 		},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if req.Method != via[0].Method {
-				return http.ErrUseLastResponse // following it with GET would not deliver the body
-			}
-			if len(via) > maxHops {
-				return fmt.Errorf("it redirects more than %d times", maxHops)
-			}
-			if err := h.Check(req.URL.String()); err != nil {
-				return fmt.Errorf("its redirect %w", err)
-			}
-			return nil
-		},
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        time.Minute,
+		TLSHandshakeTimeout:    dialTime,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+	return s.send
+}
+
+// sender sends requests over HTTP.
+type sender struct {
+	hosts     outbound.Hosts
+	noun      string
+	transport *http.Transport
+}
+
+func (s *sender) send(ctx context.Context, r Request) (int, error) {
+	status, err := s.do(ctx, r)
+	if err != nil {
+		return status, fmt.Errorf("cannot %s the %s: %w", strings.ToLower(r.Method), s.noun, err)
 	}
-	return func(ctx context.Context, r Request) (int, error) {
-		req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
-		if err != nil {
-			return 0, errors.New("the callback is not a URL")
-		}
-		for name, value := range r.Header {
-			req.Header.Set(name, value)
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return 0, fmt.Errorf("cannot %s the %s: %w", strings.ToLower(r.Method), noun, outbound.Bare(err))
-		}
-		defer resp.Body.Close()
-		// Reading the body allows reuse of the connection; a longer body closes it.
-		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
-		return resp.StatusCode, nil
+	return status, nil
+}
+
+func (s *sender) do(ctx context.Context, r Request) (int, error) {
+	if err := s.hosts.Check(r.URL); err != nil {
+		return 0, fmt.Errorf("its URL %w", err)
 	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return 0, errors.New("its method or URL is not valid")
+	}
+	for name, value := range r.Header {
+		req.Header.Set(name, value)
+	}
+	redirected := 0
+	client := http.Client{Timeout: sendTime, Transport: s.transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		redirected = req.Response.StatusCode
+		return s.follow(req, via)
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return redirected, cause(err)
+	}
+	defer resp.Body.Close()
+	// Reading the body allows reuse of the connection; a longer body closes it.
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
+	return resp.StatusCode, nil
+}
+
+var errRedirect = errors.New("its redirect")
+
+// follow prepares the next request of a redirect, or returns an error. Another
+// target gets no header that may hold a credential.
+func (s *sender) follow(req *http.Request, via []*http.Request) error {
+	first, last := via[0], via[len(via)-1]
+	if req.Method != first.Method {
+		return http.ErrUseLastResponse // following it with GET would not deliver the body
+	}
+	if len(via) > maxHops {
+		return fmt.Errorf("%w is one of more than %d", errRedirect, maxHops)
+	}
+	if last.URL.Scheme == "https" && req.URL.Scheme != "https" {
+		return fmt.Errorf("%w leads from https to http", errRedirect)
+	}
+	if err := s.hosts.Check(req.URL.String()); err != nil {
+		return fmt.Errorf("%w %w", errRedirect, err)
+	}
+	req.Header.Del("Referer") // the previous URL, whose query may hold a token
+	if target(req.URL) != target(first.URL) {
+		maps.DeleteFunc(req.Header, func(name string, _ []string) bool {
+			return !slices.Contains([]string{"Accept", "Content-Type", "User-Agent", DeliveryHeader, TimestampHeader, SignatureHeader}, name)
+		})
+	}
+	return nil
+}
+
+// target returns the scheme, host and port of a URL.
+func target(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(outbound.Name(u.Hostname()), port)
+}
+
+// cause returns the cause of a request that ended without a response. It
+// replaces texts that may quote the target: a user could name any service of the
+// network as a target, and read its data in the error.
+func cause(err error) error {
+	if errors.Is(err, errRedirect) || errors.Is(err, outbound.ErrNotAllowed) || outbound.Reason(err) != "" {
+		return outbound.Bare(err)
+	}
+	return errors.New("the target sent no valid HTTP response")
 }
 
 // send sends a request. It waits until fewer than Config.Parallel are under
@@ -105,8 +165,11 @@ func (o *Outbox) send(ctx context.Context, id string, r Request) (int, error) {
 	case o.sending <- struct{}{}:
 	}
 	defer func() { <-o.sending }()
-	header := map[string]string{"User-Agent": "k8splugin", DeliveryHeader: id}
-	maps.Copy(header, r.Header)
+	header := map[string]string{"User-Agent": "k8splugin"}
+	for name, value := range r.Header {
+		header[http.CanonicalHeaderKey(name)] = value
+	}
+	header[DeliveryHeader] = id
 	if len(r.Secret) > 0 {
 		header[TimestampHeader] = strconv.FormatInt(o.now().Unix(), 10)
 		header[SignatureHeader] = Sign(r.Secret, header[TimestampHeader], r.Body)

@@ -2,10 +2,14 @@ package outbox_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
@@ -48,28 +52,29 @@ func TestPostIsGuarded(t *testing.T) {
 		reason  string
 		allowed []string
 		url     string
-		status  int // 0: an error
+		status  int
+		fails   bool // the status is 0, or that of the last redirect
 		arrives bool
 	}{
-		"allowed":            {"the operator has allowed it", []string{"127.0.0.1"}, "http://127.0.0.1" + port, 200, true},
-		"not allowed":        {"he has not", nil, "http://127.0.0.1" + port, 0, false},
-		"name":               {"where a name leads counts", nil, "http://localhost" + port, 0, false},
-		"allowed name":       {"a name that he allows may lead anywhere", []string{"localhost"}, "http://localhost" + port, 200, true},
-		"mapped":             {"another form of the address is the same", nil, "http://[::ffff:127.0.0.1]" + port, 0, false},
-		"redirect":           {"a redirect is followed", []string{"127.0.0.1"}, redirect("http://127.0.0.1" + port + "/end"), 200, true},
-		"redirect to hidden": {"but not to where nobody may", []string{"127.0.0.1"}, redirect("http://localhost" + port), 0, false},
-		"redirect to cloud":  {"likewise", []string{"127.0.0.1"}, redirect("http://169.254.169.254/"), 0, false},
-		"redirect to file":   {"nor to another scheme", []string{"127.0.0.1"}, redirect("file:///etc/passwd"), 0, false},
-		"redirect with user": {"nor with a password", []string{"127.0.0.1"}, redirect("http://u:p@127.0.0.1" + port), 0, false},
-		"redirect as GET":    {"a redirect that makes a GET of it tells nobody anything", []string{"127.0.0.1"}, redirect("http://127.0.0.1"+port) + "&get=1", 302, false},
-		"redirect for ever":  {"nor for ever", []string{"127.0.0.1"}, redirect(redirect(redirect(redirect(redirect("http://127.0.0.1" + port))))), 0, false},
+		"allowed":            {"the operator has allowed it", []string{"127.0.0.1"}, "http://127.0.0.1" + port, 200, false, true},
+		"not allowed":        {"he has not", nil, "http://127.0.0.1" + port, 0, true, false},
+		"name":               {"where a name leads counts", nil, "http://localhost" + port, 0, true, false},
+		"allowed name":       {"a name that he allows may lead anywhere", []string{"localhost"}, "http://localhost" + port, 200, false, true},
+		"mapped":             {"another form of the address is the same", nil, "http://[::ffff:127.0.0.1]" + port, 0, true, false},
+		"redirect":           {"a redirect is followed", []string{"127.0.0.1"}, redirect("http://127.0.0.1" + port + "/end"), 200, false, true},
+		"redirect to hidden": {"but not to where nobody may", []string{"127.0.0.1"}, redirect("http://localhost" + port), 307, true, false},
+		"redirect to cloud":  {"likewise", []string{"127.0.0.1"}, redirect("http://169.254.169.254/"), 307, true, false},
+		"redirect to file":   {"nor to another scheme", []string{"127.0.0.1"}, redirect("file:///etc/passwd"), 307, true, false},
+		"redirect with user": {"nor with a password", []string{"127.0.0.1"}, redirect("http://u:p@127.0.0.1" + port), 307, true, false},
+		"redirect as GET":    {"a redirect that makes a GET of it tells nobody anything", []string{"127.0.0.1"}, redirect("http://127.0.0.1"+port) + "&get=1", 302, false, false},
+		"redirect for ever":  {"nor for ever", []string{"127.0.0.1"}, redirect(redirect(redirect(redirect(redirect("http://127.0.0.1" + port))))), 307, true, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			status, err := outbox.NewSend(hosts(t, tc.allowed...), "letter")(t.Context(), outbox.Request{
 				Method: http.MethodPost, URL: tc.url, Header: map[string]string{"X": "y"}, Body: []byte(`{"a":1}`),
 			})
-			if status != tc.status || (err == nil) != (tc.status != 0) {
+			if status != tc.status || (err != nil) != tc.fails {
 				t.Errorf("%s: got %d, %v; want %d", tc.reason, status, err, tc.status)
 			}
 			if err != nil && strings.Contains(err.Error(), "to=") {
@@ -86,6 +91,113 @@ func TestPostIsGuarded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRedirectsTellLittle follows redirects of a receiver to a neighbor, which
+// is another target on another port.
+func TestRedirectsTellLittle(t *testing.T) {
+	t.Parallel()
+	received := make(chan http.Header, 100)
+	keep := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.Header })
+	neighbor, secure := httptest.NewServer(keep), httptest.NewServer(nil)
+	t.Cleanup(neighbor.Close)
+	t.Cleanup(secure.Close)
+	secure.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/end" {
+			keep(w, r)
+			return
+		}
+		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusTemporaryRedirect)
+	})
+	sent := map[string]string{
+		"Authorization": "Basic eA==", "X-Api-Key": "k", "Private-Token": "t", "Content-Type": "application/json", outbox.SignatureHeader: "sha256=0",
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		to     string
+		arrive []string
+	}{
+		"same":     {"a path of one target gets all headers", "/end", []string{"Authorization", "Content-Type", "Private-Token", "X-Api-Key", outbox.SignatureHeader}},
+		"neighbor": {"another target gets no header that may be a credential", neighbor.URL, []string{"Content-Type", outbox.SignatureHeader}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := secure.URL + "/?token=hidden&to=" + url.QueryEscape(tc.to)
+			status, err := outbox.NewSend(hosts(t, "127.0.0.1"), "letter")(t.Context(), outbox.Request{Method: http.MethodPost, URL: address, Header: sent})
+			if status != http.StatusOK || err != nil {
+				t.Fatalf("got %d, %v", status, err)
+			}
+			got := <-received
+			for header := range sent {
+				if want := slices.Contains(tc.arrive, header); want != (got.Get(header) != "") {
+					t.Errorf("%s: %s arrives: %t", tc.reason, header, !want)
+				}
+			}
+			if from := got.Get("Referer"); from != "" {
+				t.Errorf("the next target learns the URL of the one before: %s", from)
+			}
+		})
+	}
+}
+
+// TestFailures looks at the errors that are stored, logged, and shown to the
+// user who named the target.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		answer string // on a raw connection
+		status int
+		want   string
+	}{
+		"banner":    {"a service that does not speak HTTP shows its banner to nobody", "SSH-2.0-OpenSSH_9.6 secret\r\n", 0, "cannot post the letter: the target sent no valid HTTP response"},
+		"header":    {"nor does a header", "HTTP/1.1 200 OK\r\nsecret\r\n\r\n", 0, "cannot post the letter: the target sent no valid HTTP response"},
+		"location":  {"nor a redirect", "HTTP/1.1 307 x\r\nLocation: http://%secret\r\nContent-Length: 0\r\n\r\n", 0, "cannot post the letter: the target sent no valid HTTP response"},
+		"nothing":   {"a connection that ends has no response", "", 0, "cannot post the letter: the target sent no valid HTTP response"},
+		"dead end":  {"a redirect to a place that does not respond", "HTTP/1.1 307 x\r\nLocation: http://127.0.0.1:1/secret\r\nContent-Length: 0\r\n\r\n", 307, "cannot post the letter: cannot reach the target: dial tcp 127.0.0.1:1: connect: connection refused"},
+		"forbidden": {"a redirect to a place that nobody may reach", "HTTP/1.1 308 x\r\nLocation: http://localhost/secret\r\nContent-Length: 0\r\n\r\n", 308, "cannot post the letter: its redirect leads to an address that only the operator may allow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var answering sync.WaitGroup
+			answering.Go(func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = conn.Read(make([]byte, 64<<10))
+					_, _ = io.WriteString(conn, tc.answer)
+					_ = conn.Close()
+				}
+			})
+			t.Cleanup(func() {
+				_ = listener.Close()
+				answering.Wait()
+			})
+			status, err := outbox.NewSend(hosts(t, "127.0.0.1"), "letter")(t.Context(), outbox.Request{Method: http.MethodPost, URL: "http://" + listener.Addr().String() + "/?token=secret"})
+			if err == nil || err.Error() != tc.want || status != tc.status {
+				t.Errorf("%s: got %d, %v; want %d, %s", tc.reason, status, err, tc.status, tc.want)
+			}
+		})
+	}
+}
+
+// TestDowngrade has an HTTPS target redirect to one without TLS.
+func TestDowngrade(t *testing.T) {
+	t.Parallel()
+	from, to := &http.Request{Method: http.MethodPost}, &http.Request{Method: http.MethodPost, Header: http.Header{}}
+	from.URL, to.URL = &url.URL{Scheme: "https", Host: "a.example"}, &url.URL{Scheme: "http", Host: "a.example"}
+	if err := outbox.Follow(outbound.Hosts{}, to, []*http.Request{from}); err == nil {
+		t.Error("a request that was encrypted would be sent in clear text")
+	}
+	to.URL.Scheme = "https"
+	if err := outbox.Follow(outbound.Hosts{}, to, []*http.Request{from}); err != nil {
+		t.Errorf("got %v, want that it is followed", err)
 	}
 }
 
