@@ -83,6 +83,10 @@ func New(cfg Config) (*Notifier, error) {
 // replica, until the context ends. It must be called only once.
 func (n *Notifier) Run(ctx context.Context) error { return n.outbox.Run(ctx) }
 
+// Targets returns the number of recent targets of this replica, by the state of
+// their circuit breaker.
+func (n *Notifier) Targets() map[nf.BreakerState]int { return n.outbox.Targets() }
+
 func (n *Notifier) now() time.Time { return n.cfg.Clock().UTC() }
 
 // source makes a queue of requests of each subscription. A shard is the

@@ -27,6 +27,7 @@ type account struct {
 	Value    string `json:"value"`    // empty: requests are put by others
 	Reported string `json:"reported"` // the last value that a request was put for
 	Number   int    `json:"number"`   // of that request
+	URL      string `json:"url"`      // where pending requests go; empty: where they were put for
 }
 
 var errMoved = errors.New("another replica has reported it")
@@ -103,6 +104,9 @@ func (r reporter) Prepare(ctx context.Context, d outbox.Delivery) (outbox.Reques
 	a, err := r.accounts.Get(ctx, r.name)
 	if err == nil && a.Value != "" && d.Number > a.Number {
 		err = r.reported(ctx, d)
+	}
+	if a.URL != "" {
+		d.URL = a.URL
 	}
 	return d.Request, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/lease"
@@ -39,7 +40,8 @@ type Config struct {
 	Logger   *slog.Logger     // default: discard
 	Lease    time.Duration    // time without a heartbeat before a replica is considered dead; default 10 s
 	Sole     bool             // no other process can open the store
-	Parallel int              // maximum number of concurrent requests; default 64
+	Parallel int              // maximum number of concurrent requests, in addition to one for each target; default 64
+	Pace     Pace             // limits for each target
 	Survey   time.Duration    // interval at which a feed without signals is called; default 30 s
 	Keep     time.Duration    // retention of dead letters; default 30 days
 
@@ -91,9 +93,9 @@ type Outbox struct {
 	replicas    *lease.Group
 	assignments store.Table[assignment]
 
-	wakeCh  delay.Signal  // holds one token when Run should look for queues
-	sending chan struct{} // holds one token for each request under way
-	workers sync.Map      // *worker, running here, by the key of their queue
+	wakeCh  delay.Signal // holds one token when Run should look for queues
+	targets *targets
+	workers sync.Map // *worker, running here, by the key of their queue
 }
 
 // New returns an outbox of the source. It calls the source and sends requests
@@ -111,7 +113,7 @@ func New(cfg Config, source Source) (*Outbox, error) {
 		replicas:    lease.NewGroup(cfg.KV, cfg.Prefix+"replicas/", "delivering replica", cfg.Lease, cfg.Clock),
 		assignments: store.NewTable[assignment](cfg.KV, cfg.Prefix+"shards/", "shard"),
 		wakeCh:      delay.NewSignal(),
-		sending:     make(chan struct{}, cfg.Parallel),
+		targets:     newTargets(cfg),
 	}, nil
 }
 
@@ -119,6 +121,11 @@ func New(cfg Config, source Source) (*Outbox, error) {
 func (o *Outbox) Scan() { o.wakeCh.Send() }
 
 func (o *Outbox) now() time.Time { return o.cfg.Clock().UTC() }
+
+// Targets returns the number of targets that this replica has used in the last 10
+// minutes, or 3 hours if they do not respond, by the state of their circuit
+// breaker.
+func (o *Outbox) Targets() map[nf.BreakerState]int { return o.targets.states() }
 
 // Wake makes a queue's worker reload its requests and call its feed, if this
 // replica serves the queue.

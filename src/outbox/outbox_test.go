@@ -69,7 +69,7 @@ func TestOrder(t *testing.T) {
 			if r.Key == "b" {
 				return http.StatusOK, nil
 			}
-			return down(r)
+			return http.StatusBadGateway, nil // a target that responds
 		})
 		s.put(l, report("a-0000000001", 7, "x"))
 		for number := range 3 {

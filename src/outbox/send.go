@@ -156,15 +156,8 @@ func cause(err error) error {
 	return errors.New("the target sent no valid HTTP response")
 }
 
-// send sends a request. It waits until fewer than Config.Parallel are under
-// way.
+// send sends a request with its own headers and those of every request.
 func (o *Outbox) send(ctx context.Context, id string, r Request) (int, error) {
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case o.sending <- struct{}{}:
-	}
-	defer func() { <-o.sending }()
 	header := map[string]string{"User-Agent": "k8splugin"}
 	for name, value := range r.Header {
 		header[http.CanonicalHeaderKey(name)] = value

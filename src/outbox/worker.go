@@ -42,6 +42,10 @@ const (
 
 	// recordTimeout limits the time to record the result of an attempt.
 	recordTimeout = 5 * time.Second
+
+	// freshTime is how long a prepared request may wait for its target. After
+	// that it is prepared again, because the source may have changed it.
+	freshTime = time.Second
 )
 
 // worker serves one queue: it sends the first pending request until it is
@@ -110,20 +114,38 @@ func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 	if wait := w.pending[0].Due.Sub(w.o.now()); wait > 0 {
 		return wait, nil
 	}
-	return 0, w.deliver(ctx, w.pending[0])
+	return w.attempt(ctx, w.pending[0])
+}
+
+// attempt delivers the first pending request, once its target admits it. Otherwise
+// it returns how long to wait, unless the worker is woken earlier.
+func (w *worker) attempt(ctx context.Context, d Delivery) (time.Duration, error) {
+	prepared := w.o.now()
+	r, err := w.feed.Prepare(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	v := w.o.targets.visit(targetOf(r.URL))
+	defer v.leave()
+	if wait, err := v.enter(ctx, w.wakeCh); err != nil || wait > 0 {
+		return wait, err
+	}
+	if w.o.now().Sub(prepared) > freshTime {
+		if r, err = w.feed.Prepare(ctx, d); err != nil || targetOf(r.URL) != v.at.name {
+			return 0, err // the next turn visits the new target
+		}
+	}
+	return 0, w.deliver(ctx, d, r, v)
 }
 
 // deliver sends the first pending request and stores the result.
-func (w *worker) deliver(ctx context.Context, d Delivery) error {
-	r, err := w.feed.Prepare(ctx, d)
-	if err != nil {
-		return err
-	}
+func (w *worker) deliver(ctx context.Context, d Delivery, r Request, v *visit) error {
 	started := w.o.now()
 	status, err := w.o.send(ctx, d.ID, r)
 	if ctx.Err() != nil {
 		return ctx.Err() // the request was interrupted; not a failed attempt
 	}
+	v.end(ctx, err == nil || status > 0)
 	// Record the result even if the process is stopping, so that a delivered
 	// request is not sent twice.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)

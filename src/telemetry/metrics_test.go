@@ -172,6 +172,9 @@ func TestSourcesAreShown(t *testing.T) {
 		"OldStore": {"what it does not report is not 0", telemetry.Sources{Store: func() telemetry.StoreSpace {
 			return telemetry.StoreSpace{Size: 80, InUse: 60}
 		}}, map[string]float64{"k8splugin_store_size_bytes": 80, "k8splugin_store_in_use_bytes": 60, "k8splugin_store_full": 0}},
+		"Targets": {"targets are counted by their breaker", telemetry.Sources{Targets: func() map[nf.BreakerState]int {
+			return map[nf.BreakerState]int{nf.BreakerClosed: 2, nf.BreakerOpen: 0}
+		}}, map[string]float64{"k8splugin_notification_targets{state=closed}": 2, "k8splugin_notification_targets{state=open}": 0}},
 		"NewStore": {"nothing is known yet", telemetry.Sources{Store: func() telemetry.StoreSpace { return telemetry.StoreSpace{} }}, map[string]float64{}},
 		"Broken":   {"files that cannot be used are counted by what they hold", telemetry.Sources{Broken: func() map[string]int64 { return map[string]int64{"rules": 2} }}, map[string]float64{"k8splugin_access_reload_failures_total{file=rules}": 2}},
 		"Garbled":  {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_sealed_records{key=a?}": 1}},

@@ -86,6 +86,9 @@ func busy(t testing.TB) *prometheus.Registry {
 		Store: func() telemetry.StoreSpace {
 			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: accepted}
 		},
+		Targets: func() map[nf.BreakerState]int {
+			return map[nf.BreakerState]int{nf.BreakerClosed: 2, nf.BreakerHalfOpen: 0, nf.BreakerOpen: 1}
+		},
 		Broken: func() map[string]int64 { return map[string]int64{"rules": 1, "certificate": 0} },
 	})
 	serveHTTP(t, registry)

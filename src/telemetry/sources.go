@@ -22,6 +22,7 @@ type Sources struct {
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
 	Sealed      func() map[string]int            // records by the key that encrypts them
 	Store       func() StoreSpace                // usage of the store
+	Targets     func() map[nf.BreakerState]int   // recent targets of notifications by the state of their circuit breaker
 	Broken      func() map[string]int64          // new versions of files that could not be used, by content: "rules"
 }
 
@@ -60,6 +61,9 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Store != nil {
 		all = append(all, storeGauges(s.Store))
+	}
+	if s.Targets != nil {
+		all = append(all, targetGauge(s.Targets))
 	}
 	if s.Broken != nil {
 		all = append(all, brokenCounter(s.Broken))
@@ -182,6 +186,15 @@ func storeGauges(space func() StoreSpace) *sourceCollector {
 			showTime(show, compacted, s.Compacted)
 		},
 	}
+}
+
+func targetGauge(targets func() map[nf.BreakerState]int) *sourceCollector {
+	d := desc("k8splugin_notification_targets", "Recent targets of this replica's notifications (scheme, host and port) by the state of their circuit breaker.", "state")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for state, n := range targets() {
+			show(d, float64(n), string(state))
+		}
+	}}
 }
 
 func brokenCounter(versions func() map[string]int64) *sourceCollector {

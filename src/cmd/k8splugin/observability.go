@@ -66,7 +66,7 @@ func (s observability) traceparent(r *http.Request) string { return telemetry.Tr
 func (s observability) watch(ctx context.Context, parts *service, d accessConfig, db *secureStore) error {
 	sources := telemetry.Sources{
 		Operations: parts.workers.Ledger().Running, Queue: parts.workers.Queued, Replicas: parts.workers.Replicas, Instances: parts.health.InstanceCounts,
-		Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space,
+		Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space, Targets: parts.notifier.Targets,
 	}
 	if d.tls != nil {
 		sources.Certificate = func() time.Time { return d.tls.Expires(ctx) }
