@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
@@ -22,7 +23,7 @@ type mortal struct {
 }
 
 // mortal returns a ledger whose process dies before or after the given write.
-func (s *stage) mortal(when string, at int64, edit func(*outbox.Config)) *mortal {
+func (s *stage) mortal(when string, at int64, create func(func(*outbox.Config)) *ledger, edit func(*outbox.Config)) *mortal {
 	m := &mortal{}
 	fate := func(now string) func(method, key string) error {
 		return func(method, key string) error {
@@ -36,7 +37,7 @@ func (s *stage) mortal(when string, at int64, edit func(*outbox.Config)) *mortal
 			return nil
 		}
 	}
-	m.ledger = s.ledger(func(cfg *outbox.Config) {
+	m.ledger = create(func(cfg *outbox.Config) {
 		edit(cfg)
 		cfg.KV = storetest.Failing{KV: cfg.KV, Fail: fate("before"), Lose: fate("after")}
 	})
@@ -55,6 +56,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	}{
 		"Report":     {"each stored request is sent; if it is sent twice, it has the same id and content", dieReporting, 12},
 		"DeadLetter": {"a request is delivered or dead at any time", dieGivingUp, 25},
+		"Order":      {"each stored request is sent, and each change is reported", dieOrdering, 14},
 	} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(name+" "+when, func(t *testing.T) {
@@ -74,20 +76,10 @@ func TestDeathAtEveryWrite(t *testing.T) {
 }
 
 func dieReporting(t *testing.T, s *stage, when string, at int64) bool {
-	stored := map[string]bool{}
-	s.kv = storetest.Failing{KV: s.kv, Lose: func(method, key string) error {
-		if id, ok := strings.CutPrefix(key, "reports/pending/"); ok && method == "Put" {
-			stored[id] = true
-		}
-		return nil
-	}}
-	first, heir := s.mortal(when, at, func(*outbox.Config) {}), s.ledger(nil)
+	stored := s.watchPut()
+	first, heir := s.mortal(when, at, s.ledger, func(*outbox.Config) {}), s.ledger(nil)
 	stop := s.start(first.ledger)
-	attempts := 0
-	s.to.answers(func(outbox.Request) (int, error) { // every other attempt fails
-		attempts++
-		return []int{http.StatusOK, http.StatusBadGateway}[attempts%2], nil
-	})
+	s.failEveryOther()
 	for _, value := range []string{"1", "2", "3"} {
 		s.set(heir, "a", value)
 		first.box.Scan()
@@ -100,30 +92,86 @@ func dieReporting(t *testing.T, s *stage, when string, at int64) bool {
 	s.later(time.Minute)
 	s.set(heir, "a", "4")
 	s.later(time.Minute)
-	contents, last := map[string]string{}, ""
-	for _, r := range s.to.sent {
-		id, told := r.Header[outbox.DeliveryHeader], string(r.Body)
-		if before, twice := contents[id]; twice && before != told {
-			t.Errorf("request %s says %q, and then %q", id, before, told)
+	s.wantSent(stored)
+	return died
+}
+
+// dieOrdering has a client change a record together with its request, and repeat
+// a change that failed through another process.
+func dieOrdering(t *testing.T, s *stage, when string, at int64) bool {
+	stored := s.watchPut()
+	first, heir := s.mortal(when, at, s.noun, func(*outbox.Config) {}), s.noun(nil)
+	stop := s.start(first.ledger)
+	s.failEveryOther()
+	for _, value := range []string{"1", "2", "3"} {
+		if first.order(t.Context(), "a", value) != nil {
+			s.order(heir, "a", value)
 		}
-		if told < last {
-			t.Errorf("%q follows %q", told, last)
-		}
-		contents[id], last = told, told
+		s.later(3 * time.Second)
 	}
-	if last != "4" {
-		t.Errorf("the last value that was sent is %q", last)
+	died := first.dead.Swap(true)
+	stop()
+	s.start(heir)
+	s.later(time.Minute)
+	s.order(heir, "a", "4")
+	s.later(time.Minute)
+	if told := s.wantSent(stored); len(told) != 4 {
+		t.Errorf("%v was sent, want all four", told)
 	}
-	for id := range stored {
-		if _, sent := contents[id]; !sent {
-			t.Errorf("request %s was stored and not sent", id)
-		}
+	if pending, err := store.NewTable[outbox.Delivery](s.kv, "reports/pending/", "report").List(t.Context(), ""); len(pending) > 0 || err != nil {
+		t.Errorf("pending: %v, %v", pending, err)
 	}
 	return died
 }
 
+// watchPut returns the ids of the requests that are stored from now on.
+func (s *stage) watchPut() map[string]bool {
+	stored := map[string]bool{}
+	s.kv = storetest.Failing{KV: s.kv, Lose: func(method, key string) error {
+		if id, ok := strings.CutPrefix(key, "reports/pending/"); ok && method == "Put" {
+			stored[id] = true
+		}
+		return nil
+	}}
+	return stored
+}
+
+func (s *stage) failEveryOther() {
+	attempts := 0
+	s.to.answers(func(outbox.Request) (int, error) {
+		attempts++
+		return []int{http.StatusOK, http.StatusBadGateway}[attempts%2], nil
+	})
+}
+
+// wantSent wants all stored requests to have been sent, in order, each with one
+// content, up to "4". It returns the contents by id.
+func (s *stage) wantSent(stored map[string]bool) map[string]string {
+	s.t.Helper()
+	contents, last := map[string]string{}, ""
+	for _, r := range s.to.sent {
+		id, told := r.Header[outbox.DeliveryHeader], string(r.Body)
+		if before, twice := contents[id]; twice && before != told {
+			s.t.Errorf("request %s says %q, and then %q", id, before, told)
+		}
+		if told < last {
+			s.t.Errorf("%q follows %q", told, last)
+		}
+		contents[id], last = told, told
+	}
+	if last != "4" {
+		s.t.Errorf("the last value that was sent is %q", last)
+	}
+	for id := range stored {
+		if _, sent := contents[id]; !sent {
+			s.t.Errorf("request %s was stored and not sent", id)
+		}
+	}
+	return contents
+}
+
 func dieGivingUp(t *testing.T, s *stage, when string, at int64) bool {
-	first, heir := s.mortal(when, at, patiently), s.ledger(patiently)
+	first, heir := s.mortal(when, at, s.ledger, patiently), s.ledger(patiently)
 	s.to.answers(down)
 	stop := s.start(first.ledger)
 	s.open(heir, "a")

@@ -35,6 +35,7 @@ var errMoved = errors.New("another replica has reported it")
 // ledger is a source of requests that reports values with PUT. It stores the
 // request before its own record.
 type ledger struct {
+	kv       store.KV
 	accounts store.Table[account]
 	box      *outbox.Outbox
 }
@@ -180,13 +181,24 @@ func play(t *testing.T, act func(t *testing.T, s *stage)) {
 // ledger returns a ledger with its outbox, which does not run yet.
 func (s *stage) ledger(edit func(*outbox.Config)) *ledger {
 	s.t.Helper()
+	return s.create(edit, func(l *ledger) outbox.Source { return l })
+}
+
+// noun returns a ledger whose outbox has no source.
+func (s *stage) noun(edit func(*outbox.Config)) *ledger {
+	s.t.Helper()
+	return s.create(edit, func(*ledger) outbox.Source { return nil })
+}
+
+func (s *stage) create(edit func(*outbox.Config), source func(*ledger) outbox.Source) *ledger {
+	s.t.Helper()
 	cfg := outbox.Config{KV: s.kv, Prefix: "reports/", Noun: "report", NewID: rand.Text, Send: s.to.Send}
 	if edit != nil {
 		edit(&cfg)
 	}
-	l := &ledger{accounts: store.NewTable[account](cfg.KV, "accounts/", "account")}
+	l := &ledger{kv: cfg.KV, accounts: store.NewTable[account](cfg.KV, "accounts/", "account")}
 	var err error
-	if l.box, err = outbox.New(cfg, l); err != nil {
+	if l.box, err = outbox.New(cfg, source(l)); err != nil {
 		s.t.Fatal(err)
 	}
 	return l

@@ -87,6 +87,7 @@ func (c *Config) Complete() error {
 type Outbox struct {
 	cfg         Config
 	source      Source
+	alone       bool // no other package provides the source
 	log         *slog.Logger
 	pending     store.Table[Delivery] // not delivered yet
 	dead        store.Table[Delivery]
@@ -99,14 +100,16 @@ type Outbox struct {
 }
 
 // New returns an outbox of the source. It calls the source and sends requests
-// only while Run is running.
+// only while Run is running. Without a source (nil), a request that is put makes
+// its queue, and is sent as it is.
 func New(cfg Config, source Source) (*Outbox, error) {
 	if err := cfg.Complete(); err != nil {
 		return nil, err
 	}
-	return &Outbox{
+	o := &Outbox{
 		cfg:         cfg,
 		source:      source,
+		alone:       source == nil,
 		log:         cfg.Logger.With("requests", cfg.Noun),
 		pending:     store.NewTable[Delivery](cfg.KV, cfg.Prefix+"pending/", cfg.Noun),
 		dead:        store.NewTable[Delivery](cfg.KV, cfg.Prefix+"dead/", "dead letter"),
@@ -114,7 +117,11 @@ func New(cfg Config, source Source) (*Outbox, error) {
 		assignments: store.NewTable[assignment](cfg.KV, cfg.Prefix+"shards/", "shard"),
 		wakeCh:      delay.NewSignal(),
 		targets:     newTargets(cfg),
-	}, nil
+	}
+	if o.alone {
+		o.source = stored{o}
+	}
+	return o, nil
 }
 
 // Scan makes Run look for new and removed queues soon.
@@ -128,9 +135,18 @@ func (o *Outbox) now() time.Time { return o.cfg.Clock().UTC() }
 func (o *Outbox) Targets() map[nf.BreakerState]int { return o.targets.states() }
 
 // Wake makes a queue's worker reload its requests and call its feed, if this
-// replica serves the queue.
+// replica serves the queue. Without a source, it also finds a new queue.
 func (o *Outbox) Wake(key string) {
-	if w, ok := o.workers.Load(key); ok {
+	if !o.review(key) && o.alone {
+		o.Scan()
+	}
+}
+
+// review wakes a queue's worker. It returns false if there is none here.
+func (o *Outbox) review(key string) bool {
+	w, ok := o.workers.Load(key)
+	if ok {
 		w.(*worker).review()
 	}
+	return ok
 }

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,21 +44,51 @@ type Delivery struct {
 func deliveryID(key string, number int) string { return fmt.Sprintf("%s-%010d", key, number) }
 
 const (
-	longestError = 512 // bytes kept of an error's text
-	maxDead      = 100 // dead letters kept of one queue; the oldest are deleted first
+	longestError = 512           // bytes kept of an error's text
+	maxDead      = 100           // dead letters kept of one queue; the oldest are deleted first
+	mostRequests = 9_999_999_999 // of one queue; its digits are those of deliveryID
 )
 
-// Put stores a request for delivery; the source must yield its queue already.
-// It returns nf.Exists if the queue has a pending request of that number, and
-// nf.Invalid if the request's policy is invalid. If Feed.Next puts a request, it
-// is not sent before Next has returned.
-func (o *Outbox) Put(ctx context.Context, r Request) (Delivery, error) {
+// PutOp returns the op that stores a request, so that a caller can write it and
+// its own record in one list of writes: the request first. After the write, the
+// caller calls Wake. It returns nf.Invalid if the request has no key, if its
+// number is not between 1 and 9,999,999,999, or if its policy is invalid.
+//
+// The op fails with nf.Exists if the queue has a pending request of that number.
+// A caller that repeats its list after a crash must be the only writer of its
+// record, as the holder of a claim is, and must derive the number and the content
+// from the record. Then nf.Exists means that only the record is missing. If the
+// request was delivered in the meantime, it is sent again, under the same id.
+func (o *Outbox) PutOp(r Request) (store.Op, Delivery, error) {
 	now := o.now()
 	d := Delivery{Request: r, ID: deliveryID(r.Key, r.Number), Created: now, Due: now}
-	if err := r.Policy.check(); err != nil {
-		return Delivery{}, nf.E(nf.Invalid, "put", o.cfg.Noun+" "+d.ID, err)
+	if err := r.check(); err != nil {
+		return store.Op{}, Delivery{}, nf.E(nf.Invalid, "put", o.cfg.Noun+" "+d.ID, err)
 	}
-	if err := o.pending.Insert(ctx, d.ID, d); err != nil {
+	op, err := o.pending.InsertOp(d.ID, d)
+	return op, d, err
+}
+
+// check returns an error if the request cannot be delivered in order.
+func (r Request) check() error {
+	switch {
+	case r.Key == "":
+		return errors.New("it has no key")
+	case r.Number < 1 || r.Number > mostRequests:
+		return fmt.Errorf("its number is not between 1 and %d", int64(mostRequests))
+	}
+	return r.Policy.check()
+}
+
+// Put stores a request for delivery. If the outbox has a source, the source must
+// yield its queue already. Errors are those of PutOp and of its op. If Feed.Next
+// puts a request, it is not sent before Next has returned.
+func (o *Outbox) Put(ctx context.Context, r Request) (Delivery, error) {
+	op, d, err := o.PutOp(r)
+	if err == nil {
+		err = store.Write(ctx, o.cfg.KV, []store.Op{op})
+	}
+	if err != nil {
 		return Delivery{}, err
 	}
 	o.Wake(r.Key)
@@ -167,6 +198,9 @@ func (o *Outbox) collect(ctx context.Context) error {
 				old = append(old, d.ID)
 			}
 		}
+	}
+	if o.alone { // a request makes its queue, and a dead letter needs none
+		return deleteAll(ctx, o.dead, old)
 	}
 	// Order matters: a queue is older than its requests, so listing the queues
 	// last misses none.

@@ -50,7 +50,7 @@ func (s *Shard) assign(queues []Queue) {
 	for _, q := range queues {
 		s.queues[q.Key] = q
 		if former[q.Key] != q {
-			s.o.Wake(q.Key)
+			s.o.review(q.Key)
 		}
 	}
 	s.wakeCh.Send()
