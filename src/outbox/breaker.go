@@ -28,15 +28,21 @@ func newBreaker() breaker {
 	return breaker{state: nf.BreakerClosed, waiting: map[delay.Signal]struct{}{}}
 }
 
-// admit returns 0 if a request may be sent. Otherwise it returns how long to
-// wait, and sends the signal at the next change.
+// admit returns 0 if a request may be sent; it may be the probe. Otherwise it
+// returns how long to wait, and sends the signal at the next change.
 func (b *breaker) admit(now time.Time, wakeCh delay.Signal) time.Duration {
-	wait := b.until.Sub(now)
-	switch {
-	case b.state == nf.BreakerClosed:
-		return 0
-	case b.state == nf.BreakerOpen && wait <= 0:
+	wait := b.wait(now, wakeCh)
+	if wait == 0 && b.state == nf.BreakerOpen {
 		b.state = nf.BreakerHalfOpen
+	}
+	return wait
+}
+
+// wait returns what admit would return.
+func (b *breaker) wait(now time.Time, wakeCh delay.Signal) time.Duration {
+	wait := max(0, b.until.Sub(now))
+	switch {
+	case b.state == nf.BreakerClosed || b.state == nf.BreakerOpen && wait == 0:
 		return 0
 	case b.state == nf.BreakerHalfOpen:
 		wait = longestClosure // the result of the probe comes earlier

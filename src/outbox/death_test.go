@@ -75,7 +75,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 	}
 }
 
-func dieReporting(t *testing.T, s *stage, when string, at int64) bool {
+func dieReporting(_ *testing.T, s *stage, when string, at int64) bool {
 	stored := s.watchPut()
 	first, heir := s.mortal(when, at, s.ledger, func(*outbox.Config) {}), s.ledger(nil)
 	stop := s.start(first.ledger)

@@ -38,6 +38,7 @@ type ledger struct {
 	kv       store.KV
 	accounts store.Table[account]
 	box      *outbox.Outbox
+	signals  sync.Map // delay.Signal, by the key of its queue
 }
 
 var _ outbox.Source = (*ledger)(nil)
@@ -59,7 +60,10 @@ func (l *ledger) Queues(ctx context.Context) iter.Seq2[outbox.Queue, error] {
 
 // Serve implements outbox.Source.
 func (l *ledger) Serve(ctx context.Context, s *outbox.Shard) {
-	s.Run(ctx, func(q outbox.Queue, _ delay.Signal) outbox.Feed { return reporter{l, q.Key} })
+	s.Run(ctx, func(q outbox.Queue, wakeCh delay.Signal) outbox.Feed {
+		l.signals.Store(q.Key, wakeCh)
+		return reporter{l, q.Key}
+	})
 }
 
 // Collect implements outbox.Source.

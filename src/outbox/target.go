@@ -117,6 +117,13 @@ func (ts *targets) idle(d *destination) bool {
 	return d.visits == 0 && ts.clock().Sub(d.used) > most
 }
 
+// wait returns how long the breaker of a target holds requests, as enter does.
+func (ts *targets) wait(d *destination, wakeCh delay.Signal) time.Duration {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return d.breaker.wait(ts.clock(), wakeCh)
+}
+
 // states returns the number of targets in each state of their breaker.
 func (ts *targets) states() map[nf.BreakerState]int {
 	ts.mu.Lock()

@@ -10,8 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 // at returns a request of one queue to a host. The host "slow" takes half a
@@ -219,4 +221,38 @@ func TestTargetChanges(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHeldReadsNothing has a source that signals changes often while the breaker
+// holds a request.
+func TestHeldReadsNothing(t *testing.T) {
+	t.Parallel()
+	play(t, func(t *testing.T, s *stage) {
+		var reads atomic.Int64
+		l := s.ledger(func(cfg *outbox.Config) {
+			cfg.Pace.Failures = 1
+			cfg.KV = storetest.Failing{KV: cfg.KV, Fail: func(method, key string) error {
+				if method == "Get" && strings.HasPrefix(key, "accounts/") {
+					reads.Add(1)
+				}
+				return nil
+			}}
+		})
+		s.start(l)
+		s.to.answers(manners)
+		s.crowd(l, "dead", 1)
+		s.later(0)
+		s.open(l, "held")
+		s.put(l, at("dead", "held"))
+		s.later(0)
+		reads.Store(0)
+		wakeCh, _ := l.signals.Load("held")
+		for range 20 {
+			wakeCh.(delay.Signal).Send()
+			s.later(10 * time.Millisecond)
+		}
+		if n := reads.Load(); n > 0 {
+			t.Errorf("the source was read %d times, want none: nothing may be sent", n)
+		}
+	})
 }

@@ -57,9 +57,12 @@ type worker struct {
 	stop  context.CancelFunc
 	over  atomic.Bool // run has returned
 
-	wakeCh  delay.Signal // holds a token when there may be work
-	stale   atomic.Bool  // the stored requests may have changed elsewhere
-	pending []Delivery   // only turn and its callees use it
+	wakeCh delay.Signal // holds a token when there may be work
+	stale  atomic.Bool  // the stored requests may have changed elsewhere
+
+	// Only turn and its callees use these.
+	pending []Delivery
+	held    *destination // the breaker that holds the first of them; nil: none, or the source may have changed the target
 }
 
 // review makes the worker reload its requests, or call the feed.
@@ -102,6 +105,7 @@ func random(d time.Duration) time.Duration { return rand.N(d) }
 // unless the worker is woken earlier.
 func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 	if w.stale.Swap(false) {
+		w.held = nil
 		all, err := w.o.pending.List(ctx, w.queue.Key+"-")
 		if err != nil {
 			return 0, err
@@ -113,6 +117,11 @@ func (w *worker) turn(ctx context.Context) (time.Duration, error) {
 	}
 	if wait := w.pending[0].Due.Sub(w.o.now()); wait > 0 {
 		return wait, nil
+	}
+	if w.held != nil {
+		if wait := w.o.targets.wait(w.held, w.wakeCh); wait > 0 {
+			return wait, nil // the source may send its signal often; nothing is read for it
+		}
 	}
 	return w.attempt(ctx, w.pending[0])
 }
@@ -127,7 +136,9 @@ func (w *worker) attempt(ctx context.Context, d Delivery) (time.Duration, error)
 	}
 	v := w.o.targets.visit(targetOf(r.URL))
 	defer v.leave()
+	w.held = nil
 	if wait, err := v.enter(ctx, w.wakeCh); err != nil || wait > 0 {
+		w.held = v.at
 		return wait, err
 	}
 	if w.o.now().Sub(prepared) > freshTime {
