@@ -18,16 +18,20 @@ type Config struct {
 	Renderers map[string]render.Renderer // by package kind
 	Limits    render.Limits              // of an uploaded archive
 	Probe     Probe
-	Check     func(kubeconfig []byte) error // checks a kubeconfig without connecting; nil: no check
-	NewID     func() string                 // creates ids of uploads, and of packages without one
-	Clock     func() time.Time              // nil: time.Now
-	Memory    *budget.Budget                // of uploads; nil: a new budget
+	Parse     Parse                 // nil: regions have no kubeconfigs
+	Check     func(nf.Access) error // checks an access without connecting; nil: no check
+	NewID     func() string         // creates ids of uploads, and of packages without one
+	Clock     func() time.Time      // nil: time.Now
+	Memory    *budget.Budget        // of uploads; nil: a new budget
 }
 
-// Probe connects to the API server of a kubeconfig, authenticates, and reads
-// its version and API list. It returns nf.Invalid if the kubeconfig itself is
-// rejected, and nf.Unreachable with a reason for any other failure.
-type Probe func(ctx context.Context, kubeconfig []byte) (nf.Probe, error)
+// Probe connects to an API server, authenticates, and reads its version and API
+// list. It returns nf.Invalid if the access itself is rejected, and
+// nf.Unreachable with a reason for any other failure.
+type Probe func(context.Context, nf.Access) (nf.Probe, error)
+
+// Parse returns the access that a kubeconfig describes, or nf.Invalid.
+type Parse func(kubeconfig nf.Secret) (nf.Access, error)
 
 // Catalog stores regions and packages. It is safe for concurrent use.
 type Catalog struct {

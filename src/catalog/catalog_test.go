@@ -45,9 +45,13 @@ func newFixture(t *testing.T) *fixture {
 	limits.Archive = 4096
 	c, err := catalog.New(catalog.Config{
 		KV: f.kv, Limits: limits, Renderers: map[string]render.Renderer{"manifest": manifest.Renderer{}},
-		Probe: func(_ context.Context, kubeconfig []byte) (nf.Probe, error) {
+		Parse: func(kubeconfig nf.Secret) (nf.Access, error) {
+			server, _, _ := strings.Cut(string(kubeconfig), " #")
+			return nf.Access{Server: server, Kubeconfig: kubeconfig}, nil
+		},
+		Probe: func(_ context.Context, access nf.Access) (nf.Probe, error) {
 			f.probes++
-			if string(kubeconfig) != "up" {
+			if access.Server != "up" {
 				return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "the API server", Reason: "tcp", Err: errors.New("refused")}
 			}
 			return nf.Probe{Server: "https://up", Version: "v1.37.1"}, nil
@@ -87,10 +91,10 @@ func TestRegisterKeepsNothingThatDoesNotAnswer(t *testing.T) {
 		kind   nf.Kind
 		probes int
 	}{
-		"Unreachable":  {reason: "the probe decides", region: nf.Region{ID: "east", Kubeconfig: nf.Secret("down")}, kind: nf.Unreachable, probes: 1},
+		"Unreachable":  {reason: "the probe decides", region: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("down")}}, kind: nf.Unreachable, probes: 1},
 		"NoKubeconfig": {reason: "a region is its kubeconfig", region: nf.Region{ID: "east"}, kind: nf.Invalid},
-		"BadID":        {reason: "an id is a path segment, and nobody is called for a bad one", region: nf.Region{ID: "a/b", Kubeconfig: nf.Secret("up")}, kind: nf.Invalid},
-		"BadLabel":     {reason: "labels are Kubernetes labels", region: nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Labels: map[string]string{"": "x"}}, kind: nf.Invalid},
+		"BadID":        {reason: "an id is a path segment, and nobody is called for a bad one", region: nf.Region{ID: "a/b", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
+		"BadLabel":     {reason: "labels are Kubernetes labels", region: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}, Labels: map[string]string{"": "x"}}, kind: nf.Invalid},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,17 +111,17 @@ func TestRegisterKeepsNothingThatDoesNotAnswer(t *testing.T) {
 
 func TestRegionLife(t *testing.T) {
 	f, ctx := newFixture(t), t.Context()
-	r, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Removing: "forged"})
+	r, err := f.Register(ctx, nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}, Removing: "forged"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Owner != catalog.DefaultOwner || r.Probe.Version != "v1.37.1" || r.Removing != "" {
 		t.Errorf("registered: %+v", r)
 	}
-	if _, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up")}); nf.KindOf(err) != nf.Exists {
+	if _, err := f.Register(ctx, nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}}); nf.KindOf(err) != nf.Exists {
 		t.Errorf("registered twice: %v", err)
 	}
-	if _, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Kubeconfig = nf.Secret("down"); return nil }); nf.ReasonOf(err) != "tcp" {
+	if _, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Access = nf.Access{Kubeconfig: nf.Secret("down")}; return nil }); nf.ReasonOf(err) != "tcp" {
 		t.Errorf("update to a kubeconfig that does not answer: %v", err)
 	}
 	probes := f.probes
@@ -125,7 +129,7 @@ func TestRegionLife(t *testing.T) {
 		r.Labels, r.ID, r.Removing = map[string]string{"site": "edge"}, "west", "forged"
 		return nil
 	})
-	if err != nil || updated.ID != "east" || updated.Removing != "" || updated.Labels["site"] != "edge" || string(updated.Kubeconfig) != "up" {
+	if err != nil || updated.ID != "east" || updated.Removing != "" || updated.Labels["site"] != "edge" || string(updated.Access.Kubeconfig) != "up" {
 		t.Errorf("update of labels: %+v, %v", updated, err)
 	}
 	if f.probes != probes {
@@ -141,7 +145,7 @@ func TestRegionLife(t *testing.T) {
 
 func TestHoldsForbidRemoval(t *testing.T) {
 	f, ctx := newFixture(t), t.Context()
-	if _, err := f.Register(ctx, nf.Region{ID: "east", Kubeconfig: nf.Secret("up")}); err != nil {
+	if _, err := f.Register(ctx, nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("v"))); err != nil {
@@ -290,7 +294,7 @@ func TestUploadBesideARemoval(t *testing.T) {
 func TestRepeatedRequests(t *testing.T) {
 	f, ctx := newFixture(t), t.Context()
 	key := nf.RequestKey{Client: "so", Key: "k", Digest: "d"}
-	region := nf.Region{ID: "east", Kubeconfig: nf.Secret("up"), Request: key}
+	region := nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}, Request: key}
 	var ids []string
 	for range 2 {
 		if _, err := f.Register(ctx, region); err != nil {

@@ -59,7 +59,7 @@ func newRoomy(t *testing.T, check func()) *catalog.Catalog {
 	n := 0
 	c, err := catalog.New(catalog.Config{
 		KV: forgetful{memory.New()}, Limits: render.DefaultLimits(), Renderers: map[string]render.Renderer{"manifest": anything{check}},
-		Probe: func(context.Context, []byte) (nf.Probe, error) { return nf.Probe{}, nil },
+		Probe: func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{}, nil },
 		NewID: func() string { ids.Lock(); defer ids.Unlock(); n++; return fmt.Sprint("new-", n) },
 	})
 	if err != nil {

@@ -44,7 +44,7 @@ func newLarge(t *testing.T, lost *bool) (*catalog.Catalog, []byte) {
 	c, err := catalog.New(catalog.Config{
 		KV: fragile{memory.New(), lost}, Limits: render.DefaultLimits(), NewID: func() string { return "upload" },
 		Renderers: map[string]render.Renderer{"manifest": anything{func() {}}},
-		Probe:     func(context.Context, []byte) (nf.Probe, error) { return nf.Probe{}, nil },
+		Probe:     func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

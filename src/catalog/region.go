@@ -13,7 +13,9 @@ const DefaultOwner = "k8splugin"
 
 // Register probes a region and stores it. It stores nothing if the probe fails,
 // or if the id is taken (nf.Exists). Repeating a request returns the region as
-// it is stored, or nf.Conflict if the request differs.
+// it is stored, or nf.Conflict if the request differs. If r.Access has a
+// kubeconfig, the rest of the access is read from it; so it is in Enlist and
+// UpdateRegion.
 func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 	if r.Owner == "" {
 		r.Owner = DefaultOwner
@@ -32,12 +34,16 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 		}
 		return nf.Region{}, nf.E(nf.Exists, "register", subject, nf.Violations{{Field: "cloud_region_id", Message: "is registered already"}})
 	}
-	probe, err := c.cfg.Probe(ctx, r.Kubeconfig)
+	access, err := c.read(r.Access)
+	if err != nil {
+		return nf.Region{}, nf.E(nf.KindOf(err), "register", subject, err)
+	}
+	probe, err := c.cfg.Probe(ctx, access)
 	if err != nil {
 		return nf.Region{}, nf.E(nf.KindOf(err), "register", subject, err)
 	}
 	now := c.cfg.Clock().UTC()
-	r.Probe, r.Removing, r.Created, r.Updated = probe, "", now, now
+	r.Access, r.Probe, r.Removing, r.Created, r.Updated = access, probe, "", now, now
 	if err := c.regions.Insert(ctx, r.ID, r); err != nil {
 		return nf.Region{}, err
 	}
@@ -46,7 +52,7 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 
 // Enlist stores a region without connecting to its cluster, so nothing is known
 // about the cluster yet. It returns nf.Exists if the id is taken, and
-// nf.Invalid if the content of the kubeconfig is rejected.
+// nf.Invalid if the access is rejected.
 func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 	if r.Owner == "" {
 		r.Owner = DefaultOwner
@@ -54,13 +60,15 @@ func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
 	}
-	if c.cfg.Check != nil {
-		if err := c.cfg.Check(r.Kubeconfig); err != nil {
-			return nf.Region{}, nf.E(nf.KindOf(err), "register", "cloud region "+r.ID, err)
-		}
+	access, err := c.read(r.Access)
+	if err == nil && c.cfg.Check != nil {
+		err = c.cfg.Check(access)
+	}
+	if err != nil {
+		return nf.Region{}, nf.E(nf.KindOf(err), "register", "cloud region "+r.ID, err)
 	}
 	now := c.cfg.Clock().UTC()
-	r.Probe, r.Removing, r.Created, r.Updated = nf.Probe{}, "", now, now
+	r.Access, r.Probe, r.Removing, r.Created, r.Updated = access, nf.Probe{}, "", now, now
 	return r, c.regions.Insert(ctx, r.ID, r)
 }
 
@@ -74,10 +82,22 @@ func (c *Catalog) Regions(ctx context.Context) ([]nf.Region, error) {
 	return c.regions.List(ctx, "")
 }
 
+// read returns the access with the fields that its kubeconfig describes, if it
+// has one.
+func (c *Catalog) read(a nf.Access) (nf.Access, error) {
+	if len(a.Kubeconfig) == 0 {
+		return a, nil
+	}
+	if c.cfg.Parse == nil {
+		return a, nf.E(nf.Unsupported, "read", "kubeconfig", errors.New("no parser is configured"))
+	}
+	return c.cfg.Parse(a.Kubeconfig)
+}
+
 // UpdateRegion edits a region. Changes of its id, holds and times are ignored.
-// A new kubeconfig is probed first; if the probe fails, the region is not
-// changed. It returns nf.Conflict if the kubeconfig was changed concurrently.
-// The edit may be called more than once.
+// A new access is probed first; if the probe fails, the region is not changed.
+// It returns nf.Conflict if the access was changed concurrently. The edit may be
+// called more than once.
 func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	before, err := c.regions.Get(ctx, id)
 	if err != nil {
@@ -90,9 +110,14 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 	if err := checkRegion("update", wanted); err != nil {
 		return nf.Region{}, err
 	}
-	probe := before.Probe
-	if !bytes.Equal(before.Kubeconfig, wanted.Kubeconfig) {
-		if probe, err = c.cfg.Probe(ctx, wanted.Kubeconfig); err != nil {
+	access, probe := before.Access, before.Probe
+	if !sameAccess(before.Access, wanted.Access) {
+		if access, err = c.read(wanted.Access); err != nil {
+			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
+		}
+	}
+	if !before.Access.Equal(access) {
+		if probe, err = c.cfg.Probe(ctx, access); err != nil {
 			return nf.Region{}, nf.E(nf.KindOf(err), "update", "cloud region "+id, err)
 		}
 	}
@@ -101,13 +126,19 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 		if err := edit(r); err != nil {
 			return err
 		}
-		if !bytes.Equal(r.Kubeconfig, wanted.Kubeconfig) {
+		if !sameAccess(r.Access, wanted.Access) {
 			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by another request"}})
 		}
 		r.ID, r.Removing, r.Created = fixed.ID, fixed.Removing, fixed.Created
-		r.Probe, r.Updated = probe, c.cfg.Clock().UTC()
+		r.Access, r.Probe, r.Updated = access, probe, c.cfg.Clock().UTC()
 		return nil
 	})
+}
+
+// sameAccess reports whether two accesses are equal and were given in the same
+// kubeconfig.
+func sameAccess(a, b nf.Access) bool {
+	return a.Equal(b) && bytes.Equal(a.Kubeconfig, b.Kubeconfig)
 }
 
 // RemoveRegion deregisters a region. It returns nf.Conflict while instances use
@@ -123,8 +154,10 @@ func checkRegion(op string, r nf.Region) error {
 	v = append(v, nf.CheckText("description", r.Description)...)
 	v = append(v, nf.CheckLabels("labels", r.Labels)...)
 	v = append(v, nf.CheckTenants("tenants", r.Tenants)...)
-	if len(r.Kubeconfig) == 0 {
+	if r.Access.IsZero() {
 		v = append(v, nf.Violation{Field: "kubeconfig", Message: "is missing"})
+	} else if len(r.Access.Kubeconfig) == 0 {
+		v = append(v, r.Access.Validate(nil)...)
 	}
 	if len(v) > 0 {
 		return nf.E(nf.Invalid, op, "cloud region "+r.ID, v)

@@ -7,55 +7,48 @@ import (
 	"net/url"
 	"strings"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-// Check returns nf.Invalid if the kubeconfig cannot be used, or if it names an
+// Check returns nf.Invalid if the access cannot be used, or if it names an
 // address that the pool's hosts do not allow. It resolves no host names; those
 // are checked when the service connects.
-func (p *Pool) Check(kubeconfig []byte) error {
-	cfg, err := Parse(kubeconfig)
-	if err != nil {
+func (p *Pool) Check(access nf.Access) error {
+	if _, err := configure(access); err != nil {
 		return err
 	}
-	return checkAddresses(cfg, p.cfg.Hosts)
-}
-
-func checkAddresses(cfg *rest.Config, hosts outbound.Hosts) error {
+	subject, server, proxyURL := "access", "access.server", "access.proxy_url"
+	if len(access.Kubeconfig) > 0 {
+		subject, server, proxyURL = "kubeconfig", "clusters[].cluster.server", "clusters[].cluster.proxy-url"
+	}
 	var v nf.Violations
 	check := func(field, address string) {
-		if err := hosts.Check(address); err != nil {
+		if err := p.cfg.Hosts.Check(address); err != nil {
 			v = append(v, one(field, err.Error()+" (--region-allow)")...)
 		}
 	}
-	check("clusters[].cluster.server", cfg.Host)
-	if cfg.Proxy != nil {
-		proxy, err := cfg.Proxy(nil)
-		if err == nil && proxy != nil {
-			// The scheme does not matter; the proxy may be a SOCKS proxy.
-			check("clusters[].cluster.proxy-url", (&url.URL{Scheme: "http", Host: proxy.Host}).String())
-		}
+	check(server, access.Server)
+	if proxy, err := url.Parse(string(access.Proxy)); err == nil && proxy.Host != "" {
+		// The scheme does not matter; the proxy may be a SOCKS proxy.
+		check(proxyURL, (&url.URL{Scheme: "http", Host: proxy.Host}).String())
 	}
 	if len(v) > 0 {
-		return nf.E(nf.Invalid, "use", "kubeconfig", v)
+		return nf.E(nf.Invalid, "use", subject, v)
 	}
 	return nil
 }
 
-// dial returns the function that connects to the region, or to its proxy.
-func (bt *breakerTransport) dial(cfg *rest.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
-	if cfg.Dial != nil {
-		return cfg.Dial // set by a test
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// dial connects to the region, or to its proxy.
+func (bt *breakerTransport) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if bt.cfg.dial != nil {
+		return bt.cfg.dial(ctx, network, address)
 	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if proxy := bt.proxy.Load(); proxy != nil && *proxy == address {
-			return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
-		}
-		return bt.cfg.Hosts.Dial(ctx, dialTimeout, network, address)
+	if proxy := bt.proxy.Load(); proxy != nil && *proxy == address {
+		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 	}
+	return bt.cfg.Hosts.Dial(ctx, dialTimeout, network, address)
 }
 
 // operatorsProxy returns the proxy that the environment names. Its address is

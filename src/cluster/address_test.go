@@ -41,7 +41,7 @@ func TestCheckAddresses(t *testing.T) {
 			}
 			p := New(PoolConfig{Hosts: hosts})
 			kubeconfig := []byte(testConfig(tc.cluster, "token: t"))
-			err = p.Check(kubeconfig)
+			err = p.Check(accessTo(t, kubeconfig))
 			v := nf.ViolationsOf(err)
 			if tc.field == "" {
 				if err != nil {
@@ -52,7 +52,7 @@ func TestCheckAddresses(t *testing.T) {
 			if len(v) != 1 || v[0].Field != tc.field || nf.KindOf(err) != nf.Invalid {
 				t.Errorf("%s: got %v, want a violation of %s", tc.reason, err, tc.field)
 			}
-			if _, err := p.Probe(t.Context(), kubeconfig); nf.KindOf(err) != nf.Invalid {
+			if _, err := p.Probe(t.Context(), accessTo(t, kubeconfig)); nf.KindOf(err) != nf.Invalid {
 				t.Errorf("%s: it is probed: %v", tc.reason, err)
 			}
 		})
@@ -66,7 +66,7 @@ func TestNamesAreCheckedWhenTheyAreCalled(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	t.Cleanup(server.Close)
 	kubeconfig := []byte(testConfig(`server: "`+strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+`"`, "token: t"))
-	c, err := New(PoolConfig{}).Open("east", kubeconfig) // as a region that was registered before the check was there
+	c, err := New(PoolConfig{}).Open("east", accessTo(t, kubeconfig)) // as a region that was registered before the check was there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 				t.Errorf("%d: %s: %v", code, path, err)
 			}
 		}
-		if _, err := local(t).Probe(t.Context(), kubeconfig); nf.ReasonOf(err) != "not-kubernetes" {
+		if _, err := local(t).Probe(t.Context(), accessTo(t, kubeconfig)); nf.ReasonOf(err) != "not-kubernetes" {
 			t.Errorf("%d: a probe: %v", code, err)
 		}
 	}

@@ -222,7 +222,7 @@ func TestApplyAsksLittle(t *testing.T) {
 
 func TestApplyStopsAtTheFirstError(t *testing.T) {
 	_, r, ns := recorded(t)
-	c, err := New(PoolConfig{Parallel: 1, Hosts: outbound.Hosts{}.WithLoopback()}).Open("test", r.Kubeconfig())
+	c, err := New(PoolConfig{Parallel: 1, Hosts: outbound.Hosts{}.WithLoopback()}).Open("test", accessTo(t, r.Kubeconfig()))
 	if err != nil {
 		t.Fatal(err)
 	}

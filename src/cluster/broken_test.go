@@ -113,12 +113,8 @@ func plain(t *testing.T, network *pipes, proxy string, pool PoolConfig) *Cluster
 	if proxy != "" {
 		server = `server: "https://east.invalid", proxy-url: "` + proxy + `"`
 	}
-	cfg, err := Parse([]byte(testConfig(server, "token: t")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Dial = network.dial
-	c, err := newCluster(cfg, "east", pool.filled())
+	pool.dial = network.dial
+	c, err := newCluster(accessTo(t, []byte(testConfig(server, "token: t"))), "east", pool.filled())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +125,8 @@ func plain(t *testing.T, network *pipes, proxy string, pool PoolConfig) *Cluster
 // TestGuardKeepsItsOwnErrors has a request fail before it is sent. The error is kept:
 // it helps, and quotes no server.
 func TestGuardKeepsItsOwnErrors(t *testing.T) {
-	cfg, err := Parse([]byte(testConfig(`server: "http://127.0.0.1:6443"`, `token: t, as: "a\nb"`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := newCluster(cfg, "east", PoolConfig{}.filled())
+	access := accessTo(t, []byte(testConfig(`server: "http://127.0.0.1:6443"`, `token: t, as: "a\nb"`)))
+	c, err := newCluster(access, "east", PoolConfig{}.filled())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,11 @@ func (c *Cluster) As(serviceAccount string) *Cluster {
 }
 
 // newCluster creates the cluster of a region.
-func newCluster(cfg *rest.Config, id string, pc PoolConfig) (*Cluster, error) {
+func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
+	cfg, err := configure(access)
+	if err != nil {
+		return nil, err
+	}
 	bt := newBreakerTransport(id, pc)
 	connection, err := bt.connect(cfg)
 	if err != nil {
@@ -63,7 +67,7 @@ func newCluster(cfg *rest.Config, id string, pc PoolConfig) (*Cluster, error) {
 		region: region(id), transport: bt, verb: untyped.Verb, parallel: pc.Parallel,
 		apis: &apis{region: region(id), usage: bt.usage, discovery: surveys},
 	}
-	return &Cluster{transport: bt, credential: credentialOf(cfg), service: c, client: c}, nil
+	return &Cluster{transport: bt, credential: credentialOf(access), service: c, client: c}, nil
 }
 
 // statuses decodes metav1.Status, the only type that the untyped client needs.

@@ -37,7 +37,7 @@ func local(t *testing.T) *Pool {
 
 func openAt(t *testing.T, kubeconfig []byte) *Cluster {
 	t.Helper()
-	c, err := local(t).Open("test", kubeconfig)
+	c, err := local(t).Open("test", accessTo(t, kubeconfig))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func foreignApply(t *testing.T, c *Cluster, manager string, u *unstructured.Unst
 // watcher is a client that does not go through what is tested.
 func watcher(t *testing.T) dynamic.Interface {
 	t.Helper()
-	cfg, err := Parse(clustertest.Kubeconfig(t))
+	cfg, err := configure(accessTo(t, clustertest.Kubeconfig(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

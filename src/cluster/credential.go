@@ -9,35 +9,23 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // credentialNouns are the names of the credential kinds in messages.
 var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token", "basic": "password"}
 
-// CredentialOf returns how a kubeconfig authenticates and when that expires:
-// the earliest expiry of a client certificate and its chain, or the "exp" claim
-// of a JWT, whose signature is not verified. It returns nf.Invalid if Parse
-// rejects the kubeconfig.
-func CredentialOf(kubeconfig []byte) (nf.Credential, error) {
-	cfg, err := Parse(kubeconfig)
-	if err != nil {
-		return nf.Credential{}, err
-	}
-	return credentialOf(cfg), nil
-}
-
-// credentialOf prefers the certificate if there is also a token, as an API
-// server does.
-func credentialOf(cfg *rest.Config) nf.Credential {
+// credentialOf returns how an access authenticates and when that expires: the
+// earliest expiry of a client certificate and its chain, or the "exp" claim of a
+// JWT, whose signature is not verified. It prefers the certificate if there is
+// also a token, as an API server does.
+func credentialOf(a nf.Access) nf.Credential {
 	switch {
-	case len(cfg.CertData) > 0:
-		return nf.Credential{Kind: "client-certificate", Expires: chainExpiry(cfg.CertData)}
-	case cfg.BearerToken != "":
-		return nf.Credential{Kind: "token", Expires: tokenExpiry(cfg.BearerToken)}
-	case cfg.Username != "":
+	case len(a.Certificate) > 0:
+		return nf.Credential{Kind: "client-certificate", Expires: chainExpiry(a.Certificate)}
+	case len(a.Token) > 0:
+		return nf.Credential{Kind: "token", Expires: tokenExpiry(string(a.Token))}
+	case a.Username != "":
 		return nf.Credential{Kind: "basic"}
 	}
 	return nf.Credential{}

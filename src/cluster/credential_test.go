@@ -76,15 +76,9 @@ func TestCredentialOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := CredentialOf([]byte(testConfig(`server: "https://127.0.0.1:1"`, tc.user)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff(t, tc.reason, tc.want, got)
+			diff(t, tc.reason, tc.want, credentialOf(accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:1"`, tc.user)))))
 		})
 	}
-	_, err := CredentialOf([]byte("kind: Secret"))
-	wantKind(t, err, nf.Invalid)
 }
 
 func FuzzTokenExpiry(f *testing.F) {
@@ -122,7 +116,7 @@ func TestStateTellsExpiry(t *testing.T) {
 				if tc.expires != 0 {
 					user = "token: " + token(fmt.Sprintf(`{"exp":%d}`, time.Now().Add(tc.expires).Unix()))
 				}
-				c, err := p.Open("east", []byte(testConfig(`server: "https://127.0.0.1:1"`, user)))
+				c, err := p.Open("east", accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:1"`, user))))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +134,8 @@ func TestStateBeginsToExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := stubbed(map[string]stub{"east": well})
 		start := time.Now()
-		c, err := p.Open("east", []byte(testConfig(`server: "https://127.0.0.1:1"`, "token: "+token(fmt.Sprintf(`{"exp":%d}`, start.Add(15*24*time.Hour).Unix())))))
+		expiring := token(fmt.Sprintf(`{"exp":%d}`, start.Add(15*24*time.Hour).Unix()))
+		c, err := p.Open("east", nf.Access{Server: "https://127.0.0.1:1", Token: nf.Secret(expiring)})
 		if err != nil {
 			t.Fatal(err)
 		}

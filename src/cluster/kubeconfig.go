@@ -1,29 +1,28 @@
 package cluster
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	exact "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Parse returns the client configuration for the current context of a
-// kubeconfig. It returns nf.Invalid, with a violation for each field, if any
-// entry would run a program (exec, auth-provider) or read a local file, or if
-// the configuration cannot work. Errors quote nothing of the kubeconfig except
-// names of its entries.
-func Parse(kubeconfig []byte) (*rest.Config, error) {
-	cfg, v := parse(kubeconfig)
+// Parse returns the access that the current context of a kubeconfig describes.
+// It returns nf.Invalid, with a violation for each field, if any entry would run
+// a program (exec, auth-provider) or read a local file, or if the access cannot
+// work. Errors quote nothing of the kubeconfig except names of its entries.
+func Parse(kubeconfig nf.Secret) (nf.Access, error) {
+	access, v := parse(kubeconfig)
 	if len(v) == 0 {
-		return cfg, nil
+		return access, nil
 	}
 	v = v[:min(len(v), maxFaults)]
 	for i := range v {
@@ -32,29 +31,66 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 			v[i].Field = "kubeconfig"
 		}
 	}
-	return nil, nf.E(nf.Invalid, "use", "kubeconfig", v)
+	return nf.Access{}, nf.E(nf.Invalid, "use", "kubeconfig", v)
 }
 
 // maxFaults is the maximum number of violations returned; each of many thousand
 // entries may have several.
 const maxFaults = 50
 
-func parse(kubeconfig []byte) (*rest.Config, nf.Violations) {
+func parse(kubeconfig nf.Secret) (nf.Access, nf.Violations) {
 	f, v := read(kubeconfig)
 	if len(v) > 0 {
-		return nil, v
+		return nf.Access{}, v
 	}
 	if v := append(f.forbidden(), f.ambiguous()...); len(v) > 0 {
-		return nil, v
+		return nf.Access{}, v
 	}
 	s, u, v := f.current()
 	if len(v) > 0 {
-		return nil, v
+		return nf.Access{}, v
 	}
-	if strings.ContainsFunc(u.User.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, one(fmt.Sprintf("users[%s].user.token", u.Name), "holds characters that no token has, such as a line break")
+	return accessOf(kubeconfig, s, u)
+}
+
+// accessOf converts a cluster and a user of a kubeconfig.
+func accessOf(kubeconfig nf.Secret, s server, u user) (nf.Access, nf.Violations) {
+	name := func(field string) string {
+		of := "users[" + u.Name + "].user."
+		if field == "server" || field == "ca" || field == "insecure_skip_tls_verify" || field == "proxy_url" {
+			of = "clusters[" + s.Name + "].cluster."
+		}
+		return of + cmp.Or(kubeconfigNames[field], field)
 	}
-	return configure(s, u)
+	var v nf.Violations
+	decoded := func(field, text string) []byte {
+		out, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			v = append(v, one(name(field), "is not base64")...)
+		}
+		return out
+	}
+	access := nf.Access{
+		Server: s.Cluster.Server, ServerName: s.Cluster.ServerName, Insecure: s.Cluster.Insecure, Proxy: nf.Secret(s.Cluster.ProxyURL),
+		CA:          decoded("ca", s.Cluster.CA),
+		Certificate: decoded("client_certificate", u.User.Cert), Key: decoded("client_key", u.User.Key),
+		Token: nf.Secret(u.User.Token), Username: u.User.Username, Password: nf.Secret(u.User.Password),
+		Kubeconfig: kubeconfig,
+	}
+	if u.User.As != "" || u.User.AsUID != "" || len(u.User.AsGroups) > 0 || len(u.User.AsExtra) > 0 {
+		access.Impersonate = &nf.Impersonation{User: u.User.As, UID: u.User.AsUID, Groups: u.User.AsGroups, Extra: u.User.AsExtra}
+	}
+	if len(v) > 0 {
+		return nf.Access{}, v
+	}
+	return access, access.Validate(name)
+}
+
+// kubeconfigNames are the names of the fields of an access in a kubeconfig, if
+// they differ.
+var kubeconfigNames = map[string]string{
+	"ca": "certificate-authority-data", "insecure_skip_tls_verify": "insecure-skip-tls-verify", "proxy_url": "proxy-url",
+	"client_certificate": "client-certificate-data", "client_key": "client-key-data",
 }
 
 // file is a kubeconfig. It is not decoded by client-go, whose errors may quote

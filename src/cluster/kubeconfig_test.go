@@ -24,6 +24,16 @@ users: [{name: admin, user: {` + user + `}}]
 `
 }
 
+// accessTo returns the access that a kubeconfig describes.
+func accessTo(t testing.TB, kubeconfig []byte) nf.Access {
+	t.Helper()
+	access, err := Parse(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return access
+}
+
 func TestParseRefuses(t *testing.T) {
 	const fine, token = `server: "https://127.0.0.1:6443"`, `token: ` + secret
 	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
@@ -82,9 +92,9 @@ func TestParseOtherEntries(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	cfg, err := Parse([]byte(testConfig(
+	cfg, err := configure(accessTo(t, []byte(testConfig(
 		`server: "https://127.0.0.1:6443/k8s/c1", insecure-skip-tls-verify: true, tls-server-name: api, proxy-url: "socks5://127.0.0.1:1"`,
-		`token: t, as: root, as-groups: [g]`)))
+		`token: t, as: root, as-groups: [g]`))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +115,13 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(testConfig(`server: "https://h", certificate-authority: /etc/passwd`, `tokenFile: /etc/passwd, exec: {command: sh}`)))
 	f.Add([]byte(`{"kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "", "user": ""}}], "clusters": [{"cluster": {"server": "http://h"}}], "users": [{}]}`))
 	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
-		cfg, err := Parse(kubeconfig)
+		access, err := Parse(kubeconfig)
 		if err == nil {
-			if _, err := newCluster(cfg, "fuzz", PoolConfig{}.filled()); err != nil {
+			cfg, err := configure(access)
+			if err != nil {
+				t.Fatalf("what Parse accepts must be usable: %v", err)
+			}
+			if _, err := newCluster(access, "fuzz", PoolConfig{}.filled()); err != nil {
 				t.Errorf("what Parse accepts must be usable: %v", err)
 			}
 			if cfg.CAFile+cfg.CertFile+cfg.KeyFile+cfg.BearerTokenFile != "" || cfg.ExecProvider != nil || cfg.AuthProvider != nil || cfg.AuthConfigPersister != nil {

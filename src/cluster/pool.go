@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -36,6 +35,7 @@ type PoolConfig struct {
 
 	limits  limits        // for tests; default: regionLimits
 	usage   *usage        // shared by several clusters; default: a new one for each
+	dial    dialer        // for tests; default: to the addresses that Hosts allow
 	schemas *schema.Cache // shared by all regions; default: a new one
 }
 
@@ -80,7 +80,7 @@ type Pool struct {
 }
 
 type entry struct {
-	digest  [sha256.Size]byte // of the kubeconfig
+	access  nf.Access
 	cluster *Cluster
 	opened  time.Time
 	due     time.Time // time of the next check
@@ -93,12 +93,12 @@ func New(cfg PoolConfig) *Pool {
 	return &Pool{cfg: cfg, probes: newUsage(cfg.limits), known: map[string]*entry{}}
 }
 
-// Open returns the cluster of a region's kubeconfig, without connecting. The
-// same kubeconfig returns the same Cluster, with its connections and caches;
-// another kubeconfig replaces it at once, as Forget would. It returns
-// nf.Invalid if the kubeconfig cannot be used.
-func (p *Pool) Open(id string, kubeconfig []byte) (*Cluster, error) {
-	c, former, err := p.open(id, kubeconfig)
+// Open returns the cluster of a region's access, without connecting. An equal
+// access returns the same Cluster, with its connections and caches; another
+// access replaces it at once, as Forget would. It returns nf.Invalid if the
+// access cannot be used.
+func (p *Pool) Open(id string, access nf.Access) (*Cluster, error) {
+	c, former, err := p.open(id, access)
 	if former != nil {
 		former.transport.close()
 	}
@@ -106,28 +106,23 @@ func (p *Pool) Open(id string, kubeconfig []byte) (*Cluster, error) {
 }
 
 // open returns the cluster, and the one that it replaced.
-func (p *Pool) open(id string, kubeconfig []byte) (c, former *Cluster, err error) {
-	digest := sha256.Sum256(kubeconfig)
+func (p *Pool) open(id string, access nf.Access) (c, former *Cluster, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.known[id]; e != nil {
-		if e.digest == digest {
+		if e.access.Equal(access) {
 			return e.cluster, nil, nil
 		}
 		former = e.cluster
 	}
-	cfg, err := Parse(kubeconfig)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c, err = newCluster(cfg, id, p.cfg); err != nil {
+	if c, err = newCluster(access, id, p.cfg); err != nil {
 		return nil, nil, nf.E(nf.Invalid, "open", "cloud region "+id, err)
 	}
 	if former != nil {
 		c.transport.health.copyOutage(&former.transport.health)
 	}
 	now := p.cfg.Clock()
-	p.known[id] = &entry{digest: digest, cluster: c, opened: now, due: now}
+	p.known[id] = &entry{access: access, cluster: c, opened: now, due: now}
 	return c, former, nil
 }
 

@@ -14,20 +14,21 @@ import (
 )
 
 func TestPool(t *testing.T) {
-	one := []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: a`))
-	two := []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: b`))
+	one := accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: a`)))
+	two := accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:1"`, `token: b`)))
+	same := nf.Access{Server: "https://127.0.0.1:1", Token: nf.Secret("a")}
 	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
-	open := func(id string, kubeconfig []byte) *Cluster {
+	open := func(id string, access nf.Access) *Cluster {
 		t.Helper()
-		c, err := p.Open(id, kubeconfig)
+		c, err := p.Open(id, access)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
 	first := open("east", one)
-	if open("east", one) != first {
-		t.Error("the same kubeconfig must give the same cluster")
+	if open("east", one) != first || open("east", same) != first {
+		t.Error("an equal access must give the same cluster, however it was given")
 	}
 	west := open("west", one)
 	if west == first || west.transport == first.transport || west.transport.transport == first.transport.transport {
@@ -42,7 +43,7 @@ func TestPool(t *testing.T) {
 		t.Error("a forgotten region must be opened anew")
 	}
 	p.Forget("nowhere")
-	_, err := p.Open("east", []byte("kind: Secret"))
+	_, err := p.Open("east", nf.Access{})
 	wantKind(t, err, nf.Invalid)
 }
 
@@ -75,7 +76,7 @@ func TestRetire(t *testing.T) {
 	}{
 		"forgotten": {"a region that is removed", func(p *Pool) error { p.Forget("east"); return nil }},
 		"replaced": {"a region with another kubeconfig", func(p *Pool) error {
-			_, err := p.Open("east", []byte(kubeconfigOf("east", "another")))
+			_, err := p.Open("east", accessAs("east", "another"))
 			return err
 		}},
 	}
@@ -165,7 +166,7 @@ func TestRetireClosesConnections(t *testing.T) {
 	s.StartTLS()
 	defer s.Close()
 	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
-	c, err := p.Open("east", []byte(testConfig(trusted(s), "token: t")))
+	c, err := p.Open("east", accessTo(t, []byte(testConfig(trusted(s), "token: t"))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,26 +20,22 @@ import (
 // probeTimeout limits a probe whose context has no earlier deadline.
 const probeTimeout = 15 * time.Second
 
-// Probe connects to the API server of a kubeconfig, verifies that it accepts
-// the credentials, and returns its version and APIs.
+// Probe connects to an API server, verifies that it accepts the credentials of
+// the access, and returns its version and APIs.
 //
-// It returns nf.Invalid if the kubeconfig cannot be used, or if the pool's
-// hosts do not allow its addresses. Every other failure is nf.Unreachable with
-// a reason: "dns", "tcp", "tls", "timeout", "not-kubernetes", "unauthorized"
-// (the credentials are not accepted) or "forbidden" (the user lacks
-// permission), or another reason of package nf. All probes of a pool share the
-// limits of one region, because a server that is not registered is not trusted.
-func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
-	cfg, err := Parse(kubeconfig)
-	if err == nil {
-		err = checkAddresses(cfg, p.cfg.Hosts)
-	}
-	if err != nil {
+// It returns nf.Invalid if the access cannot be used, or if the pool's hosts do
+// not allow its addresses. Every other failure is nf.Unreachable with a reason:
+// "dns", "tcp", "tls", "timeout", "not-kubernetes", "unauthorized" (the
+// credentials are not accepted) or "forbidden" (the user lacks permission), or
+// another reason of package nf. All probes of a pool share the limits of one
+// region, because a server that is not registered is not trusted.
+func (p *Pool) Probe(ctx context.Context, access nf.Access) (nf.Probe, error) {
+	if err := p.Check(access); err != nil {
 		return nf.Probe{}, err
 	}
-	c, err := newCluster(cfg, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes}.filled())
+	c, err := newCluster(access, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes}.filled())
 	if err != nil {
-		return nf.Probe{}, nf.E(nf.Invalid, "use", "kubeconfig", err)
+		return nf.Probe{}, nf.E(nf.Invalid, "use", "access", err)
 	}
 	defer c.transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -51,9 +47,9 @@ func (p *Pool) Probe(ctx context.Context, kubeconfig []byte) (nf.Probe, error) {
 	})
 	if err != nil {
 		reason := probeReason(ctx, err)
-		return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "API server " + cfg.Host, Reason: reason, Err: probeError(reason, err)}
+		return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "API server " + access.Server, Reason: reason, Err: probeError(reason, err)}
 	}
-	seen.Server = cfg.Host
+	seen.Server = access.Server
 	return seen, nil
 }
 

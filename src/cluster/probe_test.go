@@ -22,7 +22,7 @@ import (
 )
 
 func TestProbe(t *testing.T) {
-	got, err := local(t).Probe(t.Context(), clustertest.Kubeconfig(t))
+	got, err := local(t).Probe(t.Context(), accessTo(t, clustertest.Kubeconfig(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestProbesShareLimits(t *testing.T) {
 	var probes sync.WaitGroup
 	for range 10 * most {
 		probes.Go(func() {
-			_, err := pool.Probe(t.Context(), []byte(testConfig(`server: "`+server.URL+`"`, "")))
+			_, err := pool.Probe(t.Context(), nf.Access{Server: server.URL})
 			wantKind(t, err, nf.Unreachable)
 		})
 	}
@@ -71,11 +71,8 @@ func TestProbesShareLimits(t *testing.T) {
 }
 
 func TestProbeFails(t *testing.T) {
-	sandbox, err := Parse(clustertest.Kubeconfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusting := `server: "` + sandbox.Host + `", certificate-authority-data: ` + base64.StdEncoding.EncodeToString(sandbox.CAData)
+	sandbox := accessTo(t, clustertest.Kubeconfig(t))
+	trusting := `server: "` + sandbox.Server + `", certificate-authority-data: ` + base64.StdEncoding.EncodeToString(sandbox.CA)
 	text := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>hello")) }))
 	defer text.Close()
 	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -107,7 +104,7 @@ func TestProbeFails(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 				defer cancel()
 			}
-			_, err := local(t).Probe(ctx, []byte(testConfig(tc.server, tc.user)))
+			_, err := local(t).Probe(ctx, accessTo(t, []byte(testConfig(tc.server, tc.user))))
 			wantKind(t, err, nf.Unreachable)
 			if got := nf.ReasonOf(err); got != tc.want {
 				t.Errorf("%s: reason is %q, want %q: %v", tc.reason, got, tc.want, err)
@@ -160,12 +157,9 @@ func TestProbeOfUserWithoutRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := Parse(clustertest.Kubeconfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := testConfig(`server: "`+cfg.Host+`", certificate-authority-data: `+base64.StdEncoding.EncodeToString(cfg.CAData), "token: "+answer.Status.Token)
-	if _, err := local(t).Probe(t.Context(), []byte(kubeconfig)); err != nil {
+	full := accessTo(t, clustertest.Kubeconfig(t))
+	kubeconfig := testConfig(`server: "`+full.Server+`", certificate-authority-data: `+base64.StdEncoding.EncodeToString(full.CA), "token: "+answer.Status.Token)
+	if _, err := local(t).Probe(t.Context(), accessTo(t, []byte(kubeconfig))); err != nil {
 		t.Errorf("who is known may read what is served, whatever else he may not: %v", err)
 	}
 	poor := openAt(t, []byte(kubeconfig))

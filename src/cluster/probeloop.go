@@ -88,7 +88,7 @@ func (r *regionList) sync(ctx context.Context) {
 		if r.pool.openedAfter(region.ID, began) {
 			continue
 		}
-		_, err := r.pool.Open(region.ID, region.Kubeconfig)
+		_, err := r.pool.Open(region.ID, region.Access)
 		if err != nil && !r.unusable[region.ID] {
 			log.WarnContext(ctx, "cloud region cannot be opened", "region", region.ID, "error", err.Error())
 		}

@@ -46,13 +46,13 @@ func (r *registry) regions(context.Context) ([]nf.Region, error) {
 	r.reads++
 	var out []nf.Region
 	for id, token := range r.ids {
-		out = append(out, nf.Region{ID: id, Kubeconfig: nf.Secret(kubeconfigOf(id, token))})
+		out = append(out, nf.Region{ID: id, Access: accessAs(id, token)})
 	}
 	return out, r.err
 }
 
-func kubeconfigOf(id, token string) string {
-	return testConfig(`server: "https://`+id+`.invalid"`, "token: "+token)
+func accessAs(id, token string) nf.Access {
+	return nf.Access{Server: "https://" + id + ".invalid", Token: nf.Secret(token)}
 }
 
 // running starts a pool, and returns what stops it and waits for it.
@@ -103,7 +103,7 @@ func TestRunKeepsInStep(t *testing.T) {
 		if now := p.clusters()["east"]; now == old || !old.transport.isClosed() || now.transport.isClosed() {
 			t.Error("a region with another kubeconfig is opened anew")
 		}
-		if c, err := p.Open("east", []byte(kubeconfigOf("east", "b"))); err != nil || c.transport.isClosed() {
+		if c, err := p.Open("east", accessAs("east", "b")); err != nil || c.transport.isClosed() {
 			t.Errorf("who opens it finds the new one: %v", err)
 		}
 		if s := p.State("west"); s.Condition != nf.RegionUnknown || s.Breaker != nf.BreakerClosed {
@@ -115,7 +115,7 @@ func TestRunKeepsInStep(t *testing.T) {
 		until(10 * syncInterval)
 		diff(t, "regions that cannot be read are kept", []string{"east"}, opened())
 		r.fail(nil)
-		r.set("broken", "[")
+		r.set("broken", "\n")
 		until(10 * syncInterval)
 		diff(t, "regions that cannot be opened are in nobody's way", []string(nil), opened())
 		diff(t, "trouble is logged once", []string{
@@ -143,12 +143,12 @@ func TestRunSparesNewer(t *testing.T) {
 			})
 		}()
 		until(time.Second)
-		newer, err := p.Open("east", []byte(kubeconfigOf("east", "newer")))
+		newer, err := p.Open("east", accessAs("east", "newer"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		made := opening(t, p, "new")
-		list <- []nf.Region{{ID: "east", Kubeconfig: nf.Secret(kubeconfigOf("east", "older"))}}
+		list <- []nf.Region{{ID: "east", Access: accessAs("east", "older")}}
 		synctest.Wait()
 		if newer.transport.isClosed() || made.transport.isClosed() {
 			t.Errorf("what was opened since the regions were read stays: retired %v, %v", newer.transport.isClosed(), made.transport.isClosed())
@@ -266,7 +266,7 @@ func TestReplacedRegionIsBack(t *testing.T) {
 			return well(req)
 		}})
 		_ = opening(t, p, "east").tryOnce(t.Context())
-		c, err := p.Open("east", []byte(kubeconfigOf("east", "new")))
+		c, err := p.Open("east", accessAs("east", "new"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,15 +61,15 @@ func TestBlackHoleHurtsNobodyElse(t *testing.T) {
 	diff(t, "what comes back is what it was", map[string]nf.Action{"a": nf.Unchanged}, actions(mustApply(t, dead, "vnf-1", u)))
 }
 
-// TestRun watches a real region whose kubeconfig another client replaces.
+// TestRun watches a real region whose access another client replaces.
 func TestRun(t *testing.T) {
 	ns := newNamespace(t)
-	kubeconfig := make(chan string, 1)
-	kubeconfig <- string(clustertest.Kubeconfig(t))
+	access := make(chan nf.Access, 1)
+	access <- accessTo(t, clustertest.Kubeconfig(t))
 	regions := func(ctx context.Context) ([]nf.Region, error) {
-		current := <-kubeconfig
-		kubeconfig <- current
-		return []nf.Region{{ID: "east", Kubeconfig: nf.Secret(current)}}, ctx.Err()
+		current := <-access
+		access <- current
+		return []nf.Region{{ID: "east", Access: current}}, ctx.Err()
 	}
 	asked := make(chan Call, 100)
 	p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Observe: func(c Call) { asked <- c }})
@@ -87,7 +87,9 @@ func TestRun(t *testing.T) {
 	var last error
 	for h, err := range c.Watch(t.Context(), instance("vnf-1"), made) {
 		if last = err; h.Status == nf.Current {
-			kubeconfig <- "# somebody was here\n" + <-kubeconfig
+			changed := <-access
+			changed.ServerName = "localhost" // which its certificate has, too
+			access <- changed
 		}
 	}
 	wantKind(t, last, nf.Unreachable)

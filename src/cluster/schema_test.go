@@ -129,7 +129,7 @@ func TestPreflightWithoutSchemas(t *testing.T) {
 				var log bytes.Buffer
 				r := clustertest.NewRecorder(t)
 				p := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-				c, err := p.Open("east", r.Kubeconfig())
+				c, err := p.Open("east", accessTo(t, r.Kubeconfig()))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -152,7 +152,7 @@ func TestSchemasAreShared(t *testing.T) {
 	us := func() []*unstructured.Unstructured { return objects(t, "vnf-1", "", web("")+"\n---\n"+web("")) }
 	var got []string
 	for _, region := range []string{"east", "east", "west"} {
-		c, err := p.Open(region, r.Kubeconfig())
+		c, err := p.Open(region, accessTo(t, r.Kubeconfig()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -229,7 +229,7 @@ func TestFollowRefused(t *testing.T) {
 func TestFollowReplaced(t *testing.T) {
 	t.Parallel()
 	pool := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()})
-	c, err := pool.Open("east", clustertest.Kubeconfig(t))
+	c, err := pool.Open("east", accessTo(t, clustertest.Kubeconfig(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func stubbed(regions map[string]stub) (*Pool, *notes) {
 
 func opening(t *testing.T, p *Pool, id string) *Cluster {
 	t.Helper()
-	c, err := p.Open(id, []byte(testConfig(`server: "https://`+id+`.invalid"`, "token: t")))
+	c, err := p.Open(id, accessAs(id, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}

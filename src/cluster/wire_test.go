@@ -102,12 +102,8 @@ func wired(t *testing.T, network *pipes, handler http.Handler) *Cluster {
 			t.Error(err)
 		}
 	})
-	cfg, err := Parse([]byte(testConfig(`server: "https://127.0.0.1:6443", insecure-skip-tls-verify: true`, "token: t")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Dial = network.dial
-	c, err := newCluster(cfg, "east", PoolConfig{limits: network.limits, Logger: network.log}.filled())
+	access := accessTo(t, []byte(testConfig(`server: "https://127.0.0.1:6443", insecure-skip-tls-verify: true`, "token: t")))
+	c, err := newCluster(access, "east", PoolConfig{limits: network.limits, Logger: network.log, dial: network.dial}.filled())
 	if err != nil {
 		t.Fatal(err)
 	}

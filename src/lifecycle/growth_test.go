@@ -144,7 +144,7 @@ func newField(t *testing.T) *field {
 	var err error
 	f.catalog, err = catalog.New(catalog.Config{
 		KV: f.ledger, Limits: render.DefaultLimits(), Renderers: renderers, NewID: newID,
-		Probe: func(context.Context, []byte) (nf.Probe, error) { return nf.Probe{Version: "v1.37.1"}, nil },
+		Probe: func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{Version: "v1.37.1"}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func newField(t *testing.T) *field {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err1 := f.catalog.Register(t.Context(), nf.Region{ID: "east", Kubeconfig: nf.Secret("x")})
+	_, err1 := f.catalog.Register(t.Context(), nf.Region{ID: "east", Access: nf.Access{Server: "https://there"}})
 	_, _, err2 := f.catalog.Upload(t.Context(), nf.Package{ID: "one"}, tarOf(map[string]string{"list": "a/b"}))
 	if err := errors.Join(err1, err2, work.Join(t.Context())); err != nil {
 		t.Fatal(err)

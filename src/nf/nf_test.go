@@ -69,7 +69,7 @@ func TestKindTextRoundTrip(t *testing.T) {
 func TestSecretNeverPrints(t *testing.T) {
 	secret := nf.Secret("hunter2")
 	var log strings.Builder
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "secret", secret, "region", nf.Region{ID: "east", Kubeconfig: secret})
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "secret", secret, "region", nf.Region{ID: "east", Access: nf.Access{Token: secret, Kubeconfig: secret}})
 	for name, text := range map[string]string{
 		"v": fmt.Sprintf("%v", secret), "s": fmt.Sprintf("%s", secret), "q": fmt.Sprintf("%q", secret), "x": fmt.Sprintf("%x", secret),
 		"struct": fmt.Sprintf("%+v", struct{ S nf.Secret }{secret}), "log": log.String(),

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Region is one cloud region: a Kubernetes cluster whose kubeconfig the service
-// stores. Owner and ID together are A&AI's key of a cloud region; here the ID
+// Region is one cloud region: a Kubernetes cluster, and how the service connects
+// to it. Owner and ID together are A&AI's key of a cloud region; here the ID
 // alone is unique.
 type Region struct {
 	ID          string            `json:"id"`
 	Owner       string            `json:"owner"`
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	Kubeconfig  Secret            `json:"kubeconfig"`
+	Access      Access            `json:"access"`
 	Tenants     map[string]Tenant `json:"tenants,omitempty"`  // grants to projects, by project or AnyProject
 	Probe       Probe             `json:"probe"`              // result of the last successful probe
 	Removing    string            `json:"removing,omitempty"` // the running attempt to remove it
@@ -22,7 +22,7 @@ type Region struct {
 	Updated     time.Time         `json:"updated"`
 }
 
-// LogValue logs only the id: the stored form contains the kubeconfig, and a
+// LogValue logs only the id: the stored form contains the credential, and a
 // JSON log would show it.
 func (r Region) LogValue() slog.Value { return slog.StringValue(r.ID) }
 
@@ -75,7 +75,7 @@ const (
 	BreakerOpen     BreakerState = "open"      // none is
 )
 
-// Credential describes the credential of a kubeconfig, without the secret.
+// Credential describes the credential of a region, without the secret.
 type Credential struct {
 	Kind    string    // "client-certificate", "token" or "basic"; empty: none
 	Expires time.Time // zero: never, or unknown

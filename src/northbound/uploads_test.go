@@ -256,7 +256,7 @@ func newUploads(t *testing.T, chart func() io.Reader) http.Handler {
 	kv, shared := forgetful{memory.New()}, budget.New(render.DefaultLimits().Archive, render.DefaultLimits().Unpacked)
 	packages, err := catalog.New(catalog.Config{
 		KV: kv, Limits: render.DefaultLimits(), Renderers: map[string]render.Renderer{"manifest": anything{}, "helm": anything{}}, NewID: newID, Memory: shared,
-		Probe: func(context.Context, []byte) (nf.Probe, error) { return nf.Probe{}, nil },
+		Probe: func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)

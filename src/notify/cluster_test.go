@@ -47,7 +47,11 @@ func (s watched) Follow(ctx context.Context, region string, kind nf.Ref) iter.Se
 // TestOverRealRegion tells a receiver of objects of a real API server.
 func TestOverRealRegion(t *testing.T) {
 	t.Parallel()
-	c, err := cluster.New(cluster.PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()}).Open("east", clustertest.Kubeconfig(t))
+	access, err := cluster.Parse(clustertest.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.New(cluster.PoolConfig{Hosts: outbound.Hosts{}.WithLoopback()}).Open("east", access)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,7 @@ func (a api) RoundTrip(req *http.Request) (*http.Response, error) {
 func (a api) open(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	pool := cluster.New(cluster.PoolConfig{Wrap: func(string, http.RoundTripper) http.RoundTripper { return a }})
-	c, err := pool.Open("east", []byte(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-		clusters: [{name: c, cluster: {server: "https://east.invalid"}}], users: [{name: u, user: {token: t}}]}`))
+	c, err := pool.Open("east", nf.Access{Server: "https://east.invalid", Token: nf.Secret("t")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,14 +174,14 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 	case nf.KindOf(err) == nf.NotFound:
 		_, err = regions.Register(ctx, nf.Region{
 			ID: r.site.Region, Owner: r.site.Owner, Description: r.site.Description, Labels: r.site.Labels,
-			Kubeconfig: kubeconfig, Request: key,
+			Access: nf.Access{Kubeconfig: kubeconfig}, Request: key,
 		})
 	case err != nil:
 	case !key.Same(there.Request):
 		err = nf.E(nf.Exists, "register", "cloud region "+r.site.Region, errors.New("another request has registered it in the meantime"))
-	case !bytes.Equal(there.Kubeconfig, kubeconfig):
+	case !bytes.Equal(there.Access.Kubeconfig, kubeconfig):
 		_, err = regions.UpdateRegion(ctx, r.site.Region, func(g *nf.Region) error {
-			g.Kubeconfig = kubeconfig
+			g.Access = nf.Access{Kubeconfig: kubeconfig}
 			return nil
 		})
 	}

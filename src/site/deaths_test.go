@@ -154,7 +154,7 @@ func (w *world) snapshot(t *testing.T) snapshot {
 	defer w.mu.Unlock()
 	out.Users = slices.Clone(w.users["edge"])
 	for id, region := range w.regions {
-		out.Regions = append(out.Regions, id+" "+string(region.Kubeconfig))
+		out.Regions = append(out.Regions, id+" "+string(region.Access.Kubeconfig))
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func TestLife(t *testing.T) {
 		if in.State != nf.SiteReady || in.Busy != "" || !in.Registered || in.Hosts[1].State != nf.HostPresent {
 			t.Errorf("a site that was built is %+v", in)
 		}
-		if got := w.regions["edge"]; string(got.Kubeconfig) != kubeconfig {
+		if got := w.regions["edge"]; string(got.Access.Kubeconfig) != kubeconfig {
 			t.Errorf("the region was registered as %+v", got)
 		}
 

@@ -37,7 +37,7 @@ func TestWords(t *testing.T) {
 	renderers := map[string]render.Renderer{"manifest": manifest.Renderer{}}
 	cat, err := catalog.New(catalog.Config{
 		KV: kv, Renderers: renderers, Limits: render.DefaultLimits(), NewID: ids,
-		Probe: func(context.Context, []byte) (nf.Probe, error) { return nf.Probe{}, nil },
+		Probe: func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cat.Register(t.Context(), nf.Region{ID: "there", Kubeconfig: nf.Secret("x")}); err != nil {
+	if _, err := cat.Register(t.Context(), nf.Region{ID: "there", Access: nf.Access{Server: "https://there"}}); err != nil {
 		t.Fatal(err)
 	}
 	type house struct {

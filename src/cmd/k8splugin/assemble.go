@@ -58,7 +58,8 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	s.memory = budget.New(limits.Archive, limits.Unpacked)
 	kinds := renderers() // once: all users share the rendering limits
 	s.catalog, err = catalog.New(catalog.Config{
-		KV: db, Renderers: kinds, Limits: limits, Memory: s.memory, Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID,
+		KV: db, Renderers: kinds, Limits: limits, Memory: s.memory, Parse: cluster.Parse,
+		Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID,
 	})
 	if err != nil {
 		return nil, err
@@ -179,15 +180,15 @@ func (r regions) RemoveRegion(ctx context.Context, id string) error {
 	return nil
 }
 
-// UpdateRegion implements native.Regions. A new kubeconfig takes effect at
+// UpdateRegion implements native.Regions. A new access takes effect at
 // once, also for running operations.
 func (r regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	changed, err := r.Catalog.UpdateRegion(ctx, id, edit)
 	if err != nil {
 		return changed, err
 	}
-	if _, err := r.pool.Open(id, changed.Kubeconfig); err != nil {
-		return changed, fmt.Errorf("cannot use the new kubeconfig: %w", err)
+	if _, err := r.pool.Open(id, changed.Access); err != nil {
+		return changed, fmt.Errorf("cannot use the new access: %w", err)
 	}
 	return changed, nil
 }
@@ -209,7 +210,7 @@ func clusters(cat *catalog.Catalog, pool *cluster.Pool, apart bool) lifecycle.Op
 		if err != nil {
 			return nil, err
 		}
-		c, err := pool.Open(id, region.Kubeconfig)
+		c, err := pool.Open(id, region.Access)
 		if err != nil {
 			return nil, err // not a nil *Cluster, which would be a non-nil Cluster
 		}
@@ -223,7 +224,7 @@ func opened(cat *catalog.Catalog, pool *cluster.Pool) func(context.Context, stri
 		if err != nil {
 			return nil, err
 		}
-		return pool.Open(id, region.Kubeconfig)
+		return pool.Open(id, region.Access)
 	}
 }
 

@@ -130,8 +130,8 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
-		ID: in.ID, Owner: in.Owner, Description: in.Description, Labels: in.Labels, Tenants: in.Tenants, Kubeconfig: kubeconfig,
-		Request: key,
+		ID: in.ID, Owner: in.Owner, Description: in.Description, Labels: in.Labels, Tenants: in.Tenants,
+		Access: nf.Access{Kubeconfig: kubeconfig}, Request: key,
 	})
 	if err != nil {
 		return err
@@ -198,9 +198,11 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if edit.Kubeconfig != "" {
-			if g.Kubeconfig, err = decodeKubeconfig(edit.Kubeconfig); err != nil {
+			kubeconfig, err := decodeKubeconfig(edit.Kubeconfig)
+			if err != nil {
 				return err
 			}
+			g.Access = nf.Access{Kubeconfig: kubeconfig}
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
 		return nil

@@ -162,7 +162,7 @@ func TestRegions(t *testing.T) {
 			reason: "what projects may use is part of a region", request: "POST /v1/cloud_regions", header: []string{asJSON},
 			body:   `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `", "tenants": {"blue": {"namespaces": ["mon-*"], "cluster_kinds": ["Namespace"], "service_account": "k/blue"}}}`,
 			status: 201, want: region,
-			asked: nf.Region{ID: "east", Kubeconfig: nf.Secret("kind: Config"), Tenants: map[string]nf.Tenant{
+			asked: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("kind: Config")}, Tenants: map[string]nf.Tenant{
 				"blue": {Namespaces: []string{"mon-*"}, ClusterKinds: []string{"Namespace"}, ServiceAccount: "k/blue"},
 			}},
 		},

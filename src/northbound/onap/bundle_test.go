@@ -82,7 +82,7 @@ func (g *ground) Enlist(_ context.Context, r nf.Region) (nf.Region, error) {
 	if _, taken := g.regions[r.ID]; taken {
 		return r, nf.E(nf.Exists, "register", "cloud region "+r.ID, nil)
 	}
-	if bytes.Contains(r.Kubeconfig, []byte("exec")) {
+	if bytes.Contains(r.Access.Kubeconfig, []byte("exec")) {
 		return r, nf.E(nf.Invalid, "register", "cloud region "+r.ID, nf.Violations{{Message: "exec is refused"}})
 	}
 	g.regions[r.ID] = r
@@ -345,7 +345,7 @@ func TestConnectionSecrets(t *testing.T) {
 func TestRegisteredElsewhere(t *testing.T) {
 	t.Parallel()
 	g := newGround()
-	g.regions["native"] = nf.Region{ID: "native", Owner: "k8splugin", Kubeconfig: nf.Secret("x")}
+	g.regions["native"] = nf.Region{ID: "native", Owner: "k8splugin", Access: nf.Access{Kubeconfig: nf.Secret("x")}}
 	got := g.serve(t).send(t, "GET /v1/connectivity-info/native", "")
 	want := `{"cloud-region":"native","cloud-owner":"k8splugin","kubeconfig":"eA==","other-connectivity-list":{"connectivity-records":null}}` + "\n"
 	if got.status != 200 || got.body != want {

@@ -65,7 +65,7 @@ func (cs connections) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := r.Context()
-	made, err := cs.regions.Enlist(ctx, nf.Region{ID: in.Region, Owner: in.Owner, Kubeconfig: kubeconfig})
+	made, err := cs.regions.Enlist(ctx, nf.Region{ID: in.Region, Owner: in.Owner, Access: nf.Access{Kubeconfig: kubeconfig}})
 	switch {
 	case err != nil && nf.KindOf(err) == nf.Invalid:
 		return &refusal{
@@ -154,7 +154,7 @@ func (cs connections) get(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch may := cs.access.MayWriteRegion(ctx, id); {
 	case may == nil:
-		out.Kubeconfig, out.Other.Records = base64.StdEncoding.EncodeToString(region.Kubeconfig), kept.Records
+		out.Kubeconfig, out.Other.Records = base64.StdEncoding.EncodeToString(region.Access.Kubeconfig), kept.Records
 	case nf.KindOf(may) == nf.Forbidden:
 		out.Other.Records = masked(kept.Records)
 	default:

@@ -63,7 +63,7 @@ func filled(t testing.TB) site {
 	must(t, s.start(t))
 	kv := s.sealed()
 	for _, id := range []string{"east", "we<st&\"é\""} {
-		must(t, store.NewTable[nf.Region](kv, "regions/", "cloud region").Insert(t.Context(), id, nf.Region{ID: id, Kubeconfig: nf.Secret(secret)}))
+		must(t, store.NewTable[nf.Region](kv, "regions/", "cloud region").Insert(t.Context(), id, nf.Region{ID: id, Access: nf.Access{Kubeconfig: nf.Secret(secret)}}))
 	}
 	_, _, err := store.NewBlobs(kv).Put(t.Context(), "csar", strings.NewReader(chunky), 1<<30)
 	must(t, err)

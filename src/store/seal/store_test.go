@@ -29,7 +29,7 @@ func TestNothingInClear(t *testing.T) {
 	raw := memory.New()
 	kv := seal.New(raw, generate(t))
 	regions := store.NewTable[nf.Region](kv, "regions/", "cloud region")
-	must(t, regions.Insert(t.Context(), "east", nf.Region{ID: "east", Kubeconfig: nf.Secret(secret)}))
+	must(t, regions.Insert(t.Context(), "east", nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret(secret)}}))
 	content := bytes.Repeat([]byte(secret+","), 20_000) // of several chunks
 	digest, _, err := store.NewBlobs(kv).Put(t.Context(), "user", bytes.NewReader(content), 1<<30)
 	must(t, err)
@@ -49,8 +49,8 @@ func TestNothingInClear(t *testing.T) {
 	must(t, err)
 	got, err := store.NewBlobs(kv).ReadAll(t.Context(), digest)
 	must(t, err)
-	if string(region.Kubeconfig) != secret || !bytes.Equal(got, content) {
-		t.Errorf("what was put is not what is read: a kubeconfig of %d bytes and a blob of %d", len(region.Kubeconfig), len(got))
+	if string(region.Access.Kubeconfig) != secret || !bytes.Equal(got, content) {
+		t.Errorf("what was put is not what is read: a kubeconfig of %d bytes and a blob of %d", len(region.Access.Kubeconfig), len(got))
 	}
 }
 

@@ -1,0 +1,132 @@
+package nf
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Access is how the service connects to a region's API server: its address, how
+// to verify its certificate, and one credential. Without CA and Insecure, the
+// certificate must be signed by a CA that the system trusts.
+type Access struct {
+	Server     string `json:"server"`                // URL of the API server
+	ServerName string `json:"server_name,omitempty"` // in the server's certificate; empty: the host of Server
+	CA         []byte `json:"ca,omitempty"`          // PEM certificates
+	Insecure   bool   `json:"insecure,omitempty"`    // do not verify the server's certificate
+	Proxy      Secret `json:"proxy,omitempty"`       // URL, which may contain a password; empty: the operator's proxy
+
+	Token       Secret         `json:"token,omitempty"` // bearer token
+	Username    string         `json:"username,omitempty"`
+	Password    Secret         `json:"password,omitempty"`
+	Certificate []byte         `json:"certificate,omitempty"` // PEM client certificate and its chain
+	Key         Secret         `json:"key,omitempty"`         // PEM private key of Certificate
+	Impersonate *Impersonation `json:"impersonate,omitempty"`
+
+	// Kubeconfig is the file from which the other fields were read; empty if
+	// they were given directly. It is kept because ONAP's API returns it.
+	Kubeconfig Secret `json:"kubeconfig,omitempty"`
+}
+
+// Impersonation is the identity that the service assumes at an API server.
+type Impersonation struct {
+	User   string              `json:"user,omitempty"`
+	UID    string              `json:"uid,omitempty"`
+	Groups []string            `json:"groups,omitempty"`
+	Extra  map[string][]string `json:"extra,omitempty"`
+}
+
+// LogValue logs only the server's URL: a JSON log would show the secrets.
+func (a Access) LogValue() slog.Value { return slog.StringValue(a.Server) }
+
+// Equal reports whether the service connects in the same way with both. It
+// ignores Kubeconfig.
+func (a Access) Equal(b Access) bool {
+	a.Kubeconfig, b.Kubeconfig = nil, nil
+	first, err := json.Marshal(a)
+	second, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(first, second)
+}
+
+// IsZero reports whether no field is set.
+func (a Access) IsZero() bool { return a.Equal(Access{}) && len(a.Kubeconfig) == 0 }
+
+// Validate returns a violation for each field that cannot work. The function
+// returns the name of a field in the document that the client sent; nil means
+// the names in the native API. Violations quote no values.
+func (a Access) Validate(name func(field string) string) Violations {
+	if name == nil {
+		name = func(field string) string { return "access." + field }
+	}
+	c := accessCheck{name: name}
+	c.server(a)
+	c.credential(a)
+	return c.found
+}
+
+// accessCheck collects the violations of an Access.
+type accessCheck struct {
+	name  func(field string) string
+	found Violations
+}
+
+func (c *accessCheck) add(field, message string) {
+	c.found = append(c.found, Violation{Field: c.name(field), Message: message})
+}
+
+// short returns the last part of a field's name.
+func (c *accessCheck) short(field string) string {
+	full := c.name(field)
+	return full[strings.LastIndex(full, ".")+1:]
+}
+
+func (c *accessCheck) server(a Access) {
+	address, err := url.Parse(a.Server)
+	switch {
+	case a.Server == "":
+		c.add("server", "is missing")
+	case err != nil || address.Host == "" || !slices.Contains([]string{"http", "https"}, address.Scheme):
+		c.add("server", "is not an http or https URL")
+	case address.User != nil:
+		c.add("server", "holds a user name; use "+c.short("username"))
+	}
+	switch {
+	case a.Insecure && len(a.CA) > 0:
+		c.add("insecure_skip_tls_verify", "contradicts "+c.short("ca"))
+	case len(a.CA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(a.CA):
+		c.add("ca", "holds no PEM certificate")
+	}
+	if len(a.Proxy) == 0 {
+		return
+	}
+	proxy, err := url.Parse(string(a.Proxy))
+	if err != nil || proxy.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
+		c.add("proxy_url", "is not an http, https or socks5 URL")
+	}
+}
+
+func (c *accessCheck) credential(a Access) {
+	switch {
+	case (len(a.Certificate) == 0) != (len(a.Key) == 0):
+		c.add("client_certificate", "needs "+c.short("client_key")+", and the other way round")
+	case len(a.Certificate) > 0:
+		if _, err := tls.X509KeyPair(a.Certificate, a.Key); err != nil {
+			c.add("client_certificate", "is not a PEM certificate that goes with "+c.short("client_key"))
+		}
+	}
+	if !isToken(a.Token) {
+		c.add("token", "holds characters that no token has, such as a line break")
+	}
+	if len(a.Token) > 0 && a.Username != "" {
+		c.add("token", "contradicts "+c.short("username"))
+	}
+}
+
+func isToken(text Secret) bool {
+	return !bytes.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
