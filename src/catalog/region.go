@@ -2,8 +2,10 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -17,9 +19,7 @@ const DefaultOwner = "k8splugin"
 // kubeconfig, the rest of the access is read from it; so it is in Enlist and
 // UpdateRegion.
 func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
-	if r.Owner == "" {
-		r.Owner = DefaultOwner
-	}
+	r = withDefaults(r)
 	subject := "cloud region " + r.ID
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
@@ -54,9 +54,7 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 // about the cluster yet. It returns nf.Exists if the id is taken, and
 // nf.Invalid if the access is rejected.
 func (c *Catalog) Enlist(ctx context.Context, r nf.Region) (nf.Region, error) {
-	if r.Owner == "" {
-		r.Owner = DefaultOwner
-	}
+	r = withDefaults(r)
 	if err := checkRegion("register", r); err != nil {
 		return nf.Region{}, err
 	}
@@ -94,7 +92,7 @@ func (c *Catalog) read(a nf.Access) (nf.Access, error) {
 	return c.cfg.Parse(a.Kubeconfig)
 }
 
-// UpdateRegion edits a region. Changes of its id, holds and times are ignored.
+// UpdateRegion edits a region. Changes of its id, origin, holds and times are ignored.
 // A new access is probed first; if the probe fails, the region is not changed.
 // It returns nf.Conflict if the access was changed concurrently. The edit may be
 // called more than once.
@@ -129,7 +127,7 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 		if !sameAccess(r.Access, wanted.Access) {
 			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by another request"}})
 		}
-		r.ID, r.Removing, r.Created = fixed.ID, fixed.Removing, fixed.Created
+		r.ID, r.Origin, r.Removing, r.Created = fixed.ID, fixed.Origin, fixed.Removing, fixed.Created
 		r.Access, r.Probe, r.Updated = access, probe, c.cfg.Clock().UTC()
 		return nil
 	})
@@ -148,12 +146,23 @@ func (c *Catalog) RemoveRegion(ctx context.Context, id string) error {
 	return c.inUse(ctx, "cloud region "+id, nf.Holding{Region: id}, err)
 }
 
+func withDefaults(r nf.Region) nf.Region {
+	r.Owner, r.Type = cmp.Or(r.Owner, DefaultOwner), cmp.Or(r.Type, nf.KubernetesRegion)
+	return r
+}
+
 func checkRegion(op string, r nf.Region) error {
 	v := nf.CheckID("cloud_region_id", r.ID)
 	v = append(v, nf.CheckID("cloud_owner", r.Owner)...)
 	v = append(v, nf.CheckText("description", r.Description)...)
 	v = append(v, nf.CheckLabels("labels", r.Labels)...)
 	v = append(v, nf.CheckTenants("tenants", r.Tenants)...)
+	if r.Type != nf.KubernetesRegion {
+		v = append(v, nf.Violation{Field: "type", Message: fmt.Sprintf("%q is not a type of region; use %q", r.Type, nf.KubernetesRegion)})
+	}
+	if r.DefaultNamespace != "" {
+		v = append(v, nf.CheckNamespace("default_namespace", r.DefaultNamespace)...)
+	}
 	if r.Access.IsZero() {
 		v = append(v, nf.Violation{Field: "kubeconfig", Message: "is missing"})
 	} else if len(r.Access.Kubeconfig) == 0 {

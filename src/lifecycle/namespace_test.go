@@ -102,3 +102,27 @@ func TestFurtherNamespaces(t *testing.T) {
 		}
 	})
 }
+
+// TestDefaultNamespace holds where an instance goes whose request names no
+// namespace.
+func TestDefaultNamespace(t *testing.T) {
+	cases := map[string]struct{ reason, usual, named, want string }{
+		"Named":  {"what is named is taken", "edge", "ns", "ns"},
+		"Region": {"a region may have a namespace for the rest", "edge", "", "edge"},
+		"None":   {"without one it is Kubernetes' own default", "", "", "default"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				s.catalog.usual = tc.usual
+				e := s.start()
+				op := e.up(t, "a", func(r *nf.InstantiateRequest) { r.Namespace = tc.named })
+				in, err := e.Instance(t.Context(), op.Subject.ID)
+				if err != nil || in.Namespace != tc.want || op.State != nf.Succeeded {
+					t.Errorf("%s: it is in %q, want %q: %s, %v", tc.reason, in.Namespace, tc.want, op.State, err)
+				}
+			})
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -21,11 +22,17 @@ func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest,
 
 // newTarget returns the target of a request for a new instance.
 func (pr *preparer) newTarget(ctx context.Context, req *nf.InstantiateRequest) (target, error) {
-	if req.Namespace == "" {
-		req.Namespace = "default"
-	}
+	unnamed := req.Namespace == ""
+	req.Namespace = cmp.Or(req.Namespace, "default")
 	if err := req.Validate(); err != nil {
 		return target{}, err
+	}
+	if unnamed {
+		region, err := pr.catalog.Region(ctx, req.Region)
+		if err != nil {
+			return target{}, missing("cloud_region_id", req.Region, err)
+		}
+		req.Namespace = cmp.Or(region.DefaultNamespace, req.Namespace)
 	}
 	id := req.ID
 	switch {

@@ -271,6 +271,7 @@ type fakeCatalog struct {
 	mu      sync.Mutex
 	held    map[string]bool
 	tenants map[string]nf.Tenant // of every region
+	usual   string               // default namespace of every region
 	opened  map[string][]string  // namespaces, by package
 	using   int                  // packages whose files are in use
 }
@@ -281,7 +282,7 @@ func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return nf.Region{ID: id, Owner: "owner", Tenants: c.tenants}, nil
+	return nf.Region{ID: id, Owner: "owner", Tenants: c.tenants, DefaultNamespace: c.usual}, nil
 }
 
 func (c *fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, func(), error) {

@@ -11,6 +11,8 @@ import (
 type Region struct {
 	ID          string            `json:"id"`
 	Owner       string            `json:"owner"`
+	Type        RegionType        `json:"type"`
+	Origin      RegionOrigin      `json:"origin"` // what registered it; never changes
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Access      Access            `json:"access"`
@@ -20,7 +22,28 @@ type Region struct {
 	Request     RequestKey        `json:"request,omitzero"`   // the client's key for the registration
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
+
+	// DefaultNamespace is the namespace of new instances whose request names
+	// none; empty: "default".
+	DefaultNamespace string `json:"default_namespace,omitempty"`
 }
+
+// RegionType is the kind of infrastructure behind a region.
+type RegionType string
+
+// KubernetesRegion is the type of a Kubernetes cluster, the only type.
+const KubernetesRegion RegionType = "kubernetes"
+
+// RegionOrigin says what registered a region.
+type RegionOrigin string
+
+// The origins of regions.
+const (
+	OriginAPI    RegionOrigin = "api"    // the native API
+	OriginONAP   RegionOrigin = "onap"   // ONAP's API
+	OriginSite   RegionOrigin = "site"   // the build of a site
+	OriginImport RegionOrigin = "import" // the import from an ONAP plugin's database
+)
 
 // LogValue logs only the id: the stored form contains the credential, and a
 // JSON log would show it.

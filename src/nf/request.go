@@ -25,7 +25,7 @@ type InstantiateRequest struct {
 	ID        string // chosen by the caller; empty: the engine generates one
 	Region    string
 	Project   string // DefaultProject when empty
-	Namespace string // "default" when empty
+	Namespace string // the region's DefaultNamespace when empty
 	Name      string // unique in its region and namespace when given
 	Options
 }

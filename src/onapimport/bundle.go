@@ -185,7 +185,9 @@ func (im *Importer) region(ctx context.Context, c onapstore.Connection) (Item, e
 	there, err := im.cfg.Regions.Region(ctx, c.Region)
 	created := nf.KindOf(err) == nf.NotFound && err != nil
 	if created {
-		there, err = im.cfg.Regions.Enlist(ctx, nf.Region{ID: c.Region, Owner: c.Owner, Access: nf.Access{Kubeconfig: c.Kubeconfig}})
+		there, err = im.cfg.Regions.Enlist(ctx, nf.Region{
+			ID: c.Region, Owner: c.Owner, Origin: nf.OriginImport, Access: nf.Access{Kubeconfig: c.Kubeconfig},
+		})
 	} else if err == nil && (there.Owner != c.Owner || !slices.Equal(there.Access.Kubeconfig, c.Kubeconfig)) {
 		err = differsError("its owner or its kubeconfig differs from the store's")
 	}

@@ -173,7 +173,7 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 	switch {
 	case nf.KindOf(err) == nf.NotFound:
 		_, err = regions.Register(ctx, nf.Region{
-			ID: r.site.Region, Owner: r.site.Owner, Description: r.site.Description, Labels: r.site.Labels,
+			ID: r.site.Region, Owner: r.site.Owner, Origin: nf.OriginSite, Description: r.site.Description, Labels: r.site.Labels,
 			Access: nf.Access{Kubeconfig: kubeconfig}, Request: key,
 		})
 	case err != nil:

@@ -11,8 +11,11 @@ import (
 type Region struct {
 	ID           string               `json:"cloud_region_id"`
 	Owner        string               `json:"cloud_owner"`
+	Type         nf.RegionType        `json:"type"`
+	Origin       nf.RegionOrigin      `json:"origin"`
 	Description  string               `json:"description,omitempty"`
 	Labels       map[string]string    `json:"labels,omitempty"`
+	Namespace    string               `json:"default_namespace,omitempty"`
 	Tenants      map[string]nf.Tenant `json:"tenants,omitempty"` // by project
 	Server       string               `json:"server"`
 	Version      string               `json:"kubernetes_version"`
@@ -46,7 +49,8 @@ type Credential struct {
 // RegionOf converts a region without its state.
 func RegionOf(r nf.Region) Region {
 	return Region{
-		ID: r.ID, Owner: r.Owner, Description: r.Description, Labels: r.Labels, Tenants: r.Tenants,
+		ID: r.ID, Owner: r.Owner, Type: r.Type, Origin: r.Origin, Namespace: r.DefaultNamespace, Description: r.Description,
+		Labels: r.Labels, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
 		Created: r.Created, Updated: r.Updated,
 	}

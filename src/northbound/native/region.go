@@ -103,21 +103,24 @@ func users(ctx context.Context, usage Usage, of nf.Holding) (ids []string, more 
 
 // regionCreate is the body of a request to register a region.
 type regionCreate struct {
-	ID          string               `json:"cloud_region_id"`
-	Owner       string               `json:"cloud_owner"`
-	Description string               `json:"description"`
-	Labels      map[string]string    `json:"labels"`
-	Tenants     map[string]nf.Tenant `json:"tenants"`
-	Kubeconfig  string               `json:"kubeconfig"` // base64
+	ID               string               `json:"cloud_region_id"`
+	Owner            string               `json:"cloud_owner"`
+	Type             nf.RegionType        `json:"type"`
+	Description      string               `json:"description"`
+	Labels           map[string]string    `json:"labels"`
+	DefaultNamespace string               `json:"default_namespace"`
+	Tenants          map[string]nf.Tenant `json:"tenants"`
+	Kubeconfig       string               `json:"kubeconfig"` // base64
 }
 
 // regionEdit is the document that a merge patch of a region applies to.
 type regionEdit struct {
-	Owner       string               `json:"cloud_owner,omitempty"`
-	Description string               `json:"description,omitempty"`
-	Labels      map[string]string    `json:"labels,omitempty"`
-	Tenants     map[string]nf.Tenant `json:"tenants,omitempty"`
-	Kubeconfig  string               `json:"kubeconfig,omitempty"` // base64; empty: unchanged
+	Owner            string               `json:"cloud_owner,omitempty"`
+	Description      string               `json:"description,omitempty"`
+	Labels           map[string]string    `json:"labels,omitempty"`
+	DefaultNamespace string               `json:"default_namespace,omitempty"`
+	Tenants          map[string]nf.Tenant `json:"tenants,omitempty"`
+	Kubeconfig       string               `json:"kubeconfig,omitempty"` // base64; empty: unchanged
 }
 
 func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
@@ -130,8 +133,8 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
-		ID: in.ID, Owner: in.Owner, Description: in.Description, Labels: in.Labels, Tenants: in.Tenants,
-		Access: nf.Access{Kubeconfig: kubeconfig}, Request: key,
+		ID: in.ID, Owner: in.Owner, Type: in.Type, Origin: nf.OriginAPI, Description: in.Description, Labels: in.Labels,
+		DefaultNamespace: in.DefaultNamespace, Tenants: in.Tenants, Access: nf.Access{Kubeconfig: kubeconfig}, Request: key,
 	})
 	if err != nil {
 		return err
@@ -193,7 +196,9 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changed, err := rs.store.UpdateRegion(r.Context(), mux.Vars(r)["cloud_region_id"], func(g *nf.Region) error {
-		edit, err := apply(change, regionEdit{Owner: g.Owner, Description: g.Description, Labels: g.Labels, Tenants: g.Tenants})
+		edit, err := apply(change, regionEdit{
+			Owner: g.Owner, Description: g.Description, Labels: g.Labels, DefaultNamespace: g.DefaultNamespace, Tenants: g.Tenants,
+		})
 		if err != nil {
 			return err
 		}
@@ -205,6 +210,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 			g.Access = nf.Access{Kubeconfig: kubeconfig}
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
+		g.DefaultNamespace = edit.DefaultNamespace
 		return nil
 	})
 	return respond(w, changed, err, wire.RegionOf)

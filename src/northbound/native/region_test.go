@@ -13,7 +13,7 @@ var kubeconfig = base64.StdEncoding.EncodeToString([]byte("kind: Config"))
 
 func TestRegions(t *testing.T) {
 	t.Parallel()
-	const fields = `"cloud_region_id": "east", "cloud_owner": "acme", "description": "first", "labels": {"site": "east"},
+	const fields = `"cloud_region_id": "east", "cloud_owner": "acme", "type": "kubernetes", "origin": "site", "description": "first", "labels": {"site": "east"}, "default_namespace": "edge",
 		"server": "https://10.0.0.1:6443", "kubernetes_version": "v1.37.1", "apis": ["apps/v1", "v1"],
 		"probed_at": "2026-11-20T12:00:00Z",
 		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"`
@@ -155,7 +155,7 @@ func TestRegions(t *testing.T) {
 		"Patch": {
 			reason: "a merge patch changes what it names", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
 			body:   `{"description": null, "labels": {"site": null, "tier": "gold"}, "kubeconfig": "` + kubeconfig + `"}`,
-			status: 200, want: `{"cloud_region_id": "east", "cloud_owner": "acme", "labels": {"tier": "gold"}, "server": "<<>>",
+			status: 200, want: `{"cloud_region_id": "east", "cloud_owner": "acme", "type": "kubernetes", "origin": "site", "labels": {"tier": "gold"}, "default_namespace": "edge", "server": "<<>>",
 				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "created_at": "<<>>", "updated_at": "<<>>"}`,
 		},
 		"Tenants": {

@@ -83,7 +83,7 @@ func (s *standIn) reset() {
 	}
 	s.content = content{
 		region: nf.Region{
-			ID: "east", Owner: "acme", Description: "first", Labels: map[string]string{"site": "east"}, Access: nf.Access{Kubeconfig: nf.Secret("s3cret")},
+			ID: "east", Owner: "acme", Type: nf.KubernetesRegion, Origin: nf.OriginSite, DefaultNamespace: "edge", Description: "first", Labels: map[string]string{"site": "east"}, Access: nf.Access{Kubeconfig: nf.Secret("s3cret")},
 			Probe:   nf.Probe{Server: "https://10.0.0.1:6443", Version: "v1.37.1", APIs: []string{"apps/v1", "v1"}, Time: noon(0)},
 			Created: noon(0), Updated: noon(0),
 		},

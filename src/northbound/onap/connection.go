@@ -65,7 +65,7 @@ func (cs connections) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx := r.Context()
-	made, err := cs.regions.Enlist(ctx, nf.Region{ID: in.Region, Owner: in.Owner, Access: nf.Access{Kubeconfig: kubeconfig}})
+	made, err := cs.regions.Enlist(ctx, nf.Region{ID: in.Region, Owner: in.Owner, Origin: nf.OriginONAP, Access: nf.Access{Kubeconfig: kubeconfig}})
 	switch {
 	case err != nil && nf.KindOf(err) == nf.Invalid:
 		return &refusal{

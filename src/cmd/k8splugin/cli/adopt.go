@@ -28,7 +28,7 @@ operation continues.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&region, "region", "", "cloud region of the release")
-	flags.StringVar(&namespace, "namespace", "", `namespace of the release (default "default")`)
+	flags.StringVar(&namespace, "namespace", "", `namespace of the release (default: the region's, or "default")`)
 	flags.StringVar(&release, "release", "", "name of the release")
 	flags.StringVar(&pkg, "package", "", "csar_id of the package, which is the release's chart")
 	flags.StringVar(&name, "name", "", "name of the instance, unique in its region and namespace")

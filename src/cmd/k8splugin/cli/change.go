@@ -230,7 +230,7 @@ func instanceCreate(s *session) *cobra.Command {
 	w.define(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.region, "region", "", "cloud region of the instance")
-	flags.StringVar(&f.namespace, "namespace", "", `namespace, created if missing (default "default")`)
+	flags.StringVar(&f.namespace, "namespace", "", `namespace, created if missing (default: the region's, or "default")`)
 	flags.StringVar(&f.name, "name", "", "name, unique in its region and namespace")
 	flags.StringVar(&f.project, "project", "", `project of the instance (default "default")`)
 	flags.StringVar(&f.release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")

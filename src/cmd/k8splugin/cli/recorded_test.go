@@ -2,11 +2,11 @@ package cli
 
 // The recorded answers. They are the examples of swagger.yaml.
 const (
-	regionJSON = `{"cloud_region_id":"east","cloud_owner":"acme","description":"The machine room in the east","labels":{"site":"east"},` +
+	regionJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","description":"The machine room in the east","labels":{"site":"east"},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["apps/v1","batch/v1","v1"],"probed_at":"2026-11-20T09:00:00Z",` +
 		`"vnf_instances":["k3x9vq2m"],"state":{"condition":"available","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:10:00Z","breaker":"closed"},` +
 		`"credential":{"kind":"client-certificate","expires":"2027-11-20T09:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
-	grantedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","tenants":{"*":{"namespaces":["shared"]},` +
+	grantedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","tenants":{"*":{"namespaces":["shared"]},` +
 		`"blue":{"namespaces":["kube-system","logs"],"cluster_kinds":["StorageClass.storage.k8s.io"],"service_account":"tenants/blue"}},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
 	packageJSON = `{"csar_id":"firewall","project":"default","name":"firewall","version":"1.4","description":"A small firewall","kind":"manifest",` +
@@ -59,10 +59,10 @@ const (
 		`"vnf_instance_description":"For the holidays","operation_id":"op-2","created_at":"2026-11-20T09:20:00Z"}]}`
 	opWaiting = opStart + `"state":"running","undoing":true,"repeats":"op-0","on_unreachable":"wait","attempts":2,"undo_by":"2026-11-20T09:17:00Z",` +
 		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","for":"cloud region east is unreachable (tcp: connection refused)","next_attempt_at":"2026-11-20T09:30:15Z"},` + stepsStart + `]}`
-	expiringJSON = `{"cloud_region_id":"east","cloud_owner":"acme","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
+	expiringJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
 		`"state":{"condition":"expiring","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:29:00Z","breaker":"closed"},` +
 		`"credential":{"kind":"client-certificate","expires":"2026-11-30T09:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
-	awayJSON = `{"cloud_region_id":"east","cloud_owner":"acme","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
+	awayJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
 		`"state":{"condition":"unreachable","reason":"tcp","message":"it cannot be connected to: no route to host","since":"2026-11-20T09:10:00Z","checked":"2026-11-20T09:29:00Z",` +
 		`"breaker":"open","retry_at":"2026-11-20T09:30:20Z"},` +
 		`"credential":{"kind":"token","expires":"2026-11-20T08:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`

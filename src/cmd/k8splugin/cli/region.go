@@ -25,6 +25,7 @@ func regionCommand(s *session) *cobra.Command {
 type regionFlags struct {
 	kubeconfig, context string
 	description, owner  string
+	namespace           string
 	labels              labelsFlag
 }
 
@@ -33,6 +34,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; - reads standard input")
 	flags.StringVar(&f.context, "context", "", "kubeconfig context to use instead of the current one")
 	flags.StringVar(&f.description, "description", "", "description of the region")
+	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 }
 
@@ -44,6 +46,9 @@ func (f *regionFlags) body(in input, cmd *cobra.Command) (map[string]any, error)
 	}
 	if cmd.Flags().Changed("owner") {
 		body["cloud_owner"] = f.owner
+	}
+	if cmd.Flags().Changed("default-namespace") {
+		body["default_namespace"] = f.namespace
 	}
 	if f.labels.labels != nil {
 		body["labels"] = f.labels.labels
@@ -175,8 +180,8 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 		credential += ", expires " + expires
 	}
 	list := []field{
-		{"Name", r.ID}, {"Owner", r.Owner}, {"Description", r.Description},
-		{"Labels", pairsOf(r.Labels)}, {"Server", r.Server}, {"Version", r.Version},
+		{"Name", r.ID}, {"Owner", r.Owner}, {"Type", string(r.Type)}, {"Origin", string(r.Origin)}, {"Description", r.Description},
+		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
 		{"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},
