@@ -92,7 +92,10 @@ func TestRegisterKeepsNothingThatDoesNotAnswer(t *testing.T) {
 		probes int
 	}{
 		"Unreachable":  {reason: "the probe decides", region: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("down")}}, kind: nf.Unreachable, probes: 1},
-		"NoKubeconfig": {reason: "a region is its kubeconfig", region: nf.Region{ID: "east"}, kind: nf.Invalid},
+		"NoAccess":     {reason: "a region is reached somehow", region: nf.Region{ID: "east"}, kind: nf.Invalid},
+		"NoCredential": {reason: "nobody is called without a credential", region: nf.Region{ID: "east", Access: nf.Access{Server: "https://up"}}, kind: nf.Invalid},
+		"BadType":      {reason: "a region is a cluster", region: nf.Region{ID: "east", Type: "openstack", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
+		"BadNamespace": {reason: "instances could not go there", region: nf.Region{ID: "east", DefaultNamespace: "A", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
 		"BadID":        {reason: "an id is a path segment, and nobody is called for a bad one", region: nf.Region{ID: "a/b", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
 		"BadLabel":     {reason: "labels are Kubernetes labels", region: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}, Labels: map[string]string{"": "x"}}, kind: nf.Invalid},
 	}
@@ -134,6 +137,10 @@ func TestRegionLife(t *testing.T) {
 	}
 	if f.probes != probes {
 		t.Error("a change of labels probed the cluster")
+	}
+	updated, err = f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Access = nf.Access{Kubeconfig: nf.Secret("up # renamed")}; return nil })
+	if err != nil || string(updated.Access.Kubeconfig) != "up # renamed" || updated.Access.Server != "up" || f.probes != probes {
+		t.Errorf("a kubeconfig that leads to the same access is kept without a probe: %+v, %v", updated, err)
 	}
 	if err := f.RemoveRegion(ctx, "east"); err != nil {
 		t.Errorf("remove: %v", err)

@@ -125,7 +125,7 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return err
 		}
 		if !sameAccess(r.Access, wanted.Access) {
-			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "kubeconfig", Message: "was changed by another request"}})
+			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "access", Message: "was changed by another request"}})
 		}
 		r.ID, r.Origin, r.Removing, r.Created = fixed.ID, fixed.Origin, fixed.Removing, fixed.Created
 		r.Access, r.Probe, r.Updated = access, probe, c.cfg.Clock().UTC()
@@ -164,7 +164,7 @@ func checkRegion(op string, r nf.Region) error {
 		v = append(v, nf.CheckNamespace("default_namespace", r.DefaultNamespace)...)
 	}
 	if r.Access.IsZero() {
-		v = append(v, nf.Violation{Field: "kubeconfig", Message: "is missing"})
+		v = append(v, nf.Violation{Field: "access", Message: "is missing; give it or kubeconfig"})
 	} else if len(r.Access.Kubeconfig) == 0 {
 		v = append(v, r.Access.Validate(nil)...)
 	}

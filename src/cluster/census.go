@@ -28,7 +28,7 @@ type Mark struct {
 // An error ends the sequence: the error of a failed list, at first or after the
 // watch broke; nf.Unsupported if the kind is not served; nf.Unreachable if the
 // server of its API is down; nf.Unreachable, reason "replaced", if the region
-// is deregistered or gets another kubeconfig.
+// is deregistered or gets another access.
 func (c *Cluster) Census(ctx context.Context, kind nf.Ref) iter.Seq2[Mark, error] {
 	return func(yield func(Mark, error) bool) {
 		targets, err := c.client.apis.resolveAll(ctx, []nf.Ref{kind})

@@ -80,7 +80,7 @@ func (a *unreachableError) Error() string {
 		return fmt.Sprintf("%s is unreachable (%s)", a.region, closed.cause)
 	}
 	if errors.Is(a.err, errReplaced) {
-		return a.region + " has a new kubeconfig, or was deregistered"
+		return a.region + " has a new access, or was deregistered"
 	}
 	// Omit the URL: the enclosing error names the operation.
 	return fmt.Sprintf("%s is unreachable (%s: %s)", a.region, a.reason, outbound.Words(a.err))

@@ -74,7 +74,7 @@ func TestUnreachableErrorsNameTheRegion(t *testing.T) {
 		},
 		"Replaced": {
 			reason: "it can be asked again at once", err: errReplaced, word: "replaced",
-			want: "cannot list Pod objects: cloud region east has a new kubeconfig, or was deregistered",
+			want: "cannot list Pod objects: cloud region east has a new access, or was deregistered",
 		},
 		"Unavailable": {
 			reason: "an answer may say as much", err: apierrors.NewTimeoutError("etcd is away", 7), word: "unavailable", after: 7 * time.Second,

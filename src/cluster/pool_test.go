@@ -75,7 +75,7 @@ func TestRetire(t *testing.T) {
 		retire func(p *Pool) error
 	}{
 		"forgotten": {"a region that is removed", func(p *Pool) error { p.Forget("east"); return nil }},
-		"replaced": {"a region with another kubeconfig", func(p *Pool) error {
+		"replaced": {"a region with another access", func(p *Pool) error {
 			_, err := p.Open("east", accessAs("east", "another"))
 			return err
 		}},

@@ -153,13 +153,13 @@ func (e *explainedError) Unwrap() error { return e.err }
 var sentences = map[string]string{
 	nf.ReasonDNS:           "DNS cannot resolve its name",
 	nf.ReasonTCP:           "no server answers at its address",
-	nf.ReasonTLS:           "its certificate is not the one that the kubeconfig trusts",
+	nf.ReasonTLS:           "its certificate is not the one that the region's access trusts",
 	nf.ReasonTimeout:       "it did not answer in time",
 	nf.ReasonUnavailable:   "its API server is not available",
 	nf.ReasonNotKubernetes: "it is not a Kubernetes API server",
 	nf.ReasonOversized:     "it does not behave as a Kubernetes API server does",
 	nf.ReasonCrowded:       "it receives too many requests",
 	nf.ReasonNotAllowed:    "its address is one that only the operator may allow (--region-allow)",
-	nf.ReasonUnauthorized:  "it does not accept the kubeconfig's credentials (401)",
-	nf.ReasonForbidden:     "it denies the kubeconfig's user access to its API (403)",
+	nf.ReasonUnauthorized:  "it does not accept the region's credential (401)",
+	nf.ReasonForbidden:     "it denies the user of the region's credential access to its API (403)",
 }

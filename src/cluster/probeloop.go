@@ -26,7 +26,7 @@ const (
 
 // Run keeps the pool in sync with the registered regions, which it reads every
 // 5 seconds: it drops the clusters of regions that were deregistered or have
-// another kubeconfig, as Forget does. It checks each region about every 30
+// another access, as Forget does. It checks each region about every 30
 // seconds, and about every 5 seconds while the region is unreachable, so that
 // State is current without other requests. It checks up to 64 regions at the
 // same time, so that an unreachable one does not delay the others. When the

@@ -101,7 +101,7 @@ func TestRunKeepsInStep(t *testing.T) {
 		until(syncInterval)
 		diff(t, "a region that is gone is dropped", []string{"east"}, opened())
 		if now := p.clusters()["east"]; now == old || !old.transport.isClosed() || now.transport.isClosed() {
-			t.Error("a region with another kubeconfig is opened anew")
+			t.Error("a region with another access is opened anew")
 		}
 		if c, err := p.Open("east", accessAs("east", "b")); err != nil || c.transport.isClosed() {
 			t.Errorf("who opens it finds the new one: %v", err)
@@ -256,7 +256,7 @@ func TestRunFindsRegionBack(t *testing.T) {
 	}
 }
 
-// TestReplacedRegionIsBack repairs a region with another kubeconfig.
+// TestReplacedRegionIsBack repairs a region with another access.
 func TestReplacedRegionIsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, told := stubbed(map[string]stub{"east": func(req *http.Request) (*http.Response, error) {
@@ -271,7 +271,7 @@ func TestReplacedRegionIsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s := p.State("east"); s.Condition != nf.RegionUnknown {
-			t.Errorf("nothing is known of the region under its new kubeconfig: %+v", s)
+			t.Errorf("nothing is known of the region under its new access: %+v", s)
 		}
 		if err := c.tryOnce(t.Context()); err != nil {
 			t.Fatal(err)

@@ -94,10 +94,10 @@ func TestRun(t *testing.T) {
 	}
 	wantKind(t, last, nf.Unreachable)
 	if nf.ReasonOf(last) != "replaced" {
-		t.Errorf("a watch ends when its region has another kubeconfig: %v", last)
+		t.Errorf("a watch ends when its region has another access: %v", last)
 	}
 	if _, err := p.clusters()["east"].Health(t.Context(), instance("vnf-1"), refs(configMap(t, "vnf-1", ns, "a", "1"))); err != nil {
-		t.Errorf("the region is there under its new kubeconfig: %v", err)
+		t.Errorf("the region is there under its new access: %v", err)
 	}
 	cancel()
 	if err := <-done; err != nil {

@@ -36,7 +36,7 @@ var (
 	// distinguishes this from a cancellation by the caller.
 	errSilent = errors.New("no response in time")
 
-	errReplaced = errors.New("it has a new kubeconfig, or was deregistered")
+	errReplaced = errors.New("it has a new access, or was deregistered")
 )
 
 // breakerTransport is the http.RoundTripper of all requests to a region. It rejects

@@ -160,7 +160,7 @@ func newField(t *testing.T) *field {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err1 := f.catalog.Register(t.Context(), nf.Region{ID: "east", Access: nf.Access{Server: "https://there"}})
+	_, err1 := f.catalog.Register(t.Context(), nf.Region{ID: "east", Access: nf.Access{Server: "https://there", Token: nf.Secret("x")}})
 	_, _, err2 := f.catalog.Upload(t.Context(), nf.Package{ID: "one"}, tarOf(map[string]string{"list": "a/b"}))
 	if err := errors.Join(err1, err2, work.Join(t.Context())); err != nil {
 		t.Fatal(err)

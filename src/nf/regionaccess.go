@@ -56,9 +56,11 @@ func (a Access) Equal(b Access) bool {
 // IsZero reports whether no field is set.
 func (a Access) IsZero() bool { return a.Equal(Access{}) && len(a.Kubeconfig) == 0 }
 
-// Validate returns a violation for each field that cannot work. The function
-// returns the name of a field in the document that the client sent; nil means
-// the names in the native API. Violations quote no values.
+// Validate returns a violation for each field that cannot work. An access must
+// have exactly one credential; one that was read from a kubeconfig may have none,
+// or a token and a client certificate. The function returns the name of a field
+// in the document that the client sent; nil means the names in the native API.
+// Violations quote no values.
 func (a Access) Validate(name func(field string) string) Violations {
 	if name == nil {
 		name = func(field string) string { return "access." + field }
@@ -124,6 +126,26 @@ func (c *accessCheck) credential(a Access) {
 	}
 	if len(a.Token) > 0 && a.Username != "" {
 		c.add("token", "contradicts "+c.short("username"))
+	}
+	if len(a.Kubeconfig) == 0 {
+		c.single(a)
+	}
+}
+
+// single adds a violation unless there is exactly one complete credential.
+func (c *accessCheck) single(a Access) {
+	hasCertificate := len(a.Certificate)+len(a.Key) > 0
+	switch {
+	case len(a.Token) == 0 && a.Username == "" && len(a.Password) == 0 && !hasCertificate:
+		c.add("token", "is missing; give one of token, username and password, client_certificate and client_key")
+	case hasCertificate && len(a.Token) > 0:
+		c.add("client_certificate", "contradicts token")
+	case hasCertificate && a.Username != "":
+		c.add("client_certificate", "contradicts username")
+	case (a.Username == "") != (len(a.Password) == 0):
+		c.add("username", "needs password, and the other way round")
+	case strings.Contains(a.Username, ":"):
+		c.add("username", "holds a colon, which HTTP's basic authentication cannot send")
 	}
 }
 

@@ -32,7 +32,14 @@ func TestAccessValidate(t *testing.T) {
 		"LineBreak":  {"a line break would end the header", nf.Access{Server: server, Token: nf.Secret("a\nb")}, []string{"access.token"}},
 		"HalfPair":   {"a certificate needs its key", nf.Access{Server: server, Certificate: []byte("x")}, []string{"access.client_certificate"}},
 		"BrokenPair": {"both are PEM", nf.Access{Server: server, Certificate: []byte("x"), Key: token}, []string{"access.client_certificate"}},
-		"Two":        {"an API server would pick one", nf.Access{Server: server, Token: token, Username: "u"}, []string{"access.token"}},
+		"None":       {"an API server would not know the service", nf.Access{Server: server}, []string{"access.token"}},
+		"Anonymous":  {"a kubeconfig may have no credential", nf.Access{Server: server, Kubeconfig: token}, nil},
+		"HalfBasic":  {"a user has a password", nf.Access{Server: server, Username: "u"}, []string{"access.username"}},
+		"NoUser":     {"a password has a user", nf.Access{Server: server, Password: token}, []string{"access.username"}},
+		"Colon":      {"the user would end at the colon", nf.Access{Server: server, Username: "u:v", Password: token}, []string{"access.username"}},
+		"TokenAlso":  {"an API server would pick one", nf.Access{Server: server, Token: token, Key: token}, []string{"access.client_certificate", "access.client_certificate"}},
+		"UserAlso":   {"likewise", nf.Access{Server: server, Username: "u", Password: token, Key: token}, []string{"access.client_certificate", "access.client_certificate"}},
+		"Two":        {"likewise", nf.Access{Server: server, Token: token, Username: "u", Password: token}, []string{"access.token"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -61,7 +61,7 @@ type Regions interface {
 	// Register probes a region and stores it. It returns nf.Exists if the id is
 	// taken.
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
-	// UpdateRegion edits a region. It probes a new kubeconfig first.
+	// UpdateRegion edits a region. It probes a new access first.
 	UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error)
 	// RemoveRegion deregisters a region. It returns nf.Conflict while instances
 	// use it.

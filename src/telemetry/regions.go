@@ -65,7 +65,7 @@ func (m *Metrics) regionGauges(regions func() map[string]nf.RegionState) *source
 	breaker := desc("k8splugin_region_breaker_state", "1 if the region's circuit breaker is in the state, else 0.", "region", "state")
 	since := desc("k8splugin_region_condition_since_timestamp_seconds", "When the region entered its condition, in seconds since 1970.", "region")
 	checked := desc("k8splugin_region_checked_timestamp_seconds", "When the region was last checked, in seconds since 1970.", "region")
-	expiry := desc("k8splugin_region_credential_expiry_timestamp_seconds", "When the credential of the region's kubeconfig expires, in seconds since 1970; absent if it does not expire, or its expiry is unknown.", "region")
+	expiry := desc("k8splugin_region_credential_expiry_timestamp_seconds", "When the region's credential expires, in seconds since 1970; absent if it does not expire, or its expiry is unknown.", "region")
 	return &sourceCollector{
 		descs: []*prometheus.Desc{condition, breaker, since, checked, expiry},
 		collect: func(show func(*prometheus.Desc, float64, ...string)) {

@@ -7,7 +7,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Region is a cloud region. It has no field for a kubeconfig.
+// Region is a cloud region. It has no field for its access.
 type Region struct {
 	ID           string               `json:"cloud_region_id"`
 	Owner        string               `json:"cloud_owner"`
@@ -40,7 +40,7 @@ type RegionState struct {
 	Retry     time.Time          `json:"retry_at,omitzero"`
 }
 
-// Credential describes the credential in a region's kubeconfig.
+// Credential describes the credential of a region's access.
 type Credential struct {
 	Kind    string    `json:"kind"`
 	Expires time.Time `json:"expires,omitzero"`

@@ -71,7 +71,7 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cat.Register(t.Context(), nf.Region{ID: "there", Access: nf.Access{Server: "https://there"}}); err != nil {
+	if _, err := cat.Register(t.Context(), nf.Region{ID: "there", Access: nf.Access{Server: "https://there", Token: nf.Secret("x")}}); err != nil {
 		t.Fatal(err)
 	}
 	type house struct {

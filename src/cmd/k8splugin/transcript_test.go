@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
+	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
@@ -19,6 +20,14 @@ import (
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	kubeconfig := clustertest.Kubeconfig(t)
+	access, err := cluster.Parse(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, err := json.Marshal(map[string]string{"server": access.Server, "ca": string(access.CA), "token": string(access.Token)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range transcripts(t) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
@@ -27,7 +36,7 @@ func TestTranscripts(t *testing.T) {
 			northboundtest.Player{
 				Client: northboundtest.Client(t, k8splugin.Swagger), Server: s.url,
 				Vars: map[string]string{
-					"KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
+					"ACCESS": string(direct), "KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
 					"NAMESPACE":    clustertest.Namespace(t),
 					"SITE_ADDRESS": host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
 					"SITE_HOST_KEY": host.Key(), "SITE_PASSWORD": sitetest.Password, "SITE_SCRIPT": siteScript(t, kubeconfig),

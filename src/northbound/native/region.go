@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"encoding/base64"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -110,6 +109,7 @@ type regionCreate struct {
 	Labels           map[string]string    `json:"labels"`
 	DefaultNamespace string               `json:"default_namespace"`
 	Tenants          map[string]nf.Tenant `json:"tenants"`
+	Access           *accessInput         `json:"access"`
 	Kubeconfig       string               `json:"kubeconfig"` // base64
 }
 
@@ -120,6 +120,7 @@ type regionEdit struct {
 	Labels           map[string]string    `json:"labels,omitempty"`
 	DefaultNamespace string               `json:"default_namespace,omitempty"`
 	Tenants          map[string]nf.Tenant `json:"tenants,omitempty"`
+	Access           *accessInput         `json:"access,omitempty"`     // replaces the access as a whole; nil: unchanged
 	Kubeconfig       string               `json:"kubeconfig,omitempty"` // base64; empty: unchanged
 }
 
@@ -128,13 +129,13 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := decodeKubeconfig(in.Kubeconfig)
+	access, err := regionAccess(in.Access, in.Kubeconfig)
 	if err != nil {
 		return err
 	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
 		ID: in.ID, Owner: in.Owner, Type: in.Type, Origin: nf.OriginAPI, Description: in.Description, Labels: in.Labels,
-		DefaultNamespace: in.DefaultNamespace, Tenants: in.Tenants, Access: nf.Access{Kubeconfig: kubeconfig}, Request: key,
+		DefaultNamespace: in.DefaultNamespace, Tenants: in.Tenants, Access: access, Request: key,
 	})
 	if err != nil {
 		return err
@@ -152,16 +153,6 @@ func decodeRegion(r *http.Request) (regionCreate, nf.RequestKey, error) {
 		return regionCreate{}, nf.RequestKey{}, err
 	}
 	return decode[regionCreate](r, document)
-}
-
-func decodeKubeconfig(text string) (nf.Secret, error) {
-	content, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		// The cause contains no content, but even the position of the error in
-		// a secret should not be disclosed.
-		return nil, invalid("kubeconfig", "is not base64")
-	}
-	return content, nil
 }
 
 func (rs regions) list(w http.ResponseWriter, r *http.Request) error {
@@ -202,12 +193,12 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if edit.Kubeconfig != "" {
-			kubeconfig, err := decodeKubeconfig(edit.Kubeconfig)
-			if err != nil {
-				return err
-			}
-			g.Access = nf.Access{Kubeconfig: kubeconfig}
+		access, err := regionAccess(edit.Access, edit.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		if !access.IsZero() {
+			g.Access = access
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
 		g.DefaultNamespace = edit.DefaultNamespace

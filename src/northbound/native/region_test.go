@@ -93,6 +93,41 @@ func TestRegions(t *testing.T) {
 			body:   `{"cloud_region_id": "east", "kubeconfig": ""}`,
 			status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "must not be empty"}]`),
 		},
+		"CreateAccess": {
+			reason: "an access says the same without a kubeconfig", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "type": "kubernetes", "default_namespace": "edge", "access": {"server": "https://10.0.0.1:6443",
+				"ca": "-----BEGIN", "tls_server_name": "api", "token": "s3cret"}}`,
+			status: 201, want: region,
+			asked: nf.Region{
+				ID: "east", Type: nf.KubernetesRegion, Origin: nf.OriginAPI, DefaultNamespace: "edge",
+				Access: nf.Access{Server: "https://10.0.0.1:6443", ServerName: "api", CA: []byte("-----BEGIN"), Token: nf.Secret("s3cret")},
+			},
+		},
+		"CreateTwoAccesses": {
+			reason: "which of the two?", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "access": {"server": "https://x"}, "kubeconfig": "` + kubeconfig + `"}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "access", "message": "contradicts kubeconfig"}]`),
+		},
+		"CreateUnknownAccess": {
+			reason: "what is misspelt is not left out", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "access": {"server": "https://x", "tocken": "s3cret"}}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "access.tocken", "message": "is not a known field"}]`),
+		},
+		"CreateOrigin": {
+			reason: "the service knows the origin itself", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body:   `{"cloud_region_id": "east", "origin": "onap", "kubeconfig": "` + kubeconfig + `"}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "origin", "message": "is not a known field"}]`),
+		},
+		"PatchAccess": {
+			reason: "a new access replaces the old one as a whole", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
+			body:   `{"access": {"server": "https://x", "username": "u", "password": "s3cret"}, "default_namespace": ""}`,
+			status: 200, want: `{"cloud_region_id": "east", "...": ""}`,
+			asked: nf.Region{
+				ID: "east", Owner: "acme", Type: nf.KubernetesRegion, Origin: nf.OriginSite, Description: "first", Labels: map[string]string{"site": "east"},
+				Access: nf.Access{Server: "https://x", Username: "u", Password: nf.Secret("s3cret")},
+				Probe:  nf.Probe{Server: "https://10.0.0.1:6443", Version: "v1.37.1", APIs: []string{"apps/v1", "v1"}, Time: noon(0)}, Created: noon(0), Updated: noon(0),
+			},
+		},
 		"CreateUnreachable": {
 			reason: "a failed probe says what failed", arrange: failing("Register", refused),
 			request: "POST /v1/cloud_regions", header: []string{asJSON}, body: create,
@@ -162,7 +197,7 @@ func TestRegions(t *testing.T) {
 			reason: "what projects may use is part of a region", request: "POST /v1/cloud_regions", header: []string{asJSON},
 			body:   `{"cloud_region_id": "east", "kubeconfig": "` + kubeconfig + `", "tenants": {"blue": {"namespaces": ["mon-*"], "cluster_kinds": ["Namespace"], "service_account": "k/blue"}}}`,
 			status: 201, want: region,
-			asked: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("kind: Config")}, Tenants: map[string]nf.Tenant{
+			asked: nf.Region{ID: "east", Origin: nf.OriginAPI, Access: nf.Access{Kubeconfig: nf.Secret("kind: Config")}, Tenants: map[string]nf.Tenant{
 				"blue": {Namespaces: []string{"mon-*"}, ClusterKinds: []string{"Namespace"}, ServiceAccount: "k/blue"},
 			}},
 		},

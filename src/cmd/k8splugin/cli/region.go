@@ -24,6 +24,7 @@ func regionCommand(s *session) *cobra.Command {
 // regionFlags holds the flags that describe a region.
 type regionFlags struct {
 	kubeconfig, context string
+	access              string
 	description, owner  string
 	namespace           string
 	labels              labelsFlag
@@ -33,6 +34,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; - reads standard input")
 	flags.StringVar(&f.context, "context", "", "kubeconfig context to use instead of the current one")
+	flags.StringVar(&f.access, "access", "", "YAML file with server, ca and one credential, instead of a kubeconfig; - reads standard input")
 	flags.StringVar(&f.description, "description", "", "description of the region")
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
 	flags.Var(&f.labels, "label", "label; can be repeated")
@@ -53,40 +55,54 @@ func (f *regionFlags) body(in input, cmd *cobra.Command) (map[string]any, error)
 	if f.labels.labels != nil {
 		body["labels"] = f.labels.labels
 	}
-	if f.kubeconfig == "" {
-		if f.context != "" {
-			return nil, usagef("--context requires --kubeconfig")
-		}
-		return body, nil
+	return body, f.addAccess(in, body)
+}
+
+// addAccess adds the kubeconfig or the access to a request body.
+func (f *regionFlags) addAccess(in input, body map[string]any) error {
+	switch {
+	case f.context != "" && f.kubeconfig == "":
+		return usagef("--context requires --kubeconfig")
+	case f.access != "" && f.kubeconfig != "":
+		return usagef("give --access or --kubeconfig, not both")
+	case f.access != "":
+		access, err := in.parameters([]string{f.access}, settings{})
+		body["access"] = access
+		return err
+	case f.kubeconfig == "":
+		return nil
 	}
 	text, err := in.readFile(f.kubeconfig)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// []byte is base64 in JSON.
 	body["kubeconfig"], err = extract(text, f.context, filepath.Dir(f.kubeconfig))
-	return body, err
+	return err
 }
 
 func regionAdd(s *session) *cobra.Command {
 	var f regionFlags
 	cmd := &cobra.Command{
-		Use:   "add NAME --kubeconfig FILE",
+		Use:   "add NAME --kubeconfig FILE | --access FILE",
 		Short: "Register a cluster as a cloud region",
 		Long: `Register a Kubernetes cluster as a cloud region.
 
 The command sends only one context of the kubeconfig: the current one, or the one
 that --context names. The certificate, key and token files that this context
-refers to are included. The server connects to the cluster before it registers
-the region.`,
-		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --context east-admin",
-		Args:    oneName,
+refers to are included. Instead of a kubeconfig, --access names a YAML file with
+the fields of access in the API: server, ca, insecure_skip_tls_verify, and token,
+username and password, or client_certificate and client_key. The server connects
+to the cluster before it registers the region.`,
+		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --context east-admin\n" +
+			"  k8splugin region add west --access west.yaml --default-namespace edge",
+		Args: oneName,
 	}
 	f.define(cmd)
 	cmd.Flags().StringVar(&f.owner, "owner", "", "owner of the region")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		if f.kubeconfig == "" {
-			return misused(cmd, errors.New("--kubeconfig is required"))
+		if f.kubeconfig == "" && f.access == "" {
+			return misused(cmd, errors.New("--kubeconfig or --access is required"))
 		}
 		body, err := f.body(s.in, cmd)
 		if err != nil {
@@ -118,7 +134,7 @@ func regionUpdate(s *session) *cobra.Command {
 			return err
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --label, --description or --kubeconfig")
+			return usagef("nothing to change: give --label, --description, --default-namespace, --kubeconfig or --access")
 		}
 		r := request{method: http.MethodPatch, path: at("cloud_regions", args[0])}
 		a, err := c.send(ctx, r, mergePatch, body)

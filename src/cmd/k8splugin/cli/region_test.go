@@ -15,6 +15,16 @@ func TestRegion(t *testing.T) {
 			console: console{stdin: twoContexts},
 			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
 		},
+		"region-add-access": {
+			reason:  "an access needs no kubeconfig",
+			args:    []string{"region", "add", "east", "--access", "-", "--default-namespace", "edge"},
+			console: console{stdin: "server: https://10.0.0.1:6443\nca: |\n  -----BEGIN CERTIFICATE-----\ntoken: a-token\n"},
+			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
+		},
+		"region-add-both": {
+			reason: "which of the two?",
+			args:   []string{"region", "add", "east", "--access", "KUBE/one.yaml", "--kubeconfig", "KUBE/config"},
+		},
 		"region-add-unreachable": {
 			reason: "a region that cannot be reached has its own exit code",
 			args:   []string{"region", "add", "east", "--kubeconfig", "KUBE/config"},

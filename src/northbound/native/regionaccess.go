@@ -1,0 +1,57 @@
+package native
+
+import (
+	"encoding/base64"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// accessInput says how to connect to a region. It is never part of a response.
+type accessInput struct {
+	Server      string `json:"server"`
+	ServerName  string `json:"tls_server_name"`
+	CA          string `json:"ca"` // PEM, as the other certificates and the key
+	Insecure    bool   `json:"insecure_skip_tls_verify"`
+	Token       string `json:"token"`
+	Username    string `json:"username"`
+	Password    string `json:"password"`
+	Certificate string `json:"client_certificate"`
+	Key         string `json:"client_key"`
+}
+
+// regionAccess returns the access that a request gives directly or in a
+// kubeconfig. It is zero if the request gives neither.
+func regionAccess(in *accessInput, kubeconfig string) (nf.Access, error) {
+	switch {
+	case in == nil && kubeconfig == "":
+		return nf.Access{}, nil
+	case in == nil:
+		file, err := decodeKubeconfig(kubeconfig)
+		return nf.Access{Kubeconfig: file}, err
+	case kubeconfig != "":
+		return nf.Access{}, invalid("access", "contradicts kubeconfig")
+	}
+	return nf.Access{
+		Server: in.Server, ServerName: in.ServerName, CA: content[[]byte](in.CA), Insecure: in.Insecure,
+		Token: content[nf.Secret](in.Token), Username: in.Username, Password: content[nf.Secret](in.Password),
+		Certificate: content[[]byte](in.Certificate), Key: content[nf.Secret](in.Key),
+	}, nil
+}
+
+// content returns the bytes of a text, or nil if it is empty.
+func content[T ~[]byte](text string) T {
+	if text == "" {
+		return nil
+	}
+	return T(text)
+}
+
+func decodeKubeconfig(text string) (nf.Secret, error) {
+	file, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		// The cause contains no content, but even the position of the error in
+		// a secret should not be disclosed.
+		return nil, invalid("kubeconfig", "is not base64")
+	}
+	return file, nil
+}
