@@ -144,6 +144,7 @@ var outside = map[string]struct {
 	"google.golang.org/grpc":                   {[]string{"store/etcd"}, "etcd speaks it"},
 	"google.golang.org/protobuf":               {[]string{"telemetry/telemetrytest", "store/etcd"}, "traces are sent in it, and etcd stores revisions in it"},
 	"github.com/coreos/go-oidc/v3":             {[]string{"access"}, "identities are proved in one place"},
+	"golang.org/x/oauth2":                      {[]string{"cluster"}, "tokens for regions are fetched where regions are reached"},
 	"github.com/go-jose/go-jose/v4":            {[]string{"access"}, "identities are proved in one place"},
 	"github.com/cedar-policy/cedar-go":         {[]string{"access"}, "what one may is decided in one place"},
 	"golang.org/x/crypto":                      {[]string{"access", "cmd", "site/shell", "site/ansible", "site/script", "site/sitetest"}, "passwords are compared where identities are proved, and hosts prove theirs by SSH"},

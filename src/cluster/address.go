@@ -28,6 +28,9 @@ func (p *Pool) Check(access nf.Access) error {
 		}
 	}
 	check(server, access.Server)
+	if access.OIDC != nil {
+		check("access.oidc.token_url", access.OIDC.TokenURL)
+	}
 	if proxy, err := url.Parse(string(access.Proxy)); err == nil && proxy.Host != "" {
 		// The scheme does not matter; the proxy may be a SOCKS proxy.
 		check(proxyURL, (&url.URL{Scheme: "http", Host: proxy.Host}).String())

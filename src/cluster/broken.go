@@ -34,8 +34,15 @@ func (p *progress) trace(ctx context.Context) context.Context {
 // forward sends a request. Its errors do not quote anything that the server
 // sent.
 func (bt *breakerTransport) forward(req *http.Request) (*http.Response, error) {
+	req, token, err := bt.authorize(req)
+	if err != nil {
+		return nil, err
+	}
 	var p progress
 	resp, err := bt.next.RoundTrip(req.WithContext(p.trace(req.Context())))
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && bt.tokens != nil {
+		bt.tokens.reject(token)
+	}
 	if err == nil || !p.connecting.Load() { // otherwise the failure is local
 		return resp, err
 	}

@@ -52,6 +52,9 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if access.OIDC != nil {
+		bt.tokens = newTokens(pc.Clock, bt.passwordGrant(*access.OIDC))
+	}
 	surveys, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, connection)
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the discovery client: %w", err)

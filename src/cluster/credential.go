@@ -13,7 +13,7 @@ import (
 )
 
 // credentialNouns are the names of the credential kinds in messages.
-var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token", "basic": "password"}
+var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token"}
 
 // credentialOf returns how an access authenticates and when that expires: the
 // earliest expiry of a client certificate and its chain, or the "exp" claim of a
@@ -25,6 +25,8 @@ func credentialOf(a nf.Access) nf.Credential {
 		return nf.Credential{Kind: "client-certificate", Expires: chainExpiry(a.Certificate)}
 	case len(a.Token) > 0:
 		return nf.Credential{Kind: "token", Expires: tokenExpiry(string(a.Token))}
+	case a.OIDC != nil:
+		return nf.Credential{Kind: "oidc"}
 	case a.Username != "":
 		return nf.Credential{Kind: "basic"}
 	}

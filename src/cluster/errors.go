@@ -232,6 +232,9 @@ func transient(err error) bool {
 // unreachable returns the reason why a request had no usable response.
 func unreachable(err error) string {
 	_, redirected := errors.AsType[*redirectError](err)
+	if missing, ok := errors.AsType[*tokenError](err); ok {
+		return missing.reason
+	}
 	switch {
 	case errors.Is(err, errSilent), errors.Is(err, errSlow):
 		return nf.ReasonTimeout

@@ -49,6 +49,7 @@ type breakerTransport struct {
 	transport *http.Transport
 	proxy     atomic.Pointer[string] // host:port of the operator's proxy, once used
 	next      http.RoundTripper      // wraps the transport
+	tokens    *tokens                // of a credential that is renewed; otherwise nil
 	breaker   breaker
 	health    regionHealth
 	closed    chan struct{} // closed by close

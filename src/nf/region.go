@@ -100,8 +100,8 @@ const (
 
 // Credential describes the credential of a region, without the secret.
 type Credential struct {
-	Kind    string    // "client-certificate", "token" or "basic"; empty: none
-	Expires time.Time // zero: never, or unknown
+	Kind    string    // "client-certificate", "token", "basic" or "oidc"; empty: none
+	Expires time.Time // zero: never, unknown, or the service renews it
 }
 
 // Holding is an instance's hold on a region, on a package, or on both. An empty

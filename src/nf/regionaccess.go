@@ -26,12 +26,27 @@ type Access struct {
 	Password    Secret         `json:"password,omitempty"`
 	Certificate []byte         `json:"certificate,omitempty"` // PEM client certificate and its chain
 	Key         Secret         `json:"key,omitempty"`         // PEM private key of Certificate
+	OIDC        *OIDC          `json:"oidc,omitempty"`
 	Impersonate *Impersonation `json:"impersonate,omitempty"`
 
 	// Kubeconfig is the file from which the other fields were read; empty if
 	// they were given directly. It is kept because ONAP's API returns it.
 	Kubeconfig Secret `json:"kubeconfig,omitempty"`
 }
+
+// OIDC is how the service gets ID tokens for an API server from an OpenID
+// Connect provider, by the password grant. The service renews them.
+type OIDC struct {
+	TokenURL     string `json:"token_url"`
+	ClientID     string `json:"client_id"`
+	ClientSecret Secret `json:"client_secret,omitempty"`
+	Username     string `json:"username"`
+	Password     Secret `json:"password"`
+	CA           []byte `json:"ca,omitempty"` // PEM certificates, of the provider; empty: the CAs that the system trusts
+}
+
+// LogValue logs only the URL: a JSON log would show the secrets.
+func (o OIDC) LogValue() slog.Value { return slog.StringValue(o.TokenURL) }
 
 // Impersonation is the identity that the service assumes at an API server.
 type Impersonation struct {
@@ -135,9 +150,14 @@ func (c *accessCheck) credential(a Access) {
 // single adds a violation unless there is exactly one complete credential.
 func (c *accessCheck) single(a Access) {
 	hasCertificate := len(a.Certificate)+len(a.Key) > 0
+	static := len(a.Token) > 0 || a.Username != "" || len(a.Password) > 0 || hasCertificate
 	switch {
-	case len(a.Token) == 0 && a.Username == "" && len(a.Password) == 0 && !hasCertificate:
-		c.add("token", "is missing; give one of token, username and password, client_certificate and client_key")
+	case a.OIDC != nil && static:
+		c.add("oidc", "contradicts the other credential")
+	case a.OIDC != nil:
+		c.oidc(*a.OIDC)
+	case !static:
+		c.add("token", "is missing; give one of token, username and password, client_certificate and client_key, oidc")
 	case hasCertificate && len(a.Token) > 0:
 		c.add("client_certificate", "contradicts token")
 	case hasCertificate && a.Username != "":
@@ -146,6 +166,24 @@ func (c *accessCheck) single(a Access) {
 		c.add("username", "needs password, and the other way round")
 	case strings.Contains(a.Username, ":"):
 		c.add("username", "holds a colon, which HTTP's basic authentication cannot send")
+	}
+}
+
+func (c *accessCheck) oidc(o OIDC) {
+	address, err := url.Parse(o.TokenURL)
+	switch {
+	case err != nil || address.Host == "" || address.Scheme != "https":
+		c.add("oidc.token_url", "is not an https URL")
+	case address.User != nil:
+		c.add("oidc.token_url", "holds a user name; use username")
+	}
+	if len(o.CA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(o.CA) {
+		c.add("oidc.ca", "holds no PEM certificate")
+	}
+	for _, f := range []struct{ name, value string }{{"client_id", o.ClientID}, {"username", o.Username}, {"password", string(o.Password)}} {
+		if f.value == "" {
+			c.add("oidc."+f.name, "is missing")
+		}
 	}
 }
 

@@ -39,7 +39,13 @@ func TestAccessValidate(t *testing.T) {
 		"Colon":      {"the user would end at the colon", nf.Access{Server: server, Username: "u:v", Password: token}, []string{"access.username"}},
 		"TokenAlso":  {"an API server would pick one", nf.Access{Server: server, Token: token, Key: token}, []string{"access.client_certificate", "access.client_certificate"}},
 		"UserAlso":   {"likewise", nf.Access{Server: server, Username: "u", Password: token, Key: token}, []string{"access.client_certificate", "access.client_certificate"}},
-		"Two":        {"likewise", nf.Access{Server: server, Token: token, Username: "u", Password: token}, []string{"access.token"}},
+		"OIDC":       {"a provider vouches", nf.Access{Server: server, OIDC: &nf.OIDC{TokenURL: server, ClientID: "c", Username: "u", Password: token}}, nil},
+		"OIDCAlso":   {"an API server would pick one", nf.Access{Server: server, Token: token, OIDC: &nf.OIDC{}}, []string{"access.oidc"}},
+		"OIDCFields": {
+			"all of it is needed, and the password goes by TLS", nf.Access{Server: server, OIDC: &nf.OIDC{TokenURL: "http://x", CA: []byte("x")}},
+			[]string{"access.oidc.token_url", "access.oidc.ca", "access.oidc.client_id", "access.oidc.username", "access.oidc.password"},
+		},
+		"Two": {"likewise", nf.Access{Server: server, Token: token, Username: "u", Password: token}, []string{"access.token"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

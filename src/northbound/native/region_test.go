@@ -103,6 +103,15 @@ func TestRegions(t *testing.T) {
 				Access: nf.Access{Server: "https://10.0.0.1:6443", ServerName: "api", CA: []byte("-----BEGIN"), Token: nf.Secret("s3cret")},
 			},
 		},
+		"CreateOIDC": {
+			reason: "a provider vouches for the service", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "access": {"server": "https://x", "oidc": {"token_url": "https://y/token", "client_id": "k8s", "client_secret": "s3cret",
+				"username": "u", "password": "s3cret", "ca": "-----BEGIN"}}}`,
+			status: 201, want: region,
+			asked: nf.Region{ID: "east", Origin: nf.OriginAPI, Access: nf.Access{Server: "https://x", OIDC: &nf.OIDC{
+				TokenURL: "https://y/token", ClientID: "k8s", ClientSecret: nf.Secret("s3cret"), Username: "u", Password: nf.Secret("s3cret"), CA: []byte("-----BEGIN"),
+			}}},
+		},
 		"CreateTwoAccesses": {
 			reason: "which of the two?", request: "POST /v1/cloud_regions", header: []string{asJSON},
 			body:   `{"cloud_region_id": "east", "access": {"server": "https://x"}, "kubeconfig": "` + kubeconfig + `"}`,

@@ -17,6 +17,18 @@ type accessInput struct {
 	Password    string `json:"password"`
 	Certificate string `json:"client_certificate"`
 	Key         string `json:"client_key"`
+
+	OIDC *oidcInput `json:"oidc"`
+}
+
+// oidcInput is the password grant of an OpenID Connect provider.
+type oidcInput struct {
+	TokenURL     string `json:"token_url"`
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+	Username     string `json:"username"`
+	Password     string `json:"password"`
+	CA           string `json:"ca"` // PEM
 }
 
 // regionAccess returns the access that a request gives directly or in a
@@ -31,11 +43,18 @@ func regionAccess(in *accessInput, kubeconfig string) (nf.Access, error) {
 	case kubeconfig != "":
 		return nf.Access{}, invalid("access", "contradicts kubeconfig")
 	}
-	return nf.Access{
+	access := nf.Access{
 		Server: in.Server, ServerName: in.ServerName, CA: content[[]byte](in.CA), Insecure: in.Insecure,
 		Token: content[nf.Secret](in.Token), Username: in.Username, Password: content[nf.Secret](in.Password),
 		Certificate: content[[]byte](in.Certificate), Key: content[nf.Secret](in.Key),
-	}, nil
+	}
+	if o := in.OIDC; o != nil {
+		access.OIDC = &nf.OIDC{
+			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: content[nf.Secret](o.ClientSecret),
+			Username: o.Username, Password: content[nf.Secret](o.Password), CA: content[[]byte](o.CA),
+		}
+	}
+	return access, nil
 }
 
 // content returns the bytes of a text, or nil if it is empty.

@@ -92,8 +92,8 @@ The command sends only one context of the kubeconfig: the current one, or the on
 that --context names. The certificate, key and token files that this context
 refers to are included. Instead of a kubeconfig, --access names a YAML file with
 the fields of access in the API: server, ca, insecure_skip_tls_verify, and token,
-username and password, or client_certificate and client_key. The server connects
-to the cluster before it registers the region.`,
+username and password, client_certificate and client_key, or oidc. The server
+connects to the cluster before it registers the region.`,
 		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --context east-admin\n" +
 			"  k8splugin region add west --access west.yaml --default-namespace edge",
 		Args: oneName,
