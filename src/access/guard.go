@@ -108,11 +108,17 @@ type RegionRecords interface {
 
 // PackageKeeper stores packages.
 type PackageKeeper interface {
+	PackageRecords
+	CreatePackage(ctx context.Context, as nf.Package) (nf.Package, error)
 	Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error)
+	RemovePackage(ctx context.Context, id string) error
+}
+
+// PackageRecords reads packages.
+type PackageRecords interface {
 	Package(ctx context.Context, id string) (nf.Package, error)
 	Packages(ctx context.Context) ([]nf.Package, error)
 	Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error)
-	RemovePackage(ctx context.Context, id string) error
 }
 
 // Audits reads the audit log.

@@ -36,18 +36,34 @@ func (ps *Packages) MayUpload(ctx context.Context, as nf.Package) error {
 // in the project of the package that it replaces. It does not replace a package
 // that the caller may not see, but the error reveals that the id is taken.
 func (ps *Packages) Upload(ctx context.Context, as nf.Package, content io.Reader) (nf.Package, bool, error) {
-	if err := ps.replaceable(ctx, &as); err != nil {
-		return nf.Package{}, false, err
-	}
-	if err := ps.guard.may(ctx, nf.WritePackage, packageScope(as), as.ID); err != nil {
-		return nf.Package{}, false, err
-	}
-	if err := ps.guard.own(ctx, &as.Request); err != nil {
+	if err := ps.writable(ctx, &as); err != nil {
 		return nf.Package{}, false, err
 	}
 	p, created, err := ps.keeper.Upload(ctx, as, content)
 	nf.TrailOf(ctx).Ask(nf.WritePackage, packageScope(as), p.ID)
 	return p, created, ps.guard.shown(ctx, err)
+}
+
+// CreatePackage implements PackageKeeper. It requires the permissions of Upload.
+func (ps *Packages) CreatePackage(ctx context.Context, as nf.Package) (nf.Package, error) {
+	if err := ps.writable(ctx, &as); err != nil {
+		return nf.Package{}, err
+	}
+	p, err := ps.keeper.CreatePackage(ctx, as)
+	nf.TrailOf(ctx).Ask(nf.WritePackage, packageScope(as), p.ID)
+	return p, ps.guard.shown(ctx, err)
+}
+
+// writable checks whether the identity may write the package, and makes the
+// request's key its own.
+func (ps *Packages) writable(ctx context.Context, as *nf.Package) error {
+	if err := ps.replaceable(ctx, as); err != nil {
+		return err
+	}
+	if err := ps.guard.may(ctx, nf.WritePackage, packageScope(*as), as.ID); err != nil {
+		return err
+	}
+	return ps.guard.own(ctx, &as.Request)
 }
 
 // replaceable checks whether the upload would replace a package, and whether

@@ -114,6 +114,7 @@ func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
 		"fail: Register":      func() (any, error) { return h.Regions.Register(ctx, nf.Region{ID: "east"}) },
 		"fail: UpdateRegion":  func() (any, error) { return h.Regions.UpdateRegion(ctx, "east", keep) },
 		"fail: RemoveRegion":  func() (any, error) { return nil, h.Regions.RemoveRegion(ctx, "east") },
+		"fail: CreatePackage": func() (any, error) { return h.Packages.CreatePackage(ctx, nf.Package{ID: "pkg-a"}) },
 		"fail: RemovePackage": func() (any, error) { return nil, h.Packages.RemovePackage(ctx, "pkg-a") },
 		"fail: CreateSite": func() (any, error) {
 			return keeper.CreateSite(ctx, siteRequest)

@@ -279,6 +279,11 @@ func (w *world) Upload(_ context.Context, as nf.Package, _ io.Reader) (nf.Packag
 	return as, true, err
 }
 
+func (w *world) CreatePackage(_ context.Context, as nf.Package) (nf.Package, error) {
+	_, err := w.did("create "+as.ID+" in "+as.Project, nf.Options{Key: as.Request})
+	return as, err
+}
+
 func (w *world) Package(ctx context.Context, id string) (nf.Package, error) {
 	all, _ := w.Packages(ctx)
 	for _, p := range all {

@@ -3,6 +3,7 @@ package catalog
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,30 +30,84 @@ func kindOf(files render.Files, renderers map[string]render.Renderer) string {
 	return kind
 }
 
+// CreatePackage stores a package without content in the project as.Project,
+// with the name and the user data of as, under as.ID or, if that is empty, under
+// a new id. It returns nf.Invalid, and nf.Exists if the id is taken. Repeating a
+// request (as.Request) returns the package that it created, as it is now, or
+// nf.Conflict if the request differs.
+func (c *Catalog) CreatePackage(ctx context.Context, as nf.Package) (nf.Package, error) {
+	id := c.idFor(as)
+	v := append(checkPackage(id, as), nf.CheckText("name", as.Name)...)
+	if v = append(v, nf.CheckUserData("user_data", as.UserData)...); v != nil {
+		return nf.Package{}, nf.E(nf.Invalid, "create", "package "+id, v)
+	}
+	p := nf.Package{
+		ID: id, Project: nf.ProjectOf(as.Project), Name: as.Name, UserData: as.UserData, Request: as.Request, Created: c.cfg.Clock().UTC(),
+	}
+	p.Updated = p.Created
+	err := c.packages.Insert(ctx, id, p)
+	if nf.KindOf(err) != nf.Exists {
+		return p, err
+	}
+	there, err := c.packages.Get(ctx, id)
+	switch repeated, err := repeats(p, there, err); {
+	case err != nil:
+		return nf.Package{}, err
+	case repeated:
+		return there, nil
+	}
+	return nf.Package{}, nf.E(nf.Exists, "create", "package "+id, nf.Violations{{Field: "csar_id", Message: "already exists"}})
+}
+
+// idFor returns the id of a new package.
+func (c *Catalog) idFor(as nf.Package) string {
+	switch {
+	case as.ID != "":
+		return as.ID
+	case as.Request.Key != "":
+		return requestedID(as.Request)
+	}
+	return c.cfg.NewID()
+}
+
+func checkPackage(id string, as nf.Package) nf.Violations {
+	v := nf.CheckID("csar_id", id)
+	if as.Project != "" {
+		v = append(v, nf.CheckID("project", as.Project)...)
+	}
+	return v
+}
+
+// repeats reports whether the request for a package created the stored one. It
+// returns nf.Conflict if the key is the same, but not the request.
+func repeats(fresh, stored nf.Package, err error) (bool, error) {
+	switch {
+	case err != nil || !fresh.Request.Same(stored.Request):
+		return false, err
+	case fresh.Request.Digest != stored.Request.Digest:
+		return false, &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + fresh.ID, Reason: nf.ReasonIdempotency,
+			Err: errors.New("another request was made under this key")}
+	}
+	return true, nil
+}
+
 // Upload checks a package's archive and stores it in the project as.Project,
 // under as.ID or, if that is empty, under a new id. If the id exists, Upload
-// replaces the content; instances keep the content that they were created from.
-// It returns nf.Exists if the id belongs to another project. If the check
-// fails, nothing is stored, and it returns nf.Invalid with violations that name
-// file and line, or nf.TooLarge. Repeating a request (as.Request) returns the
-// package that it created, or nf.Conflict if the request differs.
+// stores the content in that package: it replaces the earlier one, if any.
+// Instances keep the content that they were created from. If the content
+// declares no name, the package keeps its name. It returns nf.Exists if the id
+// belongs to another project. If the check fails, nothing is stored, and it
+// returns nf.Invalid with violations that name file and line, or nf.TooLarge.
+// Repeating a request (as.Request) returns the package that it created, as it is
+// now, or nf.Conflict if the request differs.
 //
 // The content is read into memory of the catalog's budget, unless it is a
 // budget.Buffer. Upload returns nf.TooManyRequests if no memory is available for 10
 // seconds.
 func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error) {
-	id := as.ID
-	if id == "" {
-		if id = c.cfg.NewID(); as.Request.Key != "" {
-			id = requestedID(as.Request)
-		}
-	}
+	id := c.idFor(as)
 	subject := "package " + id
-	v := nf.CheckID("csar_id", id)
-	if as.Project != "" {
-		v = append(v, nf.CheckID("project", as.Project)...)
-	}
-	if v != nil {
+	if v := checkPackage(id, as); v != nil {
 		return p, false, nf.E(nf.Invalid, "upload", subject, v)
 	}
 	archive, done, err := c.cfg.Memory.Take(ctx, content)
@@ -121,27 +176,38 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 	if nf.KindOf(err) != nf.Exists {
 		return p, false, err
 	}
-	var old nf.Package
+	var unused nf.Package // whose content is released
+	repeated := false
 	fresh := p
 	p, err = c.packages.Update(ctx, p.ID, func(stored *nf.Package) error {
-		if fresh.Request.Same(stored.Request) && fresh.Request.Digest != stored.Request.Digest {
-			return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + fresh.ID, Reason: nf.ReasonIdempotency,
-				Err: errors.New("another request was made under this key")}
+		var differs error
+		if repeated, differs = repeats(fresh, *stored, nil); repeated || differs != nil {
+			unused = fresh
+			return differs
 		}
 		if nf.ProjectOf(stored.Project) != nf.ProjectOf(fresh.Project) {
 			return nf.E(nf.Exists, "upload", "package "+fresh.ID, nil) // of another project
 		}
-		old = *stored
+		unused = *stored
 		next := fresh
+		next.Name, next.UserData = cmp.Or(fresh.Name, stored.Name), stored.UserData
+		next.Request = cmp.Or(fresh.Request, stored.Request)
 		next.Removing, next.Created, next.Project = stored.Removing, stored.Created, stored.Project
 		*stored = next
 		return nil
 	})
 	if err != nil {
-		return p, false, errors.Join(err, c.blobs.Release(ctx, holder(fresh), fresh.Digest))
+		unused = fresh
 	}
-	again := p.Request.Same(old.Request) && p.Digest == old.Digest
-	return p, again, nf.IgnoreNotFound(c.blobs.Release(ctx, holder(old), old.Digest))
+	return p, repeated, errors.Join(err, c.releaseContent(ctx, unused))
+}
+
+// releaseContent ends a package's hold on its content, if it has any.
+func (c *Catalog) releaseContent(ctx context.Context, p nf.Package) error {
+	if p.State() == nf.PackageCreated {
+		return nil
+	}
+	return nf.IgnoreNotFound(c.blobs.Release(ctx, holder(p), p.Digest))
 }
 
 // requestedID returns the id of a package that was uploaded with an idempotency
@@ -161,12 +227,23 @@ func (c *Catalog) Packages(ctx context.Context) ([]nf.Package, error) {
 	return c.packages.List(ctx, "")
 }
 
+// onboarded returns a package that has content.
+func (c *Catalog) onboarded(ctx context.Context, id string) (nf.Package, error) {
+	p, err := c.packages.Get(ctx, id)
+	if err == nil && p.State() == nf.PackageCreated {
+		err = &nf.Error{Kind: nf.Conflict, Op: "use", Subject: "package " + id, Reason: nf.ReasonNoContent,
+			Err: errors.New("it has no content yet; upload its archive first")}
+	}
+	return p, err
+}
+
 // Content returns a package and its archive, byte for byte as uploaded. The
 // archive is streamed from the store while the caller reads it, as long as the
-// context lasts. Reading fails with nf.NotFound if the package is replaced or
-// removed in the meantime.
+// context lasts. It returns nf.Conflict if the package has no content yet.
+// Reading fails with nf.NotFound if the package is replaced or removed in the
+// meantime.
 func (c *Catalog) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {
-	p, err := c.packages.Get(ctx, id)
+	p, err := c.onboarded(ctx, id)
 	if err != nil {
 		return p, nil, err
 	}
@@ -185,9 +262,10 @@ func (c *Catalog) Content(ctx context.Context, id string) (nf.Package, io.ReadCl
 // Files returns a package and the files in its archive. All files in use share
 // a limited amount of memory, so the caller must call done when it no longer
 // needs them; calling done twice is allowed. Files waits for memory, and
-// returns nf.TooManyRequests if there is none for 10 seconds.
+// returns nf.TooManyRequests if there is none for 10 seconds. It returns
+// nf.Conflict if the package has no content yet.
 func (c *Catalog) Files(ctx context.Context, id string) (p nf.Package, files render.Files, done func(), err error) {
-	if p, err = c.packages.Get(ctx, id); err != nil {
+	if p, err = c.onboarded(ctx, id); err != nil {
 		return p, nil, nil, err
 	}
 	most := c.cfg.Limits.MostUnpacked(p.Size)
@@ -230,7 +308,7 @@ func (c *Catalog) RemovePackage(ctx context.Context, id string) error {
 	if err != nil {
 		return c.inUse(ctx, "package "+id, nf.Holding{Package: id}, err)
 	}
-	return nf.IgnoreNotFound(c.blobs.Release(ctx, holder(p), p.Digest))
+	return c.releaseContent(ctx, p)
 }
 
 func holder(p nf.Package) string { return "package/" + p.ID + "/" + p.Upload }

@@ -1,29 +1,67 @@
 package nf
 
-import "time"
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
 
 // Package is a deployable unit: a CSAR of ordered artifacts. Its content is a
-// blob, addressed by the digest.
+// blob, addressed by the digest. A package can exist before its content.
 type Package struct {
-	ID          string     `json:"id"` // the csar_id
-	Name        string     `json:"name,omitempty"`
-	Version     string     `json:"version,omitempty"`
-	Description string     `json:"description,omitempty"`
-	Kind        string     `json:"kind"`             // the renderer for it: "manifest" or "helm"
-	Digest      string     `json:"digest"`           // "sha256:<hex>" of the archive's bytes
-	Source      string     `json:"source,omitempty"` // where the service fetched it from, without credentials
-	Upload      string     `json:"upload"`           // name of the upload that holds the content in the store
-	Size        int64      `json:"size"`             // bytes of the archive
-	MediaType   string     `json:"media_type"`
-	Files       []string   `json:"files"` // files of the archive, sorted
-	Variables   []Variable `json:"variables,omitempty"`
-	Namespaces  []string   `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
-	Warnings    []string   `json:"warnings,omitempty"`
-	Removing    string     `json:"removing,omitempty"` // the running attempt to remove it
-	Project     string     `json:"project,omitempty"`  // the tenant; empty: DefaultProject
-	Request     RequestKey `json:"request,omitzero"`   // the client's key for the upload
-	Created     time.Time  `json:"created"`
-	Updated     time.Time  `json:"updated"`
+	ID          string         `json:"id"` // the csar_id
+	Name        string         `json:"name,omitempty"`
+	Version     string         `json:"version,omitempty"`
+	Description string         `json:"description,omitempty"`
+	UserData    map[string]any `json:"user_data,omitempty"` // chosen by the client; the service does not interpret it
+	Kind        string         `json:"kind,omitempty"`      // name of its renderer; empty: no content yet
+	Digest      string         `json:"digest,omitempty"`    // "sha256:<hex>" of the archive's bytes; empty: no content yet
+	Source      string         `json:"source,omitempty"`    // where the service fetched it from, without credentials
+	Upload      string         `json:"upload,omitempty"`    // name of the upload that holds the content in the store
+	Size        int64          `json:"size,omitempty"`      // bytes of the archive
+	MediaType   string         `json:"media_type,omitempty"`
+	Files       []string       `json:"files,omitempty"` // files of the archive, sorted
+	Variables   []Variable     `json:"variables,omitempty"`
+	Namespaces  []string       `json:"namespaces,omitempty"` // that it opens, in addition to the instance's own
+	Warnings    []string       `json:"warnings,omitempty"`
+	Removing    string         `json:"removing,omitempty"` // the running attempt to remove it
+	Project     string         `json:"project,omitempty"`  // the tenant; empty: DefaultProject
+	Request     RequestKey     `json:"request,omitzero"`   // the client's key for the creation
+	Created     time.Time      `json:"created"`
+	Updated     time.Time      `json:"updated"`
+}
+
+// State returns whether the package has content.
+func (p Package) State() PackageState {
+	if p.Digest == "" {
+		return PackageCreated
+	}
+	return PackageOnboarded
+}
+
+// PackageState says whether a package has content.
+type PackageState string
+
+// The states of a package.
+const (
+	PackageCreated   PackageState = "created"   // it has no content yet, so it cannot be used
+	PackageOnboarded PackageState = "onboarded" // its content was checked and stored
+)
+
+// MaxUserData limits the user data of a package: bytes of its JSON form.
+const MaxUserData = 16 << 10
+
+// CheckUserData returns a violation if the user data of a package is too large
+// or has a number that JSON would change.
+func CheckUserData(field string, values map[string]any) Violations {
+	v := checkNumbers(field, values)
+	switch raw, err := json.Marshal(values); {
+	case err != nil:
+		v = append(v, Violation{Field: field, Message: "is not JSON"})
+	case len(raw) > MaxUserData:
+		v = append(v, Violation{Field: field, Message: fmt.Sprintf("is longer than %d bytes", MaxUserData)})
+	}
+	return v
 }
 
 // Variable is a variable that a package declares in its metadata.

@@ -6,26 +6,29 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Package is an uploaded package.
+// Package is a package. Before its content is uploaded, it has neither a kind
+// nor a digest, a size and a media type.
 type Package struct {
-	ID           string     `json:"csar_id"`
-	Project      string     `json:"project"`
-	Name         string     `json:"name,omitempty"`
-	Version      string     `json:"version,omitempty"`
-	Description  string     `json:"description,omitempty"`
-	Kind         string     `json:"kind"`
-	Source       string     `json:"source,omitempty"`
-	Digest       string     `json:"digest"`
-	Size         int64      `json:"size"` // in bytes
-	MediaType    string     `json:"media_type"`
-	Files        []string   `json:"files"`
-	Variables    []Variable `json:"variables"`
-	Namespaces   []string   `json:"namespaces,omitempty"` // that its objects may be in, in addition to the instance's
-	Warnings     []string   `json:"warnings"`
-	VNFInstances []string   `json:"vnf_instances,omitzero"` // only for a single package
-	More         bool       `json:"more_vnf_instances,omitempty"`
-	Created      time.Time  `json:"created_at"`
-	Updated      time.Time  `json:"updated_at"`
+	ID           string          `json:"csar_id"`
+	Project      string          `json:"project"`
+	State        nf.PackageState `json:"state"`
+	Name         string          `json:"name,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	UserData     map[string]any  `json:"user_data,omitempty"`
+	Kind         string          `json:"kind,omitempty"`
+	Source       string          `json:"source,omitempty"`
+	Digest       string          `json:"digest,omitempty"`
+	Size         int64           `json:"size,omitempty"` // in bytes
+	MediaType    string          `json:"media_type,omitempty"`
+	Files        []string        `json:"files"`
+	Variables    []Variable      `json:"variables"`
+	Namespaces   []string        `json:"namespaces,omitempty"` // that its objects may be in, in addition to the instance's
+	Warnings     []string        `json:"warnings"`
+	VNFInstances []string        `json:"vnf_instances,omitzero"` // only for a single package
+	More         bool            `json:"more_vnf_instances,omitempty"`
+	Created      time.Time       `json:"created_at"`
+	Updated      time.Time       `json:"updated_at"`
 }
 
 // Variable is a variable of a package.
@@ -42,8 +45,8 @@ type Variable struct {
 // sensitive defaults masked.
 func PackageOf(p nf.Package) Package {
 	return Package{
-		ID: p.ID, Project: nf.ProjectOf(p.Project), Name: p.Name, Version: p.Version, Description: p.Description,
-		Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: notNil(p.Files),
+		ID: p.ID, Project: nf.ProjectOf(p.Project), State: p.State(), Name: p.Name, Version: p.Version, Description: p.Description,
+		UserData: p.UserData, Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: notNil(p.Files),
 		Variables: List(p.Variables, variableOf), Namespaces: p.Namespaces, Warnings: notNil(p.Warnings),
 		Created: p.Created, Updated: p.Updated,
 	}

@@ -48,7 +48,7 @@ func Calls() []Call {
 		region("Region", ""), region("RegionState", ""), region("UpdateRegion", nf.WriteRegion), region("RemoveRegion", nf.WriteRegion),
 		{Name: "Register", Need: nf.WriteRegion, Of: Region}, {Name: "Enlist", Need: nf.WriteRegion, Of: Region},
 		pkg("Package", ""), pkg("Content", ""), pkg("RemovePackage", nf.WritePackage),
-		{Name: "Upload", Need: nf.WritePackage, Of: Package},
+		{Name: "Upload", Need: nf.WritePackage, Of: Package}, {Name: "CreatePackage", Need: nf.WritePackage, Of: Package},
 		instance("Instance", ""), instance("Revisions", ""), instance("Revision", ""), instance("Health", ""),
 		instance("PreviewUpgrade", ""), instance("PreviewRollback", ""),
 		instance("Upgrade", nf.ChangeInstance), instance("Rollback", nf.ChangeInstance), instance("Terminate", nf.RemoveInstance),

@@ -94,6 +94,9 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("GET", pkg+"/content", nil)
 	case "RemovePackage":
 		return do("DELETE", pkg, nil)
+	case "CreatePackage":
+		w.uploads++
+		return do("POST", "/v1/packages", map[string]any{"csar_id": fmt.Sprintf("new-%d", w.uploads), "project": c.Project})
 	case "Upload":
 		w.uploads++
 		return do("PUT", fmt.Sprintf("/v1/packages/new-%d?project=%s", w.uploads, c.Project), w.archive)

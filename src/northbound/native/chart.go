@@ -35,25 +35,29 @@ type ChartRef struct {
 	Password nf.Secret // a token if Username is empty
 }
 
-// chartPackage is the body of a request to fetch a chart and store it as a
-// package.
-type chartPackage struct {
-	ID      string `json:"csar_id"`
-	Project string `json:"project"`
-	Chart   struct {
-		URL      string `json:"url"`
-		Name     string `json:"name"`
-		Version  string `json:"version"`
-		Digest   string `json:"digest"`
-		Username string `json:"username"`
-		Password string `json:"password"`
-	} `json:"chart"`
+// packageCreate is the body of a request for a package without an archive. With
+// a chart, the chart is fetched and becomes the package's content; without one,
+// the package has no content yet.
+type packageCreate struct {
+	ID       string         `json:"csar_id"`
+	Project  string         `json:"project"`
+	Name     string         `json:"name"`
+	UserData map[string]any `json:"user_data"`
+	Chart    *chart         `json:"chart"`
 }
 
-func (c chartPackage) ref() ChartRef {
+type chart struct {
+	URL      string `json:"url"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Digest   string `json:"digest"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+func (c chart) ref() ChartRef {
 	return ChartRef{
-		URL: c.Chart.URL, Name: c.Chart.Name, Version: c.Chart.Version, Digest: c.Chart.Digest,
-		Username: c.Chart.Username, Password: nf.Secret(c.Chart.Password),
+		URL: c.URL, Name: c.Name, Version: c.Version, Digest: c.Digest, Username: c.Username, Password: nf.Secret(c.Password),
 	}
 }
 
@@ -63,35 +67,49 @@ func isDocument(r *http.Request) bool {
 	return media == "application/json"
 }
 
-// chartRequest decodes a request for a chart. It returns the fields of the
-// future package, and the reference to the chart.
-func chartRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, ref ChartRef, err error) {
+// documentRequest decodes a request for a package without an archive. It returns
+// the fields of the future package, and the chart or nil.
+func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from *chart, err error) {
 	// The path also accepts archives, which may be larger than a document.
 	r.Body = http.MaxBytesReader(w, r.Body, northbound.MaxDocument)
-	body, key, err := read[chartPackage](r)
+	body, key, err := read[packageCreate](r)
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return p, ref, nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its document is larger than %d bytes", e.Limit))
+		return p, nil, nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its document is larger than %d bytes", e.Limit))
 	}
 	if err != nil {
-		return p, ref, err
+		return p, nil, err
 	}
-	p = nf.Package{ID: body.ID, Project: r.URL.Query().Get("project"), Request: key}
+	p = nf.Package{ID: body.ID, Project: r.URL.Query().Get("project"), Name: body.Name, UserData: body.UserData, Request: key}
 	if p.Project != "" && body.Project != "" && body.Project != p.Project {
-		return p, ref, invalid("project", "differs from the query")
+		return p, nil, invalid("project", "differs from the query")
 	}
 	if body.Project != "" {
 		p.Project = body.Project
 	}
-	if body.Chart.Password == nf.Masked {
-		return p, ref, refuseMask("chart.password", nf.Masked)
+	switch {
+	case body.Chart == nil:
+	case body.Chart.Password == nf.Masked:
+		return p, nil, refuseMask("chart.password", nf.Masked)
+	case p.Name != "":
+		return p, nil, invalid("name", "cannot be combined with chart: the chart has a name")
+	case p.UserData != nil:
+		return p, nil, invalid("user_data", "cannot be combined with chart; create the package first")
 	}
-	return p, body.ref(), nil
+	return p, body.Chart, nil
 }
 
-func (us uploads) createFromChart(w http.ResponseWriter, r *http.Request) error {
-	p, ref, err := chartRequest(w, r)
+// createFromDocument creates a package from a chart, or without content.
+func (us uploads) createFromDocument(w http.ResponseWriter, r *http.Request) error {
+	p, from, err := documentRequest(w, r)
 	if err != nil {
 		return err
+	}
+	if from == nil {
+		made, err := us.store.CreatePackage(r.Context(), p)
+		if err != nil {
+			return err
+		}
+		return answerKept(w, p, made, true)
 	}
 	if p.Request.Key != "" {
 		// A second fetch may fail or return a different chart.
@@ -108,20 +126,23 @@ func (us uploads) createFromChart(w http.ResponseWriter, r *http.Request) error 
 			return err
 		}
 	}
-	return us.uploadChart(w, r, p, ref)
+	return us.uploadChart(w, r, p, from.ref())
 }
 
 func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["csar_id"]
-	p, ref, err := chartRequest(w, r)
+	p, from, err := documentRequest(w, r)
 	if err != nil {
 		return err
+	}
+	if from == nil {
+		return invalid("chart", "is missing")
 	}
 	if p.ID != "" && p.ID != id {
 		return invalid("csar_id", "differs from the path")
 	}
 	p.ID, p.Request = id, nf.RequestKey{} // replacing is idempotent: no key is needed
-	return us.uploadChart(w, r, p, ref)
+	return us.uploadChart(w, r, p, from.ref())
 }
 
 // made returns the package that was created by a request with the same key.

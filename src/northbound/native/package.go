@@ -23,15 +23,22 @@ type Packages interface {
 	// Packages returns all packages, sorted by id.
 	Packages(ctx context.Context) ([]nf.Package, error)
 	// Content returns a package and its archive, which the caller must close.
-	// The archive is read from the store incrementally.
+	// The archive is read from the store incrementally. Content returns
+	// nf.Conflict if the package has no content yet.
 	Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error)
 	// RemovePackage deletes a package. It returns nf.Conflict while instances
 	// use it.
 	RemovePackage(ctx context.Context, id string) error
 }
 
-// Uploads stores the archives of packages.
+// Uploads creates packages and stores their archives.
 type Uploads interface {
+	// CreatePackage stores a package without content in p.Project under p.ID, or
+	// under a new id if that is empty. It returns nf.Exists if the id is taken.
+	// If a package with the same p.Request exists, the request is a repetition:
+	// CreatePackage returns that package, or nf.Conflict if the request's digest
+	// differs.
+	CreatePackage(ctx context.Context, p nf.Package) (nf.Package, error)
 	// MayUpload returns the error that Upload returns for a caller that may not
 	// upload p. If p has no project, the project is not known yet; then it is
 	// sufficient that the caller may upload in any project.
@@ -39,8 +46,8 @@ type Uploads interface {
 	// Upload validates an archive and stores it in p.Project under p.ID, or
 	// under a new id if that is empty. If the id is taken, it replaces the
 	// content. If a package with the same p.Request exists, the request is a
-	// repetition: Upload returns that package, or nf.Conflict if the content or
-	// the request's digest differs. It returns nf.Invalid or nf.TooLarge for an
+	// repetition: Upload returns that package, or nf.Conflict if the request's
+	// digest differs. It returns nf.Invalid or nf.TooLarge for an
 	// invalid archive, and nf.TooManyRequests if there is not enough memory for the
 	// content. The content may be a budget.Buffer.
 	Upload(ctx context.Context, p nf.Package, content io.Reader) (kept nf.Package, created bool, err error)

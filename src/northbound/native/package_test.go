@@ -9,7 +9,9 @@ import (
 
 func TestPackages(t *testing.T) {
 	t.Parallel()
-	const pkg = `{"csar_id": "<<>>", "project": "default", "name": "firewall", "kind": "manifest", "digest": "sha256:abc", "size": 7, "media_type": "application/zip",
+	const created = `{"csar_id": "<<>>", "project": "default", "state": "created", "name": "Mine", "user_data": {"ticket": 4711}, "files": [], "variables": [],
+		"warnings": [], "created_at": "<<>>", "updated_at": "<<>>"}`
+	const pkg = `{"csar_id": "<<>>", "project": "default", "state": "onboarded", "name": "firewall", "kind": "manifest", "digest": "sha256:abc", "size": 7, "media_type": "application/zip",
 		"files": ["metadata.yaml"], "variables": [
 			{"name": "password", "type": "string", "default": "********", "required": false, "sensitive": true},
 			{"name": "replicas", "type": "integer", "default": 0, "required": false, "sensitive": false}],
@@ -27,6 +29,19 @@ func TestPackages(t *testing.T) {
 		"CreateUntyped": {
 			reason: "a body that does not say what it is counts as an archive", request: "POST /v1/packages", body: "archive",
 			status: 201, want: pkg,
+		},
+		"CreateEmpty": {
+			reason: "a package can exist before its content", request: "POST /v1/packages", header: []string{asJSON},
+			body: `{"csar_id": "mine", "name": "Mine", "user_data": {"ticket": 4711}}`, status: 201, want: created,
+			headers: []string{"Location: /v1/packages/mine"}, asked: nf.Package{ID: "mine", Name: "Mine", UserData: map[string]any{"ticket": 4711.0}},
+		},
+		"CreateEmptyTaken": {
+			reason: "creating never replaces", arrange: failing("CreatePackage", nf.E(nf.Exists, "create", "package firewall", nil)),
+			request: "POST /v1/packages", header: []string{asJSON}, body: `{"csar_id": "firewall"}`, status: 409, want: problem("exists"),
+		},
+		"CreateEmptyBadData": {
+			reason: "user data is an object", request: "POST /v1/packages", header: []string{asJSON}, body: `{"user_data": [1]}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "user_data", "message": "<<>>"}]`),
 		},
 		"CreateForm": {
 			reason: "the archive can be a part of a form, with an id after it", request: "POST /v1/packages", header: []string{form},
@@ -110,6 +125,11 @@ func TestPackages(t *testing.T) {
 			status: 404, want: problem("not-found", `"instance": "/v1/packages/other", "status": 404, "detail": "cannot get package other: it does not exist"`),
 		},
 		"ContentMissing": {reason: "no package, no content", request: "GET /v1/packages/other/content", status: 404, want: problem("not-found")},
+		"ContentEarly": {
+			reason:  "what was not uploaded cannot be downloaded",
+			arrange: failing("Package", &nf.Error{Kind: nf.Conflict, Op: "use", Subject: "package firewall", Reason: nf.ReasonNoContent}),
+			request: "GET /v1/packages/firewall/content", status: 409, want: problem("conflict", `"reason": "no-content"`),
+		},
 		"ContentKnown": {
 			reason: "what the client has is not sent", request: "GET /v1/packages/firewall/content", header: []string{`If-None-Match: "other", W/"sha256:abc"`},
 			status: 304, headers: []string{`ETag: "sha256:abc"`},

@@ -74,6 +74,12 @@ func (s *standIn) Upload(_ context.Context, as nf.Package, content io.Reader) (n
 	return p, s.created, s.fail["Upload"]
 }
 
+func (s *standIn) CreatePackage(_ context.Context, as nf.Package) (nf.Package, error) {
+	s.ask(as)
+	as.ID = cmp.Or(as.ID, "new-1")
+	return as, s.fail["CreatePackage"]
+}
+
 func (s *standIn) Package(_ context.Context, id string) (nf.Package, error) {
 	if id != s.pkg.ID {
 		return nf.Package{}, missing("package", id)

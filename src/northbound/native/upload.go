@@ -15,7 +15,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// uploads creates and replaces packages, from archives and from charts.
+// uploads creates and replaces packages: from archives, from charts, and without
+// content.
 type uploads struct {
 	store  Packages
 	charts ChartSource // nil: none
@@ -29,7 +30,7 @@ func (us uploads) routes(on route) {
 
 func (us uploads) create(w http.ResponseWriter, r *http.Request) error {
 	if isDocument(r) {
-		return us.createFromChart(w, r)
+		return us.createFromDocument(w, r)
 	}
 	if err := checkKey(r); err != nil {
 		return err

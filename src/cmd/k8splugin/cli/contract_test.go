@@ -65,7 +65,7 @@ func TestRecordedAnswers(t *testing.T) {
 	for schema, answers := range map[string][]string{
 		"CloudRegion": {regionJSON, expiringJSON, awayJSON},
 		"Keys":        {keysJSON},
-		"Package":     {packageJSON, chartJSON},
+		"Package":     {packageJSON, chartJSON, createdJSON},
 		"VnfInstance": {instanceJSON, brokenJSON, acceptedJSON, amendedJSON},
 		"Preview":     {previewJSON},
 		"Letter":      {deadJSON, resentJSON},

@@ -22,7 +22,7 @@ import (
 
 func packageCommand(s *session) *cobra.Command {
 	return s.noun("package", "Upload and manage packages",
-		packagePush(s), packageList(s), packageShow(s), packagePull(s), packageLint(s),
+		packageCreate(s), packagePush(s), packageList(s), packageShow(s), packagePull(s), packageLint(s),
 		s.removeCommand("Delete packages that no instance uses", packages()))
 }
 
@@ -220,13 +220,22 @@ func packageColumns(now clock) []column[wire.Package] {
 		{"ID", false, func(p wire.Package) string { return p.ID }},
 		{"NAME", false, func(p wire.Package) string { return p.Name }},
 		{"VERSION", false, func(p wire.Package) string { return p.Version }},
-		{"SIZE", false, func(p wire.Package) string { return size(p.Size) }},
+		{"STATE", false, func(p wire.Package) string { return string(p.State) }},
+		{"SIZE", false, packageSize},
 		{"AGE", false, func(p wire.Package) string { return now.age(p.Updated) }},
 		{"PROJECT", true, func(p wire.Package) string { return p.Project }},
 		{"KIND", true, func(p wire.Package) string { return p.Kind }},
 		{"DIGEST", true, func(p wire.Package) string { return p.Digest }},
 		{"DESCRIPTION", true, func(p wire.Package) string { return p.Description }},
 	}
+}
+
+// packageSize returns the size of a package's archive, or "" if it has none.
+func packageSize(p wire.Package) string {
+	if p.State == nf.PackageCreated {
+		return ""
+	}
+	return size(p.Size)
 }
 
 func packageShow(s *session) *cobra.Command {
@@ -240,9 +249,12 @@ func (pr *printer) describePackage(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
-		{"Project", p.Project}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", size(p.Size)}, {"Digest", p.Digest},
+		{"Project", p.Project}, {"State", string(p.State)}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", packageSize(p)}, {"Digest", p.Digest},
 		{"Used by", usersOf(p.VNFInstances, p.More)},
 		{"Created", pr.clock.stamp(p.Created)}, {"Updated", pr.clock.stamp(p.Updated)},
+	}
+	if len(p.UserData) > 0 {
+		list = append(list, field{"User data", string(jsonOf(p.UserData))})
 	}
 	for _, warning := range p.Warnings {
 		list = append(list, field{"Warning", warning})

@@ -6,6 +6,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
+const createdJSON = `{"csar_id":"fire-wall","project":"edge","state":"created","name":"A firewall","user_data":{"ticket":"4711"},` +
+	`"files":[],"variables":[],"warnings":[],"vnf_instances":[],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
+
 func TestPackage(t *testing.T) {
 	play(t, map[string]scene{
 		"package-push-folder": {
@@ -17,6 +20,15 @@ func TestPackage(t *testing.T) {
 			reason:  "with an id it is put there",
 			args:    []string{"package", "push", "PKG", "--id", "fire-wall"},
 			replies: replies{"PUT /v1/packages/fire-wall": {status: 200, body: packageJSON}},
+		},
+		"package-create": {
+			reason:  "a package can exist before its content",
+			args:    []string{"package", "create", "--id", "fire-wall", "--name", "A firewall", "--project", "edge", "--user-data", "ticket=4711"},
+			replies: replies{"POST /v1/packages": {status: 201, body: createdJSON}},
+		},
+		"package-show-created": {
+			reason: "nothing is shown of a content that is not there", args: []string{"package", "show", "fire-wall"},
+			replies: one("/v1/packages/fire-wall", createdJSON),
 		},
 		"package-push-unfit": {
 			reason: "a folder that is wrong is never sent",

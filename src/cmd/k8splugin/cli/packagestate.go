@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/spf13/cobra"
+)
+
+func packageCreate(s *session) *cobra.Command {
+	var id, name, project string
+	var data labelsFlag
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a package before its content",
+		Long: `Create a package without content, and print its csar_id.
+
+Nothing can be deployed from the package until "package push --id" uploads its
+content.`,
+		Example: "  k8splugin package create --id firewall --user-data ticket=4711",
+		Args:    noArgs,
+	}
+	cmd.Flags().StringVar(&id, "id", "", "csar_id of the package (default a new id)")
+	cmd.Flags().StringVar(&name, "name", "", "name of the package until its content declares one")
+	cmd.Flags().StringVar(&project, "project", "", `project of the package (default "default")`)
+	cmd.Flags().Var(&data, "user-data", "user data; can be repeated")
+	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
+		body := map[string]any{}
+		for field, value := range map[string]string{"csar_id": id, "name": name, "project": project} {
+			if value != "" {
+				body[field] = value
+			}
+		}
+		if data.labels != nil {
+			body["user_data"] = data.labels
+		}
+		a, err := c.send(ctx, request{method: http.MethodPost, path: at("packages")}, "application/json", body)
+		if err != nil {
+			return err
+		}
+		return s.out.printPackageID(a)
+	})
+	return cmd
+}
