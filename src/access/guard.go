@@ -111,6 +111,7 @@ type PackageKeeper interface {
 	PackageRecords
 	CreatePackage(ctx context.Context, as nf.Package) (nf.Package, error)
 	Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error)
+	UpdatePackage(ctx context.Context, id string, edit func(*nf.Package) error) (nf.Package, error)
 	RemovePackage(ctx context.Context, id string) error
 }
 

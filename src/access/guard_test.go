@@ -35,6 +35,9 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 			return err
 		},
 		"RemovePackage": func() error { return h.Packages.RemovePackage(ctx, pkg(c.Project)) },
+		"UpdatePackage": func() error {
+			return second(h.Packages.UpdatePackage(ctx, pkg(c.Project), func(*nf.Package) error { return nil }))
+		},
 		"CreatePackage": func() error { return second(h.Packages.CreatePackage(ctx, nf.Package{Project: c.Project})) },
 		"Upload": func() error {
 			_, _, err := h.Packages.Upload(ctx, nf.Package{Project: c.Project}, strings.NewReader(""))

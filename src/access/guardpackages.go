@@ -144,13 +144,33 @@ func (ps *Packages) Content(ctx context.Context, id string) (nf.Package, io.Read
 	return p, content, nil
 }
 
-// RemovePackage implements PackageKeeper. It requires package:write.
-func (ps *Packages) RemovePackage(ctx context.Context, id string) error {
+// UpdatePackage implements PackageKeeper. It requires package:write.
+func (ps *Packages) UpdatePackage(ctx context.Context, id string, edit func(*nf.Package) error) (nf.Package, error) {
+	if err := ps.changeable(ctx, id); err != nil {
+		return nf.Package{}, err
+	}
+	p, err := ps.keeper.UpdatePackage(ctx, id, func(p *nf.Package) error {
+		// Another package may have been uploaded under this id since the check.
+		if err := ps.guard.may(ctx, nf.WritePackage, packageScope(*p), id); err != nil {
+			return err
+		}
+		return edit(p)
+	})
+	return p, ps.guard.shown(ctx, orAbsent(err, absent("package", id)))
+}
+
+// changeable checks that the identity may read and write a package.
+func (ps *Packages) changeable(ctx context.Context, id string) error {
 	p, err := ps.pkg(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := ps.guard.may(ctx, nf.WritePackage, packageScope(p), id); err != nil {
+	return ps.guard.may(ctx, nf.WritePackage, packageScope(p), id)
+}
+
+// RemovePackage implements PackageKeeper. It requires package:write.
+func (ps *Packages) RemovePackage(ctx context.Context, id string) error {
+	if err := ps.changeable(ctx, id); err != nil {
 		return err
 	}
 	return ps.guard.shown(ctx, orAbsent(ps.keeper.RemovePackage(ctx, id), absent("package", id)))

@@ -115,6 +115,9 @@ func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
 		"fail: UpdateRegion":  func() (any, error) { return h.Regions.UpdateRegion(ctx, "east", keep) },
 		"fail: RemoveRegion":  func() (any, error) { return nil, h.Regions.RemoveRegion(ctx, "east") },
 		"fail: CreatePackage": func() (any, error) { return h.Packages.CreatePackage(ctx, nf.Package{ID: "pkg-a"}) },
+		"fail: UpdatePackage": func() (any, error) {
+			return h.Packages.UpdatePackage(ctx, "pkg-a", func(*nf.Package) error { return nil })
+		},
 		"fail: RemovePackage": func() (any, error) { return nil, h.Packages.RemovePackage(ctx, "pkg-a") },
 		"fail: CreateSite": func() (any, error) {
 			return keeper.CreateSite(ctx, siteRequest)

@@ -306,6 +306,17 @@ func (w *world) Content(ctx context.Context, id string) (nf.Package, io.ReadClos
 	return p, io.NopCloser(strings.NewReader("content of " + id)), err
 }
 
+func (w *world) UpdatePackage(ctx context.Context, id string, edit func(*nf.Package) error) (nf.Package, error) {
+	p, err := w.Package(ctx, id)
+	if err == nil {
+		err = edit(&p)
+	}
+	if err == nil {
+		_, err = w.did("update "+id, nf.Options{})
+	}
+	return p, err
+}
+
 func (w *world) RemovePackage(_ context.Context, id string) error {
 	_, err := w.did("remove "+id, nf.Options{})
 	return err

@@ -55,6 +55,34 @@ func TestPackageBeforeItsContent(t *testing.T) {
 	}
 }
 
+func TestUpdatePackage(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	if _, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("one"))); err != nil {
+		t.Fatal(err)
+	}
+	data := map[string]any{"a": "b"}
+	p, err := f.UpdatePackage(ctx, "p", func(p *nf.Package) error {
+		p.Disabled, p.UserData, p.ID, p.Digest, p.Project = true, data, "forged", "forged", "forged"
+		return nil
+	})
+	if err != nil || !p.Disabled || p.ID != "p" || p.Digest == "forged" || p.Project == "forged" || !cmp.Equal(data, p.UserData) {
+		t.Errorf("disabled: %+v, %v", p, err)
+	}
+	if p, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("two"))); err != nil || !p.Disabled {
+		t.Errorf("new content enables the package: %+v, %v", p, err)
+	}
+	large := func(p *nf.Package) error {
+		p.UserData = map[string]any{"a": strings.Repeat("x", nf.MaxUserData)}
+		return nil
+	}
+	if _, err := f.UpdatePackage(ctx, "p", large); nf.KindOf(err) != nf.Invalid {
+		t.Errorf("too much user data: %v", err)
+	}
+	if _, err := f.UpdatePackage(ctx, "other", large); nf.KindOf(err) != nf.NotFound {
+		t.Errorf("a package that does not exist: %v", err)
+	}
+}
+
 func TestCreatePackage(t *testing.T) {
 	key := nf.RequestKey{Client: "so", Key: "k", Digest: "d"}
 	other := key

@@ -94,8 +94,8 @@ func repeats(fresh, stored nf.Package, err error) (bool, error) {
 // Upload checks a package's archive and stores it in the project as.Project,
 // under as.ID or, if that is empty, under a new id. If the id exists, Upload
 // stores the content in that package: it replaces the earlier one, if any.
-// Instances keep the content that they were created from. If the content
-// declares no name, the package keeps its name. It returns nf.Exists if the id
+// Instances keep the content that they were created from. A disabled package
+// stays disabled. If the content declares no name, the package keeps its name. It returns nf.Exists if the id
 // belongs to another project. If the check fails, nothing is stored, and it
 // returns nf.Invalid with violations that name file and line, or nf.TooLarge.
 // Repeating a request (as.Request) returns the package that it created, as it is
@@ -191,7 +191,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 		unused = *stored
 		next := fresh
 		next.Name, next.UserData = cmp.Or(fresh.Name, stored.Name), stored.UserData
-		next.Request = cmp.Or(fresh.Request, stored.Request)
+		next.Request, next.Disabled = cmp.Or(fresh.Request, stored.Request), stored.Disabled
 		next.Removing, next.Created, next.Project = stored.Removing, stored.Created, stored.Project
 		*stored = next
 		return nil
@@ -299,6 +299,23 @@ func (c *Catalog) unpack(ctx context.Context, p nf.Package, memory *budget.Buffe
 	memory.Drop()
 	memory.Release(most - files.Size())
 	return files, nil
+}
+
+// UpdatePackage edits a package: it enables or disables it, and changes its user
+// data. Any other change is ignored. It returns nf.Invalid for invalid user data.
+// The edit may be called more than once.
+func (c *Catalog) UpdatePackage(ctx context.Context, id string, edit func(*nf.Package) error) (nf.Package, error) {
+	return c.packages.Update(ctx, id, func(p *nf.Package) error {
+		edited := *p
+		if err := edit(&edited); err != nil {
+			return err
+		}
+		if v := nf.CheckUserData("user_data", edited.UserData); v != nil {
+			return nf.E(nf.Invalid, "update", "package "+id, v)
+		}
+		p.Disabled, p.UserData, p.Updated = edited.Disabled, edited.UserData, c.cfg.Clock().UTC()
+		return nil
+	})
 }
 
 // RemovePackage deletes a package and its content. It returns nf.Conflict while

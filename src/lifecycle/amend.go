@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -26,6 +27,11 @@ func (pr *preparer) renderAmendment(ctx context.Context, p *prepared, a nf.Amend
 		return render.Plan{}, missing("amendments."+a.Name, a.Package, err)
 	}
 	defer done()
+	if !slices.ContainsFunc(p.present.Amendments, func(has nf.Amendment) bool { return has.Package == pkg.ID }) {
+		if err := enabled("amendments."+a.Name, pkg); err != nil {
+			return render.Plan{}, err
+		}
+	}
 	p.openNamespaces(pkg.Namespaces)
 	plan, err := pr.render(ctx, p, content{pkg, files, a.Inputs}, region)
 	if err != nil {

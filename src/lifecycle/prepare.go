@@ -30,6 +30,7 @@ type target struct {
 	project           string
 	region, namespace string
 	spec              nf.Spec
+	present           nf.Instance  // before the change; zero if it is created
 	revision          int          // the number of the new revision
 	access            secretAccess // what templates see of Secrets
 }
@@ -79,6 +80,11 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 		return missing("csar_id", p.spec.Package, err)
 	}
 	defer done()
+	if same := p.present.Package == pkg.ID && p.present.PackageDigest == pkg.Digest; !same {
+		if err := enabled("csar_id", pkg); err != nil {
+			return err
+		}
+	}
 	p.pkg = pkg
 	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
 		return err
@@ -195,6 +201,15 @@ func (p *prepared) objects() []*unstructured.Unstructured {
 		out = append(out, obj)
 	}
 	return out
+}
+
+// enabled returns nf.Conflict if a package that the field names is disabled.
+func enabled(field string, pkg nf.Package) error {
+	if !pkg.Disabled {
+		return nil
+	}
+	return &nf.Error{Kind: nf.Conflict, Op: "use", Subject: "package " + pkg.ID, Reason: nf.ReasonDisabled,
+		Err: nf.Violations{{Field: field, Message: "is disabled; enable the package or use another one"}}}
 }
 
 // missing adds the request field to the error for an object that does not

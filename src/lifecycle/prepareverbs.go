@@ -199,7 +199,7 @@ func specOf(rev nf.Revision) nf.Spec {
 func targetOf(in nf.Instance, spec nf.Spec) target {
 	return target{
 		id: in.ID, name: in.Name, project: nf.ProjectOf(in.Project), region: in.Region, namespace: in.Namespace,
-		spec: spec, revision: in.Newest + 1,
+		spec: spec, present: in, revision: in.Newest + 1,
 	}
 }
 

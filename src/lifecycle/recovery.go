@@ -9,8 +9,8 @@ import (
 )
 
 // Retry accepts another attempt at an operation that failed and was not undone,
-// and returns the new operation, which uses the failed one's plan. If it fails
-// too, its result is kept, unless the options say otherwise or the failed
+// and returns the new operation, which uses the failed one's plan, even if its
+// package was disabled or replaced since. If it fails too, its result is kept, unless the options say otherwise or the failed
 // operation was to be undone and could not be. It returns nf.Conflict if there
 // is nothing to retry, and otherwise fails as Upgrade does.
 func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {

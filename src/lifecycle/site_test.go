@@ -274,6 +274,8 @@ type fakeCatalog struct {
 	usual   string               // default namespace of every region
 	opened  map[string][]string  // namespaces, by package
 	using   int                  // packages whose files are in use
+	refuses map[string]error     // by package, of its files
+	alters  func(*nf.Package)    // changes each package; nil: none
 }
 
 func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
@@ -286,8 +288,15 @@ func (c *fakeCatalog) Region(_ context.Context, id string) (nf.Region, error) {
 }
 
 func (c *fakeCatalog) Files(_ context.Context, id string) (nf.Package, render.Files, func(), error) {
+	if err := c.refuses[id]; err != nil {
+		return nf.Package{}, nil, nil, err
+	}
 	list := strings.NewReplacer("_", "/", "-", ",").Replace(id) // ids are path segments
-	return nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id, Namespaces: c.opened[id]}, render.Files{"list": []byte(list)}, c.use(), nil
+	p := nf.Package{ID: id, Kind: "list", Digest: "sha256:" + id, Namespaces: c.opened[id]}
+	if c.alters != nil {
+		c.alters(&p)
+	}
+	return p, render.Files{"list": []byte(list)}, c.use(), nil
 }
 
 // use counts a package as in use until the result is called.

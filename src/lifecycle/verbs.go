@@ -12,7 +12,8 @@ import (
 // package and its variables; nf.NotFound for the region or the package;
 // nf.Unreachable for the region; nf.Unsupported for kinds that the region does
 // not serve; nf.Conflict for objects that exist and do not belong to the
-// instance; nf.Exists for a name that is taken.
+// instance, and for a package that has no content or is disabled; nf.Exists for a
+// name that is taken.
 //
 // This and every other request returns the earlier operation if the same
 // request was accepted before under the same key.
@@ -64,7 +65,8 @@ func (e *Engine) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, 
 // operation. It fails as Instantiate does, and with nf.Busy if an operation is
 // running on the instance. It returns nf.Conflict with the reason "confirm" if
 // the change would delete more than the deletion guard allows without
-// confirmation.
+// confirmation. A disabled package is not refused if the instance has its present
+// content already, or an amendment of it.
 func (e *Engine) Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
 		in, p, err := e.preparer.upgrade(ctx, id, req, secretsWhole)

@@ -40,6 +40,7 @@ const (
 	ReasonImmutable   = "immutable"   // the field is immutable
 	ReasonHeld        = "held"        // it is in use
 	ReasonNoContent   = "no-content"  // the package has no content yet
+	ReasonDisabled    = "disabled"    // the package is disabled
 	ReasonRestore     = "restore"     // a restore of the store is in progress, or was interrupted
 	ReasonTerminating = "terminating" // the namespace is being deleted
 	ReasonTenant      = "tenant"      // the region does not grant it to the project

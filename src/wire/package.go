@@ -12,6 +12,7 @@ type Package struct {
 	ID           string          `json:"csar_id"`
 	Project      string          `json:"project"`
 	State        nf.PackageState `json:"state"`
+	Enabled      bool            `json:"enabled"`
 	Name         string          `json:"name,omitempty"`
 	Version      string          `json:"version,omitempty"`
 	Description  string          `json:"description,omitempty"`
@@ -45,7 +46,7 @@ type Variable struct {
 // sensitive defaults masked.
 func PackageOf(p nf.Package) Package {
 	return Package{
-		ID: p.ID, Project: nf.ProjectOf(p.Project), State: p.State(), Name: p.Name, Version: p.Version, Description: p.Description,
+		ID: p.ID, Project: nf.ProjectOf(p.Project), State: p.State(), Enabled: !p.Disabled, Name: p.Name, Version: p.Version, Description: p.Description,
 		UserData: p.UserData, Kind: p.Kind, Source: p.Source, Digest: p.Digest, Size: p.Size, MediaType: p.MediaType, Files: notNil(p.Files),
 		Variables: List(p.Variables, variableOf), Namespaces: p.Namespaces, Warnings: notNil(p.Warnings),
 		Created: p.Created, Updated: p.Updated,

@@ -47,7 +47,7 @@ func Calls() []Call {
 	return []Call{
 		region("Region", ""), region("RegionState", ""), region("UpdateRegion", nf.WriteRegion), region("RemoveRegion", nf.WriteRegion),
 		{Name: "Register", Need: nf.WriteRegion, Of: Region}, {Name: "Enlist", Need: nf.WriteRegion, Of: Region},
-		pkg("Package", ""), pkg("Content", ""), pkg("RemovePackage", nf.WritePackage),
+		pkg("Package", ""), pkg("Content", ""), pkg("RemovePackage", nf.WritePackage), pkg("UpdatePackage", nf.WritePackage),
 		{Name: "Upload", Need: nf.WritePackage, Of: Package}, {Name: "CreatePackage", Need: nf.WritePackage, Of: Package},
 		instance("Instance", ""), instance("Revisions", ""), instance("Revision", ""), instance("Health", ""),
 		instance("PreviewUpgrade", ""), instance("PreviewRollback", ""),

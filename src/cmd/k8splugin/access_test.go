@@ -92,6 +92,8 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("GET", pkg, nil)
 	case "Content":
 		return do("GET", pkg+"/content", nil)
+	case "UpdatePackage":
+		return do("PATCH", pkg, map[string]any{"user_data": map[string]any{"by": c.Who}})
 	case "RemovePackage":
 		return do("DELETE", pkg, nil)
 	case "CreatePackage":

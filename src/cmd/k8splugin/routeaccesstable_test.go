@@ -99,6 +99,8 @@ func routeAccess() map[string][]routeRule {
 	}
 	list, service := routeRule{list: true}, routeRule{of: accesstest.Service, need: nf.AdministerStore}
 	upload, replace := made(accesstest.Package, nf.WritePackage, ""), pkg(nf.WritePackage)
+	change := pkg(nf.WritePackage)
+	change.body = `{"enabled": true}`
 	upload.archive, upload.query, replace.archive, replace.taken = true, "?project={project}", true, true
 	const create = `{"cloud_region_id": "{cloud_region_id}", "csar_id": "{csar_id}", "project": "{project}"}`
 	const adopt = `{"cloud_region_id": "{cloud_region_id}", "csar_id": "{csar_id}", "project": "{project}", "release": "r"}`
@@ -112,10 +114,11 @@ func routeAccess() map[string][]routeRule {
 		"PATCH /v1/cloud_regions/{cloud_region_id}":  {region(nf.WriteRegion, `{"description": "changed"}`)},
 		"DELETE /v1/cloud_regions/{cloud_region_id}": {region(nf.WriteRegion, "")},
 
-		"POST /v1/packages":                  {upload},
+		"POST /v1/packages":                  {upload, made(accesstest.Package, nf.WritePackage, `{"project": "{project}"}`)},
 		"GET /v1/packages":                   {list},
 		"PUT /v1/packages/{csar_id}":         {replace},
 		"GET /v1/packages/{csar_id}":         {pkg("")},
+		"PATCH /v1/packages/{csar_id}":       {change},
 		"DELETE /v1/packages/{csar_id}":      {pkg(nf.WritePackage)},
 		"GET /v1/packages/{csar_id}/content": {pkg("")},
 

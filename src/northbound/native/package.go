@@ -31,7 +31,7 @@ type Packages interface {
 	RemovePackage(ctx context.Context, id string) error
 }
 
-// Uploads creates packages and stores their archives.
+// Uploads creates and changes packages, and stores their archives.
 type Uploads interface {
 	// CreatePackage stores a package without content in p.Project under p.ID, or
 	// under a new id if that is empty. It returns nf.Exists if the id is taken.
@@ -51,6 +51,9 @@ type Uploads interface {
 	// invalid archive, and nf.TooManyRequests if there is not enough memory for the
 	// content. The content may be a budget.Buffer.
 	Upload(ctx context.Context, p nf.Package, content io.Reader) (kept nf.Package, created bool, err error)
+	// UpdatePackage edits Disabled and UserData of a package. Edit may be called
+	// more than once.
+	UpdatePackage(ctx context.Context, id string, edit func(*nf.Package) error) (nf.Package, error)
 }
 
 // packages serves stored packages.
@@ -63,6 +66,7 @@ func (ps packages) routes(on route) {
 	const all, one = "/packages", "/packages/{csar_id}"
 	on(http.MethodGet, all, ps.list)
 	on(http.MethodGet, one, ps.get)
+	on(http.MethodPatch, one, ps.update)
 	on(http.MethodDelete, one, ps.remove)
 	on(http.MethodGet, one+"/content", ps.content)
 }
@@ -89,6 +93,28 @@ func (ps packages) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return northbound.Answer(w, http.StatusOK, shown)
+}
+
+// packageEdit is the document that a merge patch of a package applies to.
+type packageEdit struct {
+	Enabled  bool           `json:"enabled"`
+	UserData map[string]any `json:"user_data,omitempty"`
+}
+
+func (ps packages) update(w http.ResponseWriter, r *http.Request) error {
+	change, err := northbound.Decode[patch](r)
+	if err != nil {
+		return err
+	}
+	changed, err := ps.store.UpdatePackage(r.Context(), mux.Vars(r)["csar_id"], func(p *nf.Package) error {
+		edit, err := apply(change, packageEdit{Enabled: !p.Disabled, UserData: p.UserData})
+		if err != nil {
+			return err
+		}
+		p.Disabled, p.UserData = !edit.Enabled, edit.UserData
+		return nil
+	})
+	return respond(w, changed, err, wire.PackageOf)
 }
 
 func (ps packages) content(w http.ResponseWriter, r *http.Request) error {

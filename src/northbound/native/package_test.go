@@ -9,9 +9,9 @@ import (
 
 func TestPackages(t *testing.T) {
 	t.Parallel()
-	const created = `{"csar_id": "<<>>", "project": "default", "state": "created", "name": "Mine", "user_data": {"ticket": 4711}, "files": [], "variables": [],
+	const created = `{"csar_id": "<<>>", "project": "default", "state": "created", "enabled": true, "name": "Mine", "user_data": {"ticket": 4711}, "files": [], "variables": [],
 		"warnings": [], "created_at": "<<>>", "updated_at": "<<>>"}`
-	const pkg = `{"csar_id": "<<>>", "project": "default", "state": "onboarded", "name": "firewall", "kind": "manifest", "digest": "sha256:abc", "size": 7, "media_type": "application/zip",
+	const pkg = `{"csar_id": "<<>>", "project": "default", "state": "onboarded", "enabled": true, "name": "firewall", "kind": "manifest", "digest": "sha256:abc", "size": 7, "media_type": "application/zip",
 		"files": ["metadata.yaml"], "variables": [
 			{"name": "password", "type": "string", "default": "********", "required": false, "sensitive": true},
 			{"name": "replicas", "type": "integer", "default": 0, "required": false, "sensitive": false}],
@@ -125,6 +125,24 @@ func TestPackages(t *testing.T) {
 			status: 404, want: problem("not-found", `"instance": "/v1/packages/other", "status": 404, "detail": "cannot get package other: it does not exist"`),
 		},
 		"ContentMissing": {reason: "no package, no content", request: "GET /v1/packages/other/content", status: 404, want: problem("not-found")},
+		"Disable": {
+			reason: "a package can be disabled", request: "PATCH /v1/packages/firewall", header: []string{asPatch}, body: `{"enabled": false}`,
+			status: 200, want: strings.Replace(pkg, `"enabled": true`, `"enabled": false`, 1), asked: map[string]any(nil),
+		},
+		"Enable": {
+			reason: "and enabled", arrange: func(s *standIn) { s.pkg.Disabled = true }, request: "PATCH /v1/packages/firewall", header: []string{asPatch},
+			body: `{"enabled": true}`, status: 200, want: pkg,
+		},
+		"PatchData": {
+			reason: "user data is merged, and nothing else changes", arrange: func(s *standIn) { s.pkg.Disabled, s.pkg.UserData = true, map[string]any{"a": 1.0, "b": 2.0} },
+			request: "PATCH /v1/packages/firewall", header: []string{asPatch}, body: `{"user_data": {"b": null, "c": "x"}}`,
+			status: 200, want: `{"enabled": false, "...": ""}`, asked: map[string]any{"a": 1.0, "c": "x"},
+		},
+		"PatchNull": {
+			reason: "a package is enabled or it is not", request: "PATCH /v1/packages/firewall", header: []string{asPatch}, body: `{"enabled": null}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "enabled", "message": "<<>>"}]`),
+		},
+		"PatchMissing": {reason: "no package, nothing to change", request: "PATCH /v1/packages/other", header: []string{asPatch}, body: `{}`, status: 404, want: problem("not-found")},
 		"ContentEarly": {
 			reason:  "what was not uploaded cannot be downloaded",
 			arrange: failing("Package", &nf.Error{Kind: nf.Conflict, Op: "use", Subject: "package firewall", Reason: nf.ReasonNoContent}),

@@ -96,6 +96,21 @@ func (s *standIn) Content(ctx context.Context, id string) (nf.Package, io.ReadCl
 	return p, io.NopCloser(strings.NewReader(s.archive)), err
 }
 
+func (s *standIn) UpdatePackage(ctx context.Context, id string, edit func(*nf.Package) error) (nf.Package, error) {
+	if _, err := s.Package(ctx, id); err != nil {
+		return nf.Package{}, err
+	}
+	changed := s.pkg
+	for range 2 { // as a store does that was overtaken
+		changed = s.pkg
+		if err := edit(&changed); err != nil {
+			return nf.Package{}, err
+		}
+	}
+	s.ask(changed.UserData)
+	return changed, s.fail["UpdatePackage"]
+}
+
 func (s *standIn) RemovePackage(ctx context.Context, id string) error {
 	if _, err := s.Package(ctx, id); err != nil {
 		return err

@@ -19,7 +19,7 @@ const (
 	testIt  = "POST /v1/vnf_instances/k3x9vq2m/tests"
 	getOp   = "GET /v1/operations/0192f3a5c7d1-a7c1"
 
-	chartJSON = `{"csar_id":"web","project":"default","state":"onboarded","name":"web","version":"1.4.2","kind":"helm","source":"oci://registry.example.com/charts/web:1.4.2",` +
+	chartJSON = `{"csar_id":"web","project":"default","state":"onboarded","enabled":true,"name":"web","version":"1.4.2","kind":"helm","source":"oci://registry.example.com/charts/web:1.4.2",` +
 		`"digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size":1482,"media_type":"application/gzip","files":["web/Chart.yaml"],` +
 		`"variables":[],"warnings":["web/Chart.yaml: the chart is deprecated"],"vnf_instances":[],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
 	amendedJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","release":"web","set":{"users[0].name":"ann"},"amendments":[` +

@@ -22,7 +22,7 @@ import (
 
 func packageCommand(s *session) *cobra.Command {
 	return s.noun("package", "Upload and manage packages",
-		packageCreate(s), packagePush(s), packageList(s), packageShow(s), packagePull(s), packageLint(s),
+		packageCreate(s), packagePush(s), packageList(s), packageShow(s), packageEnable(s), packageDisable(s), packagePull(s), packageLint(s),
 		s.removeCommand("Delete packages that no instance uses", packages()))
 }
 
@@ -220,7 +220,7 @@ func packageColumns(now clock) []column[wire.Package] {
 		{"ID", false, func(p wire.Package) string { return p.ID }},
 		{"NAME", false, func(p wire.Package) string { return p.Name }},
 		{"VERSION", false, func(p wire.Package) string { return p.Version }},
-		{"STATE", false, func(p wire.Package) string { return string(p.State) }},
+		{"STATE", false, packageState},
 		{"SIZE", false, packageSize},
 		{"AGE", false, func(p wire.Package) string { return now.age(p.Updated) }},
 		{"PROJECT", true, func(p wire.Package) string { return p.Project }},
@@ -249,7 +249,7 @@ func (pr *printer) describePackage(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"ID", p.ID}, {"Name", p.Name}, {"Version", p.Version}, {"Description", p.Description},
-		{"Project", p.Project}, {"State", string(p.State)}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", packageSize(p)}, {"Digest", p.Digest},
+		{"Project", p.Project}, {"State", packageState(p)}, {"Kind", p.Kind}, {"Source", p.Source}, {"Size", packageSize(p)}, {"Digest", p.Digest},
 		{"Used by", usersOf(p.VNFInstances, p.More)},
 		{"Created", pr.clock.stamp(p.Created)}, {"Updated", pr.clock.stamp(p.Updated)},
 	}

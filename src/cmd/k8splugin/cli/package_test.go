@@ -6,7 +6,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-const createdJSON = `{"csar_id":"fire-wall","project":"edge","state":"created","name":"A firewall","user_data":{"ticket":"4711"},` +
+const createdJSON = `{"csar_id":"fire-wall","project":"edge","state":"created","enabled":false,"name":"A firewall","user_data":{"ticket":"4711"},` +
 	`"files":[],"variables":[],"warnings":[],"vnf_instances":[],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
 
 func TestPackage(t *testing.T) {
@@ -25,6 +25,14 @@ func TestPackage(t *testing.T) {
 			reason:  "a package can exist before its content",
 			args:    []string{"package", "create", "--id", "fire-wall", "--name", "A firewall", "--project", "edge", "--user-data", "ticket=4711"},
 			replies: replies{"POST /v1/packages": {status: 201, body: createdJSON}},
+		},
+		"package-disable": {
+			reason: "a package can be disabled", args: []string{"package", "disable", "fire-wall"},
+			replies: replies{"PATCH /v1/packages/fire-wall": {status: 200, body: createdJSON}},
+		},
+		"package-enable": {
+			reason: "and enabled", args: []string{"package", "enable", "firewall"},
+			replies: replies{"PATCH /v1/packages/firewall": {status: 200, body: packageJSON}},
 		},
 		"package-show-created": {
 			reason: "nothing is shown of a content that is not there", args: []string{"package", "show", "fire-wall"},

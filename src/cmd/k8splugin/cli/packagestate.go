@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func packageCreate(s *session) *cobra.Command {
@@ -41,4 +43,45 @@ content.`,
 		return s.out.printPackageID(a)
 	})
 	return cmd
+}
+
+func packageEnable(s *session) *cobra.Command {
+	return packageSwitch(s, true, cobra.Command{
+		Use:   "enable ID",
+		Short: "Allow new instances of a package",
+		Long:  "Allow new instances of a package, and upgrades to it, after it was disabled.",
+	})
+}
+
+func packageDisable(s *session) *cobra.Command {
+	return packageSwitch(s, false, cobra.Command{
+		Use:   "disable ID",
+		Short: "Reject new instances of a package",
+		Long: `Reject new instances of a package, and upgrades to it.
+
+Instances that have the package are unaffected. They can still be changed, rolled
+back and terminated.`,
+	})
+}
+
+// packageSwitch completes the command that enables or disables a package.
+func packageSwitch(s *session, enabled bool, cmd cobra.Command) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(packages(), false)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		r := request{method: http.MethodPatch, path: at("packages", args[0])}
+		a, err := c.send(ctx, r, mergePatch, map[string]any{"enabled": enabled})
+		if err != nil {
+			return err
+		}
+		return printOne(s.out, a, packageColumns)
+	})
+	return &cmd
+}
+
+// packageState returns the state of a package, with the remark that it is disabled.
+func packageState(p wire.Package) string {
+	if !p.Enabled {
+		return string(p.State) + ", disabled"
+	}
+	return string(p.State)
 }

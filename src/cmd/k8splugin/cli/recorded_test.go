@@ -9,7 +9,7 @@ const (
 	grantedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","tenants":{"*":{"namespaces":["shared"]},` +
 		`"blue":{"namespaces":["kube-system","logs"],"cluster_kinds":["StorageClass.storage.k8s.io"],"service_account":"tenants/blue"}},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
-	packageJSON = `{"csar_id":"firewall","project":"default","state":"onboarded","name":"firewall","version":"1.4","description":"A small firewall","kind":"manifest",` +
+	packageJSON = `{"csar_id":"firewall","project":"default","state":"onboarded","enabled":true,"name":"firewall","version":"1.4","description":"A small firewall","kind":"manifest",` +
 		`"digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08","size":1482,"media_type":"application/zip",` +
 		`"files":["deployment.yaml","metadata.yaml","service.yaml"],"variables":[{"name":"replicas","type":"integer","default":1,"required":false,"sensitive":false},` +
 		`{"name":"password","type":"string","required":true,"sensitive":true,"description":"Of the management port"}],"warnings":["notes.txt is named by nothing"],` +
