@@ -150,7 +150,8 @@ func (c *collector) addHolds(ctx context.Context, found operation.StaleRecords, 
 }
 
 // addBlobs finds plans that are held for operations that do not exist, and
-// unfinished uploads.
+// unfinished uploads. The name of an upload changes as long as it is in progress,
+// so that no two scans find it.
 func (c *collector) addBlobs(ctx context.Context, found operation.StaleRecords, needed map[string]bool) error {
 	for use, err := range c.records.blobs.Uses(ctx) {
 		if err != nil {
@@ -162,8 +163,8 @@ func (c *collector) addBlobs(ctx context.Context, found operation.StaleRecords, 
 		}
 	}
 	uploads, err := c.records.blobs.Unfinished(ctx)
-	for _, id := range uploads {
-		found["upload "+id] = func(ctx context.Context) error { return c.records.blobs.Finish(ctx, id) }
+	for id, chunks := range uploads {
+		found[fmt.Sprintf("upload %s after %d chunks", id, chunks)] = func(ctx context.Context) error { return c.records.blobs.Finish(ctx, id) }
 	}
 	return err
 }

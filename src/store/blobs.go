@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -65,9 +66,10 @@ func NewBlobs(kv KV) Blobs {
 }
 
 // Put stores the content of r, held by the user, and returns its digest and
-// size in bytes. It returns nf.TooLarge for content above the limit, and an
-// error of r with its kind. In both cases it deletes what it has stored, unless
-// the database is unreachable. If the database fails, the blob may have been
+// size in bytes. It holds one chunk in memory. It returns nf.TooLarge for content
+// above the limit, nf.Timeout if r stalled for so long that Finish has deleted the
+// chunks, and an error of r with its kind. In these cases it deletes what it has
+// stored, unless the database is unreachable. If the database fails, the blob may have been
 // stored anyway, and putting it again is harmless.
 func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (digest string, size int64, err error) {
 	up := &upload{kv: b.kv, id: rand.Text()}
@@ -75,6 +77,9 @@ func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (
 		return "", 0, nf.E(nf.KindOf(err), "store", "a blob", err)
 	}
 	digest, err = up.write(ctx, r, limit)
+	if err == nil && up.chunks > 1 { // a single chunk was written a moment ago
+		err = b.present(ctx, up.id)
+	}
 	if err != nil {
 		b.finish(ctx, up.id, up.discard(ctx))
 		return "", 0, err
@@ -89,6 +94,15 @@ func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (
 	}
 	b.finish(ctx, up.id, err)
 	return digest, up.size, nil
+}
+
+// present returns nf.Timeout if an upload was finished as an abandoned one.
+func (b Blobs) present(ctx context.Context, id string) error {
+	_, err := b.uploads.Get(ctx, id)
+	if nf.KindOf(err) == nf.NotFound {
+		return nf.E(nf.Timeout, "store", "a blob", errors.New("its content stalled, and the upload was given up; send it again"))
+	}
+	return err
 }
 
 // finish deletes the record of an upload, unless some of its chunks could not
@@ -245,16 +259,39 @@ func (b Blobs) Uses(ctx context.Context) iter.Seq2[Use, error] {
 }
 
 // Unfinished returns the uploads whose chunks are being written or deleted, or
-// were when a process crashed.
-func (b Blobs) Unfinished(ctx context.Context) ([]string, error) {
-	var ids []string
+// were when a process crashed, with the number of their chunks. While an upload
+// is in progress, its number changes.
+func (b Blobs) Unfinished(ctx context.Context) (map[string]int, error) {
+	out := map[string]int{}
 	for u, err := range b.uploads.All(ctx, "") {
+		if err == nil {
+			out[u.ID], err = b.written(ctx, u.ID)
+		}
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, u.ID)
 	}
-	return ids, nil
+	return out, nil
+}
+
+// written returns how many chunks of an upload there are. The first chunk is
+// written first and deleted last, so the chunks have no gaps, and a search needs
+// few reads.
+func (b Blobs) written(ctx context.Context, id string) (int, error) {
+	var failed error
+	missing := func(n int) bool {
+		_, err := b.kv.Get(ctx, chunkKey(id, n))
+		if err != nil && nf.KindOf(err) != nf.NotFound {
+			failed = fmt.Errorf("cannot read a chunk of an unfinished upload: %w", err)
+		}
+		return err != nil
+	}
+	most := 1
+	for !missing(most - 1) {
+		most *= 2
+	}
+	n := sort.Search(most-1, missing)
+	return n, failed
 }
 
 // Finish completes an upload after a crash: it keeps the chunks if a manifest
@@ -269,19 +306,11 @@ func (b Blobs) Finish(ctx context.Context, id string) error {
 			return gone(b.uploads.Delete(ctx, id))
 		}
 	}
-	up := &upload{kv: b.kv, id: id}
-	// The first chunk is written first and deleted last, so the remaining chunks
-	// have no gaps.
-	for {
-		_, err := b.kv.Get(ctx, chunkKey(id, up.chunks))
-		if nf.KindOf(err) == nf.NotFound {
-			break
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read a chunk of an unfinished upload: %w", err)
-		}
-		up.chunks++
+	chunks, err := b.written(ctx, id)
+	if err != nil {
+		return err
 	}
+	up := &upload{kv: b.kv, id: id, chunks: chunks}
 	if err := up.discard(ctx); err != nil {
 		return fmt.Errorf("cannot remove a chunk of an unfinished upload: %w", err)
 	}

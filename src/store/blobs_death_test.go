@@ -41,7 +41,7 @@ func TestBlobsDeath(t *testing.T) {
 				left, err := blobs.Unfinished(t.Context())
 				must(t, err)
 				for range 2 { // finishing twice is finishing once
-					for _, id := range left {
+					for id := range left {
 						must(t, blobs.Finish(t.Context(), id))
 					}
 				}

@@ -353,7 +353,7 @@ func finish(t *testing.T, blobs store.Blobs, want int) {
 	if len(left) != want {
 		t.Errorf("%d uploads are unfinished, want %d", len(left), want)
 	}
-	for _, id := range left {
+	for id := range left {
 		must(t, blobs.Finish(t.Context(), id))
 	}
 }
