@@ -23,7 +23,7 @@ func (p *prepared) orderHooks(found []render.Hook) ([]render.Planned, error) {
 		}
 		timeout, err := time.ParseDuration(text)
 		if err != nil {
-			wrong = append(wrong, nf.Violation{Field: HookTimeout + string(event), Message: fmt.Sprintf("%q is not a duration", text)})
+			wrong = append(wrong, nf.Violation{Field: nf.HookTimeoutAnnotation + string(event), Message: fmt.Sprintf("%q is not a duration", text)})
 		}
 		if times[event] = timeout; timeout <= 0 {
 			times[event] = noWait
