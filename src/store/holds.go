@@ -73,17 +73,39 @@ func (h Holds) Used(ctx context.Context, thing string) (bool, error) {
 // in any order and even if a process crashes: a hold clears the mark, and a
 // removal whose mark was cleared removes nothing.
 type HeldTable[T any] struct {
-	Table[T]
-
-	holds Holds
-	mark  func(*T) *string
+	records Table[T]
+	holds   Holds
+	mark    func(*T) *string
 }
 
 // NewHeldTable returns the table whose keys begin with the prefix. Its holds
 // are stored under "holds/" and the prefix. Mark returns the field of a record
 // for the mark of a removal; the field is empty without one.
 func NewHeldTable[T any](kv KV, prefix, noun string, mark func(*T) *string) HeldTable[T] {
-	return HeldTable[T]{Table: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, "holds/"+prefix), mark: mark}
+	return HeldTable[T]{records: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, "holds/"+prefix), mark: mark}
+}
+
+// Get returns a record, or nf.NotFound.
+func (t HeldTable[T]) Get(ctx context.Context, id string) (T, error) { return t.records.Get(ctx, id) }
+
+// Insert creates a record. It returns nf.Exists if the record exists.
+func (t HeldTable[T]) Insert(ctx context.Context, id string, v T) error {
+	return t.records.Insert(ctx, id, v)
+}
+
+// Update edits a record as Table.Update does. It ignores a change of the mark.
+func (t HeldTable[T]) Update(ctx context.Context, id string, edit func(*T) error) (T, error) {
+	return t.records.Update(ctx, id, func(v *T) error {
+		mark := *t.mark(v)
+		err := edit(v)
+		*t.mark(v) = mark
+		return err
+	})
+}
+
+// List returns the records whose ids begin with the prefix, ordered by id.
+func (t HeldTable[T]) List(ctx context.Context, prefix string) ([]T, error) {
+	return t.records.List(ctx, prefix)
 }
 
 // Holds returns the holds on the table's records.
@@ -95,9 +117,9 @@ func (t HeldTable[T]) Hold(ctx context.Context, id, user string) error {
 	if err := t.holds.Add(ctx, id, user); err != nil {
 		return err
 	}
-	v, err := t.Get(ctx, id)
+	v, err := t.records.Get(ctx, id)
 	if err == nil && *t.mark(&v) != "" {
-		_, err = t.Update(ctx, id, func(v *T) error { *t.mark(v) = ""; return nil })
+		_, err = t.records.Update(ctx, id, func(v *T) error { *t.mark(v) = ""; return nil })
 	}
 	if nf.KindOf(err) == nf.NotFound && err != nil {
 		return errors.Join(err, t.holds.Drop(ctx, id, user))
@@ -116,7 +138,7 @@ func (t HeldTable[T]) Release(ctx context.Context, id, user string) error {
 func (t HeldTable[T]) Remove(ctx context.Context, id string) (T, error) {
 	var none T
 	attempt := rand.Text()
-	if _, err := t.Update(ctx, id, func(v *T) error { *t.mark(v) = attempt; return nil }); err != nil {
+	if _, err := t.records.Update(ctx, id, func(v *T) error { *t.mark(v) = attempt; return nil }); err != nil {
 		return none, err
 	}
 	used, err := t.holds.Used(ctx, id)
@@ -127,7 +149,7 @@ func (t HeldTable[T]) Remove(ctx context.Context, id string) (T, error) {
 		return none, errors.Join(err, t.unmark(ctx, id, attempt))
 	}
 	var removed T
-	err = t.DeleteIf(ctx, id, func(v T) error {
+	err = t.records.DeleteIf(ctx, id, func(v T) error {
 		removed = v
 		if *t.mark(&v) != attempt {
 			return t.held(id)
@@ -142,12 +164,12 @@ func (t HeldTable[T]) Remove(ctx context.Context, id string) (T, error) {
 }
 
 func (t HeldTable[T]) held(id string) error {
-	return &nf.Error{Kind: nf.Conflict, Op: "remove", Subject: fmt.Sprintf("%s %q", t.noun, id), Reason: nf.ReasonHeld, Err: errors.New("it is in use")}
+	return &nf.Error{Kind: nf.Conflict, Op: "remove", Subject: fmt.Sprintf("%s %q", t.records.noun, id), Reason: nf.ReasonHeld, Err: errors.New("it is in use")}
 }
 
 // unmark clears the mark of a removal, unless it belongs to another removal.
 func (t HeldTable[T]) unmark(ctx context.Context, id, attempt string) error {
-	_, err := t.Update(ctx, id, func(v *T) error {
+	_, err := t.records.Update(ctx, id, func(v *T) error {
 		if *t.mark(v) == attempt {
 			*t.mark(v) = ""
 		}

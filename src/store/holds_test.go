@@ -72,6 +72,17 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+func TestHeldTableUpdate(t *testing.T) {
+	ctx, table := t.Context(), things(memory.New())
+	if err := table.Insert(ctx, "east", thing{Name: "east"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := table.Update(ctx, "east", func(v *thing) error { v.Name, v.Removing = "west", "forged"; return nil })
+	if diff := cmp.Diff(thing{Name: "west"}, got); err != nil || diff != "" {
+		t.Errorf("only holds and removals change the mark: %v (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestHoldBesideRemoval tries every order in which the calls of a hold and of a
 // removal can reach the store, and every death of each in every order. Never is
 // a record gone that another process holds, and never does it stay forever because of
