@@ -168,7 +168,7 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine}
 	return &Guarded{
 		Regions: regions, Packages: packages, Instances: instances, Operations: operations,
-		AuditLog: &AuditLog{g, cfg.Audits}, ONAP: &ONAP{g, instances}, guard: g,
+		AuditLog: &AuditLog{g, cfg.Audits}, ONAP: &ONAP{g}, guard: g,
 	}, nil
 }
 
@@ -211,6 +211,34 @@ func (g *guard) visible(ctx context.Context, p nf.Permission) (func(nf.Scope) bo
 		return nil, err
 	}
 	return g.authorizer.Visible(ctx, id, p), nil
+}
+
+// sees returns a function that reports whether an instance exists and the
+// identity may read it. It reads only the instances that it is called for, each
+// once.
+func (g *guard) sees(ctx context.Context) (func(id string) (nf.Instance, bool, error), error) {
+	visible, err := g.visible(ctx, nf.ReadInstance)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]*nf.Instance{} // nil: hidden or absent
+	return func(id string) (nf.Instance, bool, error) {
+		found, done := known[id]
+		if !done {
+			in, err := g.records.Instance(ctx, id)
+			if nf.IgnoreNotFound(err) != nil {
+				return nf.Instance{}, false, err
+			}
+			if err == nil && visible(instanceScope(in)) {
+				found = &in
+			}
+			known[id] = found
+		}
+		if found == nil {
+			return nf.Instance{}, false, nil
+		}
+		return *found, true, nil
+	}, nil
 }
 
 // asker returns the identity in the context, or the anonymous one if access is

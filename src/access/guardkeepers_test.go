@@ -34,8 +34,11 @@ func (s *shelf) Discard(_ context.Context, id string) error {
 
 func (s *shelf) Names(l letter) (id, instance string) { return string(l), string(l) }
 
-func (s *shelf) Engines(context.Context) (map[string]string, error) {
-	return map[string]string{"moved": "vnf-a-west"}, nil
+func (s *shelf) Engine(_ context.Context, instance string) (string, error) {
+	if instance == "moved" {
+		return "vnf-a-west", nil
+	}
+	return instance, nil
 }
 
 func (s *shelf) Fetch(_ context.Context, ref, _ string) (string, error) {

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -17,9 +16,9 @@ type DeadLetterKeeper[L any] interface {
 	// Names returns the id of a dead letter, and the id of its instance in the
 	// subscription.
 	Names(l L) (id, instance string)
-	// Engines returns the engine's ids of instances by their ids in
-	// subscriptions. It leaves out instances whose ids are equal.
-	Engines(ctx context.Context) (map[string]string, error)
+	// Engine returns the engine's id of an instance by its id in the
+	// subscription.
+	Engine(ctx context.Context, instance string) (string, error)
 }
 
 // DeadLetters gives access to a DeadLetterKeeper with the permissions of the
@@ -45,29 +44,34 @@ func (d DeadLetters[L]) DeadLetters(ctx context.Context) ([]L, error) {
 	if err != nil {
 		return nil, err
 	}
-	instances, err := d.instances.Instances(ctx)
+	sees, err := d.guard.sees(ctx)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, in := range instances {
-		seen[in.ID] = true
+	if d.guard.may(ctx, nf.AdministerStore, nf.Scope{}) == nil {
+		return all, nil
 	}
-	engines, err := d.keeper.Engines(ctx)
-	if err != nil {
-		return nil, err
+	out := []L{}
+	for _, l := range all {
+		engine, err := d.engine(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		_, visible, err := sees(engine)
+		if err != nil {
+			return nil, err
+		}
+		if visible {
+			out = append(out, l)
+		}
 	}
-	every := d.guard.may(ctx, nf.AdministerStore, nf.Scope{}) == nil
-	return slices.DeleteFunc(slices.Clone(all), func(l L) bool { return !every && !seen[d.engine(engines, l)] }), nil
+	return out, nil
 }
 
 // engine returns the engine's id of a dead letter's instance.
-func (d DeadLetters[L]) engine(engines map[string]string, l L) string {
+func (d DeadLetters[L]) engine(ctx context.Context, l L) (string, error) {
 	_, instance := d.keeper.Names(l)
-	if id, differs := engines[instance]; differs {
-		return id
-	}
-	return instance
+	return d.keeper.Engine(ctx, instance)
 }
 
 // Resend queues a dead letter for delivery and returns it. It requires
@@ -95,11 +99,11 @@ func (d DeadLetters[L]) allowed(ctx context.Context, id string) error {
 	if d.guard.may(ctx, nf.AdministerStore, nf.Scope{}, id) == nil || err != nil {
 		return err
 	}
-	engines, err := d.keeper.Engines(ctx)
+	engine, err := d.engine(ctx, dead)
 	if err != nil {
 		return err
 	}
-	in, err := d.instances.Instance(ctx, d.engine(engines, dead))
+	in, err := d.instances.Instance(ctx, engine)
 	if nf.KindOf(err) == nf.NotFound {
 		nf.TrailOf(ctx).Hide()
 		return absent

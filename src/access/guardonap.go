@@ -13,10 +13,7 @@ func bundleScope() nf.Scope { return nf.Scope{Project: nf.DefaultProject} }
 
 // ONAP checks the permissions for the requests of ONAP's API that it serves
 // without the engine and the catalog.
-type ONAP struct {
-	guard     *guard
-	instances *Instances
-}
+type ONAP struct{ guard *guard }
 
 // MayReadBundle returns nil if the identity may read ONAP's resource bundles,
 // and nf.Forbidden or nf.Unauthenticated otherwise. It requires package:read. The
@@ -59,14 +56,14 @@ func (o *ONAP) MayWriteRegion(ctx context.Context, region string) error {
 
 // VisibleObjects returns a function that reports whether the identity may see an
 // object of a region. The function takes the id of the instance that owns the
-// object; "" means that no instance does. An identity that may register the
-// region sees all objects, because it has access to the region anyway. Another
-// identity needs region:read, and sees the objects of the region's instances
-// that it may read.
-func (o *ONAP) VisibleObjects(ctx context.Context, region string) (func(owner string) bool, error) {
+// object; "" means that no instance does. It reads that instance, once. An
+// identity that may register the region sees all objects, because it has access
+// to the region anyway. Another identity needs region:read, and sees the objects
+// of the region's instances that it may read.
+func (o *ONAP) VisibleObjects(ctx context.Context, region string) (func(owner string) (bool, error), error) {
 	err := o.MayWriteRegion(ctx, region)
 	if err == nil {
-		return func(string) bool { return true }, nil
+		return func(string) (bool, error) { return true, nil }, nil
 	}
 	if nf.KindOf(err) != nf.Forbidden {
 		return nil, err
@@ -74,15 +71,17 @@ func (o *ONAP) VisibleObjects(ctx context.Context, region string) (func(owner st
 	if err := o.guard.may(ctx, nf.ReadRegion, regionScope(region), region); err != nil {
 		return nil, err
 	}
-	all, err := o.instances.Instances(ctx)
+	sees, err := o.guard.sees(ctx)
 	if err != nil {
 		return nil, err
 	}
-	visible := map[string]bool{}
-	for _, in := range all {
-		visible[in.ID] = in.Region == region
-	}
-	return func(owner string) bool { return visible[owner] }, nil
+	return func(owner string) (bool, error) {
+		if owner == "" {
+			return false, nil
+		}
+		in, visible, err := sees(owner)
+		return visible && in.Region == region, err
+	}, nil
 }
 
 // auditable returns the names that are valid as subjects in the audit log.

@@ -74,7 +74,12 @@ func TestVisibleObjects(t *testing.T) {
 			}
 			var got []string
 			for _, owner := range []string{"", "gone", "vnf-a-east", "vnf-a-west", "vnf-b-east"} {
-				if err == nil && visible(owner) {
+				if err != nil {
+					continue
+				}
+				if shown, err := visible(owner); err != nil {
+					t.Error(err)
+				} else if shown {
 					got = append(got, owner)
 				}
 			}

@@ -44,14 +44,10 @@ func (l deadLetters) Discard(ctx context.Context, id string) error {
 // Names implements access.DeadLetterKeeper.
 func (l deadLetters) Names(one native.Letter) (id, instance string) { return one.ID, one.Instance }
 
-// Engines implements access.DeadLetterKeeper.
-func (l deadLetters) Engines(ctx context.Context) (map[string]string, error) {
-	aliases, err := l.records.Aliases(ctx)
-	out := make(map[string]string, len(aliases))
-	for id, moved := range aliases {
-		out[id] = moved.Engine
-	}
-	return out, err
+// Engine implements access.DeadLetterKeeper.
+func (l deadLetters) Engine(ctx context.Context, instance string) (string, error) {
+	alias, err := l.records.Alias(ctx, instance)
+	return alias.Engine, err
 }
 
 // shown converts a dead letter, without the notification's content.

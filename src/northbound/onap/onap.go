@@ -64,7 +64,7 @@ type RegionAccess interface {
 	MayWriteRegion(ctx context.Context, region string) error
 	// VisibleObjects returns a function that reports whether the caller may see
 	// an object of a region. It takes the id of the object's instance, or "".
-	VisibleObjects(ctx context.Context, region string) (func(owner string) bool, error)
+	VisibleObjects(ctx context.Context, region string) (func(owner string) (bool, error), error)
 }
 
 // API serves ONAP's v1 API. Each of its parts serves one resource and registers

@@ -58,19 +58,26 @@ func (qs queries) region(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	objects := statusesOf(found, visible)
+	objects, err := statusesOf(found, visible)
+	if err != nil {
+		return fail("Query Resources", err)
+	}
 	return answer(w, http.StatusOK, queryStatus{Count: len(objects), Objects: objects})
 }
 
 // statusesOf returns the objects whose owner is visible to the caller.
-func statusesOf(objects []map[string]any, visible func(owner string) bool) []resourceStatus {
+func statusesOf(objects []map[string]any, visible func(owner string) (bool, error)) ([]resourceStatus, error) {
 	out := []resourceStatus{}
 	for _, object := range objects {
-		if visible(ownerOf(object)) {
+		shown, err := visible(ownerOf(object))
+		if err != nil {
+			return nil, err
+		}
+		if shown {
 			out = append(out, statusOf(object))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // ownerOf returns the id of the instance that owns an object, or "".
@@ -90,7 +97,7 @@ func (qs queries) instance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Get Instance", err)
 	}
-	visible := func(string) bool { return true }
+	visible := func(string) (bool, error) { return true, nil }
 	if strings.Contains(q.Labels, nf.OwnerLabel) { // the selector may name another instance
 		if visible, err = qs.access.VisibleObjects(r.Context(), v.Region); err != nil {
 			return fail("Query Resources", err)
@@ -101,7 +108,10 @@ func (qs queries) instance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	objects := statusesOf(found, visible)
+	objects, err := statusesOf(found, visible)
+	if err != nil {
+		return fail("Query Resources", err)
+	}
 	return answer(w, http.StatusOK, instanceStatus{Request: v.shown(), Count: len(objects), Objects: objects})
 }
 

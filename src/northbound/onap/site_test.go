@@ -143,11 +143,11 @@ func (f rights) MayWriteRegion(ctx context.Context, region string) error {
 
 // VisibleObjects returns all objects to a caller that may register the region,
 // and those of id1 to others.
-func (f rights) VisibleObjects(ctx context.Context, region string) (func(string) bool, error) {
+func (f rights) VisibleObjects(ctx context.Context, region string) (func(string) (bool, error), error) {
 	if f.MayWriteRegion(ctx, region) == nil {
-		return func(string) bool { return true }, nil
+		return func(string) (bool, error) { return true, nil }, nil
 	}
-	return func(owner string) bool { return owner == "id1" }, f.May(ctx, nf.ReadRegion, nf.Scope{Region: region})
+	return func(owner string) (bool, error) { return owner == "id1", nil }, f.May(ctx, nf.ReadRegion, nf.Scope{Region: region})
 }
 
 // world is the API over real bundles and stand-ins for everything else.
