@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 
@@ -58,21 +59,21 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	s.memory = budget.New(limits.Archive, limits.Unpacked)
 	kinds := renderers() // once: all users share the rendering limits
 	s.catalog, err = catalog.New(catalog.Config{
-		KV: db, Renderers: kinds, Limits: limits, Memory: s.memory, Parse: cluster.Parse,
+		KV: db.kv, Renderers: kinds, Limits: limits, Memory: s.memory, Parse: cluster.Parse,
 		Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.workers, err = operation.New(operation.Config{
-		KV: db, NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole, LeaseEnded: obs.metrics.LeaseEnded,
+		KV: db.kv, NewID: newID, Logger: obs.log, Lease: cfg.Lease, Sole: db.db.sole, LeaseEnded: obs.metrics.LeaseEnded,
 		Meter: obs.metrics, Trace: obs.tracing,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
-		KV: db, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
+		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
 		Logger: obs.log,
 		Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
@@ -80,7 +81,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
-	s.audit, err = audit.New(audit.Config{KV: db, File: cfg.AuditFile, Replica: cfg.Replica, Retention: cfg.AuditRetention,
+	s.audit, err = audit.New(audit.Config{KV: db.kv, File: cfg.AuditFile, Replica: cfg.Replica, Retention: cfg.AuditRetention,
 		Logger: obs.log, Failed: obs.metrics.AuditFailed})
 	if err != nil {
 		return nil, err
@@ -166,14 +167,24 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 // regions combines the catalog's regions with the connections to them. Removing
 // a region closes its connections and drops its credentials.
 type regions struct {
-	*catalog.Catalog
+	keeper
 
 	pool *cluster.Pool
 }
 
+var _ access.Catalog = regions{}
+
+// keeper stores regions and packages, and knows their users.
+type keeper interface {
+	access.RegionRecords
+	access.PackageKeeper
+	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+}
+
 // RemoveRegion implements native.Regions.
 func (r regions) RemoveRegion(ctx context.Context, id string) error {
-	if err := r.Catalog.RemoveRegion(ctx, id); err != nil {
+	if err := r.keeper.RemoveRegion(ctx, id); err != nil {
 		return err
 	}
 	r.pool.Forget(id)
@@ -183,7 +194,7 @@ func (r regions) RemoveRegion(ctx context.Context, id string) error {
 // UpdateRegion implements native.Regions. A new access takes effect at
 // once, also for running operations.
 func (r regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
-	changed, err := r.Catalog.UpdateRegion(ctx, id, edit)
+	changed, err := r.keeper.UpdateRegion(ctx, id, edit)
 	if err != nil {
 		return changed, err
 	}

@@ -25,7 +25,7 @@ func (s *testService) die(instance, uid string, number int) string {
 		"created": time.Now().UTC(), "died": time.Now().UTC(), "attempts": 20, "last_status": 500, "last_error": "connection refused",
 	})
 	if err == nil {
-		_, err = s.db.Put(s.t.Context(), "notifications/dead/"+id, text, store.Absent)
+		_, err = s.db.kv.Put(s.t.Context(), "notifications/dead/"+id, text, store.Absent)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -39,7 +39,7 @@ func (s *testService) subscribed(instance string) string {
 	if _, err := s.parts.notifier.Subscribe(s.t.Context(), nf.Subscription{Instance: instance, Name: "so", Callback: "http://203.0.113.1/"}); err != nil {
 		s.t.Fatal(err)
 	}
-	entry, err := s.db.Get(s.t.Context(), "subscriptions/"+instance+"/so")
+	entry, err := s.db.kv.Get(s.t.Context(), "subscriptions/"+instance+"/so")
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -24,8 +24,7 @@ region and instances of an earlier run are used as they are.`
 
 // demo runs the demo command: a service and a session of client commands.
 type demo struct {
-	process
-
+	process    process
 	kubeconfig string
 	pkg        string
 }
@@ -153,4 +152,4 @@ func (d demo) execute(ctx context.Context, p process, server string, args []stri
 	return root.ExecuteContext(ctx)
 }
 
-func (d demo) printf(format string, args ...any) { fmt.Fprintf(d.stdout, format, args...) }
+func (d demo) printf(format string, args ...any) { fmt.Fprintf(d.process.stdout, format, args...) }

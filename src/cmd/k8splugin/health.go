@@ -13,13 +13,17 @@ import (
 
 // sightings provides the state of regions and workloads to the health watcher.
 type sightings struct {
-	*lifecycle.Engine
-
+	engine  *lifecycle.Engine
 	catalog *catalog.Catalog
 	pool    *cluster.Pool
 }
 
 var _ health.Source = sightings{}
+
+// Instances implements health.Source.
+func (s sightings) Instances(ctx context.Context) ([]nf.Instance, error) {
+	return s.engine.Instances(ctx)
+}
 
 // Region implements health.Source.
 func (s sightings) Region(id string) nf.RegionState { return s.pool.State(id) }

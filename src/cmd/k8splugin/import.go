@@ -181,7 +181,7 @@ func (o importOrder) run(ctx context.Context, p process) (report *onapimport.Rep
 	}
 	defer func() { err = errors.Join(err, parts.audit.Close()) }()
 	im, err := onapimport.New(onapimport.Config{
-		Content: from.Content, KV: db, Bundles: parts.bundles, Regions: parts.catalog, Engine: parts.engine, Dry: o.dry,
+		Content: from.Content, KV: db.kv, Bundles: parts.bundles, Regions: parts.catalog, Engine: parts.engine, Dry: o.dry,
 		Open: func(r nf.Region) (onapimport.Cluster, error) { return parts.pool.Open(r.ID, r.Access) },
 	})
 	if err != nil {

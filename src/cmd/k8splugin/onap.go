@@ -63,7 +63,7 @@ func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) e
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
 	var err error
-	if s.bundles, err = bundle.New(bundle.Config{KV: db, Packages: s.catalog, Limits: limits, NewID: newID, Memory: s.memory}); err != nil {
+	if s.bundles, err = bundle.New(bundle.Config{KV: db.kv, Packages: s.catalog, Limits: limits, NewID: newID, Memory: s.memory}); err != nil {
 		return err
 	}
 	hosts, err := outbound.ParseHosts(listed(cfg.CallbackAllow))
@@ -72,7 +72,7 @@ func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) e
 	}
 	source := changes{engine: s.engine, records: s.bundles.InstanceRecords(), watch: cluster.NewSharedWatch(opened(s.catalog, s.pool))}
 	s.notifier, err = notify.New(notify.Config{Source: source, Config: outbox.Config{
-		KV: db, Hosts: hosts, Logger: obs.log, NewID: newID, Lease: cfg.Lease, Sole: db.db.sole,
+		KV: db.kv, Hosts: hosts, Logger: obs.log, NewID: newID, Lease: cfg.Lease, Sole: db.db.sole,
 		Observe: func(o outbox.Outcome) { obs.metrics.Notified(string(o)) },
 	}})
 	return err

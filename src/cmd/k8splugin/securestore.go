@@ -20,8 +20,7 @@ import (
 
 // secureStore is an opened store, with and without encryption.
 type secureStore struct {
-	*seal.Store
-
+	kv   *seal.Store
 	db   database
 	keys seal.Keys
 
@@ -49,10 +48,10 @@ func openOver(ctx context.Context, cfg Config, log *slog.Logger, decorate func(s
 		return nil, err
 	}
 	v.db.KV = decorate(v.db.KV)
-	v.Store = seal.New(v.db.KV, v.keys)
+	v.kv = seal.New(v.db.KV, v.keys)
 	kek, err := v.keys.Primary(ctx)
 	if err == nil {
-		err = schema.Open(ctx, schema.Config{Raw: v.db.KV, Sealed: v.Store, SealedBy: kek.ID(), Logger: log})
+		err = schema.Open(ctx, schema.Config{Raw: v.db.KV, Sealed: v.kv, SealedBy: kek.ID(), Logger: log})
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -70,7 +69,7 @@ func openRaw(ctx context.Context, cfg Config, log *slog.Logger) (*secureStore, e
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &secureStore{Store: seal.New(db.KV, keys), db: db, keys: keys}, nil
+	return &secureStore{kv: seal.New(db.KV, keys), db: db, keys: keys}, nil
 }
 
 // keys returns the encryption keys of the store. If the store has records, the
@@ -157,7 +156,7 @@ func (v *secureStore) healthy(ctx context.Context) error {
 // Reencrypt implements access.VaultKeeper. It skips leases, because they are
 // rewritten all the time.
 func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
-	if _, err := v.Reseal(ctx, leases()...); err != nil {
+	if _, err := v.kv.Reseal(ctx, leases()...); err != nil {
 		return nf.KeyStatus{}, err
 	}
 	return v.KeyStatus(ctx)
@@ -165,7 +164,7 @@ func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
 
 // KeyStatus implements access.VaultKeeper.
 func (v *secureStore) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
-	s, err := v.Status(ctx)
+	s, err := v.kv.Status(ctx)
 	if err != nil {
 		return nf.KeyStatus{}, err
 	}
@@ -195,7 +194,8 @@ func (v *secureStore) Backup(ctx context.Context, recipient string, w io.Writer)
 
 // backup returns the backup configuration of the store.
 func (v *secureStore) backup() backup.Config {
-	return backup.Config{KV: v.Store, Raw: v.db.KV, Skip: leases(), Version: schema.Version(nil)}
+	return backup.Config{KV: v.kv, Raw: v.db.KV, Skip: leases(), Version: schema.Version(nil)}
 }
 
-var _ store.KV = (*secureStore)(nil)
+// Close closes the database.
+func (v *secureStore) Close() error { return v.kv.Close() }

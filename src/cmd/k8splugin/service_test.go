@@ -187,7 +187,7 @@ func (s *testService) operation(id string) answer {
 func (s *testService) records() map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
-	for e, err := range s.db.List(s.t.Context(), "", "") {
+	for e, err := range s.db.kv.List(s.t.Context(), "", "") {
 		if err != nil {
 			s.t.Fatal(err)
 		}

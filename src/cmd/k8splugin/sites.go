@@ -17,18 +17,23 @@ func (s *service) siteKeeper(cfg Config, db *secureStore, obs observability) (*s
 		return nil, err
 	}
 	return site.New(site.Config{
-		KV: db, Regions: regions{s.catalog, s.pool}, Instances: instances{s.engine}, Reach: shell.Reach, Runners: runners, Workers: s.workers,
+		KV: db.kv, Regions: regions{s.catalog, s.pool}, Instances: instances{s.engine}, Reach: shell.Reach, Runners: runners, Workers: s.workers,
 		Usable: shell.Usable, NewID: newID, Logger: obs.log, Retention: cfg.Retention,
 	})
 }
 
 // instances terminates instances for sites. The termination continues the trace
 // of the site's operation.
-type instances struct{ *lifecycle.Engine }
+type instances struct{ engine *lifecycle.Engine }
 
 var _ site.Instances = instances{}
 
 // Terminate implements site.Instances.
 func (i instances) Terminate(ctx context.Context, id string) (nf.Operation, error) {
-	return i.Engine.Terminate(ctx, id, nf.TerminateRequest{Options: nf.Options{Trace: telemetry.Traceparent(ctx)}})
+	return i.engine.Terminate(ctx, id, nf.TerminateRequest{Options: nf.Options{Trace: telemetry.Traceparent(ctx)}})
+}
+
+// Wait implements site.Instances.
+func (i instances) Wait(ctx context.Context, operation string) (nf.Operation, error) {
+	return i.engine.Wait(ctx, operation)
 }

@@ -169,8 +169,8 @@ func (f *specFlags) inputs(in input, body map[string]any) error {
 
 // changeOptions holds the flags for waiting and for the confirmation of deletions.
 type changeOptions struct {
-	waiting
-	confirmFlags
+	waiting waiting
+	confirm confirmFlags
 }
 
 // waiting holds the flags for how long a command waits for its operation, and
@@ -350,17 +350,17 @@ func (s *session) begin(ctx context.Context, c *client, r request, body map[stri
 	if err := h.waiting.check(); err != nil {
 		return a, op, err
 	}
-	if h.wait == wire.WaitApplied {
+	if h.waiting.wait == wire.WaitApplied {
 		body["wait"] = wire.WaitApplied
 	}
 	r.header = async()
-	if a, err = s.prompt.submit(ctx, c, r, body, h.confirmFlags); err != nil {
+	if a, err = s.prompt.submit(ctx, c, r, body, h.confirm); err != nil {
 		return a, op, err
 	}
 	id := a.operation()
 	switch {
-	case id == "" || h.noWait:
-	case h.wait != "":
+	case id == "" || h.waiting.noWait:
+	case h.waiting.wait != "":
 		op, err = s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
 	default:
 		op, err = s.watcher.follow(ctx, c, at("operations", id), applied, nil)

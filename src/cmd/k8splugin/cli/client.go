@@ -98,9 +98,10 @@ func (c *client) lost(ctx context.Context, err error) error {
 
 // noResponseError is the error of a request without a response, or with an
 // incomplete one.
-type noResponseError struct{ *exitError }
+type noResponseError struct{ err *exitError }
 
-func (e noResponseError) Unwrap() error { return e.exitError }
+func (e noResponseError) Error() string { return e.err.Error() }
+func (e noResponseError) Unwrap() error { return e.err }
 
 // refusal reads the problem document of a response. A response without one does
 // not come from the service.

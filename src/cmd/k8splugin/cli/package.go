@@ -106,7 +106,7 @@ type source interface {
 }
 
 // inMemory is a source that needs no closing.
-type inMemory struct{ *bytes.Reader }
+type inMemory struct{ io.ReadSeeker }
 
 func (inMemory) Close() error { return nil }
 
