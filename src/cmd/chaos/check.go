@@ -19,7 +19,7 @@ func (f finding) String() string { return f.Rule + ": " + f.Text }
 
 // checker compares a snapshot with what was requested.
 type checker struct {
-	snapshot
+	snapshot snapshot
 
 	asked    map[string]request           // by id of the accepted operation
 	byID     map[string]instance          // the instances
@@ -63,7 +63,7 @@ func (q *checker) find(rule, operation, format string, args ...any) {
 // instance.
 func (q *checker) requestsMadeOneOperationEach() {
 	creators := map[string]string{}
-	for _, r := range q.requests {
+	for _, r := range q.snapshot.requests {
 		for _, other := range r.Also {
 			if other != r.Operation {
 				q.find("once", r.Operation, "request %s (%s) was answered with operation %q, and when repeated with %s", r.Key, r.Verb, r.Operation, other)
@@ -89,7 +89,7 @@ func (q *checker) requestsMadeOneOperationEach() {
 // accepted operation was lost.
 func (q *checker) operationsWereAsked() {
 	there := map[string]bool{}
-	for _, op := range q.operations {
+	for _, op := range q.snapshot.operations {
 		there[op.ID] = true
 		r, known := q.asked[op.ID]
 		switch {
@@ -112,7 +112,7 @@ func (q *checker) operationsWereAsked() {
 // operationsEnded checks that every operation has ended, that no work is left,
 // and that every failure has a cause.
 func (q *checker) operationsEnded() {
-	for _, op := range q.operations {
+	for _, op := range q.snapshot.operations {
 		f := op.Failure
 		switch {
 		case !op.final():
@@ -125,7 +125,7 @@ func (q *checker) operationsEnded() {
 			q.find("record", op.ID, "operation %s is %s by a defect: %s", op.ID, op.State, f.Message)
 		}
 	}
-	for _, key := range q.claims {
+	for _, key := range q.snapshot.claims {
 		q.find("stuck", strings.TrimPrefix(key, "claims/"), "the list of work still has %s", key)
 	}
 }
@@ -134,7 +134,7 @@ func (q *checker) operationsEnded() {
 // names are unique.
 func (q *checker) instancesAreFree() {
 	names := map[string]string{}
-	for _, in := range q.instances {
+	for _, in := range q.snapshot.instances {
 		if in.Running != "" {
 			q.find("stuck", in.Running, "instance %s is locked by operation %s", in.ID, in.Running)
 		}
@@ -151,7 +151,7 @@ func (q *checker) instancesAreFree() {
 // objectsHaveInstances checks that every object with an instance's label is in
 // that instance's inventory.
 func (q *checker) objectsHaveInstances() {
-	for _, o := range q.objects {
+	for _, o := range q.snapshot.objects {
 		in, ok := q.byID[o.owner()]
 		switch {
 		case !ok:
@@ -176,21 +176,21 @@ func (q *checker) last(instance string) string {
 // last instance, and that only instances that asked for it share a namespace.
 func (q *checker) namespacesHaveInstances() {
 	users := map[string][]string{}
-	for _, in := range q.instances {
+	for _, in := range q.snapshot.instances {
 		users[in.Namespace] = append(users[in.Namespace], in.ID)
 	}
-	for _, name := range q.namespaces {
+	for _, name := range q.snapshot.namespaces {
 		if len(users[name]) == 0 {
 			q.find("orphan", q.lastIn(name), "namespace %s is left, and no instance is in it", name)
 		}
-		if len(users[name]) > 1 && !strings.HasPrefix(name, q.prefix+"-shared-") {
+		if len(users[name]) > 1 && !strings.HasPrefix(name, q.snapshot.prefix+"-shared-") {
 			q.find("once", q.lastIn(name), "namespace %s has the instances %s", name, users[name])
 		}
 	}
 }
 
 func (q *checker) lastIn(namespace string) (id string) {
-	for _, op := range q.operations {
+	for _, op := range q.snapshot.operations {
 		if op.Namespace == namespace {
 			id = max(id, op.ID)
 		}
@@ -200,9 +200,9 @@ func (q *checker) lastIn(namespace string) (id string) {
 
 // viewsAgree checks that all servers return the same.
 func (q *checker) viewsAgree() {
-	for i, view := range q.views {
-		if view != q.views[0] {
-			q.find("views", "", "server %d lists something else than server 1: %s", i+1, difference(q.views[0], view))
+	for i, view := range q.snapshot.views {
+		if view != q.snapshot.views[0] {
+			q.find("views", "", "server %d lists something else than server 1: %s", i+1, difference(q.snapshot.views[0], view))
 		}
 	}
 }

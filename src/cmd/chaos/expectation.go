@@ -91,7 +91,7 @@ func (q *checker) next(id string, o outcome, c operationRecord) outcome {
 // restores returns the revision that a revision restores, according to the
 // service.
 func (q *checker) restores(id string, number int) int {
-	for _, rev := range q.revisions[id] {
+	for _, rev := range q.snapshot.revisions[id] {
 		if rev.Number == number {
 			return rev.Restores
 		}
@@ -135,7 +135,7 @@ func (q *checker) faithful(in instance, want content) {
 		q.find("word", operation, "instance %s must have the objects %q, and its inventory is %q", in.ID, wanted, got)
 	}
 	var live []string
-	for _, o := range q.objects {
+	for _, o := range q.snapshot.objects {
 		if o.owner() != in.ID || !o.own() {
 			continue
 		}

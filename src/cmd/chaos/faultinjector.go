@@ -44,7 +44,7 @@ func (s *faultInjector) inject(ctx context.Context, f fault) error {
 	case partServer:
 		var lines []*line
 		for node := range s.rig.layout.nodes {
-			lines = append(lines, s.rig.lines[s.rig.between(f.Target, node)])
+			lines = append(lines, s.rig.lines[s.rig.layout.between(f.Target, node)])
 		}
 		return s.disturb(ctx, f, linkFault{swallow: true}, lines...)
 	case cutLine:

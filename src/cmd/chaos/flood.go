@@ -109,7 +109,7 @@ const memoryCount = "MiB of memory of the largest server"
 // heavy returns a finding if a server used too much memory.
 func (t *testRun) heavy() []finding {
 	numbers, _ := t.counts.all()
-	if held := numbers[memoryCount]; held > mostMemory && !t.race {
+	if held := numbers[memoryCount]; held > mostMemory && !t.options.race {
 		return []finding{{Rule: "memory", Text: fmt.Sprintf("a server held %d MiB, and at most %d are allowed while a region floods it", held, mostMemory)}}
 	}
 	return nil

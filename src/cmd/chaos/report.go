@@ -63,7 +63,7 @@ func (t *testRun) report() {
 		fmt.Fprintln(t.out, "ended by itself:", death)
 	}
 	fmt.Fprintf(t.out, "to repeat it: -scenario %s -seed %d -kills %d -duration %s -instances %d -operations %d -quorum-loss=%t -lease %s\n",
-		t.scenario, t.seed, t.kills, t.duration, t.instances, t.operations, t.quorumLoss, t.lease)
+		t.options.scenario, t.options.seed, t.options.kills, t.options.duration, t.options.instances, t.options.operations, t.options.quorumLoss, t.options.lease)
 }
 
 // explain prints the findings, each with the record of its operation and the

@@ -26,7 +26,7 @@ func regions() []string { return []string{"east", "west"} }
 // rig holds all running parts: an etcd cluster, the servers on it, and the
 // lines between them and to the regions.
 type rig struct {
-	layout
+	layout layout
 
 	dir     string // of logs and data
 	nodes   []*process
@@ -42,7 +42,7 @@ type rig struct {
 
 // plan says how to build a rig.
 type plan struct {
-	layout
+	layout layout
 
 	dir     string
 	binary  string // of the service
@@ -58,7 +58,7 @@ func newRig(ctx context.Context, p plan) (*rig, error) {
 	r := &rig{layout: p.layout, dir: p.dir, counts: p.counts}
 	// Start at a random port, because several runs may look for ports at the
 	// same time.
-	free, err := freeAddresses(2*p.nodes+p.servers+p.lines(), firstPort+rand.IntN((lastPort-firstPort)/2))
+	free, err := freeAddresses(2*p.layout.nodes+p.layout.servers+p.layout.lines(), firstPort+rand.IntN((lastPort-firstPort)/2))
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +66,11 @@ func newRig(ctx context.Context, p plan) (*rig, error) {
 		out, free = free[:n], free[n:]
 		return out
 	}
-	clients, peers, listen, lines := take(p.nodes), take(p.nodes), take(p.servers), take(p.lines())
+	clients, peers, listen, lines := take(p.layout.nodes), take(p.layout.nodes), take(p.layout.servers), take(p.layout.lines())
 	r.layNodes(p, clients, peers)
 	var names, upstreams []string
-	for server := range p.servers {
-		for node := range p.nodes {
+	for server := range p.layout.servers {
+		for node := range p.layout.nodes {
 			names = append(names, fmt.Sprintf("server %d to etcd %d", server+1, node+1))
 			upstreams = append(upstreams, clients[node])
 		}
@@ -112,8 +112,8 @@ func (r *rig) layServers(p plan, keys string, listen, lines []string) {
 	for i, address := range listen {
 		name := fmt.Sprintf("server-%d", i+1)
 		var endpoints []string
-		for node := range p.nodes {
-			endpoints = append(endpoints, lines[p.between(i, node)])
+		for node := range p.layout.nodes {
+			endpoints = append(endpoints, lines[p.layout.between(i, node)])
 		}
 		r.urls = append(r.urls, "http://"+address)
 		r.servers = append(r.servers, r.process(p, name, p.binary, "serve",

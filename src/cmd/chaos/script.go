@@ -84,7 +84,7 @@ func linkFaults() []chance {
 // scheduler generates a script. It does not put two faults on one part at the same
 // time.
 type scheduler struct {
-	layout
+	layout layout
 	strength
 
 	dice   *rand.Rand
@@ -136,25 +136,25 @@ func (a *scheduler) invent(s sort) fault {
 	f := fault{Sort: s}
 	switch s {
 	case killServer, endServer:
-		f.Target, f.For = a.dice.IntN(a.servers), a.within(200*time.Millisecond, 4*time.Second)
+		f.Target, f.For = a.dice.IntN(a.layout.servers), a.within(200*time.Millisecond, 4*time.Second)
 	case stallServer, partServer:
 		// Most stalls outlast the lease, so that other replicas take over while
 		// the server does not know.
-		f.Target, f.For = a.dice.IntN(a.servers), a.within(a.lease/2, a.lease*5/2)
+		f.Target, f.For = a.dice.IntN(a.layout.servers), a.within(a.lease/2, a.lease*5/2)
 	case killNode, killNodes:
-		f.Target, f.For = a.dice.IntN(a.nodes), a.within(300*time.Millisecond, 3*time.Second)
+		f.Target, f.For = a.dice.IntN(a.layout.nodes), a.within(300*time.Millisecond, 3*time.Second)
 	case cutLine:
-		f.Target, f.For = a.dice.IntN(a.lines()), a.within(0, 1500*time.Millisecond)
+		f.Target, f.For = a.dice.IntN(a.layout.lines()), a.within(0, 1500*time.Millisecond)
 	case holeLine:
-		f.Target, f.For = a.dice.IntN(a.lines()), a.within(500*time.Millisecond, 6*time.Second)
+		f.Target, f.For = a.dice.IntN(a.layout.lines()), a.within(500*time.Millisecond, 6*time.Second)
 	case slowLine:
-		f.Target, f.For = a.dice.IntN(a.lines()), a.within(time.Second, 5*time.Second)
+		f.Target, f.For = a.dice.IntN(a.layout.lines()), a.within(time.Second, 5*time.Second)
 		f.Size = 10 + a.dice.IntN(1000)
 	case endLine:
-		f.Target, f.For = a.dice.IntN(a.lines()), a.within(500*time.Millisecond, 3*time.Second)
+		f.Target, f.For = a.dice.IntN(a.layout.lines()), a.within(500*time.Millisecond, 3*time.Second)
 		f.Size = 1000 + a.dice.IntN(30000)
 	case slowClose:
-		f.Target, f.For = a.dice.IntN(a.lines()), a.within(time.Second, 4*time.Second)
+		f.Target, f.For = a.dice.IntN(a.layout.lines()), a.within(time.Second, 4*time.Second)
 		f.Size = 100 + a.dice.IntN(1000)
 	}
 	return f
@@ -187,8 +187,8 @@ func (a *scheduler) befalls(f fault) []string {
 		return []string{server}
 	case partServer:
 		things := []string{server}
-		for node := range a.nodes {
-			things = append(things, line(a.between(f.Target, node)))
+		for node := range a.layout.nodes {
+			things = append(things, line(a.layout.between(f.Target, node)))
 		}
 		return things
 	case killNode, killNodes:

@@ -18,7 +18,7 @@ import (
 
 // testRun is one run of a scenario.
 type testRun struct {
-	options
+	options options
 
 	dir     string
 	name    string // of the run, also the prefix of its namespaces
@@ -48,12 +48,12 @@ func (o options) newTestRun(dir string, out io.Writer) (*testRun, error) {
 
 // build builds the service, unless a program is given.
 func (t *testRun) build(ctx context.Context) error {
-	if t.binary != "" {
+	if t.options.binary != "" {
 		return nil
 	}
-	t.binary = filepath.Join(t.dir, "k8splugin")
-	args := []string{"build", "-o", t.binary}
-	if t.race {
+	t.options.binary = filepath.Join(t.dir, "k8splugin")
+	args := []string{"build", "-o", t.options.binary}
+	if t.options.race {
 		args = append(args, "-race")
 	}
 	output, err := exec.CommandContext(ctx, "go", append(args, "github.com/multicloud-k8s/k8splugin/src/cmd/k8splugin")...).CombinedOutput()
@@ -66,7 +66,7 @@ func (t *testRun) build(ctx context.Context) error {
 // run runs the scenario, and fails if an invariant is violated. All processes
 // have ended when it returns.
 func (t *testRun) run(ctx context.Context) error {
-	fmt.Fprintf(t.out, "seed %d, scenario %s\n", t.seed, t.scenario)
+	fmt.Fprintf(t.out, "seed %d, scenario %s\n", t.options.seed, t.options.scenario)
 	if err := t.build(ctx); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *testRun) play(ctx context.Context, n *processStarter) error {
 	l := layout{servers: 3, nodes: 3, regions: len(regions())}
 	var err error
 	t.rig, err = newRig(ctx, plan{
-		layout: l, dir: t.dir, binary: t.binary, etcd: t.etcd, lease: t.lease, cluster: t.cluster, starter: n, counts: t.counts,
+		layout: l, dir: t.dir, binary: t.options.binary, etcd: t.etcd, lease: t.options.lease, cluster: t.cluster, starter: n, counts: t.counts,
 	})
 	if err != nil {
 		return err
@@ -124,9 +124,9 @@ func (t *testRun) beside(ctx context.Context, l layout) (findings []finding, err
 
 // withFaults runs the load and the faults, and then checks the result.
 func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
-	work := &load{client: t.client, ledger: &t.ledger, counts: t.counts, seed: t.seed, run: t.name, atOnce: t.instances}
+	work := &load{client: t.client, ledger: &t.ledger, counts: t.counts, seed: t.options.seed, run: t.name, atOnce: t.options.instances}
 	var err error
-	if t.scenario == scenarioReplicas {
+	if t.options.scenario == scenarioReplicas {
 		err = t.replicas(ctx, work)
 	} else {
 		err = t.injectFaults(ctx, work, l)
@@ -143,15 +143,15 @@ func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
 
 // injectFaults executes a script of faults, and then waits for the load to end.
 func (t *testRun) injectFaults(ctx context.Context, work *load, l layout) error {
-	script := newScript(t.seed, l, strength{kills: t.kills, duration: t.duration, lease: t.lease, quorumLoss: t.quorumLoss})
-	fmt.Fprintf(t.out, "%d faults in %s, then up to %s to settle\n", len(script), ends(script).Round(time.Second), t.settle)
+	script := newScript(t.options.seed, l, strength{kills: t.options.kills, duration: t.options.duration, lease: t.options.lease, quorumLoss: t.options.quorumLoss})
+	fmt.Fprintf(t.out, "%d faults in %s, then up to %s to settle\n", len(script), ends(script).Round(time.Second), t.options.settle)
 	log, err := os.Create(filepath.Join(t.dir, "faults.log"))
 	if err != nil {
 		return fmt.Errorf("cannot write the log of the faults: %w", err)
 	}
 	defer func() { _ = log.Close() }()
 	// Accepted operations must end soon after the last fault.
-	ctx, cancel := context.WithTimeout(ctx, ends(script)+t.settle)
+	ctx, cancel := context.WithTimeout(ctx, ends(script)+t.options.settle)
 	defer cancel()
 	reviving, enoughReviving := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -174,17 +174,17 @@ func (t *testRun) injectFaults(ctx context.Context, work *load, l layout) error 
 
 // replicas kills one server and one etcd node permanently while operations run.
 func (t *testRun) replicas(ctx context.Context, work *load) error {
-	ctx, cancel := context.WithTimeout(ctx, t.settle+time.Duration(t.operations)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, t.options.settle+time.Duration(t.options.operations)*time.Second)
 	defer cancel()
 	played := make(chan struct{})
 	group, playing := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(played)
-		return work.generate(playing, nil, t.operations)
+		return work.generate(playing, nil, t.options.operations)
 	})
 	for share, victim := range map[int]*process{3: t.rig.servers[0], 2: t.rig.nodes[0]} {
 		group.Go(func() error {
-			for t.ledger.accepted() < t.operations/share {
+			for t.ledger.accepted() < t.options.operations/share {
 				if err := pause(playing, 20*time.Millisecond); err != nil {
 					return err
 				}
@@ -212,7 +212,7 @@ func (t *testRun) replicas(ctx context.Context, work *load) error {
 // settled waits until all operations have ended, at most for the settle time.
 // Operations that are still running then are reported later.
 func (t *testRun) settled(ctx context.Context, w *watcher) error {
-	deadline, cancel := context.WithTimeout(ctx, t.settle)
+	deadline, cancel := context.WithTimeout(ctx, t.options.settle)
 	defer cancel()
 	for {
 		all, err := w.allOperations(deadline, -1)

@@ -35,7 +35,7 @@ func (p *plane) etcd() component {
 }
 
 func (p *plane) apiServer() component {
-	keys := pkiIn(p.dir)
+	keys := pkiIn(p.options.dir)
 	return component{
 		name:    "kube-apiserver",
 		healthy: p.url("https", p.ports.api) + "/readyz",
@@ -45,7 +45,7 @@ func (p *plane) apiServer() component {
 			"--endpoint-reconciler-type=none", // the kubernetes Service must not point to loopback
 			"--tls-cert-file=" + keys.serving, "--tls-private-key-file=" + keys.servingKey,
 			"--client-ca-file=" + keys.caCert,
-			"--token-auth-file=" + tokenPath(p.dir), "--authorization-mode=Node,RBAC",
+			"--token-auth-file=" + tokenPath(p.options.dir), "--authorization-mode=Node,RBAC",
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + keys.accountPub, "--service-account-signing-key-file=" + keys.accountKey,
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged=true",
@@ -59,12 +59,12 @@ func (p *plane) apiServer() component {
 }
 
 func (p *plane) controllerManager() component {
-	keys := pkiIn(p.dir)
+	keys := pkiIn(p.options.dir)
 	return component{
 		name:    "kube-controller-manager",
 		healthy: p.url("https", p.ports.controller) + "/healthz",
 		args: []string{
-			"--kubeconfig=" + kubeconfigPath(p.dir, "controller-manager"),
+			"--kubeconfig=" + kubeconfigPath(p.options.dir, "controller-manager"),
 			"--bind-address=" + loopback, "--secure-port=" + p.ports.controller,
 			"--tls-cert-file=" + keys.serving, "--tls-private-key-file=" + keys.servingKey,
 			"--leader-elect=false", "--use-service-account-credentials=true",
@@ -78,7 +78,7 @@ func (p *plane) controllerManager() component {
 }
 
 func (p *plane) scheduler() component {
-	keys := pkiIn(p.dir)
+	keys := pkiIn(p.options.dir)
 	return component{
 		name:    "kube-scheduler",
 		healthy: p.url("https", p.ports.scheduler) + "/healthz",
@@ -96,7 +96,7 @@ func (p *plane) kwok() component {
 		name:    "kwok",
 		healthy: address + "/healthz",
 		args: []string{
-			"--kubeconfig=" + kubeconfigPath(p.dir, "kwok"),
+			"--kubeconfig=" + kubeconfigPath(p.options.dir, "kwok"),
 			"--config=" + p.file("kwok.yaml"),
 			"--server-address=" + address[len("http://"):],
 		},

@@ -113,7 +113,7 @@ func (p *plane) populate(ctx context.Context, api *api) error {
 	if err != nil {
 		return err
 	}
-	for i := len(kept); i < p.nodes; i++ {
+	for i := len(kept); i < p.options.nodes; i++ {
 		if err := api.post(ctx, "/api/v1/nodes", newNode(fmt.Sprintf("node-%d", i+1))); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (p *plane) populate(ctx context.Context, api *api) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the nodes ready: %w", err)
 	}
-	p.log.say("%d nodes are ready", max(p.nodes, len(kept)))
+	p.log.say("%d nodes are ready", max(p.options.nodes, len(kept)))
 	return nil
 }
 

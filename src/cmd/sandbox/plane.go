@@ -29,7 +29,7 @@ var errPortTaken = errors.New("another process has taken the port")
 
 // plane is a control plane that is being started or stopped.
 type plane struct {
-	options
+	options options
 
 	built     installation
 	tied      bool // the processes end with this one
@@ -66,7 +66,7 @@ func (p *plane) start(ctx context.Context) error {
 	if err := p.clear(); err != nil {
 		return err
 	}
-	if err := pkiIn(p.dir).ensure(); err != nil {
+	if err := pkiIn(p.options.dir).ensure(); err != nil {
 		return err
 	}
 	for range attempts {
@@ -88,18 +88,18 @@ func (p *plane) start(ctx context.Context) error {
 // clear prepares the folder for a new start.
 func (p *plane) clear() error {
 	stale := []string{"log"}
-	if !p.keep {
+	if !p.options.keep {
 		// A service that manages this cluster may store its records in data.
 		// They refer to objects that are deleted now.
 		stale = append(stale, "etcd", "pki", "data")
 	}
 	for _, name := range stale {
-		if err := os.RemoveAll(filepath.Join(p.dir, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(p.options.dir, name)); err != nil {
 			return fmt.Errorf("cannot remove the files of the last sandbox: %w", err)
 		}
 	}
 	for _, name := range []string{"log", "etcd"} {
-		if err := os.MkdirAll(filepath.Join(p.dir, name), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(p.options.dir, name), 0o700); err != nil {
 			return fmt.Errorf("cannot make the sandbox's folder: %w", err)
 		}
 	}
@@ -111,13 +111,13 @@ func (p *plane) attempt(ctx context.Context) (err error) {
 	if p.ports, err = freePorts(); err != nil {
 		return err
 	}
-	if err := writeAccess(p.dir, p.url("https", p.ports.api)); err != nil {
+	if err := writeAccess(p.options.dir, p.url("https", p.ports.api)); err != nil {
 		return err
 	}
 	if err := p.writeConfigs(); err != nil {
 		return err
 	}
-	api, err := dial(adminKubeconfig(p.dir))
+	api, err := dial(adminKubeconfig(p.options.dir))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (p *plane) launch(c component) error {
 		return err
 	}
 	p.processes = append(p.processes, started)
-	return writeProcesses(processesPath(p.dir), p.processes)
+	return writeProcesses(processesPath(p.options.dir), p.processes)
 }
 
 // await returns when a component is healthy.
@@ -182,7 +182,7 @@ func (p *plane) stop(ctx context.Context) error {
 		return err
 	}
 	p.processes = nil
-	if err := os.Remove(processesPath(p.dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(processesPath(p.options.dir)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot remove the record of the processes: %w", err)
 	}
 	return nil
@@ -207,7 +207,7 @@ func (p *plane) writeConfigs() error {
 		return err
 	}
 	for name, content := range map[string]any{
-		"scheduler.yaml": schedulerConfig(kubeconfigPath(p.dir, "scheduler")),
+		"scheduler.yaml": schedulerConfig(kubeconfigPath(p.options.dir, "scheduler")),
 		"audit.yaml":     auditPolicy(),
 	} {
 		encoded, err := json.Marshal(content) // JSON is valid YAML and needs no special quoting
@@ -221,7 +221,7 @@ func (p *plane) writeConfigs() error {
 	return nil
 }
 
-func (p *plane) file(name string) string { return filepath.Join(p.dir, name) }
+func (p *plane) file(name string) string { return filepath.Join(p.options.dir, name) }
 
 func (p *plane) logDir() string { return p.file("log") }
 
