@@ -39,7 +39,7 @@ func (l *loader) certificates(f file) {
 		case e.commonName != "" && e.uri == "" && e.dns == "":
 			c.names, c.match = commonName, pattern{e.commonName, 0}
 		default:
-			l.refuse(e.at, field, "must have one of uri, dns and common_name")
+			l.document.refuse(e.at, field, "must have one of uri, dns and common_name")
 			continue
 		}
 		l.v.certificates = append(l.v.certificates, c)
@@ -51,7 +51,7 @@ func (l *loader) checkURI(at *yaml.Node, field, text string) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	domain, _, _ := strings.Cut(rest, "/")
 	if _, err := url.Parse(strings.ReplaceAll(text, "*", "x")); err != nil || scheme == "" || domain == "" || strings.Contains(scheme+domain, "*") {
-		l.refuse(at, field, "must be a URI such as spiffe://trust-domain/ns/*/sa/*, with * only after the trust domain")
+		l.document.refuse(at, field, "must be a URI such as spiffe://trust-domain/ns/*/sa/*, with * only after the trust domain")
 	}
 }
 

@@ -41,17 +41,17 @@ func (l *loader) issuer(f file) {
 		cfg.groups = e.groups
 	}
 	if !trustworthy(e.issuer) {
-		l.refuse(e.at, "oidc.issuer", "is not an https URL without query and fragment")
+		l.document.refuse(e.at, "oidc.issuer", "is not an https URL without query and fragment")
 	}
 	if e.audience == "" {
-		l.refuse(e.at, "oidc.audience", "is missing: without it, tokens issued for other services would be accepted")
+		l.document.refuse(e.at, "oidc.audience", "is missing: without it, tokens issued for other services would be accepted")
 	}
 	if e.rootsCA != "" {
 		pem, err := l.beside(e.rootsCA)
 		if err != nil {
-			l.refuse(e.at, "oidc.ca_file", "cannot be read: %v", err)
+			l.document.refuse(e.at, "oidc.ca_file", "cannot be read: %v", err)
 		} else if !x509.NewCertPool().AppendCertsFromPEM(pem) {
-			l.refuse(e.at, "oidc.ca_file", "contains no certificate")
+			l.document.refuse(e.at, "oidc.ca_file", "contains no certificate")
 		}
 		cfg.roots = string(pem)
 	}

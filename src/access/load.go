@@ -48,7 +48,7 @@ const (
 
 // loader creates a snapshot from files.
 type loader struct {
-	*document
+	document *document
 
 	dir  string
 	read func(name string) ([]byte, error)
@@ -102,16 +102,16 @@ func (l *loader) users(f file, root *yaml.Node) {
 		known, hashed := l.v.users[e.name]
 		switch {
 		case listed[e.name]:
-			l.refuse(e.at, field+".name", "%q is given twice", e.name)
+			l.document.refuse(e.at, field+".name", "%q is given twice", e.name)
 		case strings.Contains(e.name, ":"):
-			l.refuse(e.at, field+".name", "contains a colon, which separates user and password")
+			l.document.refuse(e.at, field+".name", "contains a colon, which separates user and password")
 		case e.hash == "" && !hashed:
-			l.refuse(e.at, field, "has no password hash, neither here nor in the password_file")
+			l.document.refuse(e.at, field, "has no password hash, neither here nor in the password_file")
 		case e.hash != "" && hashed:
-			l.refuse(e.at, field+".password_hash", "is given here and in the password_file")
+			l.document.refuse(e.at, field+".password_hash", "is given here and in the password_file")
 		case e.hash != "":
 			if message := checkHash(e.hash); message != "" {
-				l.refuse(e.at, field+".password_hash", "%s", message)
+				l.document.refuse(e.at, field+".password_hash", "%s", message)
 			}
 			known.hash = []byte(e.hash)
 		}
@@ -126,7 +126,7 @@ func (l *loader) users(f file, root *yaml.Node) {
 func (l *loader) passwords(name string, root *yaml.Node) {
 	content, err := l.beside(name)
 	if err != nil {
-		l.refuse(root, "password_file", "cannot be read: %v", err)
+		l.document.refuse(root, "password_file", "cannot be read: %v", err)
 		return
 	}
 	line := 0
@@ -137,7 +137,7 @@ func (l *loader) passwords(name string, root *yaml.Node) {
 			continue
 		}
 		wrong := func(message string) {
-			l.wrong = append(l.wrong, nf.Violation{File: filepath.Base(name), Line: line, Message: message})
+			l.document.wrong = append(l.document.wrong, nf.Violation{File: filepath.Base(name), Line: line, Message: message})
 		}
 		user, hash, found := strings.Cut(text, ":")
 		_, twice := l.v.users[user]
@@ -186,16 +186,16 @@ func (l *loader) tokens(f file) {
 		l.checkName(e.at, field+".name", e.name)
 		l.checkGroups(e.at, field, e.groups)
 		if names[e.name] {
-			l.refuse(e.at, field+".name", "%q is given twice", e.name)
+			l.document.refuse(e.at, field+".name", "%q is given twice", e.name)
 		}
 		names[e.name] = true
 		var sum [sha256.Size]byte
 		if n, err := hex.Decode(sum[:], []byte(e.sum[:min(len(e.sum), 2*sha256.Size)])); err != nil || n != sha256.Size || len(e.sum) != 2*sha256.Size {
-			l.refuse(e.at, field+".sha256", "is not the SHA-256 of a token: 64 hexadecimal digits")
+			l.document.refuse(e.at, field+".sha256", "is not the SHA-256 of a token: 64 hexadecimal digits")
 			continue
 		}
 		if _, taken := l.v.tokens[sum]; taken {
-			l.refuse(e.at, field+".sha256", "is also given for another token")
+			l.document.refuse(e.at, field+".sha256", "is also given for another token")
 		}
 		l.v.tokens[sum] = token{name: e.name, groups: groups(e.groups), expires: e.expires}
 	}
@@ -203,7 +203,7 @@ func (l *loader) tokens(f file) {
 
 func (l *loader) checkName(at *yaml.Node, field, name string) {
 	if err := checkName(name); err != nil {
-		l.refuse(at, field, "%v", err)
+		l.document.refuse(at, field, "%v", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func (l *loader) checkGroups(at *yaml.Node, field string, names []string) {
 		l.checkName(at, fmt.Sprintf("%s.groups[%d]", field, i), name)
 	}
 	if len(names) > maxGroup {
-		l.refuse(at, field+".groups", "has more than %d entries", maxGroup)
+		l.document.refuse(at, field+".groups", "has more than %d entries", maxGroup)
 	}
 }
 

@@ -90,21 +90,21 @@ func (l *loader) policies(f file) {
 	}
 	validator, err := newValidator()
 	if err != nil {
-		l.refuse(f.policies[0].at, "policies", "cannot be checked: %v", err)
+		l.document.refuse(f.policies[0].at, "policies", "cannot be checked: %v", err)
 		return
 	}
 	for i, e := range f.policies {
 		content, err := l.beside(e.name)
 		if err != nil {
-			l.refuse(e.at, fmt.Sprintf("policies[%d]", i), "cannot be read: %v", err)
+			l.document.refuse(e.at, fmt.Sprintf("policies[%d]", i), "cannot be read: %v", err)
 			continue
 		}
 		if len(content) > maxPolicies {
-			l.refuse(e.at, fmt.Sprintf("policies[%d]", i), "is larger than %d bytes; there may be several files", maxPolicies)
+			l.document.refuse(e.at, fmt.Sprintf("policies[%d]", i), "is larger than %d bytes; there may be several files", maxPolicies)
 			continue
 		}
 		found, wrong := readPolicies(validator, filepath.Base(e.name), strconv.Itoa(i), content)
-		l.wrong = append(l.wrong, wrong...)
+		l.document.wrong = append(l.document.wrong, wrong...)
 		l.v.policies.extra = append(l.v.policies.extra, found...)
 	}
 }
@@ -112,25 +112,25 @@ func (l *loader) policies(f file) {
 func (l *loader) grant(e grantEntry, field string, roles map[string][]nf.Permission) {
 	permissions, ok := roles[e.role]
 	if !ok {
-		l.refuse(e.at, field+".role", "%q is not a role; roles are viewer, operator, admin and those under roles", e.role)
+		l.document.refuse(e.at, field+".role", "%q is not a role; roles are viewer, operator, admin and those under roles", e.role)
 	}
 	for name, patterns := range map[string][]string{"projects": e.projects, "regions": e.regions} {
 		if len(patterns) == 0 {
-			l.refuse(e.at, field+"."+name, `are missing; "*" matches all`)
+			l.document.refuse(e.at, field+"."+name, `are missing; "*" matches all`)
 		}
 		for i, p := range patterns {
 			if v := nf.CheckID("", strings.ReplaceAll(p, "*", "x")); v != nil {
-				l.refuse(e.at, fmt.Sprintf("%s.%s[%d]", field, name, i), "%q is not a name, nor a pattern with *", p)
+				l.document.refuse(e.at, fmt.Sprintf("%s.%s[%d]", field, name, i), "%q is not a name, nor a pattern with *", p)
 			}
 		}
 	}
 	if len(e.subjects) == 0 {
-		l.refuse(e.at, field+".subjects", "are missing")
+		l.document.refuse(e.at, field+".subjects", "are missing")
 	}
 	for i, subject := range e.subjects {
 		uid, message := l.subject(subject)
 		if message != "" {
-			l.refuse(e.at, fmt.Sprintf("%s.subjects[%d]", field, i), "%s", message)
+			l.document.refuse(e.at, fmt.Sprintf("%s.subjects[%d]", field, i), "%s", message)
 			continue
 		}
 		l.v.policies.add(uid, fmt.Sprintf("%s.subjects[%d]", field, i), e, permissions)

@@ -29,17 +29,17 @@ func (l *loader) roles(f file) map[string][]nf.Permission {
 		field := fmt.Sprintf("roles[%d]", i)
 		l.checkName(e.at, field+".name", e.name)
 		if _, taken := all[e.name]; taken {
-			l.refuse(e.at, field+".name", "%q already exists", e.name)
+			l.document.refuse(e.at, field+".name", "%q already exists", e.name)
 			continue
 		}
 		if len(e.permissions) == 0 {
-			l.refuse(e.at, field+".permissions", "are missing")
+			l.document.refuse(e.at, field+".permissions", "are missing")
 		}
 		var permissions []nf.Permission
 		for j, name := range e.permissions {
 			found := permissionsOf(name)
 			if len(found) == 0 {
-				l.refuse(e.at, fmt.Sprintf("%s.permissions[%d]", field, j), "%q is not a permission; permissions are %s", name, permissionNames())
+				l.document.refuse(e.at, fmt.Sprintf("%s.permissions[%d]", field, j), "%q is not a permission; permissions are %s", name, permissionNames())
 			}
 			permissions = append(permissions, found...)
 		}
