@@ -85,7 +85,7 @@ func (a *acceptor) recorded(req request) operation.Request {
 // create records an instance and reserves what it needs.
 func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) error {
 	in := nf.Instance{
-		ID: p.id, Name: p.name, Region: p.region, Namespace: p.namespace, Project: p.project, State: nf.Instantiating,
+		ID: p.target.id, Name: p.target.name, Region: p.target.region, Namespace: p.target.namespace, Project: p.target.project, State: nf.Instantiating,
 		Operation: op.ID, Claim: op.Claim, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
 		Adopted: op.Verb == nf.Adopt,
 	}
@@ -95,7 +95,7 @@ func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) err
 	// until the operation starts.
 	err := a.records.reserveName(ctx, p.target, op.ID)
 	if err == nil {
-		err = a.records.holds.Hold(ctx, nf.Holding{Instance: p.id, Region: p.region, Package: p.spec.Package})
+		err = a.records.holds.Hold(ctx, nf.Holding{Instance: p.target.id, Region: p.target.region, Package: p.target.spec.Package})
 	}
 	if err == nil {
 		// The instance comes last: its record makes the request accepted.

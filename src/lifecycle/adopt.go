@@ -28,12 +28,12 @@ func (p *prepared) output(ctx context.Context, renderer render.Renderer, in rend
 	}
 	p.view.access = secretsSearched
 	out, inputs, selector, err := adopter.Released(ctx, in)
-	p.view.access = p.access
+	p.view.access = p.target.access
 	if err != nil {
 		return out, err
 	}
 	p.adoption.selector, p.adoption.inputs = selector, &inputs
-	p.spec.Inputs = inputs
+	p.target.spec.Inputs = inputs
 	return out, nil
 }
 
@@ -59,13 +59,13 @@ func (a *adoption) own(owner nf.Subject, out render.Output) {
 // preflight checks the prepared target against the region.
 func (p *prepared) preflight(ctx context.Context) error {
 	if p.adoption == nil {
-		return p.cluster.Preflight(ctx, subjectOf(p.id), p.bounds, withHooks(p.plan))
+		return p.cluster.Preflight(ctx, subjectOf(p.target.id), p.bounds, withHooks(p.plan))
 	}
-	if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.id), p.bounds, p.adoption.selector, p.objects()); err != nil {
+	if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, p.adoption.selector, p.objects()); err != nil {
 		return err
 	}
 	for _, h := range p.plan.Hooks {
-		if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.id), p.bounds, selectorOf(h), []*unstructured.Unstructured{h.Object}); err != nil {
+		if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, selectorOf(h), []*unstructured.Unstructured{h.Object}); err != nil {
 			return err
 		}
 	}

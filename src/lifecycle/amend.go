@@ -11,7 +11,7 @@ import (
 
 // amend renders the amendments and layers them over the plan.
 func (pr *preparer) amend(ctx context.Context, p *prepared, region nf.Region) error {
-	for _, a := range p.spec.Amendments {
+	for _, a := range p.target.spec.Amendments {
 		plan, err := pr.renderAmendment(ctx, p, a, region)
 		if err != nil {
 			return err

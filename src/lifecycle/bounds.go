@@ -11,12 +11,12 @@ import (
 // bound opens the instance's own namespace, which the project must be allowed
 // to use, and the namespaces that the request and the package name.
 func (pr *preparer) bound(ctx context.Context, p *prepared, region nf.Region) error {
-	tenancy := region.Tenancy(p.project, pr.apart)
-	p.bounds = nf.Bounds{Namespace: p.namespace, Tenancy: tenancy}
-	p.openNamespaces(p.spec.Namespaces)
+	tenancy := region.Tenancy(p.target.project, pr.apart)
+	p.bounds = nf.Bounds{Namespace: p.target.namespace, Tenancy: tenancy}
+	p.openNamespaces(p.target.spec.Namespaces)
 	p.openNamespaces(p.pkg.Namespaces)
-	p.view = &regionView{cluster: p.cluster, tenancy: tenancy, access: p.access, usable: map[string]bool{}}
-	return mayUse(ctx, p.cluster, tenancy, map[string]string{p.namespace: "namespace"})
+	p.view = &regionView{cluster: p.cluster, tenancy: tenancy, access: p.target.access, usable: map[string]bool{}}
+	return mayUse(ctx, p.cluster, tenancy, map[string]string{p.target.namespace: "namespace"})
 }
 
 // openNamespaces opens additional namespaces.

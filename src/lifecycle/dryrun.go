@@ -31,7 +31,7 @@ func (pr *preparer) dryRun(ctx context.Context, in nf.Instance, p *prepared, opt
 	if len(objects) == 0 {
 		return nil
 	}
-	unchecked, err := p.cluster.DryRun(ctx, subjectOf(p.id), objects)
+	unchecked, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), objects)
 	if err != nil {
 		return p.redactor().error(located(err, p.plan))
 	}
@@ -79,7 +79,7 @@ func (p *prepared) diff(ctx context.Context) ([]nf.Change, error) {
 	}
 	var recreated []nf.Change
 	for {
-		changes, err := p.cluster.Diff(ctx, subjectOf(p.id), objects)
+		changes, err := p.cluster.Diff(ctx, subjectOf(p.target.id), objects)
 		ref, ok := replaceable(planned, err)
 		at := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return refOf(obj) == ref })
 		if !ok || at < 0 {
@@ -96,7 +96,7 @@ func (p *prepared) dryRunHooks(ctx context.Context) error {
 	if len(hooks) == 0 {
 		return nil
 	}
-	_, err := p.cluster.DryRun(ctx, subjectOf(p.id), hooks)
+	_, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), hooks)
 	return err
 }
 

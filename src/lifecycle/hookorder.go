@@ -17,7 +17,7 @@ func (p *prepared) orderHooks(found []render.Hook) ([]render.Planned, error) {
 	times := map[nf.HookEvent]time.Duration{}
 	var wrong nf.Violations
 	for _, event := range hookEvents() {
-		text, given := p.spec.Annotations[nf.HookTimeoutAnnotation+string(event)]
+		text, given := p.target.spec.Annotations[nf.HookTimeoutAnnotation+string(event)]
 		if !given {
 			continue
 		}

@@ -83,7 +83,7 @@ func (w *work) Away(err error) *nf.Wait {
 	if e, ok := errors.AsType[*nf.Error](err); ok {
 		away = cmp.Or(e.Err, err) // without the action that was attempted
 	}
-	return &nf.Wait{Reason: nf.ReasonOf(err), For: w.run.redactor.Text(away.Error()), Mentions: nf.MentionsOf(away)}
+	return &nf.Wait{Reason: nf.ReasonOf(err), For: w.run.redactor.values.Text(away.Error()), Mentions: nf.MentionsOf(away)}
 }
 
 // Reopen implements operation.Waiter: the region may be registered with another

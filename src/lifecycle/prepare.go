@@ -38,7 +38,7 @@ type target struct {
 // prepared is a valid target: rendered, ordered, and accepted by the region's
 // preflight check. Preparing changes nothing.
 type prepared struct {
-	target
+	target    target
 	pkg       nf.Package
 	plan      render.Plan
 	encoded   []byte
@@ -53,9 +53,9 @@ type prepared struct {
 // revision returns the prepared target as revision number n.
 func (p *prepared) revision(n int) nf.Revision {
 	return nf.Revision{
-		Instance: p.id, Number: n, Package: p.spec.Package, PackageDigest: p.pkg.Digest,
-		Inputs: p.spec.Inputs, Sensitive: p.sensitive, Labels: p.spec.Labels, Description: p.spec.Description,
-		Release: p.spec.Release, Namespaces: p.spec.Namespaces, Amendments: p.spec.Amendments, Annotations: p.spec.Annotations,
+		Instance: p.target.id, Number: n, Package: p.target.spec.Package, PackageDigest: p.pkg.Digest,
+		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
+		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
 		Hidden: p.hidden,
 	}
 }
@@ -75,9 +75,9 @@ func (pr *preparer) prepare(ctx context.Context, t target, a *adoption) (*prepar
 
 // renderOwn renders the target's own package into the plan.
 func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region) error {
-	pkg, files, done, err := pr.catalog.Files(ctx, p.spec.Package)
+	pkg, files, done, err := pr.catalog.Files(ctx, p.target.spec.Package)
 	if err != nil {
-		return missing("csar_id", p.spec.Package, err)
+		return missing("csar_id", p.target.spec.Package, err)
 	}
 	defer done()
 	if same := p.present.Package == pkg.ID && p.present.PackageDigest == pkg.Digest; !same {
@@ -86,13 +86,13 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 		}
 	}
 	p.pkg = pkg
-	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
+	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
 		return err
 	}
 	if err := pr.bound(ctx, p, region); err != nil {
 		return err
 	}
-	if p.plan, err = pr.render(ctx, p, content{pkg, files, p.spec.Inputs}, region); err != nil {
+	if p.plan, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
 		return p.redactor().error(err)
 	}
 	return nil
@@ -114,7 +114,7 @@ func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region)
 	p.plan.Warnings = append(p.plan.Warnings, p.view.warnings...)
 	redactor := p.redactor()
 	for i, warning := range p.plan.Warnings {
-		p.plan.Warnings[i] = redactor.Text(warning)
+		p.plan.Warnings[i] = redactor.values.Text(warning)
 	}
 	var err error
 	if p.encoded, err = render.Encode(p.plan); err != nil {
@@ -139,12 +139,12 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 	in := render.Input{
 		Files: c.files,
 		Builtins: map[string]string{
-			"namespace": p.namespace, "vnf_id": p.id, "vnf_name": cmp.Or(p.name, p.id),
+			"namespace": p.target.namespace, "vnf_id": p.target.id, "vnf_name": cmp.Or(p.target.name, p.target.id),
 			"cloud_region_id": region.ID, "cloud_owner": region.Owner,
 		},
 		Inputs: c.inputs,
 		Release: render.Release{
-			Name: cmp.Or(p.spec.Release, p.name, p.id), Namespace: p.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
+			Name: cmp.Or(p.target.spec.Release, p.target.name, p.target.id), Namespace: p.target.namespace, Revision: p.target.revision, Upgrade: p.target.revision > 1,
 		},
 		Region: p.view,
 	}
@@ -155,7 +155,7 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 	p.view.seen = append(p.view.seen, out.Secrets...)
 	p.sensitive = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.sensitive, out.Sensitive))))
 	p.own(out)
-	plan, err := render.Order(out.Groups, p.namespace)
+	plan, err := render.Order(out.Groups, p.target.namespace)
 	if err != nil {
 		return plan, renderError("order", c.pkg, err)
 	}
@@ -180,18 +180,18 @@ func renderError(op string, pkg nf.Package, err error) error {
 // own labels the objects that will belong to the instance.
 func (p *prepared) own(out render.Output) {
 	if p.adoption != nil {
-		p.adoption.own(subjectOf(p.id), out)
+		p.adoption.own(subjectOf(p.target.id), out)
 		return
 	}
 	for _, g := range out.Groups {
 		for _, obj := range g.Objects {
 			if !obj.Shared {
-				render.Own(obj.Unstructured, subjectOf(p.id), p.spec.Inputs.ObjectLabels)
+				render.Own(obj.Unstructured, subjectOf(p.target.id), p.target.spec.Inputs.ObjectLabels)
 			}
 		}
 	}
 	for _, h := range out.Hooks {
-		render.Own(h.Unstructured, subjectOf(p.id), p.spec.Inputs.ObjectLabels)
+		render.Own(h.Unstructured, subjectOf(p.target.id), p.target.spec.Inputs.ObjectLabels)
 	}
 }
 

@@ -116,7 +116,7 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
 		plan: plan.Unamended(), sensitive: rev.Sensitive,
 	}
-	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
+	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
 		return in, nil, err
 	}
 	if err := pr.bound(ctx, p, region); err != nil {
@@ -174,7 +174,7 @@ func (pr *preparer) again(ctx context.Context, in nf.Instance, former nf.Revisio
 	if p.plan, err = pr.records.loadPlan(ctx, former.Plan); err != nil {
 		return nil, rev, err
 	}
-	if p.cluster, err = pr.open(ctx, p.region, p.project); err != nil {
+	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
 		return nil, rev, err
 	}
 	if err := pr.bound(ctx, p, region); err != nil {

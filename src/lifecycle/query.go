@@ -128,7 +128,7 @@ func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
 	}
 	redactor := newRedactor(inForce(in))
 	for i := range health {
-		health[i].Message = redactor.Text(health[i].Message)
+		health[i].Message = redactor.values.Text(health[i].Message)
 		health[i] = inventory[i].Judge(health[i])
 	}
 	return health, nil

@@ -10,7 +10,7 @@ import (
 
 // redactor masks an instance's sensitive values in errors, diffs and warnings. API
 // servers quote the values that they reject.
-type redactor struct{ nf.Redactor }
+type redactor struct{ values nf.Redactor }
 
 // newRedactor returns a redactor for revisions. It masks the sensitive inputs of
 // each, and the contents of the Secrets that their templates read.
@@ -37,7 +37,7 @@ func (p *prepared) redactor() redactor {
 
 // error masks the values in an error, and keeps what callers branch on.
 func (r redactor) error(err error) error {
-	if err == nil || r.Text(err.Error()) == err.Error() {
+	if err == nil || r.values.Text(err.Error()) == err.Error() {
 		return err
 	}
 	if operation.IsStoreError(err) {
@@ -46,10 +46,10 @@ func (r redactor) error(err error) error {
 	violations := slices.Clone(nf.ViolationsOf(err))
 	if violations == nil {
 		return &nf.Error{Kind: nf.KindOf(err), Op: "apply", Subject: "the package", Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err),
-			Err: nf.Mentioning(errors.New(r.Text(err.Error())), nf.MentionsOf(err)...)}
+			Err: nf.Mentioning(errors.New(r.values.Text(err.Error())), nf.MentionsOf(err)...)}
 	}
 	for i, v := range violations {
-		violations[i].Field, violations[i].Message = r.Text(v.Field), r.Text(v.Message)
+		violations[i].Field, violations[i].Message = r.values.Text(v.Field), r.values.Text(v.Message)
 	}
 	return rewritten(err, violations)
 }
@@ -58,8 +58,8 @@ func (r redactor) error(err error) error {
 func (r redactor) changes(changes []nf.Change) {
 	for _, c := range changes {
 		for i := range c.Fields {
-			c.Fields[i].Path = r.Text(c.Fields[i].Path)
-			c.Fields[i].Old, c.Fields[i].New = r.Value(c.Fields[i].Old), r.Value(c.Fields[i].New)
+			c.Fields[i].Path = r.values.Text(c.Fields[i].Path)
+			c.Fields[i].Old, c.Fields[i].New = r.values.Value(c.Fields[i].Old), r.values.Value(c.Fields[i].New)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
 // progress publishes the current step's progress to followers, without storing
 // it.
 func (r *run) progress(current, objects int, message string) {
-	message = r.redactor.Text(message)
+	message = r.redactor.values.Text(message)
 	r.attempt.Progress(func(s *nf.Step) {
 		s.Current, s.Objects = current, objects
 		s.Report(message)

@@ -56,7 +56,7 @@ func (w *work) runTest(ctx context.Context, do func(context.Context) error) erro
 	if kind := nf.KindOf(err); err == nil || kind != nf.Failed && kind != nf.Timeout && kind != nf.Invalid && kind != nf.Conflict || ctx.Err() != nil {
 		return err
 	}
-	message := w.run.redactor.Text(err.Error())
+	message := w.run.redactor.values.Text(err.Error())
 	w.run.attempt.Note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Failed = true

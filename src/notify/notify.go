@@ -91,14 +91,14 @@ func (n *Notifier) now() time.Time { return n.cfg.Clock().UTC() }
 
 // source makes a queue of requests of each subscription. A shard is the
 // subscriptions of a region.
-type source struct{ *Notifier }
+type source struct{ notifier *Notifier }
 
 var _ outbox.Source = source{}
 
 // Queues implements outbox.Source.
 func (n source) Queues(ctx context.Context) iter.Seq2[outbox.Queue, error] {
 	return func(yield func(outbox.Queue, error) bool) {
-		for rec, err := range n.subscriptions.All(ctx, "") {
+		for rec, err := range n.notifier.subscriptions.All(ctx, "") {
 			q := outbox.Queue{Key: rec.UID, Shard: rec.Region, Name: subscriptionKey(rec.Instance, rec.Name), Version: rec.MinInterval.String()}
 			if !yield(q, err) {
 				return
@@ -109,7 +109,7 @@ func (n source) Queues(ctx context.Context) iter.Seq2[outbox.Queue, error] {
 
 // Serve implements outbox.Source.
 func (n source) Serve(ctx context.Context, s *outbox.Shard) {
-	w := newRegionWatch(n.Notifier, s.Name)
+	w := newRegionWatch(n.notifier, s.Name)
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { w.run(ctx) })
@@ -120,7 +120,7 @@ func (n source) Serve(ctx context.Context, s *outbox.Shard) {
 // does not exist.
 func (n source) Collect(ctx context.Context) error {
 	stray := map[string]bool{}
-	for b, err := range n.baselines.All(ctx, "") {
+	for b, err := range n.notifier.baselines.All(ctx, "") {
 		if err != nil {
 			return err
 		}
@@ -128,14 +128,14 @@ func (n source) Collect(ctx context.Context) error {
 	}
 	// Order matters: a subscription is older than its baseline, so listing the
 	// subscriptions last misses none.
-	for rec, err := range n.subscriptions.All(ctx, "") {
+	for rec, err := range n.notifier.subscriptions.All(ctx, "") {
 		if err != nil {
 			return err
 		}
 		delete(stray, rec.UID)
 	}
 	for uid := range stray {
-		if err := nf.IgnoreNotFound(n.baselines.Delete(ctx, uid)); err != nil {
+		if err := nf.IgnoreNotFound(n.notifier.baselines.Delete(ctx, uid)); err != nil {
 			return err
 		}
 	}

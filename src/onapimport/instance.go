@@ -21,7 +21,7 @@ const adoptions = 8
 
 // candidate is an instance to adopt.
 type candidate struct {
-	takenOver
+	takenOver takenOver
 
 	item  Item
 	there bool  // imported by an earlier run
@@ -62,10 +62,10 @@ func (im *Importer) instance(ctx context.Context, c *candidate) ([]Item, error) 
 	}
 	it, err := outcome(c.item, !c.there, c.err)
 	if err != nil {
-		return nil, fmt.Errorf("cannot adopt instance %s: %w", c.ID, err)
+		return nil, fmt.Errorf("cannot adopt instance %s: %w", c.takenOver.ID, err)
 	}
 	items := []Item{it}
-	for _, configuration := range c.Configurations {
+	for _, configuration := range c.takenOver.Configurations {
 		item, err := im.configuration(ctx, c.takenOver, configuration, it.Result)
 		if err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func (im *Importer) known(ctx context.Context, id string) (bool, error) {
 
 // takeOver adopts an instance.
 func (im *Importer) takeOver(ctx context.Context, o *candidate) error {
-	c, err := im.cluster(ctx, o.Request.Region)
+	c, err := im.cluster(ctx, o.takenOver.Request.Region)
 	if err != nil {
 		return err
 	}
@@ -130,26 +130,26 @@ func (im *Importer) takeOver(ctx context.Context, o *candidate) error {
 // complete composes the packages of an instance and its configurations. It
 // returns a lacksError if something for them is missing.
 func (im *Importer) complete(ctx context.Context, o *candidate) error {
-	key := bundle.Key{Name: o.Request.Definition, Version: o.Request.Version, Profile: o.Request.Profile}
+	key := bundle.Key{Name: o.takenOver.Request.Definition, Version: o.takenOver.Request.Version, Profile: o.takenOver.Request.Profile}
 	switch {
-	case o.Status == "PRE-INSTALL":
+	case o.takenOver.Status == "PRE-INSTALL":
 		return lacksError("its installation did not complete")
 	case im.bad["definition "+definitionName(key.Name, key.Version)]:
 		return lacksError("its definition was not imported or differs from ONAP's")
 	case im.bad["profile "+profileName(key)]:
 		return lacksError("its profile was not imported or differs from ONAP's")
 	}
-	if o.Status != "" && o.Status != "DONE" {
-		o.warn("ONAP had not finished an operation on it: its status is %s", o.Status)
+	if o.takenOver.Status != "" && o.takenOver.Status != "DONE" {
+		o.warn("ONAP had not finished an operation on it: its status is %s", o.takenOver.Status)
 	}
 	var err error
-	if o.composed, err = im.cfg.Bundles.Compose(ctx, key); err != nil {
+	if o.takenOver.composed, err = im.cfg.Bundles.Compose(ctx, key); err != nil {
 		if nf.KindOf(err) == nf.NotFound || nf.KindOf(err) == nf.Conflict {
 			return lacksError(err.Error())
 		}
 		return err
 	}
-	for _, c := range o.Configurations {
+	for _, c := range o.takenOver.Configurations {
 		full := configured{Configuration: c, packages: map[string]string{}}
 		for _, v := range c.Versions {
 			if _, done := full.packages[v.Template]; done {
@@ -161,7 +161,7 @@ func (im *Importer) complete(ctx context.Context, o *candidate) error {
 			}
 			full.packages[v.Template] = pkg // empty on error
 		}
-		o.configs = append(o.configs, full)
+		o.takenOver.configs = append(o.takenOver.configs, full)
 	}
 	return nil
 }
@@ -219,7 +219,7 @@ func ofRegion(err error) error {
 // amendments. If the request with amendments is rejected, it adopts without
 // them and adds a warning.
 func (im *Importer) adopt(ctx context.Context, o *candidate) (nf.Operation, error) {
-	wanted, err := o.adoption(true)
+	wanted, err := o.takenOver.adoption(true)
 	if err != nil {
 		return nf.Operation{}, err
 	}
@@ -227,15 +227,15 @@ func (im *Importer) adopt(ctx context.Context, o *candidate) (nf.Operation, erro
 	if err == nil || infrastructure(err) || len(wanted.Amendments) == 0 {
 		return op, ofRegion(err)
 	}
-	plain, e := o.adoption(false)
+	plain, e := o.takenOver.adoption(false)
 	if e != nil {
 		return op, e
 	}
 	if op, e = im.cfg.Engine.Adopt(ctx, plain); e != nil {
 		return op, ofRegion(e)
 	}
-	for i := range o.configs {
-		o.configs[i].packages = nil
+	for i := range o.takenOver.configs {
+		o.takenOver.configs[i].packages = nil
 	}
 	o.warn("its configurations cannot be layered over it: %v", err)
 	return op, nil
@@ -263,7 +263,7 @@ func (im *Importer) compare(ctx context.Context, c Cluster, o *candidate, op nf.
 			}
 		}
 	}
-	for _, r := range o.Resources {
+	for _, r := range o.takenOver.Resources {
 		if !rendered[nf.Ref{Group: r.Type.Group, Kind: r.Type.Kind, Name: r.Name}] {
 			o.warn("%s %s is in ONAP's record but not in the chart: it stays, unowned", r.Type.Kind, r.Name)
 		}
@@ -275,7 +275,7 @@ func (im *Importer) compare(ctx context.Context, c Cluster, o *candidate, op nf.
 // region.
 func (c *candidate) compareWith(ctx context.Context, region Cluster, refs []nf.Ref) error {
 	// Objects that are adopted later have the same label as before.
-	health, err := region.Health(ctx, nf.Subject{Kind: nf.InstanceSubject, ID: c.ID}, refs)
+	health, err := region.Health(ctx, nf.Subject{Kind: nf.InstanceSubject, ID: c.takenOver.ID}, refs)
 	if err != nil {
 		return ofRegion(err)
 	}

@@ -91,7 +91,7 @@ func TestCompareWithRegion(t *testing.T) {
 	}
 	c := api{"/api/v1/namespaces/ns/configmaps": liveMap, "/api/v1/namespaces/ns/secrets": forbidden}.open(t)
 	o := &candidate{}
-	o.ID = "vnf-1"
+	o.takenOver.ID = "vnf-1"
 	if err := o.compareWith(t.Context(), c, refs); err != nil {
 		t.Fatal(err)
 	}

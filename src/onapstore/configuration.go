@@ -52,7 +52,7 @@ func (d configDocument) version(number int, deleted bool) Version {
 // readConfigurations reads etcd, and assigns the configurations to their
 // instances.
 func (r *reading) readConfigurations(ctx context.Context) error {
-	if r.keys == nil {
+	if r.store.keys == nil {
 		return nil
 	}
 	pairs, err := r.pairs(ctx)
@@ -87,7 +87,7 @@ func (r *reading) pairs(ctx context.Context) ([]pair, error) {
 func (r *reading) page(ctx context.Context, from string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	got, err := r.keys.Get(ctx, from, opts...)
+	got, err := r.store.keys.Get(ctx, from, opts...)
 	return got, unreadable("read", "the configurations in ONAP's etcd", err)
 }
 

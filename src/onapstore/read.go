@@ -35,9 +35,8 @@ func (m master) place(tag string) Place { return Place{m.collection, m.text, tag
 
 // reading is an installation that is being read.
 type reading struct {
-	*Store
-
-	out Installation
+	store *Store
+	out   Installation
 }
 
 func (r *reading) found(p Place, lost bool, format string, args ...any) {
@@ -47,7 +46,7 @@ func (r *reading) found(p Place, lost bool, format string, args ...any) {
 // Read reads everything except the archives. Problems of single records are in
 // the findings. It returns nf.Unreachable if a database does not respond.
 func (s *Store) Read(ctx context.Context) (Installation, error) {
-	r := &reading{Store: s}
+	r := &reading{store: s}
 	for _, step := range []func(context.Context) error{r.readBundles, r.readConnections, r.readNames, r.readConfigurations} {
 		if err := step(ctx); err != nil {
 			return Installation{}, err
@@ -105,7 +104,7 @@ func (r *reading) masters(ctx context.Context, collection string) ([]master, err
 	ctx, cancel := context.WithTimeout(ctx, 4*answerTime) // slow: the plugin creates no index
 	defer cancel()
 	subject := "the collection " + collection
-	cursor, err := r.collection(collection).Find(ctx, bson.D{{Key: "key", Value: bson.D{{Key: "$exists", Value: true}}}})
+	cursor, err := r.store.collection(collection).Find(ctx, bson.D{{Key: "key", Value: bson.D{{Key: "$exists", Value: true}}}})
 	if err != nil {
 		return nil, unreadable("read", subject, err)
 	}
@@ -153,7 +152,7 @@ func masterOf(collection string, raw bson.Raw) (master, error) {
 // if the document is missing or malformed, which it reports as a finding.
 func (r *reading) read(ctx context.Context, m master, tag string, into any) (bool, error) {
 	p := m.place(tag)
-	value, err := r.data(ctx, p, m.tags[tag])
+	value, err := r.store.data(ctx, p, m.tags[tag])
 	if nf.KindOf(err) == nf.NotFound {
 		r.found(p, true, "it refers to a document that does not exist")
 		return false, nil
@@ -174,7 +173,7 @@ func (r *reading) content(ctx context.Context, m master, tag string) (Content, e
 	if !tagged {
 		return Content{}, nil
 	}
-	there, err := r.holds(ctx, m.place(tag), id)
+	there, err := r.store.holds(ctx, m.place(tag), id)
 	if err != nil {
 		return Content{}, err
 	}
