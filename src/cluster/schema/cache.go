@@ -40,9 +40,9 @@ type Cache struct {
 type digest [sha512.Size]byte
 
 type entry struct {
-	*document
-	digest digest
-	err    error // why the document cannot be used
+	document *document
+	digest   digest
+	err      error // why the document cannot be used
 }
 
 // NewCache returns an empty cache.
@@ -132,5 +132,5 @@ func (c *Cache) evict() {
 
 func (e *entry) bytes() int64 {
 	const least = 1 << 10
-	return least + e.size.Load()
+	return least + e.document.size.Load()
 }

@@ -180,7 +180,7 @@ func TestNatives(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := map[*node]string{}
-		for name, n := range e.types {
+		for name, n := range e.document.types {
 			names[n] = strings.TrimPrefix(name, "io.k8s.")
 		}
 		entries(k.root, u.Object, nil, names, func(entry string, path []any, wrong any) {

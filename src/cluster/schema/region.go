@@ -186,7 +186,7 @@ func (c *check) define(ctx context.Context, objects []Object) error {
 		if err != nil {
 			return err
 		}
-		for gvk := range e.kinds {
+		for gvk := range e.document.kinds {
 			if !strings.Contains(gvk.Group, ".") {
 				continue // a built-in group, which a CRD does not replace
 			}

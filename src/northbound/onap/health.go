@@ -62,14 +62,14 @@ type testResult struct {
 }
 
 // moment is a time in Helm's format: the zero time is an empty string.
-type moment struct{ time.Time }
+type moment struct{ time time.Time }
 
 // MarshalJSON writes the time.
 func (m moment) MarshalJSON() ([]byte, error) {
-	if m.IsZero() {
+	if m.time.IsZero() {
 		return []byte(`""`), nil
 	}
-	return json.Marshal(m.UTC())
+	return json.Marshal(m.time.UTC())
 }
 
 // testRuns serves the test runs of instances.

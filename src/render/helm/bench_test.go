@@ -31,7 +31,7 @@ func BenchmarkTemplates(b *testing.B) {
 	}
 	b.Run("Helm", func(b *testing.B) {
 		run(b, func(s source, top common.Values) error {
-			_, err := engine.Render(s.Chart, top)
+			_, err := engine.Render(s.chart, top)
 			return err
 		})
 	})

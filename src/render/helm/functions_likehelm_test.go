@@ -32,7 +32,7 @@ func TestFunctionsLikeHelm(t *testing.T) {
 				s, _ := load(one("{{ "+data+call+" }}"), &report{})
 				return run(s, resolve(s, map[string]any{"v": 1.5}, common.ReleaseOptions{Name: "rel"}, nil, &report{}))
 			}
-			want, wantErr := printed(func(s source, v common.Values) (map[string]string, error) { return engine.Render(s.Chart, v) })
+			want, wantErr := printed(func(s source, v common.Values) (map[string]string, error) { return engine.Render(s.chart, v) })
 			got, err := printed(func(s source, v common.Values) (map[string]string, error) {
 				r := &report{}
 				return execute(s, v, unasked(t.Context()), r)

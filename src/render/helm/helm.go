@@ -70,12 +70,12 @@ func (h Renderer) Check(ctx context.Context, files render.Files) (render.Summary
 		return render.Summary{}, r.err("check")
 	}
 	summary := render.Summary{
-		Name: s.Name(), Version: s.Metadata.Version, Description: oneLine(s.Metadata.Description, maxDescription),
-		Variables: variables(s.Chart), Namespaces: namespaces(s.Chart, r),
+		Name: s.chart.Name(), Version: s.chart.Metadata.Version, Description: oneLine(s.chart.Metadata.Description, maxDescription),
+		Variables: variables(s.chart), Namespaces: namespaces(s.chart, r),
 	}
-	checkTemplates(ctx, s.Chart, r)
+	checkTemplates(ctx, s.chart, r)
 	d := &decoder{ctx: ctx, report: r}
-	d.definitions(s.Chart)
+	d.definitions(s.chart)
 	resolve(s, map[string]any{}, common.ReleaseOptions{}, nil, r)
 	summary.Warnings = r.warnings
 	if ctx.Err() != nil {
@@ -110,15 +110,15 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if !ok {
 		return render.Output{}, r.err("render")
 	}
-	secrets := secretNames(s.Chart)
-	names, defaults := secrets.In(in.Inputs), defaultTexts(s.Chart, secrets)
+	secrets := secretNames(s.chart)
+	names, defaults := secrets.In(in.Inputs), defaultTexts(s.chart, secrets)
 	r.hide(append(in.Inputs.Secrets(names), defaults...))
-	l := &lookup{meter: m, region: in.Region, turn: turn, chart: s.Chart}
+	l := &lookup{meter: m, region: in.Region, turn: turn, chart: s.chart}
 	printed, err := rendered(s, in, caps, l, r)
 	if err != nil {
 		return render.Output{}, err
 	}
-	p := sorted(m, s.Chart, printed, r)
+	p := sorted(m, s.chart, printed, r)
 	if m.charge(0) != nil {
 		return render.Output{}, m.err.at(s.at(chartFile))
 	}
@@ -131,7 +131,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if len(in.Inputs.Network) > 0 {
 		r.warn("network_parameters: charts do not use them")
 	}
-	return render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}, nil
+	return render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}, nil
 }
 
 // rendered returns the output of the templates. It reports faults of the input.
@@ -154,7 +154,7 @@ func rendered(s source, in render.Input, caps *common.Capabilities, l *lookup, r
 		return nil, r.err("render")
 	}
 	values, _ := top["Values"].(common.Values)
-	if err := checkValues(l.meter.ctx, s.Chart, values, "parameters", r); err != nil {
+	if err := checkValues(l.meter.ctx, s.chart, values, "parameters", r); err != nil {
 		return nil, err
 	}
 	if !r.ok() {

@@ -226,7 +226,7 @@ func byUs(ctx context.Context, archive []byte, values map[string]any) (out made,
 	if out.printed, err = rendered(s, in, testCapabilities(), l, r); err != nil {
 		return out, err
 	}
-	p := sorted(l.meter, s.Chart, out.printed, r)
+	p := sorted(l.meter, s.chart, out.printed, r)
 	if err := r.err("render"); err != nil {
 		return out, err
 	}

@@ -37,7 +37,7 @@ var chartRoot = regexp.MustCompile(`^(?:charts/[^/]+/)*`)
 
 // source is a parsed chart.
 type source struct {
-	*chart.Chart
+	chart *chart.Chart
 
 	folder string // in the package, with a slash at its end, or ""
 }
@@ -64,20 +64,20 @@ func load(files render.Files, r *report) (s source, ok bool) {
 		buffered = append(buffered, &archive.BufferedFile{Name: name, Data: flat[name]})
 	}
 	s.folder = folder
-	err := guarded(func() (err error) { s.Chart, err = loader.LoadFiles(buffered); return err })
+	err := guarded(func() (err error) { s.chart, err = loader.LoadFiles(buffered); return err })
 	if err != nil {
 		r.add(s.at(chartFile), "", "%v", err)
 		return s, false
 	}
-	if multiplied(s.Chart) > maxMultiplied {
+	if multiplied(s.chart) > maxMultiplied {
 		r.add(s.at(chartFile), "dependencies", "take more than %d bytes of memory, with a copy for each alias and each import of values", maxMultiplied)
 		return s, false
 	}
-	sortDependencies(s.Chart)
-	if s.Metadata.Type == "library" {
+	sortDependencies(s.chart)
+	if s.chart.Metadata.Type == "library" {
 		r.add(s.at(chartFile), "type", "is library: a library chart cannot be deployed")
 	}
-	if s.Metadata.Deprecated {
+	if s.chart.Metadata.Deprecated {
 		r.warn("%s: the chart is deprecated", s.at(chartFile).file)
 	}
 	return s, r.ok()

@@ -49,7 +49,7 @@ func capabilities(ctx context.Context, in render.Input, r *report) (*common.Capa
 // checkKubeVersion returns nf.Unsupported if the chart does not support the
 // cluster's version of Kubernetes.
 func checkKubeVersion(s source, caps *common.Capabilities) error {
-	wanted := s.Metadata.KubeVersion
+	wanted := s.chart.Metadata.KubeVersion
 	if wanted == "" || chartutil.IsCompatibleRange(wanted, caps.KubeVersion.String()) {
 		return nil
 	}

@@ -77,15 +77,15 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 	if !ok {
 		return fail(r.err("adopt"))
 	}
-	if name := rel.Chart.Metadata.Name; name != s.Name() {
-		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("its chart is %q, but the package's chart is %q", name, s.Name())))
+	if name := rel.Chart.Metadata.Name; name != s.chart.Name() {
+		return fail(nf.E(nf.Conflict, "adopt", "release "+in.Release.Name, fmt.Errorf("its chart is %q, but the package's chart is %q", name, s.chart.Name())))
 	}
 	inputs := nf.Inputs{Parameters: rel.Config}
-	secrets := secretNames(s.Chart)
-	names, defaults := secrets.In(inputs), defaultTexts(s.Chart, secrets)
+	secrets := secretNames(s.chart)
+	names, defaults := secrets.In(inputs), defaultTexts(s.chart, secrets)
 	r.hide(append(inputs.Secrets(names), defaults...))
 	d := &decoder{ctx: ctx, report: r}
-	p := plan{definitions: d.definitions(s.Chart)}
+	p := plan{definitions: d.definitions(s.chart)}
 	for _, doc := range split("manifest", rel.Manifest) {
 		for _, o := range d.objects(sourceOf(doc.text), doc.text) {
 			p.sort(o, r)
@@ -96,8 +96,8 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 			p.sort(o, r)
 		}
 	}
-	if version := rel.Chart.Metadata.Version; version != s.Metadata.Version {
-		r.warn("the release has version %s of the chart, but the package has %s", version, s.Metadata.Version)
+	if version := rel.Chart.Metadata.Version; version != s.chart.Metadata.Version {
+		r.warn("the release has version %s of the chart, but the package has %s", version, s.chart.Metadata.Version)
 	}
 	if ctx.Err() != nil {
 		return fail(ended(ctx).at(s.at(chartFile)))
@@ -105,7 +105,7 @@ func (h Renderer) Released(ctx context.Context, in render.Input) (render.Output,
 	if err := r.err("adopt"); err != nil {
 		return fail(err)
 	}
-	out := render.Output{Groups: p.groups(s.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}
+	out := render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}
 	selector := nf.AdoptionSelector{Annotations: map[string]string{releaseName: in.Release.Name, releaseNamespace: in.Release.Namespace}}
 	return out, inputs, selector, nil
 }

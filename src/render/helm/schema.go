@@ -143,7 +143,7 @@ const (
 )
 
 type limitedPattern struct {
-	*regexp.Regexp
+	jsonschema.Regexp
 
 	instructions int
 	limiter      *workLimiter

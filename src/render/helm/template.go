@@ -18,15 +18,15 @@ import (
 // region.
 func execute(s source, values common.Values, l *lookup, r *report) (map[string]string, error) {
 	m := l.meter
-	names := templateNames(s.Chart)
-	if m.prepare(s.Chart, r); m.templates > maxTemplates {
+	names := templateNames(s.chart)
+	if m.prepare(s.chart, r); m.templates > maxTemplates {
 		r.add(s.at(chartFile), "", "the chart has more than %d templates, including named ones", maxTemplates)
 	}
 	if !r.ok() {
 		return nil, r.err("render")
 	}
 	e := engine.Engine{CustomTemplateFuncs: functions(m, l)}
-	printed, err := e.RenderWithContext(m.ctx, s.Chart, values)
+	printed, err := e.RenderWithContext(m.ctx, s.chart, values)
 	slices.Sort(l.secrets)
 	l.secrets = slices.Compact(l.secrets)
 	r.hide(l.secrets)

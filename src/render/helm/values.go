@@ -97,14 +97,14 @@ func override(values map[string]any, overrides map[string]string, r *report) {
 // the chart's templates see. It reports missing dependencies and values that
 // cannot be merged. It does not validate values against schemas.
 func resolve(s source, user map[string]any, options common.ReleaseOptions, caps *common.Capabilities, r *report) common.Values {
-	if err := guarded(func() error { return chartutil.ProcessDependencies(s.Chart, user) }); err != nil {
+	if err := guarded(func() error { return chartutil.ProcessDependencies(s.chart, user) }); err != nil {
 		reportMistyped(s, user, err, r)
 		return nil
 	}
-	checkDependencies(s, s.Chart, r)
+	checkDependencies(s, s.chart, r)
 	var top common.Values
 	err := guarded(func() (err error) {
-		top, err = util.ToRenderValuesWithSchemaValidation(s.Chart, user, options, caps, true)
+		top, err = util.ToRenderValuesWithSchemaValidation(s.chart, user, options, caps, true)
 		return err
 	})
 	if err != nil {
@@ -118,8 +118,8 @@ func resolve(s source, user map[string]any, options common.ReleaseOptions, caps 
 // Helm's own message is omitted, because it repeats the values.
 func reportMistyped(s source, user map[string]any, cause error, r *report) {
 	before := len(r.found)
-	findMistyped(s.Chart, user, "parameters", r)
-	findMistyped(s.Chart, s.Values, s.at(valuesFile).file, r)
+	findMistyped(s.chart, user, "parameters", r)
+	findMistyped(s.chart, s.chart.Values, s.at(valuesFile).file, r)
 	if len(r.found) == before {
 		r.add(s.at(valuesFile), "", "cannot be merged with the values of subcharts (%T)", cause)
 	}

@@ -22,9 +22,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector keeps every request body that it receives. Its URL is an endpoint.
+// Collector keeps every request body that it receives.
 type Collector struct {
-	*httptest.Server
+	URL string // the endpoint
 
 	mu      sync.Mutex
 	exports []Export
@@ -41,8 +41,9 @@ type Export struct {
 func New(t *testing.T) *Collector {
 	t.Helper()
 	c := &Collector{}
-	c.Server = httptest.NewServer(http.HandlerFunc(c.take))
-	t.Cleanup(c.Close)
+	server := httptest.NewServer(http.HandlerFunc(c.take))
+	t.Cleanup(server.Close)
+	c.URL = server.URL
 	return c
 }
 
