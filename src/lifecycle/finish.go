@@ -65,9 +65,9 @@ func (w *work) deleteFailedRevisions(ctx context.Context, newest int) error {
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	revisions, err := w.records.revisions.List(ctx, in.ID+"/")
+	revisions, err := w.revisions(ctx)
 	if err != nil {
-		return operation.RecordError(err)
+		return err
 	}
 	for _, rev := range revisions {
 		if rev.Number <= in.Revision || rev.Number >= newest {
@@ -91,8 +91,7 @@ func (w *work) restoreRecord(ctx context.Context) error {
 	if err := w.releasePackages(ctx, inForce(in)); err != nil {
 		return err
 	}
-	gone := nf.IgnoreNotFound(w.records.revisions.Delete(ctx, revisionKey(in.ID, failed.Number)))
-	if err := errors.Join(gone, w.records.dropPlan(ctx, failed)); err != nil {
+	if err := errors.Join(w.records.deleteRevision(ctx, failed), w.records.dropPlan(ctx, failed)); err != nil {
 		return operation.RecordError(err)
 	}
 	return w.run.unlock(ctx, func(in *nf.Instance) {
@@ -101,18 +100,33 @@ func (w *work) restoreRecord(ctx context.Context) error {
 	})
 }
 
+// revisions returns the instance's revisions, ascending. They are not those of a
+// later instance with the id: the claim is compared after they were read.
+func (w *work) revisions(ctx context.Context) ([]nf.Revision, error) {
+	// Collected first: a store need not support changes while it is listed.
+	revisions, err := w.records.revisions.List(ctx, w.run.op().Subject.ID+"/")
+	if err != nil {
+		return nil, operation.RecordError(err)
+	}
+	return revisions, w.run.attempt.Held(ctx)
+}
+
 // releasePackages releases the holds on the packages of all the instance's
 // revisions, except the packages of one revision.
 func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
 	kept := packagesOf(except)
-	revisions, err := w.records.revisions.List(ctx, w.run.op().Subject.ID+"/")
+	revisions, err := w.revisions(ctx)
 	if err != nil {
-		return operation.RecordError(err)
+		return err
 	}
 	for _, rev := range revisions {
 		for _, pkg := range packagesOf(rev) {
 			if slices.Contains(kept, pkg) {
 				continue
+			}
+			kept = append(kept, pkg) // it is released once
+			if err := w.run.attempt.Held(ctx); err != nil {
+				return err
 			}
 			if err := w.records.holds.Release(ctx, nf.Holding{Instance: w.run.op().Subject.ID, Package: pkg}); err != nil {
 				return operation.RecordError(err)
@@ -124,10 +138,9 @@ func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
 
 // trim deletes the oldest revisions, so that at most Config.Revisions remain.
 func (w *work) trim(ctx context.Context, newest int) error {
-	// Collected first: a store need not support changes while it is listed.
-	revisions, err := w.records.revisions.List(ctx, w.run.op().Subject.ID+"/")
+	revisions, err := w.revisions(ctx)
 	if err != nil {
-		return operation.RecordError(err)
+		return err
 	}
 	for _, rev := range revisions[:max(0, len(revisions)-w.kept)] {
 		if rev.Number >= newest {
@@ -141,31 +154,37 @@ func (w *work) trim(ctx context.Context, newest int) error {
 }
 
 // deleteRecords deletes the instance's records. The instance's own record comes
-// last, because the others are found through it.
+// last, because the others are found through it. After another replica has
+// claimed the operation, a new instance may have the id and the name: then
+// deleteRecords returns operation.ErrTaken.
 func (w *work) deleteRecords(ctx context.Context) error {
-	in, err := w.run.instance(ctx)
+	in, err := w.run.owned(ctx)
 	if err != nil {
 		return operation.RecordError(nf.IgnoreNotFound(err))
 	}
 	if err := w.releasePackages(ctx, nf.Revision{}); err != nil {
 		return err
 	}
-	revisions, err := w.records.revisions.List(ctx, in.ID+"/")
+	revisions, err := w.revisions(ctx)
 	if err != nil {
-		return operation.RecordError(err)
+		return err
 	}
 	for _, rev := range revisions {
 		if err := w.records.dropRevision(ctx, rev); err != nil {
 			return operation.RecordError(err)
 		}
 	}
+	if err := w.run.attempt.Held(ctx); err != nil {
+		return err
+	}
 	err = errors.Join(
 		w.records.holds.Release(ctx, nf.Holding{Instance: in.ID, Region: in.Region, Package: in.Package}),
 		w.records.dropPlan(ctx, w.run.op().Instance.Target),
-		w.records.releaseName(ctx, in),
+		w.records.releaseNameIf(ctx, in, w.run.attempt.Held),
 	)
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	return operation.RecordError(nf.IgnoreNotFound(w.records.instances.Delete(ctx, in.ID)))
+	err = w.records.instances.DeleteIf(ctx, in.ID, func(in nf.Instance) error { return w.run.attempt.Owns(in.Operation, in.Claim) })
+	return operation.RecordError(nf.IgnoreNotFound(err))
 }

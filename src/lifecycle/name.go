@@ -87,7 +87,7 @@ func nameBusy(t target) error {
 		Err: errors.New("another request is creating an instance with that name")}
 }
 
-var errOtherHolder = errors.New("another instance has that name now")
+var errOtherHolder = errors.New("the record now belongs to another instance or operation")
 
 // releaseNameOf releases the name of an instance whose request was never
 // accepted. Other reports that another request for an instance with the same id
@@ -107,7 +107,14 @@ func (s *records) releaseNameOf(ctx context.Context, op nf.Operation) (other boo
 	return false, nil
 }
 
+// releaseName releases the name of an instance, if the instance still has it.
 func (s *records) releaseName(ctx context.Context, in nf.Instance) error {
+	return s.releaseNameIf(ctx, in, func(context.Context) error { return nil })
+}
+
+// releaseNameIf is releaseName if held returns nil after the name was read. It
+// returns held's error.
+func (s *records) releaseNameIf(ctx context.Context, in nf.Instance, held func(context.Context) error) error {
 	if in.Name == "" {
 		return nil
 	}
@@ -116,7 +123,7 @@ func (s *records) releaseName(ctx context.Context, in nf.Instance) error {
 		if n.Instance != in.ID {
 			return errOtherHolder // this is being repeated
 		}
-		return nil
+		return held(ctx)
 	})
 	if errors.Is(err, errOtherHolder) {
 		return nil

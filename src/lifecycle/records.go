@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -136,7 +137,22 @@ func (s *records) dropRevision(ctx context.Context, rev nf.Revision) error {
 	if err := s.dropPlan(ctx, rev); err != nil {
 		return err
 	}
-	return nf.IgnoreNotFound(s.revisions.Delete(ctx, revisionKey(rev.Instance, rev.Number)))
+	return s.deleteRevision(ctx, rev)
+}
+
+// deleteRevision deletes the record of a revision, unless another operation has
+// written it: a later instance may have the id.
+func (s *records) deleteRevision(ctx context.Context, rev nf.Revision) error {
+	err := s.revisions.DeleteIf(ctx, revisionKey(rev.Instance, rev.Number), func(now nf.Revision) error {
+		if now.Operation != rev.Operation {
+			return errOtherHolder
+		}
+		return nil
+	})
+	if errors.Is(err, errOtherHolder) {
+		return nil
+	}
+	return nf.IgnoreNotFound(err)
 }
 
 // packagesOf returns the packages that a revision was rendered from.

@@ -27,6 +27,16 @@ func (r *run) instance(ctx context.Context) (nf.Instance, error) {
 	return r.records.instances.Get(ctx, r.op().Subject.ID)
 }
 
+// owned reads the operation's instance. It returns operation.ErrTaken if another
+// claim holds the operation, or if the instance is another one with the same id.
+func (r *run) owned(ctx context.Context) (nf.Instance, error) {
+	in, err := r.instance(ctx)
+	if err == nil {
+		err = r.attempt.Owns(in.Operation, in.Claim)
+	}
+	return in, err
+}
+
 // edit edits the instance. It returns operation.ErrTaken if another claim holds the
 // operation.
 func (r *run) edit(ctx context.Context, edit func(*nf.Instance)) error {
