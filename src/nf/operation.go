@@ -28,6 +28,7 @@ type Operation struct {
 	UndoBy        time.Time      `json:"undo_by,omitzero"`     // the undo's own deadline
 	Steps         []Step         `json:"steps"`                // in the order they run; the last is the current one
 	Entries       int            `json:"entries,omitempty"`    // number of the last entry of its log
+	Batches       int            `json:"batches,omitempty"`    // number of batches of its log; a batch that it does not count is not part of the log
 	Failure       *Failure       `json:"failure,omitempty"`
 	// UndoFailure says why the undo failed; Failure's message contains its
 	// message. It is nil while the undo runs, and if it succeeded.

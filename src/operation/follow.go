@@ -83,7 +83,7 @@ func (l *Ledger) Updates(ctx context.Context, id string, after int) iter.Seq2[nf
 				yield(nf.OperationUpdate{}, err)
 				return
 			}
-			// A version's entries are stored before it.
+			f.batches = op.Batches // they are stored before the version that counts them
 			if !begun && !op.State.Final() && !yield(nf.OperationUpdate{Operation: &op}, nil) {
 				return
 			}
@@ -101,17 +101,18 @@ type follower struct {
 	id    string
 	yield func(nf.OperationUpdate, error) bool
 
-	told int // number of the last entry that was yielded
-	part int // the next batch to read
+	told    int // number of the last entry that was yielded
+	part    int // the next batch to read
+	batches int // that are part of the log
 }
 
 // catchUp yields the entries that are new. It returns false if the loop has
 // stopped, or they cannot be read.
 func (f *follower) catchUp(ctx context.Context) bool {
-	for {
+	for f.part < f.batches {
 		b, err := f.l.entries.Get(ctx, batchKey(f.id, f.part))
 		if nf.KindOf(err) == nf.NotFound && err != nil {
-			return true
+			return true // the log is being deleted with its operation
 		}
 		if err != nil {
 			if ctx.Err() == nil {
@@ -130,4 +131,5 @@ func (f *follower) catchUp(ctx context.Context) bool {
 			}
 		}
 	}
+	return true
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -41,23 +40,12 @@ type Journal struct {
 	batch   int // number of the next batch
 	number  int // number of the last entry
 	waiting []nf.LogEntry
-	unsure  int // how many of the waiting entries may already be stored as this batch
 }
 
 // Journal returns a journal that continues after the entries of earlier attempts.
 // Hide masks secrets in a text.
-func (a *Attempt) Journal(ctx context.Context, hide func(string) string) (*Journal, error) {
-	j := &Journal{attempt: a, hide: hide}
-	for b, err := range a.ledger.entries.All(ctx, a.job.ID+"/") {
-		if err != nil {
-			return nil, err
-		}
-		j.batch++
-		if n := len(b.Entries); n > 0 {
-			j.number = b.Entries[n-1].Number
-		}
-	}
-	return j, nil
+func (a *Attempt) Journal(hide func(string) string) *Journal {
+	return &Journal{attempt: a, hide: hide, batch: a.op.Batches, number: a.op.Entries}
 }
 
 // Add adds an entry about the current step. It sets the number, the time and the
@@ -119,7 +107,6 @@ func (j *Journal) publish(ctx context.Context) error {
 		return err
 	}
 	return j.attempt.Save(ctx, func(op *nf.Operation) {
-		op.Entries = last.Number
 		op.Steps[len(op.Steps)-1].Report(Clip(progress(last)), last.Mentions...)
 	})
 }
@@ -136,9 +123,9 @@ func progress(e nf.LogEntry) string {
 	return text
 }
 
-// Flush stores the waiting entries. A batch that may have been stored is
-// written again unchanged, because followers may have read it. Flush returns
-// ErrTaken if another replica has written the batch.
+// Flush stores the waiting entries. They become part of the log with the next
+// write of the operation's record. Flush returns ErrTaken if another replica has
+// claimed the operation.
 func (j *Journal) Flush(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -146,34 +133,37 @@ func (j *Journal) Flush(ctx context.Context) error {
 }
 
 func (j *Journal) flush(ctx context.Context) error {
-	for len(j.waiting) > 0 {
-		n := len(j.waiting)
-		if j.unsure > 0 {
-			n = j.unsure
-		}
-		err := j.attempt.ledger.entries.Insert(ctx, batchKey(j.attempt.job.ID, j.batch), batch{j.waiting[:n]})
-		if nf.KindOf(err) == nf.Exists {
-			err = j.written(ctx, j.waiting[:n])
-		}
-		if errors.Is(err, ErrTaken) {
-			return err
-		}
-		if err != nil {
-			j.unsure = n
-			return RecordError(fmt.Errorf("cannot store the log of operation %s: %w", j.attempt.job.ID, err))
-		}
-		j.batch++
-		j.waiting, j.unsure = j.waiting[n:], 0
+	if len(j.waiting) == 0 {
+		return nil
 	}
+	err := j.store(ctx, batch{j.waiting})
+	if errors.Is(err, ErrTaken) {
+		return err
+	}
+	if err != nil {
+		return RecordError(fmt.Errorf("cannot store the log of operation %s: %w", j.attempt.job.ID, err))
+	}
+	j.batch++
+	batches, entries := j.batch, j.waiting[len(j.waiting)-1].Number
+	j.attempt.Note(func(op *nf.Operation) { op.Batches, op.Entries = batches, entries })
+	j.waiting = nil
 	return nil
 }
 
-// written returns ErrTaken unless the entries of the next batch are these: an
-// earlier call may have written them, and lost the answer.
-func (j *Journal) written(ctx context.Context, entries []nf.LogEntry) error {
-	there, err := j.attempt.ledger.entries.Get(ctx, batchKey(j.attempt.job.ID, j.batch))
-	if err == nil && !reflect.DeepEqual(there.Entries, entries) {
-		return ErrTaken
+// store writes the next batch. A record with its key is not part of the log: an
+// attempt that has not counted it has written it, or a stalled one writes it late.
+// After this attempt has overwritten it, no other one can.
+func (j *Journal) store(ctx context.Context, b batch) error {
+	if err := j.attempt.workers.Held(ctx, j.attempt.job); err != nil {
+		return err
+	}
+	entries, key := j.attempt.ledger.entries, batchKey(j.attempt.job.ID, j.batch)
+	err := entries.Insert(ctx, key, b)
+	if nf.KindOf(err) == nf.Exists {
+		_, err = entries.Update(ctx, key, func(stored *batch) error {
+			*stored = b
+			return j.attempt.workers.Held(ctx, j.attempt.job)
+		})
 	}
 	return err
 }
