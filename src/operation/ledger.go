@@ -37,8 +37,8 @@ func newLedger(kv store.KV, w *Workers) *Ledger {
 		kv:         kv,
 		operations: store.NewTable[nf.Operation](kv, "operations/", "operation"),
 		bySubject:  store.NewTable[listed](kv, "operationsof/", "entry of operation"),
-		changes:    store.NewTable[[]nf.Change](kv, "changes/", "changes of operation"),
-		entries:    store.NewTable[batch](kv, "operationlogs/", "log of operation"),
+		changes:    store.NewTable[[]nf.Change](kv, changesPrefix, "changes of operation"),
+		entries:    store.NewTable[batch](kv, logPrefix, "log of operation"),
 		workers:    w,
 		feed:       newFeed(),
 	}
@@ -165,19 +165,8 @@ func (l *Ledger) remove(ctx context.Context, subject nf.Subject, id string) erro
 
 // forget deletes an ended operation with its details, and the record of its key.
 func (l *Ledger) forget(ctx context.Context, op nf.Operation) error {
-	for i := range op.Steps {
-		if err := nf.IgnoreNotFound(l.changes.Delete(ctx, changesKey(op.ID, i))); err != nil {
-			return err
-		}
-	}
-	batches, err := l.entries.List(ctx, op.ID+"/")
-	if err != nil {
+	if err := l.deleteDetails(ctx, op.ID); err != nil {
 		return err
-	}
-	for i := range batches {
-		if err := nf.IgnoreNotFound(l.entries.Delete(ctx, batchKey(op.ID, i))); err != nil {
-			return err
-		}
 	}
 	return errors.Join(l.workers.Forget(ctx, op.ID, op.Request), l.remove(ctx, op.Subject, op.ID))
 }
