@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,13 +64,24 @@ func (sc deathScenario) world(t *testing.T) operationtest.World {
 			}
 			return w
 		},
-		// The place of an instance that exists is not collected. The changes of a step
-		// are deleted with their operation.
+		// The place of an instance that exists is not collected. If the successor has
+		// recorded no changes of a step, the changes of the stalled process stay until
+		// the operation is deleted.
 		Stays: func(key string) bool {
-			return strings.HasPrefix(key, "holds/namespaces/") || strings.HasPrefix(key, "namespaces/") || strings.HasPrefix(key, "changes/")
+			return strings.HasPrefix(key, "holds/namespaces/") || strings.HasPrefix(key, "namespaces/") || s.hasStep(key)
 		},
 		Unknown: func() []string { return slices.Sorted(maps.Keys(s.world().unknown())) },
 	}
+}
+
+// hasStep reports whether a key is that of the changes of a step, of an operation
+// that exists.
+func (s *site) hasStep(key string) bool {
+	of, changes := strings.CutPrefix(key, "changes/")
+	id, step, _ := strings.Cut(of, "/")
+	op, err := store.NewTable[nf.Operation](s.kv, "operations/", "operation").Get(s.t.Context(), id)
+	n, bad := strconv.Atoi(step)
+	return changes && err == nil && bad == nil && n < len(op.Steps)
 }
 
 func deathScenarios() map[string]deathScenario {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -47,6 +49,45 @@ func (l *Ledger) deleteDetails(ctx context.Context, operation string) error {
 			if err := nf.IgnoreNotFound(l.kv.Delete(ctx, key, store.Any)); err != nil {
 				return fmt.Errorf("cannot delete the details of operation %s: %w", operation, err)
 			}
+		}
+	}
+	return nil
+}
+
+// addDetails finds the details of operations that do not exist, and the batches
+// of logs that their operations do not count. The caller gives the number of batches of
+// each operation. A stalled process may have written them late.
+func (l *Ledger) addDetails(ctx context.Context, found StaleRecords, known map[string]int) error {
+	for _, prefix := range [...]string{changesPrefix, logPrefix} {
+		for key, err := range l.keys(ctx, prefix) {
+			if err != nil {
+				return err
+			}
+			operation, number, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
+			batches, ok := known[operation]
+			n, err := strconv.Atoi(number)
+			switch {
+			case !ok:
+				found["details of operation "+operation] = func(ctx context.Context) error { return l.deleteDetails(ctx, operation) }
+			case prefix == logPrefix && err == nil && n >= batches:
+				found["batch "+number+" of the log of operation "+operation] = func(ctx context.Context) error {
+					return nf.IgnoreNotFound(l.kv.Delete(ctx, key, store.Any))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// addRequests finds the records of keys that stand for operations that do not
+// exist: a process died before it had recorded the operation.
+func (l *Ledger) addRequests(ctx context.Context, found StaleRecords, known map[string]int) error {
+	for r, err := range l.workers.requests.All(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if _, ok := known[r.Operation]; !ok {
+			found["key of operation "+r.Operation] = func(ctx context.Context) error { return l.workers.forgetRequest(ctx, r.ID, r.Operation) }
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 // request records which operation a client's key stands for.
 type request struct {
+	ID        string `json:"id"` // of this record
 	Digest    string `json:"digest"`
 	Operation string `json:"operation"`
 	Replica   string `json:"replica"` // that was accepting it
@@ -101,7 +102,7 @@ func (w *Workers) insertRequest(ctx context.Context, j Job, key nf.RequestKey, r
 	if key.Key == "" {
 		return nil
 	}
-	err := w.requests.Insert(ctx, RequestID(key), request{Digest: key.Digest, Operation: j.ID, Replica: replica})
+	err := w.requests.Insert(ctx, RequestID(key), request{ID: RequestID(key), Digest: key.Digest, Operation: j.ID, Replica: replica})
 	if nf.KindOf(err) == nf.Exists {
 		return beingAccepted(key)
 	}
@@ -113,7 +114,12 @@ func (w *Workers) Forget(ctx context.Context, operation string, key nf.RequestKe
 	if key.Key == "" {
 		return nil
 	}
-	err := w.requests.DeleteIf(ctx, RequestID(key), func(r request) error {
+	return w.forgetRequest(ctx, RequestID(key), operation)
+}
+
+// forgetRequest deletes the record of a key, if the key stands for the operation.
+func (w *Workers) forgetRequest(ctx context.Context, id, operation string) error {
+	err := w.requests.DeleteIf(ctx, id, func(r request) error {
 		if r.Operation != operation {
 			return ErrTaken
 		}

@@ -102,8 +102,6 @@ func (w *world) mortal(t *testing.T, request mortalRequest) operationtest.World 
 			}
 		},
 		Snapshot: func() any { return w.snapshot(t) },
-		// The log accepts the next batch of a stalled process if no other one has written it.
-		Stays: func(key string) bool { return strings.HasPrefix(key, "operationlogs/") },
 		Unknown: func() []string {
 			known := w.snapshot(t).Sites
 			w.mu.Lock()
