@@ -115,8 +115,15 @@ func (w *Workers) Restore(ctx context.Context, jobs []Job) error {
 		if claimed[j.ID] {
 			continue
 		}
-		// It may have ended since it was read: then it is removed again.
-		err := w.claims.Insert(ctx, j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region})
+		// It may have ended since it was read, and then has no claim.
+		op, err := w.ledger.Get(ctx, j.ID)
+		if err == nil && op.State.Final() || nf.KindOf(err) == nf.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = w.claims.Insert(ctx, j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region})
 		if nf.KindOf(err) == nf.Exists {
 			continue
 		}

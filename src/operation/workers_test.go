@@ -10,6 +10,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 	leases "github.com/multicloud-k8s/k8splugin/src/store/lease"
 )
 
@@ -119,13 +120,23 @@ func TestLateStart(t *testing.T) {
 	})
 }
 
-// TestRestore checks that an operation without a claim is performed, and that a
-// claim stays as it is.
+// TestRestore checks that an operation without a claim is performed, that a claim
+// stays as it is, and that an operation that has ended or was deleted since it was
+// read gets no claim.
 func TestRestore(t *testing.T) {
 	bubble(t, func(t *testing.T, g *group) {
 		one := g.join(t).run(t)
 		one.accept(t, "op-1", "east")
-		jobs := []operation.Job{{Subject: nf.Subject{Kind: kind}, ID: "op-1", Token: one.token("op-1")}, {Subject: nf.Subject{Kind: kind}, ID: "op-2", Token: "lost"}}
+		operations := store.NewTable[nf.Operation](g.kv, "operations/", "operation")
+		for id, state := range map[string]nf.OperationState{"op-2": nf.Running, "op-3": nf.Succeeded} {
+			if err := operations.Insert(t.Context(), id, nf.Operation{ID: id, State: state}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		jobs := []operation.Job{
+			{Subject: nf.Subject{Kind: kind}, ID: "op-1", Token: one.token("op-1")}, {Subject: nf.Subject{Kind: kind}, ID: "op-2", Token: "lost"},
+			{Subject: nf.Subject{Kind: kind}, ID: "op-3", Token: "ended"}, {Subject: nf.Subject{Kind: kind}, ID: "op-4", Token: "deleted"},
+		}
 		if err := one.Restore(t.Context(), jobs); err != nil {
 			t.Fatal(err)
 		}
