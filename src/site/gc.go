@@ -10,9 +10,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// collector returns the collector of the sites' stale records.
+// collector returns the collector of the sites' stale records. A site's last
+// operation is needed as long as the site exists.
 func (s *Sites) collector() operation.Collector {
-	return operation.Collector{Ledger: s.ledger, Kind: nf.SiteSubject, Retention: s.cfg.Retention, Find: s.findStale}
+	return operation.Collector{Ledger: s.ledger, Kind: nf.SiteSubject, Retention: s.cfg.Retention, Find: s.findStale, Expire: s.Names}
 }
 
 // findStale implements operation.Collector.

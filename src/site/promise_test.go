@@ -184,11 +184,16 @@ func TestRetention(t *testing.T) {
 		w := newWorld()
 		s, _ := w.start(t, func(c *config) { c.Retention = time.Hour })
 		build(t, s)
+		in, err := s.Site(t.Context(), "edge")
+		must(t, err)
+		<-time.After(3 * time.Hour)
+		if _, err := s.Operation(t.Context(), "edge", in.Last); err != nil {
+			t.Errorf("the operation that the site names has expired: %v", err)
+		}
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{})
 		must(t, err)
 		end(t, s, op)
-		timer := time.NewTimer(3 * time.Hour)
-		<-timer.C
+		<-time.After(3 * time.Hour)
 		synctest.Wait()
 		if left := keys(t, w, "site"); len(left) != 0 {
 			t.Errorf("after their time there are still %v", left)
