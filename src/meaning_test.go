@@ -51,6 +51,9 @@ func TestCheckMeaning(t *testing.T) {
 		"Variable":   {"so is a message in a variable", `var _ = strings.SplitN(message, ": ", 2)`, "reads message"},
 		"Masked":     {"whether masking changed a text is no meaning", `var _ = mask(err.Error()) == err.Error()`, ""},
 		"Missing":    {"a text that is missing has no words", `var _ = op.Failure.Step != "" && step.Message == ""`, ""},
+		"Handed on":  {"a function that is given a title could read it", `var _ = trace.Step(ctx, step.Title())`, "hands step.Title() on"},
+		"Own":        {"so could one of the package", `var _ = stepName(s.Title())`, "hands s.Title() on"},
+		"Logged":     {"a log prints a title", `func f() { log.DebugContext(ctx, "step begins", "step", next.Title()); _ = attribute.String("step", next.Title()) }`, ""},
 		"Printed":    {"printing a text does not read it", `var _ = fmt.Sprint(err.Error(), step.Title())`, ""},
 		"Reason":     {"a reason has a name", `var _ = nf.ReasonOf(err) == "gone"`, `compares a reason with "gone"`},
 		"Switched":   {"in a switch, too", `func f() { switch nf.ReasonOf(err) { case "gone": } }`, `compares a reason with "gone"`},
@@ -92,12 +95,13 @@ func checkMeaning(t *testing.T, tree fs.FS) []string {
 func misread(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		if !reads(n) {
-			return ""
-		}
 		for _, arg := range n.Args {
-			if text := textOf(arg); text != "" {
+			switch text := textOf(arg); {
+			case text == "":
+			case reads(n):
 				return "reads " + text
+			case strings.HasSuffix(textCall(arg), ".Title()") && !prints(n):
+				return "hands " + text + " on"
 			}
 		}
 	case *ast.BinaryExpr:
@@ -130,6 +134,17 @@ func reads(call *ast.CallExpr) bool {
 	families := []string{"Contains", "Count", "Cut", "Fields", "Find", "Index", "LastIndex", "Replace", "Split"}
 	return slices.Contains(verbs, f.Sel.Name) || strings.Contains(f.Sel.Name, "Match") ||
 		slices.ContainsFunc(families, func(family string) bool { return strings.HasPrefix(f.Sel.Name, family) })
+}
+
+// prints reports whether a call only prints its arguments: to a text, to a log, or
+// into an attribute of a span.
+func prints(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of := fmt.Sprint(f.X)
+	return of == "fmt" || of == "slog" || of == "attribute" || f.Sel.Name == "With" || strings.HasSuffix(f.Sel.Name, "Context")
 }
 
 // textOf returns the source of a text for people: a call that makes one, a title,

@@ -158,7 +158,7 @@ func (x *execution) execute(ctx context.Context, steps []Step) error {
 
 // runStep runs one step, and repeats it after each wait.
 func (x *execution) runStep(ctx context.Context, s Step) error {
-	traced, end := x.attempt.cfg.Trace.Step(ctx, s.Title())
+	traced, end := x.attempt.cfg.Trace.Step(ctx, s.Step)
 	for n := 0; ; n++ {
 		err := s.Do(traced)
 		away := x.away(err)

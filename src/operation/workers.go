@@ -41,7 +41,7 @@ type Trace interface {
 	// Operation starts an operation's trace, or continues it.
 	Operation(ctx context.Context, op nf.Operation) (context.Context, func(nf.Operation, error))
 	// Step starts a span for a step of the context's operation.
-	Step(ctx context.Context, name string) (context.Context, func(error))
+	Step(ctx context.Context, step nf.Step) (context.Context, func(error))
 }
 
 // noTelemetry is the default Meter and Trace. It records nothing.
@@ -54,7 +54,7 @@ func (noTelemetry) Operation(ctx context.Context, _ nf.Operation) (context.Conte
 	return ctx, func(nf.Operation, error) {}
 }
 
-func (noTelemetry) Step(ctx context.Context, _ string) (context.Context, func(error)) {
+func (noTelemetry) Step(ctx context.Context, _ nf.Step) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }
 

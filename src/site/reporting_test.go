@@ -104,7 +104,8 @@ func (l *traced) Operation(ctx context.Context, op nf.Operation) (context.Contex
 }
 
 // Step implements operation.Trace.
-func (l *traced) Step(ctx context.Context, name string) (context.Context, func(error)) {
+func (l *traced) Step(ctx context.Context, step nf.Step) (context.Context, func(error)) {
+	name := step.Title()
 	return context.WithValue(ctx, spanKey{}, name), func(err error) {
 		what := "is done"
 		if err != nil {

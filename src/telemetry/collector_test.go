@@ -40,7 +40,7 @@ func TestWithoutEndpoint(t *testing.T) {
 	if !strings.Contains(log.String(), "operation=op-1") {
 		t.Errorf("the log says %q, want the operation: it does not depend on tracing", log.String())
 	}
-	step, endStep := tracing.Step(ctx, "apply")
+	step, endStep := tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseApply}})
 	if step != ctx {
 		t.Error("Step made a context for nothing")
 	}
@@ -49,7 +49,7 @@ func TestWithoutEndpoint(t *testing.T) {
 	if err := tracing.Shutdown(t.Context()); err != nil {
 		t.Errorf("Shutdown: %v, want nothing to be done", err)
 	}
-	if n := testing.AllocsPerRun(100, func() { _, _ = tracing.Step(ctx, "apply") }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseApply}}) }); n > 0 {
 		t.Errorf("a step costs %v allocations, want none", n)
 	}
 }

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -42,23 +41,19 @@ func (t *Tracing) Operation(ctx context.Context, op nf.Operation) (context.Conte
 	}
 }
 
-// Step starts the span of a step of the context's operation. The caller ends it
-// once, with the step's error.
-func (t *Tracing) Step(ctx context.Context, name string) (context.Context, func(error)) {
+// Step starts the span of a step of the context's operation. Steps of one phase
+// have one name, with a prefix if they undo. The caller ends the span once, with
+// the step's error.
+func (t *Tracing) Step(ctx context.Context, step nf.Step) (context.Context, func(error)) {
 	if t.tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func(error) {}
 	}
-	ctx, span := t.tracer.Start(ctx, stepName(name), trace.WithAttributes(attribute.String("k8splugin.step", name)))
-	return ctx, func(err error) { end(span, err) }
-}
-
-// stepName returns the common name of steps of a kind. For "apply 1/2 shop" it
-// is "apply".
-func stepName(name string) string {
-	if i := strings.IndexAny(name, "0123456789"); i > 0 {
-		name = name[:i]
+	name := string(step.Phase)
+	if step.Undo {
+		name = "undo: " + name
 	}
-	return strings.TrimSpace(name)
+	ctx, span := t.tracer.Start(ctx, name, trace.WithAttributes(attribute.String("k8splugin.step", step.Title())))
+	return ctx, func(err error) { end(span, err) }
 }
 
 // end ends a span. It records only the kind and the reason of an error, because

@@ -52,10 +52,10 @@ func TestTrace(t *testing.T) {
 	// The first replica applies a stage and dies in the second step.
 	region := &http.Client{Transport: tracing.Wrap("east", api)}
 	ctx, end := tracing.Operation(t.Context(), op)
-	step, endStep := tracing.Step(ctx, "apply 1/2 shop")
+	step, endStep := tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseApply, Stage: 1}, Of: 2, StageName: "shop"})
 	request(step, t, region, http.MethodPatch, "/apis/apps/v1/namespaces/blue/deployments/web?fieldManager="+query)
 	endStep(nil)
-	step, endStep = tracing.Step(ctx, "settle 1/2 shop")
+	step, endStep = tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseSettle, Stage: 1}, Of: 2, StageName: "shop"})
 	request(step, t, region, http.MethodGet, "/api/v1/namespaces/blue/pods?watch=true&labelSelector="+query)
 	endStep(errors.New(said))
 	end(op, errors.New(said))
@@ -63,7 +63,7 @@ func TestTrace(t *testing.T) {
 	// The second one fails.
 	op.Attempts = 2
 	ctx, end = tracing.Operation(t.Context(), op)
-	step, endStep = tracing.Step(ctx, "undo: apply 1/1 shop")
+	step, endStep = tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseApply, Undo: true, Stage: 1}, Of: 1, StageName: "shop"})
 	request(step, t, region, http.MethodPost, "/api/v1/namespaces/blue/secrets")
 	failure := &nf.Error{Kind: nf.Unreachable, Reason: "unavailable", Op: "apply", Subject: said, Err: errors.New(manifest)}
 	endStep(failure)
@@ -280,7 +280,7 @@ func TestSiteOperationSpan(t *testing.T) {
 		Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
 	ctx, end := tracing.Operation(t.Context(), op)
-	_, endStep := tracing.Step(ctx, "build cluster")
+	_, endStep := tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseBuild}})
 	failure := &nf.Error{Kind: nf.Failed, Reason: "task", Op: "build", Subject: said}
 	endStep(failure)
 	op.State, op.Failure = nf.OperationFailed, nf.FailureOf("build cluster", failure)
@@ -292,7 +292,7 @@ func TestSiteOperationSpan(t *testing.T) {
 	if span == nil {
 		t.Fatalf("there is no span %q: %v", name, named(t, collector))
 	}
-	if diff := cmp.Diff(name+" !failed: task\n  build cluster !failed: task\n", span.Tree()); diff != "" {
+	if diff := cmp.Diff(name+" !failed: task\n  build !failed: task\n", span.Tree()); diff != "" {
 		t.Errorf("the spans do not hang together (-want +got):\n%s", diff)
 	}
 	if got := hex.EncodeToString(span.GetTraceId()); got != "0af7651916cd43dd8448eb211c80319c" {
@@ -314,7 +314,7 @@ func TestSpansOnBehalf(t *testing.T) {
 	collector, api := telemetrytest.New(t), newAPIServer(t)
 	tracing := traceTo(t, collector)
 	request(t.Context(), t, &http.Client{Transport: tracing.Wrap("east", api)}, http.MethodGet, "/version")
-	_, end := tracing.Step(t.Context(), "apply")
+	_, end := tracing.Step(t.Context(), nf.Step{StepID: nf.StepID{Phase: nf.PhaseApply}})
 	end(nil)
 	// A client has decided that its trace is not kept.
 	ctx, endOperation := tracing.Operation(t.Context(), nf.Operation{ID: "op-1", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"})
