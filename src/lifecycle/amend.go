@@ -27,7 +27,7 @@ func (pr *preparer) renderAmendment(ctx context.Context, p *prepared, a nf.Amend
 		return render.Plan{}, missing("amendments."+a.Name, a.Package, err)
 	}
 	defer done()
-	if !slices.ContainsFunc(p.present.Amendments, func(has nf.Amendment) bool { return has.Package == pkg.ID }) {
+	if !slices.ContainsFunc(p.target.present.Amendments, func(has nf.Amendment) bool { return has.Package == pkg.ID }) {
 		if err := enabled("amendments."+a.Name, pkg); err != nil {
 			return render.Plan{}, err
 		}

@@ -80,7 +80,7 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 		return missing("csar_id", p.target.spec.Package, err)
 	}
 	defer done()
-	if same := p.present.Package == pkg.ID && p.present.PackageDigest == pkg.Digest; !same {
+	if same := p.target.present.Package == pkg.ID && p.target.present.PackageDigest == pkg.Digest; !same {
 		if err := enabled("csar_id", pkg); err != nil {
 			return err
 		}

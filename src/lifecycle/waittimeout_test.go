@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
