@@ -50,13 +50,17 @@ func (c *Catalog) CreatePackage(ctx context.Context, as nf.Package) (nf.Package,
 		return p, err
 	}
 	there, err := c.packages.Get(ctx, id)
-	switch repeated, err := repeats(p, there, err); {
-	case err != nil:
+	if err != nil {
 		return nf.Package{}, err
-	case repeated:
-		return there, nil
 	}
-	return nf.Package{}, nf.E(nf.Exists, "create", "package "+id, nf.Violations{{Field: "csar_id", Message: "already exists"}})
+	repeated, err := repeats(p, there)
+	if err == nil && !repeated {
+		err = nf.E(nf.Exists, "create", "package "+id, nf.Violations{{Field: "csar_id", Message: "already exists"}})
+	}
+	if err != nil {
+		return nf.Package{}, err
+	}
+	return there, nil
 }
 
 // idFor returns the id of a new package.
@@ -80,10 +84,10 @@ func checkPackage(id string, as nf.Package) nf.Violations {
 
 // repeats reports whether the request for a package created the stored one. It
 // returns nf.Conflict if the key is the same, but not the request.
-func repeats(fresh, stored nf.Package, err error) (bool, error) {
+func repeats(fresh, stored nf.Package) (bool, error) {
 	switch {
-	case err != nil || !fresh.Request.Same(stored.Request):
-		return false, err
+	case !fresh.Request.Same(stored.Request):
+		return false, nil
 	case fresh.Request.Digest != stored.Request.Digest:
 		return false, &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + fresh.ID, Reason: nf.ReasonIdempotency,
 			Err: errors.New("another request was made under this key")}
@@ -181,7 +185,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 	fresh := p
 	p, err = c.packages.Update(ctx, p.ID, func(stored *nf.Package) error {
 		var differs error
-		if repeated, differs = repeats(fresh, *stored, nil); repeated || differs != nil {
+		if repeated, differs = repeats(fresh, *stored); repeated || differs != nil {
 			unused = fresh
 			return differs
 		}

@@ -50,7 +50,7 @@ func TestProbesShareLimits(t *testing.T) {
 		defer now.Add(-1)
 		for seen := peak.Load(); n > seen && !peak.CompareAndSwap(seen, n); seen = peak.Load() {
 		}
-		time.Sleep(5 * time.Millisecond) // lets the other probes arrive
+		<-time.After(5 * time.Millisecond) // lets the other probes arrive
 		_, _ = w.Write([]byte("{}"))
 	}))
 	defer server.Close()

@@ -115,10 +115,10 @@ func TestNewOptions(t *testing.T) {
 			asked: nf.TerminateRequest{Orphan: true, Options: nf.Options{WaitForRegion: true}},
 		},
 		"Warned": {
-			reason: "a response without a body has the operation's warnings in its header, each on one line",
+			reason:  "a response without a body has the operation's warnings in its header, each on one line",
 			arrange: func(s *standIn) { gone(s); s.operation.Warnings = []string{"claim \"a\" stays", "one\ntwo"} },
 			request: "DELETE /v1/vnf_instances/vnf-1", status: 204,
-			asked:   nf.TerminateRequest{}, headers: []string{`Warning: 299 - "claim \"a\" stays"`, `Warning: 299 - "one two"`, "Location: /v1/operations/op-1"},
+			asked: nf.TerminateRequest{}, headers: []string{`Warning: 299 - "claim \"a\" stays"`, `Warning: 299 - "one two"`, "Location: /v1/operations/op-1"},
 		},
 		"Claims": {
 			reason: "volume claims may go, too", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=delete", status: 204,
