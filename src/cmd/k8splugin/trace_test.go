@@ -32,10 +32,10 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	for request, want := range map[string][]string{
-		"POST /v1/sites":         {"\n  operation site_build#1\n    check hosts\n    build cluster\n    register region\n"},
+		"POST /v1/sites":         {"\n  operation site_build#1\n    check_hosts\n    build\n    register\n"},
 		"POST /v1/vnf_instances": {"\n  operation instantiate#1\n", "\n      apply apps/v1/deployments\n"},
 		"DELETE /v1/sites/{site_id}": {
-			"\n  operation site_remove#1\n    terminate VNF instances\n      operation terminate#1\n", "\n    deregister region\n    check hosts\n    reset hosts\n",
+			"\n  operation site_remove#1\n    terminate\n      operation terminate#1\n", "\n    deregister\n    check_hosts\n    reset_hosts\n",
 		},
 	} {
 		for _, part := range want {
