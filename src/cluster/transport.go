@@ -150,7 +150,7 @@ func (bt *breakerTransport) exchange(req *http.Request) (*http.Response, error) 
 	defer silence.Stop()
 	whole := time.AfterFunc(answerTime, func() { cancel(errSlow) })
 	defer whole.Stop()
-	resp, err := bt.forward(req.WithContext(ctx))
+	resp, err := bt.forward(req.WithContext(ctx)) //nolint:contextcheck // the request has the context
 	if err == nil {
 		err = bt.readBody(ctx, resp, silence)
 	}
@@ -165,7 +165,7 @@ func (bt *breakerTransport) exchange(req *http.Request) (*http.Response, error) 
 // rejected, startWatch reads the whole response.
 func (bt *breakerTransport) startWatch(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	resp, err := bt.forward(req.WithContext(ctx))
+	resp, err := bt.forward(req.WithContext(ctx)) //nolint:contextcheck // the request has the context
 	if err == nil && resp.StatusCode < http.StatusMultipleChoices {
 		resp.Body = &granted{resp.Body, cancel}
 		return resp, nil
