@@ -7,6 +7,8 @@ import (
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // complaintInterval is the minimum time between two log lines about failed
@@ -48,9 +50,5 @@ func (p *quietExporter) logFailure(ctx context.Context, err error) {
 	if !due {
 		return
 	}
-	text := err.Error()
-	if len(text) > longestComplaint {
-		text = text[:longestComplaint] + "…"
-	}
-	p.log.WarnContext(ctx, "failed to export spans; the spans are lost", "batches", failures, "error", text)
+	p.log.WarnContext(ctx, "failed to export spans; the spans are lost", "batches", failures, "error", nf.Clip(err.Error(), longestComplaint))
 }
