@@ -77,7 +77,7 @@ func TestAccessToSandbox(t *testing.T) {
 		"Insecure":    {"no verification", nf.Access{Server: full.Server, Insecure: true, Token: full.Token}, ""},
 		"SystemRoots": {"no CA of this system has signed it", nf.Access{Server: full.Server, Token: full.Token}, "tls"},
 		"Token":       {"a token that nobody issued", nf.Access{Server: full.Server, CA: full.CA, Token: nf.Secret("t")}, "unauthorized"},
-		"Basic":       {"Kubernetes takes no passwords", nf.Access{Server: full.Server, CA: full.CA, Username: "u", Password: nf.Secret("p")}, "unauthorized"},
+		"Basic":       {"Kubernetes ignores passwords, so the user is anonymous", nf.Access{Server: full.Server, CA: full.CA, Username: "u", Password: nf.Secret("p")}, "forbidden"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

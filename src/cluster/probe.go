@@ -134,7 +134,7 @@ func probeReason(ctx context.Context, err error) string {
 func probeError(reason string, err error) error {
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return fmt.Errorf("the server does not speak TLS; is its address http instead of https?: %w", err)
+		return &explainedError{text: "the server does not speak TLS; is its address http instead of https?", err: err}
 	case errors.Is(err, errGarbage), isOversized(err):
 		return err
 	}

@@ -60,7 +60,7 @@ func TestProbesShareLimits(t *testing.T) {
 	var probes sync.WaitGroup
 	for range 10 * most {
 		probes.Go(func() {
-			_, err := pool.Probe(t.Context(), nf.Access{Server: server.URL})
+			_, err := pool.Probe(t.Context(), nf.Access{Server: server.URL, Token: nf.Secret("t")})
 			wantKind(t, err, nf.Unreachable)
 		})
 	}
