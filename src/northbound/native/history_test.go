@@ -116,7 +116,7 @@ func TestNewOptions(t *testing.T) {
 		},
 		"Warned": {
 			reason:  "a response without a body has the operation's warnings in its header, each on one line",
-			arrange: func(s *standIn) { gone(s); s.operation.Warnings = []string{"claim \"a\" stays", "one\ntwo"} },
+			arrange: func(s *standIn) { s.operation.Warnings = []string{"claim \"a\" stays", "one\ntwo"}; gone(s) },
 			request: "DELETE /v1/vnf_instances/vnf-1", status: 204,
 			asked: nf.TerminateRequest{}, headers: []string{`Warning: 299 - "claim \"a\" stays"`, `Warning: 299 - "one two"`, "Location: /v1/operations/op-1"},
 		},
