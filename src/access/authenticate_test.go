@@ -82,7 +82,7 @@ tokens:
 		"Case":          {"schemes have no case", "bearer  " + accesstest.Token("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
 		"Expired":       {"a token ends at its time", bearer("stranger"), nf.Identity{}, "the service token is unknown or has expired"},
 		"LastMoment":    {"and not before", bearer("admin-a"), nf.Identity{Kind: "token", Name: "new"}, ""},
-		"NoToken":       {"a token that nobody has", "Bearer k8spt_nobody", nf.Identity{}, "the service token is unknown or has expired"},
+		"NoToken":       {"an unknown token", "Bearer k8spt_nobody", nf.Identity{}, "the service token is unknown or has expired"},
 		"JWT":           {"no issuer is trusted", "Bearer e30.e30.e30", nf.Identity{}, "the scheme of its Authorization header is not supported"},
 		"Digest":        {"nor is any other scheme", "Digest username=ann", nf.Identity{}, "the scheme of its Authorization header is not supported"},
 		"Nothing":       {"nothing is offered", "", nf.Identity{}, "it has no credentials; send a token, a user and password, or a client certificate"},

@@ -95,7 +95,7 @@ grants:
 		"Region":      {"both count", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "x-group", Region: "edge"}, false},
 		"AsGroup":     {"nobody is a group", nf.Identity{Kind: "group", Name: "ops"}, nf.Scope{Project: "x-group", Region: "core"}, false},
 		"Anonymous":   {"nor is anonymous somebody", nf.Anonymous(), nf.Scope{Project: "user-x", Region: "r"}, false},
-		"Nobody":      {"nor who has no name", nf.Identity{Kind: "user"}, nf.Scope{Project: "user-x", Region: "r"}, false},
+		"NoName":      {"nor an identity without a name", nf.Identity{Kind: "user"}, nf.Scope{Project: "user-x", Region: "r"}, false},
 	}
 	for name, c := range cases {
 		if err := a.Allow(t.Context(), c.who, nf.ReadInstance, c.scope); (err == nil) != c.want {

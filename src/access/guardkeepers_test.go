@@ -103,11 +103,11 @@ func TestGuardedChartsAndBundles(t *testing.T) {
 		reason, who        string
 		chart, read, write nf.Kind // Internal: allowed
 	}{
-		"Operator": {"package:write of one project does not reach ONAP's bundles", "operator-a-east", nf.Internal, nf.Forbidden, nf.Forbidden},
-		"Other":    {"nor charts of another project", "operator-b", nf.Forbidden, nf.Forbidden, nf.Forbidden},
-		"Viewer":   {"package:read suffices to read bundles", "viewer-all", nf.Forbidden, nf.Internal, nf.Forbidden},
-		"Admin":    {"package:write everywhere", "admin-all", nf.Internal, nf.Internal, nf.Internal},
-		"Nobody":   {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated},
+		"Operator":  {"package:write of one project does not reach ONAP's bundles", "operator-a-east", nf.Internal, nf.Forbidden, nf.Forbidden},
+		"Other":     {"nor charts of another project", "operator-b", nf.Forbidden, nf.Forbidden, nf.Forbidden},
+		"Viewer":    {"package:read suffices to read bundles", "viewer-all", nf.Forbidden, nf.Internal, nf.Forbidden},
+		"Admin":     {"package:write everywhere", "admin-all", nf.Internal, nf.Internal, nf.Internal},
+		"Anonymous": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,11 +17,11 @@ func TestMayOfONAP(t *testing.T) {
 		reason, who                   string
 		create, change, remove, write nf.Kind // Internal: allowed
 	}{
-		"Operator": {"a project's operator may change its instances, and creates none in the default project", "operator-a-east", nf.Forbidden, nf.Internal, nf.Internal, nf.Forbidden},
-		"Other":    {"instances of another project stay as they are", "operator-b", nf.Forbidden, nf.Forbidden, nf.Forbidden, nf.Forbidden},
-		"Viewer":   {"reading is not changing", "viewer-all", nf.Forbidden, nf.Forbidden, nf.Forbidden, nf.Forbidden},
-		"Admin":    {"an administrator may do everything", "admin-all", nf.Internal, nf.Internal, nf.Internal, nf.Internal},
-		"Nobody":   {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated},
+		"Operator":  {"a project's operator may change its instances, and creates none in the default project", "operator-a-east", nf.Forbidden, nf.Internal, nf.Internal, nf.Forbidden},
+		"Other":     {"instances of another project stay as they are", "operator-b", nf.Forbidden, nf.Forbidden, nf.Forbidden, nf.Forbidden},
+		"Viewer":    {"reading is not changing", "viewer-all", nf.Forbidden, nf.Forbidden, nf.Forbidden, nf.Forbidden},
+		"Admin":     {"an administrator may do everything", "admin-all", nf.Internal, nf.Internal, nf.Internal, nf.Internal},
+		"Anonymous": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated, nf.Unauthenticated},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,11 +60,11 @@ func TestVisibleObjects(t *testing.T) {
 		kind        nf.Kind // Internal: allowed
 		want        []string
 	}{
-		"Tenant": {"an identity sees the objects of its instances in the region", "viewer-a-east", nf.Internal, []string{"vnf-a-east"}},
-		"Viewer": {"only of that region, and none without an owner", "viewer-all", nf.Internal, []string{"vnf-a-east", "vnf-b-east"}},
-		"Admin":  {"an identity that may register the region sees all", "admin-all", nf.Internal, []string{"", "gone", "vnf-a-east", "vnf-a-west", "vnf-b-east"}},
-		"Nobody": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nil},
-		"None":   {"an identity that may not see the region", "operator-west", nf.Forbidden, nil},
+		"Tenant":    {"an identity sees the objects of its instances in the region", "viewer-a-east", nf.Internal, []string{"vnf-a-east"}},
+		"Viewer":    {"only of that region, and none without an owner", "viewer-all", nf.Internal, []string{"vnf-a-east", "vnf-b-east"}},
+		"Admin":     {"an identity that may register the region sees all", "admin-all", nf.Internal, []string{"", "gone", "vnf-a-east", "vnf-a-west", "vnf-b-east"}},
+		"Anonymous": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nil},
+		"None":      {"an identity that may not see the region", "operator-west", nf.Forbidden, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -84,11 +84,11 @@ func TestEntries(t *testing.T) {
 		want        []string
 		kind        nf.Kind
 	}{
-		"Admin":   {"the whole service is all of it", "admin-all", []string{"1", "2", "3", "4"}, 0},
-		"Project": {"a project's admin reads of it, and not of regions or strangers", "admin-a", []string{"1"}, 0},
-		"Site":    {"a region's admin reads of it", "admin-east", []string{"1", "3"}, 0},
-		"Viewer":  {"others read nothing", "viewer-all", nil, nf.Forbidden},
-		"Nobody":  {"nobody reads", accesstest.Anonymous, nil, nf.Unauthenticated},
+		"Admin":     {"the whole service is all of it", "admin-all", []string{"1", "2", "3", "4"}, 0},
+		"Project":   {"a project's admin reads of it, and not of regions or strangers", "admin-a", []string{"1"}, 0},
+		"Site":      {"a region's admin reads of it", "admin-east", []string{"1", "3"}, 0},
+		"Viewer":    {"others read nothing", "viewer-all", nil, nf.Forbidden},
+		"Anonymous": {"an anonymous caller cannot read", accesstest.Anonymous, nil, nf.Unauthenticated},
 	} {
 		var got []string
 		var failed error

@@ -153,7 +153,7 @@ func TestIssuer(t *testing.T) {
 		"OtherClaim": {"another claim has the groups", ", groups_claim: roles", good(map[string]any{"roles": []string{"x\ny", "z"}}), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"z"}}, ""},
 		"Email":      {"an address that was verified", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": true}), nf.Identity{Kind: "oidc", Name: "ann@example.org", Groups: []string{"dev", "ops"}}, ""},
 		"Unverified": {"and no other: anybody can name one", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": false}), nf.Identity{}, "the email address in its token is not verified"},
-		"NoName":     {"who has no name is nobody", ", username_claim: nickname", good(nil), nf.Identity{}, `its token has no string in the claim "nickname", which contains the user's name`},
+		"NoName":     {"a token without a name identifies no user", ", username_claim: nickname", good(nil), nf.Identity{}, `its token has no string in the claim "nickname", which contains the user's name`},
 		"OddName":    {"nor who has one that upsets a log", "", good(map[string]any{"sub": "a\nb"}), nf.Identity{}, "the name in its token contains control characters"},
 		"Expired":    {"a token has its time", "", good(map[string]any{"exp": c.now.Add(-time.Second).Unix()}), nf.Identity{}, refused},
 		"NotYet":     {"which also begins", "", good(map[string]any{"nbf": c.now.Add(time.Hour).Unix()}), nf.Identity{}, refused},

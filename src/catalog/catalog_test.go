@@ -93,10 +93,10 @@ func TestRegisterKeepsNothingThatDoesNotAnswer(t *testing.T) {
 	}{
 		"Unreachable":  {reason: "the probe decides", region: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("down")}}, kind: nf.Unreachable, probes: 1},
 		"NoAccess":     {reason: "a region is reached somehow", region: nf.Region{ID: "east"}, kind: nf.Invalid},
-		"NoCredential": {reason: "nobody is called without a credential", region: nf.Region{ID: "east", Access: nf.Access{Server: "https://up"}}, kind: nf.Invalid},
+		"NoCredential": {reason: "without a credential, no server is called", region: nf.Region{ID: "east", Access: nf.Access{Server: "https://up"}}, kind: nf.Invalid},
 		"BadType":      {reason: "a region is a cluster", region: nf.Region{ID: "east", Type: "openstack", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
 		"BadNamespace": {reason: "instances could not go there", region: nf.Region{ID: "east", DefaultNamespace: "A", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
-		"BadID":        {reason: "an id is a path segment, and nobody is called for a bad one", region: nf.Region{ID: "a/b", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
+		"BadID":        {reason: "an id is a path segment; for an invalid one, no server is called", region: nf.Region{ID: "a/b", Access: nf.Access{Kubeconfig: nf.Secret("up")}}, kind: nf.Invalid},
 		"BadLabel":     {reason: "labels are Kubernetes labels", region: nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}, Labels: map[string]string{"": "x"}}, kind: nf.Invalid},
 	}
 	for name, tc := range cases {

@@ -170,7 +170,7 @@ func TestUploadsWait(t *testing.T) {
 	}{
 		"SlowAndFew":   {"what has not come takes no room", 30, 1 << 20, len(content), false, 0},
 		"SmallBesides": {"a small package finds room beside large ones", 3, 50 << 20, 0, false, 0},
-		"Full":         {"nobody waits for ever", 4, 50 << 20, len(content), false, nf.TooManyRequests},
+		"Full":         {"a wait has a limit", 4, 50 << 20, len(content), false, nf.TooManyRequests},
 		"GoneAway":     {"a client that leaves waits no longer", 4, 50 << 20, len(content), true, nf.Cancelled},
 	}
 	for name, tc := range cases {

@@ -76,7 +76,7 @@ func TestAccessToSandbox(t *testing.T) {
 		"CA":          {"the CA that the access names", nf.Access{Server: full.Server, CA: full.CA, Token: full.Token}, ""},
 		"Insecure":    {"no verification", nf.Access{Server: full.Server, Insecure: true, Token: full.Token}, ""},
 		"SystemRoots": {"no CA of this system has signed it", nf.Access{Server: full.Server, Token: full.Token}, "tls"},
-		"Token":       {"a token that nobody issued", nf.Access{Server: full.Server, CA: full.CA, Token: nf.Secret("t")}, "unauthorized"},
+		"Token":       {"a token that was never issued", nf.Access{Server: full.Server, CA: full.CA, Token: nf.Secret("t")}, "unauthorized"},
 		"Basic":       {"Kubernetes ignores passwords, so the user is anonymous", nf.Access{Server: full.Server, CA: full.CA, Username: "u", Password: nf.Secret("p")}, "forbidden"},
 	}
 	for name, tc := range cases {

@@ -148,7 +148,7 @@ func TestGate(t *testing.T) {
 			byAnn(nf.AuditOutcome, "POST", "/do/{id}", 200, "done", trail, func(e *nf.AuditEntry) { e.Digest = sent }),
 		}, nil},
 		"Read": {"what is read is not recorded", "GET", "/do/x", "ann", 200, "GET by token:ann", nil, nil},
-		"Nobody": {"who proves nothing is asked to", "POST", "/do/x", "", 401, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {
+		"Anonymous": {"a caller without credentials must authenticate", "POST", "/do/x", "", 401, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {
 			e.Phase, e.Method, e.Route, e.Status, e.Outcome, e.Subjects = "refusal", "POST", "/do/{id}", 401, "unauthenticated", []string{"x"}
 		})}, map[string]string{"WWW-Authenticate": "Bearer"}},
 		"Reader": {"whatever he asks for", "GET", "/absent", "", 401, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {

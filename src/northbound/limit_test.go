@@ -30,7 +30,7 @@ func TestLimit(t *testing.T) {
 		want      int
 	}{
 		"Other":   {"others of the same address are not limited by it", "/absent", "bob", 404},
-		"Nobody":  {"nor is the address, while nobody knows who asks", "/absent", "", 401},
+		"Unknown": {"nor is the address of an unauthenticated caller", "/absent", "", 401},
 		"Health":  {"health is asked for by machines", "/healthz", "", 200},
 		"Metrics": {"and so are metrics", "/metrics", "", 200},
 	} {
