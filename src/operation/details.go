@@ -2,8 +2,10 @@ package operation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +54,23 @@ func (l *Ledger) deleteDetails(ctx context.Context, operation string) error {
 		}
 	}
 	return nil
+}
+
+// findDetails finds what is left of operations that do not exist, of any kind:
+// their changes, logs and keys, and the batches of logs that their operations do
+// not count.
+func (l *Ledger) findDetails(ctx context.Context, found StaleRecords) error {
+	known := map[string]int{} // the number of batches of each operation's log
+	for op, err := range l.All(ctx) {
+		if err != nil {
+			return err
+		}
+		known[op.ID] = op.Batches
+		if !op.State.Final() {
+			known[op.ID] = math.MaxInt // it may count more in a moment
+		}
+	}
+	return errors.Join(l.addDetails(ctx, found, known), l.addRequests(ctx, found, known))
 }
 
 // addDetails finds the details of operations that do not exist, and the batches

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -187,22 +186,18 @@ func (l *Ledger) Changes(ctx context.Context, id string) ([]nf.Change, error) {
 
 // Scan calls each for every operation of a kind, in the order of their
 // acceptance. It adds the operations whose claims were lost to the list of work
-// again. It finds the entries, the details and the keys of operations that do not
-// exist, and the parts of logs that their operations do not count.
+// again, and finds the entries of operations that do not exist.
 func (l *Ledger) Scan(ctx context.Context, kind nf.SubjectKind, found StaleRecords, each func(nf.Operation)) error {
-	known := map[string]int{} // the number of batches of each operation's log
+	known := map[string]bool{}
 	var live []Job
 	for op, err := range l.All(ctx) {
 		if err != nil {
 			return err
 		}
-		known[op.ID] = op.Batches
-		if !op.State.Final() {
-			known[op.ID] = math.MaxInt // it may count more in a moment
-		}
 		if op.Subject.Kind != kind {
 			continue
 		}
+		known[op.ID] = true
 		if !op.State.Final() {
 			live = append(live, jobOf(op))
 		}
@@ -212,9 +207,9 @@ func (l *Ledger) Scan(ctx context.Context, kind nf.SubjectKind, found StaleRecor
 		if err != nil {
 			return err
 		}
-		if _, ok := known[entry.Operation]; !ok {
+		if !known[entry.Operation] {
 			found["entry of operation "+entry.Operation] = func(ctx context.Context) error { return l.remove(ctx, entry.Subject, entry.Operation) }
 		}
 	}
-	return errors.Join(l.addDetails(ctx, found, known), l.addRequests(ctx, found, known), l.workers.Restore(ctx, live))
+	return l.workers.Restore(ctx, live)
 }

@@ -92,6 +92,9 @@ func (w *Workers) currentMembership() *membership {
 // once, after Join.
 func (w *Workers) Run(ctx context.Context) error {
 	defer close(w.stopped)
+	var chores sync.WaitGroup
+	defer chores.Wait()
+	chores.Go(func() { Collector{Ledger: w.ledger, Find: w.ledger.findDetails}.collect(ctx) })
 	for ctx.Err() == nil {
 		t := w.currentMembership()
 		if t == nil {
