@@ -88,13 +88,14 @@ const (
 	RegionUnreachable RegionCondition = "unreachable"
 )
 
-// BreakerState says whether requests to a region are allowed.
+// BreakerState says whether requests to a region, or to another target, are
+// allowed.
 type BreakerState string
 
-// The states of a region's circuit breaker.
+// The states of a circuit breaker.
 const (
 	BreakerClosed   BreakerState = "closed"    // all requests are
-	BreakerHalfOpen BreakerState = "half-open" // one is, to check whether the region has recovered
+	BreakerHalfOpen BreakerState = "half-open" // one is, to check whether the target has recovered
 	BreakerOpen     BreakerState = "open"      // none is
 )
 
