@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,13 +43,10 @@ func TestProbe(t *testing.T) {
 // region.
 func TestProbesShareLimits(t *testing.T) {
 	const most = 3
-	var now, peak atomic.Int64
+	arrived, answer := make(chan struct{}, 10*most), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		n := now.Add(1)
-		defer now.Add(-1)
-		for seen := peak.Load(); n > seen && !peak.CompareAndSwap(seen, n); seen = peak.Load() {
-		}
-		<-time.After(5 * time.Millisecond) // lets the other probes arrive
+		arrived <- struct{}{}
+		<-answer
 		_, _ = w.Write([]byte("{}"))
 	}))
 	defer server.Close()
@@ -58,15 +54,22 @@ func TestProbesShareLimits(t *testing.T) {
 	few.turns = most
 	pool := New(PoolConfig{Hosts: outbound.Hosts{}.WithLoopback(), limits: few})
 	var probes sync.WaitGroup
-	for range 10 * most {
+	for range 2 * most {
 		probes.Go(func() {
 			_, err := pool.Probe(t.Context(), nf.Access{Server: server.URL, Token: nf.Secret("t")})
 			wantKind(t, err, nf.Unreachable)
 		})
 	}
+	for range most {
+		<-arrived
+	}
+	if pool.probes.turns.TryAcquire(1) {
+		t.Errorf("%d probes wait for a server, and leave a turn", most)
+	}
+	close(answer)
 	probes.Wait()
-	if peak.Load() > most {
-		t.Errorf("the server had %d requests at once, want at most %d", peak.Load(), most)
+	if !pool.probes.turns.TryAcquire(most) {
+		t.Error("a turn was not given back")
 	}
 }
 
