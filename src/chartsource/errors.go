@@ -37,7 +37,7 @@ func fail(ctx context.Context, subject string, err error) error {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return fail(ctx, subject, refusal(http.StatusUnauthorized))
 	default:
-		e.Kind, e.Reason, e.Err = nf.Unreachable, cmp.Or(outbound.Reason(err), nf.ReasonUnavailable), outbound.Bare(err)
+		e.Kind, e.Reason, e.Err = nf.Unreachable, cmp.Or(outbound.Reason(err), nf.ReasonUnavailable), outbound.Plain(err)
 	}
 	return e
 }

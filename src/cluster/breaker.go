@@ -65,7 +65,7 @@ func (b *breaker) admit(watch bool) (ticket, error) {
 		b.state = nf.BreakerHalfOpen
 		return ticket{began: now, probe: true}, nil
 	}
-	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: outbound.Words(b.cause)}
+	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: outbound.Plain(b.cause).Error()}
 }
 
 // answered records a response of any status, and closes the breaker.

@@ -83,7 +83,7 @@ func (a *unreachableError) Error() string {
 		return a.region + " has a new access, or was deregistered"
 	}
 	// Omit the URL: the enclosing error names the operation.
-	return fmt.Sprintf("%s is unreachable (%s: %s)", a.region, a.reason, outbound.Words(a.err))
+	return fmt.Sprintf("%s is unreachable (%s: %s)", a.region, a.reason, outbound.Plain(a.err))
 }
 
 func (a *unreachableError) Unwrap() error { return a.err }

@@ -134,21 +134,12 @@ func probeReason(ctx context.Context, err error) string {
 func probeError(reason string, err error) error {
 	switch {
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return &explainedError{text: "the server does not speak TLS; is its address http instead of https?", err: err}
+		return fmt.Errorf("%w; is its address http instead of https?", outbound.Plain(err))
 	case errors.Is(err, errGarbage), isOversized(err):
 		return err
 	}
-	return &explainedError{text: sentences[reason] + ": " + outbound.Words(err), err: err}
+	return fmt.Errorf("%s: %w", sentences[reason], outbound.Plain(err))
 }
-
-// explainedError is the error of a probe in words of the service.
-type explainedError struct {
-	text string
-	err  error
-}
-
-func (e *explainedError) Error() string { return e.text }
-func (e *explainedError) Unwrap() error { return e.err }
 
 var sentences = map[string]string{
 	nf.ReasonDNS:           "DNS cannot resolve its name",

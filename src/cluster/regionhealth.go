@@ -72,7 +72,7 @@ func (s *regionHealth) markUnreachable(ctx context.Context, reason string, cause
 	if s.condition != nf.RegionUnreachable {
 		s.condition, s.since = nf.RegionUnreachable, s.checked
 	}
-	s.reason, s.message = reason, clipped(sentences[reason]+": "+outbound.Words(cause))
+	s.reason, s.message = reason, clipped(sentences[reason]+": "+outbound.Plain(cause).Error())
 	first, message := s.outageLogged.IsZero(), s.message
 	if first {
 		s.outageLogged = s.checked

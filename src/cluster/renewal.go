@@ -34,7 +34,7 @@ type tokenError struct {
 	err    error
 }
 
-func (e *tokenError) Error() string { return "it has no token: " + outbound.Words(e.err) }
+func (e *tokenError) Error() string { return "it has no token: " + outbound.Plain(e.err).Error() }
 
 func (e *tokenError) Unwrap() error { return e.err }
 

@@ -113,12 +113,12 @@ func httpServer(t *testing.T) string {
 	return server.URL
 }
 
-func TestBare(t *testing.T) {
+func TestPlainHidesTheURL(t *testing.T) {
 	t.Parallel()
 	inner := errors.New("no answer")
 	told := fmt.Errorf("cannot ask: %w", &url.Error{Op: "Get", URL: "https://example.com/?signature=s3cret", Err: inner})
 	for name, err := range map[string]error{"Request": told, "Other": inner} {
-		if got := outbound.Bare(err); !errors.Is(got, inner) || strings.Contains(got.Error(), "s3cret") {
+		if got := outbound.Plain(err); !errors.Is(got, inner) || strings.Contains(got.Error(), "s3cret") {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -35,13 +34,4 @@ func Reason(err error) string {
 		return nf.ReasonTCP
 	}
 	return ""
-}
-
-// Bare returns the cause of a failed HTTP request without its URL, which may
-// contain a token or a signature.
-func Bare(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
 }

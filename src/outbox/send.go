@@ -151,7 +151,7 @@ func target(u *url.URL) string {
 // network as a target, and read its data in the error.
 func cause(err error) error {
 	if errors.Is(err, errRedirect) || errors.Is(err, outbound.ErrNotAllowed) || outbound.Reason(err) != "" {
-		return outbound.Bare(err)
+		return outbound.Plain(err)
 	}
 	return errors.New("the target sent no valid HTTP response")
 }

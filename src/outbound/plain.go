@@ -1,6 +1,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,24 +10,31 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 )
 
-// Words returns the cause of a failed HTTP request in plain words: "10.0.0.1:6443:
-// connection refused". It contains neither the URL, which may have a token or a
-// signature, nor an address of this host. An error that Words does not know keeps
-// its text.
-func Words(err error) string {
-	err = Bare(err)
-	if text := certificateWords(err); text != "" {
-		return text
+// Plain returns the error of a failed HTTP request with its cause in plain words:
+// "10.0.0.1:6443: connection refused". The text contains neither the URL, which may
+// have a token or a signature, nor an address of this host. An error that Plain
+// does not know keeps its text. The result wraps err.
+func Plain(err error) error {
+	cause := err
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		cause = u.Err
 	}
-	if text := connectionWords(err); text != "" {
-		return text
-	}
-	return err.Error()
+	return &plainError{text: cmp.Or(certificateWords(cause), connectionWords(cause), cause.Error()), err: err}
 }
+
+// plainError is an error with another text.
+type plainError struct {
+	text string
+	err  error
+}
+
+func (e *plainError) Error() string { return e.text }
+func (e *plainError) Unwrap() error { return e.err }
 
 // connectionWords describes an error of a connection; "" if it is none.
 func connectionWords(err error) string {

@@ -17,7 +17,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
-func TestWords(t *testing.T) {
+func TestPlain(t *testing.T) {
 	server := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443}
 	here := &net.TCPAddr{IP: net.IPv4(10, 9, 9, 9), Port: 50000}
 	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: server, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
@@ -44,7 +44,7 @@ func TestWords(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := outbound.Words(tc.err); got != tc.want {
+			if got := outbound.Plain(tc.err); got.Error() != tc.want || !errors.Is(got, tc.err) {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
