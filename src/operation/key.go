@@ -119,14 +119,5 @@ func (w *Workers) Forget(ctx context.Context, operation string, key nf.RequestKe
 
 // forgetRequest deletes the record of a key, if the key stands for the operation.
 func (w *Workers) forgetRequest(ctx context.Context, id, operation string) error {
-	err := w.requests.DeleteIf(ctx, id, func(r request) error {
-		if r.Operation != operation {
-			return ErrTaken
-		}
-		return nil
-	})
-	if errors.Is(err, ErrTaken) {
-		return nil // the key stands for a later operation
-	}
-	return nf.IgnoreNotFound(err)
+	return w.requests.DeleteWhere(ctx, id, func(r request) bool { return r.Operation == operation })
 }

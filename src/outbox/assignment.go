@@ -48,16 +48,7 @@ func (ms *membership) take(ctx context.Context, shard, holder string) (bool, err
 func (ms *membership) release(ctx context.Context, shard string) error {
 	ctx, cancel := context.WithTimeout(ctx, ms.o.cfg.Lease/3)
 	defer cancel()
-	err := nf.IgnoreNotFound(ms.o.assignments.DeleteIf(ctx, shard, func(a assignment) error {
-		if a.Replica != ms.member.ID() {
-			return errTaken
-		}
-		return nil
-	}))
-	if errors.Is(err, errTaken) {
-		return nil
-	}
-	return err
+	return ms.o.assignments.DeleteWhere(ctx, shard, func(a assignment) bool { return a.Replica == ms.member.ID() })
 }
 
 // chosen returns the replica that should serve a shard, by rendezvous hashing.

@@ -124,19 +124,8 @@ func (t SharedTable[T]) disclaim(ctx context.Context, id, user string) error {
 
 // forget deletes the record of a thing that the user has removed.
 func (t SharedTable[T]) forget(ctx context.Context, id, user string) error {
-	err := t.table.DeleteIf(ctx, id, func(v T) error {
-		if *t.mark(&v) != user {
-			return errClaimed
-		}
-		return nil
-	})
-	if errors.Is(err, errClaimed) {
-		return nil
-	}
-	return nf.IgnoreNotFound(err)
+	return t.table.DeleteWhere(ctx, id, func(v T) bool { return *t.mark(&v) == user })
 }
-
-var errClaimed = errors.New("another request is removing it")
 
 // Abandoned finds what users that no longer exist have left: holds, claims, and
 // records without a user. Alive are the users that exist. Busy are the things

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -82,6 +83,23 @@ func (t Table[T]) DeleteIf(ctx context.Context, id string, cond func(T) error) e
 	_, err := t.change(ctx, "delete", id, func(v *T) (bool, error) { return true, cond(*v) })
 	return err
 }
+
+// DeleteWhere removes the record if it matches. It returns nil if there is no
+// record, or if it does not match. Match may run several times.
+func (t Table[T]) DeleteWhere(ctx context.Context, id string, match func(T) bool) error {
+	err := t.DeleteIf(ctx, id, func(v T) error {
+		if !match(v) {
+			return errNoMatch
+		}
+		return nil
+	})
+	if errors.Is(err, errNoMatch) {
+		return nil
+	}
+	return nf.IgnoreNotFound(err)
+}
+
+var errNoMatch = errors.New("the record does not match")
 
 // InsertOp returns the op that creates the record. The methods that end in Op
 // return nf.Invalid for an empty id and nf.TooLarge for a record above the
