@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Attempt is this replica's attempt to run an operation. It writes the
@@ -113,20 +114,25 @@ func (a *Attempt) KeepChanges(ctx context.Context, changes []nf.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := a.Held(ctx); err != nil {
+	return RecordError(overwrite(context.WithoutCancel(ctx), a, a.ledger.changes, changesKey(a.op.ID, len(a.op.Steps)-1), changes))
+}
+
+// overwrite writes a record that another attempt may have written: an earlier
+// one, or a later one if this one is stale. It returns ErrTaken if another replica
+// has claimed the operation.
+func overwrite[T any](ctx context.Context, a *Attempt, t store.Table[T], key string, v T) error {
+	held := func() error { return a.workers.Held(ctx, a.job) }
+	if err := held(); err != nil {
 		return err
 	}
-	key := changesKey(a.op.ID, len(a.op.Steps)-1)
-	err := a.ledger.changes.Insert(ctx, key, changes)
+	err := t.Insert(ctx, key, v)
 	if nf.KindOf(err) == nf.Exists {
-		// An earlier attempt has recorded them, or a later one if this one is stale.
-		_, err = a.ledger.changes.Update(ctx, key, func(stored *[]nf.Change) error {
-			*stored = changes
-			return a.Held(ctx)
+		_, err = t.Update(ctx, key, func(stored *T) error {
+			*stored = v
+			return held()
 		})
 	}
-	return RecordError(err)
+	return err
 }
 
 // ChangesOf returns what a step of the operation has changed. It returns

@@ -154,16 +154,5 @@ func (j *Journal) flush(ctx context.Context) error {
 // attempt that has not counted it has written it, or a stalled one writes it late.
 // After this attempt has overwritten it, no other one can.
 func (j *Journal) store(ctx context.Context, b batch) error {
-	if err := j.attempt.workers.Held(ctx, j.attempt.job); err != nil {
-		return err
-	}
-	entries, key := j.attempt.ledger.entries, batchKey(j.attempt.job.ID, j.batch)
-	err := entries.Insert(ctx, key, b)
-	if nf.KindOf(err) == nf.Exists {
-		_, err = entries.Update(ctx, key, func(stored *batch) error {
-			*stored = b
-			return j.attempt.workers.Held(ctx, j.attempt.job)
-		})
-	}
-	return err
+	return overwrite(ctx, j.attempt, j.attempt.ledger.entries, batchKey(j.attempt.job.ID, j.batch), b)
 }
