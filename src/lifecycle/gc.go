@@ -35,6 +35,7 @@ func (c *collector) expire(ctx context.Context, op nf.Operation) (needed bool, e
 // find implements operation.Collector.
 func (c *collector) find(ctx context.Context, found operation.StaleRecords) error {
 	known := map[string]bool{}
+	var locked []nf.Instance
 	entered := map[string]bool{} // namespaces that an operation may be about to acquire or release
 	for in, err := range c.records.instances.All(ctx, "") {
 		if err != nil {
@@ -44,38 +45,38 @@ func (c *collector) find(ctx context.Context, found operation.StaleRecords) erro
 		for _, namespace := range in.Entered {
 			entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || entered[namespaceKey(in.Region, namespace)]
 		}
-		if err := c.addLock(ctx, found, in); err != nil {
-			return err
+		if in.Operation != "" {
+			locked = append(locked, in)
 		}
 	}
+	// Order matters: an operation is recorded before its instance names it.
+	live := map[string]bool{}   // operations that have not ended
 	needed := map[string]bool{} // operations whose plans are needed
 	undone := map[string]bool{} // operations whose revisions were deleted
 	err := c.records.ledger.Scan(ctx, nf.InstanceSubject, found, func(op nf.Operation) {
 		needed[op.ID] = true
 		undone[op.ID] = op.State.Final() && op.Undoing && op.UndoFailure == nil
 		if !op.State.Final() {
-			known[op.Subject.ID] = true
+			live[op.ID], known[op.Subject.ID] = true, true
 			entered[namespaceKey(op.Region, op.Instance.Namespace)] = true
 		}
 	})
 	if err != nil {
 		return err
 	}
+	for _, in := range locked {
+		if !live[in.Operation] {
+			c.addLock(found, in)
+		}
+	}
 	return errors.Join(c.addNames(ctx, found, known), c.addNamespaceUsers(ctx, found, known, entered), c.addHolds(ctx, found, known),
 		c.addRevisions(ctx, found, known, needed, undone), c.addBlobs(ctx, found, needed))
 }
 
-// addLock finds an instance that is locked by an operation that has ended or
-// does not exist. This happens if the store applies the lock late, after the
-// request was withdrawn.
-func (c *collector) addLock(ctx context.Context, found operation.StaleRecords, in nf.Instance) error {
-	if in.Operation == "" {
-		return nil
-	}
-	op, err := c.records.ledger.Get(ctx, in.Operation)
-	if err == nil && !op.State.Final() || err != nil && nf.KindOf(err) != nf.NotFound {
-		return err
-	}
+// addLock adds an instance that is locked by an operation that has ended or does
+// not exist. This happens if the store applies the lock late, after the request
+// was withdrawn.
+func (c *collector) addLock(found operation.StaleRecords, in nf.Instance) {
 	found["lock of VNF instance "+in.ID+" by "+in.Operation] = func(ctx context.Context) error {
 		_, err := c.records.instances.Update(ctx, in.ID, func(now *nf.Instance) error {
 			if now.Operation != in.Operation {
@@ -87,7 +88,6 @@ func (c *collector) addLock(ctx context.Context, found operation.StaleRecords, i
 		})
 		return nf.IgnoreNotFound(err)
 	}
-	return nil
 }
 
 // addNames finds the names of instances that do not exist: the replica crashed
