@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,7 @@ func (a *applier) adoptObjects(ctx context.Context) error {
 	if err == nil {
 		left, err = a.adoptHooks(ctx)
 	}
-	if kept := a.run.attempt.KeepChanges(ctx, append(slices.Clone(changes), left...)); err == nil {
-		err = kept
-	}
+	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, slices.Concat(changes, left)))
 	if err != nil {
 		return err
 	}

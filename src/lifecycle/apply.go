@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -37,9 +38,7 @@ func (a *applier) apply(ctx context.Context, index int, last bool) error {
 		return nil
 	}
 	changes, err := a.applyObjects(ctx, index, wanted)
-	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
-		err = kept
-	}
+	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
 	if err != nil {
 		return located(err, a.run.plan)
 	}
@@ -117,9 +116,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 		deleted, err = a.run.cluster.Delete(ctx, a.run.op().Subject, refs)
 		changes = append(changes, deleted...)
 	}
-	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
-		err = kept
-	}
+	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
 	if err != nil {
 		return err
 	}
@@ -139,9 +136,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 // orphan removes the ownership from objects and leaves them in place.
 func (a *applier) orphan(ctx context.Context, refs []nf.Ref) error {
 	changes, err := a.run.cluster.Orphan(ctx, a.run.op().Subject, refs)
-	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
-		err = kept
-	}
+	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
 	a.run.attempt.Note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Current, step.Changes = len(refs), len(changes), len(changes)

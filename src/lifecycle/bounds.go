@@ -8,9 +8,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// bound opens the instance's own namespace, which the project must be allowed
-// to use, and the namespaces that the request and the package name.
-func (pr *preparer) bound(ctx context.Context, p *prepared, region nf.Region) error {
+// bound opens the region, the instance's own namespace, which the project must be
+// allowed to use, and the namespaces that the request and the package name.
+func (pr *preparer) bound(ctx context.Context, p *prepared, region nf.Region) (err error) {
+	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
+		return err
+	}
 	tenancy := region.Tenancy(p.target.project, pr.apart)
 	p.bounds = nf.Bounds{Namespace: p.target.namespace, Tenancy: tenancy}
 	p.openNamespaces(p.target.spec.Namespaces)
@@ -51,17 +54,13 @@ func mayUse(ctx context.Context, c Cluster, tenancy nf.Tenancy, fields map[strin
 		return nil
 	}
 	names := slices.Sorted(maps.Keys(fields))
-	live, err := c.Namespaces(ctx, names)
+	may, err := usable(ctx, c, tenancy, names)
 	if err != nil {
 		return err
 	}
 	var denied nf.Violations
 	for _, name := range names {
-		var is *nf.Namespace
-		if found, there := live[name]; there {
-			is = &found
-		}
-		if !tenancy.MayUse(name, is) {
+		if !may[name] {
 			denied = append(denied, tenancy.DeniedNamespace(fields[name], name))
 		}
 	}
@@ -69,4 +68,21 @@ func mayUse(ctx context.Context, c Cluster, tenancy nf.Tenancy, fields map[strin
 		return tenancy.Refuse(denied)
 	}
 	return nil
+}
+
+// usable reports for each namespace whether the project may use it.
+func usable(ctx context.Context, c Cluster, tenancy nf.Tenancy, names []string) (map[string]bool, error) {
+	live, err := c.Namespaces(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	may := map[string]bool{}
+	for _, name := range names {
+		var is *nf.Namespace
+		if found, there := live[name]; there {
+			is = &found
+		}
+		may[name] = tenancy.MayUse(name, is)
+	}
+	return may, nil
 }

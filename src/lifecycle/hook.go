@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,9 +23,7 @@ func (a *applier) createHook(ctx context.Context, h render.Planned) error {
 		return err
 	}
 	changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, []*unstructured.Unstructured{h.Object})
-	if kept := a.run.attempt.KeepChanges(ctx, changes); err == nil {
-		err = kept
-	}
+	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
 	return located(err, a.run.plan)
 }
 

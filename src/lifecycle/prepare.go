@@ -86,9 +86,6 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 		}
 	}
 	p.pkg = pkg
-	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
-		return err
-	}
 	if err := pr.bound(ctx, p, region); err != nil {
 		return err
 	}

@@ -61,11 +61,8 @@ func instanceOf(k nf.RequestKey) string { return operation.RequestID(k)[:16] }
 
 // upgrade prepares a change of an instance's spec.
 func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeRequest, access secretAccess) (nf.Instance, *prepared, error) {
-	in, err := pr.records.instances.Get(ctx, id)
+	in, err := pr.records.idle(ctx, "upgrade", id)
 	if err != nil {
-		return in, nil, err
-	}
-	if err := free("upgrade", in); err != nil {
 		return in, nil, err
 	}
 	spec := specOf(inForce(in))
@@ -86,11 +83,8 @@ func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeReques
 
 // configure prepares a change of an instance's amendments.
 func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Instance, *prepared, error) {
-	in, err := pr.records.instances.Get(ctx, id)
+	in, err := pr.records.idle(ctx, "configure", id)
 	if err != nil {
-		return in, nil, err
-	}
-	if err := free("configure", in); err != nil {
 		return in, nil, err
 	}
 	was := specOf(inForce(in))
@@ -116,9 +110,6 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
 		plan: plan.Unamended(), sensitive: rev.Sensitive,
 	}
-	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
-		return in, nil, err
-	}
 	if err := pr.bound(ctx, p, region); err != nil {
 		return in, nil, err
 	}
@@ -140,11 +131,8 @@ func onlyAmended(was, is nf.Spec) error {
 // rollback prepares the return to a kept revision.
 func (pr *preparer) rollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Instance, *prepared, nf.Revision, error) {
 	var none nf.Revision
-	in, err := pr.records.instances.Get(ctx, id)
+	in, err := pr.records.idle(ctx, "roll back", id)
 	if err != nil {
-		return in, nil, none, err
-	}
-	if err := free("roll back", in); err != nil {
 		return in, nil, none, err
 	}
 	if err := req.Options.Validate(); err != nil {
@@ -172,9 +160,6 @@ func (pr *preparer) again(ctx context.Context, in nf.Instance, former nf.Revisio
 		return nil, rev, err
 	}
 	if p.plan, err = pr.records.loadPlan(ctx, former.Plan); err != nil {
-		return nil, rev, err
-	}
-	if p.cluster, err = pr.open(ctx, p.target.region, p.target.project); err != nil {
 		return nil, rev, err
 	}
 	if err := pr.bound(ctx, p, region); err != nil {
@@ -214,11 +199,8 @@ func (pr *preparer) adopt(ctx context.Context, req *nf.AdoptRequest) (*prepared,
 
 // test returns an instance whose package has test hooks.
 func (pr *preparer) test(ctx context.Context, id string, req nf.TestRequest) (nf.Instance, error) {
-	in, err := pr.records.instances.Get(ctx, id)
+	in, err := pr.records.idle(ctx, "test", id)
 	if err != nil {
-		return in, err
-	}
-	if err := free("test", in); err != nil {
 		return in, err
 	}
 	if err := req.Options.Validate(); err != nil {

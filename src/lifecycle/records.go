@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -140,19 +139,19 @@ func (s *records) dropRevision(ctx context.Context, rev nf.Revision) error {
 	return s.deleteRevision(ctx, rev)
 }
 
+// idle returns an instance on which no operation runs, or nf.Busy.
+func (s *records) idle(ctx context.Context, verb, id string) (nf.Instance, error) {
+	in, err := s.instances.Get(ctx, id)
+	if err == nil {
+		err = free(verb, in)
+	}
+	return in, err
+}
+
 // deleteRevision deletes the record of a revision, unless another operation has
 // written it: a later instance may have the id.
 func (s *records) deleteRevision(ctx context.Context, rev nf.Revision) error {
-	err := s.revisions.DeleteIf(ctx, revisionKey(rev.Instance, rev.Number), func(now nf.Revision) error {
-		if now.Operation != rev.Operation {
-			return errOtherHolder
-		}
-		return nil
-	})
-	if errors.Is(err, errOtherHolder) {
-		return nil
-	}
-	return nf.IgnoreNotFound(err)
+	return s.revisions.DeleteWhere(ctx, revisionKey(rev.Instance, rev.Number), func(now nf.Revision) bool { return now.Operation == rev.Operation })
 }
 
 // packagesOf returns the packages that a revision was rendered from.

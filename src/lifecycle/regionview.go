@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"index/suffixarray"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -123,18 +124,9 @@ func (v *regionView) checkNamespaces(ctx context.Context, namespaces []string) e
 	if len(namespaces) == 0 {
 		return nil
 	}
-	live, err := v.cluster.Namespaces(ctx, namespaces)
-	if err != nil {
-		return err
-	}
-	for _, name := range namespaces {
-		var is *nf.Namespace
-		if found, there := live[name]; there {
-			is = &found
-		}
-		v.usable[name] = v.tenancy.MayUse(name, is)
-	}
-	return nil
+	may, err := usable(ctx, v.cluster, v.tenancy, namespaces)
+	maps.Copy(v.usable, may)
+	return err
 }
 
 // allowed returns the items of a list that the project may see.

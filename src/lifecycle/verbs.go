@@ -176,11 +176,8 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 		if err := req.Validate(); err != nil {
 			return request{}, err
 		}
-		in, err := e.records.instances.Get(ctx, id)
+		in, err := e.records.idle(ctx, "terminate", id)
 		if err != nil {
-			return request{}, err
-		}
-		if err := free("terminate", in); err != nil {
 			return request{}, err
 		}
 		return e.terminateRequest(in, req, ""), nil
