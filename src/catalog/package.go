@@ -53,7 +53,7 @@ func (c *Catalog) CreatePackage(ctx context.Context, as nf.Package) (nf.Package,
 	if err != nil {
 		return nf.Package{}, err
 	}
-	repeated, err := repeats(p, there)
+	repeated, err := p.Request.Repeats(there.Request, "create", "package "+id)
 	if err == nil && !repeated {
 		err = nf.E(nf.Exists, "create", "package "+id, nf.Violations{{Field: "csar_id", Message: "already exists"}})
 	}
@@ -80,19 +80,6 @@ func checkPackage(id string, as nf.Package) nf.Violations {
 		v = append(v, nf.CheckID("project", as.Project)...)
 	}
 	return v
-}
-
-// repeats reports whether the request for a package created the stored one. It
-// returns nf.Conflict if the key is the same, but not the request.
-func repeats(fresh, stored nf.Package) (bool, error) {
-	switch {
-	case !fresh.Request.Same(stored.Request):
-		return false, nil
-	case fresh.Request.Digest != stored.Request.Digest:
-		return false, &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + fresh.ID, Reason: nf.ReasonIdempotency,
-			Err: errors.New("another request was made under this key")}
-	}
-	return true, nil
 }
 
 // Upload checks a package's archive and stores it in the project as.Project,
@@ -185,8 +172,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 	fresh := p
 	p, err = c.packages.Update(ctx, p.ID, func(stored *nf.Package) error {
 		var differs error
-		if repeated, differs = repeats(fresh, *stored); repeated || differs != nil {
-			unused = fresh
+		if repeated, differs = fresh.Request.Repeats(stored.Request, "upload", "package "+fresh.ID); repeated || differs != nil {
 			return differs
 		}
 		if nf.ProjectOf(stored.Project) != nf.ProjectOf(fresh.Project) {
@@ -200,7 +186,7 @@ func (c *Catalog) keep(ctx context.Context, p nf.Package) (nf.Package, bool, err
 		*stored = next
 		return nil
 	})
-	if err != nil {
+	if err != nil || repeated {
 		unused = fresh
 	}
 	return p, repeated, errors.Join(err, c.releaseContent(ctx, unused))

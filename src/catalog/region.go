@@ -25,12 +25,11 @@ func (c *Catalog) Register(ctx context.Context, r nf.Region) (nf.Region, error) 
 		return nf.Region{}, err
 	}
 	if there, err := c.regions.Get(ctx, r.ID); err == nil {
-		if r.Request.Same(there.Request) && r.Request.Digest == there.Request.Digest {
+		switch repeated, err := r.Request.Repeats(there.Request, "register", subject); {
+		case err != nil:
+			return nf.Region{}, err
+		case repeated:
 			return there, nil
-		}
-		if r.Request.Same(there.Request) {
-			return nf.Region{}, &nf.Error{Kind: nf.Conflict, Op: "register", Subject: subject, Reason: nf.ReasonIdempotency,
-				Err: errors.New("another request was made under this key")}
 		}
 		return nf.Region{}, nf.E(nf.Exists, "register", subject, nf.Violations{{Field: "cloud_region_id", Message: "is registered already"}})
 	}

@@ -1,6 +1,7 @@
 package nf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -111,6 +112,23 @@ type RequestKey struct {
 // Same reports whether both are the same key of the same client.
 func (k RequestKey) Same(o RequestKey) bool {
 	return k.Key != "" && k.Key == o.Key && k.Client == o.Client
+}
+
+// Repeats reports whether a request with this key repeats the one that made a
+// record. It returns nf.Conflict if the key is the same, but not the request.
+func (k RequestKey) Repeats(made RequestKey, op, subject string) (bool, error) {
+	if !k.Same(made) {
+		return false, nil
+	}
+	if k.Digest != made.Digest {
+		return false, OtherRequest(op, subject)
+	}
+	return true, nil
+}
+
+// OtherRequest returns the error of a request whose key was used for another one.
+func OtherRequest(op, subject string) error {
+	return &Error{Kind: Conflict, Op: op, Subject: subject, Reason: ReasonIdempotency, Err: errors.New("another request was made under this key")}
 }
 
 // Preview is the expected effect of a request.

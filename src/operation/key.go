@@ -50,8 +50,7 @@ func (w *Workers) Repeated(ctx context.Context, k nf.RequestKey, standing func(c
 		return "", nf.IgnoreNotFound(err)
 	}
 	if was.Digest != k.Digest {
-		return "", &nf.Error{Kind: nf.Conflict, Op: "repeat", Subject: fmt.Sprintf("the request with key %q", k.Key), Reason: nf.ReasonIdempotency,
-			Err: errors.New("another request was made under this key")}
+		return "", nf.OtherRequest("repeat", fmt.Sprintf("the request with key %q", k.Key))
 	}
 	// Order matters: a replica that is gone by now writes nothing after this
 	// check.

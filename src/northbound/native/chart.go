@@ -155,7 +155,7 @@ func (us uploads) made(ctx context.Context, key nf.RequestKey) (nf.Package, bool
 		switch {
 		case !repeats(p.Request, key):
 		case p.Request.Digest != key.Digest:
-			return p, false, otherRequest(p.ID)
+			return p, false, nf.OtherRequest("upload", "package "+p.ID)
 		default:
 			return p, true, nil
 		}

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,13 +65,9 @@ func (us uploads) vacant(ctx context.Context, p nf.Package) error {
 	case !repeats(there.Request, p.Request):
 		return nf.E(nf.Exists, "upload", "package "+p.ID, nf.Violations{{Field: "csar_id", Message: "already exists; PUT replaces its content"}})
 	case there.Request.Digest != p.Request.Digest:
-		return otherRequest(p.ID)
+		return nf.OtherRequest("upload", "package "+p.ID)
 	}
 	return nil
-}
-
-func otherRequest(id string) error {
-	return &nf.Error{Kind: nf.Conflict, Op: "upload", Subject: "package " + id, Reason: nf.ReasonIdempotency, Err: errors.New("another request was made under this key")}
 }
 
 func (us uploads) put(w http.ResponseWriter, r *http.Request) error {
