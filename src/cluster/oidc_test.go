@@ -130,7 +130,7 @@ func TestPasswordGrantFails(t *testing.T) {
 		"NoIDToken": {"an access token is not what API servers accept", bare, true, "unauthorized"},
 		"HTML":      {"a server that is no provider", html, true, "tcp"},
 		"Redirect":  {"a password is not sent elsewhere", moved, true, "unavailable"},
-		"Unknown":   {"a certificate that nobody trusts", refusing, false, "tls"},
+		"Unknown":   {"a certificate that is not trusted", refusing, false, "tls"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +142,9 @@ func TestPasswordGrantFails(t *testing.T) {
 			wantKind(t, err, nf.Unreachable)
 			if nf.ReasonOf(err) != tc.want || strings.Contains(err.Error(), secret) {
 				t.Errorf("%s: the reason is %q, want %q, without the server's text: %v", tc.reason, nf.ReasonOf(err), tc.want, err)
+			}
+			if !strings.Contains(err.Error(), "it has no token: ") {
+				t.Errorf("%s: the error blames the region, not the provider: %v", tc.reason, err)
 			}
 		})
 	}

@@ -28,15 +28,14 @@ type bearer struct {
 func (b bearer) renewal() time.Time { return b.fetched.Add(b.expires.Sub(b.fetched) * 2 / 3) }
 
 // tokenError is the error of a token that could not be fetched. Its text quotes
-// nothing that a server sent.
+// nothing that a server sent. It does not wrap err: the token's server failed, not
+// the region.
 type tokenError struct {
 	reason string // of package nf
 	err    error
 }
 
 func (e *tokenError) Error() string { return "it has no token: " + outbound.Plain(e.err).Error() }
-
-func (e *tokenError) Unwrap() error { return e.err }
 
 // refusedToken returns the error of a server that answers a request for a token
 // with another status than success.
