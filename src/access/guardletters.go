@@ -52,10 +52,15 @@ func (d DeadLetters[L]) DeadLetters(ctx context.Context) ([]L, error) {
 		return all, nil
 	}
 	out := []L{}
+	engines := map[string]string{} // by the instance's id in the subscription
 	for _, l := range all {
-		engine, err := d.engine(ctx, l)
-		if err != nil {
-			return nil, err
+		_, instance := d.keeper.Names(l)
+		engine, known := engines[instance]
+		if !known {
+			if engine, err = d.keeper.Engine(ctx, instance); err != nil {
+				return nil, err
+			}
+			engines[instance] = engine
 		}
 		_, visible, err := sees(engine)
 		if err != nil {
@@ -66,12 +71,6 @@ func (d DeadLetters[L]) DeadLetters(ctx context.Context) ([]L, error) {
 		}
 	}
 	return out, nil
-}
-
-// engine returns the engine's id of a dead letter's instance.
-func (d DeadLetters[L]) engine(ctx context.Context, l L) (string, error) {
-	_, instance := d.keeper.Names(l)
-	return d.keeper.Engine(ctx, instance)
 }
 
 // Resend queues a dead letter for delivery and returns it. It requires
@@ -99,7 +98,8 @@ func (d DeadLetters[L]) allowed(ctx context.Context, id string) error {
 	if d.guard.may(ctx, nf.AdministerStore, nf.Scope{}, id) == nil || err != nil {
 		return err
 	}
-	engine, err := d.engine(ctx, dead)
+	_, instance := d.keeper.Names(dead)
+	engine, err := d.keeper.Engine(ctx, instance)
 	if err != nil {
 		return err
 	}
