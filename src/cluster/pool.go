@@ -111,6 +111,7 @@ func (p *Pool) open(id string, access nf.Access) (c, former *Cluster, err error)
 	defer p.mu.Unlock()
 	if e := p.known[id]; e != nil {
 		if e.access.Equal(access) {
+			e.access = access // comparing equal values is quicker
 			return e.cluster, nil, nil
 		}
 		former = e.cluster

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -63,6 +64,10 @@ func (a Access) LogValue() slog.Value { return slog.StringValue(a.Server) }
 // ignores Kubeconfig.
 func (a Access) Equal(b Access) bool {
 	a.Kubeconfig, b.Kubeconfig = nil, nil
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	// An empty field equals a missing one.
 	first, err := json.Marshal(a)
 	second, err2 := json.Marshal(b)
 	return err == nil && err2 == nil && bytes.Equal(first, second)
