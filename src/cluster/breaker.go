@@ -32,7 +32,7 @@ type breaker struct {
 	silence  time.Time     // start of the earliest of these failures
 	pause    time.Duration // the last pause, without its random part
 	retry    time.Time     // when the probe may be sent
-	cause    error         // the last failure
+	cause    string        // the last failure
 }
 
 // ticket is the permission to send one request.
@@ -65,7 +65,7 @@ func (b *breaker) admit(watch bool) (ticket, error) {
 		b.state = nf.BreakerHalfOpen
 		return ticket{began: now, probe: true}, nil
 	}
-	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: outbound.Plain(b.cause).Error()}
+	return ticket{}, &breakerOpenError{after: max(wait, firstPause), cause: b.cause}
 }
 
 // answered records a response of any status, and closes the breaker.
@@ -80,7 +80,7 @@ func (b *breaker) answered() {
 func (b *breaker) failed(t ticket, cause error) (open bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.cause = cause
+	b.cause = outbound.Plain(cause).Error()
 	switch {
 	case b.state == nf.BreakerClosed:
 		b.count(t)

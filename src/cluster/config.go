@@ -90,6 +90,8 @@ func (bt *breakerTransport) connect(cfg *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use access: %w", err)
 	}
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Transport: bt, CheckRedirect: stay}, nil
 }
+
+// stay is the CheckRedirect of clients that follow no redirect.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -30,7 +30,7 @@ func (bt *breakerTransport) passwordGrant(o nf.OIDC) func(context.Context) (bear
 			DialContext: bt.dial, Proxy: bt.operatorsProxy, TLSClientConfig: secure, TLSHandshakeTimeout: dialTimeout,
 			DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: stay,
 	}
 	grant := oauth2.Config{
 		ClientID: o.ClientID, ClientSecret: string(o.ClientSecret), Scopes: []string{"openid"},

@@ -138,19 +138,18 @@ func (p *Pool) due() []*entry {
 // schedule sets the time of the next check of a region: at the usual interval, or when
 // its breaker admits the probe.
 func (p *Pool) schedule(e *entry) {
-	breaker, retry := e.cluster.transport.breaker.now()
-	condition := e.cluster.state(p.cfg.ExpiryWarning).Condition
+	s := e.cluster.state(p.cfg.ExpiryWarning)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.cfg.Clock()
 	interval := probeInterval
-	if condition == nf.RegionUnreachable {
+	if s.Condition == nf.RegionUnreachable {
 		interval = unreachableProbeInterval
 	}
 	// The random part spreads the checks of the regions.
 	e.due, e.probing = now.Add(interval*9/10+rand.N(interval/5)), false
-	if breaker != nf.BreakerClosed {
-		e.due = retry
+	if s.Breaker != nf.BreakerClosed {
+		e.due = s.Retry
 	}
 }
 

@@ -73,11 +73,6 @@ const (
 	Terminating   InstanceState = "terminating"
 )
 
-// InstanceStates lists every state.
-func InstanceStates() []InstanceState {
-	return []InstanceState{Instantiating, Ready, Updating, Broken, Terminating}
-}
-
 // Become changes the state of the instance. The message is the reason, and
 // mentions are the ids of the other instances that it mentions.
 func (in *Instance) Become(state InstanceState, message string, mentions ...string) {
