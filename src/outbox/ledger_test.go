@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -268,16 +270,25 @@ func (s *stage) later(d time.Duration) {
 	synctest.Wait()
 }
 
-// want compares what was sent since the last time.
+// want compares what was sent since the last time, queue by queue: there is an
+// order within a queue alone.
 func (s *stage) want(reason string, want ...string) {
 	s.t.Helper()
 	synctest.Wait()
 	if want == nil {
 		want = []string{}
 	}
-	if d := cmp.Diff(want, s.to.take()); d != "" {
+	sent := s.to.take()
+	slices.SortStableFunc(sent, func(a, b string) int { return strings.Compare(queue(a), queue(b)) })
+	if d := cmp.Diff(want, sent); d != "" {
 		s.t.Errorf("%s: -want +got:\n%s", reason, d)
 	}
+}
+
+// queue returns the queue of a request: "a" of "a=1".
+func queue(sent string) string {
+	key, _, _ := strings.Cut(sent, "=")
+	return key
 }
 
 // dead returns the dead letters: "a=1".
