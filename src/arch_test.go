@@ -34,11 +34,12 @@ var floors = map[string]floor{
 	"budget":   {[]string{"nf"}, "all code that reads archives reserves memory from one budget"},
 	"wire":     {[]string{"nf"}, "the server and the command line share one definition of the documents between them"},
 	"delay":    {nil, "goroutines wait for a time or a signal in one way"},
+	"breaker":  {[]string{"nf", "delay"}, "requests to a peer that does not respond are stopped in one way"},
 	"outbound": {[]string{"nf"}, "the targets of calls that users request are checked in one place, for every protocol"},
 
 	"store":   {[]string{"nf", "delay"}, "records are kept without knowing what they are for"},
 	"render":  {[]string{"nf"}, "what a package means depends on no store, no cluster and no request"},
-	"cluster": {[]string{"nf", "outbound", "cluster/schema", "delay"}, "a cluster is changed as told, whatever for: the engine declares what it needs of it"},
+	"cluster": {[]string{"nf", "outbound", "breaker", "cluster/schema", "delay"}, "a cluster is changed as told, whatever for: the engine declares what it needs of it"},
 
 	"store/memory":    {[]string{"nf", "store"}, "a driver knows its contract"},
 	"store/etcd":      {[]string{"nf", "store"}, "a driver knows its contract"},
@@ -54,7 +55,7 @@ var floors = map[string]floor{
 	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
 
 	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
-	"outbox":    {[]string{"nf", "outbound", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
+	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
 	"catalog":   {[]string{"nf", "budget", "store", "render"}, "keeping packages and running them are two things that meet in the store"},
 
@@ -148,7 +149,7 @@ var outside = map[string]struct {
 	"github.com/go-jose/go-jose/v4":            {[]string{"access"}, "identities are proved in one place"},
 	"github.com/cedar-policy/cedar-go":         {[]string{"access"}, "what one may is decided in one place"},
 	"golang.org/x/crypto":                      {[]string{"access", "cmd", "site/shell", "site/ansible", "site/script", "site/sitetest"}, "passwords are compared where identities are proved, and hosts prove theirs by SSH"},
-	"github.com/hashicorp/golang-lru/v2":       {[]string{"cluster/schema", "northbound"}, "a cache with a limit drops the least recently used entry first"},
+	"github.com/hashicorp/golang-lru/v2":       {[]string{"cluster/schema", "northbound", "access"}, "a cache with a limit drops the least recently used entry first"},
 	"golang.org/x/time":                        {[]string{"northbound", "access", "cluster", "outbox"}, "rates are limited where requests come in and go out, and where a region's answers come in"},
 	"github.com/spf13/cobra":                   {[]string{"cmd"}, "the command line has one owner"},
 	"github.com/spf13/pflag":                   {[]string{"cmd"}, "the command line has one owner"},

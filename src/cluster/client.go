@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -125,8 +126,8 @@ func (c *client) once(ctx context.Context, build func() *rest.Request, out *resp
 // wait before the next request; at most one hour for the API server.
 func retryAfter(err error) time.Duration {
 	const longest = time.Hour // longer waits are not plausible
-	if s, ok := errors.AsType[*breakerOpenError](err); ok {
-		return s.after
+	if s, ok := errors.AsType[*breaker.OpenError](err); ok {
+		return s.After
 	}
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return min(time.Duration(seconds)*time.Second, longest)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
@@ -46,7 +47,7 @@ func (r region) fail(ctx context.Context, op, subject string, err error) error {
 	}
 	e := &nf.Error{Op: op, Subject: subject, Err: err}
 	status, refused := errors.AsType[*apierrors.StatusError](err)
-	_, held := errors.AsType[*breakerOpenError](err)
+	_, held := errors.AsType[*breaker.OpenError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.Kind, e.Err = nf.Timeout, context.Cause(ctx)
@@ -76,8 +77,8 @@ type unreachableError struct {
 // Error returns, for example, "cloud region east is unreachable (tcp:
 // connection refused)".
 func (a *unreachableError) Error() string {
-	if closed, held := errors.AsType[*breakerOpenError](a.err); held {
-		return fmt.Sprintf("%s is unreachable (%s)", a.region, closed.cause)
+	if closed, held := errors.AsType[*breaker.OpenError](a.err); held {
+		return fmt.Sprintf("%s is unreachable (%s)", a.region, closed.Cause)
 	}
 	if errors.Is(a.err, errReplaced) {
 		return a.region + " has a new access, or was deregistered"
@@ -216,7 +217,7 @@ func transient(err error) bool {
 	if _, ours := errors.AsType[*nf.Error](err); ours {
 		return false // the response was received but is not acceptable
 	}
-	if _, held := errors.AsType[*breakerOpenError](err); held || errors.Is(err, errReplaced) {
+	if _, held := errors.AsType[*breaker.OpenError](err); held || errors.Is(err, errReplaced) {
 		return false
 	}
 	if errors.Is(err, errSlow) {

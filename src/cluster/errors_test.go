@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -69,7 +70,7 @@ func TestUnreachableErrorsNameTheRegion(t *testing.T) {
 			want: "cannot list Pod objects: cloud region east is unreachable (tcp: 10.0.0.1:6443: connection refused)",
 		},
 		"HeldBack": {
-			reason: "the last failure, and when the next request goes out", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: &breakerOpenError{after: time.Minute, cause: "no route"}},
+			reason: "the last failure, and when the next request goes out", err: &url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: &breaker.OpenError{After: time.Minute, Cause: "no route"}},
 			word: "breaker", after: time.Minute, want: "cannot list Pod objects: cloud region east is unreachable (no route)",
 		},
 		"Replaced": {

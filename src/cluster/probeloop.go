@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -168,7 +169,7 @@ func (c *Cluster) checkReady(ctx context.Context) {
 // already recorded it.
 func checkFailure(ctx context.Context, err error) string {
 	status, refused := errors.AsType[*apierrors.StatusError](err)
-	_, held := errors.AsType[*breakerOpenError](err)
+	_, held := errors.AsType[*breaker.OpenError](err)
 	switch {
 	case err == nil, held, errors.Is(err, errReplaced), errors.Is(ctx.Err(), context.Canceled):
 		return ""

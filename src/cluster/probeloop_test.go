@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -246,7 +247,7 @@ func TestRunFindsRegionBack(t *testing.T) {
 				}
 				until(10 * time.Minute)
 				become(well)
-				until(longestClosed + readyTimeout + 2*dueInterval) // the last probe may still wait
+				until(breaker.LongestPause + readyTimeout + 2*dueInterval) // the last probe may still wait
 				if s := p.State("east"); s.Condition != nf.RegionAvailable || s.Breaker != nf.BreakerClosed {
 					t.Errorf("%s: it is back, and nobody uses it: %+v", tc.reason, s)
 				}

@@ -103,7 +103,7 @@ func (c *Cluster) state(warning time.Duration) nf.RegionState {
 		Condition: s.condition, Reason: s.reason, Message: s.message, Since: s.since, Checked: s.checked, Credential: c.credential,
 	}
 	s.mu.Unlock()
-	out.Breaker, out.Retry = c.transport.breaker.now()
+	out.Breaker, out.Retry = c.transport.breaker.State()
 	now, ends := s.clock(), c.credential.Expires
 	if ends.IsZero() || now.Before(ends.Add(-warning)) {
 		return out

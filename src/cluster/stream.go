@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -75,7 +76,7 @@ func (s *stream) run(ctx context.Context) {
 // open or whose address another server answers. A busy or slow region is
 // temporary.
 func (s *stream) isFatal(err error) bool {
-	_, held := errors.AsType[*breakerOpenError](err)
+	_, held := errors.AsType[*breaker.OpenError](err)
 	busy := errors.Is(err, errCrowded) || errors.Is(err, errSlow)
 	passing := transient(err) || held || busy || apierrors.IsResourceExpired(err) || apierrors.IsNotFound(err)
 	return !s.synced || !passing && !errors.Is(err, errGarbage)

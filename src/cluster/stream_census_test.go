@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -215,7 +216,7 @@ func TestHopeless(t *testing.T) {
 	}{
 		"crowded":   {"there is a turn later", errCrowded, false},
 		"slow":      {"the region may be faster later", errSlow, false},
-		"held back": {"the breaker closes later", &breakerOpenError{}, false},
+		"held back": {"the breaker closes later", &breaker.OpenError{}, false},
 		"expired":   {"the place is listed again", apierrors.NewResourceExpired("too old"), false},
 		"garbage":   {"something else may answer in the region's place for a while", errGarbage, false},
 		"replaced":  {"the cluster never comes back", errReplaced, true},

@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -78,7 +79,7 @@ func TestWatchThroughBreaker(t *testing.T) {
 		}
 		be(false, 0)
 		start := time.Now()
-		if h := <-seen; h.Status != nf.Absent || time.Since(start) > longestClosed+time.Second {
+		if h := <-seen; h.Status != nf.Absent || time.Since(start) > breaker.LongestPause+time.Second {
 			t.Errorf("a region that is back is noticed, and what changed: %+v after %v", h, time.Since(start))
 		}
 		cancel()

@@ -15,7 +15,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
 
 // Call is one HTTP request to a region, for metrics.
@@ -30,6 +32,10 @@ type Call struct {
 // patience is the longest silence of an API server during a request that is not
 // a watch.
 const patience = 30 * time.Second
+
+// leastSilence is the minimum time without a response before the breaker opens:
+// an API server that restarts responds soon.
+const leastSilence = 3 * time.Second
 
 var (
 	// errSilent is the cause that cancels a request after patience. It
@@ -50,7 +56,7 @@ type breakerTransport struct {
 	proxy     atomic.Pointer[string] // host:port of the operator's proxy, once used
 	next      http.RoundTripper      // wraps the transport
 	tokens    *tokens                // of a credential that is renewed; otherwise nil
-	breaker   breaker
+	breaker   *breaker.Breaker
 	health    regionHealth
 	closed    chan struct{} // closed by close
 }
@@ -62,7 +68,7 @@ func newBreakerTransport(region string, cfg PoolConfig) *breakerTransport {
 	}
 	return &breakerTransport{
 		region: region, cfg: cfg, usage: shared, closed: make(chan struct{}),
-		breaker: breaker{clock: cfg.Clock, threshold: cfg.Failures, state: nf.BreakerClosed},
+		breaker: breaker.New(breaker.Config{Clock: cfg.Clock, Failures: cfg.Failures, Silence: leastSilence}),
 		health:  regionHealth{region: region, clock: cfg.Clock, log: cfg.Logger, condition: nf.RegionUnknown},
 	}
 }
@@ -106,7 +112,7 @@ func (bt *breakerTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		call.Reason = nf.ReasonReplaced
 		return nil, bt.refuse(req, call, errReplaced)
 	}
-	t, err := bt.breaker.admit(watch)
+	t, err := bt.breaker.Admit(!watch)
 	if err != nil {
 		call.Reason = nf.ReasonBreaker
 		return nil, bt.refuse(req, call, err)
@@ -124,7 +130,7 @@ func (bt *breakerTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		resp = nil
 	}
 	call.Reason = bt.record(req, t, resp, err)
-	if call.Took = bt.cfg.Clock().Sub(t.began); resp != nil {
+	if call.Took = bt.cfg.Clock().Sub(t.Began); resp != nil {
 		call.Code = strconv.Itoa(resp.StatusCode)
 	}
 	bt.cfg.Observe(call)
@@ -289,29 +295,29 @@ func (bt *breakerTransport) normalizeRetryAfter(h http.Header) {
 
 // record updates breaker and state with the result of a request, and returns
 // the reason if it failed.
-func (bt *breakerTransport) record(req *http.Request, t ticket, resp *http.Response, err error) (reason string) {
+func (bt *breakerTransport) record(req *http.Request, t breaker.Ticket, resp *http.Response, err error) (reason string) {
 	ctx := req.Context()
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSilent) && !isOversized(err):
-		bt.breaker.abandoned(t)
+		bt.breaker.Abandoned(t)
 		return "cancelled"
 	case isOversized(err), errors.Is(err, errCrowded):
-		bt.breaker.answered() // the region responded; the limit exceeded is ours
+		bt.breaker.Responded() // the region responded; the limit exceeded is ours
 		bt.health.markProbed()
 		return unreachable(err)
 	case err != nil:
 		reason = unreachable(err)
 	case unavailable(resp) && delegated(req.URL.Path):
-		bt.breaker.abandoned(t) // says nothing about the API server itself
+		bt.breaker.Abandoned(t) // says nothing about the API server itself
 		bt.health.markProbed()
 		return nf.ReasonUnavailable
 	case unavailable(resp):
 		reason, err = nf.ReasonUnavailable, fmt.Errorf("it answers %s", statusText(resp.StatusCode))
 	default:
-		bt.breaker.answered()
+		bt.breaker.Responded()
 		return bt.health.observe(ctx, resp)
 	}
-	if !bt.breaker.failed(t, err) {
+	if !bt.breaker.Failed(t, outbound.Plain(err).Error()) {
 		bt.health.markProbed()
 		return reason
 	}

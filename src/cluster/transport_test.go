@@ -18,6 +18,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -197,7 +198,7 @@ func TestGuardBreaker(t *testing.T) {
 			wantKind(t, err, nf.Unreachable)
 		}
 		after := nf.RetryAfterOf(err)
-		if after <= 0 || after > 4*firstClosure || !strings.Contains(err.Error(), "connection refused") {
+		if after <= 0 || after > 4*breaker.FirstPause || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("who is held back is told when to come again (%v) and what it was: %v", after, err)
 		}
 		state, before := p.State("east"), sent

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/multicloud-k8s/k8splugin/src/breaker"
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -62,7 +63,8 @@ type destination struct {
 	// The mutex of targets guards these.
 	visits  int
 	used    time.Time
-	breaker breaker
+	breaker *breaker.Breaker
+	waiting map[delay.Signal]struct{} // of the requests that wait for the breaker
 }
 
 func newTargets(cfg Config) *targets {
@@ -86,7 +88,7 @@ type visit struct {
 	targets *targets
 	at      *destination
 	held    []chan struct{} // channels with a token of this visit
-	probe   bool            // the breaker is half-open because of it
+	ticket  breaker.Ticket
 	left    bool
 }
 
@@ -100,7 +102,8 @@ func (ts *targets) visit(name string) *visit {
 		burst := max(1, int(ts.pace.Rate))
 		at = &destination{
 			name: name, places: make(chan struct{}, ts.pace.Parallel), first: make(chan struct{}, 1),
-			pace: rate.NewLimiter(rate.Limit(ts.pace.Rate), burst), breaker: newBreaker(),
+			pace: rate.NewLimiter(rate.Limit(ts.pace.Rate), burst), waiting: map[delay.Signal]struct{}{},
+			breaker: breaker.New(breaker.Config{Clock: ts.clock, Failures: ts.pace.Failures}),
 		}
 		ts.all[name] = at
 	}
@@ -111,7 +114,7 @@ func (ts *targets) visit(name string) *visit {
 // idle reports whether a target is no longer used.
 func (ts *targets) idle(d *destination) bool {
 	most := idleTime
-	if d.breaker.state != nf.BreakerClosed {
+	if state, _ := d.breaker.State(); state != nf.BreakerClosed {
 		most = silentTime
 	}
 	return d.visits == 0 && ts.clock().Sub(d.used) > most
@@ -121,7 +124,30 @@ func (ts *targets) idle(d *destination) bool {
 func (ts *targets) wait(d *destination, wakeCh delay.Signal) time.Duration {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return d.breaker.wait(ts.clock(), wakeCh)
+	return d.wait(ts.clock(), wakeCh)
+}
+
+// wait returns how long the breaker holds requests, and sends the signal when
+// the breaker changes.
+func (d *destination) wait(now time.Time, wakeCh delay.Signal) time.Duration {
+	state, retry := d.breaker.State()
+	wait := max(0, retry.Sub(now))
+	switch {
+	case state == nf.BreakerClosed || state == nf.BreakerOpen && wait == 0:
+		return 0
+	case state == nf.BreakerHalfOpen:
+		wait = breaker.LongestPause // the result of the probe comes earlier
+	}
+	d.waiting[wakeCh] = struct{}{}
+	return wait
+}
+
+// wake wakes the requests that wait for the breaker.
+func (d *destination) wake() {
+	for wakeCh := range d.waiting {
+		wakeCh.Send()
+	}
+	clear(d.waiting)
 }
 
 // states returns the number of targets in each state of their breaker.
@@ -131,7 +157,8 @@ func (ts *targets) states() map[nf.BreakerState]int {
 	numbers := map[nf.BreakerState]int{nf.BreakerClosed: 0, nf.BreakerHalfOpen: 0, nf.BreakerOpen: 0}
 	for _, d := range ts.all {
 		if !ts.idle(d) {
-			numbers[d.breaker.state]++
+			state, _ := d.breaker.State()
+			numbers[state]++
 		}
 	}
 	return numbers
@@ -182,24 +209,29 @@ func (v *visit) take(ctx context.Context, places chan struct{}) error {
 func (v *visit) admit(wakeCh delay.Signal) time.Duration {
 	v.targets.mu.Lock()
 	defer v.targets.mu.Unlock()
-	wait := v.at.breaker.admit(v.targets.clock(), wakeCh)
-	v.probe = wait == 0 && v.at.breaker.state == nf.BreakerHalfOpen
-	return wait
+	wait := v.at.wait(v.targets.clock(), wakeCh)
+	if wait > 0 {
+		return wait
+	}
+	v.ticket, _ = v.at.breaker.Admit(true) // wait has asked
+	return 0
 }
 
 // end records whether the target responded, and leaves.
 func (v *visit) end(ctx context.Context, responded bool) {
 	ts := v.targets
 	ts.mu.Lock()
-	b := &v.at.breaker
-	before := b.state
+	before, _ := v.at.breaker.State()
 	if responded {
-		b.responded()
+		v.at.breaker.Responded()
 	} else {
-		b.failed(ts.clock(), v.probe, ts.pace.Failures)
+		v.at.breaker.Failed(v.ticket, "")
 	}
-	after, until := b.state, b.until
-	v.probe = false
+	after, until := v.at.breaker.State()
+	if after != before {
+		v.at.wake()
+	}
+	v.ticket.Probe = false
 	ts.mu.Unlock()
 	switch {
 	case before == nf.BreakerClosed && after == nf.BreakerOpen:
@@ -224,7 +256,8 @@ func (v *visit) leave() {
 	defer ts.mu.Unlock()
 	v.at.visits--
 	v.at.used = ts.clock()
-	if v.probe {
-		v.at.breaker.abandoned()
+	if v.ticket.Probe {
+		v.at.breaker.Abandoned(v.ticket)
+		v.at.wake()
 	}
 }

@@ -118,22 +118,25 @@ func TestBreaker(t *testing.T) {
 		s.crowd(l, "busy", 6)
 		stop := s.start(l)
 		for _, second := range []struct {
-			reason     string
-			at         time.Duration
-			dead, busy int
+			reason      string
+			at          time.Duration
+			least, most int // requests to the target since the time before
 		}{
-			{"three failures open the breaker; a status does not, whatever it says", 0, 3, 6},
-			{"after a second one request is a probe", 1100 * time.Millisecond, 1, -1},
-			{"the next one is sent after two seconds", 2500 * time.Millisecond, 0, -1},
-			{"", 3100 * time.Millisecond, 1, -1},
-			{"after four", 7100 * time.Millisecond, 1, -1},
-			{"after eight", 15100 * time.Millisecond, 1, -1},
-			{"and at last every minute", 10 * time.Minute, 10, -1},
+			{"three failures open the breaker", 0, 3, 3},
+			{"after a second one request is a probe", time.Second, 1, 1},
+			{"the pause is doubled, less at most a quarter", 2200 * time.Millisecond, 0, 0},
+			{"then the next one is sent", 3 * time.Second, 1, 1},
+			{"after four", 7 * time.Second, 1, 1},
+			{"after eight", 15 * time.Second, 1, 1},
+			{"and at last every minute", 10 * time.Minute, 10, 15},
 		} {
 			s.later(second.at - time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)))
 			sent := s.sent()
-			if sent["dead"] != second.dead || second.busy >= 0 && sent["busy"] != second.busy {
-				t.Errorf("%s: at %s: sent %v", second.reason, second.at, sent)
+			if n := sent["dead"]; n < second.least || n > second.most {
+				t.Errorf("%s: %d requests were sent until %s, want %d to %d", second.reason, n, second.at, second.least, second.most)
+			}
+			if second.at == 0 && sent["busy"] != 6 {
+				t.Errorf("%d requests were sent to a busy target, want 6: a status does not open the breaker", sent["busy"])
 			}
 		}
 		want := map[nf.BreakerState]int{nf.BreakerClosed: 1, nf.BreakerHalfOpen: 0, nf.BreakerOpen: 1}
