@@ -35,5 +35,5 @@ func Matches(text string, separator byte, s string) bool { return pattern{text, 
 // NewThrottle returns what begins an attempt, and what counts the addresses.
 func NewThrottle(now func() time.Time) (begin func(addr string) (end func(failed bool), after time.Duration), addresses func() int) {
 	t := newThrottle(now)
-	return t.begin, func() int { return len(t.young) + len(t.old) }
+	return t.begin, func() int { return t.addresses.Len() }
 }

@@ -9,13 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/sync/singleflight"
 )
 
 const (
-	rememberFor = time.Minute // how long a right password is cached
-	maxPassword = 72          // bytes; bcrypt ignores the rest
+	rememberFor  = time.Minute // how long a right password is cached
+	maxPassword  = 72          // bytes; bcrypt ignores the rest
+	maxPasswords = 4096        // that are cached
 )
 
 // passwords compares passwords with bcrypt hashes, which is slow on purpose. A
@@ -29,14 +31,15 @@ type passwords struct {
 
 	compare func(hash, password []byte) error // bcrypt's, except in tests
 
-	mu         sync.Mutex
-	young, old map[sum]time.Time // expiry of each cached sum
+	mu    sync.Mutex
+	known *simplelru.LRU[sum, time.Time] // when each right password is forgotten
 }
 
 type sum [sha256.Size]byte
 
 func newPasswords(now func() time.Time) *passwords {
-	p := &passwords{now: now, compare: bcrypt.CompareHashAndPassword, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), young: map[sum]time.Time{}}
+	known, _ := simplelru.NewLRU[sum, time.Time](maxPasswords, nil) // fails only for a size below 1
+	p := &passwords{now: now, compare: bcrypt.CompareHashAndPassword, slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), known: known}
 	_, _ = rand.Read(p.key[:]) // never fails
 	return p
 }
@@ -46,10 +49,7 @@ func (p *passwords) remembered(hash []byte, password string) bool {
 	s := p.sum(hash, password)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	until, ok := p.young[s]
-	if !ok {
-		until, ok = p.old[s]
-	}
+	until, ok := p.known.Get(s)
 	return ok && p.now().Before(until)
 }
 
@@ -75,10 +75,7 @@ func (p *passwords) right(hash []byte, password string) bool {
 func (p *passwords) remember(s sum) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.young) >= maxAddresses {
-		p.old, p.young = p.young, map[sum]time.Time{}
-	}
-	p.young[s] = p.now().Add(rememberFor)
+	p.known.Add(s, p.now().Add(rememberFor))
 }
 
 // sum identifies a password and its hash. After a password change the sum

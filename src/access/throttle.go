@@ -6,12 +6,15 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/time/rate"
 )
 
 const (
 	failures      = 10              // maximum failures of an address in a burst
 	forgiven      = 6 * time.Second // time until one failure is forgiven
-	maxAddresses  = 4096            // that are remembered; up to twice as many are stored
+	maxAddresses  = 4096            // that are remembered
 	anonymousAddr = "unknown"
 )
 
@@ -20,19 +23,19 @@ const (
 type throttle struct {
 	now func() time.Time
 
-	mu         sync.Mutex
-	young, old map[string]*attempts
+	mu        sync.Mutex
+	addresses *simplelru.LRU[string, *attempts]
 }
 
-// attempts holds how many more failures an address may have.
+// attempts are those of one address.
 type attempts struct {
-	left    float64
-	at      time.Time
-	pending int // attempts that have not ended
+	failures *rate.Limiter // its tokens are the failures that are left
+	pending  int           // attempts that have not ended
 }
 
 func newThrottle(now func() time.Time) *throttle {
-	return &throttle{now: now, young: map[string]*attempts{}}
+	addresses, _ := simplelru.NewLRU[string, *attempts](maxAddresses, nil) // fails only for a size below 1
+	return &throttle{now: now, addresses: addresses}
 }
 
 // begin starts an attempt. The caller must call end when the attempt ends. If
@@ -40,9 +43,14 @@ func newThrottle(now func() time.Time) *throttle {
 func (t *throttle) begin(addr string) (end func(failed bool), after time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	a := t.of(addr)
-	if a.left-float64(a.pending) < 1 {
-		return nil, max(time.Second, time.Duration((1-a.left)*float64(forgiven)))
+	a, ok := t.addresses.Get(addr)
+	if !ok {
+		a = &attempts{failures: rate.NewLimiter(rate.Every(forgiven), failures)}
+		t.addresses.Add(addr, a)
+	}
+	left := a.failures.TokensAt(t.now())
+	if left-float64(a.pending) < 1 {
+		return nil, max(time.Second, time.Duration((1-left)*float64(forgiven)))
 	}
 	a.pending++
 	return func(failed bool) {
@@ -50,28 +58,9 @@ func (t *throttle) begin(addr string) (end func(failed bool), after time.Duratio
 		defer t.mu.Unlock()
 		a.pending--
 		if failed {
-			a.left--
+			a.failures.AllowN(t.now(), 1)
 		}
 	}, 0
-}
-
-// of returns the attempts of an address, and adds those forgiven since the last
-// call.
-func (t *throttle) of(addr string) *attempts {
-	a, ok := t.young[addr]
-	if !ok {
-		if a, ok = t.old[addr]; !ok {
-			a = &attempts{left: failures, at: t.now()}
-		}
-		if len(t.young) >= maxAddresses {
-			t.old, t.young = t.young, map[string]*attempts{}
-		}
-		t.young[addr] = a
-	}
-	now := t.now()
-	a.left = min(failures, a.left+now.Sub(a.at).Seconds()/forgiven.Seconds())
-	a.at = now
-	return a
 }
 
 // addressOf returns the address of the client. For IPv6 it is the /64 network,
