@@ -37,7 +37,7 @@ func (r *run) terminateOne(ctx context.Context, id string) error {
 		if err := r.say(ctx, "", "waiting for operation "+other+" on "+nf.Mention(id), id); err != nil {
 			return err
 		}
-		if _, err := r.s.cfg.Instances.Wait(ctx, other); err != nil {
+		if _, err := r.await(ctx, other); err != nil {
 			return fmt.Errorf("cannot terminate VNF instance %s: %w", id, err)
 		}
 	}
@@ -46,7 +46,7 @@ func (r *run) terminateOne(ctx context.Context, id string) error {
 // succeeded waits until an operation ends. It returns an error if the operation
 // did not succeed.
 func (r *run) succeeded(ctx context.Context, op nf.Operation) error {
-	ended, err := r.s.cfg.Instances.Wait(ctx, op.ID)
+	ended, err := r.await(ctx, op.ID)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot %s VNF instance %s: %w", op.Verb, op.Subject.ID, err)
@@ -56,4 +56,11 @@ func (r *run) succeeded(ctx context.Context, op nf.Operation) error {
 		return ended.Err()
 	}
 	return nf.E(nf.Failed, string(op.Verb), "VNF instance "+op.Subject.ID, fmt.Errorf("operation %s is %s", op.ID, ended.State))
+}
+
+// await waits until an operation ends, and leaves the place of this one to others
+// in the meantime.
+func (r *run) await(ctx context.Context, operation string) (nf.Operation, error) {
+	defer r.attempt.Yield()()
+	return r.s.cfg.Instances.Wait(ctx, operation)
 }

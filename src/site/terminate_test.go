@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -64,4 +65,41 @@ func TestTermination(t *testing.T) {
 			})
 		})
 	}
+}
+
+// patient has instances whose terminations end only when they are let go.
+type patient struct{ done chan struct{} }
+
+func (p patient) Terminate(_ context.Context, id string) (nf.Operation, error) {
+	return nf.Operation{ID: "op-1", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Verb: nf.Terminate}, nil
+}
+
+func (p patient) Wait(ctx context.Context, id string) (nf.Operation, error) {
+	select {
+	case <-p.done:
+		return nf.Operation{ID: id, State: nf.Succeeded}, nil
+	case <-ctx.Done():
+		return nf.Operation{ID: id}, context.Cause(ctx)
+	}
+}
+
+// TestPlaceDuringTermination builds a site while the removal of another one waits
+// for a termination. The removal leaves the only place to the build.
+func TestPlaceDuringTermination(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w, p := newWorld(), patient{make(chan struct{})}
+		s, _ := w.start(t, func(c *config) { c.Instances, c.Parallel = p, 1 })
+		build(t, s)
+		removal, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})
+		must(t, err)
+		other, err := s.Create(t.Context(), request(func(r *nf.SiteRequest) { r.Site.ID, r.Site.Region = "far", "far" }))
+		must(t, err)
+		time.AfterFunc(time.Hour, func() { close(p.done) })
+		if other, _ = end(t, s, other); other.State != nf.Succeeded || other.Finished.Sub(other.Accepted) >= time.Hour {
+			t.Errorf("the build is %s after %s: it has waited for the removal's place", other.State, other.Finished.Sub(other.Accepted))
+		}
+		if removal, _ = end(t, s, removal); removal.State != nf.Succeeded {
+			t.Errorf("the removal is %s: %+v", removal.State, removal.Failure)
+		}
+	})
 }
