@@ -77,7 +77,11 @@ func (a *acceptor) recorded(req request) operation.Request {
 		if req.seen == nil {
 			return a.create(ctx, op, req.target)
 		}
-		return a.records.lock(ctx, *req.seen, op, req.state)
+		return a.records.locks.Take(ctx, op, *req.seen, func(in *nf.Instance) error {
+			in.Become(req.state, "")
+			in.Newest = max(in.Newest, op.Instance.Revision)
+			return nil
+		})
 	}
 	return r
 }
@@ -86,9 +90,9 @@ func (a *acceptor) recorded(req request) operation.Request {
 func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) error {
 	in := nf.Instance{
 		ID: p.target.id, Name: p.target.name, Region: p.target.region, Namespace: p.target.namespace, Project: p.target.project, State: nf.Instantiating,
-		Operation: op.ID, Claim: op.Claim, LastOperation: op.ID, Newest: 1, Created: op.Accepted, Updated: op.Accepted,
-		Adopted: op.Verb == nf.Adopt,
+		Newest: 1, Created: op.Accepted, Adopted: op.Verb == nf.Adopt,
 	}
+	lockOf(&in).Take(op)
 	describe(&in, op.Instance.Target)
 	// Order matters: the name comes after the operation, so that a replica that
 	// takes the operation over can release the name. The hold keeps the region
@@ -114,8 +118,7 @@ func revising(op nf.Operation, p *prepared, rev nf.Revision) nf.Operation {
 
 // Names implements operation.Subjects.
 func (s *records) Names(ctx context.Context, op nf.Operation) (bool, error) {
-	in, err := s.instances.Get(ctx, op.Subject.ID)
-	return err == nil && in.LastOperation == op.ID, nf.IgnoreNotFound(err)
+	return s.locks.Names(ctx, op)
 }
 
 // Withdraw implements operation.Subjects.

@@ -158,7 +158,7 @@ func (w *work) trim(ctx context.Context, newest int) error {
 // claimed the operation, a new instance may have the id and the name: then
 // deleteRecords returns operation.ErrTaken.
 func (w *work) deleteRecords(ctx context.Context) error {
-	in, err := w.run.owned(ctx)
+	in, err := w.records.locks.Get(ctx, w.run.attempt)
 	if err != nil {
 		return operation.RecordError(nf.IgnoreNotFound(err))
 	}
@@ -185,6 +185,5 @@ func (w *work) deleteRecords(ctx context.Context) error {
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	err = w.records.instances.DeleteIf(ctx, in.ID, func(in nf.Instance) error { return w.run.attempt.Owns(in.Operation, in.Claim) })
-	return operation.RecordError(nf.IgnoreNotFound(err))
+	return w.records.locks.Delete(ctx, w.run.attempt)
 }

@@ -36,15 +36,9 @@ var (
 
 // Bind implements operation.Work.
 func (w *work) Bind(ctx context.Context) (locked bool, err error) {
-	op := w.run.op()
-	in, err := w.records.instances.Update(ctx, op.Subject.ID, func(in *nf.Instance) (err error) {
-		if in.Operation == op.ID {
-			in.Claim, err = w.run.attempt.Bind(ctx, in.Claim)
-		}
-		return err
-	})
-	w.run.redactor = newRedactor(op.Instance.Target, inForce(in))
-	return err == nil && in.Operation == op.ID, nf.IgnoreNotFound(err)
+	in, locked, err := w.records.locks.Bind(ctx, w.run.attempt)
+	w.run.redactor = newRedactor(w.run.op().Instance.Target, inForce(in))
+	return locked, err
 }
 
 // Withdraw implements operation.Work.

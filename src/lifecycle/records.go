@@ -22,6 +22,7 @@ type catalogHolds interface {
 // they reserve.
 type records struct {
 	instances  store.Table[nf.Instance]
+	locks      operation.Locks[nf.Instance]
 	revisions  store.Table[nf.Revision]
 	ledger     *operation.Ledger
 	names      store.Table[reservation]
@@ -31,8 +32,10 @@ type records struct {
 }
 
 func newRecords(kv store.KV, h catalogHolds, l *operation.Ledger) *records {
+	instances := store.NewTable[nf.Instance](kv, "instances/", "VNF instance")
 	return &records{
-		instances:  store.NewTable[nf.Instance](kv, "instances/", "VNF instance"),
+		instances:  instances,
+		locks:      operation.Locks[nf.Instance]{Subjects: instances, Of: lockOf},
 		revisions:  store.NewTable[nf.Revision](kv, "revisions/", "revision"),
 		ledger:     l,
 		names:      store.NewTable[reservation](kv, "names/", "instance name"),
@@ -51,32 +54,9 @@ func (s *records) idFree(ctx context.Context, id string) error {
 	return nf.IgnoreNotFound(err)
 }
 
-// lock makes the operation the instance's running one. It fails if another one
-// is running or has changed the instance since the request was prepared.
-func (s *records) lock(ctx context.Context, seen nf.Instance, op nf.Operation, state nf.InstanceState) error {
-	_, err := s.instances.Update(ctx, seen.ID, func(in *nf.Instance) error {
-		if err := free(string(op.Verb), *in); err != nil {
-			return err
-		}
-		if in.LastOperation != seen.LastOperation {
-			return nf.E(nf.Conflict, string(op.Verb), "VNF instance "+in.ID, fmt.Errorf("operation %s has changed it in the meantime", in.LastOperation))
-		}
-		in.Operation, in.Claim, in.LastOperation = op.ID, op.Claim, op.ID
-		in.Become(state, "")
-		in.Updated = op.Accepted
-		in.Newest = max(in.Newest, op.Instance.Revision)
-		return nil
-	})
-	return err
-}
-
-// free returns nf.Busy if an operation is running on the instance.
-func free(verb string, in nf.Instance) error {
-	if in.Operation == "" {
-		return nil
-	}
-	return &nf.Error{Kind: nf.Busy, Op: verb, Subject: "VNF instance " + in.ID, Operation: in.Operation,
-		Err: fmt.Errorf("operation %s is running on it", in.Operation)}
+// lockOf returns the lock of an instance.
+func lockOf(in *nf.Instance) operation.Lock {
+	return operation.Lock{Subject: subjectOf(in.ID), Operation: &in.Operation, Claim: &in.Claim, Last: &in.LastOperation, Updated: &in.Updated}
 }
 
 // inForce returns the part of an instance's record that describes its revision.
@@ -143,7 +123,7 @@ func (s *records) dropRevision(ctx context.Context, rev nf.Revision) error {
 func (s *records) idle(ctx context.Context, verb, id string) (nf.Instance, error) {
 	in, err := s.instances.Get(ctx, id)
 	if err == nil {
-		err = free(verb, in)
+		err = lockOf(&in).Free(verb)
 	}
 	return in, err
 }

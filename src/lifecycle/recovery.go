@@ -87,7 +87,7 @@ func (e *Engine) failedOperation(ctx context.Context, verb, operation string, op
 	case err != nil:
 		return in, op, err
 	}
-	if err := free(verb, in); err != nil {
+	if err := lockOf(&in).Free(verb); err != nil {
 		return in, op, err
 	}
 	if in.LastOperation != operation {

@@ -27,27 +27,10 @@ func (r *run) instance(ctx context.Context) (nf.Instance, error) {
 	return r.records.instances.Get(ctx, r.op().Subject.ID)
 }
 
-// owned reads the operation's instance. It returns operation.ErrTaken if another
-// claim holds the operation, or if the instance is another one with the same id.
-func (r *run) owned(ctx context.Context) (nf.Instance, error) {
-	in, err := r.instance(ctx)
-	if err == nil {
-		err = r.attempt.Owns(in.Operation, in.Claim)
-	}
-	return in, err
-}
-
-// edit edits the instance. It returns operation.ErrTaken if another claim holds the
-// operation.
+// edit edits the instance; see operation.Locks.
 func (r *run) edit(ctx context.Context, edit func(*nf.Instance)) error {
-	_, err := r.records.instances.Update(ctx, r.op().Subject.ID, func(in *nf.Instance) error {
-		if err := r.attempt.Owns(in.Operation, in.Claim); err != nil {
-			return err
-		}
-		edit(in)
-		return nil
-	})
-	return operation.RecordError(err)
+	_, err := r.records.locks.Edit(ctx, r.attempt, edit)
+	return err
 }
 
 // inventory edits the instance's inventory.
@@ -57,18 +40,7 @@ func (r *run) inventory(ctx context.Context, edit func([]nf.Item) []nf.Item) err
 
 // unlock edits the instance and unlocks it for the next operation, once.
 func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
-	_, err := r.records.instances.Update(ctx, r.op().Subject.ID, func(in *nf.Instance) error {
-		if in.Operation != r.op().ID {
-			return nil // this step is being repeated
-		}
-		if err := r.attempt.Owns(in.Operation, in.Claim); err != nil {
-			return err
-		}
-		edit(in)
-		in.Operation, in.Claim, in.Updated = "", "", r.attempt.Now()
-		return nil
-	})
-	return operation.RecordError(err)
+	return r.records.locks.Release(ctx, r.attempt, edit)
 }
 
 // progress publishes the current step's progress to followers, without storing

@@ -41,20 +41,10 @@ func (a *Attempt) Now() time.Time { return a.cfg.Clock().UTC() }
 // Yield releases the operation's place while the operation only waits.
 func (a *Attempt) Yield() (resume func()) { return a.workers.Yield(a.job) }
 
-// Owns returns ErrTaken unless a subject is locked by this attempt. Operation
-// and claim are what the subject's record says.
-func (a *Attempt) Owns(operation, claim string) error {
-	if operation != a.job.ID || claim != a.job.Token {
-		return ErrTaken
-	}
-	return nil
-}
-
-// Bind makes a subject's lock this attempt's, and returns the claim to store in
-// the subject's record. Claim is the one that the record has, and the
-// operation is the one that locks it. It must be called between the read and the
-// write of the record's revision.
-func (a *Attempt) Bind(ctx context.Context, claim string) (string, error) {
+// bind returns the claim to store in a record that has the given one, so that the
+// record is this attempt's. It must be called between the read and the write of
+// the record's revision.
+func (a *Attempt) bind(ctx context.Context, claim string) (string, error) {
 	if claim == a.job.Token {
 		return claim, nil
 	}

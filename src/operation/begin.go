@@ -25,7 +25,7 @@ func (x *execution) begin(ctx context.Context) error {
 		if resumed = op.Attempts > 0 && op.Claim != x.attempt.job.Token; resumed || op.Attempts == 0 {
 			op.Attempts++
 		}
-		if op.Claim, err = x.attempt.Bind(ctx, op.Claim); err != nil {
+		if op.Claim, err = x.attempt.bind(ctx, op.Claim); err != nil {
 			return err
 		}
 		if op.Started.IsZero() {

@@ -9,7 +9,7 @@ import (
 
 // Work is what one attempt at an operation has to do. Each kind has its own.
 type Work interface {
-	// Bind makes the subject's lock this attempt's (Attempt.Bind), and reports
+	// Bind makes the subject's lock this attempt's (Locks.Bind), and reports
 	// whether the subject is locked by the operation. A subject that is not stays
 	// as it is, and need not exist.
 	Bind(ctx context.Context) (locked bool, err error)

@@ -109,14 +109,13 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 	if len(keys) == 0 {
 		return dead, nil
 	}
-	return dead, r.record(ctx, func(in *nf.Site) error {
+	return dead, r.record(ctx, func(in *nf.Site) {
 		in.Hosts = slices.Clone(in.Hosts)
 		for i, h := range in.Hosts {
 			if key := keys[h.Name]; key != "" {
 				in.Hosts[i].Key = key
 			}
 		}
-		return nil
 	})
 }
 
@@ -154,10 +153,7 @@ func (r *run) touch(ctx context.Context) error {
 	if !r.site.Untouched {
 		return nil
 	}
-	return r.record(ctx, func(in *nf.Site) error {
-		in.Untouched = false
-		return nil
-	})
+	return r.record(ctx, func(in *nf.Site) { in.Untouched = false })
 }
 
 // registration returns the key under which the site's region is registered. It
@@ -188,10 +184,7 @@ func (r *run) register(ctx context.Context, kubeconfig nf.Secret) error {
 	if err != nil {
 		return err
 	}
-	return r.record(ctx, func(in *nf.Site) error {
-		in.Registered = true
-		return nil
-	})
+	return r.record(ctx, func(in *nf.Site) { in.Registered = true })
 }
 
 // deregister deregisters the region, if this site has registered it.
@@ -203,8 +196,5 @@ func (r *run) deregister(ctx context.Context) error {
 	if nf.IgnoreNotFound(err) != nil {
 		return err
 	}
-	return r.record(ctx, func(in *nf.Site) error {
-		in.Registered = false
-		return nil
-	})
+	return r.record(ctx, func(in *nf.Site) { in.Registered = false })
 }

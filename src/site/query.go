@@ -17,13 +17,13 @@ func (s *Sites) Sites(ctx context.Context) ([]nf.Site, error) { return s.sites.L
 // site. It returns nf.NotFound if the operation does not exist. The operations of
 // a removed site are kept for Config.Retention.
 func (s *Sites) Operation(ctx context.Context, site, id string) (nf.Operation, error) {
-	return s.ledger.Of(ctx, nf.Subject{Kind: nf.SiteSubject, ID: site}, id)
+	return s.ledger.Of(ctx, subjectOf(site), id)
 }
 
 // Operations returns the operations of a site in the order in which they were
 // accepted; an empty site stands for every site.
 func (s *Sites) Operations(ctx context.Context, site string) ([]nf.Operation, error) {
-	return s.ledger.List(ctx, nf.Subject{Kind: nf.SiteSubject, ID: site})
+	return s.ledger.List(ctx, subjectOf(site))
 }
 
 // Cancel requests that an operation stop. It returns nf.Conflict if the outcome

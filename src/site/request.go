@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +49,8 @@ func (s *Sites) create(ctx context.Context, req nf.SiteRequest) (operation.Reque
 		in.Hosts[i].State = nf.HostJoining
 	}
 	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Trace)
-	in.Material, in.Busy, in.Claim, in.Last = under(in.UID, op.ID), op.ID, op.Claim, op.ID
+	in.Material = under(in.UID, op.ID)
+	lockOf(&in).Take(op)
 	return s.locking(op, &req.Material, func(ctx context.Context) error { return s.sites.Insert(ctx, in.ID, in) }), nil
 }
 
@@ -93,8 +93,8 @@ func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest)
 	if err := req.Validate(before.FirstUse); err != nil {
 		return operation.Request{}, err
 	}
-	if before.Busy != "" {
-		return operation.Request{}, busy("change", before)
+	if err := lockOf(&before).Free("change"); err != nil {
+		return operation.Request{}, err
 	}
 	secret, err := s.edited(ctx, before, req)
 	if err != nil {
@@ -102,20 +102,16 @@ func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest)
 	}
 	op := s.operation(before, nf.SiteChange, req.Timeout, req.Trace)
 	return s.locking(op, secret, func(ctx context.Context) error {
-		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
-			if err := admissible("change", *in, before); err != nil {
-				return err
-			}
+		return s.locks.Take(ctx, op, before, func(in *nf.Site) error {
 			if err := edit(in, req); err != nil {
 				return err
 			}
 			if secret != nil {
 				in.Material, in.Secrets = under(in.UID, op.ID), slices.Sorted(maps.Keys(secret.Secrets))
 			}
-			in.State, in.Busy, in.Claim, in.Last, in.Updated = nf.SiteChanging, op.ID, op.Claim, op.ID, s.now()
+			in.State = nf.SiteChanging
 			return nil
 		})
-		return err
 	}), nil
 }
 
@@ -192,8 +188,8 @@ func (s *Sites) remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 	if err != nil {
 		return operation.Request{}, err
 	}
-	if before.Busy != "" {
-		return operation.Request{}, busy("remove", before)
+	if err := lockOf(&before).Free("remove"); err != nil {
+		return operation.Request{}, err
 	}
 	if before.Registered {
 		if err := s.unused(ctx, before, req.Instances); err != nil {
@@ -203,14 +199,7 @@ func (s *Sites) remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Trace)
 	op.Site.Instances, op.Site.KeepHosts = req.Instances, req.KeepHosts
 	return s.locking(op, nil, func(ctx context.Context) error {
-		_, err := s.sites.Update(ctx, id, func(in *nf.Site) error {
-			if err := admissible("remove", *in, before); err != nil {
-				return err
-			}
-			in.State, in.Busy, in.Claim, in.Last, in.Updated = nf.SiteRemoving, op.ID, op.Claim, op.ID, s.now()
-			return nil
-		})
-		return err
+		return s.locks.Take(ctx, op, before, func(in *nf.Site) error { in.State = nf.SiteRemoving; return nil })
 	}), nil
 }
 
@@ -234,7 +223,7 @@ func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 
 // operation returns a new operation of a site.
 func (s *Sites) operation(in nf.Site, verb nf.Verb, timeout time.Duration, trace string) nf.Operation {
-	op := s.acceptor.New(nf.Subject{Kind: nf.SiteSubject, ID: in.ID}, timeout)
+	op := s.acceptor.New(subjectOf(in.ID), timeout)
 	op.Region, op.Project, op.Verb, op.Trace, op.Site.UID = in.Region, in.Project, verb, trace, in.UID
 	return op
 }
@@ -263,27 +252,10 @@ func (s *Sites) locking(op nf.Operation, m *nf.SiteMaterial, lock func(context.C
 
 // Names implements operation.Subjects.
 func (s *Sites) Names(ctx context.Context, op nf.Operation) (bool, error) {
-	in, err := s.sites.Get(ctx, op.Subject.ID)
-	return err == nil && in.Last == op.ID, nf.IgnoreNotFound(err)
+	return s.locks.Names(ctx, op)
 }
 
 // Withdraw implements operation.Subjects.
 func (s *Sites) Withdraw(ctx context.Context, op nf.Operation) error {
 	return nf.IgnoreNotFound(s.secrets.Delete(ctx, under(op.Site.UID, op.ID)))
-}
-
-func busy(verb string, in nf.Site) error {
-	return &nf.Error{Kind: nf.Busy, Op: verb, Subject: "site " + in.ID, Operation: in.Busy, Err: errors.New("operation " + in.Busy + " is running")}
-}
-
-// admissible rejects the request if the site has changed since the request was
-// checked.
-func admissible(verb string, now, before nf.Site) error {
-	switch {
-	case now.Busy != "":
-		return busy(verb, now)
-	case now.UID != before.UID || now.Material != before.Material || now.Last != before.Last:
-		return nf.E(nf.Conflict, verb, "site "+now.ID, errors.New("another request has changed it in the meantime"))
-	}
-	return nil
 }

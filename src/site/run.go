@@ -30,20 +30,9 @@ func (r *run) op() nf.Operation { return r.attempt.Op() }
 // Bind implements operation.Work. It loads the site, unless all that remains to
 // be done is to update it.
 func (r *run) Bind(ctx context.Context) (locked bool, err error) {
-	op := r.op()
-	r.site, err = r.s.sites.Update(ctx, op.Subject.ID, func(in *nf.Site) (err error) {
-		if in.Busy == op.ID {
-			in.Claim, err = r.attempt.Bind(ctx, in.Claim)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return false, nf.IgnoreNotFound(err)
-	case r.site.Busy != op.ID:
-		return false, nil
-	case op.Succeeding || op.Failure != nil:
-		return true, nil
+	r.site, locked, err = r.s.locks.Bind(ctx, r.attempt)
+	if err != nil || !locked || r.op().Succeeding || r.op().Failure != nil {
+		return locked, err
 	}
 	r.secrets, r.unusable = r.s.material(ctx, r.site)
 	if err := nf.IgnoreNotFound(r.unusable); err != nil {
@@ -93,12 +82,9 @@ func (r *run) Release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := r.s.sites.Get(ctx, op.Subject.ID)
-	if err != nil || in.Busy != op.ID {
+	in, err := r.s.locks.Get(ctx, r.attempt)
+	if err != nil {
 		return nf.IgnoreNotFound(err)
-	}
-	if err := r.attempt.Owns(in.Busy, in.Claim); err != nil {
-		return err
 	}
 	for _, m := range secrets {
 		if m.ID == in.Material && !gone {
@@ -109,15 +95,14 @@ func (r *run) Release(ctx context.Context) error {
 		}
 	}
 	if gone {
-		return nf.IgnoreNotFound(r.s.sites.DeleteIf(ctx, in.ID, func(in nf.Site) error { return r.attempt.Owns(in.Busy, in.Claim) }))
+		return r.s.locks.Delete(ctx, r.attempt)
 	}
-	return r.record(ctx, func(in *nf.Site) error {
-		in.Busy, in.Claim, in.State, in.Updated = "", "", nf.SiteFailed, r.attempt.Now()
+	return r.s.locks.Release(ctx, r.attempt, func(in *nf.Site) {
+		in.State = nf.SiteFailed
 		if op.Failure == nil {
 			in.State = nf.SiteReady
 			in.Hosts = settled(in.Hosts)
 		}
-		return nil
 	})
 }
 
@@ -136,18 +121,12 @@ func settled(hosts []nf.SiteHost) []nf.SiteHost {
 
 // record edits the site's record. It returns operation.ErrTaken if another
 // operation or another claim holds the site.
-func (r *run) record(ctx context.Context, edit func(*nf.Site) error) error {
-	in, err := r.s.sites.Update(ctx, r.op().Subject.ID, func(in *nf.Site) error {
-		if err := r.attempt.Owns(in.Busy, in.Claim); err != nil {
-			return err
-		}
-		return edit(in)
-	})
-	if err != nil {
-		return operation.RecordError(err)
+func (r *run) record(ctx context.Context, edit func(*nf.Site)) error {
+	in, err := r.s.locks.Edit(ctx, r.attempt, edit)
+	if err == nil {
+		r.site = in
 	}
-	r.site = in
-	return nil
+	return err
 }
 
 // step returns a step of the operation. Its events are stored before it ends.

@@ -62,6 +62,7 @@ type Sites struct {
 	cfg Config
 
 	sites    store.Table[nf.Site]
+	locks    operation.Locks[nf.Site]
 	secrets  store.Table[secretsRecord]
 	ledger   *operation.Ledger
 	acceptor *operation.Acceptor
@@ -72,9 +73,11 @@ func New(cfg Config) (*Sites, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+	sites := store.NewTable[nf.Site](cfg.KV, "sites/", "site")
 	s := &Sites{
 		cfg:     cfg,
-		sites:   store.NewTable[nf.Site](cfg.KV, "sites/", "site"),
+		sites:   sites,
+		locks:   operation.Locks[nf.Site]{Subjects: sites, Of: lockOf},
 		secrets: store.NewTable[secretsRecord](cfg.KV, "sitematerials/", "secrets of site"),
 		ledger:  cfg.Workers.Ledger(),
 	}
@@ -84,6 +87,14 @@ func New(cfg Config) (*Sites, error) {
 	})
 	return s, nil
 }
+
+// lockOf returns the lock of a site.
+func lockOf(in *nf.Site) operation.Lock {
+	return operation.Lock{Subject: subjectOf(in.ID), Operation: &in.Busy, Claim: &in.Claim, Last: &in.Last, Updated: &in.Updated}
+}
+
+// subjectOf returns a site as the subject of operations; without an id, all sites.
+func subjectOf(id string) nf.Subject { return nf.Subject{Kind: nf.SiteSubject, ID: id} }
 
 // Run removes, until the context ends, the operations that are past their
 // retention and the records that crashed processes have left. It must be called

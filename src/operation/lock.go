@@ -1,0 +1,137 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Lock is the part of a subject's record that says which operation changes the
+// subject.
+type Lock struct {
+	Subject   nf.Subject
+	Operation *string    // that changes the subject; empty: none
+	Claim     *string    // token of the operation's claim
+	Last      *string    // the last operation that was accepted
+	Updated   *time.Time // when an operation was accepted or ended
+}
+
+// Free returns nf.Busy if an operation changes the subject.
+func (l Lock) Free(verb string) error {
+	if *l.Operation == "" {
+		return nil
+	}
+	return &nf.Error{Kind: nf.Busy, Op: verb, Subject: l.Subject.Noun(), Operation: *l.Operation,
+		Err: fmt.Errorf("operation %s is running on it", *l.Operation)}
+}
+
+// Take locks the subject by an operation.
+func (l Lock) Take(op nf.Operation) {
+	*l.Operation, *l.Claim, *l.Last, *l.Updated = op.ID, op.Claim, op.ID, op.Accepted
+}
+
+// release unlocks the subject.
+func (l Lock) release(now time.Time) { *l.Operation, *l.Claim, *l.Updated = "", "", now }
+
+// held returns ErrTaken unless the attempt holds the lock.
+func (l Lock) held(a *Attempt) error {
+	if *l.Operation != a.job.ID || *l.Claim != a.job.Token {
+		return ErrTaken
+	}
+	return nil
+}
+
+// Locks are the locks of the subjects of one kind. Methods with an attempt work
+// on the attempt's subject. They return ErrTaken if another operation or another
+// claim holds its lock, or if the subject is another one with the same id.
+type Locks[T any] struct {
+	Subjects store.Table[T]
+	Of       func(*T) Lock
+}
+
+// Take edits a subject and locks it by the operation. It returns nf.Busy if
+// another operation changes the subject, and nf.Conflict if one has changed it since the
+// request saw it.
+func (l Locks[T]) Take(ctx context.Context, op nf.Operation, seen T, edit func(*T) error) error {
+	_, err := l.Subjects.Update(ctx, op.Subject.ID, func(v *T) error {
+		lock, last := l.Of(v), *l.Of(&seen).Last
+		if err := lock.Free(string(op.Verb)); err != nil {
+			return err
+		}
+		if *lock.Last != last {
+			return nf.E(nf.Conflict, string(op.Verb), op.Subject.Noun(), fmt.Errorf("operation %s has changed it in the meantime", *lock.Last))
+		}
+		if err := edit(v); err != nil {
+			return err
+		}
+		lock.Take(op)
+		return nil
+	})
+	return err
+}
+
+// Names reports whether an operation is the last one of its subject.
+func (l Locks[T]) Names(ctx context.Context, op nf.Operation) (bool, error) {
+	v, err := l.Subjects.Get(ctx, op.Subject.ID)
+	return err == nil && *l.Of(&v).Last == op.ID, nf.IgnoreNotFound(err)
+}
+
+// Bind makes the lock this attempt's. It returns the subject, and whether the
+// operation locks it. A subject that is not locked by it stays as it is, and need not exist.
+func (l Locks[T]) Bind(ctx context.Context, a *Attempt) (subject T, locked bool, err error) {
+	subject, err = l.Subjects.Update(ctx, a.job.Subject.ID, func(v *T) (err error) {
+		if lock := l.Of(v); *lock.Operation == a.job.ID {
+			*lock.Claim, err = a.bind(ctx, *lock.Claim)
+		}
+		return err
+	})
+	return subject, err == nil && *l.Of(&subject).Operation == a.job.ID, nf.IgnoreNotFound(err)
+}
+
+// Get returns the subject.
+func (l Locks[T]) Get(ctx context.Context, a *Attempt) (T, error) {
+	v, err := l.Subjects.Get(ctx, a.job.Subject.ID)
+	if err == nil {
+		err = l.Of(&v).held(a)
+	}
+	return v, err
+}
+
+// Edit edits the subject, and returns it.
+func (l Locks[T]) Edit(ctx context.Context, a *Attempt, edit func(*T)) (T, error) {
+	v, err := l.Subjects.Update(ctx, a.job.Subject.ID, func(v *T) error {
+		if err := l.Of(v).held(a); err != nil {
+			return err
+		}
+		edit(v)
+		return nil
+	})
+	return v, RecordError(err)
+}
+
+// Release edits the subject and unlocks it, once: it returns nil if another
+// operation locks the subject, or none.
+func (l Locks[T]) Release(ctx context.Context, a *Attempt, edit func(*T)) error {
+	_, err := l.Subjects.Update(ctx, a.job.Subject.ID, func(v *T) error {
+		lock := l.Of(v)
+		if *lock.Operation != a.job.ID {
+			return nil
+		}
+		if err := lock.held(a); err != nil {
+			return err
+		}
+		edit(v)
+		lock.release(a.Now())
+		return nil
+	})
+	return RecordError(err)
+}
+
+// Delete deletes the subject, which need not exist.
+func (l Locks[T]) Delete(ctx context.Context, a *Attempt) error {
+	err := l.Subjects.DeleteIf(ctx, a.job.Subject.ID, func(v T) error { return l.Of(&v).held(a) })
+	return RecordError(nf.IgnoreNotFound(err))
+}
