@@ -116,13 +116,8 @@ func revising(op nf.Operation, p *prepared, rev nf.Revision) nf.Operation {
 	return op
 }
 
-// Names implements operation.Subjects.
-func (s *records) Names(ctx context.Context, op nf.Operation) (bool, error) {
-	return s.locks.Names(ctx, op)
-}
-
-// Withdraw implements operation.Subjects.
-func (s *records) Withdraw(ctx context.Context, op nf.Operation) error {
+// withdraw deletes what was stored for an operation whose request was not accepted.
+func (s *records) withdraw(ctx context.Context, op nf.Operation) error {
 	err := s.dropPlan(ctx, op.Instance.Target)
 	if op.Verb != nf.Instantiate && op.Verb != nf.Adopt || op.Instance.Repeats != "" {
 		return err // everything else it would need belongs to the instance already

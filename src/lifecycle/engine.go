@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"log/slog"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -41,26 +40,18 @@ type Config struct {
 	Workers   *operation.Workers // run the operations; New registers the engine's kind
 	NewID     func() string      // returns short, label-safe ids, never the same one twice
 
-	Clock         func() time.Time // default time.Now
-	Logger        *slog.Logger     // default: discard
-	Places        int              // operations that run at once; default 32
-	Timeout       time.Duration    // of an operation whose request sets none; default 15 min
-	Drain         time.Duration    // how long operations may run after the workers' context ends; default 20 s
-	Revisions     int              // revisions kept per instance; default 10
-	Retention     time.Duration    // how long ended operations are kept; default 30 days
-	Apart         bool             // projects may use only what regions grant them (nf.Tenant); default: all of every region
-	DeletionGuard DeletionGuard    // for its defaults see DeletionGuard
+	Places        int           // operations that run at once; default 32
+	Timeout       time.Duration // of an operation whose request sets none; default 15 min
+	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
+	Revisions     int           // revisions kept per instance; default 10
+	Retention     time.Duration // how long ended operations are kept; default 30 days
+	Apart         bool          // projects may use only what regions grant them (nf.Tenant); default: all of every region
+	DeletionGuard DeletionGuard // for its defaults see DeletionGuard
 }
 
 func (c *Config) complete() error {
 	if c.KV == nil || c.Catalog == nil || c.Open == nil || c.Workers == nil || c.NewID == nil || len(c.Renderers) == 0 {
 		return errors.New("cannot create an engine: KV, Catalog, Renderers, Open, Workers and NewID are required")
-	}
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.DeletionGuard.complete()
 	c.Places = orDefault(c.Places, 32)
@@ -81,11 +72,10 @@ func orDefault[T int | time.Duration](v, otherwise T) T {
 // Engine accepts requests, and returns the records of instances and their
 // operations. It is safe for concurrent use.
 type Engine struct {
-	records   *records
-	preparer  *preparer
-	acceptor  *acceptor
-	collector operation.Collector
-	open      OpenCluster
+	records  *records
+	preparer *preparer
+	acceptor *acceptor
+	open     OpenCluster
 }
 
 // New returns an engine on a store. It runs operations when the workers do.
@@ -94,26 +84,16 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
-	e := &Engine{
-		records: stored, open: cfg.Open,
+	c := &collector{stored}
+	p := &performer{records: stored, catalog: cfg.Catalog, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
+	operations := cfg.Workers.Register(operation.Kind{
+		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Timeout: cfg.Timeout, Perform: stored.ledger.Performer(false, p.work),
+		Names: stored.locks.Names, Withdraw: stored.withdraw, Sweep: c.sweep, Retention: cfg.Retention, Expire: c.expire,
+	})
+	return &Engine{
+		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
 		},
-		acceptor: &acceptor{records: stored, operations: cfg.Workers.NewAcceptor(stored, cfg.Timeout)},
-	}
-	c := &collector{records: stored, clock: cfg.Clock}
-	e.collector = operation.Collector{Ledger: stored.ledger, Kind: nf.InstanceSubject, Retention: cfg.Retention, Find: c.find, Expire: c.expire}
-	p := &performer{records: stored, catalog: cfg.Catalog, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
-	cfg.Workers.Register(operation.Kind{
-		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Perform: stored.ledger.Performer(false, p.work), Alone: e.collector.All,
-	})
-	return e, nil
-}
-
-// Run removes, until the context ends, the operations that are past their
-// retention and the records that crashed processes have left. It must be called
-// once. The workers run the operations.
-func (e *Engine) Run(ctx context.Context) error {
-	e.collector.Run(ctx)
-	return nil
+	}, nil
 }

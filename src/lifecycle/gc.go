@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
@@ -14,80 +13,60 @@ import (
 
 // collector finds the stale records of instances, and deletes what goes with
 // expired operations.
-type collector struct {
-	records *records
-	clock   func() time.Time
-}
+type collector struct{ records *records }
 
-// expire deletes the plan of an expired operation. An instance's last operation
-// is needed as long as the instance exists.
-func (c *collector) expire(ctx context.Context, op nf.Operation) (needed bool, err error) {
-	if needed, err = c.records.Names(ctx, op); needed || err != nil {
-		return needed, err
-	}
+// expire deletes the plan of an expired operation, unless a revision needs it.
+func (c *collector) expire(ctx context.Context, op nf.Operation) error {
 	rev, err := c.records.revisions.Get(ctx, revisionKey(op.Subject.ID, op.Instance.Revision))
 	if nf.KindOf(err) == nf.NotFound || err == nil && rev.Operation != op.ID {
-		err = c.records.dropPlan(ctx, op.Instance.Target) // no revision needs it
+		err = c.records.dropPlan(ctx, op.Instance.Target)
 	}
-	return false, err
+	return err
 }
 
-// find implements operation.Collector.
-func (c *collector) find(ctx context.Context, found operation.StaleRecords) error {
-	known := map[string]bool{}
-	var locked []nf.Instance
-	entered := map[string]bool{} // namespaces that an operation may be about to acquire or release
-	for in, err := range c.records.instances.All(ctx, "") {
-		if err != nil {
-			return err
-		}
-		known[in.ID] = true
+// sweep is one search for stale records.
+type sweep struct {
+	c *collector
+
+	known   map[string]bool // instances that exist or are being created
+	entered map[string]bool // namespaces that an operation may be about to acquire or release
+	needed  map[string]bool // operations whose plans are needed
+	undone  map[string]bool // operations whose revisions were deleted
+}
+
+var _ operation.Sweep = (*sweep)(nil)
+
+func (c *collector) sweep() operation.Sweep {
+	return &sweep{c, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+}
+
+// Subjects implements operation.Sweep.
+func (s *sweep) Subjects(ctx context.Context, named operation.Named) error {
+	return s.c.records.locks.Scan(ctx, named, func(in nf.Instance) {
+		s.known[in.ID] = true
 		for _, namespace := range in.Entered {
-			entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || entered[namespaceKey(in.Region, namespace)]
+			s.entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || s.entered[namespaceKey(in.Region, namespace)]
 		}
-		if in.Operation != "" {
-			locked = append(locked, in)
-		}
-	}
-	// Order matters: an operation is recorded before its instance names it.
-	live := map[string]bool{}   // operations that have not ended
-	needed := map[string]bool{} // operations whose plans are needed
-	undone := map[string]bool{} // operations whose revisions were deleted
-	err := c.records.ledger.Scan(ctx, nf.InstanceSubject, found, func(op nf.Operation) {
-		needed[op.ID] = true
-		undone[op.ID] = op.State.Final() && op.Undoing && op.UndoFailure == nil
-		if !op.State.Final() {
-			live[op.ID], known[op.Subject.ID] = true, true
-			entered[namespaceKey(op.Region, op.Instance.Namespace)] = true
-		}
+	}, func(_ context.Context, in *nf.Instance) error {
+		in.Become(nf.Broken, "operation "+in.Operation+" was given up")
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	for _, in := range locked {
-		if !live[in.Operation] {
-			c.addLock(found, in)
-		}
-	}
-	return errors.Join(c.addNames(ctx, found, known), c.addNamespaceUsers(ctx, found, known, entered), c.addHolds(ctx, found, known),
-		c.addRevisions(ctx, found, known, needed, undone), c.addBlobs(ctx, found, needed))
 }
 
-// addLock adds an instance that is locked by an operation that has ended or does
-// not exist. This happens if the store applies the lock late, after the request
-// was withdrawn.
-func (c *collector) addLock(found operation.StaleRecords, in nf.Instance) {
-	found["lock of VNF instance "+in.ID+" by "+in.Operation] = func(ctx context.Context) error {
-		_, err := c.records.instances.Update(ctx, in.ID, func(now *nf.Instance) error {
-			if now.Operation != in.Operation {
-				return nil
-			}
-			now.Become(nf.Broken, "operation "+now.Operation+" was given up")
-			now.Operation, now.Claim, now.Updated = "", "", c.clock().UTC()
-			return nil
-		})
-		return nf.IgnoreNotFound(err)
+// Operation implements operation.Sweep.
+func (s *sweep) Operation(op nf.Operation) {
+	s.needed[op.ID] = true
+	s.undone[op.ID] = op.State.Final() && op.Undoing && op.UndoFailure == nil
+	if !op.State.Final() {
+		s.known[op.Subject.ID] = true
+		s.entered[namespaceKey(op.Region, op.Instance.Namespace)] = true
 	}
+}
+
+// Find implements operation.Sweep.
+func (s *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
+	return errors.Join(s.c.addNames(ctx, found, s.known), s.c.addNamespaceUsers(ctx, found, s.known, s.entered), s.c.addHolds(ctx, found, s.known),
+		s.c.addRevisions(ctx, found, s.known, s.needed, s.undone), s.c.addBlobs(ctx, found, s.needed))
 }
 
 // addNames finds the names of instances that do not exist: the replica crashed

@@ -41,11 +41,6 @@ func (w *work) Bind(ctx context.Context) (locked bool, err error) {
 	return locked, err
 }
 
-// Withdraw implements operation.Work.
-func (w *work) Withdraw(ctx context.Context, op nf.Operation) error {
-	return w.records.Withdraw(ctx, op)
-}
-
 // Release implements operation.Work. The last step of an operation that succeeds
 // unlocks the instance.
 func (w *work) Release(ctx context.Context) error {

@@ -16,7 +16,7 @@ func TestSensitiveInputsAreHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := newSite(t)
-		e := s.start(func(c *config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		e := s.start(func(c *config) { c.Work.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		with := func(secret any) nf.UpgradeRequest {
 			return nf.UpgradeRequest{Edit: func(s *nf.Spec) error {
 				s.Inputs.Parameters = map[string]any{"secret": secret}

@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
@@ -48,7 +47,7 @@ type engine struct {
 }
 
 // config configures an engine and its workers. The workers have the engine's
-// store, ids and log.
+// store and ids.
 type config struct {
 	lifecycle.Config
 	Work operation.Config
@@ -56,17 +55,17 @@ type config struct {
 
 func (s *site) start(edit ...func(*config)) *engine {
 	s.t.Helper()
-	cfg := config{Work: operation.Config{Sole: true}, Config: lifecycle.Config{
+	log := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	cfg := config{Work: operation.Config{Sole: true, Logger: log}, Config: lifecycle.Config{
 		KV: s.kv, Catalog: s.catalog, Renderers: map[string]render.Renderer{"list": listRenderer{}},
 		Open:   func(context.Context, string, string) (lifecycle.Cluster, error) { return s.cluster, nil },
 		NewID:  func() string { return fmt.Sprintf("id%04d", s.ids.Add(1)) },
 		Places: 4,
-		Logger: slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}}
 	for _, e := range edit {
 		e(&cfg)
 	}
-	cfg.Work.KV, cfg.Work.NewID, cfg.Work.Logger = cfg.KV, cfg.NewID, cfg.Logger
+	cfg.Work.KV, cfg.Work.NewID = cfg.KV, cfg.NewID
 	work, err := operation.New(cfg.Work)
 	if err != nil {
 		s.t.Fatal(err)
@@ -81,12 +80,7 @@ func (s *site) start(edit ...func(*config)) *engine {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() {
-		var running errgroup.Group
-		running.Go(func() error { return work.Run(ctx) })
-		running.Go(func() error { return e.Run(ctx) })
-		ended <- running.Wait()
-	}()
+	go func() { ended <- work.Run(ctx) }()
 	stopped := false
 	stop := func() {
 		if stopped {

@@ -257,7 +257,7 @@ func TestReadSecretsAreNotTold(t *testing.T) {
 		var log bytes.Buffer
 		s := newSite(t)
 		s.cluster.lookups = secretsIn(map[string]string{"ns": "b3BlbnNlc2FtZQ=="})
-		e := s.start(func(c *config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		e := s.start(func(c *config) { c.Work.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		s.cluster.refuse("a", nf.E(nf.Invalid, "apply", "ConfigMap ns/a", nf.Violations{{Object: configMap("a"), Field: "data.size", Message: `invalid value "b3BlbnNlc2FtZQ==" `}}))
 		reading := map[string]any{"lookup": "ns/s"}
 		op := e.up(t, "a", func(r *nf.InstantiateRequest) { r.Inputs.Parameters, r.OnFailure = reading, nf.Keep })

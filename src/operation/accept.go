@@ -13,24 +13,8 @@ import (
 // Acceptor accepts the requests of one kind: it records the operation of a
 // prepared request, and makes it the one that changes its subject.
 type Acceptor struct {
-	workers  *Workers
-	subjects Subjects
-	timeout  time.Duration
-}
-
-// Subjects are what a kind's operations change.
-type Subjects interface {
-	// Names reports whether the subject's record names the operation as its last.
-	Names(ctx context.Context, op nf.Operation) (bool, error)
-	// Withdraw deletes what was stored for an operation whose request was not
-	// accepted, except the operation.
-	Withdraw(ctx context.Context, op nf.Operation) error
-}
-
-// NewAcceptor returns an acceptor for the subjects of one kind. An operation
-// whose request sets no timeout gets the given one.
-func (w *Workers) NewAcceptor(subjects Subjects, timeout time.Duration) *Acceptor {
-	return &Acceptor{workers: w, subjects: subjects, timeout: timeout}
+	workers *Workers
+	kind    Kind
 }
 
 // Request is a prepared request: it has only to be recorded.
@@ -49,7 +33,7 @@ type Request struct {
 func (ac *Acceptor) New(subject nf.Subject, timeout time.Duration) nf.Operation {
 	now := ac.workers.cfg.Clock().UTC()
 	if timeout <= 0 {
-		timeout = ac.timeout
+		timeout = ac.kind.Timeout
 	}
 	return nf.Operation{
 		ID:      fmt.Sprintf("%012x-%s", now.UnixMilli(), ac.workers.cfg.NewID()),
@@ -107,7 +91,7 @@ func (ac *Acceptor) standing(ctx context.Context, id string) (Standing, error) {
 	case op.State.Final(), len(op.Steps) > 0:
 		return Accepted, nil
 	}
-	named, err := ac.subjects.Names(ctx, op)
+	named, err := ac.kind.Names(ctx, op)
 	if named {
 		return Accepted, err
 	}
@@ -159,7 +143,7 @@ const discardTime = 5 * time.Second
 func (ac *Acceptor) discard(ctx context.Context, op nf.Operation) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), discardTime) // the request's own deadline may have passed
 	defer done()
-	err := ac.subjects.Withdraw(ctx, op)
+	err := ac.kind.Withdraw(ctx, op)
 	if err == nil { // otherwise the replica that takes the operation over withdraws it again
 		err = errors.Join(ac.workers.ledger.remove(ctx, op.Subject, op.ID), ac.workers.Drop(ctx, op.ID))
 	}

@@ -4,84 +4,93 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"math"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-const (
-	gcInterval     = 10 * time.Minute // between scans for stale records
-	retentionPause = time.Hour        // between scans for expired operations
-)
+// gcInterval is the pause between two searches for stale records.
+const gcInterval = 10 * time.Minute
 
 // StaleRecords maps a description of each stale record to the function that
 // removes it.
 type StaleRecords map[string]func(context.Context) error
 
-// Collector removes the stale records of a kind: those that crashed processes
-// have left, and those that the store has written late. It also deletes the
-// operations that are past their retention.
-type Collector struct {
-	Ledger    *Ledger
-	Kind      nf.SubjectKind
-	Retention time.Duration // how long ended operations are kept
-
-	// Find adds the stale records that only the kind knows. It calls Ledger.Scan.
-	Find func(ctx context.Context, found StaleRecords) error
-	// Expire deletes what else goes with an expired operation, unless the operation
-	// is still needed. Nil: there is nothing.
-	Expire func(ctx context.Context, op nf.Operation) (needed bool, err error)
+// Sweep is one search for the stale records of a kind: those that crashed
+// processes have left, and those that the store has written late. Its methods are
+// called in this order.
+type Sweep interface {
+	// Subjects reads the kind's subjects, by Locks.Scan.
+	Subjects(ctx context.Context, named Named) error
+	// Operation is called for every operation of the kind, in the order of their
+	// acceptance.
+	Operation(op nf.Operation)
+	// Find adds the stale records that only the kind knows.
+	Find(ctx context.Context, found StaleRecords) error
 }
 
-// All removes the stale records of a former process. No other process may be
-// active, so one scan is enough.
-func (c Collector) All(ctx context.Context) error {
-	found, err := c.find(ctx)
+// collector removes the stale records of all kinds, and the operations that are
+// past their retention.
+type collector struct {
+	workers *Workers
+	before  StaleRecords // what the last search has found; nil: there was none
+}
+
+// round is one search. It reads every record once.
+type round struct {
+	workers *Workers
+	now     time.Time
+	sweeps  map[nf.SubjectKind]Sweep
+	named   Named
+	known   map[string]int // the number of batches of each operation's log
+	live    []Job          // operations that have not ended
+	expired []nf.Operation // operations past their retention that no subject needs
+	found   StaleRecords
+}
+
+// all removes the stale records of a former process. No other process may be
+// active, so one search is enough.
+func (c *collector) all(ctx context.Context) error {
+	r, err := c.search(ctx)
 	if err == nil {
-		err = c.remove(ctx, found, found)
+		err = c.remove(ctx, r.found, r.found)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot remove what a former process left behind: %w", err)
 	}
+	c.before = StaleRecords{}
 	return nil
 }
 
-func (c Collector) find(ctx context.Context) (StaleRecords, error) {
-	found := StaleRecords{}
-	err := c.Find(ctx, found)
-	return found, err
-}
-
-// Run scans the store every ten minutes for stale records, and every hour for
-// expired operations, until the context ends.
-func (c Collector) Run(ctx context.Context) {
-	var chores sync.WaitGroup
-	chores.Go(func() { c.collect(ctx) })
-	chores.Go(func() { c.expire(ctx) })
-	chores.Wait()
-}
-
-// collect removes a record if two successive scans find it: a request that is
-// being accepted has such records for a moment, too.
-func (c Collector) collect(ctx context.Context) {
-	var before StaleRecords
+// run searches every ten minutes, until the context ends.
+func (c *collector) run(ctx context.Context) {
+	if c.before != nil { // all has just searched
+		delay.For(ctx, gcInterval, nil)
+	}
 	for ctx.Err() == nil {
-		now, err := c.find(ctx)
-		if err == nil {
-			err = c.remove(ctx, before, now)
+		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
+			c.workers.cfg.Logger.WarnContext(ctx, "failed to remove stale records", "error", err)
 		}
-		if err != nil && ctx.Err() == nil {
-			c.Ledger.workers.cfg.Logger.WarnContext(ctx, "failed to remove stale records", "error", err)
-		}
-		before = now
 		delay.For(ctx, gcInterval, nil)
 	}
 }
 
-// remove removes the records that both scans have found.
-func (c Collector) remove(ctx context.Context, before, now StaleRecords) error {
+// collect removes a record if two successive searches find it: a request that is
+// being accepted has such records for a moment, too. The first search only finds;
+// the others also delete expired operations.
+func (c *collector) collect(ctx context.Context) error {
+	r, err := c.search(ctx)
+	if err == nil && c.before != nil {
+		err = errors.Join(c.remove(ctx, c.before, r.found), c.expire(ctx, r.expired))
+	}
+	c.before = r.found
+	return err
+}
+
+// remove removes the records that both searches have found.
+func (c *collector) remove(ctx context.Context, before, now StaleRecords) error {
 	var errs []error
 	for what, drop := range now {
 		if before[what] == nil {
@@ -91,52 +100,84 @@ func (c Collector) remove(ctx context.Context, before, now StaleRecords) error {
 			errs = append(errs, fmt.Errorf("cannot remove %s: %w", what, err))
 			continue
 		}
-		c.Ledger.workers.cfg.Logger.InfoContext(ctx, "stale record removed", "what", what)
+		c.workers.cfg.Logger.InfoContext(ctx, "stale record removed", "what", what)
 	}
 	return errors.Join(errs...)
 }
 
-// expire deletes expired operations periodically, until the context ends.
-func (c Collector) expire(ctx context.Context) {
-	log := c.Ledger.workers.cfg.Logger
-	for ctx.Err() == nil {
-		n, err := c.deleteExpired(ctx, c.Ledger.workers.cfg.Clock().Add(-c.Retention))
-		switch {
-		case err != nil && ctx.Err() == nil:
-			log.WarnContext(ctx, "failed to delete expired operations", "error", err)
-		case n > 0:
-			log.InfoContext(ctx, "expired operations deleted", "operations", n, "older_than", c.Retention.String())
+// expire deletes expired operations.
+func (c *collector) expire(ctx context.Context, expired []nf.Operation) error {
+	for _, op := range expired {
+		err := c.workers.kinds[op.Subject.Kind].Expire(ctx, op)
+		if err == nil {
+			err = c.workers.ledger.forget(ctx, op)
 		}
-		delay.For(ctx, retentionPause, nil)
+		if err != nil {
+			return fmt.Errorf("cannot delete operation %s: %w", op.ID, err)
+		}
 	}
+	if len(expired) > 0 {
+		c.workers.cfg.Logger.InfoContext(ctx, "expired operations deleted", "operations", len(expired))
+	}
+	return nil
 }
 
-// deleteExpired deletes the operations that ended before the time.
-func (c Collector) deleteExpired(ctx context.Context, before time.Time) (deleted int, err error) {
-	// Collected first: a store need not support changes while it is listed.
-	var old []nf.Operation
-	for op, err := range c.Ledger.All(ctx) {
+// search reads the store. After an error, the round has only a part of the stale
+// records.
+func (c *collector) search(ctx context.Context) (*round, error) {
+	r := &round{
+		workers: c.workers, now: c.workers.cfg.Clock(), sweeps: map[nf.SubjectKind]Sweep{},
+		named: Named{last: map[string]bool{}, locks: map[string]heldLock{}}, known: map[string]int{}, found: StaleRecords{},
+	}
+	// Order matters: an operation is recorded before its subject names it, and
+	// before its details.
+	if err := r.readSubjects(ctx); err != nil {
+		return r, err
+	}
+	for op, err := range c.workers.ledger.All(ctx) {
 		if err != nil {
-			return 0, err
+			return r, err
 		}
-		if op.Subject.Kind == c.Kind && op.State.Final() && op.Finished.Before(before) {
-			old = append(old, op)
+		r.add(op)
+	}
+	for _, lock := range r.named.locks { // of operations that have ended or do not exist
+		r.found[lock.what] = func(ctx context.Context) error { return lock.release(ctx, r.now.UTC()) }
+	}
+	var errs []error
+	for _, sweep := range r.sweeps {
+		errs = append(errs, sweep.Find(ctx, r.found))
+	}
+	errs = append(errs, r.addEntries(ctx), r.addDetails(ctx), r.addRequests(ctx), c.workers.Restore(ctx, r.live))
+	return r, errors.Join(errs...)
+}
+
+func (r *round) readSubjects(ctx context.Context) error {
+	for kind, p := range r.workers.kinds {
+		if p.Sweep == nil {
+			continue
+		}
+		r.sweeps[kind] = p.Sweep()
+		if err := r.sweeps[kind].Subjects(ctx, r.named); err != nil {
+			return err
 		}
 	}
-	for _, op := range old {
-		needed := false
-		if c.Expire != nil {
-			needed, err = c.Expire(ctx, op)
-		}
-		if err == nil && !needed {
-			err = c.Ledger.forget(ctx, op)
-		}
-		if err != nil {
-			return deleted, fmt.Errorf("cannot delete operation %s: %w", op.ID, err)
-		}
-		if !needed {
-			deleted++
-		}
+	return nil
+}
+
+// add adds an operation to what the round knows.
+func (r *round) add(op nf.Operation) {
+	r.known[op.ID] = op.Batches
+	if !op.State.Final() {
+		r.known[op.ID] = math.MaxInt // it may count more in a moment
+		r.live = append(r.live, jobOf(op))
+		delete(r.named.locks, op.ID)
 	}
-	return deleted, nil
+	p := r.workers.kinds[op.Subject.Kind]
+	if p == nil || p.Sweep == nil { // a newer version of the service knows the kind
+		return
+	}
+	r.sweeps[op.Subject.Kind].Operation(op)
+	if op.State.Final() && !r.named.last[op.ID] && op.Finished.Before(r.now.Add(-p.Retention)) {
+		r.expired = append(r.expired, op)
+	}
 }

@@ -3,11 +3,16 @@ package operation_test
 import (
 	"context"
 	"errors"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
@@ -15,27 +20,64 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// TestCollectorAll checks that stale records of a former process are removed
-// only if the whole store was scanned: an incomplete scan takes records for
-// stale that are needed.
-func TestCollectorAll(t *testing.T) {
+// thing is a subject of the operations in these tests.
+type thing struct {
+	ID, Operation, Claim, Last, State string
+	Updated                           time.Time
+}
+
+func thingsIn(kv store.KV) operation.Locks[thing] {
+	return operation.Locks[thing]{Subjects: store.NewTable[thing](kv, "things/", "thing"), Of: func(v *thing) operation.Lock {
+		return operation.Lock{Subject: nf.Subject{Kind: kind, ID: v.ID}, Operation: &v.Operation, Claim: &v.Claim, Last: &v.Last, Updated: &v.Updated}
+	}}
+}
+
+// thingSweep implements operation.Sweep.
+type thingSweep struct {
+	things operation.Locks[thing]
+	find   func(found operation.StaleRecords) error
+}
+
+func (s thingSweep) Subjects(ctx context.Context, named operation.Named) error {
+	return s.things.Scan(ctx, named, func(thing) {}, func(_ context.Context, v *thing) error { v.State = "given up"; return nil })
+}
+
+func (s thingSweep) Operation(nf.Operation) {}
+
+func (s thingSweep) Find(_ context.Context, found operation.StaleRecords) error { return s.find(found) }
+
+// sweeping returns the option of a kind whose subjects are things. Find adds the
+// stale records that only the kind knows.
+func sweeping(sole bool, find func(found operation.StaleRecords) error) option {
+	return func(c *operation.Config, k *operation.Kind) {
+		c.Sole, k.Retention = sole, 24*time.Hour
+		k.Sweep = func() operation.Sweep { return thingSweep{thingsIn(c.KV), find} }
+	}
+}
+
+func findsNothing(operation.StaleRecords) error { return nil }
+
+// TestSoleProcess checks that the only process removes the stale records of a former
+// one at once, but only if the whole store was searched: an incomplete search
+// takes records for stale that are needed.
+func TestSoleProcess(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		fails  error // of the scan
+		fails  error // of the search
 		want   []string
 	}{
-		"Complete":   {"what one scan finds is removed", nil, []string{"x"}},
-		"Incomplete": {"an incomplete scan proves nothing", errors.New("the store is away"), nil},
+		"Complete":   {"what one search finds is removed", nil, []string{"x"}},
+		"Incomplete": {"an incomplete search proves nothing", errors.New("the store is away"), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, g *group) {
 				var removed []string
-				c := operation.Collector{Ledger: g.join(t).Ledger(), Kind: kind, Find: func(_ context.Context, found operation.StaleRecords) error {
+				_, err := g.tryJoin(t, sweeping(true, func(found operation.StaleRecords) error {
 					found["x"] = func(context.Context) error { removed = append(removed, "x"); return nil }
 					return tc.fails
-				}}
-				if err := c.All(t.Context()); !errors.Is(err, tc.fails) {
+				}))
+				if !errors.Is(err, tc.fails) {
 					t.Errorf("%s: the error is %v", tc.reason, err)
 				}
 				if diff := cmp.Diff(tc.want, removed); diff != "" {
@@ -51,10 +93,7 @@ func TestCollectorAll(t *testing.T) {
 func TestAloneOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, g *group) {
 		calls := 0
-		r := g.join(t, func(c *operation.Config, k *operation.Kind) {
-			c.Sole = true
-			k.Alone = func(context.Context) error { calls++; return nil }
-		}).run(t)
+		r := g.join(t, sweeping(true, func(operation.StaleRecords) error { calls++; return nil })).run(t)
 		r.cut.set(true)
 		pass(t, 2*lease)
 		r.cut.set(false)
@@ -63,6 +102,123 @@ func TestAloneOnce(t *testing.T) {
 			t.Errorf("after the lease was lost and gained again: %v, and %d calls, want 1", err, calls)
 		}
 	})
+}
+
+// countingKV counts how often each record is read.
+type countingKV struct {
+	store.KV
+
+	mu    sync.Mutex
+	reads map[string]int
+}
+
+func (c *countingKV) count(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !strings.HasPrefix(key, "claims/") && !strings.HasPrefix(key, "replicas/") { // the workers read these, too
+		c.reads[key]++
+	}
+}
+
+func (c *countingKV) counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.reads)
+}
+
+func (c *countingKV) Get(ctx context.Context, key string) (store.Entry, error) {
+	c.count(key)
+	return c.KV.Get(ctx, key)
+}
+
+func (c *countingKV) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range c.KV.List(ctx, prefix, start) {
+			c.count(e.Key)
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestOneRound checks that a process that starts reads every record once, and
+// that it deletes expired operations later.
+func TestOneRound(t *testing.T) {
+	for name, sole := range map[string]bool{"Sole": true, "Shared": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, g *group) {
+				operations := store.NewTable[nf.Operation](g.kv, "operations/", "operation")
+				old := time.Now().Add(-48 * time.Hour)
+				for id, ended := range map[string]time.Time{"op-1": old, "op-2": old, "op-3": time.Now()} {
+					op := nf.Operation{ID: id, Subject: nf.Subject{Kind: kind, ID: "a"}, State: nf.Succeeded, Finished: ended, Steps: make([]nf.Step, 1), Batches: 1}
+					if err := operations.Insert(t.Context(), id, op); err != nil {
+						t.Fatal(err)
+					}
+					for _, key := range []string{"changes/" + id + "/0000", "operationlogs/" + id + "/00000000", "operationsof/thing/a/" + id, "requests/" + id} {
+						if _, err := g.kv.Put(t.Context(), key, []byte(`{"operation":"`+id+`"}`), store.Absent); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if err := thingsIn(g.kv).Subjects.Insert(t.Context(), "a", thing{ID: "a", Last: "op-2"}); err != nil {
+					t.Fatal(err)
+				}
+				want := map[string]int{}
+				for _, key := range g.keys(t) {
+					want[key] = 1
+				}
+				counting := &countingKV{KV: g.kv, reads: map[string]int{}}
+				g.join(t, func(c *operation.Config, _ *operation.Kind) { c.KV = counting }, sweeping(sole, findsNothing)).run(t)
+				pass(t, 9*time.Minute)
+				if diff := cmp.Diff(want, counting.counts()); diff != "" {
+					t.Errorf("the reads of each record (-want +got):\n%s", diff)
+				}
+				pass(t, 2*time.Minute)
+				left := slices.DeleteFunc(g.keys(t), func(key string) bool { return !strings.HasPrefix(key, "operations/") })
+				if diff := cmp.Diff([]string{"operations/op-2", "operations/op-3"}, left); diff != "" {
+					t.Errorf("the subject's last operation and young ones stay (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestLateLock checks that a subject is unlocked if the operation that locks it
+// has ended or does not exist.
+func TestLateLock(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		op     *nf.Operation // that locks the subject; nil: it does not exist
+		want   thing
+	}{
+		"Running": {"the operation will unlock it", &nf.Operation{State: nf.Running}, thing{ID: "a", Operation: "op-1", Claim: "token", Last: "op-1"}},
+		"Ended":   {"the lock came after the end", &nf.Operation{State: nf.OperationFailed, Finished: time.Now()}, thing{ID: "a", Last: "op-1", State: "given up"}},
+		"Unknown": {"the request was withdrawn", nil, thing{ID: "a", Last: "op-1", State: "given up"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, g *group) {
+				things := thingsIn(g.kv)
+				if err := things.Subjects.Insert(t.Context(), "a", thing{ID: "a", Operation: "op-1", Claim: "token", Last: "op-1"}); err != nil {
+					t.Fatal(err)
+				}
+				if tc.op != nil {
+					op := *tc.op
+					op.ID, op.Subject = "op-1", nf.Subject{Kind: kind, ID: "a"}
+					if err := store.NewTable[nf.Operation](g.kv, "operations/", "operation").Insert(t.Context(), op.ID, op); err != nil {
+						t.Fatal(err)
+					}
+				}
+				g.join(t, sweeping(false, findsNothing)).run(t)
+				pass(t, 11*time.Minute)
+				got, err := things.Subjects.Get(t.Context(), "a")
+				if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(thing{}, "Updated")); diff != "" || err != nil {
+					t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+				}
+			})
+		})
+	}
 }
 
 // TestStaleRecords checks that the collector removes what dead and stalled
@@ -85,29 +241,21 @@ func TestStaleRecords(t *testing.T) {
 		if err := store.NewTable[nf.Operation](g.kv, "operations/", "operation").Insert(t.Context(), op.ID, op); err != nil {
 			t.Fatal(err)
 		}
+		for _, id := range []string{"gone", "op-1"} {
+			if _, err := g.kv.Put(t.Context(), "operationsof/thing/s/"+id, []byte(`{"subject":{"kind":"thing","id":"s"},"operation":"`+id+`"}`), store.Absent); err != nil {
+				t.Fatal(err)
+			}
+		}
 		stay := []string{"changes/op-1/0000", "operationlogs/op-1/00000000"}
 		for _, key := range append([]string{"changes/gone/0000", "operationlogs/gone/00000000", "operationlogs/gone/00000001", "operationlogs/op-1/00000001"}, stay...) {
 			if _, err := g.kv.Put(t.Context(), key, []byte("{}"), store.Absent); err != nil {
 				t.Fatal(err)
 			}
 		}
-		ledger := g.join(t).run(t).Ledger()
-		c := operation.Collector{Ledger: ledger, Kind: kind, Retention: time.Hour, Find: func(ctx context.Context, found operation.StaleRecords) error {
-			return ledger.Scan(ctx, kind, found, func(nf.Operation) {})
-		}}
-		ctx, stop := context.WithTimeout(t.Context(), 25*time.Minute)
-		defer stop()
-		c.Run(ctx)
-		var left []string
-		for e, err := range g.kv.List(t.Context(), "", "") {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.HasPrefix(e.Key, "replicas/") {
-				left = append(left, e.Key)
-			}
-		}
-		want := []string{stay[0], stay[1], "operations/op-1"}
+		g.join(t).run(t)
+		pass(t, 25*time.Minute)
+		left := g.keys(t)
+		want := []string{stay[0], stay[1], "operations/op-1", "operationsof/thing/s/op-1"}
 		if diff := cmp.Diff(want, left); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

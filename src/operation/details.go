@@ -2,10 +2,8 @@ package operation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,40 +54,38 @@ func (l *Ledger) deleteDetails(ctx context.Context, operation string) error {
 	return nil
 }
 
-// findDetails finds what is left of operations that do not exist, of any kind:
-// their changes, logs and keys, and the batches of logs that their operations do
-// not count.
-func (l *Ledger) findDetails(ctx context.Context, found StaleRecords) error {
-	known := map[string]int{} // the number of batches of each operation's log
-	for op, err := range l.All(ctx) {
+// addEntries finds the entries of operations that do not exist.
+func (r *round) addEntries(ctx context.Context) error {
+	l := r.workers.ledger
+	for entry, err := range l.bySubject.All(ctx, "") {
 		if err != nil {
 			return err
 		}
-		known[op.ID] = op.Batches
-		if !op.State.Final() {
-			known[op.ID] = math.MaxInt // it may count more in a moment
+		if _, ok := r.known[entry.Operation]; !ok {
+			r.found["entry of operation "+entry.Operation] = func(ctx context.Context) error { return l.remove(ctx, entry.Subject, entry.Operation) }
 		}
 	}
-	return errors.Join(l.addDetails(ctx, found, known), l.addRequests(ctx, found, known))
+	return nil
 }
 
 // addDetails finds the details of operations that do not exist, and the batches
-// of logs that their operations do not count. The caller gives the number of batches of
-// each operation. A stalled process may have written them late.
-func (l *Ledger) addDetails(ctx context.Context, found StaleRecords, known map[string]int) error {
+// of logs that their operations do not count. A stalled process may have written
+// them late.
+func (r *round) addDetails(ctx context.Context) error {
+	l := r.workers.ledger
 	for _, prefix := range [...]string{changesPrefix, logPrefix} {
 		for key, err := range l.keys(ctx, prefix) {
 			if err != nil {
 				return err
 			}
 			operation, number, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
-			batches, ok := known[operation]
+			batches, ok := r.known[operation]
 			n, err := strconv.Atoi(number)
 			switch {
 			case !ok:
-				found["details of operation "+operation] = func(ctx context.Context) error { return l.deleteDetails(ctx, operation) }
+				r.found["details of operation "+operation] = func(ctx context.Context) error { return l.deleteDetails(ctx, operation) }
 			case prefix == logPrefix && err == nil && n >= batches:
-				found["batch "+number+" of the log of operation "+operation] = func(ctx context.Context) error {
+				r.found["batch "+number+" of the log of operation "+operation] = func(ctx context.Context) error {
 					return nf.IgnoreNotFound(l.kv.Delete(ctx, key, store.Any))
 				}
 			}
@@ -100,13 +96,13 @@ func (l *Ledger) addDetails(ctx context.Context, found StaleRecords, known map[s
 
 // addRequests finds the records of keys that stand for operations that do not
 // exist: a process died before it had recorded the operation.
-func (l *Ledger) addRequests(ctx context.Context, found StaleRecords, known map[string]int) error {
-	for r, err := range l.workers.requests.All(ctx, "") {
+func (r *round) addRequests(ctx context.Context) error {
+	for was, err := range r.workers.requests.All(ctx, "") {
 		if err != nil {
 			return err
 		}
-		if _, ok := known[r.Operation]; !ok {
-			found["key of operation "+r.Operation] = func(ctx context.Context) error { return l.workers.forgetRequest(ctx, r.ID, r.Operation) }
+		if _, ok := r.known[was.Operation]; !ok {
+			r.found["key of operation "+was.Operation] = func(ctx context.Context) error { return r.workers.forgetRequest(ctx, was.ID, was.Operation) }
 		}
 	}
 	return nil

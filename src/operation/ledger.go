@@ -183,33 +183,3 @@ func (l *Ledger) Changes(ctx context.Context, id string) ([]nf.Change, error) {
 	}
 	return slices.Concat(steps...), nil
 }
-
-// Scan calls each for every operation of a kind, in the order of their
-// acceptance. It adds the operations whose claims were lost to the list of work
-// again, and finds the entries of operations that do not exist.
-func (l *Ledger) Scan(ctx context.Context, kind nf.SubjectKind, found StaleRecords, each func(nf.Operation)) error {
-	known := map[string]bool{}
-	var live []Job
-	for op, err := range l.All(ctx) {
-		if err != nil {
-			return err
-		}
-		if op.Subject.Kind != kind {
-			continue
-		}
-		known[op.ID] = true
-		if !op.State.Final() {
-			live = append(live, jobOf(op))
-		}
-		each(op)
-	}
-	for entry, err := range l.bySubject.All(ctx, string(kind)+"/") {
-		if err != nil {
-			return err
-		}
-		if !known[entry.Operation] {
-			found["entry of operation "+entry.Operation] = func(ctx context.Context) error { return l.remove(ctx, entry.Subject, entry.Operation) }
-		}
-	}
-	return l.workers.Restore(ctx, live)
-}

@@ -135,3 +135,53 @@ func (l Locks[T]) Delete(ctx context.Context, a *Attempt) error {
 	err := l.Subjects.DeleteIf(ctx, a.job.Subject.ID, func(v T) error { return l.Of(&v).held(a) })
 	return RecordError(nf.IgnoreNotFound(err))
 }
+
+// Named is what subjects say about operations.
+type Named struct {
+	last  map[string]bool     // the last operation of each subject
+	locks map[string]heldLock // by the operation that holds each
+}
+
+// heldLock is the lock of one subject.
+type heldLock struct {
+	what    string
+	release func(ctx context.Context, now time.Time) error
+}
+
+// Scan calls each for every subject, and records what the subject names. GiveUp edits a subject before it is unlocked
+// because its operation has ended or does not exist: the store may apply a lock
+// late, after the request was withdrawn.
+func (l Locks[T]) Scan(ctx context.Context, named Named, each func(T), giveUp func(context.Context, *T) error) error {
+	for v, err := range l.Subjects.All(ctx, "") {
+		if err != nil {
+			return err
+		}
+		each(v)
+		lock := l.Of(&v)
+		subject, holder := lock.Subject, *lock.Operation
+		named.last[*lock.Last] = true
+		if holder == "" {
+			continue
+		}
+		named.locks[holder] = heldLock{"lock of " + subject.Noun() + " by " + holder, func(ctx context.Context, now time.Time) error {
+			return l.giveUp(ctx, subject.ID, holder, now, giveUp)
+		}}
+	}
+	return nil
+}
+
+// giveUp unlocks a subject that an operation still locks.
+func (l Locks[T]) giveUp(ctx context.Context, id, holder string, now time.Time, edit func(context.Context, *T) error) error {
+	_, err := l.Subjects.Update(ctx, id, func(v *T) error {
+		lock := l.Of(v)
+		if *lock.Operation != holder {
+			return nil
+		}
+		if err := edit(ctx, v); err != nil {
+			return err
+		}
+		lock.release(now)
+		return nil
+	})
+	return nf.IgnoreNotFound(err)
+}

@@ -43,7 +43,10 @@ func (w *Workers) Join(ctx context.Context) error {
 		if err := m.Expel(ctx); err != nil {
 			return err
 		}
-		if err := w.alone(ctx); err != nil {
+	}
+	// Only once: later, requests may be under way here.
+	if w.cfg.Sole && w.collector.before == nil {
+		if err := w.collector.all(ctx); err != nil {
 			return err
 		}
 	}
@@ -54,21 +57,6 @@ func (w *Workers) Join(ctx context.Context) error {
 	if w.cfg.Sole {
 		w.living = map[string]bool{m.ID(): true}
 	}
-	return nil
-}
-
-// alone calls what the kinds do when no other process can have the store open,
-// once: later, requests may be under way here.
-func (w *Workers) alone(ctx context.Context) error {
-	for _, p := range w.kinds {
-		if p.Alone == nil || w.joined {
-			continue
-		}
-		if err := p.Alone(ctx); err != nil {
-			return err
-		}
-	}
-	w.joined = true
 	return nil
 }
 
@@ -94,7 +82,7 @@ func (w *Workers) Run(ctx context.Context) error {
 	defer close(w.stopped)
 	var chores sync.WaitGroup
 	defer chores.Wait()
-	chores.Go(func() { Collector{Ledger: w.ledger, Find: w.ledger.findDetails}.collect(ctx) })
+	chores.Go(func() { w.collector.run(ctx) })
 	for ctx.Err() == nil {
 		t := w.currentMembership()
 		if t == nil {

@@ -20,9 +20,6 @@ type Work interface {
 	Release(ctx context.Context) error
 	// Failure describes an error of the step, without secrets.
 	Failure(ctx context.Context, step string, err error) *nf.Failure
-	// Withdraw deletes what was stored for an operation whose request was not
-	// accepted.
-	Withdraw(ctx context.Context, op nf.Operation) error
 }
 
 // Undoer is Work that can be undone.

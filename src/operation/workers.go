@@ -63,6 +63,14 @@ type Kind struct {
 	Name   nf.SubjectKind
 	Places int           // operations that run at once here
 	Drain  time.Duration // how long operations may run after Run's context ends
+	// Timeout is the time limit of an operation whose request sets none.
+	Timeout time.Duration
+	// Names reports whether the operation is the last one of its subject
+	// (Locks.Names).
+	Names func(ctx context.Context, op nf.Operation) (bool, error)
+	// Withdraw deletes what was stored for an operation whose request was not
+	// accepted, except the operation.
+	Withdraw func(ctx context.Context, op nf.Operation) error
 	// Perform runs a claimed operation. The first context ends with the service
 	// or this replica's lease, the second also when the operation is cancelled,
 	// with the cause ErrCancelled. Perform returns nil when the operation has
@@ -70,9 +78,13 @@ type Kind struct {
 	// token did not match. After any other error it is called again: on this
 	// replica, or on another one if this one ends.
 	Perform func(ctx, cancellable context.Context, j Job) error
-	// Alone, if set, is called when this process has joined a store that no other
-	// process can have open, before any request is accepted.
-	Alone func(ctx context.Context) error
+	// Sweep begins a search for stale records of the kind. Nil: it has none of its
+	// own, and its operations are kept.
+	Sweep     func() Sweep
+	Retention time.Duration // how long an ended operation is kept, unless it is the last one of its subject
+	// Expire deletes what only the kind stores for an operation that is past its
+	// retention. Nil: there is nothing.
+	Expire func(ctx context.Context, op nf.Operation) error
 }
 
 // Job is an operation that this replica has claimed.
@@ -95,15 +107,15 @@ var (
 
 // Workers is this replica's share in the work. It is safe for concurrent use.
 type Workers struct {
-	cfg      Config
-	claims   store.Table[claim]
-	requests store.Table[request]
-	ledger   *Ledger
-	replicas *lease.Group
-	kinds    map[nf.SubjectKind]*pool
-	wakeCh   delay.Signal  // holds a token when there may be work to claim
-	stopped  chan struct{} // closed when Run returns
-	joined   bool          // Join has returned before; only Join uses it
+	cfg       Config
+	claims    store.Table[claim]
+	requests  store.Table[request]
+	ledger    *Ledger
+	replicas  *lease.Group
+	kinds     map[nf.SubjectKind]*pool
+	wakeCh    delay.Signal  // holds a token when there may be work to claim
+	stopped   chan struct{} // closed when Run returns
+	collector *collector
 
 	mu         sync.Mutex
 	membership *membership                        // nil while this replica holds no lease
@@ -151,15 +163,22 @@ func New(cfg Config) (*Workers, error) {
 		stopped:  make(chan struct{}),
 		tracked:  map[string]context.CancelCauseFunc{},
 	}
-	w.ledger = newLedger(cfg.KV, w)
+	w.ledger, w.collector = newLedger(cfg.KV, w), &collector{workers: w}
 	return w, nil
 }
 
 // Ledger returns the records of the operations.
 func (w *Workers) Ledger() *Ledger { return w.ledger }
 
-// Register adds a kind. It must be called before Join, once for each kind.
-func (w *Workers) Register(k Kind) { w.kinds[k.Name] = &pool{Kind: k, queue: newQueue(k.Places)} }
+// Register adds a kind, and returns the acceptor of its requests. It must be
+// called before Join, once for each kind.
+func (w *Workers) Register(k Kind) *Acceptor {
+	if k.Expire == nil {
+		k.Expire = func(context.Context, nf.Operation) error { return nil }
+	}
+	w.kinds[k.Name] = &pool{Kind: k, queue: newQueue(k.Places)}
+	return &Acceptor{w, k}
+}
 
 // Replicas returns how many replicas held a lease at this replica's last scan.
 func (w *Workers) Replicas() int {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,16 @@ func draining(d time.Duration) option {
 // called, and does not renew its lease.
 func (g *group) join(t *testing.T, options ...option) *replica {
 	t.Helper()
+	r, err := g.tryJoin(t, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// tryJoin adds a replica, which may fail to join.
+func (g *group) tryJoin(t *testing.T, options ...option) (*replica, error) {
+	t.Helper()
 	r := &replica{group: g, cut: &cut{KV: g.kv}, ended: make(chan struct{}), tokens: map[string]string{}, ends: map[string]error{}, release: map[string]chan struct{}{}}
 	cfg := operation.Config{KV: r.cut, NewID: g.id, Lease: lease}
 	k := operation.Kind{Name: kind, Places: 8, Perform: r.perform}
@@ -137,11 +148,8 @@ func (g *group) join(t *testing.T, options ...option) *replica {
 		t.Fatal(err)
 	}
 	w.Register(k)
-	if err := w.Join(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	r.Workers = w
-	return r
+	return r, w.Join(t.Context())
 }
 
 // run lets the replica run operations until the test ends or quit is called.
@@ -255,6 +263,21 @@ func (g *group) claimed(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
+// keys returns the keys of the store, except those of the leases.
+func (g *group) keys(t *testing.T) []string {
+	t.Helper()
+	var keys []string
+	for e, err := range g.kv.List(t.Context(), "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(e.Key, "replicas/") {
+			keys = append(keys, e.Key)
+		}
 	}
 	return keys
 }

@@ -92,7 +92,7 @@ func TestSecrecy(t *testing.T) {
 			}
 			return fmt.Errorf("it failed with %s", strings.Join(secrets(), " and "))
 		}
-		s, stop := w.start(t, func(c *config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+		s, stop := w.start(t, func(c *config) { c.Work.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		op, events := end(t, s, op)

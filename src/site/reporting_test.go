@@ -217,7 +217,7 @@ func TestLogged(t *testing.T) {
 			return nf.E(nf.Failed, "build", "site edge", errors.New("sudo does not take hunter22"))
 		}
 		var log bytes.Buffer
-		s, stop := w.start(t, func(c *config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		s, stop := w.start(t, func(c *config) { c.Work.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		end(t, s, op)

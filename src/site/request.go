@@ -250,12 +250,7 @@ func (s *Sites) locking(op nf.Operation, m *nf.SiteMaterial, lock func(context.C
 	}}
 }
 
-// Names implements operation.Subjects.
-func (s *Sites) Names(ctx context.Context, op nf.Operation) (bool, error) {
-	return s.locks.Names(ctx, op)
-}
-
-// Withdraw implements operation.Subjects.
-func (s *Sites) Withdraw(ctx context.Context, op nf.Operation) error {
+// withdraw deletes the secrets of a request that was not accepted.
+func (s *Sites) withdraw(ctx context.Context, op nf.Operation) error {
 	return nf.IgnoreNotFound(s.secrets.Delete(ctx, under(op.Site.UID, op.ID)))
 }

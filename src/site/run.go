@@ -54,9 +54,6 @@ func (r *run) Steps(context.Context) ([]operation.Step, error) {
 	return r.construction(), nil
 }
 
-// Withdraw implements operation.Work.
-func (r *run) Withdraw(ctx context.Context, op nf.Operation) error { return r.s.Withdraw(ctx, op) }
-
 // Failure implements operation.Work.
 func (r *run) Failure(_ context.Context, step string, err error) *nf.Failure {
 	f := nf.FailureOf(step, err)

@@ -3,7 +3,6 @@ package site
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -23,7 +22,6 @@ type Config struct {
 
 	Usable    func(nf.SiteMaterial) error // checks a credential without using it; default: accepts all
 	Clock     func() time.Time            // default time.Now
-	Logger    *slog.Logger                // default: discard
 	Parallel  int                         // operations that run at once; default 4
 	Timeout   time.Duration               // of an operation whose request sets none; default 2 h
 	Retention time.Duration               // how long ended operations are kept; default 30 days
@@ -38,9 +36,6 @@ func (c *Config) complete() error {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Parallel <= 0 {
 		c.Parallel = 4
@@ -81,9 +76,10 @@ func New(cfg Config) (*Sites, error) {
 		secrets: store.NewTable[secretsRecord](cfg.KV, "sitematerials/", "secrets of site"),
 		ledger:  cfg.Workers.Ledger(),
 	}
-	s.acceptor = cfg.Workers.NewAcceptor(s, cfg.Timeout)
-	cfg.Workers.Register(operation.Kind{
-		Name: nf.SiteSubject, Places: cfg.Parallel, Perform: s.ledger.Performer(true, s.work), Alone: s.collector().All,
+	s.acceptor = cfg.Workers.Register(operation.Kind{
+		Name: nf.SiteSubject, Places: cfg.Parallel, Timeout: cfg.Timeout, Perform: s.ledger.Performer(true, s.work),
+		Names: s.locks.Names, Withdraw: s.withdraw,
+		Sweep: func() operation.Sweep { return &sweep{s, map[string]bool{}, map[string]bool{}} }, Retention: cfg.Retention,
 	})
 	return s, nil
 }
@@ -95,14 +91,6 @@ func lockOf(in *nf.Site) operation.Lock {
 
 // subjectOf returns a site as the subject of operations; without an id, all sites.
 func subjectOf(id string) nf.Subject { return nf.Subject{Kind: nf.SiteSubject, ID: id} }
-
-// Run removes, until the context ends, the operations that are past their
-// retention and the records that crashed processes have left. It must be called
-// once. The workers run the operations.
-func (s *Sites) Run(ctx context.Context) error {
-	s.collector().Run(ctx)
-	return nil
-}
 
 func (s *Sites) now() time.Time { return s.cfg.Clock().UTC() }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -49,8 +48,8 @@ func newWorld() *world {
 	return &world{kv: memory.New(), regions: map[string]nf.Region{}, users: map[string][]string{}}
 }
 
-// config configures Sites and their workers. The workers have the same store,
-// ids and log.
+// config configures Sites and their workers. The workers have the same store
+// and ids.
 type config struct {
 	site.Config
 	Work operation.Config
@@ -61,12 +60,12 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop 
 	t.Helper()
 	cfg := config{Config: site.Config{
 		KV: w.kv, Regions: w, Instances: w, Reach: w.talk, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
-		NewID: rand.Text, Logger: slog.New(slog.DiscardHandler),
+		NewID: rand.Text,
 	}}
 	for _, f := range edit {
 		f(&cfg)
 	}
-	cfg.Work.KV, cfg.Work.NewID, cfg.Work.Logger = cfg.KV, cfg.NewID, cfg.Logger
+	cfg.Work.KV, cfg.Work.NewID = cfg.KV, cfg.NewID
 	work, err := operation.New(cfg.Work)
 	must(t, err)
 	cfg.Workers, w.ledger = work, work.Ledger()
@@ -76,7 +75,6 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop 
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = work.Run(ctx) })
-	running.Go(func() { _ = s.Run(ctx) })
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
 	return s, stop

@@ -74,7 +74,6 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Logger: obs.log,
 		Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})

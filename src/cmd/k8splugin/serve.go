@@ -95,11 +95,9 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	})
 	group.Go(func() error { return s.wait(ctx) })
 	group.Go(func() error { return s.workers.Run(ctx) })
-	group.Go(func() error { return s.engine.Run(ctx) })
 	group.Go(func() error { return s.pool.Run(ctx, s.catalog.Regions) })
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.notifier.Run(ctx) })
-	group.Go(func() error { return s.sites.Run(ctx) })
 	group.Go(func() error { return s.health.Run(ctx) })
 	group.Go(func() error { s.bundles.Run(ctx, s.engine, s.catalog.Region, s.log); return nil })
 	group.Go(func() error {

@@ -18,7 +18,7 @@ func (s *service) siteKeeper(cfg Config, db *secureStore, obs observability) (*s
 	}
 	return site.New(site.Config{
 		KV: db.kv, Regions: regions{s.catalog, s.pool}, Instances: instances{s.engine}, Reach: shell.Reach, Runners: runners, Workers: s.workers,
-		Usable: shell.Usable, NewID: newID, Logger: obs.log, Retention: cfg.Retention,
+		Usable: shell.Usable, NewID: newID, Retention: cfg.Retention,
 	})
 }
 
