@@ -102,7 +102,7 @@ func (ac *Acceptor) standing(ctx context.Context, id string) (Standing, error) {
 // operation, and then its subject. None has an effect before the subject names
 // the operation.
 func (ac *Acceptor) record(ctx context.Context, k nf.RequestKey, req Request) (nf.Operation, error) {
-	ctx, done := ac.workers.Detached(ctx)
+	ctx, done := ac.workers.detached(ctx)
 	defer done()
 	op := req.Operation
 	op.Request = k
@@ -147,7 +147,7 @@ func (ac *Acceptor) discard(ctx context.Context, op nf.Operation) {
 	if err == nil { // otherwise the replica that takes the operation over withdraws it again
 		err = errors.Join(ac.workers.ledger.remove(ctx, op.Subject, op.ID), ac.workers.Drop(ctx, op.ID))
 	}
-	err = errors.Join(err, ac.workers.Abandon(ctx, jobOf(op), op.Request))
+	err = errors.Join(err, ac.workers.abandon(ctx, jobOf(op), op.Request))
 	if err != nil {
 		ac.workers.cfg.Logger.WarnContext(ctx, "failed to delete the records of a rejected request", "operation", op.ID, "error", err)
 	}

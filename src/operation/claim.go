@@ -27,8 +27,8 @@ func (c claim) job(token string) Job {
 // the request's key stands for, if it has one. The claim is this replica's: no
 // other may take it before the request is accepted or this replica is dead.
 //
-// Reserve comes before the operation is recorded, under a context of Detached. Afterwards the caller calls
-// Start if the request is accepted, or Drop and Abandon. If Reserve fails,
+// Reserve comes before the operation is recorded, under a context of detached. Afterwards the caller calls
+// Start if the request is accepted, or Drop and abandon. If Reserve fails,
 // nothing remains to be done. It returns nf.Unreachable while this replica holds
 // no lease, and nf.Busy if another request with the key is being accepted.
 func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey) error {
@@ -48,7 +48,7 @@ func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey) error {
 	if err != nil { // the records may have been written all the same
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause)
 		defer cancel()
-		if left := errors.Join(w.Drop(last, j.ID), w.Abandon(last, j, key)); left != nil {
+		if left := errors.Join(w.Drop(last, j.ID), w.abandon(last, j, key)); left != nil {
 			w.cfg.Logger.WarnContext(ctx, "failed to delete the records of a rejected request", "operation", j.ID, "error", left)
 		}
 	}
@@ -141,9 +141,9 @@ func (w *Workers) Drop(ctx context.Context, operation string) error {
 	return nf.IgnoreNotFound(w.claims.Delete(ctx, operation))
 }
 
-// Abandon removes what else Reserve has recorded for a request that is not
+// abandon removes what else Reserve has recorded for a request that is not
 // accepted.
-func (w *Workers) Abandon(ctx context.Context, j Job, key nf.RequestKey) error {
+func (w *Workers) abandon(ctx context.Context, j Job, key nf.RequestKey) error {
 	err := w.Forget(ctx, j.ID, key)
 	w.untrack(j.ID)
 	return err

@@ -201,10 +201,10 @@ func (w *Workers) setLiving(alive map[string]bool) {
 	w.living = alive
 }
 
-// Detached returns a context for the writes that accept a request: if the
+// detached returns a context for the writes that accept a request: if the
 // client disconnects between two of them, the others must follow. It ends
 // before another replica may consider this one dead.
-func (w *Workers) Detached(ctx context.Context) (context.Context, context.CancelFunc) {
+func (w *Workers) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	if t := w.currentMembership(); t != nil {
 		return context.WithDeadline(ctx, *t.validUntil.Load())

@@ -48,20 +48,20 @@ type Step struct {
 	Do func(context.Context) error
 }
 
-// StoreError is a failure to read or write the operation's records. The operation
-// has not failed; it must be resumed.
-type StoreError struct{ error }
+// storeError is an error for which IsStoreError reports true.
+type storeError struct{ error }
 
-func (u StoreError) Unwrap() error { return u.error }
+func (u storeError) Unwrap() error { return u.error }
 
-// IsStoreError reports whether an error is a StoreError.
-func IsStoreError(err error) bool { return errors.As(err, new(StoreError)) }
+// IsStoreError reports whether an error is a failure to read or write the
+// operation's records: the operation has not failed, and must be resumed.
+func IsStoreError(err error) bool { return errors.As(err, new(storeError)) }
 
-// RecordError marks a transient error of the store as a StoreError. Other errors,
+// RecordError marks a transient error of the store for IsStoreError. Other errors,
 // such as a record that is too large, are ordinary failures.
 func RecordError(err error) error {
 	if kind := nf.KindOf(err); kind == nf.Unreachable || kind == nf.Conflict {
-		return StoreError{err}
+		return storeError{err}
 	}
 	return err
 }

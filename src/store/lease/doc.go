@@ -7,8 +7,7 @@
 // declares no other expired before that time is over. A stalled process stops
 // its own work (Renewer) before any other process can declare it expired.
 //
-// Group has a lease for each process. Observations is the expiry check alone,
-// for leases of other forms. Renewer is the renewal alone.
+// Group has a lease for each process. Renewer is the renewal alone.
 //
 // The package does not assign work: the users of a lease find, claim and fence
 // the work of an expired process.

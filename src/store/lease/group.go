@@ -43,7 +43,7 @@ func (g *Group) Join(ctx context.Context, id string) (*Member, error) {
 	if err := g.leases.Insert(ctx, id, record{ID: id, Started: g.clock().UTC()}); err != nil {
 		return nil, err
 	}
-	return &Member{id: id, group: g, seen: NewObservations[int64](g.lasts, g.clock)}, nil
+	return &Member{id: id, group: g, seen: newObservations(g.lasts, g.clock)}, nil
 }
 
 // Has reports whether a member has a lease that has not been ended.
@@ -57,7 +57,7 @@ func (g *Group) Has(ctx context.Context, id string) (bool, error) {
 type Member struct {
 	id    string
 	group *Group
-	seen  *Observations[int64]
+	seen  *observations
 }
 
 // ID returns the id under which the member joined.
