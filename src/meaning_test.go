@@ -12,14 +12,17 @@ import (
 	"testing"
 )
 
-// textReaders are the files that may read a text for people, with the reason.
+// textReaders are the functions that may read a text for people, with the reason.
 var textReaders = map[string]string{
-	"syntax/syntax.go":        "the YAML library says the line in its text alone",
-	"render/manifest/yaml.go": "the YAML library says the line in its text alone",
-	"render/helm/failure.go":  "so does the template library",
-	"render/helm/template.go": "and the template engine says the place in its text alone",
-	"cluster/errors.go":       "Kubernetes has no code for an exceeded quota, and names a field manager in a message alone",
-	"store/mongo/open.go":     "MongoDB says in a message that the server is a mongos",
+	"syntax/syntax.go YAML":                      "the YAML library says the line in its text alone",
+	"render/manifest/yaml.go reader.syntaxError": "the YAML library says the line in its text alone",
+	"render/helm/failure.go withoutTypes":        "the template library says the place in its text alone, with Go's types",
+	"render/helm/failure.go meter.clean":         "and quotes values that are masked",
+	"render/helm/template.go checkTemplate":      "so does the template engine",
+	"render/helm/template.go templateFault":      "and says the place in its text alone",
+	"cluster/errors.go isPermanentRejection":     "Kubernetes has no code for an exceeded quota",
+	"cluster/errors.go mentioned":                "Kubernetes names a field manager in a message alone",
+	"store/mongo/open.go Store.find":             "MongoDB says in a message that the server is a mongos",
 }
 
 // TestMeaningIsData checks that no code reads a title, a message, a reason's
@@ -49,6 +52,9 @@ func TestCheckMeaning(t *testing.T) {
 		"Replaced":   {"so is replacing a part", `var _ = strings.ReplaceAll(step.Message, "x", "y")`, "reads step.Message"},
 		"Detail":     {"a problem's detail is for people", `var _ = strings.Contains(p.Detail, p.Operation)`, "reads p.Detail"},
 		"Variable":   {"so is a message in a variable", `var _ = strings.SplitN(message, ": ", 2)`, "reads message"},
+		"Renamed":    {"whatever the variable is called", `func f() { said := err.Error(); _ = strings.Contains(said, "gone") }`, "reads said"},
+		"Titled":     {"a title in a variable, too", `func f() { var t string; _, t = 1, step.Title(); _ = strings.HasPrefix(t, "run ") }`, "reads t"},
+		"Its own":    {"a reason in a field has a name, too", `var _ = op.Failure.Reason == "gone"`, `compares a reason with "gone"`},
 		"Masked":     {"whether masking changed a text is no meaning", `var _ = mask(err.Error()) == err.Error()`, ""},
 		"Missing":    {"a text that is missing has no words", `var _ = op.Failure.Step != "" && step.Message == ""`, ""},
 		"Handed on":  {"a function that is given a title could read it", `var _ = trace.Step(ctx, step.Title())`, "hands step.Title() on"},
@@ -78,17 +84,74 @@ func checkMeaning(t *testing.T, tree fs.FS) []string {
 	files := parseAll(t, tree)
 	var findings []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasSuffix(name, "_test.go") || textReaders[name] != "" {
+		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		ast.Inspect(files[name], func(n ast.Node) bool {
-			if what := misread(n); what != "" {
-				findings = append(findings, name+" "+what)
+		for _, decl := range files[name].Decls {
+			if textReaders[name+" "+functionOf(decl)] != "" {
+				continue
 			}
-			return true
-		})
+			texts := textsIn(decl)
+			ast.Inspect(decl, func(n ast.Node) bool {
+				what := misread(n)
+				if what == "" {
+					what = rereads(n, texts)
+				}
+				if what != "" {
+					findings = append(findings, strings.TrimSpace(name+" "+functionOf(decl))+" "+what)
+				}
+				return true
+			})
+		}
 	}
 	return findings
+}
+
+// functionOf returns the name of a declared function, with the type of its
+// receiver: "Text.parts". It is empty for other declarations.
+func functionOf(decl ast.Decl) string {
+	f, ok := decl.(*ast.FuncDecl)
+	if !ok {
+		return ""
+	}
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	of := f.Recv.List[0].Type
+	if pointer, ok := of.(*ast.StarExpr); ok {
+		of = pointer.X
+	}
+	return fmt.Sprint(of) + "." + f.Name.Name
+}
+
+// textsIn returns the variables to which a declaration assigns a text for people.
+func textsIn(decl ast.Decl) map[string]bool {
+	texts := map[string]bool{}
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if assigned, ok := n.(*ast.AssignStmt); ok && len(assigned.Lhs) == len(assigned.Rhs) {
+			for i, from := range assigned.Rhs {
+				if variable, ok := assigned.Lhs[i].(*ast.Ident); ok && textOf(from) != "" {
+					texts[variable.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	return texts
+}
+
+// rereads says that a node reads one of the variables, if it does.
+func rereads(n ast.Node, texts map[string]bool) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok || !reads(call) {
+		return ""
+	}
+	for _, arg := range call.Args {
+		if variable, ok := arg.(*ast.Ident); ok && texts[variable.Name] {
+			return "reads " + variable.Name
+		}
+	}
+	return ""
 }
 
 // misread says what is wrong with a node, if anything is.
@@ -197,7 +260,11 @@ func textCall(e ast.Expr) string {
 	return "a call of " + f.Sel.Name + "()"
 }
 
+// isReason reports whether an expression is a reason: of an error, or a field.
 func isReason(e ast.Expr) bool {
+	if field, ok := e.(*ast.SelectorExpr); ok {
+		return field.Sel.Name == "Reason"
+	}
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return false

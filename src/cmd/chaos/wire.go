@@ -38,9 +38,15 @@ func (o operation) final() bool {
 	return slices.Contains([]string{"succeeded", "failed", "cancelled"}, o.State)
 }
 
+// The reasons that it branches on.
+const (
+	reasonNotAccepted = "unheeded"
+	reasonConfirm     = "confirm"
+)
+
 // unheeded reports whether the operation is the record of a request that was
 // never accepted.
-func (o operation) unheeded() bool { return o.Failure != nil && o.Failure.Reason == "unheeded" }
+func (o operation) unheeded() bool { return o.Failure != nil && o.Failure.Reason == reasonNotAccepted }
 
 type summary struct {
 	ID        string `json:"vnf_id"`

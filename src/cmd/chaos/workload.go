@@ -174,7 +174,7 @@ func (l *load) perform(ctx context.Context, s *workloadState, number int, a act)
 	if err != nil {
 		return err
 	}
-	if answer.Problem.Reason == "confirm" {
+	if answer.Problem.Reason == reasonConfirm {
 		q.body.(map[string]any)["confirm"] = answer.Problem.Confirm
 		q.key += "-confirmed"
 		r.Key, r.Confirm = q.key, true
