@@ -23,6 +23,7 @@ var textReaders = map[string]string{
 	"cluster/errors.go isPermanentRejection":     "Kubernetes has no code for an exceeded quota",
 	"cluster/errors.go mentioned":                "Kubernetes names a field manager in a message alone",
 	"store/mongo/open.go Store.find":             "MongoDB says in a message that the server is a mongos",
+	"nf/text.go Text.parts":                      "a placeholder is no word",
 }
 
 // TestMeaningIsData checks that no code reads a title, a message, a reason's

@@ -47,7 +47,7 @@ func (is *Instances) previewed(ctx context.Context, p nf.Preview, err error) (nf
 	if err != nil {
 		return nf.Preview{}, is.guard.shown(ctx, err)
 	}
-	p.Changes, err = redacted(ctx, is.guard.mentions(), p.Changes, ofChange)
+	p.Changes, err = filtered(ctx, is.guard.mentions(), p.Changes, ofChange)
 	return p, err
 }
 
@@ -207,7 +207,7 @@ func (is *Instances) Instance(ctx context.Context, id string) (nf.Instance, erro
 	if err != nil {
 		return nf.Instance{}, err
 	}
-	return in, is.guard.mentions().redact(ctx, &in.Message, &in.Mentions)
+	return in, is.guard.mentions().filter(ctx, &in.Mentions)
 }
 
 func (is *Instances) instance(ctx context.Context, id string) (nf.Instance, error) {
@@ -232,7 +232,7 @@ func (is *Instances) Instances(ctx context.Context) ([]nf.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redacted(ctx, is.guard.mentions(), keep(all, instanceScope, visible), ofInstance)
+	return filtered(ctx, is.guard.mentions(), keep(all, instanceScope, visible), ofInstance)
 }
 
 // Revisions implements InstanceRecords.

@@ -158,7 +158,7 @@ func (ops *Operations) Changes(ctx context.Context, id string) ([]nf.Change, err
 	if err != nil {
 		return nil, err
 	}
-	return redacted(ctx, ops.guard.mentions(), changes, ofChange)
+	return filtered(ctx, ops.guard.mentions(), changes, ofChange)
 }
 
 // Follow implements OperationRecords. It checks the permission again on each

@@ -250,7 +250,7 @@ func (s Sites) FollowSite(ctx context.Context, of, id string, after int) iter.Se
 				err = s.seen(ctx, siteScope(op.Region), absent("operation", id))
 			}
 			if err == nil {
-				err = s.redact(ctx, &u)
+				err = s.filter(ctx, &u)
 			}
 			if err != nil {
 				yield(nf.OperationUpdate{}, err)
@@ -263,11 +263,11 @@ func (s Sites) FollowSite(ctx context.Context, of, id string, after int) iter.Se
 	}
 }
 
-// redact hides the mentions of hidden instances in an update.
-func (s Sites) redact(ctx context.Context, u *nf.OperationUpdate) error {
+// filter hides hidden instances in the mentions of an update.
+func (s Sites) filter(ctx context.Context, u *nf.OperationUpdate) error {
 	m := s.guard.mentions()
 	if u.Operation == nil {
-		return m.redact(ctx, &u.Entry.Message, &u.Entry.Mentions)
+		return m.filter(ctx, &u.Entry.Mentions)
 	}
 	op, err := m.operation(ctx, *u.Operation)
 	u.Operation = &op

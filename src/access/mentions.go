@@ -39,80 +39,45 @@ func (g *guard) hides(ctx context.Context) (func(id string) (bool, error), error
 	}, nil
 }
 
-// look finds out which of the instances are hidden.
-func (m *mentions) look(ctx context.Context, ids []string) error {
-	for _, id := range ids {
-		if _, known := m.hidden[id]; known {
-			continue
-		}
-		if m.hides == nil {
-			hides, err := m.guard.hides(ctx)
-			if err != nil {
-				return err
-			}
-			m.hides = hides
-		}
-		hide, err := m.hides(id)
-		if err != nil {
-			return err
-		}
-		m.hidden[id] = hide
+// isHidden reports whether the identity may not see an instance.
+func (m *mentions) isHidden(ctx context.Context, id string) (hidden bool, err error) {
+	if hidden, known := m.hidden[id]; known {
+		return hidden, nil
 	}
-	return nil
-}
-
-// text hides the mentions of hidden instances in a text, and returns the ids of
-// the instances that it still mentions. The caller must call look first.
-func (m *mentions) text(text string, ids []string) (string, []string) {
-	var visible, hidden []string
-	for _, id := range ids {
-		if m.hidden[id] {
-			hidden = append(hidden, id)
-		} else {
-			visible = append(visible, id)
+	if m.hides == nil {
+		if m.hides, err = m.guard.hides(ctx); err != nil {
+			return false, err
 		}
 	}
-	return nf.HideMentions(text, hidden), visible
-}
-
-// redact calls text for a message and its mentions.
-func (m *mentions) redact(ctx context.Context, message *string, ids *[]string) error {
-	if err := m.look(ctx, *ids); err != nil {
-		return err
+	hidden, err = m.hides(id)
+	if err == nil {
+		m.hidden[id] = hidden
 	}
-	*message, *ids = m.text(*message, *ids)
-	return nil
+	return hidden, err
 }
 
-// redacted returns the items with redacted messages. Of returns an item's
-// message and mentions.
-func redacted[T any](ctx context.Context, m *mentions, items []T, of func(*T) (message *string, ids *[]string)) ([]T, error) {
+// filter hides hidden instances in the mentions of a text.
+func (m *mentions) filter(ctx context.Context, mentions *[]nf.Mentioned) error {
+	shown, err := nf.FilterMentions(*mentions, func(id string) (bool, error) { return m.isHidden(ctx, id) })
+	*mentions = shown
+	return err
+}
+
+// filtered returns the items with filtered mentions. Of returns an item's mentions.
+func filtered[T any](ctx context.Context, m *mentions, items []T, of func(*T) *[]nf.Mentioned) ([]T, error) {
 	items = slices.Clone(items)
 	for i := range items {
-		message, ids := of(&items[i])
-		if err := m.redact(ctx, message, ids); err != nil {
+		if err := m.filter(ctx, of(&items[i])); err != nil {
 			return nil, err
 		}
 	}
 	return items, nil
 }
 
-func ofViolation(v *nf.Violation) (*string, *[]string) { return &v.Message, &v.Mentions }
-func ofStep(s *nf.Step) (*string, *[]string)           { return &s.Message, &s.Mentions }
-func ofChange(c *nf.Change) (*string, *[]string)       { return &c.Message, &c.Mentions }
-func ofInstance(in *nf.Instance) (*string, *[]string)  { return &in.Message, &in.Mentions }
-
-func (m *mentions) progress(ctx context.Context, steps *[]nf.Step, failures ...**nf.Failure) (err error) {
-	if *steps, err = redacted(ctx, m, *steps, ofStep); err != nil {
-		return err
-	}
-	for _, f := range failures {
-		if err := m.failure(ctx, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func ofViolation(v *nf.Violation) *[]nf.Mentioned { return &v.Mentions }
+func ofStep(s *nf.Step) *[]nf.Mentioned           { return &s.Mentions }
+func ofChange(c *nf.Change) *[]nf.Mentioned       { return &c.Mentions }
+func ofInstance(in *nf.Instance) *[]nf.Mentioned  { return &in.Mentions }
 
 func (m *mentions) failure(ctx context.Context, failure **nf.Failure) (err error) {
 	if *failure == nil {
@@ -120,50 +85,64 @@ func (m *mentions) failure(ctx context.Context, failure **nf.Failure) (err error
 	}
 	shown := **failure
 	*failure = &shown
-	if shown.Violations, err = redacted(ctx, m, shown.Violations, ofViolation); err != nil {
+	if shown.Violations, err = filtered(ctx, m, shown.Violations, ofViolation); err != nil {
 		return err
 	}
-	ids := shown.Mentions
-	if err := m.redact(ctx, &shown.Message, &shown.Mentions); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(ids, func(id string) bool { return m.hidden[id] && nf.MayName(shown.Subject, id) }) {
-		shown.Op, shown.Subject = "", "" // the message does not begin with them any longer
-	}
-	return nil
+	return m.filter(ctx, &shown.Mentions)
 }
 
-func (m *mentions) operation(ctx context.Context, op nf.Operation) (nf.Operation, error) {
+func (m *mentions) operation(ctx context.Context, op nf.Operation) (_ nf.Operation, err error) {
 	if op.Waiting != nil {
 		waiting := *op.Waiting
 		op.Waiting = &waiting
-		if err := m.redact(ctx, &waiting.For, &waiting.Mentions); err != nil {
+		if err := m.filter(ctx, &waiting.Mentions); err != nil {
 			return nf.Operation{}, err
 		}
 	}
-	if err := m.look(ctx, op.Site.Instances); err != nil {
+	if op.Site.Instances, err = m.visible(ctx, op.Site.Instances); err != nil {
 		return nf.Operation{}, err
 	}
-	_, op.Site.Instances = m.text("", op.Site.Instances)
-	err := m.progress(ctx, &op.Steps, &op.Failure, &op.UndoFailure)
-	return op, err
-}
-
-// shown returns an error without the mentions of hidden instances. If an
-// instance cannot be read, all mentioned instances are hidden.
-func (g *guard) shown(ctx context.Context, err error) error {
-	ids := nf.MentionsOf(err)
-	if len(ids) == 0 || nf.KindOf(err) == nf.Internal { // the response does not show the cause of an internal error
-		return err
+	if op.Steps, err = filtered(ctx, m, op.Steps, ofStep); err != nil {
+		return nf.Operation{}, err
 	}
-	m := g.mentions()
-	if m.look(ctx, ids) != nil {
-		for _, id := range ids {
-			m.hidden[id] = true
+	for _, f := range []**nf.Failure{&op.Failure, &op.UndoFailure} {
+		if err := m.failure(ctx, f); err != nil {
+			return nf.Operation{}, err
 		}
 	}
-	text, visible := m.text(err.Error(), ids)
-	if len(visible) == len(ids) {
+	return op, nil
+}
+
+// visible returns the ids of the instances that are not hidden.
+func (m *mentions) visible(ctx context.Context, ids []string) ([]string, error) {
+	var out []string
+	for _, id := range ids {
+		hidden, err := m.isHidden(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !hidden {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// shown returns an error without the mentions of hidden instances. An instance
+// that cannot be read is hidden.
+func (g *guard) shown(ctx context.Context, err error) error {
+	text := nf.TextOf(err)
+	if len(text.Mentions) == 0 || nf.KindOf(err) == nf.Internal { // the response does not show the cause of an internal error
+		return err
+	}
+	m, some := g.mentions(), false
+	hidden := func(id string) (bool, error) {
+		hide, err := m.isHidden(ctx, id)
+		some = some || hide || err != nil
+		return hide || err != nil, nil
+	}
+	text.Mentions, _ = nf.FilterMentions(text.Mentions, hidden)
+	if !some {
 		return err
 	}
 	out := &redactedError{text: text, is: nf.Error{
@@ -171,7 +150,7 @@ func (g *guard) shown(ctx context.Context, err error) error {
 	}}
 	if violations := slices.Clone(nf.ViolationsOf(err)); violations != nil {
 		for i, v := range violations {
-			violations[i].Message, violations[i].Mentions = m.text(v.Message, v.Mentions)
+			violations[i].Mentions, _ = nf.FilterMentions(v.Mentions, hidden)
 		}
 		out.is.Err = violations
 	}
@@ -181,10 +160,13 @@ func (g *guard) shown(ctx context.Context, err error) error {
 // redactedError is an error without the mentions of hidden instances. It keeps
 // the attributes that callers branch on.
 type redactedError struct {
-	text string
+	text nf.Text
 	is   nf.Error
 }
 
-func (r *redactedError) Error() string { return r.text }
+func (r *redactedError) Error() string { return r.text.String() }
+
+// Text returns the text of the error.
+func (r *redactedError) Text() nf.Text { return r.text }
 
 func (r *redactedError) Unwrap() error { return &r.is }

@@ -38,13 +38,13 @@ func (s sites) Operation(ctx context.Context, _, _ string) (nf.Operation, error)
 
 func (s sites) Operations(context.Context, string) ([]nf.Operation, error) {
 	w := s.world
-	failure := nf.FailureOf("terminate", nf.Mentioning(errors.New(w.text()), w.mentioned))
+	failure := nf.FailureOf("terminate", nf.Errorf("%s", w.text()))
 	if w.failure != nil {
 		failure = w.failure
 	}
 	return []nf.Operation{{
 		ID: "o", Subject: nf.Subject{Kind: nf.SiteSubject, ID: "s"}, Region: "east", Site: nf.SiteTask{Instances: []string{w.mentioned, "vnf-a-east"}},
-		Steps:   []nf.Step{{Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "it is " + w.mentioned}},
+		Steps:   []nf.Step{w.step(), {Message: "it is " + w.mentioned}},
 		Failure: failure,
 	}}, nil
 }
@@ -52,7 +52,7 @@ func (s sites) Operations(context.Context, string) ([]nf.Operation, error) {
 func (s sites) Follow(ctx context.Context, site, id string, _ int) iter.Seq2[nf.OperationUpdate, error] {
 	return func(yield func(nf.OperationUpdate, error) bool) {
 		op, err := s.Operation(ctx, site, id)
-		_ = yield(nf.OperationUpdate{Entry: nf.LogEntry{Message: s.world.text(), Mentions: []string{s.world.mentioned}}}, nil) &&
+		_ = yield(nf.OperationUpdate{Entry: nf.LogEntry{Message: s.world.text().Message, Mentions: s.world.text().Mentions}}, nil) &&
 			yield(nf.OperationUpdate{Operation: &op}, err)
 	}
 }
@@ -135,7 +135,7 @@ func (h *house) answers(ctx context.Context, t *testing.T) map[string]answer {
 		h.world.fail, h.world.reads = nil, nil
 		fails := strings.HasPrefix(name, "fail: ")
 		if fails {
-			h.world.fail = fmt.Errorf("wrapped: %w", nf.E(nf.Conflict, "apply", "objects of others", h.world.conflict()))
+			h.world.fail = nf.Errorf("wrapped: %w", nf.E(nf.Conflict, "apply", "objects of others", h.world.conflict()))
 		}
 		got, err := call()
 		if fails != (err != nil) || fails && (nf.KindOf(err) != nf.Conflict || len(nf.ViolationsOf(err)) != 2) {
@@ -144,14 +144,15 @@ func (h *house) answers(ctx context.Context, t *testing.T) map[string]answer {
 		if fails {
 			got = []any{err.Error(), nf.ViolationsOf(err)}
 		}
-		a := answer{reads: slices.Clone(h.world.reads), Listed: nf.MentionsOf(err)}
+		a := answer{reads: slices.Clone(h.world.reads)}
 		a.Text = shown(t, got, &a.Listed)
 		out[name] = a
 	}
 	return out
 }
 
-// shown returns a value in JSON, and moves the ids that it lists to listed.
+// shown returns a value in JSON as its reader sees it, and adds the ids that it
+// lists to listed.
 func shown(t *testing.T, value any, listed *[]string) string {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -167,13 +168,28 @@ func shown(t *testing.T, value any, listed *[]string) string {
 				strip(item)
 			}
 		case map[string]any:
-			for _, name := range []string{"mentions", "instances"} {
-				ids, _ := v[name].([]any)
-				for _, id := range ids {
-					*listed = append(*listed, fmt.Sprint(id))
-				}
-				delete(v, name)
+			var text nf.Text
+			encoded, _ := json.Marshal(v["mentions"])
+			if err := json.Unmarshal(encoded, &text.Mentions); err != nil {
+				t.Fatal(err)
 			}
+			for _, m := range text.Mentions {
+				if m.Instance != "" {
+					*listed = append(*listed, m.Instance)
+				}
+			}
+			for _, name := range []string{"message", "for"} {
+				if message, ok := v[name].(string); ok {
+					text.Message = message
+					v[name] = text.String()
+				}
+			}
+			ids, _ := v["instances"].([]any)
+			for _, id := range ids {
+				*listed = append(*listed, fmt.Sprint(id))
+			}
+			delete(v, "mentions")
+			delete(v, "instances")
 			for _, item := range v {
 				strip(item)
 			}
@@ -235,11 +251,11 @@ func TestMentions(t *testing.T) {
 			h.world.more = []nf.Instance{{ID: "ready", Project: "b", Region: "west"}, {ID: "east", Project: "b", Region: "west"}}
 			all, got := h.answers(h.as(t, "admin-all"), t), h.answers(h.as(t, "admin-east"), t)
 			for call, want := range all {
-				if !slices.Contains(want.Listed, tc.mentioned) || !strings.Contains(want.Text, "not "+tc.mentioned+": belongs to "+nf.Mention(tc.mentioned)+".") {
+				if !slices.Contains(want.Listed, tc.mentioned) || !strings.Contains(want.Text, "not "+tc.mentioned+": belongs to VNF instance "+tc.mentioned+".") {
 					t.Errorf("%s: an identity that may see all instances gets %+v", call, want)
 				}
 				if tc.hidden {
-					want.Text = strings.ReplaceAll(want.Text, nf.Mention(tc.mentioned)+".", hiddenMention+".")
+					want.Text = strings.ReplaceAll(want.Text, "VNF instance "+tc.mentioned+".", hiddenMention+".")
 					want.Listed = slices.DeleteFunc(want.Listed, func(id string) bool { return id == tc.mentioned })
 				}
 				if diff := cmp.Diff(want, got[call], cmpopts.IgnoreUnexported(answer{}), cmpopts.EquateEmpty()); diff != "" {
@@ -270,45 +286,46 @@ func TestMentionsReadLittle(t *testing.T) {
 	}
 }
 
-// TestMentionsInFailures checks that the action and object of a failure's
-// message do not name an instance that the message hides.
+// TestMentionsInFailures checks the message of a failure for an identity that may
+// not see one of the instances.
 func TestMentionsInFailures(t *testing.T) {
 	t.Parallel()
 	const hidden, other = "vnf-b-west", "vnf-a-east"
-	failed := func(subject string, cause error, ids ...string) *nf.Failure {
-		return nf.FailureOf("terminate", nf.Mentioning(nf.E(nf.Failed, "terminate", subject, cause), ids...))
+	failed := func(subject string, cause error) *nf.Failure {
+		return nf.FailureOf("terminate", nf.E(nf.Failed, "terminate", subject, cause))
 	}
+	const nothing = "the message names a VNF instance that you may not see"
 	cases := map[string]struct {
-		reason   string
-		failure  *nf.Failure
-		message  string // for an identity that may not see one of the instances
-		op, name string
+		reason  string
+		failure *nf.Failure
+		message string
 	}{
-		"Subject": {"the object is the hidden instance", failed(nf.Mention(hidden), nil, hidden), "cannot terminate " + hiddenMention + ": failed", "", ""},
-		"Cause": {"only the cause mentions it", failed("the site", errors.New("belongs to "+nf.Mention(hidden)), hidden),
-			"cannot terminate the site: belongs to " + hiddenMention, "terminate", "the site"},
-		"Whole": {"the message is replaced as a whole", failed(nf.Mention("vnf-b-w…"), nil, hidden), "the message names a VNF instance that you may not see", "", ""},
-		"Visible": {"an instance that the caller may see", failed(nf.Mention(other), nil, other), "cannot terminate " + nf.Mention(other) + ": failed",
-			"terminate", nf.Mention(other)},
-		"None": {"no action and object", nf.FailureOf("terminate", nf.Mentioning(errors.New("belongs to "+nf.Mention(hidden)), hidden)),
-			"belongs to " + hiddenMention, "", ""},
+		"Cause": {"the action and the object remain", failed("the site", nf.Errorf("belongs to %s", nf.Mention(hidden))), "cannot terminate the site: belongs to " + hiddenMention},
+		"About": {"the whole message is about the hidden instance", nf.FailureOf("terminate", nf.About(hidden, nf.E(nf.Failed, "terminate", "VNF instance "+hidden, nil))), nothing},
+		"Visible": {"an instance that the caller may see", nf.FailureOf("terminate", nf.About(other, nf.E(nf.Failed, "terminate", "VNF instance "+other, nil))),
+			"cannot terminate VNF instance " + other + ": failed"},
+		"Another": {"words about an instance that the caller may see mention another", nf.FailureOf("terminate", nf.About(other, nf.Errorf("belongs to %s", nf.Mention(hidden)))),
+			"belongs to " + hiddenMention},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			h.world.failure = tc.failure
-			want := *tc.failure
-			for who, want := range map[string]nf.Failure{
-				"admin-all":  want,
-				"admin-east": {Kind: want.Kind, Step: want.Step, Op: tc.op, Subject: tc.name, Message: tc.message},
-			} {
+			for who, message := range map[string]string{"admin-all": tc.failure.Said().String(), "admin-east": tc.message} {
 				op, err := access.NewSites(h.Guarded, sites{world: h.world}).SiteOperation(h.as(t, who), "s", "o")
 				if err != nil {
 					t.Fatal(err)
 				}
+				want := *tc.failure
 				if diff := cmp.Diff(want, *op.Failure, cmpopts.IgnoreFields(nf.Failure{}, "Mentions")); diff != "" {
-					t.Errorf("%s: %s (-want +got):\n%s", who, tc.reason, diff)
+					t.Errorf("%s: %s: only the mentions change (-want +got):\n%s", who, tc.reason, diff)
+				}
+				if got := op.Failure.Said().String(); got != message {
+					t.Errorf("%s: %s: %q, want %q", who, tc.reason, got, message)
+				}
+				if who == "admin-east" && message != tc.failure.Said().String() && strings.Contains(shown(t, op.Failure, new([]string)), hidden) {
+					t.Errorf("%s: %s: the failure contains the id: %+v", who, tc.reason, op.Failure)
 				}
 			}
 		})

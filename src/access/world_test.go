@@ -60,7 +60,7 @@ func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 		return nf.Operation{}, w.fail
 	}
 	w.done, w.client = append(w.done, call), o.Key.Client
-	return nf.Operation{ID: "new-op", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "new"}, Steps: []nf.Step{{Message: w.text(), Mentions: []string{w.mentioned}}}}, nil
+	return nf.Operation{ID: "new-op", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "new"}, Steps: []nf.Step{w.step()}}, nil
 }
 
 func (w *world) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
@@ -147,23 +147,29 @@ func (w *world) Instances(context.Context) ([]nf.Instance, error) {
 func (w *world) instances() []nf.Instance {
 	all := w.all()
 	for i := range all {
-		all[i].Become(nf.Broken, w.text(), w.mentioned)
+		all[i].Become(nf.Broken, w.text().Message, w.text().Mentions...)
 	}
 	return append(all, w.more...)
 }
 
-// text returns a text that mentions an instance, and contains its id in a longer
-// id and as a word.
-func (w *world) text() string {
-	return "not " + w.mentioned + ": belongs to " + nf.Mention(w.mentioned) + ". Not to " + nf.Mention(w.mentioned+"-2")
+// text returns a text that mentions an instance, and contains its id as a word, in
+// a longer id, and in words like those of a mention.
+func (w *world) text() nf.Text {
+	return nf.Textf("not %s: belongs to %s. Not to VNF instance %s. It says %q.", w.mentioned, nf.Mention(w.mentioned), w.mentioned+"-2", "VNF instance "+w.mentioned+"…")
+}
+
+func (w *world) step() nf.Step {
+	var s nf.Step
+	s.Report(w.text().Message, w.text().Mentions...)
+	return s
 }
 
 func (w *world) conflict() nf.Violations {
-	return nf.Violations{{Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "is used by " + nf.Mention("vnf-a-east"), Mentions: []string{"vnf-a-east"}}}
+	return nf.Violations{nf.Violation{}.Saying(w.text()), nf.Violation{}.Saying(nf.Textf("is used by %s", nf.Mention("vnf-a-east")))}
 }
 
 func (w *world) changes() []nf.Change {
-	return []nf.Change{{Action: nf.Kept, Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "it is " + w.mentioned}}
+	return []nf.Change{{Action: nf.Kept, Message: w.text().Message, Mentions: w.text().Mentions}, {Message: "it is " + w.mentioned}}
 }
 
 func (w *world) Revisions(context.Context, string) ([]nf.Revision, error) { return nil, nil }
@@ -190,8 +196,8 @@ func (w *world) Operations(_ context.Context, _ string) ([]nf.Operation, error) 
 		out = append(out, nf.Operation{
 			ID: op(in.Project, in.Region), Subject: nf.Subject{Kind: nf.InstanceSubject, ID: in.ID}, Project: in.Project, Region: in.Region, Verb: nf.Upgrade, State: nf.OperationFailed,
 			Warnings:    []string{"it is " + w.mentioned},
-			Steps:       []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHold}, Message: w.text(), Mentions: []string{w.mentioned}}, {Message: "it is " + w.mentioned}},
-			Waiting:     &nf.Wait{For: w.text(), Mentions: []string{w.mentioned}},
+			Steps:       []nf.Step{w.step(), {Message: "it is " + w.mentioned}},
+			Waiting:     &nf.Wait{For: w.text().Message, Mentions: w.text().Mentions},
 			Failure:     nf.FailureOf("apply", nf.E(nf.Conflict, "apply", "objects of others", w.conflict())),
 			UndoFailure: nf.FailureOf("undo: apply", nf.E(nf.Conflict, "apply", "objects of others", w.conflict())),
 		})

@@ -138,7 +138,7 @@ func (c *Catalog) inUse(ctx context.Context, subject string, of nf.Holding, refu
 			v = append(v, nf.Violation{Message: "is used by more VNF instances"})
 			break
 		}
-		v = append(v, nf.Violation{Message: "is used by " + nf.Mention(id), Mentions: []string{id}})
+		v = append(v, nf.Violation{}.Saying(nf.Textf("is used by %s", nf.Mention(id))))
 	}
 	if len(v) == 0 {
 		v = nf.Violations{{Message: "was used by a VNF instance a moment ago"}}

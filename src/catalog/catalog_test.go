@@ -168,7 +168,7 @@ func TestHoldsForbidRemoval(t *testing.T) {
 	} {
 		if err := remove(); nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "vnf1") {
 			t.Errorf("removal of a held %s: %v", what, err)
-		} else if diff := cmp.Diff([]string{"vnf1"}, nf.MentionsOf(err)); diff != "" {
+		} else if diff := cmp.Diff([]nf.Mentioned{{Instance: "vnf1"}}, nf.TextOf(err).Mentions); diff != "" {
 			t.Errorf("the user of the %s is listed (-want +got):\n%s", what, diff)
 		}
 	}

@@ -34,8 +34,8 @@ func TestDelete(t *testing.T) {
 			t.Errorf("change %d is of %v, want %v: the order is that of the refs", i, changes[i].Ref, all[i])
 		}
 	}
-	diff(t, "what is kept says why", []string{"belongs to VNF instance vnf-2", "was made by kubectl"}, []string{changes[0].Message, changes[2].Message})
-	diff(t, "the instance is listed", [][]string{{"vnf-2"}, nil}, [][]string{changes[0].Mentions, changes[2].Mentions})
+	diff(t, "what is kept says why", []string{"belongs to VNF instance vnf-2", "was made by kubectl"}, []string{changes[0].Said().String(), changes[2].Said().String()})
+	diff(t, "the instance is listed", [][]string{{"vnf-2"}, nil}, [][]string{mentionedIn(changes[0].Said()), mentionedIn(changes[2].Said())})
 	if changes[1].UID != made[0].UID {
 		t.Errorf("the deleted object's uid is %q, want %q", changes[1].UID, made[0].UID)
 	}

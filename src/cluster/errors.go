@@ -149,11 +149,11 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 	var v nf.Violations
 	if s.Details != nil {
 		for _, cause := range s.Details.Causes {
-			message, mentions := cause.Message, []string(nil)
+			said := nf.Text{Message: cause.Message}
 			if cause.Type == metav1.CauseTypeFieldManagerConflict {
-				message, mentions = mentioned(message)
+				said = mentioned(cause.Message)
 			}
-			v = append(v, nf.Violation{Object: ref, Field: fieldOf(cause.Field), Message: clipped(message), Mentions: mentions})
+			v = append(v, nf.Violation{Object: ref, Field: fieldOf(cause.Field)}.Saying(said.Map(clipped)))
 		}
 	}
 	if len(v) == 0 {
@@ -167,14 +167,15 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 var quotedManager = regexp.MustCompile(`"` + managerPrefix + `([^"]+)"`)
 
 // mentioned replaces the field managers of owners in the message of a conflict
-// by mentions of the owners, and returns the ids of the instances among them.
-func mentioned(message string) (text string, ids []string) {
-	text = quotedManager.ReplaceAllStringFunc(message, func(manager string) string {
-		words, mentions := mention(named(quotedManager.FindStringSubmatch(manager)[1]))
-		ids = append(ids, mentions...)
-		return words
-	})
-	return text, ids
+// by mentions of the owners.
+func mentioned(message string) nf.Text {
+	var parts []nf.Text
+	rest := 0
+	for _, at := range quotedManager.FindAllStringSubmatchIndex(message, -1) {
+		parts = append(parts, nf.Text{Message: message[rest:at[0]]}, mention(named(message[at[2]:at[3]])))
+		rest = at[1]
+	}
+	return nf.JoinTexts(append(parts, nf.Text{Message: message[rest:]}), "")
 }
 
 // longestMessage is how much of an API server's message is returned, in bytes.

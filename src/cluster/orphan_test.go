@@ -39,7 +39,7 @@ func TestOrphan(t *testing.T) {
 		diff(t, reason, map[string]nf.Action{
 			"theirs": nf.Kept, "mine": nf.Orphaned, "nobodys": nf.Kept, "web": nf.Orphaned, "missing": nf.Unchanged, "gizmo": nf.Unchanged,
 		}, actions(changes))
-		if changes[1].UID != made[0].UID || changes[1].Ref != refOf(mine) || changes[0].Message != "belongs to VNF instance vnf-2" {
+		if changes[1].UID != made[0].UID || changes[1].Ref != refOf(mine) || changes[0].Said().String() != "belongs to VNF instance vnf-2" {
 			t.Errorf("%s: the changes are %+v", reason, changes)
 		}
 	}
@@ -65,7 +65,8 @@ func TestOrphan(t *testing.T) {
 	diff(t, "it is not the owner's any more", map[string]nf.Action{"mine": nf.Kept}, actions(deleted))
 	err = c.Preflight(t.Context(), instance("vnf-2"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "mine", "1")})
 	wantKind(t, err, nf.Conflict)
-	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: "was left in place by VNF instance vnf-1", Mentions: []string{"vnf-1"}}}, nf.ViolationsOf(err))
+	wasLeft := nf.Textf("was left in place by %s", nf.Mention("vnf-1"))
+	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: wasLeft.Message, Mentions: wasLeft.Mentions}}, nf.ViolationsOf(err))
 }
 
 // TestOrphanIsFree lets another owner adopt an object that was left.

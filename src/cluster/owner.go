@@ -39,13 +39,12 @@ func named(name string) nf.Subject {
 	return nf.Subject{Kind: nf.InstanceSubject, ID: name}
 }
 
-// mention returns the words that name an owner in a text, and the ids of the
-// instances that they mention.
-func mention(owner nf.Subject) (words string, ids []string) {
+// mention returns the words that name an owner.
+func mention(owner nf.Subject) nf.Text {
 	if owner.Kind == nf.InstanceSubject {
-		ids = []string{owner.ID}
+		return nf.Mention(owner.ID)
 	}
-	return owner.Noun(), ids
+	return nf.Text{Message: owner.Noun()}
 }
 
 // ownedBy selects the objects of an owner, as nf.OwnerOf does.
@@ -66,17 +65,13 @@ func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violat
 	case other == owner:
 		return nf.Violation{}, false
 	case other.ID != "":
-		words, ids := mention(other)
-		theirs.Message, theirs.Mentions = "belongs to "+words, ids
-		return theirs, true
+		return theirs.Saying(nf.Textf("belongs to %s", mention(other))), true
 	case ref.Kind == "Namespace" && ref.Group == "" && m.GetLabels()[nf.CreatedByLabel] == nf.CreatedBy:
 		// A package may include the namespace that the service created for it.
 		return nf.Violation{}, false
 	}
 	if former := orphanOf(m); former.ID != "" {
-		words, ids := mention(former)
-		theirs.Message, theirs.Mentions = "was left in place by "+words, ids
-		return theirs, true
+		return theirs.Saying(nf.Textf("was left in place by %s", mention(former))), true
 	}
 	var managers []string
 	for _, f := range m.GetManagedFields() {
@@ -89,15 +84,15 @@ func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violat
 		theirs.Message = "exists and is not ours"
 		return theirs, true
 	}
-	names := slices.Compact(managers)
-	for i, name := range names {
+	var names []nf.Text
+	for _, name := range slices.Compact(managers) {
+		said := nf.Text{Message: name}
 		if other, ok := strings.CutPrefix(name, managerPrefix); ok {
-			words, ids := mention(named(other))
-			names[i], theirs.Mentions = words, append(theirs.Mentions, ids...)
+			said = mention(named(other))
 		}
+		names = append(names, said)
 	}
-	theirs.Message = "was made by " + strings.Join(names, ", ")
-	return theirs, true
+	return theirs.Saying(nf.Textf("was made by %s", nf.JoinTexts(names, ", "))), true
 }
 
 // ownershipConflict is otherOwner, except that an owner may apply an object that

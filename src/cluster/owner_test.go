@@ -49,7 +49,7 @@ func TestOwnersOfTwoKinds(t *testing.T) {
 			}
 			was := get(t, c, refOf(mine))
 			for op, v := range refusals(t, c, tc.other, was) {
-				diff(t, tc.reason+": "+op, nf.Violation{Object: refOf(was), Message: "belongs to " + tc.noun, Mentions: tc.mentions}, v)
+				diff(t, tc.reason+": "+op, []any{refOf(was), "belongs to " + tc.noun, tc.mentions}, []any{v.Object, v.Said().String(), mentionedIn(v.Said())})
 			}
 			is := get(t, c, refOf(was))
 			diff(t, tc.reason+": it stays as it is", []any{tc.labels, was.Object["data"], managersOf(was)}, []any{is.GetLabels(), is.Object["data"], managersOf(is)})
@@ -100,7 +100,7 @@ func TestMarksOfOwner(t *testing.T) {
 			diff(t, tc.reason+": orphaned", map[string]string{orphanedAnnotation: tc.orphanedFrom}, live.GetAnnotations())
 			diff(t, tc.reason+": orphaned", 0, len(live.GetLabels()))
 			err := c.Preflight(t.Context(), tc.other, inside(ns), labelledFor(tc.other, live))
-			if v := nf.ViolationsOf(err); len(v) != 1 || v[0].Message != tc.message {
+			if v := nf.ViolationsOf(err); len(v) != 1 || v[0].Said().String() != tc.message {
 				t.Errorf("%s: the orphan is another's: %v", tc.reason, err)
 			}
 

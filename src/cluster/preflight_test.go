@@ -87,8 +87,8 @@ func TestPreflight(t *testing.T) {
 			var fields []string
 			for i := range v {
 				fields = append(fields, fieldIn(v[i]))
-				if i < len(tc.messages) && !strings.Contains(v[i].Message, tc.messages[i]) {
-					t.Errorf("%s: message is %q, want it to hold %q", tc.reason, v[i].Message, tc.messages[i])
+				if i < len(tc.messages) && !strings.Contains(v[i].Said().String(), tc.messages[i]) {
+					t.Errorf("%s: message is %q, want it to hold %q", tc.reason, v[i].Said(), tc.messages[i])
 				}
 			}
 			diff(t, tc.reason, tc.fields, fields)

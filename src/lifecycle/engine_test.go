@@ -204,7 +204,7 @@ func TestConflictNamesThePlaceInThePackage(t *testing.T) {
 		s.cluster.preflight = nil
 		first := e.up(t, "web-svc")
 		_, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "svc"}})
-		want := nf.Violations{{Object: configMap("svc"), File: "list", Line: 1, Message: "belongs to VNF instance " + first.Subject.ID, Mentions: []string{first.Subject.ID}}}
+		want := nf.Violations{nf.Violation{Object: configMap("svc"), File: "list", Line: 1}.Saying(nf.Textf("belongs to %s", nf.Mention(first.Subject.ID)))}
 		if diff := cmp.Diff(want, nf.ViolationsOf(err)); diff != "" {
 			t.Errorf("violations (-want +got):\n%s", diff)
 		}

@@ -154,7 +154,7 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf
 			continue // it will have no owner
 		}
 		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && live.former != owner {
-			v = append(v, nf.Violation{Object: refOf(obj), Message: "belongs to " + live.owner.Noun(), Mentions: []string{live.owner.ID}})
+			v = append(v, nf.Violation{Object: refOf(obj)}.Saying(nf.Textf("belongs to %s", nf.Mention(live.owner.ID))))
 		}
 	}
 	if len(v) > 0 {

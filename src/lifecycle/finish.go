@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -94,9 +93,10 @@ func (w *work) restoreRecord(ctx context.Context) error {
 	if err := errors.Join(w.records.deleteRevision(ctx, failed), w.records.dropPlan(ctx, failed)); err != nil {
 		return operation.RecordError(err)
 	}
+	why := nf.Textf("revision %d was undone: %s", failed.Number, w.run.op().Failure.Said())
 	return w.run.unlock(ctx, func(in *nf.Instance) {
 		in.Inventory = itemsOf(w.run.plan, in.Inventory)
-		in.Become(nf.Ready, fmt.Sprintf("revision %d was undone: %s", failed.Number, w.run.op().Failure.Message), w.run.op().Failure.Mentions...)
+		in.Become(nf.Ready, why.Message, why.Mentions...)
 	})
 }
 

@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -16,13 +15,13 @@ import (
 )
 
 // TestMentionsAreListed checks that every record whose text names another
-// instance lists its id.
+// instance has its id in the mentions only.
 func TestMentionsAreListed(t *testing.T) {
 	const other = "other-vnf"
 	taken := nf.E(nf.Conflict, "apply", "objects of others", nf.Violations{
-		{Object: configMap("a"), Message: "belongs to " + nf.Mention(other), Mentions: []string{other}},
+		nf.Violation{Object: configMap("a")}.Saying(nf.Textf("belongs to %s", nf.Mention(other))),
 	})
-	free := nf.Mentioning(nf.E(nf.Failed, "apply", "ConfigMap ns/a", errors.New("secretly taken by "+nf.Mention(other))), other)
+	free := nf.E(nf.Failed, "apply", "ConfigMap ns/a", nf.Errorf("secretly taken by %s", nf.Mention(other)))
 	start := func(edit func(*nf.InstantiateRequest)) func(*testing.T, *site, *engine) nf.Operation {
 		return func(t *testing.T, _ *site, e *engine) nf.Operation {
 			t.Helper()
@@ -113,27 +112,27 @@ func TestMentionsAreListed(t *testing.T) {
 				if err != nil || op.Failure == nil {
 					t.Fatalf("%s: %v, failure %v", tc.reason, err, op.Failure)
 				}
-				texts := map[string]bool{} // whether the ids are listed, by record
-				note := func(record, text string, ids []string) {
-					if strings.Contains(text, other) {
-						texts[record] = slices.Equal(ids, []string{other})
+				texts := map[string]bool{} // whether the id is in the mentions only, by record
+				note := func(record string, text nf.Text) {
+					if strings.Contains(text.String(), other) {
+						texts[record] = !strings.Contains(text.Message, other)
 					}
 				}
-				note("failure", op.Failure.Message, op.Failure.Mentions)
+				note("failure", op.Failure.Said())
 				for _, v := range op.Failure.Violations {
-					note("violation", v.Message, v.Mentions)
+					note("violation", v.Said())
 				}
 				for _, step := range op.Steps {
-					note("step", step.Message, step.Mentions)
+					note("step", step.Said())
 				}
-				note("instance", in.Message, in.Mentions)
+				note("instance", in.Said())
 				if diff := cmp.Diff(tc.records, slices.Sorted(maps.Keys(texts))); diff != "" {
 					t.Errorf("%s: records that name the instance (-want +got):\n%s", tc.reason, diff)
 				}
 				for record, listed := range texts {
 					if !listed {
 						document, _ := json.Marshal([]any{op, in})
-						t.Errorf("%s: the %s does not list the instance that it names: %s", tc.reason, record, document)
+						t.Errorf("%s: the message of the %s names the instance: %s", tc.reason, record, document)
 					}
 				}
 			})
@@ -154,13 +153,14 @@ func TestMentionsOfAWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		s.cluster.leave(nf.E(nf.Unreachable, "reach", "the region", nf.Mentioning(errors.New("blocked by "+nf.Mention("other-vnf")), "other-vnf")))
+		s.cluster.leave(nf.E(nf.Unreachable, "reach", "the region", nf.Errorf("blocked by %s", nf.Mention("other-vnf"))))
 		<-time.After(time.Minute)
+		blocked := []nf.Mentioned{{Instance: "other-vnf"}}
 		now, err := e.Operation(t.Context(), op.ID)
-		if err != nil || now.Waiting == nil || !slices.Equal(now.Waiting.Mentions, []string{"other-vnf"}) {
+		if err != nil || now.Waiting == nil || !slices.Equal(now.Waiting.Mentions, blocked) {
 			t.Errorf("the wait is %+v, %v", now.Waiting, err)
 		}
-		if op = e.end(t, op); !slices.Equal(op.Failure.Mentions, []string{"other-vnf"}) {
+		if op = e.end(t, op); !slices.Equal(op.Failure.Mentions, blocked) {
 			t.Errorf("the failure is %+v", op.Failure)
 		}
 	})
@@ -175,7 +175,7 @@ func TestNameTakenListsItsHolder(t *testing.T) {
 		req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "b"}}
 		named(&req)
 		_, err := e.Instantiate(t.Context(), req)
-		if diff := cmp.Diff([]string{first.Subject.ID}, nf.MentionsOf(err)); diff != "" || nf.KindOf(err) != nf.Exists {
+		if diff := cmp.Diff([]nf.Mentioned{{Instance: first.Subject.ID}}, nf.TextOf(err).Mentions); diff != "" || nf.KindOf(err) != nf.Exists {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 	})

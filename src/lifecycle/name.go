@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -43,11 +42,8 @@ func (s *records) nameFree(ctx context.Context, t target) error {
 	case err != nil:
 		return err
 	}
-	return nf.E(nf.Exists, "instantiate", "VNF instance "+t.name, nf.Violations{{
-		Field:    "vnf_instance_name",
-		Message:  fmt.Sprintf("%q is the name of %s in namespace %s of cloud region %s", t.name, nf.Mention(holder.Instance), t.namespace, t.region),
-		Mentions: []string{holder.Instance},
-	}})
+	taken := nf.Textf("%q is the name of %s in namespace %s of cloud region %s", t.name, nf.Mention(holder.Instance), t.namespace, t.region)
+	return nf.E(nf.Exists, "instantiate", "VNF instance "+t.name, nf.Violations{nf.Violation{Field: "vnf_instance_name"}.Saying(taken)})
 }
 
 // freeName releases the name of an instance that does not exist, unless an

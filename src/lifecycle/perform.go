@@ -72,7 +72,8 @@ func (w *work) Away(err error) *nf.Wait {
 	if e, ok := errors.AsType[*nf.Error](err); ok {
 		away = cmp.Or(e.Err, err) // without the action that was attempted
 	}
-	return &nf.Wait{Reason: nf.ReasonOf(err), For: w.run.redactor.values.Text(away.Error()), Mentions: nf.MentionsOf(away)}
+	said := nf.TextOf(away).Map(w.run.redactor.values.Text)
+	return &nf.Wait{Reason: nf.ReasonOf(err), For: said.Message, Mentions: said.Mentions}
 }
 
 // Reopen implements operation.Waiter: the region may be registered with another

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -46,10 +45,11 @@ func (r redactor) error(err error) error {
 	violations := slices.Clone(nf.ViolationsOf(err))
 	if violations == nil {
 		return &nf.Error{Kind: nf.KindOf(err), Op: "apply", Subject: "the package", Reason: nf.ReasonOf(err), Operation: nf.OperationOf(err),
-			Err: nf.Mentioning(errors.New(r.values.Text(err.Error())), nf.MentionsOf(err)...)}
+			Err: nf.Errorf("%s", nf.TextOf(err).Map(r.values.Text))}
 	}
 	for i, v := range violations {
-		violations[i].Field, violations[i].Message = r.values.Text(v.Field), r.values.Text(v.Message)
+		v.Field = r.values.Text(v.Field)
+		violations[i] = v.Saying(v.Said().Map(r.values.Text))
 	}
 	return rewritten(err, violations)
 }

@@ -56,11 +56,11 @@ func (w *work) runTest(ctx context.Context, do func(context.Context) error) erro
 	if kind := nf.KindOf(err); err == nil || kind != nf.Failed && kind != nf.Timeout && kind != nf.Invalid && kind != nf.Conflict || ctx.Err() != nil {
 		return err
 	}
-	message := w.run.redactor.values.Text(err.Error())
+	said := nf.TextOf(err).Map(w.run.redactor.values.Text)
 	w.run.attempt.Note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Failed = true
-		step.Report(message, nf.MentionsOf(err)...)
+		step.Report(said.Message, said.Mentions...)
 	})
 	return nil
 }

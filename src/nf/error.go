@@ -94,6 +94,14 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Text returns the text of the error.
+func (e *Error) Text() Text {
+	if e.Err == nil {
+		return Text{Message: e.Error()}
+	}
+	return Textf("cannot %s %s: %s", e.Op, e.Subject, e.Err)
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -168,12 +176,12 @@ func RetryAfterOf(err error) time.Duration {
 
 // Violation is one error in an input: its place and a message.
 type Violation struct {
-	Object   Ref      `json:"object,omitzero"` // the object with the error; zero: none
-	Field    string   `json:"field,omitempty"` // dotted path in the object, or otherwise in the request: "spec.replicas"
-	File     string   `json:"file,omitempty"`  // file in the package
-	Line     int      `json:"line,omitempty"`  // line in the file, from 1
-	Message  string   `json:"message"`
-	Mentions []string `json:"mentions,omitempty"` // ids of the instances that Message mentions
+	Object   Ref         `json:"object,omitzero"` // the object with the error; zero: none
+	Field    string      `json:"field,omitempty"` // dotted path in the object, or otherwise in the request: "spec.replicas"
+	File     string      `json:"file,omitempty"`  // file in the package
+	Line     int         `json:"line,omitempty"`  // line in the file, from 1
+	Message  string      `json:"message"`
+	Mentions []Mentioned `json:"mentions,omitempty"` // the mentions in Message
 }
 
 // Place returns the object and field of the violation, for people. Example:
@@ -190,7 +198,10 @@ func (v Violation) Place() string {
 
 // String returns "file:line: object: field: message", without the unknown
 // parts.
-func (v Violation) String() string {
+func (v Violation) String() string { return v.Text().String() }
+
+// Text returns the text of String.
+func (v Violation) Text() Text {
 	var b strings.Builder
 	if v.File != "" {
 		b.WriteString(v.File)
@@ -202,20 +213,31 @@ func (v Violation) String() string {
 	if place := v.Place(); place != "" {
 		b.WriteString(place + ": ")
 	}
-	b.WriteString(v.Message)
-	return b.String()
+	return Textf("%s%s", b.String(), v.Said())
+}
+
+// Said returns the message with its mentions.
+func (v Violation) Said() Text { return Text{v.Message, v.Mentions} }
+
+// Saying returns the violation with a message.
+func (v Violation) Saying(t Text) Violation {
+	v.Message, v.Mentions = t.Message, t.Mentions
+	return v
 }
 
 // Violations is an error of kind Invalid that lists all errors of an input.
 type Violations []Violation
 
 // Error joins the violations with "; ".
-func (v Violations) Error() string {
-	lines := make([]string, len(v))
+func (v Violations) Error() string { return v.Text().String() }
+
+// Text returns the text of the error.
+func (v Violations) Text() Text {
+	lines := make([]Text, len(v))
 	for i := range v {
-		lines[i] = v[i].String()
+		lines[i] = v[i].Text()
 	}
-	return strings.Join(lines, "; ")
+	return JoinTexts(lines, "; ")
 }
 
 // ViolationsOf returns the violations in the chain, or nil.

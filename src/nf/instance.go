@@ -49,7 +49,7 @@ type Instance struct {
 	Annotations   map[string]string `json:"annotations,omitempty"` // data that an API stores with the revision
 	State         InstanceState     `json:"state"`
 	Message       string            `json:"message,omitempty"`   // reason for the state
-	Mentions      []string          `json:"mentions,omitempty"`  // ids of other instances that Message mentions
+	Mentions      []Mentioned       `json:"mentions,omitempty"`  // the mentions in Message
 	Revision      int               `json:"revision"`            // the active revision; 0 before the first is active
 	Newest        int               `json:"newest"`              // the highest revision number used so far
 	Adopted       bool              `json:"adopted,omitempty"`   // its objects existed before it: until a revision is active, it may not delete them
@@ -73,11 +73,13 @@ const (
 	Terminating   InstanceState = "terminating"
 )
 
-// Become changes the state of the instance. The message is the reason, and
-// mentions are the ids of the other instances that it mentions.
-func (in *Instance) Become(state InstanceState, message string, mentions ...string) {
+// Become changes the state of the instance. The message is the reason.
+func (in *Instance) Become(state InstanceState, message string, mentions ...Mentioned) {
 	in.State, in.Message, in.Mentions = state, message, mentions
 }
+
+// Said returns the message with its mentions.
+func (in *Instance) Said() Text { return Text{in.Message, in.Mentions} }
 
 // Inputs are the values that a caller gives for a package's variables, by the
 // request field that contains them.
@@ -235,13 +237,16 @@ const (
 // Change is the effect, actual or previewed, of an operation on one object.
 type Change struct {
 	Ref
-	Action     Action   `json:"action"`
-	UID        string   `json:"uid,omitempty"`
-	Generation int64    `json:"generation,omitempty"`
-	Message    string   `json:"message,omitempty"`
-	Mentions   []string `json:"mentions,omitempty"` // ids of the instances that Message mentions
-	Fields     []Field  `json:"fields,omitempty"`   // the differences; set by a dry run only
+	Action     Action      `json:"action"`
+	UID        string      `json:"uid,omitempty"`
+	Generation int64       `json:"generation,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	Mentions   []Mentioned `json:"mentions,omitempty"` // the mentions in Message
+	Fields     []Field     `json:"fields,omitempty"`   // the differences; set by a dry run only
 }
+
+// Said returns the message with its mentions.
+func (c Change) Said() Text { return Text{c.Message, c.Mentions} }
 
 // Field is one difference between the live object and the desired one. Old or
 // New is nil if the field is absent; values of Secrets are Masked.

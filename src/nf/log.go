@@ -4,16 +4,19 @@ import "time"
 
 // LogEntry is one entry of an operation's log. It contains no known secret.
 type LogEntry struct {
-	Number   int       `json:"number"` // from 1
-	Time     time.Time `json:"time"`
-	Kind     EntryKind `json:"kind"`
-	Step     string    `json:"step,omitempty"` // of the operation
-	Play     string    `json:"play,omitempty"`
-	Task     string    `json:"task,omitempty"`
-	Host     string    `json:"host,omitempty"`
-	Message  string    `json:"message,omitempty"`
-	Mentions []string  `json:"mentions,omitempty"` // ids of the instances that Message mentions
+	Number   int         `json:"number"` // from 1
+	Time     time.Time   `json:"time"`
+	Kind     EntryKind   `json:"kind"`
+	Step     string      `json:"step,omitempty"` // of the operation
+	Play     string      `json:"play,omitempty"`
+	Task     string      `json:"task,omitempty"`
+	Host     string      `json:"host,omitempty"`
+	Message  string      `json:"message,omitempty"`
+	Mentions []Mentioned `json:"mentions,omitempty"` // the mentions in Message
 }
+
+// Said returns the message with its mentions.
+func (e LogEntry) Said() Text { return Text{e.Message, e.Mentions} }
 
 // EntryKind is the kind of an entry.
 type EntryKind string

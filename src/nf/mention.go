@@ -1,7 +1,7 @@
 package nf
 
 import (
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -11,100 +11,101 @@ const (
 	hiddenText = "the message names a VNF instance that you may not see"
 )
 
-// Mention returns the words that name a VNF instance in a text. A text that an
-// identity without access to the instance may read must list the id: in the
-// field Mentions next to it, or by Mentioning if it is the text of an error.
-func Mention(id string) string { return "VNF instance " + id }
+// Mentioned is what a placeholder in a text stands for. The zero value is the id
+// of an instance that the reader may not see.
+type Mentioned struct {
+	Instance string `json:"instance,omitempty"` // id; a reader who may not see the instance does not get the mention
+	Text     *Text  `json:"text,omitempty"`     // words instead of the id; nil: the id
+}
 
-// HideMentions replaces the ids where the text mentions them, also where "…" marks
-// that an id was cut. Other text stays as it is, even if it contains one of the
-// ids as a word. If no complete mention of an id is found, because the text was
-// cut or a secret value in it was masked, the whole text is replaced: part of the
-// id may remain in it.
-func HideMentions(text string, ids []string) string {
-	for _, id := range ids {
-		hidden, found := hideMention(text, id)
-		if !found {
-			return hiddenText
+// Mention returns the words that name a VNF instance.
+func Mention(id string) Text {
+	return Text{Message: "VNF instance " + placeholder, Mentions: []Mentioned{{Instance: id}}}
+}
+
+// String returns the words of the mention.
+func (m Mentioned) String() string {
+	switch {
+	case m.Text != nil:
+		return m.Text.String()
+	case m.Instance == "":
+		return hiddenID
+	}
+	return m.Instance
+}
+
+// FilterMentions returns the mentions as a reader may see them. It returns the
+// first error of hidden, which reports whether the reader may not see an
+// instance.
+func FilterMentions(mentions []Mentioned, hidden func(id string) (bool, error)) ([]Mentioned, error) {
+	out := slices.Clone(mentions)
+	for i, m := range out {
+		if m.Instance == "" {
+			continue
 		}
-		text = hidden
-	}
-	// Order matters: a complete id at a cut may be the beginning of another one.
-	for _, id := range ids {
-		text = hideCut(text, id)
-	}
-	return text
-}
-
-// MayName reports whether a text contains the id, or a part of it before a cut.
-func MayName(text, id string) bool { return strings.Contains(text, id) || hideCut(text, id) != text }
-
-// hideCut replaces the parts of the id before a cut.
-func hideCut(text, id string) string {
-	parts := strings.Split(text, Mention(""))
-	for i, part := range parts[1:] {
-		if name, rest, cut := strings.Cut(part, cutMark); cut && name != "" && strings.HasPrefix(id, name) {
-			parts[i+1] = hiddenID + cutMark + rest
+		hide, err := hidden(m.Instance)
+		switch {
+		case err != nil:
+			return nil, err
+		case hide && m.Text == nil:
+			out[i] = Mentioned{}
+		case hide:
+			out[i] = Mentioned{Text: &Text{Message: hiddenText}}
+		case m.Text != nil:
+			inner := *m.Text
+			if inner.Mentions, err = FilterMentions(inner.Mentions, hidden); err != nil {
+				return nil, err
+			}
+			out[i].Text = &inner
 		}
 	}
-	return strings.Join(parts, Mention(""))
+	return out, nil
 }
 
-func hideMention(text, id string) (hidden string, found bool) {
-	// An id ends with a letter or a digit, so the full stop of a sentence is not
-	// part of it.
-	longer := regexp.MustCompile(regexp.QuoteMeta(Mention(id)) + `([._-]*[A-Za-z0-9])?`)
-	hidden = longer.ReplaceAllStringFunc(text, func(mention string) string {
-		if mention != Mention(id) {
-			return mention // another id that begins with this one
-		}
-		found = true
-		return Mention(hiddenID)
-	})
-	return hidden, found
-}
-
-// Mentioning returns err with the ids of instances that its text mentions. For
-// a violation, use its field Mentions.
-func Mentioning(err error, ids ...string) error {
-	if err == nil || len(ids) == 0 {
-		return err
-	}
-	return &mentioning{err, ids}
-}
-
-type mentioning struct {
-	error
-
-	ids []string
-}
-
-func (m *mentioning) Unwrap() error { return m.error }
-
-// MentionsOf returns the ids of the instances that the text of an error
-// mentions, sorted, or nil.
-func MentionsOf(err error) []string {
-	ids := mentionsIn(err)
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
-func mentionsIn(err error) (ids []string) {
+// TextOf returns the text of an error, with its mentions. If the cause of a type
+// of another package has mentions, the text is the cause's: the words around it
+// contain the ids. Use Errorf to wrap an error that may have mentions.
+func TextOf(err error) Text {
+	var causes []Text
 	switch e := any(err).(type) {
-	case *mentioning:
-		ids = append(ids, e.ids...)
-	case Violations:
-		for i := range e {
-			ids = append(ids, e[i].Mentions...)
-		}
-	}
-	switch e := any(err).(type) { // the causes
+	case nil:
+		return Text{}
+	case interface{ Text() Text }:
+		return e.Text()
 	case interface{ Unwrap() error }:
-		ids = append(ids, mentionsIn(e.Unwrap())...)
+		causes = append(causes, TextOf(e.Unwrap()))
 	case interface{ Unwrap() []error }:
 		for _, cause := range e.Unwrap() {
-			ids = append(ids, mentionsIn(cause)...)
+			causes = append(causes, TextOf(cause))
 		}
 	}
-	return ids
+	if t := JoinTexts(causes, "\n"); len(t.Mentions) > 0 {
+		return t
+	}
+	return Text{Message: err.Error()}
 }
+
+// Errorf is fmt.Errorf for an error with the mentions of its arguments. The
+// format must use the arguments in order, each once.
+func Errorf(format string, args ...any) error {
+	return &textError{fmt.Errorf(format, args...), Textf(strings.ReplaceAll(format, "%w", "%s"), args...)}
+}
+
+// About returns an error that speaks of an instance in words that are not known.
+// A reader who may not see the instance gets none of them.
+func About(id string, err error) error {
+	return &textError{err, Text{Message: placeholder, Mentions: []Mentioned{{Instance: id, Text: new(TextOf(err))}}}}
+}
+
+// textError is an error with a text that has mentions.
+type textError struct {
+	error
+
+	text Text
+}
+
+// Text returns the text of the error.
+func (e *textError) Text() Text { return e.text }
+
+// Unwrap returns the error without mentions.
+func (e *textError) Unwrap() error { return e.error }

@@ -66,12 +66,15 @@ type SiteTask struct {
 
 // Wait is a condition that an operation waits for before it can continue.
 type Wait struct {
-	Since    time.Time `json:"since"`
-	Reason   string    `json:"reason,omitempty"`   // "tcp", "timeout", "unauthorized", "breaker", …
-	For      string    `json:"for"`                // for people
-	Mentions []string  `json:"mentions,omitempty"` // ids of the instances that For mentions
-	Next     time.Time `json:"next,omitzero"`      // time of the next attempt; in a record, of the first attempt
+	Since    time.Time   `json:"since"`
+	Reason   string      `json:"reason,omitempty"`   // "tcp", "timeout", "unauthorized", "breaker", …
+	For      string      `json:"for"`                // for people
+	Mentions []Mentioned `json:"mentions,omitempty"` // the mentions in For
+	Next     time.Time   `json:"next,omitzero"`      // time of the next attempt; in a record, of the first attempt
 }
+
+// Said returns what For says, with its mentions.
+func (w *Wait) Said() Text { return Text{w.For, w.Mentions} }
 
 // Verb is the kind of change that an operation makes.
 type Verb string
@@ -147,47 +150,42 @@ const (
 // Failure is the cause of an operation's failure. It is stored, so that every
 // later reader gets the same error.
 type Failure struct {
-	Kind       Kind       `json:"kind"`
-	Reason     string     `json:"reason,omitempty"`
-	Step       string     `json:"step,omitempty"`
-	Op         string     `json:"op,omitempty"`      // Message begins with "cannot <Op> <Subject>"; empty: it begins otherwise
-	Subject    string     `json:"subject,omitempty"` // as Op
-	Message    string     `json:"message"`
-	Mentions   []string   `json:"mentions,omitempty"` // ids of the instances that Message mentions
-	Violations Violations `json:"violations,omitempty"`
+	Kind       Kind        `json:"kind"`
+	Reason     string      `json:"reason,omitempty"`
+	Step       string      `json:"step,omitempty"`
+	Op         string      `json:"op,omitempty"`      // Message begins with "cannot <Op> <Subject>"; empty: it begins otherwise
+	Subject    string      `json:"subject,omitempty"` // as Op
+	Message    string      `json:"message"`
+	Mentions   []Mentioned `json:"mentions,omitempty"` // the mentions in Message
+	Violations Violations  `json:"violations,omitempty"`
 }
 
 // FailureOf returns the Failure for an error that occurred in a step.
 func FailureOf(step string, err error) *Failure {
-	f := &Failure{
-		Kind: KindOf(err), Reason: ReasonOf(err), Step: step, Message: err.Error(), Mentions: MentionsOf(err), Violations: ViolationsOf(err),
+	text := TextOf(err)
+	f := &Failure{Kind: KindOf(err), Reason: ReasonOf(err), Step: step, Message: text.Message, Mentions: text.Mentions, Violations: ViolationsOf(err)}
+	if e, ok := any(err).(*Error); ok {
+		f.Op, f.Subject = e.Op, e.Subject
 	}
-	f.Op, f.Subject = beginningOf(err)
 	return f
 }
 
-// beginningOf returns the action and the object that the text of an error begins
-// with.
-func beginningOf(err error) (op, subject string) {
-	switch e := any(err).(type) {
-	case *mentioning:
-		return beginningOf(e.error)
-	case *Error:
-		return e.Op, e.Subject
-	}
-	return "", ""
-}
+// Said returns the message with its mentions.
+func (f *Failure) Said() Text { return Text{f.Message, f.Mentions} }
 
 // OperationError is the error of an operation that has ended without success.
 // All its attributes come from the operation's record, so every reader of the
 // operation may see them.
 type OperationError struct {
-	text  string
+	text  Text
 	cause error
 }
 
 // Error says "cannot <verb> <object>: <failure>".
-func (e *OperationError) Error() string { return e.text }
+func (e *OperationError) Error() string { return e.text.String() }
+
+// Text returns the text of the error.
+func (e *OperationError) Text() Text { return e.text }
 
 // Unwrap returns an error with the attributes of the failure.
 func (e *OperationError) Unwrap() error { return e.cause }
@@ -209,9 +207,9 @@ func (o Operation) Err() error {
 	if len(f.Violations) > 0 {
 		e.Err = f.Violations
 	}
-	text := f.Message
+	text := f.Said()
 	if f.Op != e.Op || f.Subject != e.Subject {
-		text = "cannot " + e.Op + " " + e.Subject + ": " + text
+		text = Textf("cannot %s %s: %s", e.Op, e.Subject, text)
 	}
-	return &OperationError{text: text, cause: Mentioning(&e, f.Mentions...)}
+	return &OperationError{text: text, cause: &e}
 }

@@ -17,7 +17,7 @@ func TestOperationErr(t *testing.T) {
 	t.Parallel()
 	late := errors.New("its deadline has passed")
 	quota := &nf.Error{Kind: nf.Failed, Op: "apply", Subject: "Deployment web", Reason: nf.ReasonQuota, Err: late}
-	violations := nf.Violations{{Field: "spec", Message: "is wrong", Mentions: []string{"vnf-2"}}}
+	violations := nf.Violations{nf.Violation{Field: "spec"}.Saying(nf.Textf("is not %s", nf.Mention("vnf-2")))}
 	cases := map[string]struct {
 		reason string
 		state  nf.OperationState
@@ -30,8 +30,8 @@ func TestOperationErr(t *testing.T) {
 		"Step":      {"the error of a step follows the operation's action and object", nf.OperationFailed, quota, "cannot upgrade VNF instance vnf-1: cannot apply Deployment web: its deadline has passed", nf.Failed},
 		"Whole":     {"an error that begins with them is complete", nf.OperationFailed, nf.E(nf.Timeout, "upgrade", "VNF instance vnf-1", late), "cannot upgrade VNF instance vnf-1: its deadline has passed", nf.Timeout},
 		"Mentioning": {
-			"also if it mentions instances", nf.OperationFailed, nf.Mentioning(nf.E(nf.Timeout, "upgrade", "VNF instance vnf-1", late), "vnf-2"),
-			"cannot upgrade VNF instance vnf-1: its deadline has passed", nf.Timeout,
+			"also if it mentions instances", nf.OperationFailed, nf.E(nf.Timeout, "upgrade", "VNF instance vnf-1", nf.Errorf("no %s", nf.Mention("vnf-2"))),
+			"cannot upgrade VNF instance vnf-1: no VNF instance vnf-2", nf.Timeout,
 		},
 		"Inner": {
 			"but not if other words come first", nf.OperationFailed, fmt.Errorf("cannot hold it: %w", nf.E(nf.Timeout, "upgrade", "VNF instance vnf-1", late)),
@@ -41,7 +41,7 @@ func TestOperationErr(t *testing.T) {
 			"nor if it is about another instance", nf.OperationFailed, nf.E(nf.Timeout, "upgrade", "VNF instance vnf-2", late),
 			"cannot upgrade VNF instance vnf-1: cannot upgrade VNF instance vnf-2: its deadline has passed", nf.Timeout,
 		},
-		"Violations": {"violations are kept", nf.OperationFailed, violations, "cannot upgrade VNF instance vnf-1: spec: is wrong", nf.Invalid},
+		"Violations": {"violations are kept", nf.OperationFailed, violations, "cannot upgrade VNF instance vnf-1: spec: is not VNF instance vnf-2", nf.Invalid},
 		"Unrecorded": {"a failure without a record is one, too", nf.OperationFailed, nil, "cannot upgrade VNF instance vnf-1: the operation failed", nf.Failed},
 		"Cancelled":  {"so is a cancellation", nf.OperationCancelled, nil, "cannot upgrade VNF instance vnf-1: the operation was cancelled", nf.Cancelled},
 	}
@@ -67,7 +67,7 @@ func TestOperationErr(t *testing.T) {
 			if got == nil || got.Error() != tc.want || nf.KindOf(got) != tc.kind || nf.ReasonOf(got) != nf.ReasonOf(tc.cause) || nf.OperationOf(got) != "op-1" {
 				t.Errorf("%s: %v of kind %s, reason %q, operation %q; want %q of kind %s", tc.reason, got, nf.KindOf(got), nf.ReasonOf(got), nf.OperationOf(got), tc.want, tc.kind)
 			}
-			if diff := cmp.Diff(nf.MentionsOf(tc.cause), nf.MentionsOf(got)); diff != "" {
+			if diff := cmp.Diff(nf.TextOf(tc.cause).Mentions, nf.TextOf(got).Mentions); diff != "" {
 				t.Errorf("%s: the mentions (-want +got):\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(nf.ViolationsOf(tc.cause), nf.ViolationsOf(got)); diff != "" {

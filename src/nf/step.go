@@ -87,17 +87,17 @@ type StepID struct {
 type Step struct {
 	StepID
 
-	Of        int       `json:"of,omitempty"`         // number of stages, or of hooks of the event
-	StageName string    `json:"stage_name,omitempty"` // of a plan's stage
-	Started   time.Time `json:"started"`
-	Finished  time.Time `json:"finished,omitzero"`
-	Message   string    `json:"message,omitempty"`
-	Mentions  []string  `json:"mentions,omitempty"`   // ids of the instances that Message mentions
-	Failed    bool      `json:"failed,omitempty"`     // its attempt failed; Message says why
-	InFailure bool      `json:"in_failure,omitempty"` // the operation's failure contains Message
-	Changes   int       `json:"changes,omitempty"`    // number of objects that the step changed; the changes have their own records
-	Objects   int       `json:"objects,omitempty"`    // number of objects of the step
-	Current   int       `json:"current,omitempty"`    // number of those objects that are ready
+	Of        int         `json:"of,omitempty"`         // number of stages, or of hooks of the event
+	StageName string      `json:"stage_name,omitempty"` // of a plan's stage
+	Started   time.Time   `json:"started"`
+	Finished  time.Time   `json:"finished,omitzero"`
+	Message   string      `json:"message,omitempty"`
+	Mentions  []Mentioned `json:"mentions,omitempty"`   // the mentions in Message
+	Failed    bool        `json:"failed,omitempty"`     // its attempt failed; Message says why
+	InFailure bool        `json:"in_failure,omitempty"` // the operation's failure contains Message
+	Changes   int         `json:"changes,omitempty"`    // number of objects that the step changed; the changes have their own records
+	Objects   int         `json:"objects,omitempty"`    // number of objects of the step
+	Current   int         `json:"current,omitempty"`    // number of those objects that are ready
 }
 
 // OfHook reports whether the step belongs to one hook.
@@ -105,9 +105,11 @@ func (id StepID) OfHook() bool {
 	return id.Phase == PhaseHookClear || id.Phase == PhaseHookMake || id.Phase == PhaseHookRun
 }
 
-// Report sets the message of the step. Mentions are the ids of the instances
-// that it mentions.
-func (s *Step) Report(message string, mentions ...string) {
+// Said returns the message with its mentions.
+func (s Step) Said() Text { return Text{s.Message, s.Mentions} }
+
+// Report sets the message of the step.
+func (s *Step) Report(message string, mentions ...Mentioned) {
 	s.Message, s.Mentions = message, mentions
 }
 

@@ -299,7 +299,7 @@ func (im *Importer) await(ctx context.Context, id string) error {
 	case op.State == nf.Succeeded:
 		return nil
 	case op.Failure != nil:
-		return nf.E(nf.Failed, "adopt", "the instance", nf.Mentioning(errors.New(op.Failure.Message), op.Failure.Mentions...))
+		return nf.E(nf.Failed, "adopt", "the instance", nf.Errorf("%s", op.Failure.Said()))
 	}
 	return nf.E(nf.Failed, "adopt", "the instance", fmt.Errorf("the operation is %s", op.State))
 }

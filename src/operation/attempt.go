@@ -165,13 +165,13 @@ func (a *Attempt) Current() string {
 	return "begin"
 }
 
-// markFailed ends the current step as failed, with a message that the
-// operation's failure contains.
-func (a *Attempt) markFailed(op *nf.Operation, message string, mentions ...string) {
+// markFailed ends the current step as failed, with the message of a failure that
+// the operation's failure contains.
+func (a *Attempt) markFailed(op *nf.Operation, failure *nf.Failure) {
 	if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
 		step := &op.Steps[n-1]
 		step.Finished, step.Failed, step.InFailure = a.Now(), true, true
-		step.Report(message, mentions...)
+		step.Report(failure.Message, failure.Mentions...)
 	}
 }
 

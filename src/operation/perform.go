@@ -3,8 +3,6 @@ package operation
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -128,10 +126,10 @@ func (x *execution) explain(ctx context.Context, err error) error {
 	case errors.Is(cause, errDeadline) && nf.KindOf(err) != nf.Timeout:
 		// The step says what the operation was doing; the error may be the store's.
 		interrupted := x.work.Failure(ctx, x.attempt.Current(), err)
-		x.attempt.log.WarnContext(ctx, "the deadline has passed", "step", interrupted.Step, "error", interrupted.Message)
+		x.attempt.log.WarnContext(ctx, "the deadline has passed", "step", interrupted.Step, "error", interrupted.Said().String())
 		if w := x.attempt.op.Waiting; w != nil {
 			return &nf.Error{Kind: nf.Timeout, Op: verb, Subject: subject, Reason: w.Reason,
-				Err: nf.Mentioning(fmt.Errorf("%w: %s", x.attempt.TimedOut(cause), w.For), w.Mentions...)}
+				Err: nf.Errorf("%w: %s", x.attempt.TimedOut(cause), w.Said())}
 		}
 		return nf.E(nf.Timeout, verb, subject, x.attempt.TimedOut(cause))
 	}
@@ -202,7 +200,7 @@ func (x *execution) succeed(ctx context.Context) error {
 func (x *execution) fail(ctx context.Context, cause error) error {
 	ctx = context.WithoutCancel(ctx) // the deadline may be what failed
 	failure := x.work.Failure(ctx, x.attempt.Current(), cause)
-	x.attempt.log.WarnContext(ctx, "operation failed", "step", failure.Step, "kind", failure.Kind, "error", failure.Message, "on_failure", x.attempt.op.OnFailure)
+	x.attempt.log.WarnContext(ctx, "operation failed", "step", failure.Step, "kind", failure.Kind, "error", failure.Said().String(), "on_failure", x.attempt.op.OnFailure)
 	undo := false
 	if u, ok := x.work.(Undoer); ok {
 		var err error
@@ -212,7 +210,7 @@ func (x *execution) fail(ctx context.Context, cause error) error {
 	}
 	return x.attempt.Save(ctx, func(op *nf.Operation) {
 		op.Failure, op.Undoing, op.Waiting = failure, undo, nil
-		x.attempt.markFailed(op, failure.Message, failure.Mentions...)
+		x.attempt.markFailed(op, failure)
 		if undo {
 			op.UndoBy = x.attempt.Now().Add(op.Deadline.Sub(op.Accepted))
 		}
@@ -227,13 +225,13 @@ func (x *execution) failUndo(ctx context.Context, cause error) error {
 	}
 	ctx = context.WithoutCancel(ctx) // the deadline may be what failed
 	failure := x.work.Failure(ctx, x.attempt.Current(), cause)
-	x.attempt.log.ErrorContext(ctx, "failed to undo operation", "step", failure.Step, "error", failure.Message)
+	x.attempt.log.ErrorContext(ctx, "failed to undo operation", "step", failure.Step, "error", failure.Said().String())
 	return x.attempt.Save(ctx, func(op *nf.Operation) {
 		op.UndoFailure = failure
 		whole := *op.Failure // followers hold the old one
-		whole.Message = fmt.Sprintf("%s; undoing it failed in step %q: %s", whole.Message, failure.Step, failure.Message)
-		whole.Mentions = slices.Compact(slices.Sorted(slices.Values(slices.Concat(whole.Mentions, failure.Mentions))))
+		said := nf.Textf("%s; undoing it failed in step %q: %s", whole.Said(), failure.Step, failure.Said())
+		whole.Message, whole.Mentions = said.Message, said.Mentions
 		op.Failure = &whole
-		x.attempt.markFailed(op, failure.Message, failure.Mentions...)
+		x.attempt.markFailed(op, failure)
 	})
 }

@@ -109,7 +109,7 @@ func (x *execution) recordWait(ctx context.Context, w nf.Wait) error {
 		x.attempt.ledger.feed.publish(x.attempt.op)
 		return nil
 	}
-	x.attempt.log.WarnContext(ctx, "operation waits for its region", "region", x.attempt.op.Region, "reason", w.Reason, "error", w.For)
+	x.attempt.log.WarnContext(ctx, "operation waits for its region", "region", x.attempt.op.Region, "reason", w.Reason, "error", w.Said().String())
 	return x.attempt.Save(ctx, func(op *nf.Operation) { op.Waiting = &w })
 }
 

@@ -94,7 +94,7 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 		}
 		if err != nil && h.State == nf.HostLeaving && r.op().Verb != nf.SiteRemove && slices.Contains([]string{nf.ReasonDNS, nf.ReasonTCP, nf.ReasonTimeout}, nf.ReasonOf(err)) {
 			dead = append(dead, h.Name)
-			err = r.say(ctx, h.Name, "the host is removed without a reset: "+err.Error())
+			err = r.say(ctx, h.Name, "the host is removed without a reset: %s", err)
 		}
 		if err != nil {
 			return nil, err

@@ -2,31 +2,39 @@ package site_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// TestFailureListsTheInstance checks that a failure to terminate an instance
-// lists the instance, since everyone who may read the region can read it.
-func TestFailureListsTheInstance(t *testing.T) {
+// TestFailureOfAnInstance checks that a failure to terminate an instance, and its
+// events and steps, name the instance only in their mentions, since everyone who
+// may read the region can read them.
+func TestFailureOfAnInstance(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
 		s, _ := w.start(t)
 		build(t, s)
 		w.use("edge", "vnf-1")
-		w.stuck = map[string]error{"vnf-1": errors.New("cannot terminate VNF instance vnf-1")}
+		w.stuck = map[string]error{"vnf-1": errors.New("cannot terminate VNF instance vnf-1: instances/vnf-1 is stuck")}
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})
 		must(t, err)
-		op, _ = end(t, s, op)
-		if op.Failure == nil || !slices.Equal(op.Failure.Mentions, []string{"vnf-1"}) {
-			t.Errorf("the failure is %+v", op.Failure)
+		op, events := end(t, s, op)
+		const stuck = "cannot terminate VNF instance vnf-1: instances/vnf-1 is stuck"
+		if op.Failure == nil || op.Failure.Said().String() != stuck || op.Steps[len(op.Steps)-1].Said().String() != stuck {
+			t.Fatalf("the failure is %+v of %+v", op.Failure, op.Steps)
 		}
+		texts := []nf.Text{op.Failure.Said()}
 		for _, step := range op.Steps {
-			if strings.Contains(step.Message, "vnf-1") != (len(step.Mentions) > 0) {
-				t.Errorf("a step is %+v", step)
+			texts = append(texts, step.Said())
+		}
+		for _, e := range events {
+			texts = append(texts, e.Said())
+		}
+		for _, text := range texts {
+			if text.Mentions, err = nf.FilterMentions(text.Mentions, func(string) (bool, error) { return true, nil }); err != nil || strings.Contains(text.String(), "vnf-1") {
+				t.Errorf("a reader who may not see the instance reads %q, %v", text, err)
 			}
 		}
 	})

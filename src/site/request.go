@@ -212,7 +212,7 @@ func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 			return err
 		}
 		if !slices.Contains(but, user) {
-			v = append(v, nf.Violation{Message: "its region is used by " + nf.Mention(user), Mentions: []string{user}})
+			v = append(v, nf.Violation{}.Saying(nf.Textf("its region is used by %s", nf.Mention(user))))
 		}
 	}
 	if len(v) > 0 {

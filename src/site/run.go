@@ -56,10 +56,12 @@ func (r *run) Steps(context.Context) ([]operation.Step, error) {
 
 // Failure implements operation.Work.
 func (r *run) Failure(_ context.Context, step string, err error) *nf.Failure {
+	clip := func(text string) string { return operation.Clip(r.redactor.text(text)) }
 	f := nf.FailureOf(step, err)
-	f.Message = operation.Clip(r.redactor.text(f.Message))
-	for i := range f.Violations {
-		f.Violations[i].Message = operation.Clip(r.redactor.text(f.Violations[i].Message))
+	said := f.Said().Map(clip)
+	f.Message, f.Mentions = said.Message, said.Mentions
+	for i, v := range f.Violations {
+		f.Violations[i] = v.Saying(v.Said().Map(clip))
 	}
 	return f
 }
@@ -141,6 +143,7 @@ func (r *run) step(phase nf.Phase, do func(ctx context.Context) error) operation
 }
 
 // say publishes a message of the service itself, about a host if one is given.
-func (r *run) say(ctx context.Context, host, message string, mentions ...string) error {
-	return r.journal.Publish(ctx, nf.LogEntry{Kind: nf.EventNote, Host: host, Message: message, Mentions: mentions})
+func (r *run) say(ctx context.Context, host, format string, args ...any) error {
+	said := nf.Textf(format, args...)
+	return r.journal.Publish(ctx, nf.LogEntry{Kind: nf.EventNote, Host: host, Message: said.Message, Mentions: said.Mentions})
 }

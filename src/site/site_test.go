@@ -305,7 +305,7 @@ func TestRemoveRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "vnf-2") || strings.Contains(err.Error(), "vnf-1") {
 			t.Errorf("the refusal names what is in the way: %v", err)
 		}
-		if diff := cmp.Diff([]string{"vnf-2"}, nf.MentionsOf(err)); diff != "" {
+		if diff := cmp.Diff([]nf.Mentioned{{Instance: "vnf-2"}}, nf.TextOf(err).Mentions); diff != "" {
 			t.Errorf("the instances that the error names are listed (-want +got):\n%s", diff)
 		}
 		w.busy = map[string]string{"vnf-2": "op-9"}
@@ -315,13 +315,14 @@ func TestRemoveRefused(t *testing.T) {
 		if op.State != nf.Succeeded {
 			t.Errorf("with its instances the site goes: %+v", op.Failure)
 		}
-		var told, listed []string
+		var told []string
+		var listed []nf.Mentioned
 		for _, e := range events {
-			if strings.Contains(e.Message, "vnf-") {
-				told, listed = append(told, e.Message), append(listed, e.Mentions...)
+			if strings.Contains(e.Said().String(), "vnf-") {
+				told, listed = append(told, e.Said().String()), append(listed, e.Mentions...)
 			}
 		}
-		if diff := cmp.Diff([]string{"vnf-1", "vnf-2", "vnf-2"}, listed); diff != "" {
+		if diff := cmp.Diff([]nf.Mentioned{{Instance: "vnf-1"}, {Instance: "vnf-2"}, {Instance: "vnf-2"}}, listed); diff != "" {
 			t.Errorf("the instances that the events name are listed (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{

@@ -10,11 +10,11 @@ import (
 // terminate terminates the instances that the request names, one after another.
 func (r *run) terminate(ctx context.Context) error {
 	for _, id := range r.op().Site.Instances {
-		if err := r.say(ctx, "", nf.Mention(id)+" is being terminated", id); err != nil {
+		if err := r.say(ctx, "", "%s is being terminated", nf.Mention(id)); err != nil {
 			return err
 		}
 		if err := r.terminateOne(ctx, id); err != nil {
-			return nf.Mentioning(err, id)
+			return nf.About(id, err)
 		}
 	}
 	return nil
@@ -34,7 +34,7 @@ func (r *run) terminateOne(ctx context.Context, id string) error {
 		case nf.KindOf(err) != nf.Busy || other == "":
 			return err
 		}
-		if err := r.say(ctx, "", "waiting for operation "+other+" on "+nf.Mention(id), id); err != nil {
+		if err := r.say(ctx, "", "waiting for operation %s on %s", other, nf.Mention(id)); err != nil {
 			return err
 		}
 		if _, err := r.await(ctx, other); err != nil {

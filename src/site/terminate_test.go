@@ -39,7 +39,7 @@ func TestTermination(t *testing.T) {
 		"Failed": {"the failure of the termination is that of the removal",
 			stubborn{ended: nf.Operation{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Verb: nf.Terminate, State: nf.OperationFailed, Failure: &nf.Failure{Kind: nf.Timeout, Message: "pod web stays"}}}, nf.Timeout, "cannot terminate VNF instance vnf-1: pod web stays"},
 		"Late": {"a failure that names the termination is not repeated",
-			stubborn{ended: nf.Operation{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Verb: nf.Terminate, State: nf.OperationFailed, Failure: late}}, nf.Timeout, late.Message},
+			stubborn{ended: nf.Operation{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Verb: nf.Terminate, State: nf.OperationFailed, Failure: late}}, nf.Timeout, late.Said().String()},
 		"Cancelled": {"a cancelled termination has no failure", stubborn{ended: nf.Operation{State: nf.OperationCancelled}}, nf.Failed, "VNF instance vnf-1: operation op-1 is cancelled"},
 		"Refused":   {"other errors are returned", stubborn{refusal: nf.E(nf.Unsupported, "terminate", "VNF instance vnf-1", nil)}, nf.Unsupported, "vnf-1"},
 		"Nameless":  {"an operation without a name cannot be waited for", stubborn{refusal: busy("")}, nf.Busy, "vnf-1"},
@@ -58,8 +58,8 @@ func TestTermination(t *testing.T) {
 				switch {
 				case tc.says == "" && op.State != nf.Succeeded:
 					t.Errorf("%s: the removal is %s: %+v", tc.reason, op.State, op.Failure)
-				case tc.says != "" && (op.Failure == nil || op.Failure.Kind != tc.kind || !strings.Contains(op.Failure.Message, tc.says) ||
-					strings.Count(op.Failure.Message, "cannot terminate VNF instance vnf-1") > 1):
+				case tc.says != "" && (op.Failure == nil || op.Failure.Kind != tc.kind || !strings.Contains(op.Failure.Said().String(), tc.says) ||
+					strings.Count(op.Failure.Said().String(), "cannot terminate VNF instance vnf-1") > 1):
 					t.Errorf("%s: the failure is %+v, want %s with %q", tc.reason, op.Failure, tc.kind, tc.says)
 				}
 			})

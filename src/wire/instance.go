@@ -32,7 +32,7 @@ type InstanceSummary struct {
 func InstanceSummaryOf(in nf.Instance) InstanceSummary {
 	return InstanceSummary{
 		ID: in.ID, Region: in.Region, Namespace: in.Namespace, Project: nf.ProjectOf(in.Project), Package: in.Package, Name: in.Name,
-		Description: in.Description, Labels: in.Labels, State: in.State, Message: in.Message, Revision: in.Revision,
+		Description: in.Description, Labels: in.Labels, State: in.State, Message: in.Said().String(), Revision: in.Revision,
 		Operation: in.LastOperation, RunningOperation: in.Operation,
 		Links: map[string]string{
 			"self": InstancePath(in.ID), "cloud_region": RegionPath(in.Region), "package": PackagePath(in.Package),

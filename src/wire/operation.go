@@ -121,14 +121,14 @@ func OperationOf(op nf.Operation) Operation {
 		out.Wait = WaitApplied
 	}
 	if w := op.Waiting; w != nil {
-		out.Waiting = &Waiting{Since: w.Since, Reason: w.Reason, For: w.For, Next: w.Next}
+		out.Waiting = &Waiting{Since: w.Since, Reason: w.Reason, For: w.Said().String(), Next: w.Next}
 	}
 	return out
 }
 
 func stepOf(s nf.Step) Step {
 	return Step{
-		Title: s.Title(), Started: s.Started, Finished: s.Finished, Message: s.Message, Failed: s.Failed, InFailure: s.InFailure,
+		Title: s.Title(), Started: s.Started, Finished: s.Finished, Message: s.Said().String(), Failed: s.Failed, InFailure: s.InFailure,
 		Objects: s.Objects, Current: s.Current,
 	}
 }
@@ -137,12 +137,12 @@ func failureOf(f *nf.Failure) *Failure {
 	if f == nil {
 		return nil
 	}
-	return &Failure{Kind: f.Kind, Reason: f.Reason, Step: f.Step, Message: f.Message, Errors: ViolationsOf(f.Violations)}
+	return &Failure{Kind: f.Kind, Reason: f.Reason, Step: f.Step, Message: f.Said().String(), Errors: ViolationsOf(f.Violations)}
 }
 
 // ChangeOf converts a change of an object.
 func ChangeOf(c nf.Change) Change {
-	out := Change{Ref: RefOf(c.Ref), Action: c.Action, Message: c.Message}
+	out := Change{Ref: RefOf(c.Ref), Action: c.Action, Message: c.Said().String()}
 	for _, f := range c.Fields {
 		out.Fields = append(out.Fields, FieldChange(f))
 	}

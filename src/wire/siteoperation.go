@@ -58,6 +58,6 @@ type SiteEvent struct {
 // SiteEventOf converts an event.
 func SiteEventOf(e nf.LogEntry) SiteEvent {
 	return SiteEvent{
-		Number: e.Number, Time: e.Time, Kind: e.Kind, Step: e.Step, Play: e.Play, Task: e.Task, Host: e.Host, Message: e.Message,
+		Number: e.Number, Time: e.Time, Kind: e.Kind, Step: e.Step, Play: e.Play, Task: e.Task, Host: e.Host, Message: e.Said().String(),
 	}
 }

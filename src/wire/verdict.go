@@ -53,13 +53,13 @@ func testsOf(op nf.Operation) []Test {
 		}
 		t := &out[len(out)-1]
 		if s.Failed && (t.Passed == nil || *t.Passed) {
-			t.Passed, t.Message = new(false), s.Message
+			t.Passed, t.Message = new(false), s.Said().String()
 		}
 		if s.Phase != nf.PhaseHookRun || s.Finished.IsZero() {
 			continue
 		}
 		if t.Finished = s.Finished; t.Passed == nil {
-			t.Passed, t.Message = new(true), s.Message
+			t.Passed, t.Message = new(true), s.Said().String()
 		}
 	}
 	return out

@@ -29,7 +29,7 @@ type Violation struct {
 func ViolationsOf(violations nf.Violations) []Violation {
 	var out []Violation
 	for _, v := range violations {
-		shown := Violation{Field: v.Place(), File: v.File, Line: v.Line, Message: v.Message}
+		shown := Violation{Field: v.Place(), File: v.File, Line: v.Line, Message: v.Said().String()}
 		if (v.Object != nf.Ref{}) {
 			shown.Object = new(RefOf(v.Object))
 		}

@@ -124,9 +124,9 @@ func failSubscription(what, gone string, err error) error {
 	text := v.String()
 	switch v.Field {
 	case "min-notify-interval":
-		text = prefix(badInterval, v.Message)
+		text = prefix(badInterval, v.Said().String())
 	case "callback-url":
-		text = prefix(badCallback, v.Message)
+		text = prefix(badCallback, v.Said().String())
 	}
 	return &refusal{status: http.StatusBadRequest, strict: http.StatusBadRequest, text: text, cause: err}
 }
