@@ -150,7 +150,6 @@ type Guarded struct {
 	Instances  *Instances
 	Operations *Operations
 	AuditLog   *AuditLog
-	ONAP       *ONAP
 
 	guard *guard
 }
@@ -168,7 +167,7 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine}
 	return &Guarded{
 		Regions: regions, Packages: packages, Instances: instances, Operations: operations,
-		AuditLog: &AuditLog{g, cfg.Audits}, ONAP: &ONAP{g}, guard: g,
+		AuditLog: &AuditLog{g, cfg.Audits}, guard: g,
 	}, nil
 }
 

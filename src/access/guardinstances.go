@@ -140,6 +140,12 @@ func (is *Instances) Terminate(ctx context.Context, id string, req nf.TerminateR
 	})
 }
 
+// MayTerminate returns the error that Terminate returns for an identity that may
+// not terminate the instance.
+func (is *Instances) MayTerminate(ctx context.Context, id string) error {
+	return is.allowed(ctx, id, nf.RemoveInstance)
+}
+
 // allowed checks that the identity may change an instance.
 func (is *Instances) allowed(ctx context.Context, id string, p nf.Permission) error {
 	in, err := is.instance(ctx, id)

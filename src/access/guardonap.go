@@ -11,77 +11,145 @@ import (
 // default project and to no region.
 func bundleScope() nf.Scope { return nf.Scope{Project: nf.DefaultProject} }
 
-// ONAP checks the permissions for the requests of ONAP's API that it serves
-// without the engine and the catalog.
-type ONAP struct{ guard *guard }
-
-// MayReadBundle returns nil if the identity may read ONAP's resource bundles,
-// and nf.Forbidden or nf.Unauthenticated otherwise. It requires package:read. The
-// names are those in the request, for the audit log.
-func (o *ONAP) MayReadBundle(ctx context.Context, names ...string) error {
-	return o.guard.may(ctx, nf.ReadPackage, bundleScope(), auditable(names)...)
+// Bundles gives access to ONAP's resource bundles with the permissions of the
+// identity in the context. Its methods return nf.Forbidden or
+// nf.Unauthenticated, or the value that the permissions allow to use: R reads
+// bundles, W changes them, and C composes packages from them.
+type Bundles[R, W, C any] struct {
+	guard    *guard
+	reader   R
+	writer   W
+	composer C
 }
 
-// MayWriteBundle returns nil if the identity may change ONAP's resource bundles,
-// and nf.Forbidden or nf.Unauthenticated otherwise. It requires package:write.
-func (o *ONAP) MayWriteBundle(ctx context.Context, names ...string) error {
-	return o.guard.may(ctx, nf.WritePackage, bundleScope(), auditable(names)...)
+// NewBundles returns the guarded bundles.
+func NewBundles[R, W, C any](guarded *Guarded, reader R, writer W, composer C) Bundles[R, W, C] {
+	return Bundles[R, W, C]{guarded.guard, reader, writer, composer}
 }
 
-// MayCreateInstance returns nil if the identity may create an instance of ONAP's
-// in a region, and nf.Forbidden or nf.Unauthenticated otherwise. It requires
-// instance:instantiate. Such an instance belongs to the default project.
-func (o *ONAP) MayCreateInstance(ctx context.Context, region string) error {
-	return o.guard.may(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: region})
+// Read requires package:read. The names are those in the request, for the audit
+// log.
+func (b Bundles[R, W, C]) Read(ctx context.Context, names ...string) (R, error) {
+	return granted(b.reader, b.guard.may(ctx, nf.ReadPackage, bundleScope(), auditable(names)...))
 }
 
-// MayChangeInstance returns nil if the identity may change an instance, and
-// nf.Forbidden or nf.Unauthenticated otherwise. It requires instance:change. Use
-// it for changes of records that the engine does not have.
-func (o *ONAP) MayChangeInstance(ctx context.Context, in nf.Instance) error {
-	return o.guard.may(ctx, nf.ChangeInstance, instanceScope(in), in.ID)
+// Write requires package:write.
+func (b Bundles[R, W, C]) Write(ctx context.Context, names ...string) (W, error) {
+	return granted(b.writer, b.guard.may(ctx, nf.WritePackage, bundleScope(), auditable(names)...))
 }
 
-// MayRemoveInstance returns nil if the identity may terminate an instance, and
-// nf.Forbidden or nf.Unauthenticated otherwise. It requires instance:terminate.
-func (o *ONAP) MayRemoveInstance(ctx context.Context, in nf.Instance) error {
-	return o.guard.may(ctx, nf.RemoveInstance, instanceScope(in), in.ID)
-}
-
-// MayWriteRegion returns nil if the identity may register a region, and
-// nf.Forbidden or nf.Unauthenticated otherwise. It requires region:write.
-func (o *ONAP) MayWriteRegion(ctx context.Context, region string) error {
-	return o.guard.may(ctx, nf.WriteRegion, regionScope(region), region)
-}
-
-// VisibleObjects returns a function that reports whether the identity may see an
-// object of a region. The function takes the id of the instance that owns the
-// object; "" means that no instance does. It reads that instance, once. An
-// identity that may register the region sees all objects, because it has access
-// to the region anyway. Another identity needs region:read, and sees the objects
-// of the region's instances that it may read.
-func (o *ONAP) VisibleObjects(ctx context.Context, region string) (func(owner string) (bool, error), error) {
-	err := o.MayWriteRegion(ctx, region)
+// ForNew returns the composer for a new instance in a region. It requires
+// instance:instantiate there, and package:read. Such an instance belongs to the
+// default project.
+func (b Bundles[R, W, C]) ForNew(ctx context.Context, region string) (C, error) {
+	err := b.guard.may(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: region})
 	if err == nil {
-		return func(string) (bool, error) { return true, nil }, nil
+		err = b.guard.may(ctx, nf.ReadPackage, bundleScope())
 	}
-	if nf.KindOf(err) != nf.Forbidden {
-		return nil, err
-	}
-	if err := o.guard.may(ctx, nf.ReadRegion, regionScope(region), region); err != nil {
-		return nil, err
-	}
-	sees, err := o.guard.sees(ctx)
+	return granted(b.composer, err)
+}
+
+// ForChange returns the composer for a change of an instance. It requires
+// instance:change.
+func (b Bundles[R, W, C]) ForChange(ctx context.Context, in nf.Instance) (C, error) {
+	return granted(b.composer, b.guard.may(ctx, nf.ChangeInstance, instanceScope(in), in.ID))
+}
+
+// OfInstances gives access to what other packages than the engine store of
+// instances, with the permissions of the identity in the context: R reads it, and
+// W changes it.
+type OfInstances[R, W any] struct {
+	guard  *guard
+	reader R
+	writer W
+}
+
+// NewOfInstances returns the guarded records.
+func NewOfInstances[R, W any](guarded *Guarded, reader R, writer W) OfInstances[R, W] {
+	return OfInstances[R, W]{guarded.guard, reader, writer}
+}
+
+// Read requires instance:read, and returns nf.NotFound without it.
+func (o OfInstances[R, W]) Read(ctx context.Context, in nf.Instance) (R, error) {
+	return granted(o.reader, o.guard.readable(ctx, in))
+}
+
+// Change requires instance:change.
+func (o OfInstances[R, W]) Change(ctx context.Context, in nf.Instance) (W, error) {
+	return granted(o.writer, o.guard.may(ctx, nf.ChangeInstance, instanceScope(in), in.ID))
+}
+
+// ConnectionKeeper stores what ONAP's API knows of the connections to regions.
+type ConnectionKeeper[C any] interface {
+	// Connection returns the connection to a region, or nf.NotFound.
+	Connection(ctx context.Context, r nf.Region) (C, error)
+	PutConnection(ctx context.Context, c C) error
+	RemoveConnection(ctx context.Context, region string) error
+}
+
+// Connections gives access to a ConnectionKeeper with the permissions of the
+// identity in the context. A connection belongs to its region.
+type Connections[C interface{ Masked() C }] struct {
+	guard   *guard
+	regions *Regions
+	keeper  ConnectionKeeper[C]
+}
+
+// NewConnections returns the guarded connections of a keeper.
+func NewConnections[C interface{ Masked() C }](guarded *Guarded, keeper ConnectionKeeper[C]) Connections[C] {
+	return Connections[C]{guarded.guard, guarded.Regions, keeper}
+}
+
+// Connection returns a region and the connection to it, which is zero if none is
+// stored. It requires region:read. An identity without region:write gets the
+// region without its access, and the connection without its secrets.
+func (cs Connections[C]) Connection(ctx context.Context, region string) (nf.Region, C, error) {
+	var none C
+	r, err := cs.regions.Region(ctx, region)
 	if err != nil {
-		return nil, err
+		return nf.Region{}, none, err
 	}
-	return func(owner string) (bool, error) {
-		if owner == "" {
-			return false, nil
-		}
-		in, visible, err := sees(owner)
-		return visible && in.Region == region, err
-	}, nil
+	c, err := cs.keeper.Connection(ctx, r)
+	if nf.IgnoreNotFound(err) != nil {
+		return nf.Region{}, none, err
+	}
+	switch may := cs.guard.may(ctx, nf.WriteRegion, regionScope(region), region); {
+	case nf.KindOf(may) == nf.Forbidden:
+		r.Access, c = nf.Access{}, c.Masked()
+	case may != nil:
+		return nf.Region{}, none, may
+	}
+	return r, c, nil
+}
+
+// Put stores the connection to a region. It requires region:write.
+func (cs Connections[C]) Put(ctx context.Context, region string, c C) error {
+	if err := cs.guard.may(ctx, nf.WriteRegion, regionScope(region), region); err != nil {
+		return err
+	}
+	return cs.keeper.PutConnection(ctx, c)
+}
+
+// Remove deletes the connection to a region. It requires region:write.
+func (cs Connections[C]) Remove(ctx context.Context, region string) error {
+	if err := cs.guard.may(ctx, nf.WriteRegion, regionScope(region), region); err != nil {
+		return err
+	}
+	return cs.keeper.RemoveConnection(ctx, region)
+}
+
+// readable returns nf.NotFound if the identity may not read the instance.
+func (g *guard) readable(ctx context.Context, in nf.Instance) error {
+	return g.see(ctx, nf.ReadInstance, instanceScope(in), absent("VNF instance", in.ID))
+}
+
+// granted returns the value, or the error that denies it.
+func granted[T any](v T, denied error) (T, error) {
+	if denied != nil {
+		var none T
+		return none, denied
+	}
+	return v, nil
 }
 
 // auditable returns the names that are valid as subjects in the audit log.

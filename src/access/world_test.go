@@ -243,7 +243,7 @@ func (w *world) Region(ctx context.Context, id string) (nf.Region, error) {
 
 func (w *world) Regions(context.Context) ([]nf.Region, error) {
 	return []nf.Region{
-		{ID: accesstest.East, Tenants: map[string]nf.Tenant{nf.AnyProject: {Namespaces: []string{"all"}}, "a": {Namespaces: []string{"of-a"}}, "b": {Namespaces: []string{"of-b"}}}},
+		{ID: accesstest.East, Access: nf.Access{Token: nf.Secret("t")}, Tenants: map[string]nf.Tenant{nf.AnyProject: {Namespaces: []string{"all"}}, "a": {Namespaces: []string{"of-a"}}, "b": {Namespaces: []string{"of-b"}}}},
 		{ID: accesstest.West},
 	}, nil
 }

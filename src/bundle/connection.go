@@ -3,6 +3,7 @@ package bundle
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -18,6 +19,24 @@ type Connection struct {
 }
 
 func (c Connection) id() string { return join(c.Region) }
+
+// Masked returns the connection with the secret fields of its records masked.
+func (c Connection) Masked() Connection {
+	records := c.Records
+	if c.Records = nil; records != nil {
+		c.Records = make([]map[string]string, len(records))
+	}
+	for i, record := range records {
+		shown := maps.Clone(record)
+		for _, secret := range []string{"password", "private-key"} {
+			if _, there := shown[secret]; there {
+				shown[secret] = nf.Masked
+			}
+		}
+		c.Records[i] = shown
+	}
+	return c
+}
 
 // PutConnection stores a connection and replaces the region's previous one.
 func (b *Bundles) PutConnection(ctx context.Context, c Connection) error {

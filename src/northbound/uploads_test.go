@@ -219,10 +219,17 @@ type open struct{ *catalog.Catalog }
 func (open) MayUpload(context.Context, nf.Package) error { return nil }
 
 // openBundles allows every access to bundles.
-type openBundles struct{ onap.Access }
+type openBundles struct {
+	onap.Bundles
+	bundles *bundle.Bundles
+}
 
-func (openBundles) MayReadBundle(context.Context, ...string) error  { return nil }
-func (openBundles) MayWriteBundle(context.Context, ...string) error { return nil }
+func (b openBundles) Read(context.Context, ...string) (onap.BundleReader, error) {
+	return b.bundles, nil
+}
+func (b openBundles) Write(context.Context, ...string) (onap.BundleWriter, error) {
+	return b.bundles, nil
+}
 
 // charts fetches the same chart each time.
 type charts struct{ next func() io.Reader }
@@ -241,6 +248,9 @@ type (
 	ownOperations      = native.Operations
 	ownRepairs         = native.Repairs
 	theirRegions       = onap.Regions
+	theirConnections   = onap.Connections
+	theirAliases       = onap.Aliases
+	theirRecords       = onap.Records
 	theirInstances     = onap.Instances
 	theirOperations    = onap.Operations
 	theirLive          = onap.Live
@@ -285,7 +295,7 @@ func newUploads(t *testing.T, chart func() io.Reader) http.Handler {
 		t.Fatal(err)
 	}
 	multicloud, err := onap.New(onap.Config{
-		Bundles: bundles, Access: openBundles{}, Memory: shared, NewID: newID,
+		Bundles: openBundles{bundles: bundles}, Connections: struct{ theirConnections }{}, Aliases: struct{ theirAliases }{}, Records: struct{ theirRecords }{}, Memory: shared, NewID: newID,
 		Regions: struct{ theirRegions }{}, Instances: struct{ theirInstances }{}, Operations: struct{ theirOperations }{},
 		Live: struct{ theirLive }{}, Subscriptions: struct{ theirSubscriptions }{},
 	})

@@ -16,15 +16,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// live reads objects in regions for ONAP's API.
+// live reads objects in regions for ONAP's API, without guard.
 type live struct {
 	engine *lifecycle.Engine
 	open   func(ctx context.Context, region string) (*cluster.Cluster, error)
 }
 
-var _ onap.Live = live{}
+var _ access.LiveReader[onap.Query, onap.PlannedHook] = live{}
 
-// Objects implements onap.Live.
+// Objects implements access.LiveReader.
 func (l live) Objects(ctx context.Context, in nf.Instance, refs []nf.Ref) ([]map[string]any, error) {
 	c, err := l.open(ctx, in.Region)
 	if err != nil {
@@ -33,16 +33,16 @@ func (l live) Objects(ctx context.Context, in nf.Instance, refs []nf.Ref) ([]map
 	return c.Read(ctx, nf.Subject{Kind: nf.InstanceSubject, ID: in.ID}, refs)
 }
 
-// Find implements onap.Live.
-func (l live) Find(ctx context.Context, q onap.Query) ([]map[string]any, error) {
-	c, err := l.open(ctx, q.Region)
+// Find implements access.LiveReader.
+func (l live) Find(ctx context.Context, region string, q onap.Query) ([]map[string]any, error) {
+	c, err := l.open(ctx, region)
 	if err != nil {
 		return nil, err
 	}
-	return c.Find(ctx, cluster.Selection{APIVersion: q.APIVersion, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name, Labels: q.Labels})
+	return c.Find(ctx, cluster.Selection(q))
 }
 
-// Hooks implements onap.Live. An instance without a plan has none.
+// Hooks implements access.LiveReader. An instance without a plan has none.
 func (l live) Hooks(ctx context.Context, in nf.Instance) ([]onap.PlannedHook, error) {
 	plan, err := l.engine.Plan(ctx, in.ID)
 	if nf.KindOf(err) == nf.Conflict {
@@ -81,9 +81,16 @@ func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) e
 // onapAPI creates ONAP's API. Packages that it composes need no upload
 // permission: permission to instantiate suffices.
 func (s *service) onapAPI(cfg Config, db *secureStore, obs observability, guarded *access.Guarded) (northbound.API, error) {
+	records := s.bundles.InstanceRecords()
 	return onap.New(onap.Config{
-		Bundles: s.bundles, Access: guarded.ONAP, Regions: guarded.Regions, Instances: guarded.Instances, Operations: guarded.Operations,
-		Live: live{s.engine, opened(s.catalog, s.pool)}, Subscriptions: s.notifier, NewID: newID, Checks: map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
+		Bundles:       access.NewBundles[onap.BundleReader, onap.BundleWriter, onap.Composer](guarded, s.bundles, s.bundles, s.bundles),
+		Connections:   access.NewConnections[bundle.Connection](guarded, s.bundles),
+		Aliases:       records,
+		Records:       access.NewOfInstances[onap.RecordReader, onap.RecordWriter](guarded, records, records),
+		Subscriptions: access.NewOfInstances[onap.SubscriptionReader, onap.SubscriptionWriter](guarded, s.notifier, s.notifier),
+		Live:          access.NewLive(guarded, live{s.engine, opened(s.catalog, s.pool)}),
+		Regions:       guarded.Regions, Instances: guarded.Instances, Operations: guarded.Operations,
+		NewID: newID, Checks: map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
 		Strict: cfg.ONAPErrors == "strict", Memory: s.memory, Wait: cfg.SyncWait, Trace: obs.traceparent, Logger: obs.log,
 	})
 }

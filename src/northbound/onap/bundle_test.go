@@ -46,8 +46,6 @@ type ground struct {
 type rest interface {
 	onap.Instances
 	onap.Operations
-	onap.InstanceAccess
-	onap.RegionAccess
 }
 
 func (*ground) Upload(_ context.Context, as nf.Package, _ io.Reader) (nf.Package, bool, error) {
@@ -68,14 +66,6 @@ func (g *ground) May(_ context.Context, p nf.Permission, s nf.Scope, _ ...string
 		return nf.E(nf.Forbidden, "do", string(p), nil)
 	}
 	return nil
-}
-
-func (g *ground) MayReadBundle(ctx context.Context, names ...string) error {
-	return g.May(ctx, nf.ReadPackage, nf.Scope{Project: nf.DefaultProject}, names...)
-}
-
-func (g *ground) MayWriteBundle(ctx context.Context, names ...string) error {
-	return g.May(ctx, nf.WritePackage, nf.Scope{Project: nf.DefaultProject}, names...)
 }
 
 func (g *ground) Enlist(_ context.Context, r nf.Region) (nf.Region, error) {
@@ -155,9 +145,10 @@ func (g *ground) serve(t *testing.T, edit ...func(*onap.Config)) place {
 		t.Fatal(err)
 	}
 	cfg := onap.Config{
-		Bundles: bundles, Access: g, Regions: g, Instances: g, Operations: g, NewID: rand.Text, Memory: budget.New(1<<20, 1<<20),
-		Live: struct{ onap.Live }{}, Subscriptions: struct{ onap.Subscriptions }{},
+		Regions: g, Instances: g, Operations: g, NewID: rand.Text, Memory: budget.New(1<<20, 1<<20),
+		Live: struct{ onap.Live }{},
 	}
+	permit(g.May).access(&cfg, bundles, nil)
 	for _, f := range edit {
 		f(&cfg)
 	}

@@ -62,8 +62,7 @@ func storedConfigOf(v bundle.Version) storedConfig {
 // configs serves the configurations of instances.
 type configs struct {
 	vnfs    *vnfs
-	access  InstanceAccess
-	history history
+	records Records
 	changes configChanges
 }
 
@@ -105,6 +104,7 @@ func storedConfigs(annotations map[string]string) (map[string]storedConfig, erro
 // configured is a configuration of an instance.
 type configured struct {
 	vnf    vnf
+	past   HistoryReader
 	stored storedConfig
 	name   string
 	known  bool // the instance has such a configuration, whether or not its objects were deleted
@@ -120,26 +120,32 @@ func (cs configs) of(r *http.Request) (configured, error) {
 	if err != nil {
 		return configured{}, fail("Getting Instance: Get Instance", err)
 	}
-	return v.config(mux.Vars(r)["config"])
+	past, err := cs.records.Read(r.Context(), v.Instance)
+	if err != nil {
+		return configured{}, fail("Getting Instance: Get Instance", err)
+	}
+	return v.config(past, mux.Vars(r)["config"])
 }
 
-func (v vnf) config(name string) (configured, error) {
+func (v vnf) config(past HistoryReader, name string) (configured, error) {
 	stored, err := storedConfigs(v.Annotations)
 	sc, known := stored[name]
-	return configured{vnf: v, stored: sc, name: name, known: known}, err
+	return configured{vnf: v, past: past, stored: sc, name: name, known: known}, err
 }
 
-// changeable returns the configuration of a request's path, if the caller may
-// change it. Unknown begins the text of the error if it does not exist.
-func (cs configs) changeable(r *http.Request, unknown string) (configured, error) {
+// changeable returns the configuration of a request's path and its history, if
+// the caller may change it. Unknown begins the text of the error if it does not
+// exist.
+func (cs configs) changeable(r *http.Request, unknown string) (configured, HistoryWriter, error) {
 	c, err := cs.of(r)
-	if err == nil {
-		err = cs.access.MayChangeInstance(r.Context(), c.vnf.Instance)
+	if err != nil {
+		return c, nil, err
 	}
+	history, err := cs.records.Change(r.Context(), c.vnf.Instance)
 	if err == nil && !c.known {
 		err = noKey(unknown, c.name)
 	}
-	return c, err
+	return c, history, err
 }
 
 // noKey returns the error for a configuration that does not exist. Its text is
@@ -153,13 +159,17 @@ func (cs configs) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Getting Instance: Get Instance", err)
 	}
+	past, err := cs.records.Read(r.Context(), v.Instance)
+	if err != nil {
+		return fail("Get Config DB Entry", err)
+	}
 	stored, err := storedConfigs(v.Annotations)
 	if err != nil {
 		return fail("Get Config DB Entry", err)
 	}
 	out := []config{}
 	for name, sc := range stored {
-		c, err := cs.history.newest(r, configured{vnf: v, stored: sc, name: name, known: true})
+		c, err := configured{vnf: v, past: past, stored: sc, name: name, known: true}.newest(r)
 		if err != nil {
 			return err
 		}
@@ -177,7 +187,7 @@ func (cs configs) get(w http.ResponseWriter, r *http.Request) error {
 	if !c.known {
 		return noKey("Get Config DB Entry", c.name)
 	}
-	shown, err := cs.history.newest(r, c)
+	shown, err := c.newest(r)
 	if err != nil {
 		return err
 	}
@@ -191,12 +201,12 @@ func (cs configs) tag(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := cs.changeable(r, "Get Current Config Version")
+	c, history, err := cs.changeable(r, "Get Current Config Version")
 	if err != nil {
 		return err
 	}
 	t := bundle.Tag{ConfigKey: c.key(), Name: body.Tag, Number: c.stored.Version}
-	if err := cs.history.records.SetTag(r.Context(), t); err != nil {
+	if err := history.SetTag(r.Context(), t); err != nil {
 		return fail("TagIt store DB", err)
 	}
 	return answer(w, http.StatusOK, configTag{t.Number, t.Name})

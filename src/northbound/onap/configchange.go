@@ -20,10 +20,9 @@ import (
 
 // configChanges changes the configurations of instances.
 type configChanges struct {
-	bundles *bundle.Bundles
+	bundles Bundles
 	engine  Changes
 	runner  *runner
-	history history
 	clock   func() time.Time
 }
 
@@ -62,20 +61,21 @@ func (cs configs) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Getting Instance: Get Instance", err)
 	}
-	if err := cs.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
+	history, err := cs.records.Change(r.Context(), v.Instance)
+	if err != nil {
 		return err
 	}
-	c, err := v.config(q.Name)
+	c, err := v.config(history, q.Name)
 	if err != nil {
 		return fail("Create Error", err)
 	}
 	if c.known && !c.stored.Deleted {
 		return failAs("Create Error - Config exists", nf.E(nf.Exists, "create", fmt.Sprintf("configuration %q", q.Name), nil))
 	}
-	if q.Values, err = cs.history.unmask(r, c, q.Values); err != nil {
+	if q.Values, err = c.unmask(r, q.Values); err != nil {
 		return err
 	}
-	result, err := cs.changes.configure(r, c, q)
+	result, err := cs.changes.configure(r, history, c, q)
 	if err != nil {
 		return err
 	}
@@ -87,15 +87,15 @@ func (cs configs) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := cs.changeable(r, "Update Error - Config doesn't exist")
+	c, history, err := cs.changeable(r, "Update Error - Config doesn't exist")
 	if err != nil {
 		return err
 	}
-	if q.Values, err = cs.history.unmask(r, c, q.Values); err != nil {
+	if q.Values, err = c.unmask(r, q.Values); err != nil {
 		return err
 	}
 	q.Template = cmp.Or(q.Template, c.stored.Template)
-	result, err := cs.changes.configure(r, c, q)
+	result, err := cs.changes.configure(r, history, c, q)
 	if err != nil {
 		return err
 	}
@@ -103,19 +103,23 @@ func (cs configs) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 // configure renders a configuration and applies it to the instance.
-func (cs configChanges) configure(r *http.Request, c configured, q configRequest) (configResult, error) {
+func (cs configChanges) configure(r *http.Request, history HistoryWriter, c configured, q configRequest) (configResult, error) {
 	parameters, err := q.parameters()
 	if err != nil {
 		return configResult{}, err
 	}
-	pkg, err := cs.bundles.ComposeTemplate(r.Context(), c.bundle(), q.Template)
+	bundles, err := cs.bundles.ForChange(r.Context(), c.vnf.Instance)
+	if err != nil {
+		return configResult{}, fail("Apply Config failed", err)
+	}
+	pkg, err := bundles.ComposeTemplate(r.Context(), c.bundle(), q.Template)
 	if err != nil {
 		return configResult{}, fail("Apply Config failed: Getting Template", err)
 	}
 	next := bundle.Version{
 		ConfigKey: c.key(), Number: c.stored.Version + 1, Template: q.Template, Description: q.Description, Package: pkg, Values: q.Values,
 	}
-	return cs.change(r, c, next, c.amendment(pkg, parameters))
+	return cs.change(r, history, c, next, c.amendment(pkg, parameters))
 }
 
 func (c configured) bundle() bundle.Key {
@@ -160,9 +164,9 @@ func topOf(path string) string {
 
 // change applies the next version of a configuration and then records it.
 // Without an amendment, it deletes the objects of the configuration.
-func (cs configChanges) change(r *http.Request, c configured, next bundle.Version, am *nf.Amendment) (configResult, error) {
+func (cs configChanges) change(r *http.Request, history HistoryWriter, c configured, next bundle.Version, am *nf.Amendment) (configResult, error) {
 	ctx := r.Context()
-	if err := cs.history.remember(r, c); err != nil {
+	if err := c.remember(r, history); err != nil {
 		return configResult{}, fail("Create Config Version DB Entry", err)
 	}
 	annotation, err := json.Marshal(storedConfigOf(next))
@@ -180,7 +184,7 @@ func (cs configChanges) change(r *http.Request, c configured, next bundle.Versio
 		return configResult{}, err
 	}
 	next.Created, next.Sensitive = cs.clock().UTC(), slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.Sensitive, op.Instance.Target.Sensitive))))
-	if err := cs.history.records.Record(ctx, next); err != nil {
+	if err := history.Record(ctx, next); err != nil {
 		return configResult{}, fail("Create Config Version DB Entry", err)
 	}
 	return configResult{
@@ -219,15 +223,15 @@ func without(all []nf.Amendment, name string) []nf.Amendment {
 // deleteObjects deletes the objects of a configuration. The configuration
 // remains, with a new version that records the deletion.
 func (cs configs) deleteObjects(w http.ResponseWriter, r *http.Request) error {
-	c, err := cs.changeable(r, "Delete Error - Config doesn't exist")
+	c, history, err := cs.changeable(r, "Delete Error - Config doesn't exist")
 	if err != nil {
 		return err
 	}
-	newest, err := cs.history.version(r, c, c.stored.Version)
+	newest, err := c.version(r, c.stored.Version)
 	if err != nil {
 		return fail("Delete Config DB Entry", err)
 	}
-	result, err := cs.changes.change(r, c, newest.Deletion(c.stored.Version+1), nil)
+	result, err := cs.changes.change(r, history, c, newest.Deletion(c.stored.Version+1), nil)
 	if err != nil {
 		return err
 	}
@@ -237,7 +241,7 @@ func (cs configs) deleteObjects(w http.ResponseWriter, r *http.Request) error {
 // remove deletes a configuration and its history. It deletes the
 // configuration's objects first, unless deleteConfigOnly is true.
 func (cs configs) remove(w http.ResponseWriter, r *http.Request) error {
-	c, err := cs.changeable(r, "Delete Config DB Entry")
+	c, history, err := cs.changeable(r, "Delete Config DB Entry")
 	if err != nil {
 		return err
 	}
@@ -250,7 +254,7 @@ func (cs configs) remove(w http.ResponseWriter, r *http.Request) error {
 	}); err != nil {
 		return err
 	}
-	if err := cs.history.records.DeleteConfig(r.Context(), c.key()); err != nil {
+	if err := history.DeleteConfig(r.Context(), c.key()); err != nil {
 		return fail("Delete Config DB Entry", err)
 	}
 	return done(w, http.StatusAccepted)
@@ -285,7 +289,7 @@ func (cs configs) rollBack(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := cs.changeable(r, "Rollback Get Current Config Version")
+	c, history, err := cs.changeable(r, "Rollback Get Current Config Version")
 	if err != nil {
 		return err
 	}
@@ -293,7 +297,7 @@ func (cs configs) rollBack(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := cs.changes.restore(r, c, to)
+	result, err := cs.changes.restore(r, history, c, to)
 	if err != nil {
 		return err
 	}
@@ -308,7 +312,7 @@ func (cs configs) target(r *http.Request, c configured, body rollbackRequest) (b
 	to := 0
 	switch {
 	case body.Tag != "":
-		t, err := cs.history.records.Tag(r.Context(), c.key(), body.Tag)
+		t, err := c.past.Tag(r.Context(), c.key(), body.Tag)
 		if nf.KindOf(err) == nf.NotFound {
 			return wrong("Rollback Invalid tag: Config DB Entry Not found: Key doesn't exist")
 		}
@@ -328,7 +332,7 @@ func (cs configs) target(r *http.Request, c configured, body rollbackRequest) (b
 	if to < 1 || to >= c.stored.Version {
 		return wrong("Rollback Invalid Config Version")
 	}
-	v, err := cs.history.records.Version(r.Context(), c.key(), to)
+	v, err := c.past.Version(r.Context(), c.key(), to)
 	if nf.KindOf(err) == nf.NotFound {
 		return wrong("Rollback Get Config Version: it is no longer stored")
 	}
@@ -340,22 +344,26 @@ func (cs configs) target(r *http.Request, c configured, body rollbackRequest) (b
 
 // restore applies an earlier version as the next one. It uses the same package
 // if that still exists, and otherwise the present one of the template.
-func (cs configChanges) restore(r *http.Request, c configured, to bundle.Version) (configResult, error) {
+func (cs configChanges) restore(r *http.Request, history HistoryWriter, c configured, to bundle.Version) (configResult, error) {
 	if to.Deleted {
-		return cs.change(r, c, to.Deletion(c.stored.Version+1), nil)
+		return cs.change(r, history, c, to.Deletion(c.stored.Version+1), nil)
 	}
 	q := configRequest{Template: to.Template, Description: to.Description, Values: to.Values}
 	parameters, err := q.parameters()
 	if err != nil {
 		return configResult{}, err
 	}
-	there, err := cs.bundles.Has(r.Context(), to.Package)
+	bundles, err := cs.bundles.ForChange(r.Context(), c.vnf.Instance)
+	if err != nil {
+		return configResult{}, fail("Apply Config failed", err)
+	}
+	there, err := bundles.Has(r.Context(), to.Package)
 	if err != nil {
 		return configResult{}, fail("Apply Config failed", err)
 	}
 	if !there {
-		return cs.configure(r, c, q)
+		return cs.configure(r, history, c, q)
 	}
 	to.Number = c.stored.Version + 1
-	return cs.change(r, c, to, c.amendment(to.Package, parameters))
+	return cs.change(r, history, c, to, c.amendment(to.Package, parameters))
 }

@@ -14,17 +14,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// history reads and completes the histories of configurations.
-type history struct{ records *bundle.InstanceRecords }
-
 // version returns a version of a configuration. The history is written after
 // the change, so the newest version may be only in the instance's annotations.
-func (hs history) version(r *http.Request, c configured, number int) (bundle.Version, error) {
-	v, err := hs.records.Version(r.Context(), c.key(), number)
+func (c configured) version(r *http.Request, number int) (bundle.Version, error) {
+	v, err := c.past.Version(r.Context(), c.key(), number)
 	if nf.KindOf(err) != nf.NotFound || number != c.stored.Version {
 		return v, err
 	}
-	recorded, ok, e := hs.recorded(r, c)
+	recorded, ok, e := c.recorded(r)
 	if e != nil || !ok {
 		return v, cmp.Or(e, err)
 	}
@@ -33,12 +30,12 @@ func (hs history) version(r *http.Request, c configured, number int) (bundle.Ver
 
 // recorded returns the newest version according to the instance's record, or
 // false if the record is not sufficient.
-func (hs history) recorded(r *http.Request, c configured) (bundle.Version, bool, error) {
+func (c configured) recorded(r *http.Request) (bundle.Version, bool, error) {
 	switch i := slices.IndexFunc(c.vnf.Amendments, func(am nf.Amendment) bool { return am.Name == c.name }); {
 	case !c.known:
 		return bundle.Version{}, false, nil
 	case c.stored.Deleted:
-		return hs.deletion(r, c)
+		return c.deletion(r)
 	case i < 0:
 		return bundle.Version{}, false, nil
 	default:
@@ -55,8 +52,8 @@ func (hs history) recorded(r *http.Request, c configured) (bundle.Version, bool,
 
 // deletion returns the newest version of a deleted configuration. Every change
 // records the previous version first, so the history has the values.
-func (hs history) deletion(r *http.Request, c configured) (bundle.Version, bool, error) {
-	v, err := hs.records.Version(r.Context(), c.key(), cmp.Or(c.stored.Repeats, c.stored.Version-1))
+func (c configured) deletion(r *http.Request) (bundle.Version, bool, error) {
+	v, err := c.past.Version(r.Context(), c.key(), cmp.Or(c.stored.Repeats, c.stored.Version-1))
 	if err != nil {
 		return bundle.Version{}, false, nf.IgnoreNotFound(err)
 	}
@@ -76,24 +73,24 @@ func shownVersion(v bundle.Version, tags []bundle.Tag) config {
 // remember records the newest version before a change, because the instance's
 // annotations will hold only the next one. For an unknown configuration, it
 // deletes the history that an interrupted removal may have left.
-func (hs history) remember(r *http.Request, c configured) error {
+func (c configured) remember(r *http.Request, history HistoryWriter) error {
 	if !c.known {
-		return hs.records.DeleteConfig(r.Context(), c.key())
+		return history.DeleteConfig(r.Context(), c.key())
 	}
-	now, ok, err := hs.recorded(r, c)
+	now, ok, err := c.recorded(r)
 	if err != nil || !ok {
 		return err
 	}
-	return hs.records.Record(r.Context(), now)
+	return history.Record(r.Context(), now)
 }
 
 // newest returns the newest version of a configuration, as clients see it.
-func (hs history) newest(r *http.Request, c configured) (config, error) {
-	v, err := hs.version(r, c, c.stored.Version)
+func (c configured) newest(r *http.Request) (config, error) {
+	v, err := c.version(r, c.stored.Version)
 	if err != nil {
 		return config{}, fail("Get Config DB Entry", err)
 	}
-	tags, err := hs.records.Tags(r.Context(), c.key())
+	tags, err := c.past.Tags(r.Context(), c.key())
 	if err != nil {
 		return config{}, fail("Get Config DB Entry", err)
 	}
@@ -108,18 +105,18 @@ func (cs configs) listVersions(w http.ResponseWriter, r *http.Request) error {
 	if !c.known {
 		return answer(w, http.StatusOK, []config{})
 	}
-	all, err := cs.history.records.Versions(r.Context(), c.key())
+	all, err := c.past.Versions(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
-	last, ok, err := cs.history.recorded(r, c)
+	last, ok, err := c.recorded(r)
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
 	if ok && !slices.ContainsFunc(all, func(v bundle.Version) bool { return v.Number == last.Number }) {
 		all = append(all, last)
 	}
-	tags, err := cs.history.records.Tags(r.Context(), c.key())
+	tags, err := c.past.Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Versions", err)
 	}
@@ -146,14 +143,14 @@ func (cs configs) answerVersion(w http.ResponseWriter, r *http.Request, c config
 	if !c.known {
 		return noKey("Get Config Version", c.name)
 	}
-	v, err := cs.history.version(r, c, number)
+	v, err := c.version(r, number)
 	if nf.KindOf(err) == nf.NotFound {
 		return noKey("Get Config Version", c.name)
 	}
 	if err != nil {
 		return fail("Get Config Version", err)
 	}
-	tags, err := cs.history.records.Tags(r.Context(), c.key())
+	tags, err := c.past.Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Version", err)
 	}
@@ -168,7 +165,7 @@ func (cs configs) listTags(w http.ResponseWriter, r *http.Request) error {
 	if !c.known {
 		return answer(w, http.StatusOK, []configTag{})
 	}
-	tags, err := cs.history.records.Tags(r.Context(), c.key())
+	tags, err := c.past.Tags(r.Context(), c.key())
 	if err != nil {
 		return fail("Get Config Tags", err)
 	}
@@ -187,7 +184,7 @@ func (cs configs) getTagged(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := cs.history.records.Tag(r.Context(), c.key(), mux.Vars(r)["tag"])
+	t, err := c.past.Tag(r.Context(), c.key(), mux.Vars(r)["tag"])
 	if !c.known || nf.KindOf(err) == nf.NotFound {
 		return noKey("Config DB Entry Not found", c.name)
 	}

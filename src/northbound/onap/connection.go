@@ -46,8 +46,7 @@ type connectivity struct {
 // connections serves the connections to regions.
 type connections struct {
 	regions    Regions
-	bundles    *bundle.Bundles
-	access     RegionAccess
+	stored     Connections
 	instances  Views
 	operations Operations
 	longest    time.Duration // of a wait
@@ -76,7 +75,7 @@ func (cs connections) create(w http.ResponseWriter, r *http.Request) error {
 		return onlyIf(nf.Exists, err, "Connection already exists", "Creating DB Entry")
 	}
 	kept := bundle.Connection{Region: made.ID, Registered: made.Created, Owner: made.Owner, Records: in.Other.Records}
-	if err := cs.bundles.PutConnection(ctx, kept); err != nil {
+	if err := cs.stored.Put(ctx, made.ID, kept); err != nil {
 		// Otherwise a retry of the client would fail with nf.Exists.
 		return fail("Creating DB Entry", errors.Join(err, cs.regions.RemoveRegion(ctx, made.ID)))
 	}
@@ -142,38 +141,13 @@ func decodeConnection(document []byte) (connection, error) {
 // get shows the kubeconfig only to callers that may change the
 // region, because they could have written it.
 func (cs connections) get(w http.ResponseWriter, r *http.Request) error {
-	id, ctx := mux.Vars(r)["cloud-region"], r.Context()
-	region, err := cs.regions.Region(ctx, id)
+	region, kept, err := cs.stored.Connection(r.Context(), mux.Vars(r)["cloud-region"])
 	if err != nil {
 		return fail("Get Connection", err)
 	}
-	out := connection{Region: region.ID, Owner: region.Owner}
-	kept, err := cs.bundles.Connection(ctx, region)
-	if err != nil && nf.KindOf(err) != nf.NotFound { // the region may have been registered through another API
-		return fail("Get Connection", err)
-	}
-	switch may := cs.access.MayWriteRegion(ctx, id); {
-	case may == nil:
-		out.Kubeconfig, out.Other.Records = base64.StdEncoding.EncodeToString(region.Access.Kubeconfig), kept.Records
-	case nf.KindOf(may) == nf.Forbidden:
-		out.Other.Records = masked(kept.Records)
-	default:
-		return fail("Get Connection", may)
-	}
-	return answer(w, http.StatusOK, out)
-}
-
-// masked masks the secret fields of connectivity records.
-func masked(records []map[string]string) []map[string]string {
-	return each(records, func(record map[string]string) map[string]string {
-		shown := map[string]string{}
-		for key, value := range record {
-			if key == "password" || key == "private-key" {
-				value = nf.Masked
-			}
-			shown[key] = value
-		}
-		return shown
+	return answer(w, http.StatusOK, connection{
+		Region: region.ID, Owner: region.Owner, Kubeconfig: base64.StdEncoding.EncodeToString(region.Access.Kubeconfig),
+		Other: connectivity{kept.Records},
 	})
 }
 
@@ -189,7 +163,7 @@ func (cs connections) remove(w http.ResponseWriter, r *http.Request) error {
 	for last := false; ; {
 		err := cs.regions.RemoveRegion(ctx, id)
 		if err == nil {
-			err = cs.bundles.RemoveConnection(ctx, id)
+			err = cs.stored.Remove(ctx, id)
 		}
 		if nf.IgnoreNotFound(err) == nil {
 			return done(w, http.StatusNoContent)

@@ -32,8 +32,7 @@ const getDefinitionFailed = "Get Resource Bundle definition"
 
 // definitions serves resource bundle definitions.
 type definitions struct {
-	bundles  *bundle.Bundles
-	access   BundleAccess
+	bundles  Bundles
 	archives archives
 	strict   bool
 }
@@ -53,7 +52,8 @@ func (ds definitions) routes(on route) {
 func emptyBody() error { return refuse(http.StatusBadRequest, "Empty body") }
 
 func (ds definitions) create(w http.ResponseWriter, r *http.Request) error {
-	if err := ds.access.MayWriteBundle(r.Context()); err != nil {
+	bundles, err := ds.bundles.Write(r.Context())
+	if err != nil {
 		return err
 	}
 	in, err := decode[definition](r, emptyBody())
@@ -65,7 +65,7 @@ func (ds definitions) create(w http.ResponseWriter, r *http.Request) error {
 	case in.Version == "":
 		return refuse(http.StatusBadRequest, "Missing version in request")
 	}
-	made, err := ds.bundles.CreateDefinition(r.Context(), toDefinition(in))
+	made, err := bundles.CreateDefinition(r.Context(), toDefinition(in))
 	if err != nil {
 		return onlyIf(nf.Exists, err, "Definition already exists", "Creating DB Entry")
 	}
@@ -76,10 +76,11 @@ func (ds definitions) create(w http.ResponseWriter, r *http.Request) error {
 // error if there are no definitions at all, and the result is null if there are
 // none of the name.
 func (ds definitions) list(w http.ResponseWriter, r *http.Request) error {
-	if err := ds.access.MayReadBundle(r.Context()); err != nil {
+	bundles, err := ds.bundles.Read(r.Context())
+	if err != nil {
 		return err
 	}
-	all, err := ds.bundles.Definitions(r.Context(), "")
+	all, err := bundles.Definitions(r.Context(), "")
 	if err != nil {
 		return fail("Listing Resource Bundle Definitions", err)
 	}
@@ -109,10 +110,11 @@ func none(w http.ResponseWriter, strict bool, text string) error {
 
 func (ds definitions) get(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ds.access.MayReadBundle(r.Context(), name, version); err != nil {
+	bundles, err := ds.bundles.Read(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
-	d, err := ds.bundles.Definition(r.Context(), name, version)
+	d, err := bundles.Definition(r.Context(), name, version)
 	if err != nil {
 		return fail(getDefinitionFailed, err)
 	}
@@ -126,7 +128,8 @@ func bundleOf(r *http.Request) (name, version string) {
 
 func (ds definitions) update(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ds.access.MayWriteBundle(r.Context(), name, version); err != nil {
+	bundles, err := ds.bundles.Write(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
 	in, err := decode[definition](r, emptyBody())
@@ -139,7 +142,7 @@ func (ds definitions) update(w http.ResponseWriter, r *http.Request) error {
 	if err := matchPath(&in.Name, name, "RB name mismatch"); err != nil {
 		return err
 	}
-	changed, err := ds.bundles.UpdateDefinition(r.Context(), toDefinition(in))
+	changed, err := bundles.UpdateDefinition(r.Context(), toDefinition(in))
 	if err != nil {
 		return onlyIf(nf.NotFound, err, "Definition does not exists", "Updating DB Entry")
 	}
@@ -158,10 +161,11 @@ func matchPath(given *string, path, text string) error {
 
 func (ds definitions) remove(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ds.access.MayWriteBundle(r.Context(), name, version); err != nil {
+	bundles, err := ds.bundles.Write(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
-	if err := ds.bundles.RemoveDefinition(r.Context(), name, version); err != nil {
+	if err := bundles.RemoveDefinition(r.Context(), name, version); err != nil {
 		return fail("Delete Resource Bundle Definition", err)
 	}
 	return done(w, http.StatusNoContent)
@@ -169,10 +173,11 @@ func (ds definitions) remove(w http.ResponseWriter, r *http.Request) error {
 
 func (ds definitions) upload(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ds.access.MayWriteBundle(r.Context(), name, version); err != nil {
+	bundles, err := ds.bundles.Write(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
 	return ds.archives.put(w, r, "Invalid Definition ID provided: "+getDefinitionFailed+": "+noDocuments, func(ctx context.Context, archive io.Reader) error {
-		return ds.bundles.UploadDefinition(ctx, name, version, archive)
+		return bundles.UploadDefinition(ctx, name, version, archive)
 	})
 }

@@ -35,7 +35,7 @@ type engine struct {
 }
 
 var (
-	_ onap.Instances  = (*engine)(nil)
+	_ onap.Instances  = (*world)(nil)
 	_ onap.Operations = (*engine)(nil)
 )
 
@@ -290,16 +290,23 @@ func (e *engine) Cancel(_ context.Context, id string) (nf.Operation, error) {
 	return op, e.fail["Cancel"]
 }
 
+// search is a query for the objects of a region.
+type search struct {
+	region string
+	query  onap.Query
+}
+
 // live stands in for the regions: every object of every instance is there.
 type live struct {
 	engine  *engine
+	may     permit
 	gone    map[string]bool  // names of objects that are not there
 	more    []map[string]any // further objects
 	served  func(kind string) bool
 	refused map[string]error // by kind
 	hooks   []onap.PlannedHook
 	data    bool // a ConfigMap has what the chart of the transcripts gives it
-	asked   []onap.Query
+	asked   []search
 	err     error
 	mu      sync.Mutex
 }
@@ -345,9 +352,36 @@ func (l *live) Objects(_ context.Context, in nf.Instance, refs []nf.Ref) ([]map[
 	return out, l.err
 }
 
-func (l *live) Find(ctx context.Context, q onap.Query) ([]map[string]any, error) {
+// Find returns all objects to a caller that may register the region, and those of
+// id1 to others.
+func (l *live) Find(ctx context.Context, region string, q onap.Query) ([]map[string]any, error) {
+	var denied error
+	if l.may(ctx, nf.WriteRegion, nf.Scope{Region: region}) != nil {
+		denied = l.may(ctx, nf.ReadRegion, nf.Scope{Region: region})
+	}
+	return l.seen(ctx, region, q, denied)
+}
+
+func (l *live) FindOf(ctx context.Context, in nf.Instance, q onap.Query) ([]map[string]any, error) {
+	return l.seen(ctx, in.Region, q, nil)
+}
+
+func (l *live) seen(ctx context.Context, region string, q onap.Query, denied error) ([]map[string]any, error) {
+	if denied != nil {
+		return nil, denied
+	}
+	found, err := l.find(ctx, region, q)
+	if l.may(ctx, nf.WriteRegion, nf.Scope{Region: region}) == nil {
+		return found, err
+	}
+	return slices.DeleteFunc(found, func(o map[string]any) bool {
+		return o["metadata"].(map[string]any)["labels"].(map[string]any)[nf.OwnerLabel] != "id1"
+	}), err
+}
+
+func (l *live) find(ctx context.Context, region string, q onap.Query) ([]map[string]any, error) {
 	l.mu.Lock()
-	l.asked = append(l.asked, q)
+	l.asked = append(l.asked, search{region, q})
 	l.mu.Unlock()
 	if l.served != nil && !l.served(q.Kind) {
 		return nil, nf.E(nf.Unsupported, "list", q.Kind+" objects", nil)

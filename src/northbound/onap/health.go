@@ -75,11 +75,10 @@ func (m moment) MarshalJSON() ([]byte, error) {
 // testRuns serves the test runs of instances.
 type testRuns struct {
 	vnfs    *vnfs
-	access  InstanceAccess
 	engine  Changes
 	runner  *runner
 	live    Live
-	records *bundle.InstanceRecords
+	records Records
 	newID   func() string
 	clock   func() time.Time
 }
@@ -97,6 +96,10 @@ func (ts testRuns) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Getting instance: Get Instance", err)
 	}
+	records, err := ts.records.Change(r.Context(), v.Instance)
+	if err != nil {
+		return fail("Starting healthcheck", err)
+	}
 	op, err := ts.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
 		return ts.engine.Test(ctx, v.ID, nf.TestRequest{Options: nf.Options{OnFailure: nf.Keep, Trace: ts.runner.trace(r)}})
 	})
@@ -104,7 +107,7 @@ func (ts testRuns) create(w http.ResponseWriter, r *http.Request) error {
 		return fail("Starting healthcheck", err)
 	}
 	run := bundle.Run{ID: ts.newID(), Instance: v.id, Operation: op.ID, Created: ts.clock().UTC()}
-	if err := ts.records.AddRun(r.Context(), run); err != nil {
+	if err := records.AddRun(r.Context(), run); err != nil {
 		return fail("Creating Instance DB Entry", err)
 	}
 	return answer(w, http.StatusCreated, runSummary{ID: run.ID, Status: runRunning})
@@ -115,7 +118,11 @@ func (ts testRuns) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Getting Instance data: Get Instance", err)
 	}
-	runs, err := ts.records.Runs(r.Context(), v.id)
+	records, err := ts.records.Read(r.Context(), v.Instance)
+	if err != nil {
+		return fail("Getting Healthcheck data", err)
+	}
+	runs, err := records.Runs(r.Context(), v.id)
 	if err != nil {
 		return fail("Getting Healthcheck data", err)
 	}
@@ -136,9 +143,12 @@ func (ts testRuns) list(w http.ResponseWriter, r *http.Request) error {
 
 // runOf returns the run of a request's path, and its operation.
 func (ts testRuns) of(r *http.Request) (v vnf, run bundle.Run, op nf.Operation, err error) {
-	v, err = ts.vnfs.of(r)
+	if v, err = ts.vnfs.of(r); err != nil {
+		return v, run, op, err
+	}
+	records, err := ts.records.Read(r.Context(), v.Instance)
 	if err == nil {
-		run, err = ts.records.Run(r.Context(), v.id, mux.Vars(r)["healthcheck"])
+		run, err = records.Run(r.Context(), v.id, mux.Vars(r)["healthcheck"])
 	}
 	if err == nil {
 		op, err = ts.operation(r.Context(), run)
@@ -173,15 +183,17 @@ func (ts testRuns) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Error querying Healthcheck status: Error retrieving Healthcheck data", err)
 	}
+	records, err := ts.records.Change(r.Context(), v.Instance)
+	if err != nil {
+		return fail("Removing Healthcheck in DB", err)
+	}
 	if op.ID != "" && !op.State.Final() {
 		_, err := ts.runner.operations.Cancel(r.Context(), op.ID)
 		if err != nil && nf.KindOf(err) != nf.Conflict { // the operation has ended
 			return fail("Removing hooks failed with errors", err)
 		}
-	} else if err := ts.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
-		return fail("Removing Healthcheck in DB", err)
 	}
-	if err := ts.records.DeleteRun(r.Context(), run); err != nil {
+	if err := records.DeleteRun(r.Context(), run); err != nil {
 		return fail("Removing Healthcheck in DB", err)
 	}
 	return done(w, http.StatusAccepted)

@@ -11,10 +11,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 )
 
-func (g *ground) MayWriteRegion(ctx context.Context, region string) error {
-	return g.May(ctx, nf.WriteRegion, nf.Scope{Region: region}, region)
-}
-
 // veiled are regions of which the caller sees nothing, or sees no user.
 type veiled struct {
 	onap.Regions

@@ -10,6 +10,7 @@ import (
 // Instances manages VNF instances.
 type Instances interface {
 	Changes
+	Terminations
 	Views
 }
 
@@ -21,6 +22,14 @@ type Changes interface {
 	Upgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error)
 	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
+}
+
+// Terminations terminate instances.
+type Terminations interface {
+	// MayTerminate returns the error that Terminate returns to a caller that may
+	// not terminate the instance.
+	MayTerminate(ctx context.Context, id string) error
+	// Terminate starts an operation, as Changes do.
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 }
 
@@ -34,23 +43,25 @@ type Views interface {
 	Health(ctx context.Context, id string) ([]nf.Health, error)
 }
 
-// Live reads objects in the regions. It does not authorize the caller. The
-// values of Secrets are blank.
+// Live reads objects in the regions that the caller may see. The values of
+// Secrets are blank.
 type Live interface {
 	// Objects returns the present objects of an instance, in the order of refs.
 	// A missing object is nil. An object that cannot be read has only its name
 	// and a status with the reason.
 	Objects(ctx context.Context, in nf.Instance, refs []nf.Ref) ([]map[string]any, error)
-	// Find returns the objects that a query selects, whatever their owner. It
-	// returns nf.Unsupported if the region does not serve the kind.
-	Find(ctx context.Context, q Query) ([]map[string]any, error)
+	// Find returns the objects of a region that a query selects. It returns
+	// nf.Unsupported if the region does not serve the kind.
+	Find(ctx context.Context, region string, q Query) ([]map[string]any, error)
+	// FindOf does the same in the region of an instance. The objects may be those
+	// of other instances, if the query selects them.
+	FindOf(ctx context.Context, in nf.Instance, q Query) ([]map[string]any, error)
 	// Hooks returns the hooks of an instance's plan, or none if it has no plan.
 	Hooks(ctx context.Context, in nf.Instance) ([]PlannedHook, error)
 }
 
-// Query selects objects of a region. Region, APIVersion and Kind are required.
+// Query selects objects of a region. APIVersion and Kind are required.
 type Query struct {
-	Region     string
 	APIVersion string
 	Kind       string
 	Namespace  string // empty: all

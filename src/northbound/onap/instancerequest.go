@@ -57,8 +57,7 @@ func idOf(in nf.Instance) string { return cmp.Or(in.Annotations[idAnnotation], i
 // creator creates instances.
 type creator struct {
 	vnfs    *vnfs
-	bundles *bundle.Bundles
-	access  Access
+	bundles Bundles
 	regions Regions
 	engine  Changes
 	runner  *runner
@@ -91,13 +90,11 @@ func (c *creator) instantiate(r *http.Request, req instanceRequest) (vnf, nf.Ope
 // instance, in the engine and in the chart's values.
 func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.InstantiateRequest, error) {
 	ctx := r.Context()
-	if err := c.access.MayCreateInstance(ctx, q.Region); err != nil {
+	bundles, err := c.bundles.ForNew(ctx, q.Region)
+	if err != nil {
 		return nf.InstantiateRequest{}, err
 	}
 	if err := q.checkMasks(); err != nil {
-		return nf.InstantiateRequest{}, err
-	}
-	if err := c.access.MayReadBundle(ctx); err != nil {
 		return nf.InstantiateRequest{}, err
 	}
 	seconds, err := readTimeouts(q.Overrides)
@@ -105,14 +102,14 @@ func (c *creator) request(r *http.Request, q instanceRequest, id string) (nf.Ins
 		return nf.InstantiateRequest{}, err
 	}
 	key := bundle.Key{Name: q.Definition, Version: q.Version, Profile: q.Profile}
-	if _, err := c.bundles.Profile(ctx, key); err != nil {
+	if _, err := bundles.Profile(ctx, key); err != nil {
 		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}
 	// Check before composing: the caller may not see the region.
 	if _, err := c.regions.Region(ctx, q.Region); err != nil {
 		return nf.InstantiateRequest{}, fail("Getting CloudRegion Information", err)
 	}
-	composed, err := c.bundles.Compose(ctx, key)
+	composed, err := bundles.Compose(ctx, key)
 	if err != nil {
 		return nf.InstantiateRequest{}, onlyIf(nf.NotFound, err, "Unable to find Profile to create instance", "Error resolving helm charts")
 	}

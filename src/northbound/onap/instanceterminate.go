@@ -11,8 +11,7 @@ import (
 // terminator terminates instances.
 type terminator struct {
 	vnfs   *vnfs
-	access InstanceAccess
-	engine Changes
+	engine Terminations
 	runner *runner
 }
 
@@ -20,7 +19,7 @@ type terminator struct {
 // cancels a running test. If volumes is true, the volume claims of its
 // StatefulSets are deleted, too.
 func (t *terminator) terminate(r *http.Request, v vnf, volumes bool) error {
-	if err := t.access.MayRemoveInstance(r.Context(), v.Instance); err != nil {
+	if err := t.engine.MayTerminate(r.Context(), v.ID); err != nil {
 		return err
 	}
 	if v.Operation != "" {

@@ -18,10 +18,9 @@ type upgrades struct {
 	vnfs       *vnfs
 	creator    *creator
 	terminator *terminator
-	access     InstanceAccess
 	engine     Changes
 	runner     *runner
-	records    *bundle.InstanceRecords
+	records    Records
 	newID      func() string
 	logger     *slog.Logger
 }
@@ -39,9 +38,6 @@ func (us upgrades) upgrade(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Upgrade Instance", err)
 	}
-	if err := us.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
-		return err
-	}
 	// The release name cannot change: the names of the objects contain it.
 	req.Release, req.Overrides = v.request.Release, req.unmask(v.request.Overrides)
 	if v, err = us.upgraded(r, v, req); err != nil {
@@ -53,7 +49,11 @@ func (us upgrades) upgrade(w http.ResponseWriter, r *http.Request) error {
 // upgraded changes an instance to match a request, and returns the changed
 // instance.
 func (us upgrades) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, error) {
-	if err := us.settleMove(r, &v); err != nil {
+	records, err := us.records.Change(r.Context(), v.Instance)
+	if err != nil {
+		return v, err
+	}
+	if err := us.settleMove(r, records, &v); err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
 	same := req.equal(v.request) && v.State == nf.Ready
@@ -69,7 +69,7 @@ func (us upgrades) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, e
 	case same && wanted.Package == v.Package && wanted.Region == v.Region && wanted.Namespace == v.Namespace:
 		return v, nil
 	case wanted.Region != v.Region || wanted.Namespace != v.Namespace:
-		return us.move(r, v, req, wanted)
+		return us.move(r, records, v, req, wanted)
 	}
 	op, err := us.runner.confirmed(r.Context(), us.options(r, wanted), func(ctx context.Context, opts nf.Options) (nf.Operation, error) {
 		return us.engine.Upgrade(ctx, v.ID, nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
@@ -87,7 +87,7 @@ func (us upgrades) upgraded(r *http.Request, v vnf, req instanceRequest) (vnf, e
 	if op, err = us.runner.await(r.Context(), op, pruned); err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	return us.replaced(r.Context(), v, req, op)
+	return us.replaced(r.Context(), records, v, req, op)
 }
 
 // pruned reports whether an upgrade has done everything except its post-upgrade
@@ -104,14 +104,14 @@ func (us upgrades) options(r *http.Request, wanted nf.InstantiateRequest) nf.Opt
 
 // replaced returns the instance after an upgrade or a move, and deletes the
 // configurations of earlier generations.
-func (us upgrades) replaced(ctx context.Context, v vnf, req instanceRequest, op nf.Operation) (vnf, error) {
+func (us upgrades) replaced(ctx context.Context, records RecordWriter, v vnf, req instanceRequest, op nf.Operation) (vnf, error) {
 	in, err := us.vnfs.instances.Instance(ctx, op.Subject.ID)
 	if err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
 	// The record has the new revision only after the hooks.
 	in.Release, in.Annotations, in.Sensitive = op.Instance.Target.Release, op.Instance.Target.Annotations, op.Instance.Target.Sensitive
-	if err := us.records.DeleteFormerConfigs(ctx, v.id, in.Annotations[generationAnnotation]); err != nil {
+	if err := records.DeleteFormerConfigs(ctx, v.id, in.Annotations[generationAnnotation]); err != nil {
 		us.logger.WarnContext(ctx, "failed to delete the previous configurations; a later scan deletes them", "instance", v.id, "error", err)
 	}
 	v.Instance, v.request = in, req
@@ -121,9 +121,9 @@ func (us upgrades) replaced(ctx context.Context, v vnf, req instanceRequest, op 
 // move creates the instance in its new place, points its id to the new
 // instance, and terminates the old one. Repeating an interrupted request
 // continues the move.
-func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.InstantiateRequest) (vnf, error) {
+func (us upgrades) move(r *http.Request, records RecordWriter, v vnf, req instanceRequest, wanted nf.InstantiateRequest) (vnf, error) {
 	ctx, fresh := r.Context(), us.newID()
-	alias, err := us.records.Realias(ctx, v.id, func(al *bundle.Alias) error {
+	alias, err := records.Realias(ctx, v.id, func(al *bundle.Alias) error {
 		if al.Coming == "" {
 			al.Coming = fresh
 		}
@@ -137,7 +137,7 @@ func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.I
 	wanted.Inputs.Overrides[instanceIDKey] = wanted.ID // used in the label of the pods
 	op, err := us.engine.Instantiate(ctx, wanted)
 	if nf.KindOf(err) == nf.Exists {
-		op, err = us.resume(r, wanted)
+		op, err = us.resume(r, records, wanted)
 	}
 	if err != nil {
 		return v, refusedPackage("Upgrade Instance", err)
@@ -145,7 +145,7 @@ func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.I
 	if op, err = us.runner.await(ctx, op, northbound.Applied); err != nil {
 		return v, fail("Upgrade Instance", err)
 	}
-	alias, err = us.records.Realias(ctx, v.id, func(al *bundle.Alias) error {
+	alias, err = records.Realias(ctx, v.id, func(al *bundle.Alias) error {
 		if al.Coming != op.Subject.ID {
 			return nf.E(nf.Conflict, "move", "VNF instance "+v.id, fmt.Errorf("another request has moved it in the meantime"))
 		}
@@ -157,7 +157,7 @@ func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.I
 		return v, fail("Upgrade Instance", err)
 	}
 	v.alias = alias
-	if v, err = us.replaced(ctx, v, req, op); err != nil {
+	if v, err = us.replaced(ctx, records, v, req, op); err != nil {
 		return v, err
 	}
 	if err := us.terminator.leave(r, alias.Leaving, false); err != nil {
@@ -168,7 +168,7 @@ func (us upgrades) move(r *http.Request, v vnf, req instanceRequest, wanted nf.I
 
 // resume returns the operation of an interrupted move. If that move had another
 // target and its operation has ended, resume abandons it.
-func (us upgrades) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Operation, error) {
+func (us upgrades) resume(r *http.Request, records RecordWriter, wanted nf.InstantiateRequest) (nf.Operation, error) {
 	ctx := r.Context()
 	in, err := us.vnfs.instances.Instance(ctx, wanted.ID)
 	if err != nil {
@@ -178,7 +178,7 @@ func (us upgrades) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Ope
 		return us.runner.operations.Operation(ctx, in.LastOperation)
 	}
 	if in.Operation == "" {
-		_, err = us.records.Realias(ctx, idOf(in), func(al *bundle.Alias) error {
+		_, err = records.Realias(ctx, idOf(in), func(al *bundle.Alias) error {
 			if al.Coming == in.ID {
 				al.Coming, al.Leaving = "", append(al.Leaving, in.ID)
 			}
@@ -198,7 +198,7 @@ func (us upgrades) resume(r *http.Request, wanted nf.InstantiateRequest) (nf.Ope
 // settleMove cleans up after earlier moves of an instance. It terminates the
 // old instances, and marks a new one that failed for termination. Sweep removes
 // deleted instances from the alias, since the caller may not see all of them.
-func (us upgrades) settleMove(r *http.Request, v *vnf) error {
+func (us upgrades) settleMove(r *http.Request, records RecordWriter, v *vnf) error {
 	if err := us.terminator.leave(r, v.alias.Leaving, false); err != nil || v.alias.Coming == "" {
 		return err
 	}
@@ -207,7 +207,7 @@ func (us upgrades) settleMove(r *http.Request, v *vnf) error {
 	if err != nil || in.State != nf.Broken {
 		return nf.IgnoreNotFound(err)
 	}
-	v.alias, err = us.records.Realias(r.Context(), v.id, func(al *bundle.Alias) error {
+	v.alias, err = records.Realias(r.Context(), v.id, func(al *bundle.Alias) error {
 		if al.Coming == coming {
 			al.Coming, al.Leaving = "", append(al.Leaving, coming)
 		}

@@ -78,7 +78,7 @@ func refuseMask(path string) error {
 
 // unmask replaces masks in the values of a configuration and rejects the
 // remaining ones. A new or deleted configuration has no present values.
-func (hs history) unmask(r *http.Request, c configured, values json.RawMessage) (json.RawMessage, error) {
+func (c configured) unmask(r *http.Request, values json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(values, []byte(nf.Masked)) {
 		return values, nil
 	}
@@ -88,7 +88,7 @@ func (hs history) unmask(r *http.Request, c configured, values json.RawMessage) 
 	}
 	var kept any
 	if c.known && !c.stored.Deleted {
-		present, err := hs.version(r, c, c.stored.Version)
+		present, err := c.version(r, c.stored.Version)
 		if err == nil {
 			kept, err = readValues(present.Values)
 		}

@@ -1,7 +1,6 @@
 package onap
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,15 +11,16 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin/src/budget"
-	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
 // Config configures the API. The fields of the first group are required.
 type Config struct {
-	Bundles       *bundle.Bundles
-	Access        Access
+	Bundles       Bundles
+	Connections   Connections
+	Aliases       Aliases
+	Records       Records
 	Regions       Regions
 	Instances     Instances
 	Operations    Operations
@@ -35,36 +35,6 @@ type Config struct {
 	Clock  func() time.Time            // default: time.Now
 	Trace  func(*http.Request) string  // the W3C traceparent of a request; default: none
 	Logger *slog.Logger                // default: discard
-}
-
-// Access authorizes the caller in the context. Its methods return nil if the
-// caller has the permission, and nf.Forbidden or nf.Unauthenticated otherwise.
-type Access interface {
-	BundleAccess
-	InstanceAccess
-	RegionAccess
-}
-
-// BundleAccess authorizes access to resource bundles. The names are those in the
-// request, for the audit log.
-type BundleAccess interface {
-	MayReadBundle(ctx context.Context, names ...string) error
-	MayWriteBundle(ctx context.Context, names ...string) error
-}
-
-// InstanceAccess authorizes changes of instances, where the engine does not.
-type InstanceAccess interface {
-	MayCreateInstance(ctx context.Context, region string) error
-	MayChangeInstance(ctx context.Context, in nf.Instance) error
-	MayRemoveInstance(ctx context.Context, in nf.Instance) error
-}
-
-// RegionAccess authorizes access to the content of regions.
-type RegionAccess interface {
-	MayWriteRegion(ctx context.Context, region string) error
-	// VisibleObjects returns a function that reports whether the caller may see
-	// an object of a region. It takes the id of the object's instance, or "".
-	VisibleObjects(ctx context.Context, region string) (func(owner string) (bool, error), error)
 }
 
 // API serves ONAP's v1 API. Each of its parts serves one resource and registers
@@ -94,9 +64,9 @@ var _ northbound.Strays = (*API)(nil)
 
 // New returns the API.
 func New(cfg Config) (*API, error) {
-	if cfg.Bundles == nil || cfg.Access == nil || cfg.Regions == nil || cfg.Instances == nil || cfg.Operations == nil ||
-		cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil {
-		return nil, errors.New("cannot create the ONAP API: Bundles, Access, Regions, Instances, Operations, Live, Subscriptions and NewID are required")
+	if cfg.Bundles == nil || cfg.Connections == nil || cfg.Aliases == nil || cfg.Records == nil || cfg.Regions == nil || cfg.Instances == nil ||
+		cfg.Operations == nil || cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil {
+		return nil, errors.New("cannot create the ONAP API: Bundles, Connections, Aliases, Records, Regions, Instances, Operations, Live, Subscriptions and NewID are required")
 	}
 	if cfg.Memory == nil {
 		const limit = 64 << 20
@@ -119,34 +89,33 @@ func New(cfg Config) (*API, error) {
 
 // newAPI returns the API for a complete configuration.
 func newAPI(cfg Config) *API {
-	records, received := cfg.Bundles.InstanceRecords(), archives{cfg.Memory}
+	received := archives{cfg.Memory}
 	n := &runner{operations: cfg.Operations, longest: cfg.Wait, trace: cfg.Trace}
-	vs := &vnfs{instances: cfg.Instances, operations: cfg.Operations, records: records}
-	c := &creator{vnfs: vs, bundles: cfg.Bundles, access: cfg.Access, regions: cfg.Regions, engine: cfg.Instances, runner: n, newID: cfg.NewID}
-	t := &terminator{vnfs: vs, access: cfg.Access, engine: cfg.Instances, runner: n}
-	recorded := history{records}
+	vs := &vnfs{instances: cfg.Instances, operations: cfg.Operations, aliases: cfg.Aliases}
+	c := &creator{vnfs: vs, bundles: cfg.Bundles, regions: cfg.Regions, engine: cfg.Instances, runner: n, newID: cfg.NewID}
+	t := &terminator{vnfs: vs, engine: cfg.Instances, runner: n}
 	return &API{
 		strict:      cfg.Strict,
-		definitions: definitions{bundles: cfg.Bundles, access: cfg.Access, archives: received, strict: cfg.Strict},
-		profiles:    profiles{bundles: cfg.Bundles, access: cfg.Access, archives: received, strict: cfg.Strict},
-		templates:   templates{bundles: cfg.Bundles, access: cfg.Access, archives: received, strict: cfg.Strict},
+		definitions: definitions{bundles: cfg.Bundles, archives: received, strict: cfg.Strict},
+		profiles:    profiles{bundles: cfg.Bundles, archives: received, strict: cfg.Strict},
+		templates:   templates{bundles: cfg.Bundles, archives: received, strict: cfg.Strict},
 		connections: connections{
-			regions: cfg.Regions, bundles: cfg.Bundles, access: cfg.Access, instances: cfg.Instances, operations: cfg.Operations, longest: cfg.Wait,
+			regions: cfg.Regions, stored: cfg.Connections, instances: cfg.Instances, operations: cfg.Operations, longest: cfg.Wait,
 		},
 		instances: instances{vnfs: vs, creator: c, terminator: t, live: cfg.Live, strict: cfg.Strict},
 		upgrades: upgrades{
-			vnfs: vs, creator: c, terminator: t, access: cfg.Access, engine: cfg.Instances, runner: n, records: records, newID: cfg.NewID, logger: cfg.Logger,
+			vnfs: vs, creator: c, terminator: t, engine: cfg.Instances, runner: n, records: cfg.Records, newID: cfg.NewID, logger: cfg.Logger,
 		},
 		statuses: statuses{vnfs: vs, live: cfg.Live},
-		queries:  queries{vnfs: vs, regions: cfg.Regions, access: cfg.Access, live: cfg.Live},
+		queries:  queries{vnfs: vs, regions: cfg.Regions, live: cfg.Live},
 		configs: configs{
-			vnfs: vs, access: cfg.Access, history: recorded,
-			changes: configChanges{bundles: cfg.Bundles, engine: cfg.Instances, runner: n, history: recorded, clock: cfg.Clock},
+			vnfs: vs, records: cfg.Records,
+			changes: configChanges{bundles: cfg.Bundles, engine: cfg.Instances, runner: n, clock: cfg.Clock},
 		},
 		testRuns: testRuns{
-			vnfs: vs, access: cfg.Access, engine: cfg.Instances, runner: n, live: cfg.Live, records: records, newID: cfg.NewID, clock: cfg.Clock,
+			vnfs: vs, engine: cfg.Instances, runner: n, live: cfg.Live, records: cfg.Records, newID: cfg.NewID, clock: cfg.Clock,
 		},
-		subscriptions: subscriptions{vnfs: vs, access: cfg.Access, store: cfg.Subscriptions, strict: cfg.Strict},
+		subscriptions: subscriptions{vnfs: vs, store: cfg.Subscriptions, strict: cfg.Strict},
 		workloads:     workloads{vnfs: vs, creator: c, terminator: t},
 		checks:        checks{cfg.Checks, cfg.Logger},
 	}

@@ -73,8 +73,7 @@ const getProfileFailed = "Get Resource Bundle Profile"
 
 // profiles serves the profiles of definitions.
 type profiles struct {
-	bundles  *bundle.Bundles
-	access   BundleAccess
+	bundles  Bundles
 	archives archives
 	strict   bool
 }
@@ -93,7 +92,8 @@ func (ps profiles) routes(on route) {
 // else of the one in the path.
 func (ps profiles) create(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ps.access.MayWriteBundle(r.Context(), name, version); err != nil {
+	bundles, err := ps.bundles.Write(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
 	in, err := decode[profile](r, emptyBody())
@@ -104,7 +104,7 @@ func (ps profiles) create(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest, "Missing name in POST request")
 	}
 	in.Definition, in.Version = cmp.Or(in.Definition, name), cmp.Or(in.Version, version)
-	made, err := ps.bundles.CreateProfile(r.Context(), toProfile(in))
+	made, err := bundles.CreateProfile(r.Context(), toProfile(in))
 	switch nf.KindOf(err) {
 	case nf.Exists:
 		return failAs("Profile already exists for this Definition", err)
@@ -120,10 +120,11 @@ func (ps profiles) create(w http.ResponseWriter, r *http.Request) error {
 
 func (ps profiles) list(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ps.access.MayReadBundle(r.Context(), name, version); err != nil {
+	bundles, err := ps.bundles.Read(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
-	all, err := ps.bundles.Profiles(r.Context(), name, version)
+	all, err := bundles.Profiles(r.Context(), name, version)
 	if err != nil {
 		return fail("Listing Resource Bundle Profiles", err)
 	}
@@ -153,10 +154,11 @@ func missingProfile(err error) error {
 
 func (ps profiles) get(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := ps.access.MayReadBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
+	bundles, err := ps.bundles.Read(r.Context(), key.Name, key.Version, key.Profile)
+	if err != nil {
 		return err
 	}
-	p, err := ps.bundles.Profile(r.Context(), key)
+	p, err := bundles.Profile(r.Context(), key)
 	if err != nil {
 		return missingProfile(err)
 	}
@@ -165,7 +167,8 @@ func (ps profiles) get(w http.ResponseWriter, r *http.Request) error {
 
 func (ps profiles) update(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := ps.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
+	bundles, err := ps.bundles.Write(r.Context(), key.Name, key.Version, key.Profile)
+	if err != nil {
 		return err
 	}
 	in, err := decode[profile](r, emptyBody())
@@ -181,7 +184,7 @@ func (ps profiles) update(w http.ResponseWriter, r *http.Request) error {
 	if err := matchPath(&in.Definition, key.Name, "RB name mismatch"); err != nil {
 		return err
 	}
-	changed, err := ps.bundles.UpdateProfile(r.Context(), toProfile(in))
+	changed, err := bundles.UpdateProfile(r.Context(), toProfile(in))
 	if err != nil {
 		return missingProfile(err)
 	}
@@ -190,10 +193,11 @@ func (ps profiles) update(w http.ResponseWriter, r *http.Request) error {
 
 func (ps profiles) remove(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := ps.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
+	bundles, err := ps.bundles.Write(r.Context(), key.Name, key.Version, key.Profile)
+	if err != nil {
 		return err
 	}
-	if err := ps.bundles.RemoveProfile(r.Context(), key); err != nil {
+	if err := bundles.RemoveProfile(r.Context(), key); err != nil {
 		return fail("Delete Profile entry", err)
 	}
 	return done(w, http.StatusNoContent)
@@ -201,10 +205,11 @@ func (ps profiles) remove(w http.ResponseWriter, r *http.Request) error {
 
 func (ps profiles) upload(w http.ResponseWriter, r *http.Request) error {
 	key := profileOf(r)
-	if err := ps.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Profile); err != nil {
+	bundles, err := ps.bundles.Write(r.Context(), key.Name, key.Version, key.Profile)
+	if err != nil {
 		return err
 	}
 	return ps.archives.put(w, r, "Invalid Profile Name provided: "+getProfileFailed+": "+noDocuments, func(ctx context.Context, archive io.Reader) error {
-		return ps.bundles.UploadProfile(ctx, key, archive)
+		return bundles.UploadProfile(ctx, key, archive)
 	})
 }

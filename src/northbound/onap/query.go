@@ -18,7 +18,6 @@ type queryStatus struct {
 type queries struct {
 	vnfs    *vnfs
 	regions Regions
-	access  RegionAccess
 	live    Live
 }
 
@@ -37,8 +36,7 @@ func queryOf(r *http.Request, required ...string) (Query, error) {
 		}
 	}
 	return Query{
-		Region: values.Get("CloudRegion"), APIVersion: values.Get("ApiVersion"), Kind: values.Get("Kind"),
-		Namespace: values.Get("Namespace"), Name: values.Get("Name"), Labels: values.Get("Labels"),
+		APIVersion: values.Get("ApiVersion"), Kind: values.Get("Kind"), Namespace: values.Get("Namespace"), Name: values.Get("Name"), Labels: values.Get("Labels"),
 	}, nil
 }
 
@@ -47,45 +45,25 @@ func (qs queries) region(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := qs.regions.Region(r.Context(), q.Region); err != nil {
+	region := r.URL.Query().Get("CloudRegion")
+	if _, err := qs.regions.Region(r.Context(), region); err != nil {
 		return fail("Query Resources: Getting CloudRegion Information", err)
 	}
-	visible, err := qs.access.VisibleObjects(r.Context(), q.Region)
+	found, err := qs.live.Find(r.Context(), region, q)
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	found, err := qs.live.Find(r.Context(), q)
-	if err != nil {
-		return fail("Query Resources", err)
-	}
-	objects, err := statusesOf(found, visible)
-	if err != nil {
-		return fail("Query Resources", err)
-	}
+	objects := statusesOf(found)
 	return answer(w, http.StatusOK, queryStatus{Count: len(objects), Objects: objects})
 }
 
-// statusesOf returns the objects whose owner is visible to the caller.
-func statusesOf(objects []map[string]any, visible func(owner string) (bool, error)) ([]resourceStatus, error) {
+// statusesOf returns the status of each object.
+func statusesOf(objects []map[string]any) []resourceStatus {
 	out := []resourceStatus{}
 	for _, object := range objects {
-		shown, err := visible(ownerOf(object))
-		if err != nil {
-			return nil, err
-		}
-		if shown {
-			out = append(out, statusOf(object))
-		}
+		out = append(out, statusOf(object))
 	}
-	return out, nil
-}
-
-// ownerOf returns the id of the instance that owns an object, or "".
-func ownerOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	labels, _ := metadata["labels"].(map[string]any)
-	owner, _ := labels[nf.OwnerLabel].(string)
-	return owner
+	return out
 }
 
 func (qs queries) instance(w http.ResponseWriter, r *http.Request) error {
@@ -97,21 +75,12 @@ func (qs queries) instance(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Get Instance", err)
 	}
-	visible := func(string) (bool, error) { return true, nil }
-	if strings.Contains(q.Labels, nf.OwnerLabel) { // the selector may name another instance
-		if visible, err = qs.access.VisibleObjects(r.Context(), v.Region); err != nil {
-			return fail("Query Resources", err)
-		}
-	}
-	q.Region, q.Labels = v.Region, v.selector(q.Labels)
+	q.Labels = v.selector(q.Labels)
 	found, err := findIn(r.Context(), qs.live, v, q)
 	if err != nil {
 		return fail("Query Resources", err)
 	}
-	objects, err := statusesOf(found, visible)
-	if err != nil {
-		return fail("Query Resources", err)
-	}
+	objects := statusesOf(found)
 	return answer(w, http.StatusOK, instanceStatus{Request: v.shown(), Count: len(objects), Objects: objects})
 }
 
@@ -120,7 +89,7 @@ func (qs queries) instance(w http.ResponseWriter, r *http.Request) error {
 func findIn(ctx context.Context, live Live, v vnf, q Query) ([]map[string]any, error) {
 	var out []map[string]any
 	for _, q.Namespace = range append([]string{v.Namespace}, v.Entered...) {
-		found, err := live.Find(ctx, q)
+		found, err := live.FindOf(ctx, v.Instance, q)
 		if err != nil {
 			return nil, err
 		}

@@ -117,37 +117,9 @@ func (f rights) May(_ context.Context, p nf.Permission, _ nf.Scope, _ ...string)
 	return nil
 }
 
-func (f rights) MayReadBundle(ctx context.Context, names ...string) error {
-	return f.May(ctx, nf.ReadPackage, nf.Scope{}, names...)
-}
-
-func (f rights) MayWriteBundle(ctx context.Context, names ...string) error {
-	return f.May(ctx, nf.WritePackage, nf.Scope{}, names...)
-}
-
-func (f rights) MayCreateInstance(ctx context.Context, region string) error {
-	return f.May(ctx, nf.CreateInstance, nf.Scope{Project: nf.DefaultProject, Region: region})
-}
-
-func (f rights) MayChangeInstance(ctx context.Context, in nf.Instance) error {
-	return f.May(ctx, nf.ChangeInstance, nf.Scope{Region: in.Region}, in.ID)
-}
-
-func (f rights) MayRemoveInstance(ctx context.Context, in nf.Instance) error {
-	return f.May(ctx, nf.RemoveInstance, nf.Scope{Region: in.Region}, in.ID)
-}
-
-func (f rights) MayWriteRegion(ctx context.Context, region string) error {
-	return f.May(ctx, nf.WriteRegion, nf.Scope{Region: region}, region)
-}
-
-// VisibleObjects returns all objects to a caller that may register the region,
-// and those of id1 to others.
-func (f rights) VisibleObjects(ctx context.Context, region string) (func(string) (bool, error), error) {
-	if f.MayWriteRegion(ctx, region) == nil {
-		return func(string) (bool, error) { return true, nil }, nil
-	}
-	return func(owner string) (bool, error) { return owner == "id1", nil }, f.May(ctx, nf.ReadRegion, nf.Scope{Region: region})
+// MayTerminate returns an error if the caller may not terminate an instance.
+func (w *world) MayTerminate(ctx context.Context, id string) error {
+	return w.rights.May(ctx, nf.RemoveInstance, nf.Scope{}, id)
 }
 
 // world is the API over real bundles and stand-ins for everything else.
@@ -180,7 +152,7 @@ func newWorld(t *testing.T, strict bool) *world {
 func newWorldOn(t *testing.T, strict bool, kv store.KV) *world {
 	t.Helper()
 	w := &world{engine: newEngine(), rights: rights{}, checks: map[string]northbound.Check{}, shelf: &packages{kept: map[string]nf.Package{}}}
-	w.live = &live{engine: w.engine, gone: map[string]bool{}}
+	w.live = &live{engine: w.engine, may: w.rights.May, gone: map[string]bool{}}
 	w.start(t, strict, kv)
 	return w
 }
@@ -201,10 +173,12 @@ func (w *world) start(t *testing.T, strict bool, kv store.KV) {
 		t.Fatal(err)
 	}
 	w.kv, w.records = kv, w.bundles.InstanceRecords()
-	api, err := onap.New(onap.Config{
-		Bundles: w.bundles, Access: w.rights, Regions: newRegions(), Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: struct{ told }{},
+	cfg := onap.Config{
+		Regions: newRegions(), Instances: w, Operations: w.engine, Live: w.live,
 		NewID: newID, Checks: w.checks, Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
-	})
+	}
+	permit(w.rights.May).access(&cfg, w.bundles, nil)
+	api, err := onap.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,9 +306,6 @@ func into(t *testing.T, got said, out any) {
 		t.Fatalf("%v: %d %s", err, got.status, got.body)
 	}
 }
-
-// told is embedded under another name than that of its method.
-type told = onap.Subscriptions
 
 func (regions) Users(context.Context, nf.Holding) iter.Seq2[string, error] {
 	return func(func(string, error) bool) {}

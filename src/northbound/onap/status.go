@@ -119,7 +119,7 @@ func (ss statuses) further(ctx context.Context, v vnf) ([]map[string]any, error)
 	}
 	var out []map[string]any
 	for _, k := range append([]nf.Ref{{Version: "v1", Kind: "Pod"}}, kinds...) {
-		q := Query{Region: v.Region, APIVersion: k.APIVersion(), Kind: k.Kind, Labels: nf.OwnerLabel + "=" + v.ID}
+		q := Query{APIVersion: k.APIVersion(), Kind: k.Kind, Labels: nf.OwnerLabel + "=" + v.ID}
 		found, err := findIn(ctx, ss.live, v, q)
 		switch nf.KindOf(err) {
 		case nf.Unsupported, nf.Failed, nf.Unreachable:

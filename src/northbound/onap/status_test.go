@@ -137,7 +137,7 @@ func TestQueryInstance(t *testing.T) {
 	one := `{"request": ` + fwRequest + `, "ready": false, "resourceCount": 1, "resourcesStatus": [` + shownObject("", "Pod", "web-1", "id1") + `]}`
 	none := `{"request": ` + fwRequest + `, "ready": false, "resourceCount": 0, "resourcesStatus": []}`
 	w.want(t, "what bears its label is its", "GET /v1/instance/id1/query?ApiVersion=v1&Kind=Pod&Namespace=other&Name=n&Labels=a%3Db", "", 200, one)
-	want := onap.Query{Region: "east", APIVersion: "v1", Kind: "Pod", Namespace: "edge", Name: "n", Labels: "a=b," + nf.OwnerLabel + "=id1"}
+	want := search{"east", onap.Query{APIVersion: "v1", Kind: "Pod", Namespace: "edge", Name: "n", Labels: "a=b," + nf.OwnerLabel + "=id1"}}
 	if got := w.live.asked[len(w.live.asked)-1]; got != want {
 		t.Errorf("the region is asked for %+v, want %+v", got, want)
 	}
@@ -164,7 +164,7 @@ func TestQuery(t *testing.T) {
 	mine, other, nobodys := shownObject("", "Pod", "web-1", "id1"), shownObject("", "Pod", "other", "id2"), shownObject("", "Pod", "nobodys", "")
 	const query = "GET /v1/query?CloudRegion=east&ApiVersion=v1&Kind=Pod&Namespace=ns&Name=n&Labels=a"
 	w.want(t, "who may register the region sees everything", query, "", 200, pods("3", mine, other, nobodys))
-	want := onap.Query{Region: "east", APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "n", Labels: "a"}
+	want := search{"east", onap.Query{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "n", Labels: "a"}}
 	if got := w.live.asked[len(w.live.asked)-1]; got != want {
 		t.Errorf("the region is asked for %+v, want %+v", got, want)
 	}

@@ -11,17 +11,28 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Subscriptions manages subscriptions. It identifies instances by the ids that
-// this API assigned, and does not authorize the caller.
+// Subscriptions gives access to the subscriptions of an instance with the
+// permissions of the caller in the context.
 type Subscriptions interface {
-	// Subscribe stores a new subscription. It returns nf.Invalid with
-	// violations under ONAP's field names, nf.Exists, or nf.NotFound if the
-	// instance does not exist.
-	Subscribe(ctx context.Context, s nf.Subscription) (nf.Subscription, error)
+	Read(ctx context.Context, in nf.Instance) (SubscriptionReader, error)
+	Change(ctx context.Context, in nf.Instance) (SubscriptionWriter, error)
+}
+
+// SubscriptionReader reads subscriptions. It identifies instances by the ids that
+// this API assigned.
+type SubscriptionReader interface {
 	// Subscription returns one subscription, or nf.NotFound.
 	Subscription(ctx context.Context, instance, name string) (nf.Subscription, error)
 	// SubscriptionsOf returns the subscriptions of an instance, sorted by name.
 	SubscriptionsOf(ctx context.Context, instance string) ([]nf.Subscription, error)
+}
+
+// SubscriptionWriter changes subscriptions.
+type SubscriptionWriter interface {
+	// Subscribe stores a new subscription. It returns nf.Invalid with
+	// violations under ONAP's field names, nf.Exists, or nf.NotFound if the
+	// instance does not exist.
+	Subscribe(ctx context.Context, s nf.Subscription) (nf.Subscription, error)
 	// Change updates the callback, interval and metadata of a subscription, and
 	// its secret if one is given. It returns nf.Invalid or nf.NotFound.
 	Change(ctx context.Context, s nf.Subscription) (nf.Subscription, error)
@@ -59,7 +70,6 @@ func shownSubscription(s nf.Subscription) subscriptionShown {
 // subscriptions serves the subscriptions of instances.
 type subscriptions struct {
 	vnfs   *vnfs
-	access InstanceAccess
 	store  Subscriptions
 	strict bool
 }
@@ -148,11 +158,12 @@ func (ss subscriptions) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail(unknown, err)
 	}
-	if err := ss.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
+	store, err := ss.store.Change(r.Context(), v.Instance)
+	if err != nil {
 		return fail(creating, err)
 	}
 	s.Instance = v.id
-	made, err := ss.store.Subscribe(r.Context(), s)
+	made, err := store.Subscribe(r.Context(), s)
 	if err != nil {
 		return failSubscription(creating, unknown, err)
 	}
@@ -170,7 +181,11 @@ func (ss subscriptions) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail("Getting Status Subscription data", err)
 	}
-	list, err := ss.store.SubscriptionsOf(r.Context(), v.id)
+	store, err := ss.store.Read(r.Context(), v.Instance)
+	if err != nil {
+		return fail("Getting Status Subscription data", err)
+	}
+	list, err := store.SubscriptionsOf(r.Context(), v.id)
 	if err != nil {
 		return fail("Getting Status Subscription data", err)
 	}
@@ -192,7 +207,11 @@ func (ss subscriptions) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail(retrieving, err)
 	}
-	s, err := ss.store.Subscription(r.Context(), v.id, mux.Vars(r)["subscription"])
+	store, err := ss.store.Read(r.Context(), v.Instance)
+	if err != nil {
+		return fail(retrieving, err)
+	}
+	s, err := store.Subscription(r.Context(), v.id, mux.Vars(r)["subscription"])
 	if err != nil {
 		return fail(retrieving, err)
 	}
@@ -217,11 +236,12 @@ func (ss subscriptions) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail(missing, err)
 	}
-	if err := ss.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
+	store, err := ss.store.Change(r.Context(), v.Instance)
+	if err != nil {
 		return fail("Updating Status Subscription DB Entry", err)
 	}
 	s.Instance = v.id
-	changed, err := ss.store.Change(r.Context(), s)
+	changed, err := store.Change(r.Context(), s)
 	if err != nil {
 		return failSubscription("Updating Status Subscription DB Entry", missing, err)
 	}
@@ -233,10 +253,11 @@ func (ss subscriptions) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fail(missing, err)
 	}
-	if err := ss.access.MayChangeInstance(r.Context(), v.Instance); err != nil {
+	store, err := ss.store.Change(r.Context(), v.Instance)
+	if err != nil {
 		return fail("Removing Status Subscription in DB", err)
 	}
-	if err := ss.store.Unsubscribe(r.Context(), v.id, mux.Vars(r)["subscription"]); err != nil {
+	if err := store.Unsubscribe(r.Context(), v.id, mux.Vars(r)["subscription"]); err != nil {
 		return failSubscription("Removing Status Subscription in DB", missing, err)
 	}
 	return done(w, http.StatusAccepted)

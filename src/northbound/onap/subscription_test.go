@@ -44,14 +44,16 @@ func subscribing(t *testing.T, strict bool) *world {
 		t.Fatal(err)
 	}
 	ids := 0
-	api, err := onap.New(onap.Config{
-		Bundles: w.bundles, Access: w.rights, Regions: regions{&sync.Map{}}, Instances: w.engine, Operations: w.engine, Live: w.live, Subscriptions: n,
+	cfg := onap.Config{
+		Regions: regions{&sync.Map{}}, Instances: w, Operations: w.engine, Live: w.live,
 		Strict: strict, Clock: func() time.Time { return noon(9) }, Wait: time.Minute,
 		NewID: func() string {
 			ids++
 			return fmt.Sprint("id", ids)
 		},
-	})
+	}
+	permit(w.rights.May).access(&cfg, w.bundles, n)
+	api, err := onap.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,7 @@ const getTemplateFailed = "Get ConfigTemplate"
 
 // templates serves the configuration templates of definitions.
 type templates struct {
-	bundles  *bundle.Bundles
-	access   BundleAccess
+	bundles  Bundles
 	archives archives
 	strict   bool
 }
@@ -53,7 +52,8 @@ func templateOf(r *http.Request) bundle.TemplateKey {
 
 func (ts templates) create(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ts.access.MayWriteBundle(r.Context(), name, version); err != nil {
+	bundles, err := ts.bundles.Write(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
 	in, err := decode[template](r, emptyBody())
@@ -63,7 +63,7 @@ func (ts templates) create(w http.ResponseWriter, r *http.Request) error {
 	if in.Name == "" {
 		return refuse(http.StatusBadRequest, "Missing name in POST request")
 	}
-	_, err = ts.bundles.CreateTemplate(r.Context(), bundle.Template{Definition: name, Version: version, Name: in.Name, Description: in.Description})
+	_, err = bundles.CreateTemplate(r.Context(), bundle.Template{Definition: name, Version: version, Name: in.Name, Description: in.Description})
 	switch nf.KindOf(err) {
 	case nf.Exists:
 		return failAs("Config Template already exists", err)
@@ -81,10 +81,11 @@ func (ts templates) create(w http.ResponseWriter, r *http.Request) error {
 // those of all definitions.
 func (ts templates) list(w http.ResponseWriter, r *http.Request) error {
 	name, version := bundleOf(r)
-	if err := ts.access.MayReadBundle(r.Context(), name, version); err != nil {
+	bundles, err := ts.bundles.Read(r.Context(), name, version)
+	if err != nil {
 		return err
 	}
-	all, err := ts.bundles.Templates(r.Context(), name, version)
+	all, err := bundles.Templates(r.Context(), name, version)
 	if err != nil {
 		return fail("Listing ConfigTemplates", err)
 	}
@@ -100,10 +101,11 @@ func (ts templates) list(w http.ResponseWriter, r *http.Request) error {
 
 func (ts templates) get(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := ts.access.MayReadBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
+	bundles, err := ts.bundles.Read(r.Context(), key.Name, key.Version, key.Template)
+	if err != nil {
 		return err
 	}
-	t, err := ts.bundles.Template(r.Context(), key)
+	t, err := bundles.Template(r.Context(), key)
 	if err != nil {
 		return fail(getTemplateFailed, err)
 	}
@@ -114,7 +116,8 @@ func (ts templates) get(w http.ResponseWriter, r *http.Request) error {
 
 func (ts templates) update(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := ts.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
+	bundles, err := ts.bundles.Write(r.Context(), key.Name, key.Version, key.Template)
+	if err != nil {
 		return err
 	}
 	in, err := decode[template](r, emptyBody())
@@ -126,7 +129,7 @@ func (ts templates) update(w http.ResponseWriter, r *http.Request) error {
 	case in.Name != key.Template:
 		return refuse(http.StatusBadRequest, "Template name mismatch")
 	}
-	_, err = ts.bundles.UpdateTemplate(r.Context(), bundle.Template{
+	_, err = bundles.UpdateTemplate(r.Context(), bundle.Template{
 		Definition: key.Name, Version: key.Version, Name: key.Template, Description: in.Description,
 	})
 	if err != nil {
@@ -137,10 +140,11 @@ func (ts templates) update(w http.ResponseWriter, r *http.Request) error {
 
 func (ts templates) remove(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := ts.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
+	bundles, err := ts.bundles.Write(r.Context(), key.Name, key.Version, key.Template)
+	if err != nil {
 		return err
 	}
-	if err := ts.bundles.RemoveTemplate(r.Context(), key); err != nil {
+	if err := bundles.RemoveTemplate(r.Context(), key); err != nil {
 		return fail("Delete ConfigTemplate", err)
 	}
 	return done(w, http.StatusNoContent)
@@ -148,10 +152,11 @@ func (ts templates) remove(w http.ResponseWriter, r *http.Request) error {
 
 func (ts templates) upload(w http.ResponseWriter, r *http.Request) error {
 	key := templateOf(r)
-	if err := ts.access.MayWriteBundle(r.Context(), key.Name, key.Version, key.Template); err != nil {
+	bundles, err := ts.bundles.Write(r.Context(), key.Name, key.Version, key.Template)
+	if err != nil {
 		return err
 	}
 	return ts.archives.put(w, r, "Invalid Template Name provided: "+getTemplateFailed+": "+noDocuments, func(ctx context.Context, archive io.Reader) error {
-		return ts.bundles.UploadTemplate(ctx, key, archive)
+		return bundles.UploadTemplate(ctx, key, archive)
 	})
 }

@@ -78,7 +78,7 @@ func TestMove(t *testing.T) {
 	w.want(t, "in the list, too", "GET /v1/instance", "", 200, `[{"id": "id1", "request": `+west+`, "release-name": "fw-edge", "namespace": "edge"}]`)
 	w.want(t, "and the new one's own id is nobody's", "GET /v1/instance/"+in.ID, "", 500, noInstance)
 	w.ask(t, "GET /v1/instance/id1/query?ApiVersion=v1&Kind=Pod&Labels=app%3Dx,"+"k8splugin.io/rb-instance-id%3Did1", "")
-	if got := w.live.asked[len(w.live.asked)-1]; got.Labels != "app=x,"+nf.OwnerLabel+"="+in.ID || got.Region != "west" {
+	if got := w.live.asked[len(w.live.asked)-1]; got.query.Labels != "app=x,"+nf.OwnerLabel+"="+in.ID || got.region != "west" {
 		t.Errorf("a query for its label is %+v", got)
 	}
 	w.want(t, "a change goes on where it is", "POST /v1/instance/id1/upgrade", strings.Replace(west, `"x"`, `"y"`, 1), 201, `{"id": "id1", `+strings.Replace(shown, `"x"`, `"y"`, 1)+`}`)

@@ -25,7 +25,7 @@ type vnf struct {
 type vnfs struct {
 	instances  Views
 	operations Operations
-	records    *bundle.InstanceRecords
+	aliases    Aliases
 }
 
 // of returns the instance of a request's path, or nf.NotFound. As in ONAP, a
@@ -40,7 +40,7 @@ func (vs *vnfs) get(ctx context.Context, id string) (vnf, error) {
 	if nf.CheckID("", id) != nil {
 		return vnf{}, gone
 	}
-	alias, err := vs.records.Alias(ctx, id)
+	alias, err := vs.aliases.Alias(ctx, id)
 	if err != nil {
 		return vnf{}, err
 	}
@@ -62,7 +62,7 @@ func (vs *vnfs) list(ctx context.Context) ([]vnf, error) {
 	if err != nil {
 		return nil, err
 	}
-	aliases, err := vs.records.Aliases(ctx)
+	aliases, err := vs.aliases.Aliases(ctx)
 	if err != nil {
 		return nil, err
 	}
