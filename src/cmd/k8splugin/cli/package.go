@@ -176,7 +176,7 @@ warning, "warning: message". The exit code is 1 if there is an error.`,
 func (pr *printer) printFindings(warnings []string, violations nf.Violations) error {
 	body, err := json.Marshal(map[string]any{
 		"warnings": append([]string{}, warnings...),
-		"errors":   append(nf.Violations{}, violations...),
+		"errors":   append([]wire.Violation{}, wire.ViolationsOf(violations)...),
 	})
 	if err != nil {
 		return fmt.Errorf("cannot print the findings: %w", err)

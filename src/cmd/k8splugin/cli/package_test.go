@@ -72,10 +72,13 @@ func TestPackage(t *testing.T) {
 			}},
 		},
 		"package-lint-json": {
-			reason: "programs get the same as JSON",
+			reason: "programs get the same as JSON, in the form of the server's errors",
 			args:   []string{"package", "lint", "PKG/metadata.yaml", "-o", "json"},
 			console: console{lint: func([]byte) ([]string, error) {
-				return nil, nf.Violations{{File: "service.yaml", Line: 7, Message: "bad"}}
+				return nil, nf.Violations{{
+					Object: nf.Ref{Version: "v1", Kind: "Pod", Name: "web"}, Field: "spec", File: "service.yaml", Line: 7,
+					Message: "bad", Mentions: []string{"vnf1"},
+				}}
 			}},
 		},
 		"package-lint-here": {reason: "the folder may be this one", args: []string{"package", "lint", "."}},
