@@ -92,9 +92,8 @@ type RegionKeeper interface {
 	RegionState(ctx context.Context, id string) (nf.RegionState, error)
 	// Enlist registers a region even if its cluster is unreachable.
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
-	// Users yields the ids of the instances that use a region or a package, in
-	// order.
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+	// Users yields the holders of a region or a package, ordered by kind and id.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 
 // RegionRecords registers, reads and changes cloud regions.

@@ -67,11 +67,11 @@ func TestLists(t *testing.T) {
 }
 
 func usersOf(ctx context.Context, h *house, of nf.Holding) (out []string, err error) {
-	for id, err := range h.Regions.Users(ctx, of) {
+	for user, err := range h.Regions.Users(ctx, of) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, id)
+		out = append(out, user.ID)
 	}
 	return out, nil
 }

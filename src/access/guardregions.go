@@ -135,23 +135,23 @@ func (rs *Regions) RegionState(ctx context.Context, id string) (nf.RegionState, 
 }
 
 // Users implements RegionKeeper. It requires region:read or package:read, and
-// yields only instances that the caller may see.
-func (rs *Regions) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+// of the VNF instances yields only those that the caller may see.
+func (rs *Regions) Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
+	return func(yield func(nf.Subject, error) bool) {
 		hidden, err := rs.hiddenUsers(ctx, of)
 		if err != nil {
-			yield("", err)
+			yield(nf.Subject{}, err)
 			return
 		}
-		for id, err := range rs.keeper.Users(ctx, of) {
+		for user, err := range rs.keeper.Users(ctx, of) {
 			hide := false
-			if err == nil {
-				hide, err = hidden(id)
+			if err == nil && user.Kind == nf.InstanceSubject {
+				hide, err = hidden(user.ID)
 			}
 			if hide {
 				continue
 			}
-			if !yield(id, err) || err != nil {
+			if !yield(user, err) || err != nil {
 				return
 			}
 		}
@@ -159,7 +159,7 @@ func (rs *Regions) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, e
 }
 
 // hiddenUsers returns a function that reports whether the identity may not see
-// a user of the region or package.
+// an instance that uses the region or package.
 func (rs *Regions) hiddenUsers(ctx context.Context, of nf.Holding) (func(id string) (bool, error), error) {
 	var err error
 	if of.Region != "" {

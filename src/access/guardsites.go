@@ -115,7 +115,8 @@ func (s Sites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveReque
 
 // users returns the instances that are deleted with a site. Without cascade it
 // fails if there are any. With cascade it fails if the identity may not see or
-// terminate all of them. The error names only instances that it may see.
+// terminate all of them. Users of other kinds are not deleted: the keeper refuses
+// to remove their region. The error names only instances that the identity may see.
 func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, error) {
 	users, err := gathered(s.regions.keeper.Users(ctx, nf.Holding{Region: in.Region}))
 	if err != nil || len(users) == 0 {
@@ -128,37 +129,42 @@ func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, e
 	if hidden := len(users) - len(shown); !cascade || hidden > 0 {
 		var v nf.Violations
 		for _, user := range shown {
-			v = append(v, nf.Violation{Message: "its region is used by VNF instance " + user})
+			v = append(v, nf.Violation{Message: "its region is used by " + user.Noun()})
 		}
 		if hidden > 0 {
 			v = append(v, nf.Violation{Message: fmt.Sprintf("its region is used by %d VNF instances that you may not see", hidden)})
 		}
 		return nil, nf.E(nf.Conflict, "remove", "site "+in.ID, v)
 	}
+	var ids []string
 	for _, user := range users {
-		instance, err := s.guard.records.Instance(ctx, user)
+		if user.Kind != nf.InstanceSubject {
+			continue
+		}
+		ids = append(ids, user.ID)
+		instance, err := s.guard.records.Instance(ctx, user.ID)
 		if nf.KindOf(err) == nf.NotFound {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := s.guard.may(ctx, nf.RemoveInstance, nf.Scope{Project: nf.ProjectOf(instance.Project), Region: instance.Region}, in.ID, user); err != nil {
+		if err := s.guard.may(ctx, nf.RemoveInstance, nf.Scope{Project: nf.ProjectOf(instance.Project), Region: instance.Region}, in.ID, user.ID); err != nil {
 			return nil, err
 		}
 	}
 	nf.TrailOf(ctx).Ask(nf.WriteRegion, siteScope(in.Region), in.ID)
-	return users, nil
+	return ids, nil
 }
 
 // gathered collects the items of a sequence, or returns its first error.
-func gathered(ids iter.Seq2[string, error]) ([]string, error) {
-	var out []string
-	for id, err := range ids {
+func gathered(users iter.Seq2[nf.Subject, error]) ([]nf.Subject, error) {
+	var out []nf.Subject
+	for user, err := range users {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, id)
+		out = append(out, user)
 	}
 	return out, nil
 }

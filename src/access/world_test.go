@@ -248,16 +248,16 @@ func (w *world) Regions(context.Context) ([]nf.Region, error) {
 	}, nil
 }
 
-func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
+func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
 	users := map[nf.Holding][]string{
 		{Region: accesstest.East}: {"vnf-a-east", "vnf-b-east", "vnf-unborn"},
 		{Region: accesstest.West}: {"vnf-a-west", "vnf-b-west"},
 		{Package: "pkg-a"}:        {"vnf-a-east", "vnf-a-west", "vnf-b-west"},
 		{Package: "pkg-b"}:        {"vnf-b-east", "vnf-b-west"},
 	}
-	return func(yield func(string, error) bool) {
+	return func(yield func(nf.Subject, error) bool) {
 		for _, id := range users[of] {
-			if !yield(id, nil) {
+			if !yield(nf.Subject{Kind: nf.InstanceSubject, ID: id}, nil) {
 				return
 			}
 		}

@@ -62,62 +62,46 @@ func New(cfg Config) (*Catalog, error) {
 	}, nil
 }
 
-// Hold prevents the removal of a region and a package while an instance uses
+// Hold prevents the removal of a region and a package while the holder uses
 // them. It returns nf.NotFound if one of them does not exist. Repeating it has
 // no effect.
 func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
 	if h.Region != "" {
-		if err := c.regions.Hold(ctx, h.Region, h.Instance); err != nil {
+		if err := c.regions.Hold(ctx, h.Region, h.Holder); err != nil {
 			return fmt.Errorf("cannot hold the region: %w", err)
 		}
 	}
 	if h.Package != "" {
-		if err := c.packages.Hold(ctx, h.Package, h.Instance); err != nil {
+		if err := c.packages.Hold(ctx, h.Package, h.Holder); err != nil {
 			return fmt.Errorf("cannot hold the package: %w", err)
 		}
 	}
 	return nil
 }
 
-// Release ends an instance's hold on a region and a package. A missing hold is
+// Release ends a hold on a region and a package. A missing hold is
 // not an error.
 func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 	if h.Region != "" {
-		if err := c.regions.Release(ctx, h.Region, h.Instance); err != nil {
+		if err := c.regions.Release(ctx, h.Region, h.Holder); err != nil {
 			return fmt.Errorf("cannot release the region: %w", err)
 		}
 	}
 	if h.Package != "" {
-		if err := c.packages.Release(ctx, h.Package, h.Instance); err != nil {
+		if err := c.packages.Release(ctx, h.Package, h.Holder); err != nil {
 			return fmt.Errorf("cannot release the package: %w", err)
 		}
 	}
 	return nil
 }
 
-// Holdings yields every hold on a region or a package.
-func (c *Catalog) Holdings(ctx context.Context) iter.Seq2[nf.Holding, error] {
-	return func(yield func(nf.Holding, error) bool) {
-		for hold, err := range c.regions.Holds().All(ctx) {
-			if !yield(nf.Holding{Instance: hold.User, Region: hold.Thing}, err) || err != nil {
-				return
-			}
-		}
-		for hold, err := range c.packages.Holds().All(ctx) {
-			if !yield(nf.Holding{Instance: hold.User, Package: hold.Thing}, err) {
-				return
-			}
-		}
-	}
-}
-
-// Users yields the ids of the instances that hold the region or, if that is
-// empty, the package, in order. There may be very many.
-func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error] {
+// Users yields the holders of the region or, if that is empty, of the package,
+// ordered by kind and id. There may be very many.
+func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
 	if of.Region != "" {
-		return c.regions.Holds().Users(ctx, of.Region)
+		return c.regions.Holds().Holders(ctx, of.Region)
 	}
-	return c.packages.Holds().Users(ctx, of.Package)
+	return c.packages.Holds().Holders(ctx, of.Package)
 }
 
 // mostNamed is the maximum number of users that an error names.
@@ -130,18 +114,18 @@ func (c *Catalog) inUse(ctx context.Context, subject string, of nf.Holding, refu
 		return refusal
 	}
 	var v nf.Violations
-	for id, err := range c.Users(ctx, of) {
+	for user, err := range c.Users(ctx, of) {
 		if err != nil {
 			return err
 		}
 		if len(v) == mostNamed {
-			v = append(v, nf.Violation{Message: "is used by more VNF instances"})
+			v = append(v, nf.Violation{Message: "is used by more objects"})
 			break
 		}
-		v = append(v, nf.Violation{}.Saying(nf.Textf("is used by %s", nf.Mention(id))))
+		v = append(v, nf.Violation{}.Saying(nf.Textf("is used by %s", user.Mention())))
 	}
 	if len(v) == 0 {
-		v = nf.Violations{{Message: "was used by a VNF instance a moment ago"}}
+		v = nf.Violations{{Message: "was in use a moment ago"}}
 	}
 	return &nf.Error{Kind: nf.Conflict, Op: "remove", Subject: subject, Reason: nf.ReasonHeld, Err: v}
 }

@@ -150,7 +150,24 @@ func TestRegionLife(t *testing.T) {
 	}
 }
 
+// TestHoldsForbidRemoval holds a region and a package for a VNF instance, and for a
+// kind that nothing but this test knows.
 func TestHoldsForbidRemoval(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		holder   nf.Subject
+		noun     string
+		mentions []nf.Mentioned
+	}{
+		"Instance": {"the refusal mentions an instance", nf.Subject{Kind: nf.InstanceSubject, ID: "vnf1"}, "VNF instance vnf1", []nf.Mentioned{{Instance: "vnf1"}}},
+		"Network":  {"and names any other holder with its kind", nf.Subject{Kind: "network", ID: "edge"}, "network edge", nil},
+	} {
+		t.Run(name, func(t *testing.T) { holdForbidsRemoval(t, tc.reason, tc.holder, tc.noun, tc.mentions) })
+	}
+}
+
+func holdForbidsRemoval(t *testing.T, reason string, holder nf.Subject, noun string, mentions []nf.Mentioned) {
+	t.Helper()
 	f, ctx := newFixture(t), t.Context()
 	if _, err := f.Register(ctx, nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}}); err != nil {
 		t.Fatal(err)
@@ -159,21 +176,21 @@ func TestHoldsForbidRemoval(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time changes nothing
-		if err := f.Hold(ctx, nf.Holding{Instance: "vnf1", Region: "east", Package: "p"}); err != nil {
+		if err := f.Hold(ctx, nf.Holding{Holder: holder, Region: "east", Package: "p"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for what, remove := range map[string]func() error{
 		"region": func() error { return f.RemoveRegion(ctx, "east") }, "package": func() error { return f.RemovePackage(ctx, "p") },
 	} {
-		if err := remove(); nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "vnf1") {
+		if err := remove(); nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "is used by "+noun) {
 			t.Errorf("removal of a held %s: %v", what, err)
-		} else if diff := cmp.Diff([]nf.Mentioned{{Instance: "vnf1"}}, nf.TextOf(err).Mentions); diff != "" {
-			t.Errorf("the user of the %s is listed (-want +got):\n%s", what, diff)
+		} else if diff := cmp.Diff(mentions, nf.TextOf(err).Mentions); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", reason, what, diff)
 		}
 	}
 	for range 2 {
-		if err := errors.Join(f.Release(ctx, nf.Holding{Instance: "vnf1", Region: "east"}), f.Release(ctx, nf.Holding{Instance: "vnf1", Package: "p"})); err != nil {
+		if err := errors.Join(f.Release(ctx, nf.Holding{Holder: holder, Region: "east"}), f.Release(ctx, nf.Holding{Holder: holder, Package: "p"})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,10 +200,10 @@ func TestHoldsForbidRemoval(t *testing.T) {
 	if left := f.keys(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := f.Hold(ctx, nf.Holding{Instance: "vnf1", Region: "east", Package: "p"}); nf.KindOf(err) != nf.NotFound {
+	if err := f.Hold(ctx, nf.Holding{Holder: holder, Region: "east", Package: "p"}); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("hold of what is gone: %v", err)
 	}
-	if err := errors.Join(f.Release(ctx, nf.Holding{Instance: "vnf1", Region: "east"}), f.Release(ctx, nf.Holding{Instance: "vnf1", Package: "p"})); err != nil {
+	if err := errors.Join(f.Release(ctx, nf.Holding{Holder: holder, Region: "east"}), f.Release(ctx, nf.Holding{Holder: holder, Package: "p"})); err != nil {
 		t.Errorf("release of what is gone: %v", err)
 	}
 }

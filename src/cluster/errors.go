@@ -172,7 +172,7 @@ func mentioned(message string) nf.Text {
 	var parts []nf.Text
 	rest := 0
 	for _, at := range quotedManager.FindAllStringSubmatchIndex(message, -1) {
-		parts = append(parts, nf.Text{Message: message[rest:at[0]]}, mention(named(message[at[2]:at[3]])))
+		parts = append(parts, nf.Text{Message: message[rest:at[0]]}, named(message[at[2]:at[3]]).Mention())
 		rest = at[1]
 	}
 	return nf.JoinTexts(append(parts, nf.Text{Message: message[rest:]}), "")

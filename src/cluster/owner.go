@@ -39,14 +39,6 @@ func named(name string) nf.Subject {
 	return nf.Subject{Kind: nf.InstanceSubject, ID: name}
 }
 
-// mention returns the words that name an owner.
-func mention(owner nf.Subject) nf.Text {
-	if owner.Kind == nf.InstanceSubject {
-		return nf.Mention(owner.ID)
-	}
-	return nf.Text{Message: owner.Noun()}
-}
-
 // ownedBy selects the objects of an owner, as nf.OwnerOf does.
 func ownedBy(owner nf.Subject) string {
 	label, value := owner.Label()
@@ -65,13 +57,13 @@ func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violat
 	case other == owner:
 		return nf.Violation{}, false
 	case other.ID != "":
-		return theirs.Saying(nf.Textf("belongs to %s", mention(other))), true
+		return theirs.Saying(nf.Textf("belongs to %s", other.Mention())), true
 	case ref.Kind == "Namespace" && ref.Group == "" && m.GetLabels()[nf.CreatedByLabel] == nf.CreatedBy:
 		// A package may include the namespace that the service created for it.
 		return nf.Violation{}, false
 	}
 	if former := orphanOf(m); former.ID != "" {
-		return theirs.Saying(nf.Textf("was left in place by %s", mention(former))), true
+		return theirs.Saying(nf.Textf("was left in place by %s", former.Mention())), true
 	}
 	var managers []string
 	for _, f := range m.GetManagedFields() {
@@ -88,7 +80,7 @@ func otherOwner(owner nf.Subject, ref nf.Ref, m metav1.Object) (theirs nf.Violat
 	for _, name := range slices.Compact(managers) {
 		said := nf.Text{Message: name}
 		if other, ok := strings.CutPrefix(name, managerPrefix); ok {
-			said = mention(named(other))
+			said = named(other).Mention()
 		}
 		names = append(names, said)
 	}

@@ -146,7 +146,7 @@ func TestAmendmentsAreHeld(t *testing.T) {
 		e.up(t, "db", named)
 		in := e.only(t.Context())
 		held := func() (out []string) {
-			for what := range s.catalog.held {
+			for what := range s.catalog.held() {
 				if _, pkg, _ := strings.Cut(what, " "); pkg != "east" {
 					out = append(out, pkg)
 				}

@@ -38,7 +38,7 @@ func TestUpgradePrunesWhatWentAway(t *testing.T) {
 			t.Errorf("instance: %+v", in)
 		}
 		want := map[string]bool{in.ID + " east": true, in.ID + " db_web-new": true}
-		if diff := cmp.Diff(want, s.catalog.held); diff != "" {
+		if diff := cmp.Diff(want, s.catalog.held()); diff != "" {
 			t.Errorf("holds (-want +got):\n%s", diff)
 		}
 	})
@@ -85,7 +85,7 @@ func TestFailedUpgradeGoesBackToTheFormerRevision(t *testing.T) {
 		if diff := cmp.Diff(before.Inventory, after.Inventory); diff != "" || after.Revision != 1 || after.Package != before.Package {
 			t.Errorf("instance after the undo: %+v\n%s", after, diff)
 		}
-		if s.catalog.held[before.ID+" db_web-new"] {
+		if s.catalog.held()[before.ID+" db_web-new"] {
 			t.Error("the package of the failed revision is still held")
 		}
 	})
@@ -126,8 +126,8 @@ func TestTerminateDeletesInReverseAndForgets(t *testing.T) {
 		if diff := cmp.Diff(want, s.cluster.asked("delete", "remove")); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
-		if left := s.records(); len(left) > 0 || len(s.catalog.held) > 0 {
-			t.Errorf("left behind: %v, %v", left, s.catalog.held)
+		if left := s.records(); len(left) > 0 || len(s.catalog.held()) > 0 {
+			t.Errorf("left behind: %v, %v", left, s.catalog.held())
 		}
 		if _, err := e.Instance(t.Context(), first.Subject.ID); nf.KindOf(err) != nf.NotFound {
 			t.Errorf("the instance after its end: %v", err)

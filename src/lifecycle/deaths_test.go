@@ -326,7 +326,7 @@ func (s *site) world() world {
 	for key, o := range s.cluster.objects {
 		w.Objects[key] = fmt.Sprint(names.Replace(o.owner.ID), o.object.Object["data"], o.deleting)
 	}
-	for held := range maps.Keys(s.catalog.held) {
+	for held := range maps.Keys(s.catalog.held()) {
 		w.Held = append(w.Held, names.Replace(held))
 	}
 	slices.Sort(w.Held)

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -27,8 +26,6 @@ type Catalog interface {
 	Hold(ctx context.Context, h nf.Holding) error
 	// Release releases the holds.
 	Release(ctx context.Context, h nf.Holding) error
-	// Holdings yields every hold.
-	Holdings(ctx context.Context) iter.Seq2[nf.Holding, error]
 }
 
 // Config configures an engine. Fields without a default are required.
@@ -84,7 +81,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
-	c := &collector{stored}
+	c := &collector{kv: cfg.KV, records: stored}
 	p := &performer{records: stored, catalog: cfg.Catalog, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
 	operations := cfg.Workers.Register(operation.Kind{
 		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Timeout: cfg.Timeout, Perform: stored.ledger.Performer(false, p.work),

@@ -129,8 +129,8 @@ func TestFailureIsUndoneOrKept(t *testing.T) {
 				if tc.want.instance != "" {
 					return
 				}
-				if left := s.records(); len(left) > 0 || len(s.catalog.held) > 0 || len(s.cluster.madeNamespaces()) > 0 {
-					t.Errorf("%s: left behind: records %v, holds %v, namespaces %v", tc.reason, left, s.catalog.held, s.cluster.madeNamespaces())
+				if left := s.records(); len(left) > 0 || len(s.catalog.held()) > 0 || len(s.cluster.madeNamespaces()) > 0 {
+					t.Errorf("%s: left behind: records %v, holds %v, namespaces %v", tc.reason, left, s.catalog.held(), s.cluster.madeNamespaces())
 				}
 			})
 		})

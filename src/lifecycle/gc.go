@@ -9,11 +9,15 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // collector finds the stale records of instances, and deletes what goes with
 // expired operations.
-type collector struct{ records *records }
+type collector struct {
+	kv      store.KV
+	records *records
+}
 
 // expire deletes the plan of an expired operation, unless a revision needs it.
 func (c *collector) expire(ctx context.Context, op nf.Operation) error {
@@ -65,7 +69,7 @@ func (s *sweep) Operation(op nf.Operation) {
 
 // Find implements operation.Sweep.
 func (s *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
-	return errors.Join(s.c.addNames(ctx, found, s.known), s.c.addNamespaceUsers(ctx, found, s.known, s.entered), s.c.addHolds(ctx, found, s.known),
+	return errors.Join(s.c.addNames(ctx, found, s.known), s.c.addNamespaces(ctx, found, s.known, s.entered), s.c.addHolds(ctx, found, s.known),
 		s.c.addRevisions(ctx, found, s.known, s.needed, s.undone), s.c.addBlobs(ctx, found, s.needed))
 }
 
@@ -86,9 +90,10 @@ func (c *collector) addNames(ctx context.Context, found operation.StaleRecords, 
 	return nil
 }
 
-// addNamespaceUsers finds namespace uses by instances that do not exist.
-func (c *collector) addNamespaceUsers(ctx context.Context, found operation.StaleRecords, known, entered map[string]bool) error {
-	abandoned, err := c.records.namespaces.Abandoned(ctx, known, entered)
+// addNamespaces finds namespace uses that have no user, or a removal by an instance
+// that does not exist.
+func (c *collector) addNamespaces(ctx context.Context, found operation.StaleRecords, known, entered map[string]bool) error {
+	abandoned, err := c.records.namespaces.Abandoned(ctx, nf.InstanceSubject, known, entered)
 	maps.Copy(found, abandoned)
 	return err
 }
@@ -112,20 +117,11 @@ func (c *collector) addRevisions(ctx context.Context, found operation.StaleRecor
 	return nil
 }
 
-// addHolds finds holds on regions and packages by instances that do not exist.
+// addHolds finds the holds of instances that do not exist.
 func (c *collector) addHolds(ctx context.Context, found operation.StaleRecords, known map[string]bool) error {
-	for h, err := range c.records.holds.Holdings(ctx) {
-		if err != nil {
-			return err
-		}
-		if known[h.Instance] {
-			continue
-		}
-		found[fmt.Sprintf("hold of %s on %s%s", h.Instance, h.Region, h.Package)] = func(ctx context.Context) error {
-			return c.records.holds.Release(ctx, h)
-		}
-	}
-	return nil
+	abandoned, err := store.AbandonedHolds(ctx, c.kv, nf.InstanceSubject, known)
+	maps.Copy(found, abandoned)
+	return err
 }
 
 // addBlobs finds plans that are held for operations that do not exist, and

@@ -14,10 +14,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// namespaceUse records that instances use a namespace of a region.
+// namespaceUse records that a namespace of a region is used.
 type namespaceUse struct {
 	Key      string `json:"key"`                // region/namespace
-	Removing string `json:"removing,omitempty"` // the instance that is removing the namespace
+	Removing string `json:"removing,omitempty"` // the user that is removing the namespace, as nf.Subject.String
 }
 
 // ID implements store.Shared.
@@ -68,7 +68,7 @@ func (n *namespaceUser) acquireNamespace(ctx context.Context, tenancy nf.Tenancy
 			return err
 		}
 		var is nf.Namespace
-		_, err := n.run.records.namespaces.Enter(ctx, n.run.op().Subject.ID, namespaceUse{Key: namespaceKey(n.run.op().Region, namespace)})
+		_, err := n.run.records.namespaces.Enter(ctx, n.run.op().Subject, namespaceUse{Key: namespaceKey(n.run.op().Region, namespace)})
 		if err == nil {
 			is, err = n.run.cluster.EnsureNamespace(ctx, namespace, tenancy.Project)
 		} else if nf.KindOf(err) != nf.Busy {
@@ -203,7 +203,7 @@ func (n *namespaceUser) releaseNamespace(ctx context.Context, namespace string) 
 		return err
 	}
 	var failed error
-	err := n.run.records.namespaces.Leave(ctx, namespaceKey(n.run.op().Region, namespace), n.run.op().Subject.ID, func(ctx context.Context) error {
+	err := n.run.records.namespaces.Leave(ctx, namespaceKey(n.run.op().Region, namespace), n.run.op().Subject, func(ctx context.Context) error {
 		kept, err := n.run.cluster.RemoveNamespace(ctx, namespace)
 		if err != nil {
 			failed = err

@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"maps"
 	"testing"
 	"testing/synctest"
 
@@ -89,12 +88,12 @@ func TestDisabledPackage(t *testing.T) {
 						p.Digest += "-replaced"
 					}
 				}
-				before, live, held := s.records(), s.cluster.live(), maps.Clone(s.catalog.held)
+				before, live, held := s.records(), s.cluster.live(), s.catalog.held()
 				err := tc.do(t, e, op.Subject.ID)
 				if tc.refused != (nf.KindOf(err) == nf.Conflict && nf.ReasonOf(err) == nf.ReasonDisabled) || !tc.refused && err != nil {
 					t.Fatalf("%s: %v", tc.reason, err)
 				}
-				after := []any{s.records(), s.cluster.live(), s.catalog.held}
+				after := []any{s.records(), s.cluster.live(), s.catalog.held()}
 				if diff := cmp.Diff([]any{before, live, held}, after); tc.refused && diff != "" {
 					t.Errorf("%s: the refused request changed records (-before +after):\n%s", tc.reason, diff)
 				}
@@ -134,8 +133,8 @@ func TestPackageWithoutContent(t *testing.T) {
 				t.Errorf("instance of %+v: %v", spec, err)
 			}
 		}
-		if left := s.records(); len(left) > 0 || len(s.catalog.held) > 0 || len(s.cluster.live()) > 0 || s.catalog.inUse() > 0 {
-			t.Errorf("left behind: records %v, holds %v, objects %v", left, s.catalog.held, s.cluster.live())
+		if left := s.records(); len(left) > 0 || len(s.catalog.held()) > 0 || len(s.cluster.live()) > 0 || s.catalog.inUse() > 0 {
+			t.Errorf("left behind: records %v, holds %v, objects %v", left, s.catalog.held(), s.cluster.live())
 		}
 	})
 }

@@ -1,8 +1,8 @@
 package lifecycle_test
 
 import (
+	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 func TestDeletionGuard(t *testing.T) {
@@ -320,11 +321,16 @@ func TestClean(t *testing.T) {
 		var m meter
 		e := s.replica(&m)
 		op := e.up(t, "a_b", named)
-		want := s.records()
+		network := nf.Subject{Kind: "network", ID: "gone"} // a kind that sweeps its own records
+		namespaces := store.NewHolds(s.kv, "namespaces/")
+		if err := errors.Join(s.catalog.Hold(t.Context(), nf.Holding{Holder: network, Region: "east", Package: "a_b"}), namespaces.Add(t.Context(), "east/ns", network)); err != nil {
+			t.Fatal(err)
+		}
+		want, held := s.records(), s.catalog.held()
 		litter := map[string]string{
 			"names/east/ns/lost":        `{"region":"east","namespace":"ns","name":"lost","instance":"gone"}`,
 			"revisions/gone/00000001":   `{"instance":"gone","number":1,"operation":"none"}`,
-			"namespaces/east/forgotten": `{"key":"east/forgotten","users":["gone"],"removing":"gone"}`,
+			"namespaces/east/forgotten": `{"key":"east/forgotten","removing":"vnf_instance/gone"}`,
 			"uploads/half":              `{"id":"half"}`,
 			"chunks/half/00000000":      `half of a plan`,
 		}
@@ -333,17 +339,16 @@ func TestClean(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.catalog.Hold(t.Context(), nf.Holding{Instance: "gone", Region: "east"}); err != nil {
+		dead := nf.Subject{Kind: nf.InstanceSubject, ID: "gone"}
+		if err := errors.Join(s.catalog.Hold(t.Context(), nf.Holding{Holder: dead, Region: "east"}), namespaces.Add(t.Context(), "east/ns", dead)); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour)
 		if diff := cmp.Diff(want, s.records()); diff != "" {
 			t.Errorf("records (-want +got):\n%s", diff)
 		}
-		for held := range s.catalog.held {
-			if strings.HasPrefix(held, "gone") {
-				t.Errorf("still held: %s", held)
-			}
+		if diff := cmp.Diff(held, s.catalog.held()); diff != "" {
+			t.Errorf("holds (-want +got):\n%s", diff)
 		}
 		if in, err := e.Instance(t.Context(), op.Subject.ID); err != nil || in.State != nf.Ready {
 			t.Errorf("the instance: %+v, %v", in, err)

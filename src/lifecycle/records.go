@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -15,7 +14,6 @@ import (
 type catalogHolds interface {
 	Hold(ctx context.Context, h nf.Holding) error
 	Release(ctx context.Context, h nf.Holding) error
-	Holdings(ctx context.Context) iter.Seq2[nf.Holding, error]
 }
 
 // records are what the engine stores: instances and their operations, and what

@@ -2,7 +2,6 @@ package lifecycle_test
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -109,13 +108,13 @@ func stalledTermination(t *testing.T, n int) string {
 	}
 	b.up(t, "a", reused)
 	synctest.Wait()
-	before, held := s.everything(), maps.Clone(s.catalog.held)
+	before, held := s.everything(), s.catalog.held()
 	close(at.woken)
 	<-time.After(lease)
 	if diff := cmp.Diff(before, s.everything()); diff != "" {
 		t.Errorf("stalled at %s, the replica has changed records of the new instance (-want +got):\n%s", at.call(), diff)
 	}
-	if diff := cmp.Diff(held, s.catalog.held); diff != "" {
+	if diff := cmp.Diff(held, s.catalog.held()); diff != "" {
 		t.Errorf("stalled at %s, the replica has changed holds of the new instance (-want +got):\n%s", at.call(), diff)
 	}
 	return at.call()

@@ -3,9 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -36,7 +34,8 @@ type site struct {
 }
 
 func newSite(t *testing.T) *site {
-	return &site{t: t, kv: memory.New(), cluster: newFakeCluster(), catalog: &fakeCatalog{held: map[string]bool{}}}
+	kv := memory.New()
+	return &site{t: t, kv: kv, cluster: newFakeCluster(), catalog: &fakeCatalog{t: t, kv: kv}}
 }
 
 // engine is a running engine with its workers; stop ends both as a signal would.
@@ -262,8 +261,9 @@ func discards(name string) []render.Discard {
 
 // fakeCatalog knows the regions east and west, and every package.
 type fakeCatalog struct {
+	t       *testing.T
+	kv      store.KV // of the holds
 	mu      sync.Mutex
-	held    map[string]bool
 	tenants map[string]nf.Tenant // of every region
 	usual   string               // default namespace of every region
 	opened  map[string][]string  // namespaces, by package
@@ -311,50 +311,48 @@ func (c *fakeCatalog) inUse() int {
 	return c.using
 }
 
-func (c *fakeCatalog) Hold(_ context.Context, h nf.Holding) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range parts(h) {
-		c.held[one] = true
-	}
-	return nil
+func (c *fakeCatalog) Hold(ctx context.Context, h nf.Holding) error {
+	return eachHold(c.kv, h, func(holds store.Holds, thing string) error { return holds.Add(ctx, thing, h.Holder) })
 }
 
-func (c *fakeCatalog) Release(_ context.Context, h nf.Holding) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range parts(h) {
-		delete(c.held, one)
-	}
-	return nil
+func (c *fakeCatalog) Release(ctx context.Context, h nf.Holding) error {
+	return eachHold(c.kv, h, func(holds store.Holds, thing string) error { return holds.Drop(ctx, thing, h.Holder) })
 }
 
-func (c *fakeCatalog) Holdings(context.Context) iter.Seq2[nf.Holding, error] {
-	return func(yield func(nf.Holding, error) bool) {
-		c.mu.Lock()
-		held := slices.Collect(maps.Keys(c.held))
-		c.mu.Unlock()
-		for _, one := range held {
-			instance, what, _ := strings.Cut(one, " ")
-			if !yield(nf.Holding{Instance: instance, Package: what}, nil) { // which of the two it is makes no difference here
-				return
-			}
+func eachHold(kv store.KV, h nf.Holding, do func(holds store.Holds, thing string) error) error {
+	for table, thing := range map[string]string{"regions/": h.Region, "packages/": h.Package} {
+		if thing == "" {
+			continue
+		}
+		if err := do(store.NewHolds(kv, table), thing); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// parts returns the holds that one call may make, as text.
-func parts(h nf.Holding) []string {
-	var out []string
-	for _, what := range []string{h.Region, h.Package} {
-		if what != "" {
-			out = append(out, h.Instance+" "+what)
+// held returns the holds on regions and packages, as "<id> <thing>", or for a
+// holder that is not an instance as "<kind>/<id> <thing>".
+func (c *fakeCatalog) held() map[string]bool {
+	c.t.Helper()
+	out := map[string]bool{}
+	for entry, err := range c.kv.List(c.t.Context(), "holds/", "") {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if parts := strings.Split(entry.Key, "/"); isCatalogHold(entry.Key) {
+			out[strings.TrimPrefix(parts[3]+"/"+parts[4], "vnf_instance/")+" "+parts[2]] = true
 		}
 	}
 	return out
 }
 
-// records returns the keys that the store holds in addition to those of the operations.
+func isCatalogHold(key string) bool {
+	return strings.HasPrefix(key, "holds/regions/") || strings.HasPrefix(key, "holds/packages/")
+}
+
+// records returns the keys that the store holds in addition to those of the
+// operations and of the holds in the catalog.
 func (s *site) records() []string {
 	s.t.Helper()
 	synctest.Wait() // an operation's entry in the list of work goes after its end is reported
@@ -368,7 +366,7 @@ func (s *site) records() []string {
 				continue // the operation's own
 			}
 		}
-		if !strings.HasPrefix(entry.Key, "operations/") && !strings.HasPrefix(entry.Key, "changes/") && !strings.HasPrefix(entry.Key, "replicas/") {
+		if !isCatalogHold(entry.Key) && !strings.HasPrefix(entry.Key, "operations/") && !strings.HasPrefix(entry.Key, "changes/") && !strings.HasPrefix(entry.Key, "replicas/") {
 			out = append(out, entry.Key)
 		}
 	}

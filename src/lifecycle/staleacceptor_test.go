@@ -43,8 +43,8 @@ func TestStaleAcceptor(t *testing.T) {
 		if err != nil || len(all) != 1 || all[0].State != nf.Ready {
 			t.Errorf("instances: %+v, %v", all, err)
 		}
-		if len(s.catalog.held) != 2 {
-			t.Errorf("what the instance holds: %v", s.catalog.held)
+		if len(s.catalog.held()) != 2 {
+			t.Errorf("what the instance holds: %v", s.catalog.held())
 		}
 		gone, err := a.Terminate(t.Context(), first.Subject.ID, nf.TerminateRequest{})
 		if err != nil {

@@ -105,10 +105,10 @@ type Credential struct {
 	Expires time.Time // zero: never, unknown, or the service renews it
 }
 
-// Holding is an instance's hold on a region, on a package, or on both. An empty
-// name means no hold.
+// Holding is a holder's hold on a region, on a package, or on both. An empty name
+// means no hold.
 type Holding struct {
-	Instance string
-	Region   string
-	Package  string
+	Holder  Subject
+	Region  string
+	Package string
 }

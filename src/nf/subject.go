@@ -50,6 +50,14 @@ func (s Subject) Noun() string {
 	return kind + " " + s.ID
 }
 
+// Mention returns the words that name the subject.
+func (s Subject) Mention() Text {
+	if s.Kind == InstanceSubject {
+		return Mention(s.ID)
+	}
+	return Text{Message: s.Noun()}
+}
+
 // SubjectLabel is the owner label of objects of a subject other than a VNF
 // instance. Its value is the subject's kind and id: "network.edge". It is ignored
 // on an object that has OwnerLabel.

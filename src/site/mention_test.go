@@ -39,3 +39,18 @@ func TestFailureOfAnInstance(t *testing.T) {
 		}
 	})
 }
+
+// TestRemoveWithOtherUser checks that the removal of an instance does not remove a
+// user of another kind that has the same id.
+func TestRemoveWithOtherUser(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		s, _ := w.start(t)
+		build(t, s)
+		w.use("edge", "vnf-1", "network/vnf-1")
+		_, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})
+		if nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "its region is used by network vnf-1") || nf.TextOf(err).Mentions != nil {
+			t.Errorf("the error is %v, and mentions %v", err, nf.TextOf(err).Mentions)
+		}
+	})
+}

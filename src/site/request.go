@@ -203,16 +203,16 @@ func (s *Sites) remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 	}), nil
 }
 
-// unused returns nf.Conflict, with a violation for each, if instances other
-// than those in but use the site's region.
+// unused returns nf.Conflict, with a violation for each, if the site's region has
+// users other than the instances in but.
 func (s *Sites) unused(ctx context.Context, in nf.Site, but []string) error {
 	var v nf.Violations
 	for user, err := range s.cfg.Regions.Users(ctx, nf.Holding{Region: in.Region}) {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(but, user) {
-			v = append(v, nf.Violation{}.Saying(nf.Textf("its region is used by %s", nf.Mention(user))))
+		if user.Kind != nf.InstanceSubject || !slices.Contains(but, user.ID) {
+			v = append(v, nf.Violation{}.Saying(nf.Textf("its region is used by %s", user.Mention())))
 		}
 	}
 	if len(v) > 0 {

@@ -66,8 +66,8 @@ type Regions interface {
 	// RemoveRegion deregisters a region. It returns nf.Conflict while instances
 	// use it.
 	RemoveRegion(ctx context.Context, id string) error
-	// Users yields the ids of the instances that use a region.
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+	// Users yields the holders of a region.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 
 // Instances terminates VNF instances.

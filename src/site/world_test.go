@@ -152,13 +152,21 @@ func (w *world) use(region string, users ...string) {
 	w.users[region] = users
 }
 
-func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
+// userOf returns a user of a region: "network/x", or an instance by its id alone.
+func userOf(text string) nf.Subject {
+	if strings.Contains(text, "/") {
+		return nf.SubjectOf(text)
+	}
+	return nf.Subject{Kind: nf.InstanceSubject, ID: text}
+}
+
+func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	users := slices.Clone(w.users[of.Region])
-	return func(yield func(string, error) bool) {
+	return func(yield func(nf.Subject, error) bool) {
 		for _, id := range users {
-			if !yield(id, nil) {
+			if !yield(userOf(id), nil) {
 				return
 			}
 		}

@@ -6,33 +6,67 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Hold is one user's hold on a thing.
+// holdsPrefix begins the keys of all holds.
+const holdsPrefix = "holds/"
+
+// Hold is a holder's hold on a thing, which is one of the records of a table.
 type Hold struct {
-	Thing string `json:"thing"`
-	User  string `json:"user"`
+	Table  string     `json:"table"` // "regions"
+	Thing  string     `json:"thing"`
+	Holder nf.Subject `json:"holder"`
 }
 
-// Holds are the users of things. Each hold is a separate record, so a thing may
-// have any number of users, and the cost of adding one does not depend on their
-// number. Users, and the last part of a thing, do not contain "/".
-type Holds struct{ table Table[Hold] }
+func (h Hold) id() string { return h.Table + "/" + h.Thing + "/" + h.Holder.String() }
 
-// NewHolds returns the holds whose keys begin with the prefix
-// ("holds/regions/").
+// Holds are the holders of the things of one table. A holder of any kind can hold
+// any thing. Each hold is a separate record, so a thing may have any number of
+// holders, and the cost of adding one does not depend on their number. Kinds and
+// ids of holders contain no "/", and all things of a table have the same number of
+// parts between "/".
+type Holds struct {
+	all   Table[Hold] // of all tables
+	table string
+}
+
+// NewHolds returns the holds on the records of the table whose keys begin with
+// the prefix ("regions/").
 func NewHolds(kv KV, prefix string) Holds {
-	return Holds{table: NewTable[Hold](kv, prefix, "hold")}
+	return Holds{all: allHolds(kv), table: strings.TrimSuffix(prefix, "/")}
 }
 
-func (h Hold) id() string { return h.Thing + "/" + h.User }
+func allHolds(kv KV) Table[Hold] { return NewTable[Hold](kv, holdsPrefix, "hold") }
+
+// AbandonedHolds finds the holds, on the records of any table, of holders of a
+// kind that do not exist. Alive are the ids of those that exist. It returns the
+// holds by name, each with a function that drops it.
+func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive map[string]bool) (map[string]func(context.Context) error, error) {
+	found, holds := map[string]func(context.Context) error{}, allHolds(kv)
+	for hold, err := range holds.All(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if hold.Holder.Kind == kind && !alive[hold.Holder.ID] {
+			found[fmt.Sprintf("hold of %s on %s/%s", hold.Holder, hold.Table, hold.Thing)] = func(ctx context.Context) error {
+				return nf.IgnoreNotFound(holds.Delete(ctx, hold.id()))
+			}
+		}
+	}
+	return found, nil
+}
+
+func (h Holds) hold(thing string, holder nf.Subject) Hold {
+	return Hold{Table: h.table, Thing: thing, Holder: holder}
+}
 
 // Add records a hold. It is idempotent.
-func (h Holds) Add(ctx context.Context, thing, user string) error {
-	hold := Hold{Thing: thing, User: user}
-	err := h.table.Insert(ctx, hold.id(), hold)
+func (h Holds) Add(ctx context.Context, thing string, holder nf.Subject) error {
+	hold := h.hold(thing, holder)
+	err := h.all.Insert(ctx, hold.id(), hold)
 	if nf.KindOf(err) == nf.Exists {
 		return nil
 	}
@@ -40,27 +74,37 @@ func (h Holds) Add(ctx context.Context, thing, user string) error {
 }
 
 // Drop deletes a hold. It returns nil if there is none.
-func (h Holds) Drop(ctx context.Context, thing, user string) error {
-	return nf.IgnoreNotFound(h.table.Delete(ctx, Hold{Thing: thing, User: user}.id()))
+func (h Holds) Drop(ctx context.Context, thing string, holder nf.Subject) error {
+	return nf.IgnoreNotFound(h.all.Delete(ctx, h.hold(thing, holder).id()))
 }
 
-// Users yields the users of a thing, ordered by id. An error ends the sequence.
-func (h Holds) Users(ctx context.Context, thing string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for hold, err := range h.table.All(ctx, thing+"/") {
-			if !yield(hold.User, err) {
+// Holders yields the holders of a thing, ordered by kind and id. An error ends the
+// sequence.
+func (h Holds) Holders(ctx context.Context, thing string) iter.Seq2[nf.Subject, error] {
+	return func(yield func(nf.Subject, error) bool) {
+		for hold, err := range h.all.All(ctx, h.table+"/"+thing+"/") {
+			if !yield(hold.Holder, err) {
 				return
 			}
 		}
 	}
 }
 
-// All yields every hold, ordered by thing and user. An error ends the sequence.
-func (h Holds) All(ctx context.Context) iter.Seq2[Hold, error] { return h.table.All(ctx, "") }
+// held returns the things that have a holder.
+func (h Holds) held(ctx context.Context) (map[string]bool, error) {
+	out := map[string]bool{}
+	for hold, err := range h.all.All(ctx, h.table+"/") {
+		if err != nil {
+			return nil, err
+		}
+		out[hold.Thing] = true
+	}
+	return out, nil
+}
 
-// Used reports whether a thing has a user.
+// Used reports whether a thing has a holder.
 func (h Holds) Used(ctx context.Context, thing string) (bool, error) {
-	for _, err := range h.Users(ctx, thing) {
+	for _, err := range h.Holders(ctx, thing) {
 		return err == nil, err
 	}
 	return false, nil
@@ -78,11 +122,10 @@ type HeldTable[T any] struct {
 	mark    func(*T) *string
 }
 
-// NewHeldTable returns the table whose keys begin with the prefix. Its holds
-// are stored under "holds/" and the prefix. Mark returns the field of a record
+// NewHeldTable returns the table whose keys begin with the prefix. Mark returns the field of a record
 // for the mark of a removal; the field is empty without one.
 func NewHeldTable[T any](kv KV, prefix, noun string, mark func(*T) *string) HeldTable[T] {
-	return HeldTable[T]{records: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, "holds/"+prefix), mark: mark}
+	return HeldTable[T]{records: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, prefix), mark: mark}
 }
 
 // Get returns a record, or nf.NotFound.
@@ -111,10 +154,10 @@ func (t HeldTable[T]) List(ctx context.Context, prefix string) ([]T, error) {
 // Holds returns the holds on the table's records.
 func (t HeldTable[T]) Holds() Holds { return t.holds }
 
-// Hold prevents the removal of a record until the user releases it. It returns
+// Hold prevents the removal of a record until the holder releases it. It returns
 // nf.NotFound if there is no record. It is idempotent.
-func (t HeldTable[T]) Hold(ctx context.Context, id, user string) error {
-	if err := t.holds.Add(ctx, id, user); err != nil {
+func (t HeldTable[T]) Hold(ctx context.Context, id string, holder nf.Subject) error {
+	if err := t.holds.Add(ctx, id, holder); err != nil {
 		return err
 	}
 	v, err := t.records.Get(ctx, id)
@@ -122,14 +165,14 @@ func (t HeldTable[T]) Hold(ctx context.Context, id, user string) error {
 		_, err = t.records.Update(ctx, id, func(v *T) error { *t.mark(v) = ""; return nil })
 	}
 	if nf.KindOf(err) == nf.NotFound && err != nil {
-		return errors.Join(err, t.holds.Drop(ctx, id, user))
+		return errors.Join(err, t.holds.Drop(ctx, id, holder))
 	}
 	return err
 }
 
 // Release ends a hold. It returns nil if there is none.
-func (t HeldTable[T]) Release(ctx context.Context, id, user string) error {
-	return t.holds.Drop(ctx, id, user)
+func (t HeldTable[T]) Release(ctx context.Context, id string, holder nf.Subject) error {
+	return t.holds.Drop(ctx, id, holder)
 }
 
 // Remove removes a record and returns its last value. It returns nf.NotFound if

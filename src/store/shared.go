@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,24 +30,21 @@ type Shared interface {
 	ID() string
 }
 
-// NewSharedTable returns the table whose keys begin with the prefix. Its holds
-// are stored under "holds/" and the prefix. Mark returns the field of a record
-// for the user that is removing the thing; the field is empty if there is none.
+// NewSharedTable returns the table whose keys begin with the prefix. Mark returns
+// the field of a record for the user that is removing the thing, in the form of
+// nf.Subject.String; the field is empty if there is none.
 func NewSharedTable[T Shared](kv KV, prefix, noun string, mark func(*T) *string) SharedTable[T] {
-	return SharedTable[T]{table: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, "holds/"+prefix), mark: mark}
+	return SharedTable[T]{table: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, prefix), mark: mark}
 }
 
 // Records returns the underlying table.
 func (t SharedTable[T]) Records() Table[T] { return t.table }
 
-// Holds returns the holds on the table's things.
-func (t SharedTable[T]) Holds() Holds { return t.holds }
-
 // Enter adds a user to a thing, and returns its record. If there is no record,
 // Enter inserts first. It returns nf.Busy while another user is
 // removing the thing: the user must then enter again, or leave. It is
 // idempotent.
-func (t SharedTable[T]) Enter(ctx context.Context, user string, first T) (T, error) {
+func (t SharedTable[T]) Enter(ctx context.Context, user nf.Subject, first T) (T, error) {
 	id := first.ID()
 	if err := t.holds.Add(ctx, id, user); err != nil {
 		return first, err
@@ -59,7 +57,7 @@ func (t SharedTable[T]) Enter(ctx context.Context, user string, first T) (T, err
 	switch by := *t.mark(&v); {
 	case nf.KindOf(err) == nf.NotFound:
 		return v, t.busy(id, "it was just removed")
-	case err == nil && by != "" && by != user:
+	case err == nil && by != "" && by != user.String():
 		return v, t.busy(id, "it is being removed")
 	}
 	return v, err
@@ -72,7 +70,7 @@ func (t SharedTable[T]) busy(id, why string) error {
 // Leave ends a user's use of a thing. The last user removes the thing by
 // calling remove, and then its record. If remove fails, so does Leave, and the
 // thing stays for later users. It returns nil for a user that never entered.
-func (t SharedTable[T]) Leave(ctx context.Context, id, user string, remove func(context.Context) error) error {
+func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, remove func(context.Context) error) error {
 	if err := t.holds.Drop(ctx, id, user); err != nil {
 		return err
 	}
@@ -100,21 +98,21 @@ func (t SharedTable[T]) Leave(ctx context.Context, id, user string, remove func(
 
 // claim marks the thing as being removed by the user, unless another user
 // already is.
-func (t SharedTable[T]) claim(ctx context.Context, id, user string) (mine bool, err error) {
+func (t SharedTable[T]) claim(ctx context.Context, id string, user nf.Subject) (mine bool, err error) {
 	v, err := t.table.Update(ctx, id, func(v *T) error {
 		if mark := t.mark(v); *mark == "" {
-			*mark = user
+			*mark = user.String()
 		}
 		return nil
 	})
 	// Without a record, the thing was never entered, or has been removed.
-	return err == nil && *t.mark(&v) == user, nf.IgnoreNotFound(err)
+	return err == nil && *t.mark(&v) == user.String(), nf.IgnoreNotFound(err)
 }
 
 // disclaim clears the user's claim.
-func (t SharedTable[T]) disclaim(ctx context.Context, id, user string) error {
+func (t SharedTable[T]) disclaim(ctx context.Context, id string, user nf.Subject) error {
 	_, err := t.table.Update(ctx, id, func(v *T) error {
-		if mark := t.mark(v); *mark == user {
+		if mark := t.mark(v); *mark == user.String() {
 			*mark = ""
 		}
 		return nil
@@ -123,38 +121,32 @@ func (t SharedTable[T]) disclaim(ctx context.Context, id, user string) error {
 }
 
 // forget deletes the record of a thing that the user has removed.
-func (t SharedTable[T]) forget(ctx context.Context, id, user string) error {
-	return t.table.DeleteWhere(ctx, id, func(v T) bool { return *t.mark(&v) == user })
+func (t SharedTable[T]) forget(ctx context.Context, id string, user nf.Subject) error {
+	return t.table.DeleteWhere(ctx, id, func(v T) bool { return *t.mark(&v) == user.String() })
 }
 
-// Abandoned finds what users that no longer exist have left: holds, claims, and
-// records without a user. Alive are the users that exist. Busy are the things
-// that one of them may be about to enter or leave. It returns the stale records
-// by name, each with a function that removes it. The function does nothing if
-// the thing is in use again.
-func (t SharedTable[T]) Abandoned(ctx context.Context, alive, busy map[string]bool) (map[string]func(context.Context) error, error) {
-	found, used := map[string]func(context.Context) error{}, map[string]bool{}
-	for hold, err := range t.holds.All(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		used[hold.Thing] = true
-		if !alive[hold.User] {
-			found[fmt.Sprintf("place of %s in %s %s", hold.User, t.table.noun, hold.Thing)] = func(ctx context.Context) error {
-				return t.holds.Drop(ctx, hold.Thing, hold.User)
-			}
-		}
+// Abandoned finds what users of a kind that no longer exist have left: claims, and
+// records without a user. For their holds, see AbandonedHolds. Alive are the ids of
+// the users that exist. Busy are the things that a user of any kind may be about to
+// enter or leave. It returns the stale records by name, each with a function that
+// removes it. The function does nothing if the thing is in use again.
+func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, alive, busy map[string]bool) (map[string]func(context.Context) error, error) {
+	found := map[string]func(context.Context) error{}
+	used, err := t.holds.held(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for v, err := range t.table.All(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
-		id, by := v.ID(), *t.mark(&v)
+		id, mark := v.ID(), *t.mark(&v)
+		by := nf.SubjectOf(cmp.Or(mark, string(kind))) // without an id: no user
 		switch {
-		case busy[id], alive[by]:
+		case busy[id], by.Kind != kind, alive[by.ID]:
 		case !used[id]:
 			found[fmt.Sprintf("record of %s %s", t.table.noun, id)] = func(ctx context.Context) error { return t.drop(ctx, id, by) }
-		case by != "":
+		case mark != "":
 			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, by)] = func(ctx context.Context) error { return t.disclaim(ctx, id, by) }
 		}
 	}
@@ -162,11 +154,8 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, alive, busy map[string]bo
 }
 
 // drop removes the record of a thing without users, in the name of a user that
-// no longer exists.
-func (t SharedTable[T]) drop(ctx context.Context, id, by string) error {
-	if by == "" {
-		by = "nobody"
-	}
+// does not exist.
+func (t SharedTable[T]) drop(ctx context.Context, id string, by nf.Subject) error {
 	if mine, err := t.claim(ctx, id, by); err != nil || !mine {
 		return err
 	}

@@ -66,7 +66,7 @@ func (v visitor) enter(ctx context.Context) error {
 	const tries = 3 // the process that removes the room may have crashed
 	var err error
 	for range tries {
-		if _, err = v.table.Enter(ctx, v.user, room{Name: "x"}); err == nil {
+		if _, err = v.table.Enter(ctx, instance(v.user), room{Name: "x"}); err == nil {
 			v.house.enter(v.user)
 			return nil
 		}
@@ -79,7 +79,7 @@ func (v visitor) enter(ctx context.Context) error {
 
 func (v visitor) leave(ctx context.Context) error {
 	v.house.leave(v.user)
-	return v.table.Leave(ctx, "x", v.user, func(context.Context) error {
+	return v.table.Leave(ctx, "x", instance(v.user), func(context.Context) error {
 		if err := v.pass(); err != nil {
 			return err
 		}
@@ -174,11 +174,62 @@ func TestShared(t *testing.T) {
 func TestBusyNamesNoUser(t *testing.T) {
 	t.Parallel()
 	table := rooms(memory.New())
-	if err := table.Records().Put(t.Context(), "x", room{Name: "x", Removing: "vnf-b"}); err != nil {
+	if err := table.Records().Put(t.Context(), "x", room{Name: "x", Removing: instance("vnf-b").String()}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := table.Enter(t.Context(), "vnf-a", room{Name: "x"})
+	_, err := table.Enter(t.Context(), instance("vnf-a"), room{Name: "x"})
 	if nf.KindOf(err) != nf.Busy || strings.Contains(err.Error(), "vnf-b") {
 		t.Errorf("the error is %v, want Busy without the id vnf-b", err)
+	}
+}
+
+// TestAbandoned checks the sweep of a kind: a record with a user of another kind,
+// or whose removal another kind's user has begun, is not abandoned.
+func TestAbandoned(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason   string
+		holder   nf.Subject // without a kind: none
+		removing string
+		busy     bool
+		record   bool   // it stays
+		mark     string // its mark, if it stays
+	}{
+		"Unused":         {reason: "nobody has it"},
+		"Busy":           {reason: "an operation is about to enter it", busy: true, record: true},
+		"Used":           {reason: "a user of another kind has it", holder: network("a"), record: true},
+		"Removed":        {reason: "its last user died", removing: "vnf_instance/dead"},
+		"Removing":       {reason: "its last user removes it", removing: "vnf_instance/a", record: true, mark: "vnf_instance/a"},
+		"OtherRemoving":  {reason: "the user that removes it is of another kind", removing: "network/dead", record: true, mark: "network/dead"},
+		"RemovedAndUsed": {reason: "the user that removed it died, and another one wants it", holder: network("a"), removing: "vnf_instance/dead", record: true},
+		"Sweep":          {reason: "a sweep died", removing: "vnf_instance"},
+		"SweepAndUsed":   {reason: "a sweep died, and a user wants it", holder: network("a"), removing: "vnf_instance", record: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, kv := t.Context(), memory.New()
+			table := rooms(kv)
+			if tc.holder.Kind != "" {
+				if _, err := table.Enter(ctx, tc.holder, room{Name: "x"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := table.Records().Put(ctx, "x", room{Name: "x", Removing: tc.removing}); err != nil {
+				t.Fatal(err)
+			}
+			found, err := table.Abandoned(ctx, nf.InstanceSubject, map[string]bool{"a": true}, map[string]bool{"x": tc.busy})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, remove := range found {
+				if err := remove(ctx); err != nil {
+					t.Errorf("%s: %s: %v", tc.reason, what, err)
+				}
+			}
+			got, err := table.Records().Get(ctx, "x")
+			if (err == nil) != tc.record || got.Removing != tc.mark {
+				t.Errorf("%s: its record is %+v, %v", tc.reason, got, err)
+			}
+		})
 	}
 }

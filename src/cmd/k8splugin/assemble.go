@@ -178,7 +178,7 @@ type keeper interface {
 	access.RegionRecords
 	access.PackageKeeper
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 
 // RemoveRegion implements native.Regions.

@@ -31,11 +31,10 @@ type Regions interface {
 	RemoveRegion(ctx context.Context, id string) error
 }
 
-// Usage returns the instances that use regions and packages.
+// Usage returns the users of regions and packages.
 type Usage interface {
-	// Users yields the ids of the instances that use a region or a package, in
-	// ascending order.
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+	// Users yields the holders of a region or a package, ordered by kind and id.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 
 // Conditions returns the state of regions.
@@ -88,14 +87,17 @@ const mostUsers = 100
 // there are more.
 func users(ctx context.Context, usage Usage, of nf.Holding) (ids []string, more bool, err error) {
 	ids = []string{}
-	for id, err := range usage.Users(ctx, of) {
+	for user, err := range usage.Users(ctx, of) {
 		if err != nil {
 			return nil, false, err
+		}
+		if user.Kind != nf.InstanceSubject {
+			continue
 		}
 		if len(ids) == mostUsers {
 			return ids, true, nil
 		}
-		ids = append(ids, id)
+		ids = append(ids, user.ID)
 	}
 	return ids, false, nil
 }

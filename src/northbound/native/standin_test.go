@@ -353,8 +353,8 @@ func (s *standIn) Cancel(ctx context.Context, id string) (nf.Operation, error) {
 }
 
 // Users implements native.Usage.
-func (s *standIn) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (s *standIn) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
+	return func(yield func(nf.Subject, error) bool) {
 		users := []string{}
 		if of.Region == "east" {
 			users = append(users, "vnf-1")
@@ -363,7 +363,7 @@ func (s *standIn) Users(_ context.Context, of nf.Holding) iter.Seq2[string, erro
 			users = append(users, fmt.Sprintf("vnf-more-%03d", i))
 		}
 		for _, id := range users {
-			if !yield(id, nil) {
+			if !yield(nf.Subject{Kind: nf.InstanceSubject, ID: id}, nil) {
 				return
 			}
 		}

@@ -96,10 +96,10 @@ func (g *ground) RemoveRegion(ctx context.Context, id string) error {
 	return err
 }
 
-func (g *ground) Users(_ context.Context, of nf.Holding) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (g *ground) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
+	return func(yield func(nf.Subject, error) bool) {
 		for _, id := range slices.Clone(g.users[of.Region]) {
-			if !yield(id, nil) {
+			if !yield(nf.Subject{Kind: nf.InstanceSubject, ID: id}, nil) {
 				return
 			}
 		}

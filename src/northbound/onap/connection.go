@@ -27,8 +27,8 @@ type Regions interface {
 	// RemoveRegion deletes a region. It returns nf.Conflict while instances use
 	// it.
 	RemoveRegion(ctx context.Context, id string) error
-	// Users yields the ids of the instances that use a region.
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[string, error]
+	// Users yields the holders of a region.
+	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 
 // connection is the connection to a region, as clients see it.
@@ -181,15 +181,17 @@ func (cs connections) remove(w http.ResponseWriter, r *http.Request) error {
 }
 
 // departed waits for the terminating instances of a region. It reports whether
-// at least one has gone, and whether the caller can see any instance that uses
-// the region.
+// at least one has gone, and whether the caller can see any user of the region.
 func (cs connections) departed(ctx context.Context, id string) (departed, users bool) {
 	var leaving []nf.Instance
 	for user, err := range cs.regions.Users(ctx, nf.Holding{Region: id}) {
 		if err != nil {
 			return nf.KindOf(err) == nf.NotFound, false
 		}
-		instance, err := cs.instances.Instance(ctx, user)
+		if user.Kind != nf.InstanceSubject {
+			return false, true
+		}
+		instance, err := cs.instances.Instance(ctx, user.ID)
 		switch {
 		case nf.KindOf(err) == nf.NotFound: // it has gone since
 		case err != nil || instance.State != nf.Terminating || instance.Operation == "":

@@ -26,10 +26,10 @@ func (v *veiled) Region(ctx context.Context, id string) (nf.Region, error) {
 	return v.Regions.Region(ctx, id)
 }
 
-func (v *veiled) Users(context.Context, nf.Holding) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (v *veiled) Users(context.Context, nf.Holding) iter.Seq2[nf.Subject, error] {
+	return func(yield func(nf.Subject, error) bool) {
 		if v.hidden {
-			yield("", nf.E(nf.NotFound, "get", "cloud region", nil))
+			yield(nf.Subject{}, nf.E(nf.NotFound, "get", "cloud region", nil))
 		}
 	}
 }

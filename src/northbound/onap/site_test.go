@@ -307,6 +307,6 @@ func into(t *testing.T, got said, out any) {
 	}
 }
 
-func (regions) Users(context.Context, nf.Holding) iter.Seq2[string, error] {
-	return func(func(string, error) bool) {}
+func (regions) Users(context.Context, nf.Holding) iter.Seq2[nf.Subject, error] {
+	return func(func(nf.Subject, error) bool) {}
 }

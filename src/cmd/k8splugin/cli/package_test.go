@@ -77,7 +77,7 @@ func TestPackage(t *testing.T) {
 			console: console{lint: func([]byte) ([]string, error) {
 				return nil, nf.Violations{{
 					Object: nf.Ref{Version: "v1", Kind: "Pod", Name: "web"}, Field: "spec", File: "service.yaml", Line: 7,
-					Message: "bad", Mentions: []string{"vnf1"},
+					Message: "bad", Mentions: []nf.Mentioned{{Instance: "vnf1"}},
 				}}
 			}},
 		},
