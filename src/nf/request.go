@@ -144,7 +144,7 @@ func (r InstantiateRequest) Validate() error {
 	v := CheckID("cloud_region_id", r.Region)
 	v = append(v, CheckNamespace("namespace", r.Namespace)...)
 	if r.ID != "" {
-		v = append(v, CheckID("vnf_id", r.ID)...)
+		v = append(v, Subject{Kind: InstanceSubject, ID: r.ID}.CheckOwner("vnf_id")...)
 	}
 	if r.Project != "" {
 		v = append(v, CheckID("project", r.Project)...)

@@ -1,6 +1,9 @@
 package nf
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // SubjectKind is a kind of objects that operations change: lower-case letters and
 // underscores.
@@ -69,6 +72,21 @@ func (s Subject) Label() (key, value string) {
 		return OwnerLabel, s.ID
 	}
 	return SubjectLabel, string(s.Kind) + "." + s.ID
+}
+
+// maxLabel is the maximum length of a label value in Kubernetes.
+const maxLabel = 63
+
+// CheckOwner returns a violation unless the subject can own objects in a cluster: it
+// has an id as CheckID allows it, and its owner label is at most 63 characters long.
+func (s Subject) CheckOwner(field string) Violations {
+	if v := CheckID(field, s.ID); v != nil {
+		return v
+	}
+	if _, value := s.Label(); len(value) > maxLabel {
+		return Violations{{Field: field, Message: fmt.Sprintf("%q is longer than %d characters; the id is part of a label in the cloud region", s.ID, maxLabel-len(value)+len(s.ID))}}
+	}
+	return nil
 }
 
 // OwnerOf returns the owner of an object with the labels, as Subject.Label has set

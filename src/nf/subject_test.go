@@ -1,6 +1,7 @@
 package nf_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,5 +28,47 @@ func TestOwnerOf(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestCheckOwner(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		owner  nf.Subject
+		want   string // the message; empty: none
+	}{
+		"Instance":      {"the label of an instance is its id", nf.Subject{Kind: nf.InstanceSubject, ID: strings.Repeat("x", 63)}, ""},
+		"LongInstance":  {"a label has at most 63 characters", nf.Subject{Kind: nf.InstanceSubject, ID: strings.Repeat("x", 64)}, "is longer than 63 characters"},
+		"Network":       {"another label contains the kind and a dot", nf.Subject{Kind: "network", ID: strings.Repeat("x", 55)}, ""},
+		"LongNetwork":   {"which leaves fewer for the id", nf.Subject{Kind: "network", ID: strings.Repeat("x", 56)}, "is longer than 55 characters"},
+		"LongKind":      {"a kind with an underscore is valid in a label", nf.Subject{Kind: "vnf_thing", ID: "A.b_c-1"}, ""},
+		"Slash":         {"a label value contains no slash", nf.Subject{Kind: "network", ID: "a/b"}, "is not 1 to 128 letters"},
+		"End":           {"and ends with a letter or a digit", nf.Subject{Kind: "network", ID: "a-"}, "is not 1 to 128 letters"},
+		"WithoutAnID":   {"without an id it is no owner", nf.Subject{Kind: "network"}, "is missing"},
+		"OtherAlphabet": {"letters are ASCII letters", nf.Subject{Kind: "network", ID: "ä"}, "is not 1 to 128 letters"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := tc.owner.CheckOwner("id")
+			if tc.want == "" && v != nil || tc.want != "" && (len(v) != 1 || v[0].Field != "id" || !strings.Contains(v[0].Message, tc.want)) {
+				t.Errorf("%s: %v, want %q", tc.reason, v, tc.want)
+			}
+		})
+	}
+}
+
+// TestLongInstanceID checks that an id that no label can hold is refused with the
+// request, before an object is applied.
+func TestLongInstanceID(t *testing.T) {
+	t.Parallel()
+	req := nf.InstantiateRequest{ID: strings.Repeat("x", 64), Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "p"}}
+	v := nf.ViolationsOf(req.Validate())
+	if len(v) != 1 || v[0].Field != "vnf_id" {
+		t.Errorf("the violations are %v, want one of vnf_id", v)
+	}
+	req.ID = req.ID[1:]
+	if err := req.Validate(); err != nil {
+		t.Errorf("63 characters: %v", err)
 	}
 }
