@@ -117,6 +117,7 @@ var outside = map[string]struct {
 	"k8s.io/apiextensions-apiserver":           {[]string{"cluster/schema"}, "custom resources are checked as the API server checks them, with its library"},
 	"k8s.io/apiserver":                         {[]string{"cluster/schema"}, "the rules of custom resources are evaluated in one place"},
 	"k8s.io/kube-openapi":                      {[]string{"cluster/schema"}, "the formats of strings are those of the API server"},
+	"k8s.io/api":                               {[]string{"cluster"}, "a request for a token is one of Kubernetes' types, not a copy of it"},
 	"k8s.io/client-go":                         {[]string{"cluster"}, "a reader knows where Kubernetes is spoken to"},
 	"sigs.k8s.io/structured-merge-diff":        {[]string{"cluster"}, "whose field is whose is read where it is applied"},
 	"helm.sh/helm/v4":                          {[]string{"render/helm"}, "charts are read and rendered in one place"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -51,7 +52,7 @@ func newFixture(t *testing.T) *fixture {
 		},
 		Probe: func(_ context.Context, access nf.Access) (nf.Probe, error) {
 			f.probes++
-			if access.Server != "up" {
+			if strings.TrimPrefix(access.Server, "https://") != "up" {
 				return nf.Probe{}, &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "the API server", Reason: "tcp", Err: errors.New("refused")}
 			}
 			return nf.Probe{Server: "https://up", Version: "v1.37.1"}, nil
@@ -147,6 +148,66 @@ func TestRegionLife(t *testing.T) {
 	}
 	if _, err := f.Region(ctx, "east"); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("after removal: %v", err)
+	}
+}
+
+// TestKeepToken stores renewed tokens of an access. A replica that is late changes
+// nothing.
+func TestKeepToken(t *testing.T) {
+	f, ctx := newFixture(t), t.Context()
+	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	issued := func(token string, minutes int) nf.RenewedToken {
+		return nf.RenewedToken{Token: nf.Secret(token), Issued: noon, Expires: noon.Add(time.Duration(minutes) * time.Minute)}
+	}
+	access := func(token string) nf.Access {
+		return nf.Access{Server: "https://up", Token: nf.Secret(token), ServiceAccount: &nf.ServiceAccount{Namespace: "edge", Name: "a"}}
+	}
+	if _, err := f.Register(ctx, nf.Region{ID: "east", Access: access("t")}); err != nil {
+		t.Fatal(err)
+	}
+	keep := func(id, of string, token nf.RenewedToken) func() error {
+		return func() error { return f.KeepToken(ctx, id, access(of), token) }
+	}
+	update := func(edit func(*nf.Region) error) func() error {
+		return func() error { _, err := f.UpdateRegion(ctx, "east", edit); return err }
+	}
+	replaced := access("u")
+	replaced.Renewed = new(issued("forged", 999))
+	steps := []struct {
+		reason string
+		do     func() error
+		want   string // stored token; empty: none
+	}{
+		{"a renewed token is stored", keep("east", "t", issued("1", 60)), "1"},
+		{"so is one that expires later", keep("east", "t", issued("2", 90)), "2"},
+		{"but not one of a replica that was slower", keep("east", "t", issued("3", 80)), "2"},
+		{"another change leaves it", update(func(r *nf.Region) error { r.Description = "d"; return nil }), "2"},
+		{"so does the same access", update(func(r *nf.Region) error { r.Access = access("t"); return nil }), "2"},
+		{"another access drops it", update(func(r *nf.Region) error { r.Access = replaced; return nil }), ""},
+		{"a token of the former access comes too late", keep("east", "t", issued("4", 120)), ""},
+		{"a region that is gone has no token", keep("west", "t", issued("5", 60)), ""},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.reason, err)
+		}
+		r, err := f.Region(ctx, "east")
+		got := ""
+		if r.Access.Renewed != nil {
+			got = string(r.Access.Renewed.Token)
+		}
+		if err != nil || got != step.want {
+			t.Errorf("%s: %q is stored, want %q; %v", step.reason, got, step.want, err)
+		}
+	}
+	f.between = func(string) { // another replica renews the token during the change
+		f.between = func(string) {}
+		if err := f.KeepToken(ctx, "east", access("u"), issued("6", 60)); err != nil {
+			t.Error(err)
+		}
+	}
+	if r, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Description = "e"; return nil }); err != nil || r.Access.Renewed == nil || r.Description != "e" {
+		t.Errorf("a change and a renewal at the same time are both stored: %+v, %v", r.Access.Renewed, err)
 	}
 }
 

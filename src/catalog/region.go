@@ -128,8 +128,25 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 		}
 		r.ID, r.Origin, r.Removing, r.Created = fixed.ID, fixed.Origin, fixed.Removing, fixed.Created
 		r.Access, r.Probe, r.Updated = access, probe, c.cfg.Clock().UTC()
+		if r.Access.Renewed = nil; r.Access.Equal(fixed.Access) {
+			r.Access.Renewed = fixed.Access.Renewed
+		}
 		return nil
 	})
+}
+
+// KeepToken stores a token that was renewed for a region's access, unless a token
+// that expires later is stored. It does nothing if the region no longer exists or
+// has another access: a replica that is late cannot replace a newer credential.
+func (c *Catalog) KeepToken(ctx context.Context, id string, access nf.Access, token nf.RenewedToken) error {
+	_, err := c.regions.Update(ctx, id, func(r *nf.Region) error {
+		stored := r.Access.Renewed
+		if r.Access.Equal(access) && (stored == nil || stored.Expires.Before(token.Expires)) {
+			r.Access.Renewed = &token
+		}
+		return nil
+	})
+	return nf.IgnoreNotFound(err)
 }
 
 // sameAccess reports whether two accesses are equal and were given in the same

@@ -52,8 +52,12 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if access.OIDC != nil {
-		bt.tokens = newTokens(pc.Clock, bt.passwordGrant(*access.OIDC))
+	switch {
+	case access.OIDC != nil:
+		bt.tokens = newTokens(pc.Clock, bt.tokenLog())
+		bt.tokens.fetch = bt.passwordGrant(*access.OIDC)
+	case access.ServiceAccount != nil:
+		bt.tokens = bt.accountTokens(access)
 	}
 	surveys, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, connection)
 	if err != nil {

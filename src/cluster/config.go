@@ -40,6 +40,9 @@ func configure(a nf.Access) (*rest.Config, error) {
 		// itself with status 429, and the client honors that.
 		QPS: -1,
 	}
+	if a.ServiceAccount != nil {
+		cfg.BearerToken = "" // each request gets the current token
+	}
 	if len(a.Proxy) > 0 {
 		proxy, err := url.Parse(string(a.Proxy))
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // credentialNouns are the names of the credential kinds in messages.
-var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token"}
+var credentialNouns = map[string]string{"client-certificate": "client certificate", "token": "token", "oidc": "OIDC provider's token", "service-account": "service account's token"}
 
 // credentialOf returns how an access authenticates and when that expires: the
 // earliest expiry of a client certificate and its chain, or the "exp" claim of a
@@ -23,6 +23,8 @@ func credentialOf(a nf.Access) nf.Credential {
 	switch {
 	case len(a.Certificate) > 0:
 		return nf.Credential{Kind: "client-certificate", Expires: chainExpiry(a.Certificate)}
+	case a.ServiceAccount != nil:
+		return nf.Credential{Kind: "service-account"}
 	case len(a.Token) > 0:
 		return nf.Credential{Kind: "token", Expires: tokenExpiry(string(a.Token))}
 	case a.OIDC != nil:

@@ -19,7 +19,7 @@ var errNoIDToken = errors.New("the token endpoint's answer has no id_token")
 // passwordGrant returns a function that fetches an ID token with OIDC's password
 // grant. The addresses of the token endpoint are restricted as those of regions,
 // and its redirects are not followed.
-func (bt *breakerTransport) passwordGrant(o nf.OIDC) func(context.Context) (bearer, error) {
+func (bt *breakerTransport) passwordGrant(o nf.OIDC) func(context.Context, string) (bearer, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(o.CA) > 0 {
 		secure.RootCAs = x509.NewCertPool()
@@ -37,7 +37,7 @@ func (bt *breakerTransport) passwordGrant(o nf.OIDC) func(context.Context) (bear
 		// Not detected: a second try would count as a second wrong password.
 		Endpoint: oauth2.Endpoint{TokenURL: o.TokenURL, AuthStyle: oauth2.AuthStyleInParams},
 	}
-	return func(ctx context.Context) (bearer, error) {
+	return func(ctx context.Context, _ string) (bearer, error) {
 		got, err := grant.PasswordCredentialsToken(context.WithValue(ctx, oauth2.HTTPClient, connection), o.Username, string(o.Password))
 		if err != nil {
 			return bearer{}, grantError(ctx, err)

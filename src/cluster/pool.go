@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -29,6 +30,11 @@ type PoolConfig struct {
 	// including requests that were not sent. It must return quickly. Default:
 	// none.
 	Observe func(Call)
+
+	// Keep stores the renewed token of a region's service account, unless a token
+	// that expires later is stored. It does nothing if the region has another
+	// access by now. Default: tokens of service accounts are not renewed.
+	Keep func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error
 
 	Logger *slog.Logger     // logs once when a region becomes unreachable, and once when it recovers; default: no log
 	Clock  func() time.Time // default time.Now
@@ -94,9 +100,9 @@ func New(cfg PoolConfig) *Pool {
 }
 
 // Open returns the cluster of a region's access, without connecting. An equal
-// access returns the same Cluster, with its connections and caches; another
-// access replaces it at once, as Forget would. It returns nf.Invalid if the
-// access cannot be used.
+// access returns the same Cluster, with its connections and caches, and a renewed
+// token that is newer takes effect; another access replaces it at once, as Forget
+// would. It returns nf.Invalid if the access cannot be used.
 func (p *Pool) Open(id string, access nf.Access) (*Cluster, error) {
 	c, former, err := p.open(id, access)
 	if former != nil {
@@ -112,6 +118,7 @@ func (p *Pool) open(id string, access nf.Access) (c, former *Cluster, err error)
 	if e := p.known[id]; e != nil {
 		if e.access.Equal(access) {
 			e.access = access // comparing equal values is quicker
+			e.cluster.transport.offer(access.Renewed)
 			return e.cluster, nil, nil
 		}
 		former = e.cluster

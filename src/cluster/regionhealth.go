@@ -104,23 +104,56 @@ func (c *Cluster) state(warning time.Duration) nf.RegionState {
 	}
 	s.mu.Unlock()
 	out.Breaker, out.Retry = c.transport.breaker.State()
+	if c.transport.tokens != nil {
+		return c.withRenewal(out)
+	}
 	now, ends := s.clock(), c.credential.Expires
 	if ends.IsZero() || now.Before(ends.Add(-warning)) {
 		return out
 	}
-	expiry := "expires"
-	if !now.Before(ends) {
-		expiry = "expired"
+	return withExpiry(out, ends.Add(-warning), c.expiry(ends))
+}
+
+// expiry says when the credential expires or expired.
+func (c *Cluster) expiry(ends time.Time) string {
+	verb := "expires"
+	if !c.transport.cfg.Clock().Before(ends) {
+		verb = "expired"
 	}
-	expiry = fmt.Sprintf("its %s %s on %s", credentialNouns[c.credential.Kind], expiry, ends.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("its %s %s on %s", credentialNouns[c.credential.Kind], verb, ends.UTC().Format(time.RFC3339))
+}
+
+// withExpiry adds to a state that the credential expires, and since when that
+// is so.
+func withExpiry(s nf.RegionState, since time.Time, words string) nf.RegionState {
 	switch {
-	case out.Condition == nf.RegionAvailable:
-		out.Condition, out.Message = nf.RegionExpiring, expiry
-		if begun := ends.Add(-warning); begun.After(out.Since) {
-			out.Since = begun
+	case s.Condition == nf.RegionAvailable:
+		s.Condition, s.Message = nf.RegionExpiring, words
+		if since.After(s.Since) {
+			s.Since = since
 		}
-	case out.Reason == nf.ReasonUnauthorized:
-		out.Message += "; " + expiry
+	case s.Reason == nf.ReasonUnauthorized:
+		s.Message += "; " + words
 	}
-	return out
+	return s
+}
+
+// withRenewal adds to a state that the token cannot be renewed, unless its message
+// has the cause already.
+func (c *Cluster) withRenewal(s nf.RegionState) nf.RegionState {
+	p := c.transport.tokens.problem()
+	if p.failure == nil {
+		return s
+	}
+	s.Credential.Expires = p.expires
+	cause := "cannot be renewed: " + tokenCause(p.failure)
+	switch {
+	case s.Condition != nf.RegionAvailable && p.expires.IsZero():
+		return s
+	case s.Condition != nf.RegionAvailable:
+		return withExpiry(s, p.since, c.expiry(p.expires))
+	case p.expires.IsZero():
+		return withExpiry(s, p.since, clipped("its "+credentialNouns[c.credential.Kind]+" "+cause))
+	}
+	return withExpiry(s, p.since, clipped(c.expiry(p.expires)+" and "+cause))
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -17,15 +18,28 @@ const (
 	unknownLife  = 5 * time.Minute  // of a token that does not say when it expires
 )
 
-// bearer is a token that expires.
+// bearer is a token.
 type bearer struct {
-	token            string
-	fetched, expires time.Time
+	token   string
+	fetched time.Time // zero: the service did not fetch it
+	expires time.Time // zero: unknown
 }
 
 // renewal returns the time at which the token is to be renewed: after two
-// thirds of its life.
-func (b bearer) renewal() time.Time { return b.fetched.Add(b.expires.Sub(b.fetched) * 2 / 3) }
+// thirds of its life, or at once if the service did not fetch it. A delay
+// between 0 and 1 adds up to a tenth of the life.
+func (b bearer) renewal(delay float64) time.Time {
+	if b.fetched.IsZero() {
+		return time.Time{}
+	}
+	life := b.expires.Sub(b.fetched)
+	return b.fetched.Add(life*2/3 + time.Duration(float64(life)/10*delay))
+}
+
+// valid reports whether the token has not expired.
+func (b bearer) valid(now time.Time) bool {
+	return b.token != "" && (b.expires.IsZero() || now.Before(b.expires))
+}
 
 // tokenError is the error of a token that could not be fetched. Its text quotes
 // nothing that a server sent. It does not wrap err: the token's server failed, not
@@ -36,6 +50,14 @@ type tokenError struct {
 }
 
 func (e *tokenError) Error() string { return "it has no token: " + outbound.Plain(e.err).Error() }
+
+// tokenCause returns why a token could not be fetched.
+func tokenCause(err error) string {
+	if missing, ok := errors.AsType[*tokenError](err); ok {
+		err = missing.err
+	}
+	return outbound.Plain(err).Error()
+}
 
 // refusedToken returns the error of a server that answers a request for a token
 // with another status than success.
@@ -54,18 +76,26 @@ func refusedToken(server string, code int) error {
 // its life. While a renewal fails, the token is used until it expires. It is
 // safe for concurrent use.
 type tokens struct {
-	fetch func(context.Context) (bearer, error)
+	fetch func(ctx context.Context, current string) (bearer, error) // nil: the token is not renewed
+	keep  func(context.Context, bearer) error                       // stores a token; nil: tokens are not stored
 	clock func() time.Time
+	log   *slog.Logger  // names the region
+	delay float64       // of renewals, between 0 and 1, so that replicas do not renew together
+	given bearer        // of a service account: the token of the access
 	turn  chan struct{} // holds an element while a token is fetched
 
 	mu      sync.Mutex
 	current bearer
+	latest  bearer    // the last that was fetched or stored
+	unkept  bool      // the current token is not stored yet
 	next    time.Time // no renewal before
 	refusal error     // of the last attempt; nil: it was not refused
+	failure error     // of the last renewal; nil: it succeeded
+	failing time.Time // since when renewals fail
 }
 
-func newTokens(clock func() time.Time, fetch func(context.Context) (bearer, error)) *tokens {
-	return &tokens{fetch: fetch, clock: clock, turn: make(chan struct{}, 1)}
+func newTokens(clock func() time.Time, log *slog.Logger) *tokens {
+	return &tokens{clock: clock, log: log, turn: make(chan struct{}, 1)}
 }
 
 // token returns a valid token. Only one request at a time fetches one; the
@@ -102,13 +132,17 @@ func (ts *tokens) token(ctx context.Context) (string, error) {
 }
 
 // state returns the current token, whether it is valid, and whether it is to be
-// fetched now.
+// fetched or stored now.
 func (ts *tokens) state() (current bearer, valid, due bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	now := ts.clock()
-	valid = ts.current.token != "" && now.Before(ts.current.expires)
-	due = !valid || !now.Before(ts.current.renewal()) && !now.Before(ts.next)
+	if !ts.current.valid(now) && ts.given.valid(now) {
+		ts.current = ts.given
+	}
+	valid = ts.current.valid(now)
+	wanted := ts.unkept || !now.Before(ts.current.renewal(ts.delay))
+	due = ts.fetch != nil && (!valid || wanted && !now.Before(ts.next))
 	return ts.current, valid, due
 }
 
@@ -123,14 +157,41 @@ func (ts *tokens) refused() error {
 	return nil
 }
 
+// renew fetches a token and stores it. A token that cannot be stored is used,
+// and stored later.
 func (ts *tokens) renew(ctx context.Context) (bearer, error) {
-	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	limited, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	began := ts.clock()
-	got, err := ts.fetch(ctx)
+	got, err := ts.fetched(limited)
+	if err == nil && ts.keep != nil {
+		kept := ts.keep(limited, got)
+		ts.mu.Lock()
+		ts.unkept = kept != nil
+		ts.mu.Unlock()
+		if kept != nil && ctx.Err() == nil {
+			ts.log.WarnContext(ctx, "failed to store a renewed token", "error", kept.Error())
+		}
+	}
+	if ctx.Err() == nil { // otherwise the caller has left: that says nothing about the token
+		ts.conclude(ctx, err)
+	}
+	return got, err
+}
+
+// fetched returns a new token, or the current one if it only has to be stored.
+func (ts *tokens) fetched(ctx context.Context) (bearer, error) {
+	ts.mu.Lock()
+	current, began := ts.current, ts.clock()
+	young := ts.unkept && began.Before(current.renewal(ts.delay))
+	ts.next = began.Add(tokenRetry)
+	ts.mu.Unlock()
+	if young {
+		return current, nil
+	}
+	got, err := ts.fetch(ctx, current.token)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	ts.next, ts.refusal = ts.clock().Add(tokenRetry), nil
+	ts.next, ts.refusal = ts.clock().Add(tokenRetry), nil // from the end of the attempt
 	if missing, ok := errors.AsType[*tokenError](err); ok && missing.reason == nf.ReasonUnauthorized {
 		ts.refusal = err
 	}
@@ -140,18 +201,67 @@ func (ts *tokens) renew(ctx context.Context) (bearer, error) {
 	if got.fetched = began; got.expires.IsZero() {
 		got.expires = began.Add(unknownLife)
 	}
-	ts.current = got
+	ts.current, ts.latest = got, got
 	return got, nil
+}
+
+// conclude records the result of a renewal. Only the first failure is logged.
+func (ts *tokens) conclude(ctx context.Context, err error) {
+	ts.mu.Lock()
+	before := ts.failure
+	if ts.failure = err; before == nil {
+		ts.failing = ts.clock()
+	}
+	ts.mu.Unlock()
+	switch {
+	case err != nil && before == nil:
+		ts.log.WarnContext(ctx, "failed to renew the token of a cloud region", "error", tokenCause(err))
+	case err == nil && before != nil:
+		ts.log.InfoContext(ctx, "token of a cloud region renewed again")
+	}
+}
+
+// trouble is why a token is not renewed.
+type trouble struct {
+	failure error     // of the last renewal; nil: it succeeded
+	since   time.Time // of the first failure
+	expires time.Time // of the current token; zero: unknown
+}
+
+func (ts *tokens) problem() trouble {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return trouble{ts.failure, ts.failing, ts.current.expires}
+}
+
+// offer uses a token that another replica has fetched, if it expires later than
+// the last token that this one has.
+func (ts *tokens) offer(b bearer) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if b.token != "" && b.expires.After(ts.latest.expires) {
+		ts.current, ts.latest, ts.unkept, ts.failure = b, b, false, nil
+	}
 }
 
 // reject drops a token that the API server does not accept, so that the next
 // request fetches another. A token that was fetched a moment ago stays: another
-// would not be accepted either.
+// would not be accepted either. With a service account, the next request uses
+// the other token of the access, if that is valid.
 func (ts *tokens) reject(token string) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.current.token == token && !ts.clock().Before(ts.next) {
+	now := ts.clock()
+	if ts.current.token != token || now.Before(ts.next) {
+		return
+	}
+	switch {
+	case ts.given.token == "":
 		ts.current = bearer{}
+	case token == ts.given.token && ts.latest.valid(now):
+		ts.current = ts.latest
+	case ts.given.valid(now):
+		ts.current = ts.given
 	}
 }
 

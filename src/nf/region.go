@@ -101,8 +101,8 @@ const (
 
 // Credential describes the credential of a region, without the secret.
 type Credential struct {
-	Kind    string    // "client-certificate", "token", "basic" or "oidc"; empty: none
-	Expires time.Time // zero: never, unknown, or the service renews it
+	Kind    string    // "client-certificate", "token", "basic", "oidc" or "service-account"; empty: none
+	Expires time.Time // zero: never, unknown, or the service renews it successfully
 }
 
 // Holding is a holder's hold on a region, on a package, or on both. An empty name

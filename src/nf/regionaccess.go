@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Access is how the service connects to a region's API server: its address, how
@@ -22,12 +24,18 @@ type Access struct {
 	Insecure   bool   `json:"insecure,omitempty"`    // do not verify the server's certificate
 	Proxy      Secret `json:"proxy,omitempty"`       // URL, which may contain a password; empty: the operator's proxy
 
-	Token       Secret         `json:"token,omitempty"` // bearer token
-	Username    string         `json:"username,omitempty"`
-	Password    Secret         `json:"password,omitempty"`
-	Certificate []byte         `json:"certificate,omitempty"` // PEM client certificate and its chain
-	Key         Secret         `json:"key,omitempty"`         // PEM private key of Certificate
-	OIDC        *OIDC          `json:"oidc,omitempty"`
+	Token       Secret `json:"token,omitempty"` // bearer token
+	Username    string `json:"username,omitempty"`
+	Password    Secret `json:"password,omitempty"`
+	Certificate []byte `json:"certificate,omitempty"` // PEM client certificate and its chain
+	Key         Secret `json:"key,omitempty"`         // PEM private key of Certificate
+	OIDC        *OIDC  `json:"oidc,omitempty"`
+
+	// ServiceAccount is the service account of the region for which the service
+	// requests new tokens, beginning with Token; nil: Token is not renewed.
+	ServiceAccount *ServiceAccount `json:"service_account,omitempty"`
+	Renewed        *RenewedToken   `json:"renewed,omitempty"` // last token that was requested; only the service sets it
+
 	Impersonate *Impersonation `json:"impersonate,omitempty"`
 
 	// Kubeconfig is the file from which the other fields were read; empty if
@@ -49,6 +57,28 @@ type OIDC struct {
 // LogValue logs only the URL: a JSON log would show the secrets.
 func (o OIDC) LogValue() slog.Value { return slog.StringValue(o.TokenURL) }
 
+// ServiceAccount is a service account of a region, and the tokens that the
+// service requests for it.
+type ServiceAccount struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Audiences []string `json:"audiences,omitempty"`        // empty: those of the API server
+	Lifetime  int64    `json:"lifetime_seconds,omitempty"` // which the API server may change; 0: one hour
+}
+
+// String returns "namespace/name".
+func (s ServiceAccount) String() string { return s.Namespace + "/" + s.Name }
+
+// RenewedToken is a token that an API server issued for a service account.
+type RenewedToken struct {
+	Token   Secret    `json:"token"`
+	Issued  time.Time `json:"issued"`
+	Expires time.Time `json:"expires"`
+}
+
+// LogValue logs only the expiry: a JSON log would show the token.
+func (t RenewedToken) LogValue() slog.Value { return slog.TimeValue(t.Expires) }
+
 // Impersonation is the identity that the service assumes at an API server.
 type Impersonation struct {
 	User   string              `json:"user,omitempty"`
@@ -61,9 +91,9 @@ type Impersonation struct {
 func (a Access) LogValue() slog.Value { return slog.StringValue(a.Server) }
 
 // Equal reports whether the service connects in the same way with both. It
-// ignores Kubeconfig.
+// ignores Kubeconfig and Renewed.
 func (a Access) Equal(b Access) bool {
-	a.Kubeconfig, b.Kubeconfig = nil, nil
+	a.Kubeconfig, b.Kubeconfig, a.Renewed, b.Renewed = nil, nil, nil, nil
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
@@ -157,6 +187,10 @@ func (c *accessCheck) single(a Access) {
 	hasCertificate := len(a.Certificate)+len(a.Key) > 0
 	static := len(a.Token) > 0 || a.Username != "" || len(a.Password) > 0 || hasCertificate
 	switch {
+	case a.ServiceAccount != nil && (a.OIDC != nil || a.Username != "" || len(a.Password) > 0 || hasCertificate):
+		c.add("service_account", "contradicts the other credential; it goes with "+c.short("token")+" only")
+	case a.ServiceAccount != nil:
+		c.serviceAccount(a)
 	case a.OIDC != nil && static:
 		c.add("oidc", "contradicts the other credential")
 	case a.OIDC != nil:
@@ -171,6 +205,30 @@ func (c *accessCheck) single(a Access) {
 		c.add("username", "needs password, and the other way round")
 	case strings.Contains(a.Username, ":"):
 		c.add("username", "holds a colon, which HTTP's basic authentication cannot send")
+	}
+}
+
+const (
+	shortestTokenLife = 600     // seconds; API servers accept no shorter one
+	longestTokenLife  = 1 << 32 // seconds; likewise no longer one
+)
+
+func (c *accessCheck) serviceAccount(a Access) {
+	sa := a.ServiceAccount
+	if len(a.Token) == 0 {
+		c.add("token", "is missing; give a token that may create tokens of the service account")
+	}
+	if CheckNamespace("", sa.Namespace) != nil {
+		c.add("service_account.namespace", "is not the name of a namespace")
+	}
+	if !isServiceAccount(sa.Name) {
+		c.add("service_account.name", "is not the name of a service account")
+	}
+	if slices.Contains(sa.Audiences, "") {
+		c.add("service_account.audiences", "has an empty element")
+	}
+	if sa.Lifetime != 0 && (sa.Lifetime < shortestTokenLife || sa.Lifetime > longestTokenLife) {
+		c.add("service_account.lifetime_seconds", fmt.Sprintf("must be between %d and %d", shortestTokenLife, longestTokenLife))
 	}
 }
 

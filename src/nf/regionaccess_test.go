@@ -45,6 +45,15 @@ func TestAccessValidate(t *testing.T) {
 			"all of it is needed, and the password goes by TLS", nf.Access{Server: server, OIDC: &nf.OIDC{TokenURL: "http://x", CA: []byte("x")}},
 			[]string{"access.oidc.token_url", "access.oidc.ca", "access.oidc.client_id", "access.oidc.username", "access.oidc.password"},
 		},
+		"Account":     {"a token that is renewed", nf.Access{Server: server, Token: token, ServiceAccount: &nf.ServiceAccount{Namespace: "edge", Name: "a.b", Lifetime: 600}}, nil},
+		"AccountAlso": {"only a token is renewed", nf.Access{Server: server, Token: token, OIDC: &nf.OIDC{}, ServiceAccount: &nf.ServiceAccount{}}, []string{"access.service_account"}},
+		"AccountUser": {"likewise", nf.Access{Server: server, Username: "u", Password: token, ServiceAccount: &nf.ServiceAccount{}}, []string{"access.service_account"}},
+		"AccountFields": {
+			"the names are part of a path, and the first token is needed", nf.Access{Server: server, ServiceAccount: &nf.ServiceAccount{
+				Namespace: "../x", Name: "a/s3cret", Audiences: []string{""}, Lifetime: 599,
+			}},
+			[]string{"access.token", "access.service_account.namespace", "access.service_account.name", "access.service_account.audiences", "access.service_account.lifetime_seconds"},
+		},
 		"Two": {"likewise", nf.Access{Server: server, Token: token, Username: "u", Password: token}, []string{"access.token"}},
 	}
 	for name, tc := range cases {
@@ -80,6 +89,11 @@ func TestAccessEqual(t *testing.T) {
 	another.Token = nf.Secret("u")
 	direct := full
 	direct.Kubeconfig = nil
+	renewed := full
+	renewed.Renewed = &nf.RenewedToken{Token: nf.Secret("v")}
+	if !full.Equal(renewed) || full.Equal(nf.Access{}) {
+		t.Error("a renewed token does not change how the service connects")
+	}
 	if !full.Equal(read) || full.Equal(another) || !full.Equal(direct) || full.IsZero() || !(nf.Access{}).IsZero() {
 		t.Error("an access equals what is stored of it, however it was given, and nothing else")
 	}

@@ -60,10 +60,21 @@ func (t Tenant) check(at string) Violations {
 		return v
 	}
 	namespace, name, _ := strings.Cut(t.ServiceAccount, "/")
-	if CheckNamespace("", namespace) != nil || CheckNamespace("", strings.ReplaceAll(name, ".", "-")) != nil {
+	if CheckNamespace("", namespace) != nil || !isServiceAccount(name) {
 		v = append(v, Violation{Field: at + ".service_account", Message: fmt.Sprintf(`%q is not "namespace/name"`, t.ServiceAccount)})
 	}
 	return v
+}
+
+// isServiceAccount reports whether a name is one that a service account may have.
+func isServiceAccount(name string) bool {
+	const longest = 253
+	for label := range strings.SplitSeq(name, ".") {
+		if !namespacePattern.MatchString(label) {
+			return false
+		}
+	}
+	return len(name) <= longest
 }
 
 // Tenancy is the part of a region that one project may use.

@@ -28,6 +28,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
+// keepToken stores a token that was renewed for a region's access.
+type keepToken = func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error
+
 // service holds the components of the running service.
 type service struct {
 	workers  *operation.Workers
@@ -52,7 +55,10 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
-	s := &service{log: obs.log, pool: obs.pool(hosts), wait: db.db.wait}
+	s := &service{log: obs.log, wait: db.db.wait}
+	s.pool = obs.pool(hosts, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
+		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
+	})
 	limits := render.DefaultLimits()
 	limits.Archive = cfg.MaxPackage
 	apart := cfg.AccessFile != ""

@@ -48,10 +48,10 @@ func (c Config) logger(p process) *slog.Logger {
 }
 
 // pool returns the pool of connections to regions. Their requests are traced
-// and counted.
-func (s observability) pool(hosts outbound.Hosts) *cluster.Pool {
+// and counted. Keep stores renewed tokens.
+func (s observability) pool(hosts outbound.Hosts, keep keepToken) *cluster.Pool {
 	return cluster.New(cluster.PoolConfig{
-		Hosts: hosts, Logger: s.log, Wrap: s.tracing.Wrap,
+		Hosts: hosts, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep,
 		Observe: func(c cluster.Call) {
 			code, _ := strconv.Atoi(c.Code) // 0 if there was no response
 			s.metrics.RegionRequest(c.Region, c.Verb, code, c.Reason, c.Took)

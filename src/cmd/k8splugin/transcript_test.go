@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
@@ -28,6 +29,7 @@ func TestTranscripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	renewed := strings.Replace(string(direct), "{", `{"service_account": {"namespace": "default", "name": "default"}, `, 1)
 	for _, file := range transcripts(t) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
@@ -36,7 +38,7 @@ func TestTranscripts(t *testing.T) {
 			northboundtest.Player{
 				Client: northboundtest.Client(t, k8splugin.Swagger), Server: s.url,
 				Vars: map[string]string{
-					"ACCESS": string(direct), "KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
+					"ACCESS": string(direct), "ACCESS_RENEWED": renewed, "KUBECONFIG": string(kubeconfig), "KUBECONFIG_BASE64": base64.StdEncoding.EncodeToString(kubeconfig),
 					"NAMESPACE":    clustertest.Namespace(t),
 					"SITE_ADDRESS": host.Site().Address, "SITE_PORT": strconv.Itoa(host.Site().Port), "SITE_USER": sitetest.User,
 					"SITE_HOST_KEY": host.Key(), "SITE_PASSWORD": sitetest.Password, "SITE_SCRIPT": siteScript(t, kubeconfig),

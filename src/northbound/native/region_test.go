@@ -112,6 +112,21 @@ func TestRegions(t *testing.T) {
 				TokenURL: "https://y/token", ClientID: "k8s", ClientSecret: nf.Secret("s3cret"), Username: "u", Password: nf.Secret("s3cret"), CA: []byte("-----BEGIN"),
 			}}},
 		},
+		"CreateServiceAccount": {
+			reason: "the service renews the token", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "access": {"server": "https://x", "token": "s3cret", "service_account": {"namespace": "edge", "name": "vnf.manager",
+				"audiences": ["api"], "lifetime_seconds": 7200}}}`,
+			status: 201, want: region,
+			asked: nf.Region{ID: "east", Origin: nf.OriginAPI, Access: nf.Access{Server: "https://x", Token: nf.Secret("s3cret"), ServiceAccount: &nf.ServiceAccount{
+				Namespace: "edge", Name: "vnf.manager", Audiences: []string{"api"}, Lifetime: 7200,
+			}}},
+		},
+		"CreateShortToken": {
+			reason: "API servers issue no token that lives for a minute", request: "POST /v1/cloud_regions", header: []string{asJSON},
+			body: `{"cloud_region_id": "east", "access": {"server": "https://x", "token": "s3cret", "service_account": {"namespace": "edge", "name": "a",
+				"lifetime_seconds": 60}}}`,
+			status: 400, want: problem("invalid", `"errors": [{"field": "access.service_account.lifetime_seconds", "message": "must be at least 600"}]`),
+		},
 		"CreateTwoAccesses": {
 			reason: "which of the two?", request: "POST /v1/cloud_regions", header: []string{asJSON},
 			body:   `{"cloud_region_id": "east", "access": {"server": "https://x"}, "kubeconfig": "` + kubeconfig + `"}`,

@@ -18,7 +18,16 @@ type accessInput struct {
 	Certificate string `json:"client_certificate"`
 	Key         string `json:"client_key"`
 
-	OIDC *oidcInput `json:"oidc"`
+	OIDC    *oidcInput    `json:"oidc"`
+	Account *accountInput `json:"service_account"`
+}
+
+// accountInput is the service account whose token the service renews.
+type accountInput struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Audiences []string `json:"audiences"`
+	Lifetime  int64    `json:"lifetime_seconds"`
 }
 
 // oidcInput is the password grant of an OpenID Connect provider.
@@ -53,6 +62,9 @@ func regionAccess(in *accessInput, kubeconfig string) (nf.Access, error) {
 			TokenURL: o.TokenURL, ClientID: o.ClientID, ClientSecret: content[nf.Secret](o.ClientSecret),
 			Username: o.Username, Password: content[nf.Secret](o.Password), CA: content[[]byte](o.CA),
 		}
+	}
+	if sa := in.Account; sa != nil {
+		access.ServiceAccount = &nf.ServiceAccount{Namespace: sa.Namespace, Name: sa.Name, Audiences: sa.Audiences, Lifetime: sa.Lifetime}
 	}
 	return access, nil
 }

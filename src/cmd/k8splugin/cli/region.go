@@ -92,8 +92,9 @@ The command sends only one context of the kubeconfig: the current one, or the on
 that --context names. The certificate, key and token files that this context
 refers to are included. Instead of a kubeconfig, --access names a YAML file with
 the fields of access in the API: server, ca, insecure_skip_tls_verify, and token,
-username and password, client_certificate and client_key, or oidc. The server
-connects to the cluster before it registers the region.`,
+username and password, client_certificate and client_key, or oidc. With
+service_account, the server renews the token. The server connects to the cluster
+before it registers the region.`,
 		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --context east-admin\n" +
 			"  k8splugin region add west --access west.yaml --default-namespace edge",
 		Args: oneName,
@@ -239,6 +240,8 @@ func (pr *printer) warnExpiry(r wire.Region) {
 	expires := credentialOf(r).Expires
 	switch {
 	case expires.IsZero():
+	case slices.Contains([]string{"oidc", "service-account"}, credentialOf(r).Kind): // the service has failed to renew it
+		pr.warn("cloud region " + r.ID + ": " + stateOf(r).Message)
 	case !expires.After(pr.clock()):
 		pr.warn("the credential of cloud region " + r.ID + " has expired; replace it: k8splugin region update " + r.ID + " --kubeconfig FILE")
 	case stateOf(r).Condition == nf.RegionExpiring:

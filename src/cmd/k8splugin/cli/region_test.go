@@ -70,6 +70,10 @@ func TestRegion(t *testing.T) {
 			reason: "a credential that soon is none deserves a warning", args: []string{"region", "show", "east"},
 			replies: one("/v1/cloud_regions/east", expiringJSON),
 		},
+		"region-show-unrenewed": {
+			reason: "the service renews the token, so there is nothing to replace", args: []string{"region", "show", "east"},
+			replies: one("/v1/cloud_regions/east", unrenewedJSON),
+		},
 		"region-show-away": {
 			reason: "what is wrong, since when, and when it is tried again", args: []string{"region", "show", "east"},
 			replies: one("/v1/cloud_regions/east", awayJSON),
