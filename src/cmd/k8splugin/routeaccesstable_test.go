@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -19,6 +20,8 @@ type routeRule struct {
 	open  bool // every identity may make it
 	taken bool // that an id is taken cannot be hidden
 	site  bool // the operation is one of a site
+	whole bool // region:write shows all objects of the cluster, which is one for both regions here
+	idle  bool // it changes nothing, also for an identity that may make it
 
 	query, body string // with the variables of the object's names
 	archive     bool   // the body is a package
@@ -36,6 +39,15 @@ func (r routeRule) scope(s nf.Scope) nf.Scope {
 	case accesstest.Instance, accesstest.New:
 	}
 	return s
+}
+
+// target returns the method and the path of a route with the names of variables.
+func (r routeRule) target(route string) (method, path string) {
+	method, path, _ = strings.Cut(route, " ")
+	if r.site || strings.HasPrefix(path, "/v1/sites/") {
+		path = strings.Replace(path, "{operation_id}", "{site_operation}", 1)
+	}
+	return method, path
 }
 
 func (r routeRule) sees(who string, s nf.Scope) bool {
@@ -97,6 +109,10 @@ func routeAccess() map[string][]routeRule {
 	ofSite := func(need nf.Permission) routeRule {
 		return routeRule{of: accesstest.Region, see: nf.ReadRegion, need: need, site: true}
 	}
+	inUse := func(r routeRule) routeRule { // instances use it, so that it is refused
+		r.idle = true
+		return r
+	}
 	list, service := routeRule{list: true}, routeRule{of: accesstest.Service, need: nf.AdministerStore}
 	upload, replace := made(accesstest.Package, nf.WritePackage, ""), pkg(nf.WritePackage)
 	change := pkg(nf.WritePackage)
@@ -112,14 +128,14 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/cloud_regions":                      {list},
 		"GET /v1/cloud_regions/{cloud_region_id}":    {region("", "")},
 		"PATCH /v1/cloud_regions/{cloud_region_id}":  {region(nf.WriteRegion, `{"description": "changed"}`)},
-		"DELETE /v1/cloud_regions/{cloud_region_id}": {region(nf.WriteRegion, "")},
+		"DELETE /v1/cloud_regions/{cloud_region_id}": {inUse(region(nf.WriteRegion, ""))},
 
 		"POST /v1/packages":                  {upload, made(accesstest.Package, nf.WritePackage, `{"project": "{project}"}`)},
 		"GET /v1/packages":                   {list},
 		"PUT /v1/packages/{csar_id}":         {replace},
 		"GET /v1/packages/{csar_id}":         {pkg("")},
 		"PATCH /v1/packages/{csar_id}":       {change},
-		"DELETE /v1/packages/{csar_id}":      {pkg(nf.WritePackage)},
+		"DELETE /v1/packages/{csar_id}":      {inUse(pkg(nf.WritePackage))},
 		"GET /v1/packages/{csar_id}/content": {pkg("")},
 
 		"POST /v1/vnf_instances":  {made(accesstest.New, nf.CreateInstance, create), with(made(accesstest.New, nf.ReadInstance, create), "?dry_run=true")},
@@ -157,7 +173,7 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/sites":                                             {list},
 		"GET /v1/sites/{site_id}":                                   {region("", "")},
 		"PATCH /v1/sites/{site_id}":                                 {region(nf.WriteRegion, `{"description": "changed"}`)},
-		"DELETE /v1/sites/{site_id}":                                {region(nf.WriteRegion, ""), with(region(nf.WriteRegion, ""), "?cascade=true")},
+		"DELETE /v1/sites/{site_id}":                                {inUse(region(nf.WriteRegion, "")), with(region(nf.WriteRegion, ""), "?cascade=true")},
 		"GET /v1/sites/{site_id}/operations":                        {region("", "")},
 		"GET /v1/sites/{site_id}/operations/{operation_id}":         {region("", "")},
 		"GET /v1/sites/{site_id}/operations/{operation_id}/events":  {region("", "")},
@@ -229,7 +245,7 @@ func onapRouteAccess() map[string][]routeRule {
 		"POST " + vnf + "/upgrade":       change(request),
 		"GET " + vnf + "/status":         instance("", ""),
 		"GET " + vnf + "/query":          {{of: accesstest.Instance, see: nf.ReadInstance, query: "?ApiVersion=v1&Kind=ConfigMap"}},
-		"GET /v1/query":                  {{of: accesstest.Region, see: nf.ReadRegion, query: "?CloudRegion={cloud-region}&ApiVersion=v1&Kind=ConfigMap"}},
+		"GET /v1/query":                  {{of: accesstest.Region, see: nf.ReadRegion, whole: true, query: "?CloudRegion={cloud-region}&ApiVersion=v1&Kind=ConfigMap"}},
 		"POST " + vnf + "/config":        change(`{"config-name": "new", "template-name": "ssh"}`),
 		"GET " + vnf + "/config":         instance("", ""),
 		"GET /v1/healthcheck":            {{open: true}},

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// veil collects the names that each identity may not see.
+func (w *accessWorld) veil() {
+	w.veiled = map[string][]string{}
+	for _, who := range accesstest.People() {
+		for _, o := range slices.Concat(w.native, w.onap) {
+			instance := accesstest.May(who, nf.ReadInstance, o.scope)
+			// An instance that one may see names its region and its package.
+			region := accesstest.May(who, nf.ReadRegion, nf.Scope{Region: o.scope.Region}) || accesstest.May(who, nf.ReadInstance, nf.Scope{Region: o.scope.Region})
+			pkg := accesstest.May(who, nf.ReadPackage, nf.Scope{Project: o.scope.Project}) || accesstest.May(who, nf.ReadInstance, nf.Scope{Project: o.scope.Project})
+			for name, visible := range map[string]bool{
+				"vnf_id": instance, "operation_id": instance, "letter_id": instance, "namespace": instance, "instance": instance, "stack": instance,
+				"cloud_region_id": region, "cloud-region": region, "site_id": region, "site_operation": region, "csar_id": pkg, "rb-name": pkg,
+			} {
+				if value := o.vars[name]; value != "" && !visible && !slices.Contains(w.veiled[who], value) {
+					w.veiled[who] = append(w.veiled[who], value)
+				}
+			}
+		}
+	}
+}
+
+// silent looks in an answer for names that its reader may not see. The reader knows
+// the names in his request.
+func (w *accessWorld) silent(who string, got answer, typed string) {
+	w.t.Helper()
+	for _, name := range w.veiled[who] {
+		if !strings.Contains(typed, name) && names(strings.ReplaceAll(string(got.body), "token:"+who, ""), name) {
+			w.t.Errorf("%s shows %q the name %s: %d %s", got.request, who, name, got.status, got.body)
+		}
+	}
+}
+
+// names reports whether a text has a name as a word of its own.
+func names(text, name string) bool {
+	return regexp.MustCompile(`(^|[^a-z0-9-])` + regexp.QuoteMeta(name) + `($|[^a-z0-9-])`).MatchString(text)
+}
+
+// auditIsSilent reads the audit of all requests as every identity.
+func (w *accessWorld) auditIsSilent() {
+	w.t.Helper()
+	for _, who := range accesstest.People() {
+		for path := "/v1/audit?limit=1000"; path != ""; {
+			got := w.as(who, "GET", path, nil)
+			w.silent(who, got, "")
+			link, _, _ := strings.Cut(strings.TrimPrefix(got.header.Get("Link"), "<"), ">")
+			path = link
+		}
+	}
+}
+
+// refused makes a request as each identity that may make it, which is refused because
+// of the instances that use the object.
+func (w *accessWorld) refused(route string, rule routeRule, objects []accessObject) {
+	w.t.Helper()
+	for _, who := range accesstest.People() {
+		for _, o := range objects {
+			if rule.sees(who, o.scope) && rule.may(who, o.scope) {
+				w.is(who, w.ask(who, route, rule, o), http.StatusConflict)
+			}
+		}
+	}
+	w.before = w.revisions() // a removal marks the record before it looks for users
+}
