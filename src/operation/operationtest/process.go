@@ -102,7 +102,9 @@ func (p *Process) call(c call, whole, half func()) error {
 	case before:
 		err = p.die()
 	case during:
-		half()
+		if half != nil { // a cancellation may come a call earlier or later than in the run that was counted
+			half()
+		}
 		err = p.die()
 	case after:
 		whole()
