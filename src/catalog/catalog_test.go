@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -148,124 +147,6 @@ func TestRegionLife(t *testing.T) {
 	}
 	if _, err := f.Region(ctx, "east"); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("after removal: %v", err)
-	}
-}
-
-// TestKeepToken stores renewed tokens of an access. A replica that is late changes
-// nothing.
-func TestKeepToken(t *testing.T) {
-	f, ctx := newFixture(t), t.Context()
-	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	issued := func(token string, minutes int) nf.RenewedToken {
-		return nf.RenewedToken{Token: nf.Secret(token), Issued: noon, Expires: noon.Add(time.Duration(minutes) * time.Minute)}
-	}
-	access := func(token string) nf.Access {
-		return nf.Access{Server: "https://up", Token: nf.Secret(token), ServiceAccount: &nf.ServiceAccount{Namespace: "edge", Name: "a"}}
-	}
-	if _, err := f.Register(ctx, nf.Region{ID: "east", Access: access("t")}); err != nil {
-		t.Fatal(err)
-	}
-	keep := func(id, of string, token nf.RenewedToken) func() error {
-		return func() error { return f.KeepToken(ctx, id, access(of), token) }
-	}
-	update := func(edit func(*nf.Region) error) func() error {
-		return func() error { _, err := f.UpdateRegion(ctx, "east", edit); return err }
-	}
-	replaced := access("u")
-	replaced.Renewed = new(issued("forged", 999))
-	steps := []struct {
-		reason string
-		do     func() error
-		want   string // stored token; empty: none
-	}{
-		{"a renewed token is stored", keep("east", "t", issued("1", 60)), "1"},
-		{"so is one that expires later", keep("east", "t", issued("2", 90)), "2"},
-		{"but not one of a replica that was slower", keep("east", "t", issued("3", 80)), "2"},
-		{"another change leaves it", update(func(r *nf.Region) error { r.Description = "d"; return nil }), "2"},
-		{"so does the same access", update(func(r *nf.Region) error { r.Access = access("t"); return nil }), "2"},
-		{"another access drops it", update(func(r *nf.Region) error { r.Access = replaced; return nil }), ""},
-		{"a token of the former access comes too late", keep("east", "t", issued("4", 120)), ""},
-		{"a region that is gone has no token", keep("west", "t", issued("5", 60)), ""},
-	}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.reason, err)
-		}
-		r, err := f.Region(ctx, "east")
-		got := ""
-		if r.Access.Renewed != nil {
-			got = string(r.Access.Renewed.Token)
-		}
-		if err != nil || got != step.want {
-			t.Errorf("%s: %q is stored, want %q; %v", step.reason, got, step.want, err)
-		}
-	}
-	f.between = func(string) { // another replica renews the token during the change
-		f.between = func(string) {}
-		if err := f.KeepToken(ctx, "east", access("u"), issued("6", 60)); err != nil {
-			t.Error(err)
-		}
-	}
-	if r, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Description = "e"; return nil }); err != nil || r.Access.Renewed == nil || r.Description != "e" {
-		t.Errorf("a change and a renewal at the same time are both stored: %+v, %v", r.Access.Renewed, err)
-	}
-}
-
-// TestHoldsForbidRemoval holds a region and a package for a VNF instance, and for a
-// kind that nothing but this test knows.
-func TestHoldsForbidRemoval(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason   string
-		holder   nf.Subject
-		noun     string
-		mentions []nf.Mentioned
-	}{
-		"Instance": {"the refusal mentions an instance", nf.Subject{Kind: nf.InstanceSubject, ID: "vnf1"}, "VNF instance vnf1", []nf.Mentioned{{Instance: "vnf1"}}},
-		"Network":  {"and names any other holder with its kind", nf.Subject{Kind: "network", ID: "edge"}, "network edge", nil},
-	} {
-		t.Run(name, func(t *testing.T) { holdForbidsRemoval(t, tc.reason, tc.holder, tc.noun, tc.mentions) })
-	}
-}
-
-func holdForbidsRemoval(t *testing.T, reason string, holder nf.Subject, noun string, mentions []nf.Mentioned) {
-	t.Helper()
-	f, ctx := newFixture(t), t.Context()
-	if _, err := f.Register(ctx, nf.Region{ID: "east", Access: nf.Access{Kubeconfig: nf.Secret("up")}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := f.Upload(ctx, nf.Package{ID: "p"}, bytes.NewReader(archive("v"))); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time changes nothing
-		if err := f.Hold(ctx, nf.Holding{Holder: holder, Region: "east", Package: "p"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for what, remove := range map[string]func() error{
-		"region": func() error { return f.RemoveRegion(ctx, "east") }, "package": func() error { return f.RemovePackage(ctx, "p") },
-	} {
-		if err := remove(); nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "is used by "+noun) {
-			t.Errorf("removal of a held %s: %v", what, err)
-		} else if diff := cmp.Diff(mentions, nf.TextOf(err).Mentions); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", reason, what, diff)
-		}
-	}
-	for range 2 {
-		if err := errors.Join(f.Release(ctx, nf.Holding{Holder: holder, Region: "east"}), f.Release(ctx, nf.Holding{Holder: holder, Package: "p"})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(f.RemoveRegion(ctx, "east"), f.RemovePackage(ctx, "p")); err != nil {
-		t.Errorf("removal after release: %v", err)
-	}
-	if left := f.keys(t); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if err := f.Hold(ctx, nf.Holding{Holder: holder, Region: "east", Package: "p"}); nf.KindOf(err) != nf.NotFound {
-		t.Errorf("hold of what is gone: %v", err)
-	}
-	if err := errors.Join(f.Release(ctx, nf.Holding{Holder: holder, Region: "east"}), f.Release(ctx, nf.Holding{Holder: holder, Package: "p"})); err != nil {
-		t.Errorf("release of what is gone: %v", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestDeaths(t *testing.T) {
 		"Change":        {built, change, 145},
 		"ChangeFails":   {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 125},
 		"Remove":        {built, remove(), 125},
-		"RemoveCascade": {func(t *testing.T, w *world) { built(t, w); w.use("edge", "vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 163},
+		"RemoveCascade": {func(t *testing.T, w *world) { built(t, w); w.use("vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 163},
 	}
 	scenarios := map[string]operationtest.Scenario{}
 	for name, tc := range cases {

@@ -16,7 +16,7 @@ func TestFailureOfAnInstance(t *testing.T) {
 		w := newWorld()
 		s, _ := w.start(t)
 		build(t, s)
-		w.use("edge", "vnf-1")
+		w.use("vnf-1")
 		w.stuck = map[string]error{"vnf-1": errors.New("cannot terminate VNF instance vnf-1: instances/vnf-1 is stuck")}
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})
 		must(t, err)
@@ -47,7 +47,7 @@ func TestRemoveWithOtherUser(t *testing.T) {
 		w := newWorld()
 		s, _ := w.start(t)
 		build(t, s)
-		w.use("edge", "vnf-1", "network/vnf-1")
+		w.use("vnf-1", "network/vnf-1")
 		_, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})
 		if nf.KindOf(err) != nf.Conflict || !strings.Contains(err.Error(), "its region is used by network vnf-1") || nf.TextOf(err).Mentions != nil {
 			t.Errorf("the error is %v, and mentions %v", err, nf.TextOf(err).Mentions)

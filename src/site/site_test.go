@@ -299,7 +299,7 @@ func TestRemoveRefused(t *testing.T) {
 		w := newWorld()
 		s, _ := w.start(t)
 		build(t, s)
-		w.use("edge", "vnf-1", "vnf-2")
+		w.use("vnf-1", "vnf-2")
 		_, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})
 		wantKind(t, "a region that is used stays", err, nf.Conflict)
 		if err == nil || !strings.Contains(err.Error(), "vnf-2") || strings.Contains(err.Error(), "vnf-1") {

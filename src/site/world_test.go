@@ -146,10 +146,11 @@ func (w *world) Wait(_ context.Context, operation string) (nf.Operation, error) 
 	return nf.Operation{ID: operation, State: nf.Succeeded}, nil
 }
 
-func (w *world) use(region string, users ...string) {
+// use sets the users of the region edge.
+func (w *world) use(users ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.users[region] = users
+	w.users["edge"] = users
 }
 
 // userOf returns a user of a region: "network/x", or an instance by its id alone.
