@@ -17,7 +17,9 @@ type AuditLog struct {
 var _ Audits = (*AuditLog)(nil)
 
 // Entries implements Audits. It requires audit:read in the scope of the entry;
-// an entry without a scope requires it for the whole service.
+// an entry without a scope requires it for the whole service. In the
+// entries for an identity that may not read all of them, a hidden object is
+// absent: it may belong to another project.
 func (l *AuditLog) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	return func(yield func(nf.AuditEntry, error) bool) {
 		id, err := l.guard.asker(ctx)
@@ -28,10 +30,14 @@ func (l *AuditLog) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.A
 			yield(nf.AuditEntry{}, err)
 			return
 		}
+		all := l.guard.authorizer.view(ctx, id).everywhere(nf.ReadAudit)
 		visible := l.guard.authorizer.Visible(ctx, id, nf.ReadAudit)
 		for e, err := range l.audits.Entries(ctx, f) {
 			if err == nil && !visible(nf.Scope{Project: e.Project, Region: e.Region}) {
 				continue
+			}
+			if !all && e.Outcome == nf.AuditHidden {
+				e.Outcome = nf.NotFound.String()
 			}
 			if !yield(e, err) || err != nil {
 				return

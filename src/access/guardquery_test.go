@@ -84,9 +84,9 @@ func TestEntries(t *testing.T) {
 		want        []string
 		kind        nf.Kind
 	}{
-		"Admin":     {"the whole service is all of it", "admin-all", []string{"1", "2", "3", "4"}, 0},
-		"Project":   {"a project's admin reads of it, and not of regions or strangers", "admin-a", []string{"1"}, 0},
-		"Site":      {"a region's admin reads of it", "admin-east", []string{"1", "3"}, 0},
+		"Admin":     {"the whole service is all of it", "admin-all", []string{"1 hidden", "2", "3", "4"}, 0},
+		"Project":   {"a project's admin reads its entries, and does not learn what was hidden", "admin-a", []string{"1 not-found"}, 0},
+		"Site":      {"a region's admin reads of it", "admin-east", []string{"1 not-found", "3"}, 0},
 		"Viewer":    {"others read nothing", "viewer-all", nil, nf.Forbidden},
 		"Anonymous": {"an anonymous caller cannot read", accesstest.Anonymous, nil, nf.Unauthenticated},
 	} {
@@ -94,7 +94,7 @@ func TestEntries(t *testing.T) {
 		var failed error
 		for e, err := range h.AuditLog.Entries(h.as(t, c.who), nf.AuditFilter{}) {
 			if failed = err; err == nil {
-				got = append(got, e.ID)
+				got = append(got, strings.TrimSpace(e.ID+" "+e.Outcome))
 			}
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" || c.kind != 0 && nf.KindOf(failed) != c.kind || c.kind == 0 && failed != nil {
