@@ -20,6 +20,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
+// gcInterval is the pause between two searches for stale records.
+const gcInterval = 10 * time.Minute
+
 // thing is a subject of the operations in these tests.
 type thing struct {
 	ID, Operation, Claim, Last, State string
@@ -98,6 +101,27 @@ func TestAloneOnce(t *testing.T) {
 		pass(t, 2*lease)
 		r.cut.set(false)
 		pass(t, lease)
+		if err := r.Healthy(t.Context()); err != nil || calls != 1 {
+			t.Errorf("after the lease was lost and gained again: %v, and %d calls, want 1", err, calls)
+		}
+	})
+}
+
+// TestAloneOnceAfterSearch has a process join again after a search that has run
+// meanwhile. Nothing but the workers' own code may order the two: the race
+// detector looks for the rest.
+func TestAloneOnceAfterSearch(t *testing.T) {
+	bubble(t, func(t *testing.T, g *group) {
+		began, calls := time.Now(), 0
+		away := func(string, string) error {
+			if since := time.Since(began); since > gcInterval-2*lease && since < gcInterval+2*lease {
+				return errAway
+			}
+			return nil
+		}
+		r := g.join(t, func(c *operation.Config, _ *operation.Kind) { c.KV = storetest.Failing{KV: g.kv, Fail: away} },
+			sweeping(true, func(operation.StaleRecords) error { calls++; return nil })).run(t)
+		pass(t, gcInterval+5*lease)
 		if err := r.Healthy(t.Context()); err != nil || calls != 1 {
 			t.Errorf("after the lease was lost and gained again: %v, and %d calls, want 1", err, calls)
 		}

@@ -53,8 +53,8 @@ type Locks[T any] struct {
 }
 
 // Take edits a subject and locks it by the operation. It returns nf.Busy if
-// another operation changes the subject, and nf.Conflict if one has changed it since the
-// request saw it.
+// another operation changes the subject, and nf.Conflict if one has changed it
+// since the request saw it.
 func (l Locks[T]) Take(ctx context.Context, op nf.Operation, seen T, edit func(*T) error) error {
 	_, err := l.Subjects.Update(ctx, op.Subject.ID, func(v *T) error {
 		lock, last := l.Of(v), *l.Of(&seen).Last
@@ -80,7 +80,8 @@ func (l Locks[T]) Names(ctx context.Context, op nf.Operation) (bool, error) {
 }
 
 // Bind makes the lock this attempt's. It returns the subject, and whether the
-// operation locks it. A subject that is not locked by it stays as it is, and need not exist.
+// operation locks it. A subject that the operation does not lock stays as it is,
+// and need not exist.
 func (l Locks[T]) Bind(ctx context.Context, a *Attempt) (subject T, locked bool, err error) {
 	subject, err = l.Subjects.Update(ctx, a.job.Subject.ID, func(v *T) (err error) {
 		if lock := l.Of(v); *lock.Operation == a.job.ID {
@@ -148,9 +149,9 @@ type heldLock struct {
 	release func(ctx context.Context, now time.Time) error
 }
 
-// Scan calls each for every subject, and records what the subject names. GiveUp edits a subject before it is unlocked
-// because its operation has ended or does not exist: the store may apply a lock
-// late, after the request was withdrawn.
+// Scan calls each for every subject, and records what the subject names. GiveUp
+// edits a subject before it is unlocked because its operation has ended or does
+// not exist: the store may apply a lock late, after the request was withdrawn.
 func (l Locks[T]) Scan(ctx context.Context, named Named, each func(T), giveUp func(context.Context, *T) error) error {
 	for v, err := range l.Subjects.All(ctx, "") {
 		if err != nil {

@@ -45,10 +45,11 @@ func (w *Workers) Join(ctx context.Context) error {
 		}
 	}
 	// Only once: later, requests may be under way here.
-	if w.cfg.Sole && w.collector.before == nil {
+	if w.cfg.Sole && !w.joined {
 		if err := w.collector.all(ctx); err != nil {
 			return err
 		}
+		w.joined = true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -116,6 +116,7 @@ type Workers struct {
 	wakeCh    delay.Signal  // holds a token when there may be work to claim
 	stopped   chan struct{} // closed when Run returns
 	collector *collector
+	joined    bool // Join has returned before; only Join uses it
 
 	mu         sync.Mutex
 	membership *membership                        // nil while this replica holds no lease
