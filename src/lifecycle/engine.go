@@ -81,11 +81,11 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
-	c := &collector{kv: cfg.KV, records: stored}
 	p := &performer{records: stored, catalog: cfg.Catalog, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
 	operations := cfg.Workers.Register(operation.Kind{
 		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Timeout: cfg.Timeout, Perform: stored.ledger.Performer(false, p.work),
-		Names: stored.locks.Names, Withdraw: stored.withdraw, Sweep: c.sweep, Retention: cfg.Retention, Expire: c.expire,
+		Names: stored.locks.Names, Withdraw: stored.withdraw, Retention: cfg.Retention, Expire: stored.expire,
+		Sweep: func() operation.Sweep { return newSweep(cfg.KV, stored) },
 	})
 	return &Engine{
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},

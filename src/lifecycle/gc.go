@@ -12,25 +12,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// collector finds the stale records of instances, and deletes what goes with
-// expired operations.
-type collector struct {
-	kv      store.KV
-	records *records
-}
-
 // expire deletes the plan of an expired operation, unless a revision needs it.
-func (c *collector) expire(ctx context.Context, op nf.Operation) error {
-	rev, err := c.records.revisions.Get(ctx, revisionKey(op.Subject.ID, op.Instance.Revision))
+func (s *records) expire(ctx context.Context, op nf.Operation) error {
+	rev, err := s.revisions.Get(ctx, revisionKey(op.Subject.ID, op.Instance.Revision))
 	if nf.KindOf(err) == nf.NotFound || err == nil && rev.Operation != op.ID {
-		err = c.records.dropPlan(ctx, op.Instance.Target)
+		err = s.dropPlan(ctx, op.Instance.Target)
 	}
 	return err
 }
 
-// sweep is one search for stale records.
+// sweep is one search for stale records of instances.
 type sweep struct {
-	c *collector
+	kv      store.KV
+	records *records
 
 	known   map[string]bool // instances that exist or are being created
 	entered map[string]bool // namespaces that an operation may be about to acquire or release
@@ -40,13 +34,13 @@ type sweep struct {
 
 var _ operation.Sweep = (*sweep)(nil)
 
-func (c *collector) sweep() operation.Sweep {
-	return &sweep{c, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+func newSweep(kv store.KV, stored *records) *sweep {
+	return &sweep{kv, stored, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 // Subjects implements operation.Sweep.
 func (s *sweep) Subjects(ctx context.Context, named operation.Named) error {
-	return s.c.records.locks.Scan(ctx, named, func(in nf.Instance) {
+	return s.records.locks.Scan(ctx, named, func(in nf.Instance) {
 		s.known[in.ID] = true
 		for _, namespace := range in.Entered {
 			s.entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || s.entered[namespaceKey(in.Region, namespace)]
@@ -69,57 +63,54 @@ func (s *sweep) Operation(op nf.Operation) {
 
 // Find implements operation.Sweep.
 func (s *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
-	return errors.Join(s.c.addNames(ctx, found, s.known), s.c.addNamespaces(ctx, found, s.known, s.entered), s.c.addHolds(ctx, found, s.known),
-		s.c.addRevisions(ctx, found, s.known, s.needed, s.undone), s.c.addBlobs(ctx, found, s.needed))
+	return errors.Join(s.addNames(ctx, found), s.addHolds(ctx, found), s.addRevisions(ctx, found), s.addBlobs(ctx, found))
 }
 
 // addNames finds the names of instances that do not exist: the replica crashed
 // before their requests were accepted.
-func (c *collector) addNames(ctx context.Context, found operation.StaleRecords, known map[string]bool) error {
-	for n, err := range c.records.names.All(ctx, "") {
+func (s *sweep) addNames(ctx context.Context, found operation.StaleRecords) error {
+	for n, err := range s.records.names.All(ctx, "") {
 		if err != nil {
 			return err
 		}
-		if known[n.Instance] {
+		if s.known[n.Instance] {
 			continue
 		}
 		found["name "+n.key()+" of "+n.Instance] = func(ctx context.Context) error {
-			return c.records.releaseName(ctx, nf.Instance{ID: n.Instance, Name: n.Name, Region: n.Region, Namespace: n.Namespace})
+			return s.records.releaseName(ctx, nf.Instance{ID: n.Instance, Name: n.Name, Region: n.Region, Namespace: n.Namespace})
 		}
 	}
 	return nil
-}
-
-// addNamespaces finds namespace uses that have no user, or a removal by an instance
-// that does not exist.
-func (c *collector) addNamespaces(ctx context.Context, found operation.StaleRecords, known, entered map[string]bool) error {
-	abandoned, err := c.records.namespaces.Abandoned(ctx, nf.InstanceSubject, known, entered)
-	maps.Copy(found, abandoned)
-	return err
 }
 
 // addRevisions finds revisions of instances that do not exist, and those that a
 // stalled replica has written after their operation was undone. It marks the
 // plans of all other revisions as needed.
-func (c *collector) addRevisions(ctx context.Context, found operation.StaleRecords, known, needed, undone map[string]bool) error {
-	for rev, err := range c.records.revisions.All(ctx, "") {
+func (s *sweep) addRevisions(ctx context.Context, found operation.StaleRecords) error {
+	for rev, err := range s.records.revisions.All(ctx, "") {
 		if err != nil {
 			return err
 		}
-		if known[rev.Instance] && !undone[rev.Operation] {
-			needed[rev.Operation] = true
+		if s.known[rev.Instance] && !s.undone[rev.Operation] {
+			s.needed[rev.Operation] = true
 			continue
 		}
 		found[fmt.Sprintf("revision %d of %s", rev.Number, rev.Instance)] = func(ctx context.Context) error {
-			return c.records.dropRevision(ctx, rev)
+			return s.records.dropRevision(ctx, rev)
 		}
 	}
 	return nil
 }
 
-// addHolds finds the holds of instances that do not exist.
-func (c *collector) addHolds(ctx context.Context, found operation.StaleRecords, known map[string]bool) error {
-	abandoned, err := store.AbandonedHolds(ctx, c.kv, nf.InstanceSubject, known)
+// addHolds finds the holds of instances that do not exist, namespace uses without
+// a user, and removals of namespaces by such instances.
+func (s *sweep) addHolds(ctx context.Context, found operation.StaleRecords) error {
+	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.known)
+	if err != nil {
+		return err
+	}
+	maps.Copy(found, abandoned)
+	abandoned, err = s.records.namespaces.Abandoned(ctx, nf.InstanceSubject, held, s.known, s.entered)
 	maps.Copy(found, abandoned)
 	return err
 }
@@ -127,19 +118,19 @@ func (c *collector) addHolds(ctx context.Context, found operation.StaleRecords, 
 // addBlobs finds plans that are held for operations that do not exist, and
 // unfinished uploads. The name of an upload changes as long as it is in progress,
 // so that no two scans find it.
-func (c *collector) addBlobs(ctx context.Context, found operation.StaleRecords, needed map[string]bool) error {
-	for use, err := range c.records.blobs.Uses(ctx) {
+func (s *sweep) addBlobs(ctx context.Context, found operation.StaleRecords) error {
+	for use, err := range s.records.blobs.Uses(ctx) {
 		if err != nil {
 			return err
 		}
 		op, isPlan := strings.CutPrefix(use.User, planUser(""))
-		if isPlan && !needed[op] {
-			found["plan of operation "+op] = func(ctx context.Context) error { return c.records.blobs.Release(ctx, use.User, use.Digest) }
+		if isPlan && !s.needed[op] {
+			found["plan of operation "+op] = func(ctx context.Context) error { return s.records.blobs.Release(ctx, use.User, use.Digest) }
 		}
 	}
-	uploads, err := c.records.blobs.Unfinished(ctx)
+	uploads, err := s.records.blobs.Unfinished(ctx)
 	for id, chunks := range uploads {
-		found[fmt.Sprintf("upload %s after %d chunks", id, chunks)] = func(ctx context.Context) error { return c.records.blobs.Finish(ctx, id) }
+		found[fmt.Sprintf("upload %s after %d chunks", id, chunks)] = func(ctx context.Context) error { return s.records.blobs.Finish(ctx, id) }
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 func TestDeletionGuard(t *testing.T) {
@@ -352,6 +354,25 @@ func TestClean(t *testing.T) {
 		}
 		if in, err := e.Instance(t.Context(), op.Subject.ID); err != nil || in.State != nf.Ready {
 			t.Errorf("the instance: %+v, %v", in, err)
+		}
+	})
+}
+
+// TestHoldsAreReadOnce counts how often a search for stale records reads the holds,
+// which are as many as all instances and their namespaces.
+func TestHoldsAreReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lists []string
+		newSite(t).start(func(c *config) {
+			c.KV = storetest.Failing{KV: c.KV, Fail: func(method, key string) error {
+				if method == "List" && strings.HasPrefix(key, "holds/") {
+					lists = append(lists, key)
+				}
+				return nil
+			}}
+		})
+		if diff := cmp.Diff([]string{"holds/"}, lists); diff != "" {
+			t.Errorf("the search at the start lists (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -21,7 +21,10 @@ type Hold struct {
 	Holder nf.Subject `json:"holder"`
 }
 
-func (h Hold) id() string { return h.Table + "/" + h.Thing + "/" + h.Holder.String() }
+// thing returns "<table>/<thing>".
+func (h Hold) thing() string { return h.Table + "/" + h.Thing }
+
+func (h Hold) id() string { return h.thing() + "/" + h.Holder.String() }
 
 // Holds are the holders of the things of one table. A holder of any kind can hold
 // any thing. Each hold is a separate record, so a thing may have any number of
@@ -41,22 +44,27 @@ func NewHolds(kv KV, prefix string) Holds {
 
 func allHolds(kv KV) Table[Hold] { return NewTable[Hold](kv, holdsPrefix, "hold") }
 
+// Held are the things that have a holder, of all tables, by Hold.thing.
+type Held map[string]bool
+
 // AbandonedHolds finds the holds, on the records of any table, of holders of a
 // kind that do not exist. Alive are the ids of those that exist. It returns the
-// holds by name, each with a function that drops it.
-func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive map[string]bool) (map[string]func(context.Context) error, error) {
-	found, holds := map[string]func(context.Context) error{}, allHolds(kv)
+// holds by name, each with a function that drops it, and the things that have a
+// holder, for SharedTable.Abandoned: so all holds are read once.
+func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive map[string]bool) (map[string]func(context.Context) error, Held, error) {
+	found, held, holds := map[string]func(context.Context) error{}, Held{}, allHolds(kv)
 	for hold, err := range holds.All(ctx, "") {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		held[hold.thing()] = true
 		if hold.Holder.Kind == kind && !alive[hold.Holder.ID] {
-			found[fmt.Sprintf("hold of %s on %s/%s", hold.Holder, hold.Table, hold.Thing)] = func(ctx context.Context) error {
+			found[fmt.Sprintf("hold of %s on %s", hold.Holder, hold.thing())] = func(ctx context.Context) error {
 				return nf.IgnoreNotFound(holds.Delete(ctx, hold.id()))
 			}
 		}
 	}
-	return found, nil
+	return found, held, nil
 }
 
 func (h Holds) hold(thing string, holder nf.Subject) Hold {
@@ -90,18 +98,6 @@ func (h Holds) Holders(ctx context.Context, thing string) iter.Seq2[nf.Subject, 
 	}
 }
 
-// held returns the things that have a holder.
-func (h Holds) held(ctx context.Context) (map[string]bool, error) {
-	out := map[string]bool{}
-	for hold, err := range h.all.All(ctx, h.table+"/") {
-		if err != nil {
-			return nil, err
-		}
-		out[hold.Thing] = true
-	}
-	return out, nil
-}
-
 // Used reports whether a thing has a holder.
 func (h Holds) Used(ctx context.Context, thing string) (bool, error) {
 	for _, err := range h.Holders(ctx, thing) {
@@ -122,8 +118,8 @@ type HeldTable[T any] struct {
 	mark    func(*T) *string
 }
 
-// NewHeldTable returns the table whose keys begin with the prefix. Mark returns the field of a record
-// for the mark of a removal; the field is empty without one.
+// NewHeldTable returns the table whose keys begin with the prefix. Mark returns
+// the field of a record for the mark of a removal; the field is empty without one.
 func NewHeldTable[T any](kv KV, prefix, noun string, mark func(*T) *string) HeldTable[T] {
 	return HeldTable[T]{records: NewTable[T](kv, prefix, noun), holds: NewHolds(kv, prefix), mark: mark}
 }

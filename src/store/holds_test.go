@@ -187,9 +187,12 @@ func TestAbandonedHolds(t *testing.T) {
 			for _, id := range tc.alive {
 				alive[id] = true
 			}
-			found, err := store.AbandonedHolds(ctx, kv, tc.kind, alive)
+			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, alive)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if diff := cmp.Diff(store.Held{"rooms/east/a": true, "things/east": true}, held); diff != "" {
+				t.Errorf("%s: the things that have a holder (-want +got):\n%s", tc.reason, diff)
 			}
 			for _, drop := range found {
 				if err := errors.Join(drop(ctx), drop(ctx)); err != nil {

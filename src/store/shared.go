@@ -126,16 +126,12 @@ func (t SharedTable[T]) forget(ctx context.Context, id string, user nf.Subject) 
 }
 
 // Abandoned finds what users of a kind that no longer exist have left: claims, and
-// records without a user. For their holds, see AbandonedHolds. Alive are the ids of
-// the users that exist. Busy are the things that a user of any kind may be about to
-// enter or leave. It returns the stale records by name, each with a function that
-// removes it. The function does nothing if the thing is in use again.
-func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, alive, busy map[string]bool) (map[string]func(context.Context) error, error) {
+// records without a user. For their holds, and for held, see AbandonedHolds. Alive
+// are the ids of the users that exist. Busy are the things that a user of any kind
+// may be about to enter or leave. It returns the stale records by name, each with a
+// function that removes it. The function does nothing if the thing is in use again.
+func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held Held, alive, busy map[string]bool) (map[string]func(context.Context) error, error) {
 	found := map[string]func(context.Context) error{}
-	used, err := t.holds.held(ctx)
-	if err != nil {
-		return nil, err
-	}
 	for v, err := range t.table.All(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -144,7 +140,7 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, aliv
 		by := nf.SubjectOf(cmp.Or(mark, string(kind))) // without an id: no user
 		switch {
 		case busy[id], by.Kind != kind, alive[by.ID]:
-		case !used[id]:
+		case !held[t.holds.hold(id, by).thing()]:
 			found[fmt.Sprintf("record of %s %s", t.table.noun, id)] = func(ctx context.Context) error { return t.drop(ctx, id, by) }
 		case mark != "":
 			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, by)] = func(ctx context.Context) error { return t.disclaim(ctx, id, by) }

@@ -195,7 +195,7 @@ func TestAbandoned(t *testing.T) {
 		record   bool   // it stays
 		mark     string // its mark, if it stays
 	}{
-		"Unused":         {reason: "nobody has it"},
+		"Unused":         {reason: "it has no user"},
 		"Busy":           {reason: "an operation is about to enter it", busy: true, record: true},
 		"Used":           {reason: "a user of another kind has it", holder: network("a"), record: true},
 		"Removed":        {reason: "its last user died", removing: "vnf_instance/dead"},
@@ -217,7 +217,12 @@ func TestAbandoned(t *testing.T) {
 			if err := table.Records().Put(ctx, "x", room{Name: "x", Removing: tc.removing}); err != nil {
 				t.Fatal(err)
 			}
-			found, err := table.Abandoned(ctx, nf.InstanceSubject, map[string]bool{"a": true}, map[string]bool{"x": tc.busy})
+			alive := map[string]bool{"a": true}
+			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, alive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := table.Abandoned(ctx, nf.InstanceSubject, held, alive, map[string]bool{"x": tc.busy})
 			if err != nil {
 				t.Fatal(err)
 			}
