@@ -209,11 +209,11 @@ func (v *visit) take(ctx context.Context, places chan struct{}) error {
 func (v *visit) admit(wakeCh delay.Signal) time.Duration {
 	v.targets.mu.Lock()
 	defer v.targets.mu.Unlock()
-	wait := v.at.wait(v.targets.clock(), wakeCh)
-	if wait > 0 {
-		return wait
+	ticket, err := v.at.breaker.Admit(true)
+	if err != nil {
+		return delay.Positive(v.at.wait(v.targets.clock(), wakeCh))
 	}
-	v.ticket, _ = v.at.breaker.Admit(true) // wait has asked
+	v.ticket = ticket
 	return 0
 }
 
