@@ -17,9 +17,9 @@ type AuditLog struct {
 var _ Audits = (*AuditLog)(nil)
 
 // Entries implements Audits. It requires audit:read in the scope of the entry;
-// an entry without a scope requires it for the whole service. In the
-// entries for an identity that may not read all of them, a hidden object is
-// absent: it may belong to another project.
+// an entry without a scope requires it for the whole service. An identity that may
+// not read all entries reads of a hidden object that it was not found: the object
+// may belong to another project.
 func (l *AuditLog) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	return func(yield func(nf.AuditEntry, error) bool) {
 		id, err := l.guard.asker(ctx)

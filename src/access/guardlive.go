@@ -6,8 +6,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// LiveReader reads objects in regions, whoever asks. Q selects objects, and H is
-// a hook.
+// LiveReader reads objects in regions. It does not check permissions. Q selects
+// objects, and H is a hook.
 type LiveReader[Q, H any] interface {
 	Objects(ctx context.Context, in nf.Instance, refs []nf.Ref) ([]map[string]any, error)
 	Find(ctx context.Context, region string, q Q) ([]map[string]any, error)

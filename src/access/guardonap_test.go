@@ -48,7 +48,7 @@ func TestGrantsOfONAP(t *testing.T) {
 		"Operator":  {"a project's operator changes its instances, and nothing of the default project", "operator-a-east", no, no, no, yes, yes, yes, no},
 		"Other":     {"instances of another project are hidden", "operator-b", no, no, no, hidden, no, no, no},
 		"Viewer":    {"reading is not changing", "viewer-all", yes, no, no, yes, no, no, no},
-		"Blind":     {"whoever may change an instance, and not see it, reads nothing of it", "blind-all", yes, yes, yes, hidden, yes, yes, yes},
+		"Blind":     {"permission to change an instance is not permission to read it", "blind-all", yes, yes, yes, hidden, yes, yes, yes},
 		"Admin":     {"an administrator may do everything", "admin-all", yes, yes, yes, yes, yes, yes, yes},
 		"Anonymous": {"a request without credentials", accesstest.Anonymous, unknown, unknown, unknown, unknown, unknown, unknown, unknown},
 	}

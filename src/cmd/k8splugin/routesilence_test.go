@@ -31,8 +31,8 @@ func (w *accessWorld) veil() {
 	}
 }
 
-// silent looks in an answer for names that its reader may not see. The reader knows
-// the names in his request.
+// silent looks in a response for names that the caller may not see. The caller
+// knows the names that its request contains.
 func (w *accessWorld) silent(who string, got answer, typed string) {
 	w.t.Helper()
 	for _, name := range w.veiled[who] {

@@ -88,9 +88,9 @@ func TestDeniedChangesNothing(t *testing.T) {
 		denied                nf.Permission
 		status                int
 	}{
-		"Test":    {"whoever may change an instance, and not terminate it, does not stop its tests", "DELETE /v1/instance/id1", "", nf.RemoveInstance, 403},
-		"Upgrade": {"whoever may not change an instance does not clear up after its moves", "POST /v1/instance/id1/upgrade", fwRequest, nf.ChangeInstance, 403},
-		"Config":  {"nor mend the history of its configurations", "POST " + configs + "/c/delete", "", nf.ChangeInstance, 403},
+		"Test":    {"permission to change an instance is not permission to stop its tests", "DELETE /v1/instance/id1", "", nf.RemoveInstance, 403},
+		"Upgrade": {"cleaning up after an instance's moves needs permission to change it", "POST /v1/instance/id1/upgrade", fwRequest, nf.ChangeInstance, 403},
+		"Config":  {"so does completing the history of its configurations", "POST " + configs + "/c/delete", "", nf.ChangeInstance, 403},
 		"Compose": {"nothing is composed for a region that does not exist", "POST /v1/instance", elsewhere, "", 500},
 	}
 	for name, tc := range cases {
