@@ -259,7 +259,7 @@ func TestRepeat(t *testing.T) {
 			t.Errorf("%s: a grant that has ended shows an operation: %v, %v", name, op.ID, err)
 		}
 	}
-	h.world.fail = &nf.Error{Kind: nf.Busy, Op: "repeat", Subject: "it", Reason: "idempotency"}
+	h.world.fail = &nf.Error{Kind: nf.Busy, Op: "repeat", Subject: "it", Reason: "idempotency-key-reused"}
 	h.world.lenient = true
 	for name, call := range calls {
 		if _, err := call(mine, nf.Options{Key: nf.RequestKey{Key: "new"}}); nf.KindOf(err) != nf.Busy {

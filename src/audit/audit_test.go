@@ -112,7 +112,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("the file is %v, %v", info.Mode(), err)
 	}
 	first, _, _ := strings.Cut(read(t, f.name), "\n")
-	if want := `{"id":"a","phase":"outcome","time":"2026-11-04T12:01:00Z","replica":"one","request_id":"r","identity_kind":"user","identity":"ann","remote":"192.0.2.1",` +
+	if want := `{"id":"a","phase":"outcome","time":"2026-11-04T12:01:00Z","replica":"one","request_id":"r","identity_kind":"user","identity":"ann","remote_address":"192.0.2.1",` +
 		`"method":"DELETE","route":"/v1/vnf_instances/{vnf_id}","permission":"instance:terminate","project":"p","region":"east","subjects":["vnf"],"status":202,"outcome":"done","operation":"op","digest":"sha256:0"}`; first != want {
 		t.Errorf("the line is\n%s, want\n%s", first, want)
 	}

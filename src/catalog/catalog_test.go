@@ -276,12 +276,12 @@ func TestRepeatedRequests(t *testing.T) {
 		t.Errorf("one upload made the packages %v", ids)
 	}
 	region.Request.Digest = "another"
-	if _, err := f.Register(ctx, region); nf.ReasonOf(err) != "idempotency" {
+	if _, err := f.Register(ctx, region); nf.ReasonOf(err) != "idempotency-key-reused" {
 		t.Errorf("another registration under the key: %v", err)
 	}
 	before := f.keys(t)
 	key.Digest = "another"
-	if _, _, err := f.Upload(ctx, nf.Package{Request: key}, bytes.NewReader(archive("two"))); nf.ReasonOf(err) != "idempotency" {
+	if _, _, err := f.Upload(ctx, nf.Package{Request: key}, bytes.NewReader(archive("two"))); nf.ReasonOf(err) != "idempotency-key-reused" {
 		t.Errorf("another upload under the key: %v", err)
 	}
 	if diff := cmp.Diff(before, f.keys(t)); diff != "" {

@@ -68,7 +68,7 @@ func (sc deathScenario) world(t *testing.T) operationtest.World {
 		// recorded no changes of a step, the changes of the stalled process stay until
 		// the operation is deleted.
 		Stays: func(key string) bool {
-			return strings.HasPrefix(key, "holds/namespaces/") || strings.HasPrefix(key, "namespaces/") || s.hasStep(key)
+			return strings.HasPrefix(key, "holds/namespaceuse/") || strings.HasPrefix(key, "namespaceuse/") || s.hasStep(key)
 		},
 		Unknown: func() []string { return slices.Sorted(maps.Keys(s.world().unknown())) },
 	}
@@ -307,7 +307,7 @@ func (s *site) world() world {
 			s.t.Fatal(err)
 		}
 		wantSteps(s.t, op)
-		if op.Failure == nil || op.Failure.Reason != "unheeded" {
+		if op.Failure == nil || op.Failure.Reason != "not-accepted" {
 			w.Ends = append(w.Ends, fmt.Sprintf("%s %s %d", op.Verb, op.State, op.Instance.Revision))
 			if op.Failure != nil {
 				w.Failures = append(w.Failures, names.Replace(op.Failure.Message))

@@ -58,7 +58,7 @@ type tardyStore struct {
 
 func (s tardyStore) Put(ctx context.Context, key string, value []byte, expected store.Revision) (rev store.Revision, err error) {
 	late := false
-	if strings.HasPrefix(key, "names/") {
+	if strings.HasPrefix(key, "instancenames/") {
 		s.once.Do(func() {
 			late = true
 			s.group.Go(func() {

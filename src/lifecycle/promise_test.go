@@ -41,7 +41,7 @@ func TestDeletionGuard(t *testing.T) {
 				req := change(tc.to, "xl")
 				preview, perr := e.PreviewUpgrade(t.Context(), first.Subject.ID, req)
 				op, err := e.Upgrade(t.Context(), first.Subject.ID, req)
-				if asked := nf.ReasonOf(err) == "confirm"; asked != tc.asked || err != nil && !asked {
+				if asked := nf.ReasonOf(err) == nf.ReasonConfirm; asked != tc.asked || err != nil && !asked {
 					t.Fatalf("%s: asked %t, error %v", tc.reason, asked, err)
 				}
 				if perr != nil || preview.Confirm != nf.ConfirmOf(err) {
@@ -58,7 +58,7 @@ func TestDeletionGuard(t *testing.T) {
 					t.Errorf("%s: the refused request changed (-before +after):\n%s", tc.reason, diff)
 				}
 				req.Confirm = "sha256:of something else"
-				if _, err := e.Upgrade(t.Context(), first.Subject.ID, req); nf.ReasonOf(err) != "confirm" {
+				if _, err := e.Upgrade(t.Context(), first.Subject.ID, req); nf.ReasonOf(err) != nf.ReasonConfirm {
 					t.Errorf("%s: another confirmation was taken: %v", tc.reason, err)
 				}
 				req.Confirm = preview.Confirm
@@ -210,10 +210,10 @@ func TestKeys(t *testing.T) {
 		if all, _ := e.Instances(t.Context()); len(all) != 1 {
 			t.Errorf("and %d instances", len(all))
 		}
-		if _, err := request("so", "k", "another"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != "idempotency" {
+		if _, err := request("so", "k", "another"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != "idempotency-key-reused" {
 			t.Errorf("another request under the key: %v", err)
 		}
-		if _, err := request("cds", "k", "d"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) == "idempotency" {
+		if _, err := request("cds", "k", "d"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) == "idempotency-key-reused" {
 			t.Errorf("another client's key of the same name is his own, and his request meets the objects: %v", err)
 		}
 		// A request that is refused uses up no key.
@@ -324,17 +324,17 @@ func TestClean(t *testing.T) {
 		e := s.replica(&m)
 		op := e.up(t, "a_b", named)
 		network := nf.Subject{Kind: "network", ID: "gone"} // a kind that sweeps its own records
-		namespaces := store.NewHolds(s.kv, "namespaces/")
+		namespaces := store.NewHolds(s.kv, "namespaceuse/")
 		if err := errors.Join(s.catalog.Hold(t.Context(), nf.Holding{Holder: network, Region: "east", Package: "a_b"}), namespaces.Add(t.Context(), "east/ns", network)); err != nil {
 			t.Fatal(err)
 		}
 		want, held := s.records(), s.catalog.held()
 		litter := map[string]string{
-			"names/east/ns/lost":        `{"region":"east","namespace":"ns","name":"lost","instance":"gone"}`,
-			"revisions/gone/00000001":   `{"instance":"gone","number":1,"operation":"none"}`,
-			"namespaces/east/forgotten": `{"key":"east/forgotten","removing":"vnf_instance/gone"}`,
-			"uploads/half":              `{"id":"half"}`,
-			"chunks/half/00000000":      `half of a plan`,
+			"instancenames/east/ns/lost":  `{"region":"east","namespace":"ns","name":"lost","instance":"gone"}`,
+			"revisions/gone/00000001":     `{"instance":"gone","number":1,"operation":"none"}`,
+			"namespaceuse/east/forgotten": `{"key":"east/forgotten","removing":"vnf_instance/gone"}`,
+			"uploads/half":                `{"id":"half"}`,
+			"chunks/half/00000000":        `half of a plan`,
 		}
 		for key, value := range litter {
 			if _, err := s.kv.Put(t.Context(), key, []byte(value), 0); err != nil {

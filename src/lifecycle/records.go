@@ -36,8 +36,8 @@ func newRecords(kv store.KV, h catalogHolds, l *operation.Ledger) *records {
 		locks:      operation.Locks[nf.Instance]{Subjects: instances, Of: lockOf},
 		revisions:  store.NewTable[nf.Revision](kv, "revisions/", "revision"),
 		ledger:     l,
-		names:      store.NewTable[reservation](kv, "names/", "instance name"),
-		namespaces: store.NewSharedTable(kv, "namespaces/", "namespace", func(o *namespaceUse) *string { return &o.Removing }),
+		names:      store.NewTable[reservation](kv, "instancenames/", "instance name"),
+		namespaces: store.NewSharedTable(kv, "namespaceuse/", "namespace", func(o *namespaceUse) *string { return &o.Removing }),
 		blobs:      store.NewBlobs(kv),
 		holds:      h,
 	}

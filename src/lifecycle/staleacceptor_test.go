@@ -25,12 +25,12 @@ func TestStaleAcceptor(t *testing.T) {
 		}
 		a.end(t, first)
 		// As if the key's record had gone with the dead.
-		requests := store.NewTable[map[string]any](s.kv, "requests/", "request")
-		for e, err := range s.kv.List(t.Context(), "requests/", "") {
+		requests := store.NewTable[map[string]any](s.kv, "idempotency/", "request")
+		for e, err := range s.kv.List(t.Context(), "idempotency/", "") {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := requests.Delete(t.Context(), e.Key[len("requests/"):]); err != nil {
+			if err := requests.Delete(t.Context(), e.Key[len("idempotency/"):]); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -63,7 +63,7 @@ func (e *Engine) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, 
 
 // Upgrade accepts a change of an instance's spec and returns the queued
 // operation. It fails as Instantiate does, and with nf.Busy if an operation is
-// running on the instance. It returns nf.Conflict with the reason "confirm" if
+// running on the instance. It returns nf.Conflict with the reason "confirmation-required" if
 // the change would delete more than the deletion guard allows without
 // confirmation. A disabled package is not refused if the instance has its present
 // content already, or an amendment of it.

@@ -10,11 +10,11 @@ type AuditEntry struct {
 	ID         string     `json:"id"`
 	Phase      AuditPhase `json:"phase"`
 	Time       time.Time  `json:"time"`
-	Replica    string     `json:"replica,omitempty"`       // that answered the request
-	Request    string     `json:"request_id,omitempty"`    // X-Request-Id
-	Kind       string     `json:"identity_kind,omitempty"` // of the caller; empty: the caller is unknown
-	Identity   string     `json:"identity,omitempty"`      // the caller's name
-	Remote     string     `json:"remote,omitempty"`        // address that the request came from
+	Replica    string     `json:"replica,omitempty"`        // that answered the request
+	Request    string     `json:"request_id,omitempty"`     // X-Request-Id
+	Kind       string     `json:"identity_kind,omitempty"`  // of the caller; empty: the caller is unknown
+	Identity   string     `json:"identity,omitempty"`       // the caller's name
+	Remote     string     `json:"remote_address,omitempty"` // address that the request came from
 	Method     string     `json:"method,omitempty"`
 	Route      string     `json:"route,omitempty"`      // template of the path; empty: unknown path
 	Permission Permission `json:"permission,omitempty"` // the one that decided
@@ -24,9 +24,9 @@ type AuditEntry struct {
 	Status     int        `json:"status,omitempty"`   // of the response; 0 in an intent
 	Outcome    string     `json:"outcome,omitempty"`  // AuditDone, AuditHidden, or the kind of the error
 	Operation  string     `json:"operation,omitempty"`
-	Digest     string     `json:"digest,omitempty"` // "sha256:<hex>" of the body, if all of it was read
-	Missed     int        `json:"missed,omitempty"` // earlier denied requests of this client that have no entry
-	Prev       string     `json:"prev,omitempty"`   // SHA-256 of the previous entry in the file that this one was written to
+	Digest     string     `json:"digest,omitempty"`     // "sha256:<hex>" of the body, if all of it was read
+	Missed     int        `json:"suppressed,omitempty"` // earlier denied requests of this client that have no entry
+	Prev       string     `json:"prev,omitempty"`       // SHA-256 of the previous entry in the file that this one was written to
 }
 
 // AuditPhase says when an entry was written.

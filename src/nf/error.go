@@ -53,10 +53,10 @@ func (k *Kind) UnmarshalText(text []byte) error {
 }
 
 var kindNames = [...]string{
-	Internal: "internal", Invalid: "invalid", NotFound: "not-found", Exists: "exists",
+	Internal: "internal", Invalid: "invalid", NotFound: "not-found", Exists: "already-exists",
 	Conflict: "conflict", Busy: "busy", Unreachable: "unreachable", Unsupported: "unsupported",
 	TooLarge: "too-large", Failed: "failed", Timeout: "timeout", Cancelled: "cancelled",
-	Unauthenticated: "unauthenticated", Forbidden: "forbidden", TooManyRequests: "too-many",
+	Unauthenticated: "unauthenticated", Forbidden: "forbidden", TooManyRequests: "rate-limited",
 }
 
 // Error is a failure that a caller may branch on.
@@ -68,7 +68,7 @@ type Error struct {
 	Err     error  // the cause; may be nil
 
 	Operation  string        // the running operation, of a Busy error
-	Confirm    string        // the value that would confirm the request, of a Conflict with reason "confirm"
+	Confirm    string        // the value that would confirm the request, of a Conflict with reason "confirmation-required"
 	RetryAfter time.Duration // time until a retry is useful, of a Busy, Unreachable or TooManyRequests error; 0: unknown
 }
 

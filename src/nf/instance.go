@@ -24,7 +24,7 @@ const HookTimeoutAnnotation = "hook-timeout/"
 // CreatedByLabel, with the value CreatedBy, is on every namespace that the service
 // created. The service never deletes a namespace without it.
 const (
-	CreatedByLabel = "k8splugin.io/made-by"
+	CreatedByLabel = "k8splugin.io/created-by"
 	CreatedBy      = "k8splugin"
 )
 
@@ -123,9 +123,9 @@ type Revision struct {
 	Namespaces    []string          `json:"namespaces,omitempty"`
 	Amendments    []Amendment       `json:"amendments,omitempty"`
 	Annotations   map[string]string `json:"annotations,omitempty"`
-	Plan          string            `json:"plan"`               // digest of the stored plan
-	Operation     string            `json:"operation"`          // that created it
-	Restores      int               `json:"restores,omitempty"` // the earlier revision whose content it has
+	Plan          string            `json:"plan"`                        // digest of the stored plan
+	Operation     string            `json:"operation"`                   // that created it
+	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has
 	Created       time.Time         `json:"created"`
 }
 

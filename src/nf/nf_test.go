@@ -117,7 +117,7 @@ func TestInstantiateRequestValidate(t *testing.T) {
 		"RegionPath":  {reason: "an id is a path segment", edit: func(r *nf.InstantiateRequest) { r.Region = "a/b" }, fields: []string{"cloud_region_id"}},
 		"Dots":        {reason: "an id is not a relative path", edit: func(r *nf.InstantiateRequest) { r.Package = ".." }, fields: []string{"csar_id"}},
 		"Labels":      {reason: "labels are Kubernetes labels", edit: func(r *nf.InstantiateRequest) { r.Labels = map[string]string{"a b": "c"} }, fields: []string{"labels.a b"}},
-		"OnFailure":   {reason: "there are two policies", edit: func(r *nf.InstantiateRequest) { r.OnFailure = "explode" }, fields: []string{"onFailure"}},
+		"OnFailure":   {reason: "there are two policies", edit: func(r *nf.InstantiateRequest) { r.OnFailure = "explode" }, fields: []string{"on_failure"}},
 		"Timeout":     {reason: "an operation has an end", edit: func(r *nf.InstantiateRequest) { r.Timeout = 25 * time.Hour }, fields: []string{"timeout"}},
 		"Description": {reason: "a description is a text", edit: func(r *nf.InstantiateRequest) { r.Description = "a\x00b" }, fields: []string{"vnf_instance_description"}},
 	}

@@ -16,19 +16,19 @@ type Operation struct {
 	Verb          Verb           `json:"verb"`
 	State         OperationState `json:"state"`
 	OnFailure     OnFailure      `json:"on_failure,omitempty"`
-	Undoing       bool           `json:"undoing,omitempty"`    // the change failed and is being undone
-	Succeeding    bool           `json:"succeeding,omitempty"` // all steps have succeeded; only its subject must still be updated
-	Cancel        bool           `json:"cancel,omitempty"`     // a client asked to cancel it
-	WaitForRegion bool           `json:"patient,omitempty"`    // waits for an unreachable region beyond the deadline
-	Request       RequestKey     `json:"request,omitzero"`     // the client's key for the request
-	Trace         string         `json:"trace,omitempty"`      // W3C traceparent of the request that started it
-	Claim         string         `json:"claim,omitempty"`      // the token of the replica that runs it: a replica with a different one has lost it
-	Attempts      int            `json:"attempts,omitempty"`   // how many replicas have started it
-	Waiting       *Wait          `json:"waiting,omitempty"`    // for the region; nil if it does not wait
-	UndoBy        time.Time      `json:"undo_by,omitzero"`     // the undo's own deadline
-	Steps         []Step         `json:"steps"`                // in the order they run; the last is the current one
-	Entries       int            `json:"entries,omitempty"`    // number of the last entry of its log
-	Batches       int            `json:"batches,omitempty"`    // number of batches of its log; a batch that it does not count is not part of the log
+	Undoing       bool           `json:"undoing,omitempty"`         // the change failed and is being undone
+	Succeeding    bool           `json:"succeeding,omitempty"`      // all steps have succeeded; only its subject must still be updated
+	Cancel        bool           `json:"cancel,omitempty"`          // a client asked to cancel it
+	WaitForRegion bool           `json:"wait_for_region,omitempty"` // waits for an unreachable region beyond the deadline
+	Request       RequestKey     `json:"request,omitzero"`          // the client's key for the request
+	Trace         string         `json:"trace,omitempty"`           // W3C traceparent of the request that started it
+	Claim         string         `json:"claim,omitempty"`           // the token of the replica that runs it: a replica with a different one has lost it
+	Attempts      int            `json:"attempts,omitempty"`        // how many replicas have started it
+	Waiting       *Wait          `json:"waiting,omitempty"`         // for the region; nil if it does not wait
+	UndoBy        time.Time      `json:"undo_deadline,omitzero"`    // the undo's own deadline
+	Steps         []Step         `json:"steps"`                     // in the order they run; the last is the current one
+	Entries       int            `json:"entries,omitempty"`         // number of the last entry of its log
+	Batches       int            `json:"batches,omitempty"`         // number of batches of its log; a batch that it does not count is not part of the log
 	Failure       *Failure       `json:"failure,omitempty"`
 	// UndoFailure says why the undo failed; Failure's message contains its
 	// message. It is nil while the undo runs, and if it succeeded.
@@ -53,8 +53,8 @@ type InstanceTask struct {
 	Orphan    bool              `json:"orphan,omitempty"`   // of terminate: the objects stay, unowned
 	Volumes   bool              `json:"volumes,omitempty"`  // of terminate: also delete the volume claims of StatefulSets
 	NoWait    bool              `json:"no_wait,omitempty"`  // waits only for CRDs and hooks
-	Adopts    *AdoptionSelector `json:"takes,omitempty"`    // of adopt: selects the objects
-	Repeats   string            `json:"repeats,omitempty"`  // the failed operation that this one retries
+	Adopts    *AdoptionSelector `json:"adopts,omitempty"`   // of adopt: selects the objects
+	Repeats   string            `json:"retry_of,omitempty"` // the failed operation that this one retries
 }
 
 // SiteTask is what an operation on a site has to do.
@@ -68,7 +68,7 @@ type SiteTask struct {
 type Wait struct {
 	Since    time.Time   `json:"since"`
 	Reason   string      `json:"reason,omitempty"`   // "tcp", "timeout", "unauthorized", "breaker", …
-	For      string      `json:"for"`                // for people
+	For      string      `json:"message"`            // for people
 	Mentions []Mentioned `json:"mentions,omitempty"` // the mentions in For
 	Next     time.Time   `json:"next,omitzero"`      // time of the next attempt; in a record, of the first attempt
 }

@@ -73,7 +73,7 @@ func (s ServiceAccount) String() string { return s.Namespace + "/" + s.Name }
 type RenewedToken struct {
 	Token   Secret    `json:"token"`
 	Issued  time.Time `json:"issued"`
-	Expires time.Time `json:"expires"`
+	Expires time.Time `json:"expires_at"`
 }
 
 // LogValue logs only the expiry: a JSON log would show the token.

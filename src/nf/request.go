@@ -91,7 +91,7 @@ type Options struct {
 	Timeout       time.Duration // of the whole operation; the engine's default when 0
 	WaitForRegion bool          // wait for an unreachable region beyond the deadline
 	NoWait        bool          // apply the objects, and wait only for CRDs and hooks; a failure after the last apply is kept
-	Confirm       string        // the value that an error with reason "confirm" asked for
+	Confirm       string        // the value that an error with reason "confirmation-required" asked for
 	Check         string        // CheckServer: a dry run of all objects on the API server; empty: only where it is worth a request
 	Secrets       bool          // of a preview: templates can look up existing Secrets, with masked values
 	Key           RequestKey    // makes the request idempotent
@@ -235,7 +235,7 @@ func checkNumbers(field string, value any) Violations {
 func (o Options) violations() Violations {
 	var v Violations
 	if o.OnFailure != "" && o.OnFailure != Undo && o.OnFailure != Keep {
-		v = append(v, Violation{Field: "onFailure", Message: "must be undo or keep"})
+		v = append(v, Violation{Field: "on_failure", Message: "must be undo or keep"})
 	}
 	if o.Check != "" && o.Check != CheckServer {
 		v = append(v, Violation{Field: "validate", Message: `must be "server"`})

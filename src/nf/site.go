@@ -23,12 +23,12 @@ type Site struct {
 	Parameters  map[string]any    `json:"parameters,omitempty"`
 	Proxy       SiteProxy         `json:"proxy,omitzero"`
 	State       SiteState         `json:"state"`
-	Busy        string            `json:"busy,omitempty"`           // the operation that changes it: the lock
+	Busy        string            `json:"operation,omitempty"`      // the operation that changes it: the lock
 	Claim       string            `json:"claim,omitempty"`          // fencing token of that operation's claim
 	Last        string            `json:"last_operation,omitempty"` // the operation that was accepted last
 	Registered  bool              `json:"registered,omitempty"`     // the service registered the region
-	Untouched   bool              `json:"untouched,omitempty"`      // no operation has run anything on its hosts
-	Material    string            `json:"material"`                 // key of the record with its secrets
+	Untouched   bool              `json:"never_run,omitempty"`      // no operation has run anything on its hosts
+	Material    string            `json:"secrets_record"`           // key of the record with its secrets
 	Secrets     []string          `json:"secrets,omitempty"`        // names of the secret parameters, sorted
 	Request     RequestKey        `json:"request,omitzero"`         // the client's key for the request
 	Created     time.Time         `json:"created"`

@@ -158,7 +158,7 @@ func TestGate(t *testing.T) {
 			e.Phase, e.Method, e.Status, e.Outcome = "refusal", "other", 401, "unauthenticated"
 		})}, map[string]string{"WWW-Authenticate": "Bearer"}},
 		"Often": {"who tries too often waits", "GET", "/absent", "often", 429, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {
-			e.Phase, e.Method, e.Route, e.Status, e.Outcome = "refusal", "GET", "/absent", 429, "too-many"
+			e.Phase, e.Method, e.Route, e.Status, e.Outcome = "refusal", "GET", "/absent", 429, "rate-limited"
 		})}, map[string]string{"Retry-After": "2", "WWW-Authenticate": ""}},
 		"Later": {"an issuer that is away is nobody's fault", "GET", "/absent", "later", 502, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {
 			e.Phase, e.Method, e.Route, e.Status, e.Outcome = "refusal", "GET", "/absent", 502, "unreachable"

@@ -179,7 +179,7 @@ func TestOneRound(t *testing.T) {
 					if err := operations.Insert(t.Context(), id, op); err != nil {
 						t.Fatal(err)
 					}
-					for _, key := range []string{"changes/" + id + "/0000", "operationlogs/" + id + "/00000000", "operationsof/thing/a/" + id, "requests/" + id} {
+					for _, key := range []string{"changes/" + id + "/0000", "operationlogs/" + id + "/00000000", "operationsof/thing/a/" + id, "idempotency/" + id} {
 						if _, err := g.kv.Put(t.Context(), key, []byte(`{"operation":"`+id+`"}`), store.Absent); err != nil {
 							t.Fatal(err)
 						}

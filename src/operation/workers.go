@@ -157,7 +157,7 @@ func New(cfg Config) (*Workers, error) {
 	w := &Workers{
 		cfg:      cfg,
 		claims:   store.NewTable[claim](cfg.KV, "claims/", "claim on operation"),
-		requests: store.NewTable[request](cfg.KV, "requests/", "request"),
+		requests: store.NewTable[request](cfg.KV, "idempotency/", "request"),
 		replicas: lease.NewGroup(cfg.KV, "replicas/", "replica", cfg.Lease, cfg.Clock),
 		kinds:    map[nf.SubjectKind]*pool{},
 		wakeCh:   delay.NewSignal(),

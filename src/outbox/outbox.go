@@ -56,8 +56,8 @@ type Outcome string
 // The outcomes.
 const (
 	Delivered Outcome = "delivered"
-	Deferred  Outcome = "deferred" // it will be retried
-	GivenUp   Outcome = "given_up" // it became a dead letter
+	Deferred  Outcome = "retried"   // it will be retried
+	GivenUp   Outcome = "abandoned" // it became a dead letter
 )
 
 // Complete sets the defaults. It returns an error if a required field is

@@ -31,7 +31,7 @@ const (
 // The headers that every request has in addition to its own.
 const (
 	// DeliveryHeader is the delivery's id, which is the same in each attempt.
-	DeliveryHeader = "X-K8splugin-Letter"
+	DeliveryHeader = "X-K8splugin-Delivery"
 	// TimestampHeader is the time at which a signed request was sent, in Unix
 	// seconds.
 	TimestampHeader = "X-K8splugin-Timestamp"

@@ -57,7 +57,7 @@ func TestLateWrites(t *testing.T) {
 		_, err := s.Remove(ctx, "edge", nf.SiteRemoveRequest{})
 		return err
 	}
-	built := []string{"operations", "operationsof", "sitematerials", "sites"}
+	built := []string{"operations", "operationsof", "sites", "sitesecrets"}
 	cases := map[string]struct {
 		reason  string
 		built   bool // the site is there already
@@ -68,11 +68,11 @@ func TestLateWrites(t *testing.T) {
 	}{
 		"CreateEntry":     {"an entry without an operation", false, create, "operationsof/", "", nil},
 		"CreateOperation": {"an operation that no request waits for", false, create, "operations/", "", nil},
-		"CreateSecrets":   {"secrets without an operation", false, create, "sitematerials/", "", nil},
+		"CreateSecrets":   {"secrets without an operation", false, create, "sitesecrets/", "", nil},
 		"CreateLock":      {"a site whose operation does not exist", false, create, "sites/", nf.SiteFailed, []string{"sites"}},
 		"ChangeEntry":     {"an entry without an operation", true, change, "operationsof/", nf.SiteReady, built},
 		"ChangeOperation": {"an operation that no request waits for", true, change, "operations/", nf.SiteReady, built},
-		"ChangeSecrets":   {"secrets without an operation", true, change, "sitematerials/", nf.SiteReady, built},
+		"ChangeSecrets":   {"secrets without an operation", true, change, "sitesecrets/", nf.SiteReady, built},
 		"ChangeLock":      {"the site has its former secrets again", true, change, "sites/", nf.SiteFailed, built},
 		"RemoveLock":      {"the site keeps its secrets", true, remove, "sites/", nf.SiteFailed, built},
 	}
@@ -136,7 +136,7 @@ func (w *world) removable(t *testing.T, s *site.Sites, exists bool) {
 			t.Errorf("the hosts are changed with the password %q", job.Material.Password)
 		}
 	}
-	if left := keys(t, w, "sitematerials/"); len(left) > 0 {
+	if left := keys(t, w, "sitesecrets/"); len(left) > 0 {
 		t.Errorf("after the removal remain the secrets %v", left)
 	}
 }

@@ -110,7 +110,7 @@ func TestSecrecy(t *testing.T) {
 		wantNoSecret(t, "the log", log.String())
 		for e, err := range w.kv.List(t.Context(), "site", "") {
 			must(t, err)
-			if !strings.HasPrefix(e.Key, "sitematerials/") {
+			if !strings.HasPrefix(e.Key, "sitesecrets/") {
 				wantNoSecret(t, "the record "+e.Key, string(e.Value))
 			}
 		}

@@ -73,7 +73,7 @@ func New(cfg Config) (*Sites, error) {
 		cfg:     cfg,
 		sites:   sites,
 		locks:   operation.Locks[nf.Site]{Subjects: sites, Of: lockOf},
-		secrets: store.NewTable[secretsRecord](cfg.KV, "sitematerials/", "secrets of site"),
+		secrets: store.NewTable[secretsRecord](cfg.KV, "sitesecrets/", "secrets of site"),
 		ledger:  cfg.Workers.Ledger(),
 	}
 	s.acceptor = cfg.Workers.Register(operation.Kind{

@@ -66,7 +66,7 @@ func TestLife(t *testing.T) {
 		if len(w.regions) != 0 || w.started()[3].Action != site.Reset {
 			t.Errorf("regions %v are left, and the last job was %s", w.regions, w.started()[3].Action)
 		}
-		if left := keys(t, w, "sitematerials/"); len(left) != 0 {
+		if left := keys(t, w, "sitesecrets/"); len(left) != 0 {
 			t.Errorf("secrets of a site that is gone are kept: %v", left)
 		}
 		if _, err := s.Operation(t.Context(), "edge", op.ID); err != nil {
@@ -187,7 +187,7 @@ func TestRunsAgain(t *testing.T) {
 		if op, _ = end(t, s, op); op.State != nf.Succeeded || len(w.regions) != 1 {
 			t.Errorf("a change that changes the credential completes the build: %+v", op)
 		}
-		if left := keys(t, w, "sitematerials/"); len(left) != 1 {
+		if left := keys(t, w, "sitesecrets/"); len(left) != 1 {
 			t.Errorf("the former secrets are kept: %v", left)
 		}
 	})

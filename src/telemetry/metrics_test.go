@@ -86,8 +86,8 @@ func TestMetricsMove(t *testing.T) {
 			"k8splugin_store_request_duration_seconds_count{method=put,outcome=conflict}": 1,
 			"k8splugin_store_request_duration_seconds_sum{method=put,outcome=conflict}":   3,
 		}},
-		"Notification": {"a notification is told by what became of it", func(m *telemetry.Metrics) { m.Notified("given_up") },
-			map[string]float64{"k8splugin_notifications_total{outcome=given_up}": 1}},
+		"Notification": {"a notification is told by what became of it", func(m *telemetry.Metrics) { m.Notified("abandoned") },
+			map[string]float64{"k8splugin_notifications_total{outcome=abandoned}": 1}},
 		"Audit": {"an entry that is lost counts", (*telemetry.Metrics).AuditFailed, map[string]float64{"k8splugin_audit_failures_total": 1}},
 	}
 	for name, tc := range cases {
@@ -162,7 +162,7 @@ func TestSourcesAreShown(t *testing.T) {
 		"Replicas":    {"the replicas are counted", telemetry.Sources{Replicas: func() int { return 3 }}, map[string]float64{"k8splugin_replicas_alive": 3}},
 		"Certificate": {"the certificate expires", telemetry.Sources{Certificate: func() time.Time { return start }}, map[string]float64{"k8splugin_tls_certificate_expiry_timestamp_seconds": unix}},
 		"Plain":       {"a service without TLS has no certificate that could expire in 1970", telemetry.Sources{Certificate: func() time.Time { return time.Time{} }}, map[string]float64{}},
-		"Sealed":      {"records are counted by key", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a": 1, "b": 0} }}, map[string]float64{"k8splugin_sealed_records{key=a}": 1, "k8splugin_sealed_records{key=b}": 0}},
+		"Sealed":      {"records are counted by key", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a": 1, "b": 0} }}, map[string]float64{"k8splugin_encrypted_records{key=a}": 1, "k8splugin_encrypted_records{key=b}": 0}},
 		"Store": {"a store has a size, and may be full", telemetry.Sources{Store: func() telemetry.StoreSpace {
 			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: start, Full: true}
 		}}, map[string]float64{
@@ -177,7 +177,7 @@ func TestSourcesAreShown(t *testing.T) {
 		}}, map[string]float64{"k8splugin_notification_targets{state=closed}": 2, "k8splugin_notification_targets{state=open}": 0}},
 		"NewStore": {"nothing is known yet", telemetry.Sources{Store: func() telemetry.StoreSpace { return telemetry.StoreSpace{} }}, map[string]float64{}},
 		"Broken":   {"files that cannot be used are counted by what they hold", telemetry.Sources{Broken: func() map[string]int64 { return map[string]int64{"rules": 2} }}, map[string]float64{"k8splugin_access_reload_failures_total{file=rules}": 2}},
-		"Garbled":  {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_sealed_records{key=a?}": 1}},
+		"Garbled":  {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_encrypted_records{key=a?}": 1}},
 		"NewRegion": {"a region that was never asked is unknown, and has no times", telemetry.Sources{
 			Regions: func() map[string]nf.RegionState { return map[string]nf.RegionState{"east": {}} },
 		}, regionWith("east", "unknown", "closed", nil)},

@@ -77,7 +77,7 @@ func TestRedacted(t *testing.T) {
 		"JSON":          {"a document may have one", slog.String("body", `{"user":"a","access_token" : "`+hidden+`\"x"}`), `{"body":"{\"user\":\"a\",\"access_token\" : \"********\"}"}`},
 		"Error":         {"errors quote what they got", slog.Any("error", fmt.Errorf("refused: %w", errors.New("Bearer "+hidden))), `{"error":"refused: Bearer ********"}`},
 		"Word":          {"a text of another type is a text", slog.Any("value", word("Bearer "+hidden)), `{"value":"Bearer ********"}`},
-		"Kind":          {"a kind says its own name", slog.Any("kind", nf.TooManyRequests), `{"kind":"too-many"}`},
+		"Kind":          {"a kind says its own name", slog.Any("kind", nf.TooManyRequests), `{"kind":"rate-limited"}`},
 		"Bytes":         {"bytes are a text", slog.Any("value", []byte("Bearer "+hidden)), `{"value":"Bearer ********"}`},
 		"Struct":        {"a member is named like an attribute", slog.Any("value", exposed{Name: "n", Password: hidden}), `{"value":{"Name":"n","Nested":null,"Password":"********"}}`},
 		"Nested":        {"at any depth", slog.Any("value", exposed{Nested: []map[string]any{{"a": []string{"b", "Bearer " + hidden}}}}), `{"value":{"Name":"","Nested":[{"a":["b","Bearer ********"]}],"Password":""}}`},

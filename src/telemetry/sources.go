@@ -151,7 +151,7 @@ func certificateGauge(expires func() time.Time) *sourceCollector {
 }
 
 func sealedGauge(records func() map[string]int) *sourceCollector {
-	d := desc("k8splugin_sealed_records", "Records of the store by the key that encrypts them, as last counted.", "key")
+	d := desc("k8splugin_encrypted_records", "Records of the store by the key that encrypts them, as last counted.", "key")
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for key, n := range records() {
 			show(d, float64(n), key)

@@ -9,13 +9,13 @@ import (
 // Letter is a dead letter, or a notification that is being resent. It has no
 // field for the content.
 type Letter struct {
-	ID           string    `json:"letter_id"`
+	ID           string    `json:"notification_id"`
 	Instance     string    `json:"vnf_id"` // id in the subscription
 	Subscription string    `json:"subscription"`
 	Created      time.Time `json:"created_at"`
 	Attempts     int       `json:"attempts"`
-	Due          time.Time `json:"due_at,omitzero"`
-	Died         time.Time `json:"died_at,omitzero"`
+	Due          time.Time `json:"next_attempt_at,omitzero"`
+	Died         time.Time `json:"abandoned_at,omitzero"`
 	LastStatus   int       `json:"last_status,omitempty"`
 	LastError    string    `json:"last_error,omitempty"`
 }
@@ -29,7 +29,7 @@ type AuditEntry struct {
 	Request      string        `json:"request_id,omitempty"`
 	IdentityKind string        `json:"identity_kind,omitempty"`
 	Identity     string        `json:"identity,omitempty"`
-	Remote       string        `json:"remote,omitempty"`
+	Remote       string        `json:"remote_address,omitempty"`
 	Method       string        `json:"method,omitempty"`
 	Route        string        `json:"route,omitempty"`
 	Permission   nf.Permission `json:"permission,omitempty"`
@@ -40,7 +40,7 @@ type AuditEntry struct {
 	Outcome      string        `json:"outcome,omitempty"`
 	Operation    string        `json:"operation_id,omitempty"`
 	Digest       string        `json:"digest,omitempty"`
-	Missed       int           `json:"missed,omitempty"`
+	Missed       int           `json:"suppressed,omitempty"`
 }
 
 // AuditEntryOf converts an entry of the audit log.

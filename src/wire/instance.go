@@ -114,8 +114,8 @@ func amendmentsOf(all []nf.Amendment, sensitive []string) []Amendment {
 // Revision is a revision of an instance.
 type Revision struct {
 	Number            int               `json:"number"`
-	InForce           bool              `json:"in_force"`
-	Restores          int               `json:"restores,omitempty"`
+	InForce           bool              `json:"active"`
+	Restores          int               `json:"restored_revision,omitempty"`
 	Package           string            `json:"csar_id"`
 	PackageDigest     string            `json:"package_digest"`
 	Description       string            `json:"vnf_instance_description,omitempty"`

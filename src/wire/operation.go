@@ -29,9 +29,9 @@ type Operation struct {
 	Wait            string            `json:"wait,omitempty"`
 	Orphan          bool              `json:"orphan,omitempty"`
 	Claims          string            `json:"claims,omitempty"`
-	Repeats         string            `json:"repeats,omitempty"`
+	Repeats         string            `json:"retry_of,omitempty"`
 	Undoing         bool              `json:"undoing,omitempty"`
-	UndoBy          time.Time         `json:"undo_by,omitzero"`
+	UndoBy          time.Time         `json:"undo_deadline,omitzero"`
 	CancelRequested bool              `json:"cancel_requested,omitempty"`
 	Attempts        int               `json:"attempts,omitempty"`
 	Waiting         *Waiting          `json:"waiting,omitempty"`
@@ -59,7 +59,7 @@ type Subject struct {
 type Waiting struct {
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
-	For    string    `json:"for"`
+	For    string    `json:"message"`
 	Next   time.Time `json:"next_attempt_at,omitzero"`
 }
 

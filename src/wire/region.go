@@ -35,7 +35,7 @@ type RegionState struct {
 	Reason    string             `json:"reason,omitempty"`
 	Message   string             `json:"message,omitempty"`
 	Since     time.Time          `json:"since,omitzero"`
-	Checked   time.Time          `json:"checked,omitzero"`
+	Checked   time.Time          `json:"checked_at,omitzero"`
 	Breaker   nf.BreakerState    `json:"breaker"`
 	Retry     time.Time          `json:"retry_at,omitzero"`
 }
@@ -43,7 +43,7 @@ type RegionState struct {
 // Credential describes the credential of a region's access.
 type Credential struct {
 	Kind    string    `json:"kind"`
-	Expires time.Time `json:"expires,omitzero"`
+	Expires time.Time `json:"expires_at,omitzero"`
 }
 
 // RegionOf converts a region without its state.

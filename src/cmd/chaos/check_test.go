@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 		"Sound": {"nothing is found where nothing is wrong", func(*snapshot) {}, ""},
 		"Remnant": {"what is left of a request that was never accepted is nobody's operation", func(w *snapshot) {
 			w.operations = append(w.operations, operation{ID: "op9", Instance: "i9", Verb: "instantiate", State: "failed",
-				Failure: &failure{Kind: "internal", Reason: "unheeded", Step: "begin", Message: "it was never accepted"}})
+				Failure: &failure{Kind: "internal", Reason: "not-accepted", Step: "begin", Message: "it was never accepted"}})
 		}, ""},
 		"Twice": {"a repetition is the same operation", func(w *snapshot) { w.requests[1].Also = []string{"op7"} }, "once: request k2"},
 		"Shared": {"two requests have two operations", func(w *snapshot) { w.requests[1].Operation = "op1" },
@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 		}, "once: operation op9"},
 		"Forgotten": {"what was accepted is not forgotten", func(w *snapshot) { w.operations = w.operations[:4] }, "word: operation op5 of request k5 was accepted and no longer exists"},
 		"Disowned": {"what was accepted is not disowned", func(w *snapshot) {
-			w.operations[2].Failure.Reason = "unheeded"
+			w.operations[2].Failure.Reason = "not-accepted"
 		}, "word: operation op3 of request k3 was accepted, and then"},
 		"Stuck":  {"every operation ends", func(w *snapshot) { w.operations[1].State = "running" }, "stuck: operation op2"},
 		"Claims": {"the list of work is empty in the end", func(w *snapshot) { w.claims = []string{"claims/op2"} }, "stuck: the list of work still has claims/op2"},

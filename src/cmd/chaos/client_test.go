@@ -23,11 +23,11 @@ func TestAnswer(t *testing.T) {
 		"Failed":      {"an operation that failed while it was waited for was accepted", 424, `{"kind":"failed","operation":"op1","vnf_id":"i1"}`, true, "op1"},
 		"Late":        {"so was one that the wait has outlasted", 504, `{"kind":"timeout","operation":"op1","vnf_id":"i1"}`, true, "op1"},
 		"Busy":        {"what is in the way goes", 409, `{"kind":"busy","operation":"op9"}`, false, ""},
-		"Twin":        {"a twin is waited for", 409, `{"kind":"busy","reason":"idempotency"}`, false, ""},
-		"Confirm":     {"a refusal that wants a confirmation is an answer", 409, `{"kind":"conflict","reason":"confirm","confirm":"c"}`, true, ""},
+		"Twin":        {"a twin is waited for", 409, `{"kind":"busy","reason":"idempotency-key-reused"}`, false, ""},
+		"Confirm":     {"a refusal that wants a confirmation is an answer", 409, `{"kind":"conflict","reason":"confirmation-required","confirm":"c"}`, true, ""},
 		"Missing":     {"what is not there will not be", 404, `{"kind":"not-found"}`, true, ""},
 		"Unreachable": {"a store that is away comes back", 502, `{"kind":"unreachable"}`, false, ""},
-		"TooMany":     {"who asks too often asks later", 429, `{"kind":"too-many"}`, false, ""},
+		"TooMany":     {"who asks too often asks later", 429, `{"kind":"rate-limited"}`, false, ""},
 		"Nonsense":    {"what is no problem document is no answer", 503, `<html>`, false, ""},
 	}
 	for name, tc := range cases {
@@ -59,7 +59,7 @@ func TestClientInsists(t *testing.T) {
 		}
 		if asked.Add(1) < 3 {
 			w.WriteHeader(http.StatusConflict)
-			_, _ = w.Write([]byte(`{"kind":"busy","reason":"idempotency"}`))
+			_, _ = w.Write([]byte(`{"kind":"busy","reason":"idempotency-key-reused"}`))
 			return
 		}
 		w.WriteHeader(http.StatusAccepted)

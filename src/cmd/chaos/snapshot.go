@@ -162,9 +162,9 @@ func (w *watcher) lookIntoStore(ctx context.Context, out *snapshot) error {
 		names[in.Region+"/"+in.Namespace+"/"+in.Name], ids[in.ID] = true, true
 	}
 	for prefix, known := range map[string]func(rest string) bool{
-		"names/":     func(rest string) bool { return names[rest] },
-		"revisions/": func(rest string) bool { id, _, _ := strings.Cut(rest, "/"); return ids[id] },
-		"instances/": func(rest string) bool { return ids[rest] },
+		"instancenames/": func(rest string) bool { return names[rest] },
+		"revisions/":     func(rest string) bool { id, _, _ := strings.Cut(rest, "/"); return ids[id] },
+		"instances/":     func(rest string) bool { return ids[rest] },
 	} {
 		keys, err := w.rig.keys(ctx, prefix)
 		if err != nil {

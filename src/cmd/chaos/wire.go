@@ -17,7 +17,7 @@ type operation struct {
 	State     string     `json:"state"`
 	Revision  int        `json:"revision"`
 	OnFailure string     `json:"on_failure"`
-	Repeats   string     `json:"repeats"`
+	Repeats   string     `json:"retry_of"`
 	Undoing   bool       `json:"undoing"`
 	Attempts  int        `json:"attempts"`
 	Steps     []struct{} `json:"steps"`
@@ -40,7 +40,7 @@ func (o operation) final() bool {
 
 // The reasons that it branches on.
 const (
-	reasonNotAccepted = "unheeded"
+	reasonNotAccepted = "not-accepted"
 	reasonConfirm     = "confirm"
 )
 
@@ -85,8 +85,8 @@ func (in instance) inventory() []string {
 
 type revision struct {
 	Number   int  `json:"number"`
-	Restores int  `json:"restores"`
-	InForce  bool `json:"in_force"`
+	Restores int  `json:"restored_revision"`
+	InForce  bool `json:"active"`
 }
 
 // object is an object in the cluster.

@@ -203,9 +203,9 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 	if s.dice.IntN(4) == 0 && a.verb != terminate { // which may respond without an operation
 		q.prefer = "wait=" + strconv.Itoa(1+s.dice.IntN(3))
 	}
-	how := map[string]any{"timeout": cmp.Or(a.timeout, 5*time.Minute).String(), "onFailure": "undo"}
+	how := map[string]any{"timeout": cmp.Or(a.timeout, 5*time.Minute).String(), "on_failure": "undo"}
 	if a.keep {
-		how["onFailure"] = "keep"
+		how["on_failure"] = "keep"
 	}
 	path := "/v1/vnf_instances/" + s.id
 	switch a.verb {
@@ -230,7 +230,7 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 	case retry:
 		q.path, q.body, r.Target = "/v1/operations/"+s.operation+"/retry", how, s.operation
 	case undo:
-		delete(how, "onFailure")
+		delete(how, "on_failure")
 		q.path, q.body, r.Target = "/v1/operations/"+s.operation+"/undo", how, s.operation
 	case terminate:
 		q.method, q.path = http.MethodDelete, path+"?timeout=5m"

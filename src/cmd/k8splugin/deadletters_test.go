@@ -65,8 +65,8 @@ func TestDeadLetters(t *testing.T) {
 	ids := func(who string) []string {
 		var list struct {
 			Letters []struct {
-				ID string `json:"letter_id"`
-			} `json:"letters"`
+				ID string `json:"notification_id"`
+			} `json:"dead_letters"`
 		}
 		got := w.want(http.StatusOK, w.as(who, "GET", dead, nil))
 		if err := json.Unmarshal(got.body, &list); err != nil {
@@ -103,7 +103,7 @@ func TestDeadLetters(t *testing.T) {
 		}
 	}
 	sent := w.want(http.StatusOK, w.as("operator-a-east", "POST", dead+"/"+mine+"/resend", nil))
-	if sent.field(t, "attempts") != 0.0 || sent.field(t, "died_at") != nil {
+	if sent.field(t, "attempts") != 0.0 || sent.field(t, "abandoned_at") != nil {
 		t.Errorf("the letter is not on its way: %s", sent.body)
 	}
 	w.want(http.StatusNotFound, w.as("operator-a-east", "POST", dead+"/"+mine+"/resend", nil))

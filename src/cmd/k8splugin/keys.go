@@ -41,7 +41,7 @@ func keyCommands(p process) []*cobra.Command {
 		return rotateKeys(p.stdout, file, add, promote)
 	})
 	rotate.Long = `Add a new key to the file and make it the primary key, which encrypts new records.
-The old keys stay, for the records that they encrypted. "k8splugin keys reseal"
+The old keys stay, for the records that they encrypted. "k8splugin keys reencrypt"
 re-encrypts those records with the primary key, and "k8splugin keys prune" removes
 the keys that no longer encrypt any record.
 
@@ -80,7 +80,7 @@ func rotateKeys(out io.Writer, file string, add bool, promote string) error {
 		fmt.Fprintf(out, "%s now also contains the key %s. New records are still encrypted with key %s.\n", file, id, ring.IDs()[0])
 		return nil
 	}
-	fmt.Fprintf(out, "New records are encrypted with key %s. `k8splugin keys reseal` re-encrypts the others.\n", id)
+	fmt.Fprintf(out, "New records are encrypted with key %s. `k8splugin keys reencrypt` re-encrypts the others.\n", id)
 	return nil
 }
 

@@ -108,7 +108,7 @@ func TestQuotaFailsAtOnce(t *testing.T) {
 		"web.yaml":      deployment("web", goodImage),
 	})
 	ns := clustertest.Namespace(t)
-	up := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "greedy", "namespace": ns, "onFailure": "keep"}))
+	up := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "greedy", "namespace": ns, "on_failure": "keep"}))
 	op := s.operation(up.text(t, "operation_id"))
 	if message := op.text(t, "failure.message"); !strings.Contains(message, "exceeded quota") {
 		t.Errorf("operation: %s", op.body)

@@ -124,7 +124,7 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	w.want(http.StatusOK, w.as(admin, "GET", "/v1/operations/"+op+"/events", nil)) // ends with the operation
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
 		"project": project, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
-		"number": "1", "amendment": "more", "letter_id": w.die(id, "uid"+id, 1), "site_id": region + "-site", "site_operation": siteOperation,
+		"number": "1", "amendment": "more", "notification_id": w.die(id, "uid"+id, 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }
 

@@ -63,7 +63,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|letter_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -167,8 +167,8 @@ func routeAccess() map[string][]routeRule {
 		"POST /v1/operations/{operation_id}/retry":                  {instance(nf.ChangeInstance, ""), ofSite("")},
 		"POST /v1/operations/{operation_id}/undo":                   {instance(nf.ChangeInstance, ""), ofSite("")},
 		"GET /v1/notifications/dead":                                {list},
-		"POST /v1/notifications/dead/{letter_id}/resend":            {letter},
-		"DELETE /v1/notifications/dead/{letter_id}":                 {letter},
+		"POST /v1/notifications/dead/{notification_id}/resend":      {letter},
+		"DELETE /v1/notifications/dead/{notification_id}":           {letter},
 		"POST /v1/sites":                                            {made(accesstest.Region, nf.WriteRegion, siteBody)},
 		"GET /v1/sites":                                             {list},
 		"GET /v1/sites/{site_id}":                                   {region("", "")},
@@ -180,7 +180,7 @@ func routeAccess() map[string][]routeRule {
 		"POST /v1/sites/{site_id}/operations/{operation_id}/cancel": {region(nf.WriteRegion, "")},
 		"GET /v1/audit":                                             {{list: true, open: true}}, // TestWhoMayDoWhat and the guard's tests have what it shows
 		"GET /v1/keys":                                              {service},
-		"POST /v1/keys/reseal":                                      {service},
+		"POST /v1/keys/reencrypt":                                   {service},
 		"POST /v1/backup":                                           {{of: accesstest.Service, need: nf.AdministerStore, body: `{"recipient": "age1x"}`}},
 	}
 	maps.Copy(out, onapRouteAccess())

@@ -100,7 +100,7 @@ func TestLateFailureIsKeptForInspection(t *testing.T) {
 	s.upload("web", web("sandbox.invalid/no-such-image:1"))
 	ns := clustertest.Namespace(t)
 	got := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
-		"cloud_region_id": "sandbox", "csar_id": "web", "namespace": ns, "onFailure": "keep",
+		"cloud_region_id": "sandbox", "csar_id": "web", "namespace": ns, "on_failure": "keep",
 	}))
 	id := got.text(t, "vnf_id")
 	s.operation(got.text(t, "operation_id"))
@@ -271,7 +271,7 @@ func TestClientThatGoesAwayChangesNothing(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	gone := make(chan answer, 1)
 	go func() {
-		gone <- s.send(ctx, "POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "web", "namespace": ns, "onFailure": "keep"})
+		gone <- s.send(ctx, "POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "web", "namespace": ns, "on_failure": "keep"})
 	}()
 	clustertest.WaitForDeployment(t, ns, "db")
 	leave()

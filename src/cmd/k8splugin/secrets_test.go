@@ -92,7 +92,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 	} {
 		p.do("GET", path, nil)
 	}
-	p.want(http.StatusOK, p.do("POST", "/v1/keys/reseal", nil))
+	p.want(http.StatusOK, p.do("POST", "/v1/keys/reencrypt", nil))
 	p.want(http.StatusNoContent, p.do("DELETE", id, nil))
 	if code := p.stop(); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -18,8 +18,8 @@ import (
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	const outcome = `{"id": "a-2", "phase": "outcome", "time": "2026-11-20T12:00:03Z", "replica": "r-1", "request_id": "q-1", "identity_kind": "user", "identity": "ann",
-		"remote": "10.0.0.9", "method": "POST", "route": "/v1/vnf_instances", "permission": "instance:instantiate", "project": "blue", "region": "east", "subjects": ["vnf-1"],
-		"status": 201, "outcome": "done", "operation_id": "op-1", "digest": "sha256:abc", "missed": 2}`
+		"remote_address": "10.0.0.9", "method": "POST", "route": "/v1/vnf_instances", "permission": "instance:instantiate", "project": "blue", "region": "east", "subjects": ["vnf-1"],
+		"status": 201, "outcome": "done", "operation_id": "op-1", "digest": "sha256:abc", "suppressed": 2}`
 	const intent = `{"id": "a-2", "phase": "intent", "time": "2026-11-20T12:00:02Z", "method": "POST", "route": "/v1/vnf_instances"}`
 	const refusal = `{"id": "a-1", "phase": "refusal", "time": "2026-11-20T12:00:01Z", "method": "GET", "route": "/v1/keys", "status": 403, "outcome": "forbidden"}`
 	const place = "2026-11-20T12%2F00%3A02.000000000-a-2-intent"
@@ -49,8 +49,8 @@ func TestVault(t *testing.T) {
 		"Keys":        {reason: "the names of keys and what they seal", request: "GET /v1/keys", status: 200, want: keys},
 		"KeysEmpty":   {reason: "nothing sealed is {}", arrange: func(s *standIn) { s.keys.Records = nil }, request: "GET /v1/keys", status: 200, want: `{"primary": "k2", "records": {}}`},
 		"KeysFail":    {reason: "a failing store fails the answer", arrange: failing("KeyStatus", errDisk), request: "GET /v1/keys", status: 500, want: problem("internal")},
-		"Reseal":      {reason: "and then the same", request: "POST /v1/keys/reseal", status: 200, want: keys, asked: "reseal"},
-		"ResealFails": {reason: "a missing key is reported", arrange: failing("Reseal", nf.E(nf.Conflict, "open", "record x", errors.New("no key k0"))), request: "POST /v1/keys/reseal", status: 409, want: problem("conflict")},
+		"Reseal":      {reason: "and then the same", request: "POST /v1/keys/reencrypt", status: 200, want: keys, asked: "reseal"},
+		"ResealFails": {reason: "a missing key is reported", arrange: failing("Reseal", nf.E(nf.Conflict, "open", "record x", errors.New("no key k0"))), request: "POST /v1/keys/reencrypt", status: 409, want: problem("conflict")},
 		"BackupWords": {reason: "a recipient is one", request: "POST /v1/backup", header: []string{asJSON}, body: `{"recipient": "me"}`, status: 400, want: problem("invalid", `"errors": [{"field": "recipient", "message": "must be an age recipient, age1…"}]`)},
 		"BackupNone":  {reason: "it could not be decrypted", request: "POST /v1/backup", header: []string{asJSON}, body: `{}`, status: 400, want: problem("invalid")},
 		"BackupFails": {
@@ -99,7 +99,7 @@ func TestWithout(t *testing.T) {
 	for name, e := range map[string]exchange{
 		"Audit":  {reason: "no log, no entries", request: "GET /v1/audit", status: 404, want: problem("not-found")},
 		"Keys":   {reason: "no keys, no names", request: "GET /v1/keys", status: 404, want: problem("not-found")},
-		"Reseal": {reason: "nothing to seal", request: "POST /v1/keys/reseal", status: 404, want: problem("not-found")},
+		"Reseal": {reason: "nothing to seal", request: "POST /v1/keys/reencrypt", status: 404, want: problem("not-found")},
 		"Backup": {reason: "nothing to back up", request: "POST /v1/backup", header: []string{asJSON}, body: `{"recipient": "age1x"}`, status: 404, want: problem("not-found")},
 		"Region": {reason: "the regions are not monitored", request: "GET /v1/cloud_regions/east", status: 200, want: `{"state": {"condition": "unknown", "breaker": "closed"}, "...": ""}`},
 	} {
@@ -126,7 +126,7 @@ func TestContractOfAll(t *testing.T) {
 			if slices.ContainsFunc(op.Tags, func(tag string) bool { return strings.HasSuffix(tag, "(ONAP)") }) {
 				continue // as its clients know it
 			}
-			if path == "/v1/notifications/dead/{letter_id}/resend" {
+			if path == "/v1/notifications/dead/{notification_id}/resend" {
 				continue // a letter dies once: what is asked for a second time no longer exists
 			}
 			if method == http.MethodPost && op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "Idempotency-Key") == nil {

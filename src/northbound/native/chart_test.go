@@ -43,7 +43,7 @@ func TestPackagesFromCharts(t *testing.T) {
 		},
 		"CreateTaken": {
 			reason: "creating never replaces, and then nothing is fetched", arrange: asked, request: "POST /v1/packages", header: []string{asJSON},
-			body: `{"csar_id": "firewall", "chart": {"url": "oci://r/web"}}`, status: 409, want: problem("exists"),
+			body: `{"csar_id": "firewall", "chart": {"url": "oci://r/web"}}`, status: 409, want: problem("already-exists"),
 		},
 		"CreateNotAllowed": {
 			reason: "a host that is not allowed", arrange: failing("Fetch", nf.E(nf.Forbidden, "fetch", "chart oci://r/web", errors.New("its host is not among --chart-sources"))),
@@ -101,7 +101,7 @@ func TestRepeatedFetch(t *testing.T) {
 	if got := site.ask(t, "POST /v1/packages", body, header...); got.StatusCode != 201 || got.Header.Get("Location") != "/v1/packages/firewall" {
 		t.Errorf("the second answer is %s %s", got.Status, got.body)
 	}
-	if got := site.ask(t, "POST /v1/packages", `{"chart": {"url": "oci://r/other"}}`, header...); got.StatusCode != 409 || !strings.Contains(string(got.body), `"idempotency"`) {
+	if got := site.ask(t, "POST /v1/packages", `{"chart": {"url": "oci://r/other"}}`, header...); got.StatusCode != 409 || !strings.Contains(string(got.body), `"idempotency-key-reused"`) {
 		t.Errorf("another request under the key: %s %s", got.Status, got.body)
 	}
 	s.fail["Packages"] = nf.E(nf.Unreachable, "list", "packages", errDisk)

@@ -40,7 +40,7 @@ func TestAmendments(t *testing.T) {
 		},
 		"Replace": {
 			reason: "one that is there is replaced, and keeps its place", arrange: amended, request: "PUT /v1/vnf_instances/vnf-1/amendments/rules", header: []string{asJSON},
-			body: `{"csar_id": "fw-rules-2", "onFailure": "keep", "timeout": "5m", "on_unreachable": "wait", "wait": "applied", "confirm": "sha256:of-these"}`, status: 200, want: `{"...": ""}`,
+			body: `{"csar_id": "fw-rules-2", "on_failure": "keep", "timeout": "5m", "on_unreachable": "wait", "wait": "applied", "confirm": "sha256:of-these"}`, status: 200, want: `{"...": ""}`,
 			asked: configuration{[]nf.Amendment{{Name: "rules", Package: "fw-rules-2"}, logs}, nf.Options{OnFailure: nf.Keep, Timeout: 5 * time.Minute, WaitForRegion: true, NoWait: true, Confirm: "sha256:of-these"}},
 		},
 		"Answer": {
@@ -69,7 +69,7 @@ func TestAmendments(t *testing.T) {
 		"BadWait":   {reason: "there are two ways to wait", request: "PUT /v1/vnf_instances/vnf-1/amendments/a", header: []string{asJSON}, body: `{"csar_id": "p", "wait": "never"}`, status: 400, want: problem("invalid", `"errors": [{"field": "wait", "message": "must be one of ready, applied"}]`)},
 		"Missing":   {reason: "no instance, nothing to amend", request: "PUT /v1/vnf_instances/vnf-2/amendments/a", header: []string{asJSON}, body: `{"csar_id": "p"}`, status: 404, want: problem("not-found")},
 		"Remove": {
-			reason: "the others stay", arrange: amended, request: "DELETE /v1/vnf_instances/vnf-1/amendments/rules?timeout=2m&onFailure=keep&confirm=sha256:x&wait=applied&on_unreachable=wait", status: 200, want: `{"vnf_id": "vnf-1", "...": ""}`,
+			reason: "the others stay", arrange: amended, request: "DELETE /v1/vnf_instances/vnf-1/amendments/rules?timeout=2m&on_failure=keep&confirm=sha256:x&wait=applied&on_unreachable=wait", status: 200, want: `{"vnf_id": "vnf-1", "...": ""}`,
 			asked: configuration{[]nf.Amendment{logs}, nf.Options{OnFailure: nf.Keep, Timeout: 2 * time.Minute, Confirm: "sha256:x", NoWait: true, WaitForRegion: true}},
 		},
 		"RemoveBraked":  {reason: "what deletes must be confirmed", arrange: func(s *standIn) { amended(s); s.fail["Configure"] = brake }, request: "DELETE /v1/vnf_instances/vnf-1/amendments/rules", status: 409, want: problem("conflict", braked)},
@@ -144,7 +144,7 @@ func TestTests(t *testing.T) {
 		"Cancelled": {reason: "nor is one that was stopped", arrange: tested(nf.OperationCancelled, nil, good[:2]...), request: "POST /v1/vnf_instances/vnf-1/tests", status: 409, want: problem("cancelled")},
 		"None":      {reason: "a package without tests", arrange: failing("Test", nf.E(nf.Conflict, "test", "VNF instance vnf-1", errors.New("its package has no test hooks"))), request: "POST /v1/vnf_instances/vnf-1/tests", status: 409, want: problem("conflict")},
 		"Missing":   {reason: "no instance, no tests", request: "POST /v1/vnf_instances/vnf-2/tests", status: 404, want: problem("not-found")},
-		"Unknown":   {reason: "there is nothing to undo", request: "POST /v1/vnf_instances/vnf-1/tests", header: []string{asJSON}, body: `{"onFailure": "undo"}`, status: 400, want: problem("invalid")},
+		"Unknown":   {reason: "there is nothing to undo", request: "POST /v1/vnf_instances/vnf-1/tests", header: []string{asJSON}, body: `{"on_failure": "undo"}`, status: 400, want: problem("invalid")},
 		"Read": {
 			reason: "the operation reports it later, too", arrange: func(s *standIn) {
 				tested(nf.Running, nil, all(good, bad)...)(s)

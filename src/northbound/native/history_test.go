@@ -10,9 +10,9 @@ import (
 
 func TestRevisions(t *testing.T) {
 	t.Parallel()
-	const first = `{"number": 1, "in_force": true, "csar_id": "firewall", "package_digest": "sha256:abc", "vnf_instance_description": "first",
+	const first = `{"number": 1, "active": true, "csar_id": "firewall", "package_digest": "sha256:abc", "vnf_instance_description": "first",
 		"parameters": {"password": "********", "replicas": 2}, "labels": {"tenant": "blue"}, "operation_id": "op-1", "created_at": "2026-11-20T12:00:00Z"}`
-	const second = `{"number": 2, "in_force": false, "restores": 1, "csar_id": "firewall", "package_digest": "sha256:abc", "operation_id": "op-2", "created_at": "2026-11-20T12:00:01Z"}`
+	const second = `{"number": 2, "active": false, "restored_revision": 1, "csar_id": "firewall", "package_digest": "sha256:abc", "operation_id": "op-2", "created_at": "2026-11-20T12:00:01Z"}`
 	runAll(t, map[string]exchange{
 		"List":       {reason: "in order, with what is hidden masked", request: "GET /v1/vnf_instances/vnf-1/revisions", status: 200, want: `{"revisions": [` + first + `, ` + second + `]}`},
 		"ListPage":   {reason: "in pages", request: "GET /v1/vnf_instances/vnf-1/revisions?limit=1", status: 200, want: `{"revisions": [` + first + `], "next": "<<>>"}`, headers: []string{`Link: </v1/vnf_instances/vnf-1/revisions?limit=1&marker=0000000001>; rel="next"`}},
@@ -33,11 +33,11 @@ func TestRevisions(t *testing.T) {
 
 // brake is a refusal that a confirmation lifts.
 var brake = &nf.Error{
-	Kind: nf.Conflict, Op: "rollback", Subject: "VNF instance vnf-1", Reason: "confirm", Confirm: "sha256:of-these",
+	Kind: nf.Conflict, Op: "rollback", Subject: "VNF instance vnf-1", Reason: nf.ReasonConfirm, Confirm: "sha256:of-these",
 	Err: nf.Violations{{Field: "Service edge/web", Message: "would be deleted"}, {Field: "Service edge/db", Message: "would be deleted"}},
 }
 
-const braked = `"reason": "confirm", "confirm": "sha256:of-these", "errors": [
+const braked = `"reason": "confirmation-required", "confirm": "sha256:of-these", "errors": [
 	{"field": "Service edge/web", "message": "would be deleted"}, {"field": "Service edge/db", "message": "would be deleted"}]`
 
 func TestRollback(t *testing.T) {
@@ -54,7 +54,7 @@ func TestRollback(t *testing.T) {
 		},
 		"Everything": {
 			reason: "every option is handed on", request: "POST /v1/vnf_instances/vnf-1/rollback", header: []string{asJSON, "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
-			body:   `{"revision": 1, "confirm": "sha256:of-these", "onFailure": "keep", "timeout": "5m", "on_unreachable": "wait"}`,
+			body:   `{"revision": 1, "confirm": "sha256:of-these", "on_failure": "keep", "timeout": "5m", "on_unreachable": "wait"}`,
 			status: 200, want: asked,
 			asked: nf.RollbackRequest{Revision: 1, Options: nf.Options{
 				OnFailure: nf.Keep, Timeout: 5 * time.Minute, WaitForRegion: true, Confirm: "sha256:of-these",

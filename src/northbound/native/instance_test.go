@@ -41,7 +41,7 @@ func TestCreateInstance(t *testing.T) {
 			reason: "the body of 2018, every field of ours, and the path with a slash", request: "POST /v1/vnf_instances/", header: []string{asJSON},
 			body: `{"cloud_region_id": "east", "csar_id": "firewall", "namespace": "edge", "oof_parameters": [{"a": 1}],
 				"network_parameters": {"oam_ip_address": {"ip_address": "10.0.0.7"}}, "vnf_instance_name": "fw-1",
-				"vnf_instance_description": "first", "parameters": {"b": [true]}, "labels": {"x": "y"}, "onFailure": "keep", "timeout": "1h30m"}`,
+				"vnf_instance_description": "first", "parameters": {"b": [true]}, "labels": {"x": "y"}, "on_failure": "keep", "timeout": "1h30m"}`,
 			status: 201, want: asked,
 			asked: nf.InstantiateRequest{
 				Spec: nf.Spec{Package: "firewall", Labels: map[string]string{"x": "y"}, Description: "first", Inputs: nf.Inputs{
@@ -150,7 +150,7 @@ func TestCreateInstance(t *testing.T) {
 		"Unknown":       {`{"cloud_region_id": "e", "csar_id": "f", "colour": 1, "CSAR_ID": "x"}`, `"errors": [{"field": "CSAR_ID", "message": "is not a known field"}, {"field": "colour", "message": "is not a known field"}]`},
 		"WrongType":     {`{"cloud_region_id": 7, "csar_id": "f", "oof_parameters": [{}, 1], "labels": {"a": true}}`, `"errors": [{"field": "cloud_region_id", "message": "must be a string, not a number"}, {"field": "labels.a", "message": "must be a string, not a boolean"}, {"field": "oof_parameters[1]", "message": "must be an object, not a number"}]`},
 		"BadNamespace":  {`{"cloud_region_id": "e", "csar_id": "f", "namespace": "a|b"}`, `"errors": [{"field": "namespace", "message": "must be 1 to 63 lower-case letters, digits or '-', with a letter or digit at both ends"}]`},
-		"BadOnFailure":  {`{"cloud_region_id": "e", "csar_id": "f", "onFailure": "panic"}`, `"errors": [{"field": "onFailure", "message": "must be one of undo, keep"}]`},
+		"BadOnFailure":  {`{"cloud_region_id": "e", "csar_id": "f", "on_failure": "panic"}`, `"errors": [{"field": "on_failure", "message": "must be one of undo, keep"}]`},
 		"BadTimeout":    {`{"cloud_region_id": "e", "csar_id": "f", "timeout": "soon"}`, `"errors": [{"field": "timeout", "message": "must be a duration such as 10m, or a number of seconds, of at most 24h"}]`},
 		"LongTimeout":   {`{"cloud_region_id": "e", "csar_id": "f", "timeout": "25h"}`, `"errors": [{"field": "timeout", "message": "<<>>"}]`},
 		"HugeTimeout":   {`{"cloud_region_id": "e", "csar_id": "f", "timeout": "99999999999999999999"}`, `"errors": [{"field": "timeout", "message": "<<>>"}]`},
@@ -253,7 +253,7 @@ func TestChangeInstance(t *testing.T) {
 	runAll(t, map[string]exchange{
 		"Applied": {
 			reason: "a merge patch changes what it names", request: "PATCH /v1/vnf_instances/vnf-1", header: []string{asPatch},
-			body: `{"parameters": {"replicas": 3}, "onFailure": "keep", "timeout": "5m"}`, status: 200, want: asked, headers: []string{"Location: "},
+			body: `{"parameters": {"replicas": 3}, "on_failure": "keep", "timeout": "5m"}`, status: 200, want: asked, headers: []string{"Location: "},
 			asked: upgrade{nf.Spec{Package: "firewall", Inputs: replicas, Labels: map[string]string{"tenant": "blue"}}, nf.Options{OnFailure: nf.Keep, Timeout: 5 * time.Minute}},
 		},
 		"Target": {

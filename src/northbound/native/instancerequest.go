@@ -70,7 +70,7 @@ func upgradeRequest(change patch, opts nf.Options) (nf.UpgradeRequest, error) {
 	if err := refuseMask("", map[string]any(change)); err != nil {
 		return nf.UpgradeRequest{}, err
 	}
-	change = change.without("onFailure", "on_unreachable", "timeout", "confirm", "wait", "validate")
+	change = change.without("on_failure", "on_unreachable", "timeout", "confirm", "wait", "validate")
 	return nf.UpgradeRequest{Options: opts, Edit: func(s *nf.Spec) error {
 		edit, err := apply(change, editOf(*s))
 		if err != nil {

@@ -52,8 +52,8 @@ type deadLetters struct{ letters Letters }
 func (ls deadLetters) routes(on route) {
 	const all = "/notifications/dead"
 	on(http.MethodGet, all, optional(ls.missing("list"), ls.list))
-	on(http.MethodPost, all+"/{letter_id}/resend", optional(ls.missing("resend"), ls.resend))
-	on(http.MethodDelete, all+"/{letter_id}", optional(ls.missing("discard"), ls.discard))
+	on(http.MethodPost, all+"/{notification_id}/resend", optional(ls.missing("resend"), ls.resend))
+	on(http.MethodDelete, all+"/{notification_id}", optional(ls.missing("discard"), ls.discard))
 }
 
 // missing returns nf.NotFound if there are no notifications.
@@ -73,14 +73,14 @@ func (ls deadLetters) list(w http.ResponseWriter, r *http.Request) error {
 	page := paginate(r, all, func(l Letter) string { return l.ID }, func(l Letter) bool {
 		return selected(query, map[string]string{"vnf_id": l.Instance, "subscription": l.Subscription})
 	})
-	return answerPage(w, "letters", page, fromLetter)
+	return answerPage(w, "dead_letters", page, fromLetter)
 }
 
 func (ls deadLetters) resend(w http.ResponseWriter, r *http.Request) error {
-	l, err := ls.letters.Resend(r.Context(), mux.Vars(r)["letter_id"])
+	l, err := ls.letters.Resend(r.Context(), mux.Vars(r)["notification_id"])
 	return respond(w, l, err, fromLetter)
 }
 
 func (ls deadLetters) discard(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, ls.letters.Discard(r.Context(), mux.Vars(r)["letter_id"]))
+	return noContent(w, ls.letters.Discard(r.Context(), mux.Vars(r)["notification_id"]))
 }

@@ -37,7 +37,7 @@ func TestPackages(t *testing.T) {
 		},
 		"CreateEmptyTaken": {
 			reason: "creating never replaces", arrange: failing("CreatePackage", nf.E(nf.Exists, "create", "package firewall", nil)),
-			request: "POST /v1/packages", header: []string{asJSON}, body: `{"csar_id": "firewall"}`, status: 409, want: problem("exists"),
+			request: "POST /v1/packages", header: []string{asJSON}, body: `{"csar_id": "firewall"}`, status: 409, want: problem("already-exists"),
 		},
 		"CreateEmptyBadData": {
 			reason: "user data is an object", request: "POST /v1/packages", header: []string{asJSON}, body: `{"user_data": [1]}`,
@@ -50,7 +50,7 @@ func TestPackages(t *testing.T) {
 		},
 		"CreateFormTaken": {
 			reason: "creating never replaces", request: "POST /v1/packages", header: []string{form},
-			body: file + id("firewall") + "--x--\n", status: 409, want: problem("exists", `"errors": [{"field": "csar_id", "message": "<<>>"}]`),
+			body: file + id("firewall") + "--x--\n", status: 409, want: problem("already-exists", `"errors": [{"field": "csar_id", "message": "<<>>"}]`),
 		},
 		"CreateFormBadID": {
 			reason: "an id is a path segment", request: "POST /v1/packages", header: []string{form},

@@ -19,15 +19,15 @@ func TestRegions(t *testing.T) {
 		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"`
 	const region = `{` + fields + `}`
 	const shown = `{` + fields + `,
-		"state": {"condition": "expiring", "since": "2026-11-20T12:00:00Z", "checked": "2026-11-20T12:00:01Z", "breaker": "closed"},
-		"credential": {"kind": "client-certificate", "expires": "2026-11-20T12:00:59Z"}}`
+		"state": {"condition": "expiring", "since": "2026-11-20T12:00:00Z", "checked_at": "2026-11-20T12:00:01Z", "breaker": "closed"},
+		"credential": {"kind": "client-certificate", "expires_at": "2026-11-20T12:00:59Z"}}`
 	away := func(s *standIn) {
 		s.state = nf.RegionState{
 			Condition: nf.RegionUnreachable, Reason: "tcp", Message: "no route", Since: noon(0), Checked: noon(1),
 			Breaker: nf.BreakerOpen, Retry: noon(9), Credential: nf.Credential{Kind: "token"},
 		}
 	}
-	const isAway = `"state": {"condition": "unreachable", "reason": "tcp", "message": "no route", "since": "<<>>", "checked": "<<>>", "breaker": "open",
+	const isAway = `"state": {"condition": "unreachable", "reason": "tcp", "message": "no route", "since": "<<>>", "checked_at": "<<>>", "breaker": "open",
 		"retry_at": "2026-11-20T12:00:09Z"}, "credential": {"kind": "token"}`
 	const unknown = `"state": {"condition": "unknown", "breaker": "closed"}, "...": ""`
 	form := "Content-Type: multipart/form-data; boundary=x"
@@ -159,7 +159,7 @@ func TestRegions(t *testing.T) {
 		},
 		"CreateTaken": {
 			reason: "an id is given once", arrange: failing("Register", nf.E(nf.Exists, "register", "cloud region east", nil)),
-			request: "POST /v1/cloud_regions", header: []string{asJSON}, body: create, status: 409, want: problem("exists"),
+			request: "POST /v1/cloud_regions", header: []string{asJSON}, body: create, status: 409, want: problem("already-exists"),
 		},
 		"List": {
 			reason: "all regions are listed", request: "GET /v1/cloud_regions",

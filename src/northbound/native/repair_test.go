@@ -22,7 +22,7 @@ func TestRepairs(t *testing.T) {
 		},
 		"RetryOptions": {
 			reason: "every option is handed on", request: "POST /v1/operations/op-1/retry", header: []string{asJSON},
-			body: `{"onFailure": "keep", "timeout": 60, "on_unreachable": "wait", "confirm": "sha256:of-these"}`, status: 200, want: body,
+			body: `{"on_failure": "keep", "timeout": 60, "on_unreachable": "wait", "confirm": "sha256:of-these"}`, status: 200, want: body,
 			asked: repair{"retry", "op-1", nf.Options{OnFailure: nf.Keep, Timeout: time.Minute, WaitForRegion: true, Confirm: "sha256:of-these"}},
 		},
 		"RetryAsync": {
@@ -48,7 +48,7 @@ func TestRepairs(t *testing.T) {
 			reason: "likewise", request: "POST /v1/operations/op-1/undo", header: []string{asJSON}, body: `{"timeout": "1m"}`, status: 200, want: body,
 			asked: repair{"undo", "op-1", nf.Options{Timeout: time.Minute}},
 		},
-		"UndoPolicy":  {reason: "an undo is not undone", request: "POST /v1/operations/op-1/undo", header: []string{asJSON}, body: `{"onFailure": "undo"}`, status: 400, want: problem("invalid")},
+		"UndoPolicy":  {reason: "an undo is not undone", request: "POST /v1/operations/op-1/undo", header: []string{asJSON}, body: `{"on_failure": "undo"}`, status: 400, want: problem("invalid")},
 		"UndoBraked":  {reason: "the brake holds it, too", arrange: failing("Undo", brake), request: "POST /v1/operations/op-1/undo", status: 409, want: problem("conflict", braked)},
 		"UndoMissing": {reason: "no operation, nothing to undo", request: "POST /v1/operations/op-2/undo", status: 404, want: problem("not-found")},
 	})
@@ -63,8 +63,8 @@ func TestOperationsTellAll(t *testing.T) {
 		s.operation.Waiting = &nf.Wait{Since: noon(2), Reason: "tcp", For: "cloud region east is unreachable", Next: noon(9)}
 		s.operation.Claim, s.operation.Request = "s3cret", nf.RequestKey{Client: "user:ann", Key: "s3cret", Digest: "sha256:s3cret"}
 	}
-	const all = `"project": "blue", "on_unreachable": "wait", "orphan": true, "claims": "delete", "repeats": "op-0", "attempts": 2, "undo_by": "2026-11-20T12:00:30Z", "undoing": true,
-		"waiting": {"since": "2026-11-20T12:00:02Z", "reason": "tcp", "for": "cloud region east is unreachable", "next_attempt_at": "2026-11-20T12:00:09Z"}`
+	const all = `"project": "blue", "on_unreachable": "wait", "orphan": true, "claims": "delete", "retry_of": "op-0", "attempts": 2, "undo_deadline": "2026-11-20T12:00:30Z", "undoing": true,
+		"waiting": {"since": "2026-11-20T12:00:02Z", "reason": "tcp", "message": "cloud region east is unreachable", "next_attempt_at": "2026-11-20T12:00:09Z"}`
 	const rest = `"operation_id": "op-1", "subject": {"kind": "vnf_instance", "id": "vnf-1"}, "vnf_id": "vnf-1", "cloud_region_id": "east", "namespace": "edge", "verb": "instantiate", "state": "running", "revision": 1,
 		"on_failure": "undo", "steps": ["..."], "warnings": ["..."], "accepted_at": "<<>>", "started_at": "<<>>", "deadline": "<<>>"`
 	runAll(t, map[string]exchange{

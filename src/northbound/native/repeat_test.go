@@ -185,11 +185,11 @@ func TestRepeatedUploads(t *testing.T) {
 		},
 		"Other": {
 			reason: "another request must not have the key", arrange: made("sha256:other"), request: "POST /v1/packages", header: []string{asForm, known}, body: body,
-			status: 409, want: problem("conflict", `"reason": "idempotency"`),
+			status: 409, want: problem("conflict", `"reason": "idempotency-key-reused"`),
 		},
 		"Unkeyed": {
 			reason: "without a key nothing is repeated", arrange: made(digest), request: "POST /v1/packages", header: []string{asForm}, body: body,
-			status: 409, want: problem("exists"),
+			status: 409, want: problem("already-exists"),
 		},
 		"CutOff": {
 			reason: "half an archive is no archive", request: "POST /v1/packages", header: []string{asZip, known}, body: strings.Repeat("x", uploadLimit+1),
@@ -221,10 +221,10 @@ func TestBadKeys(t *testing.T) {
 	}
 	cases["Taken"] = exchange{
 		reason: "the engine's error about a key is reported", arrange: failing("Instantiate", &nf.Error{
-			Kind: nf.Conflict, Op: "repeat", Subject: `the request with key "k"`, Reason: "idempotency", Err: errors.New("another request was made under this key"),
+			Kind: nf.Conflict, Op: "repeat", Subject: `the request with key "k"`, Reason: "idempotency-key-reused", Err: errors.New("another request was made under this key"),
 		}),
 		request: "POST /v1/vnf_instances", header: []string{asJSON, "Idempotency-Key: k"}, body: create, status: 409,
-		want: problem("conflict", `"reason": "idempotency", "detail": "cannot repeat the request with key \"k\": another request was made under this key"`),
+		want: problem("conflict", `"reason": "idempotency-key-reused", "detail": "cannot repeat the request with key \"k\": another request was made under this key"`),
 	}
 	runAll(t, cases)
 }

@@ -127,7 +127,7 @@ func repeats(made, asked nf.RequestKey) bool {
 
 // manner holds the execution options of a request.
 type manner struct {
-	OnFailure     nf.OnFailure `json:"onFailure"`
+	OnFailure     nf.OnFailure `json:"on_failure"`
 	OnUnreachable string       `json:"on_unreachable"` // fail or wait
 	Timeout       any          `json:"timeout"`        // a string or a number of seconds
 	Confirm       string       `json:"confirm"`
@@ -141,7 +141,7 @@ func (m manner) execution() manner { return m }
 // execution returns the options in a patch.
 func (p patch) execution() manner {
 	return manner{
-		OnFailure: nf.OnFailure(p.text("onFailure")), OnUnreachable: p.text("on_unreachable"),
+		OnFailure: nf.OnFailure(p.text("on_failure")), OnUnreachable: p.text("on_unreachable"),
 		Timeout: p["timeout"], Confirm: p.text("confirm"), Wait: p.text("wait"), Validate: p.text("validate"),
 	}
 }
@@ -150,7 +150,7 @@ func (p patch) execution() manner {
 // contract allows only those that the request has.
 func mannerOf(query url.Values) manner {
 	m := manner{
-		OnFailure: nf.OnFailure(query.Get("onFailure")), OnUnreachable: query.Get("on_unreachable"),
+		OnFailure: nf.OnFailure(query.Get("on_failure")), OnUnreachable: query.Get("on_unreachable"),
 		Confirm: query.Get("confirm"), Wait: query.Get("wait"),
 	}
 	if query.Has("timeout") {

@@ -253,7 +253,7 @@ func TestSites(t *testing.T) {
 			arrange: func(s *siteStandIn) {
 				s.fail = nf.E(nf.Exists, "build", "site edge", nf.Violations{{Field: "site_id", Message: "is taken"}})
 			},
-			exchange: exchange{reason: "an id is one site's", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("exists")},
+			exchange: exchange{reason: "an id is one site's", request: "POST /v1/sites", header: []string{asJSON}, body: newSite, status: 409, want: problem("already-exists")},
 		},
 		"List":     {exchange: exchange{reason: "all there are", request: "GET /v1/sites?state=ready&project=blue", status: 200, want: `{"sites": [` + siteBody + `]}`}},
 		"ListNone": {exchange: exchange{reason: "the filters select", request: "GET /v1/sites?state=failed", status: 200, want: `{"sites": []}`}},

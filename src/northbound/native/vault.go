@@ -34,7 +34,7 @@ type vault struct {
 
 func (vs vault) routes(on route) {
 	on(http.MethodGet, "/keys", vs.keys)
-	on(http.MethodPost, "/keys/reseal", vs.reseal)
+	on(http.MethodPost, "/keys/reencrypt", vs.reseal)
 	on(http.MethodPost, "/backup", vs.backUp)
 }
 

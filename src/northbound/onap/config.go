@@ -49,8 +49,8 @@ type configTag struct {
 // instance's annotations. For a deleted configuration it is the deletion.
 type storedConfig struct {
 	Version     int    `json:"version"`
-	Deleted     bool   `json:"deleted,omitempty"` // its objects were deleted
-	Repeats     int    `json:"repeats,omitempty"` // as in bundle.Version
+	Deleted     bool   `json:"deleted,omitempty"`  // its objects were deleted
+	Repeats     int    `json:"retry_of,omitempty"` // as in bundle.Version
 	Template    string `json:"template"`
 	Description string `json:"description,omitempty"`
 }

@@ -42,7 +42,7 @@ func TestUpgradeConfirms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)
 	w.create(t)
-	w.fail["Upgrade"] = &nf.Error{Kind: nf.Conflict, Op: "upgrade", Subject: "VNF instance id1", Reason: "confirm", Confirm: "6 of 7", Err: errors.New("it would delete 6 objects")}
+	w.fail["Upgrade"] = &nf.Error{Kind: nf.Conflict, Op: "upgrade", Subject: "VNF instance id1", Reason: nf.ReasonConfirm, Confirm: "6 of 7", Err: errors.New("it would delete 6 objects")}
 	w.want(t, "a confirmation that is refused again is an error", "POST /v1/instance/id1/upgrade", strings.Replace(fwRequest, `"x"`, `"y"`, 1), 500,
 		"Upgrade Instance: cannot upgrade VNF instance id1: it would delete 6 objects")
 }

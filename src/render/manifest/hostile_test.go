@@ -106,7 +106,7 @@ func TestHostileManifests(t *testing.T) {
 		"kind":             {"a kind that would be another path", "", "apiVersion: v1\nkind: ../x\nmetadata:\n  name: a", 2, "is not a valid kind", 0},
 		"version":          {"a version that would be another path", "", "apiVersion: a/b/c\nkind: Secret\nmetadata:\n  name: a", 1, "is not of the form version or group/version", 0},
 		"half version":     {"a group without a version", "", "apiVersion: apps/\nkind: Secret\nmetadata:\n  name: a", 1, "is not of the form version or group/version", 0},
-		"made by us":       {"a namespace that would be removed as one of the service's", "", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  labels:\n    k8splugin.io/made-by: k8splugin", 6, "is set by the service", 0},
+		"made by us":       {"a namespace that would be removed as one of the service's", "", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a\n  labels:\n    k8splugin.io/created-by: k8splugin", 6, "is set by the service", 0},
 		"left by us":       {"an object that would be taken for one that was left", "", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  annotations: {k8splugin.io/orphaned-from: x}", 5, "is set by the service", 0},
 	}
 	for name, tc := range cases {

@@ -110,8 +110,8 @@ func TestFailures(t *testing.T) {
 		message string
 	}{
 		"Code":       {"its code is told, and what it said last", "#!/bin/sh\necho broken pump >&2; exit 7", nil, nf.Failed, "script", "it ended with code 7; last output: broken pump"},
-		"Nothing":    {"a script that builds says what", "#!/bin/sh\n", nil, nf.Failed, "result", "it is empty"},
-		"NoJSON":     {"and in JSON", "#!/bin/sh\necho done", nil, nf.Failed, "result", "must be a JSON object"},
+		"Nothing":    {"a script that builds says what", "#!/bin/sh\n", nil, nf.Failed, nf.ReasonResult, "it is empty"},
+		"NoJSON":     {"and in JSON", "#!/bin/sh\necho done", nil, nf.Failed, nf.ReasonResult, "must be a JSON object"},
 		"TooMuch":    {"and not without end", "#!/bin/sh\nhead -c 2000000 /dev/zero", nil, nf.TooLarge, "", "more than"},
 		"NoProgram":  {"a script that cannot be run", "#!/no/such/shell\n", nil, nf.Failed, "script", "code 1"},
 		"Credential": {"a host that does not let us in", "#!/bin/sh", func(j *site.Job) { j.Material.PrivateKey, j.Material.Password = nil, nf.Secret("wrong") }, nf.Unreachable, "unauthorized", "rejects user operator"},

@@ -19,7 +19,7 @@ var errMoved = errors.New("the replica is alive")
 type record struct {
 	ID        string    `json:"id"`
 	Started   time.Time `json:"started"`
-	Heartbeat int64     `json:"beat"`
+	Heartbeat int64     `json:"heartbeat"`
 }
 
 // Group is the set of processes that share one kind of work. It is safe for

@@ -48,7 +48,7 @@ func TestReports(t *testing.T) {
 		}, []report{{"put", "ok", time.Second}}},
 		"PutTwice": {"a lost race is no failure of the store", nil, func(ctx context.Context, kv store.KV) {
 			_, _ = kv.Put(ctx, "a", nil, store.Absent)
-		}, []report{{"put", "exists", time.Second}}},
+		}, []report{{"put", "already-exists", time.Second}}},
 		"Delete": {"a removal is ok", nil, func(ctx context.Context, kv store.KV) {
 			_ = kv.Delete(ctx, "a", store.Any)
 		}, []report{{"delete", "ok", time.Second}}},

@@ -61,9 +61,9 @@ func Version(migrations []Migration) int { return len(migrations) + 1 }
 // gets the current version at once.
 //
 // It returns nf.Unsupported if the store has a later version. It returns
-// nf.Conflict with the reason "restore" if a restore was interrupted and must
+// nf.Conflict with the reason ReasonRestore if a restore was interrupted and must
 // be repeated. It returns the error of a migration, or of reading a record:
-// nf.Unreachable with the reason "key" if the keys are not those of the store.
+// nf.Unreachable with the reason ReasonKey if the keys are not those of the store.
 func Open(ctx context.Context, config Config) error {
 	c, err := config.complete()
 	if err != nil {

@@ -218,7 +218,7 @@ func TestOpenWithOtherKeys(t *testing.T) {
 	config, _ = service(raw, generate(t))
 	err := schema.Open(t.Context(), config)
 	wantKind(t, "with other keys the store is not used", err, nf.Unreachable)
-	if nf.ReasonOf(err) != "key" || !strings.Contains(err.Error(), "last encrypted with key "+keys.IDs()[0]) {
+	if nf.ReasonOf(err) != nf.ReasonKey || !strings.Contains(err.Error(), "last encrypted with key "+keys.IDs()[0]) {
 		t.Errorf("the error is %v, want one that names the key", err)
 	}
 	if diff := cmp.Diff(before, dump(t, raw)); diff != "" {

@@ -228,7 +228,7 @@ func (f *File) Find(ctx context.Context, id string) (KEK, error) {
 	return found, err
 }
 
-// Healthy returns nf.Unreachable with the reason "key" if the file cannot be
+// Healthy returns nf.Unreachable with the reason ReasonKey if the file cannot be
 // used. The process continues with the KEKs that it has read before, but a
 // restarted one could not.
 func (f *File) Healthy(context.Context) error {

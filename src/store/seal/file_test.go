@@ -236,7 +236,7 @@ func TestFollowThroughTrouble(t *testing.T) {
 		wantKind(t, name+": somebody is told", err, nf.Unreachable)
 		_, err = kv.Get(t.Context(), "strange")
 		wantKind(t, name+": a key that is not there may be in the file", err, nf.Unreachable)
-		if nf.ReasonOf(err) != "key" || !strings.Contains(err.Error(), path) {
+		if nf.ReasonOf(err) != nf.ReasonKey || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: the error is %v, reason %q, want one that names the file", name, err, nf.ReasonOf(err))
 		}
 		must(t, os.RemoveAll(path))

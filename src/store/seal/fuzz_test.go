@@ -34,7 +34,7 @@ func FuzzOpen(f *testing.F) {
 		if err == nil != bytes.Equal(value, good) {
 			t.Errorf("%x: the error is %v", value, err)
 		}
-		if err != nil && nf.KindOf(err) != nf.Internal && nf.ReasonOf(err) != "key" {
+		if err != nil && nf.KindOf(err) != nf.Internal && nf.ReasonOf(err) != nf.ReasonKey {
 			t.Errorf("%x: the error is %v (%s)", value, err, nf.KindOf(err))
 		}
 		status, err := kv.Status(t.Context())

@@ -17,7 +17,7 @@ import (
 //
 // In addition to the errors of store.KV, its methods return nf.Internal for a
 // value that cannot be decrypted (it was damaged, moved, or never encrypted).
-// They return nf.Unreachable with the reason "key" if this process does not
+// They return nf.Unreachable with the reason ReasonKey if this process does not
 // have the value's KEK, or "kms" if the key service does not respond. Keys
 // below schema.Prefix are nf.Invalid, and List leaves them out.
 type Store struct {

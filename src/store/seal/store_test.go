@@ -94,7 +94,7 @@ func wantUnopened(t *testing.T, reason string, raw store.KV, kv *seal.Store, bad
 	t.Helper()
 	must(t, rawPut(t, raw, "record", bad))
 	_, err := kv.Get(t.Context(), "record")
-	elsewhere := nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) == "key"
+	elsewhere := nf.KindOf(err) == nf.Unreachable && nf.ReasonOf(err) == nf.ReasonKey
 	if err == nil || nf.KindOf(err) != nf.Internal && !elsewhere {
 		t.Errorf("%s: the error is %v (%s), want one of kind %s", reason, err, nf.KindOf(err), nf.Internal)
 	}
@@ -174,7 +174,7 @@ func TestWrongKeyring(t *testing.T) {
 	stranger := seal.New(raw, generate(t))
 	_, err := stranger.Get(t.Context(), "a")
 	wantKind(t, "another keyring does not have the key", err, nf.Unreachable)
-	if nf.ReasonOf(err) != "key" {
+	if nf.ReasonOf(err) != nf.ReasonKey {
 		t.Errorf("the reason is %q, want key", nf.ReasonOf(err))
 	}
 	must(t, stranger.Delete(t.Context(), "a", store.Any))

@@ -22,7 +22,7 @@ func TestAdministration(t *testing.T) {
 		"keys-status-new": {
 			reason: "a key that seals nothing yet is one", args: []string{"keys", "status"}, replies: one("/v1/keys", `{"primary":"k3","records":{"k2":7}}`),
 		},
-		"keys-reseal": {reason: "and then the same", args: []string{"keys", "reseal"}, replies: replies{"POST /v1/keys/reseal": {body: keysJSON}}},
+		"keys-reencrypt": {reason: "and then the same", args: []string{"keys", "reencrypt"}, replies: replies{"POST /v1/keys/reencrypt": {body: keysJSON}}},
 		"package-push-project": {
 			reason: "a package belongs to a project", args: []string{"package", "push", "PKG", "--project", "blue"},
 			replies: replies{"POST /v1/packages?project=blue": {status: 201, body: packageJSON}},

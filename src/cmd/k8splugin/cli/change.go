@@ -98,7 +98,7 @@ func (m *executionFlags) check() error {
 // into adds the given flags to the body of a request.
 func (m *executionFlags) into(body map[string]any) error {
 	if m.onFailure != "" {
-		body["onFailure"] = m.onFailure
+		body["on_failure"] = m.onFailure
 	}
 	if m.onUnreachable != "" {
 		body["on_unreachable"] = m.onUnreachable

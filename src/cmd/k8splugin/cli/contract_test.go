@@ -68,7 +68,7 @@ func TestRecordedAnswers(t *testing.T) {
 		"Package":     {packageJSON, chartJSON, createdJSON},
 		"VnfInstance": {instanceJSON, brokenJSON, acceptedJSON, amendedJSON},
 		"Preview":     {previewJSON},
-		"Letter":      {deadJSON, resentJSON},
+		"DeadLetter":  {deadJSON, resentJSON},
 		"Operation":   {op1, op2, op3, opWaiting, opSucceeded, opFailed, testQueued, testPassed, testFailed, testBroken},
 	} {
 		for _, answer := range answers {

@@ -35,11 +35,11 @@ func keysStatus(s *session) *cobra.Command {
 
 func keysReseal(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use:   "reseal",
+		Use:   "reencrypt",
 		Short: "Re-encrypt every record with the primary key",
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			a, err := c.call(ctx, request{method: http.MethodPost, path: at("keys", "reseal")})
+			a, err := c.call(ctx, request{method: http.MethodPost, path: at("keys", "reencrypt")})
 			if err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ func notificationCommand(s *session) *cobra.Command {
 }
 
 func letters() catalogue {
-	return catalogue{path: at("notifications", "dead"), key: "letters", fields: []string{"letter_id"}}
+	return catalogue{path: at("notifications", "dead"), key: "dead_letters", fields: []string{"notification_id"}}
 }
 
 func notificationList(s *session) *cobra.Command {

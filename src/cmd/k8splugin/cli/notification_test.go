@@ -3,10 +3,10 @@ package cli
 import "testing"
 
 const (
-	deadJSON = `{"letter_id":"5b1c-0000000007","vnf_id":"k3x9vq2m","subscription":"so","created_at":"2026-11-19T08:00:00Z","attempts":20,` +
-		`"died_at":"2026-11-20T05:00:00Z","last_status":500,"last_error":"cannot post the letter: connection refused"}`
-	resentJSON = `{"letter_id":"5b1c-0000000007","vnf_id":"k3x9vq2m","subscription":"so","created_at":"2026-11-19T08:00:00Z","attempts":0,` +
-		`"due_at":"2026-11-20T09:30:00Z","last_status":503}`
+	deadJSON = `{"notification_id":"5b1c-0000000007","vnf_id":"k3x9vq2m","subscription":"so","created_at":"2026-11-19T08:00:00Z","attempts":20,` +
+		`"abandoned_at":"2026-11-20T05:00:00Z","last_status":500,"last_error":"cannot post the letter: connection refused"}`
+	resentJSON = `{"notification_id":"5b1c-0000000007","vnf_id":"k3x9vq2m","subscription":"so","created_at":"2026-11-19T08:00:00Z","attempts":0,` +
+		`"next_attempt_at":"2026-11-20T09:30:00Z","last_status":503}`
 )
 
 func TestNotification(t *testing.T) {
@@ -14,7 +14,7 @@ func TestNotification(t *testing.T) {
 	play(t, map[string]scene{
 		"notification-list": {
 			reason: "what is known of them", args: []string{"notification", "list", "--instance", "k3x9vq2m", "--subscription", "so"},
-			replies: one("/v1/notifications/dead?subscription=so&vnf_id=k3x9vq2m", `{"letters":[`+deadJSON+`]}`),
+			replies: one("/v1/notifications/dead?subscription=so&vnf_id=k3x9vq2m", `{"dead_letters":[`+deadJSON+`]}`),
 		},
 		"notification-resend": {
 			reason: "those that cannot be sent do not keep the others", args: []string{"notification", "resend", "none", "5b1c-0000000007", "-o", "wide"},

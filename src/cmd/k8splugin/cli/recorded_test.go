@@ -4,8 +4,8 @@ package cli
 const (
 	regionJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","description":"The machine room in the east","labels":{"site":"east"},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["apps/v1","batch/v1","v1"],"probed_at":"2026-11-20T09:00:00Z",` +
-		`"vnf_instances":["k3x9vq2m"],"state":{"condition":"available","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:10:00Z","breaker":"closed"},` +
-		`"credential":{"kind":"client-certificate","expires":"2027-11-20T09:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+		`"vnf_instances":["k3x9vq2m"],"state":{"condition":"available","since":"2026-11-20T09:00:00Z","checked_at":"2026-11-20T09:10:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"client-certificate","expires_at":"2027-11-20T09:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
 	grantedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","tenants":{"*":{"namespaces":["shared"]},` +
 		`"blue":{"namespaces":["kube-system","logs"],"cluster_kinds":["StorageClass.storage.k8s.io"],"service_account":"tenants/blue"}},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
@@ -53,31 +53,31 @@ const (
 		`"errors":[{"object":{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall"},"field":"Deployment edge/firewall",` +
 		`"file":"web.yaml","line":1,"message":"is not ready"}]}}`
 
-	revisionsJSON = `{"revisions":[{"number":1,"in_force":false,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+	revisionsJSON = `{"revisions":[{"number":1,"active":false,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"parameters":{"replicas":1,"password":"********"},"labels":{"tenant":"blue"},"operation_id":"op-1","created_at":"2026-11-20T09:02:00Z"},` +
-		`{"number":2,"in_force":true,"restores":1,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
+		`{"number":2,"active":true,"restored_revision":1,"csar_id":"firewall","package_digest":"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",` +
 		`"vnf_instance_description":"For the holidays","operation_id":"op-2","created_at":"2026-11-20T09:20:00Z"}]}`
-	opWaiting = opStart + `"state":"running","undoing":true,"repeats":"op-0","on_unreachable":"wait","attempts":2,"undo_by":"2026-11-20T09:17:00Z",` +
-		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","for":"cloud region east is unreachable (tcp: connection refused)","next_attempt_at":"2026-11-20T09:30:15Z"},` + stepsStart + `]}`
+	opWaiting = opStart + `"state":"running","undoing":true,"retry_of":"op-0","on_unreachable":"wait","attempts":2,"undo_deadline":"2026-11-20T09:17:00Z",` +
+		`"waiting":{"since":"2026-11-20T09:02:10Z","reason":"tcp","message":"cloud region east is unreachable (tcp: connection refused)","next_attempt_at":"2026-11-20T09:30:15Z"},` + stepsStart + `]}`
 	expiringJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
-		`"state":{"condition":"expiring","since":"2026-11-20T09:00:00Z","checked":"2026-11-20T09:29:00Z","breaker":"closed"},` +
-		`"credential":{"kind":"client-certificate","expires":"2026-11-30T09:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+		`"state":{"condition":"expiring","since":"2026-11-20T09:00:00Z","checked_at":"2026-11-20T09:29:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"client-certificate","expires_at":"2026-11-30T09:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
 	unrenewedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
 		`"state":{"condition":"expiring","message":"its service account's token expires on 2026-11-20T10:00:00Z and cannot be renewed: the region has no service account edge/k8splugin",` +
-		`"since":"2026-11-20T09:20:00Z","checked":"2026-11-20T09:29:00Z","breaker":"closed"},` +
-		`"credential":{"kind":"service-account","expires":"2026-11-20T10:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+		`"since":"2026-11-20T09:20:00Z","checked_at":"2026-11-20T09:29:00Z","breaker":"closed"},` +
+		`"credential":{"kind":"service-account","expires_at":"2026-11-20T10:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
 	awayJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["v1"],"vnf_instances":[],` +
-		`"state":{"condition":"unreachable","reason":"tcp","message":"it cannot be connected to: no route to host","since":"2026-11-20T09:10:00Z","checked":"2026-11-20T09:29:00Z",` +
+		`"state":{"condition":"unreachable","reason":"tcp","message":"it cannot be connected to: no route to host","since":"2026-11-20T09:10:00Z","checked_at":"2026-11-20T09:29:00Z",` +
 		`"breaker":"open","retry_at":"2026-11-20T09:30:20Z"},` +
-		`"credential":{"kind":"token","expires":"2026-11-20T08:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
-	auditJSON = `{"entries":[{"id":"a1","phase":"outcome","time":"2026-11-20T09:02:01Z","request_id":"Q1","identity_kind":"user","identity":"ann","remote":"10.0.0.9",` +
+		`"credential":{"kind":"token","expires_at":"2026-11-20T08:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	auditJSON = `{"entries":[{"id":"a1","phase":"outcome","time":"2026-11-20T09:02:01Z","request_id":"Q1","identity_kind":"user","identity":"ann","remote_address":"10.0.0.9",` +
 		`"method":"POST","route":"/v1/vnf_instances","permission":"instance:instantiate","project":"blue","region":"east","subjects":["k3x9vq2m"],"status":202,` +
 		`"outcome":"done","operation_id":"0192f3a5c7d1-a7c1"},` +
 		`{"id":"a1","phase":"intent","time":"2026-11-20T09:02:00Z","request_id":"Q1","identity_kind":"user","identity":"ann","method":"POST","route":"/v1/vnf_instances"},` +
-		`{"id":"a0","phase":"refusal","time":"2026-11-20T09:00:00Z","method":"GET","route":"/v1/keys","status":401,"outcome":"unauthenticated","missed":4}],"next":"2026-11-20T09/00:00.0-a0-refusal"}`
+		`{"id":"a0","phase":"refusal","time":"2026-11-20T09:00:00Z","method":"GET","route":"/v1/keys","status":401,"outcome":"unauthenticated","suppressed":4}],"next":"2026-11-20T09/00:00.0-a0-refusal"}`
 	keysJSON = `{"primary":"k2","records":{"k1":3,"k2":1204}}`
 	braked   = `{"title":"Conflict","status":409,"detail":"cannot rollback VNF instance k3x9vq2m: PersistentVolumeClaim edge/data: would be deleted, and what it holds cannot be made again",` +
-		`"kind":"conflict","reason":"confirm","confirm":"sha256:6b86b2","errors":[{"field":"PersistentVolumeClaim edge/data","message":"would be deleted, and what it holds cannot be made again"}]}`
+		`"kind":"conflict","reason":"confirmation-required","confirm":"sha256:6b86b2","errors":[{"field":"PersistentVolumeClaim edge/data","message":"would be deleted, and what it holds cannot be made again"}]}`
 
 	rollbackIt = "POST /v1/vnf_instances/k3x9vq2m/rollback"
 	eventsOf   = "GET /v1/operations/0192f3a5c7d1-a7c1/events"
