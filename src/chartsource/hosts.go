@@ -94,11 +94,11 @@ func (s *Source) admit(u *url.URL) error {
 	refuse := func(why string) error { return nf.E(nf.Forbidden, "ask", "host "+u.Host, errors.New(why)) }
 	switch {
 	case len(s.allow) == 0:
-		return refuse("fetching is not allowed: --chart-sources lists the allowed hosts and is empty")
+		return refuse("fetching is not allowed: --allowed-chart-hosts lists the allowed hosts and is empty")
 	case !s.allow.match(u):
-		return refuse("it is not among the hosts listed in --chart-sources")
+		return refuse("it is not among the hosts listed in --allowed-chart-hosts")
 	case u.Scheme != "https" && (u.Scheme != "http" || !s.plain.match(u)):
-		return refuse("it does not use TLS, which --chart-sources-plain must allow")
+		return refuse("it does not use TLS, which --plain-http-chart-hosts must allow")
 	}
 	return nil
 }

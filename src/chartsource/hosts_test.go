@@ -30,19 +30,19 @@ func TestHosts(t *testing.T) {
 		kind         nf.Kind
 		words        string // of the error; empty: it is fetched
 	}{
-		"Nothing":         {"nothing is allowed unless something is", nil, nil, "https://127.0.0.1:PORT/web.tgz", nf.Forbidden, "--chart-sources"},
+		"Nothing":         {"nothing is allowed unless something is", nil, nil, "https://127.0.0.1:PORT/web.tgz", nf.Forbidden, "--allowed-chart-hosts"},
 		"Allowed":         {"what is allowed is fetched", []string{"127.0.0.1"}, nil, "https://127.0.0.1:PORT/web.tgz", 0, ""},
 		"Port":            {"a port can be named", []string{"127.0.0.1:" + secure.Port()}, nil, "https://127.0.0.1:PORT/web.tgz", 0, ""},
-		"OtherPort":       {"and then it is that one", []string{"127.0.0.1:1"}, nil, "https://127.0.0.1:PORT/web.tgz", nf.Forbidden, "--chart-sources"},
+		"OtherPort":       {"and then it is that one", []string{"127.0.0.1:1"}, nil, "https://127.0.0.1:PORT/web.tgz", nf.Forbidden, "--allowed-chart-hosts"},
 		"Pattern":         {"no pattern allows loopback", []string{"*"}, nil, "https://127.0.0.1:PORT/web.tgz", nf.Forbidden, "it resolves to 127.0.0.1"},
 		"PatternName":     {"by whatever name", []string{"*", "local*"}, nil, "https://localhost:PORT/web.tgz", nf.Forbidden, "it resolves to"},
 		"OtherName":       {"nor does another name of it", []string{"127.0.0.2", "*"}, nil, "https://127.0.0.1:PORT/web.tgz", nf.Forbidden, "it resolves to 127.0.0.1"},
 		"Metadata":        {"a cloud's service is never asked, allowed or not", []string{"169.254.169.254"}, nil, "https://169.254.169.254/web.tgz", nf.Forbidden, "it resolves to 169.254.169.254"},
 		"MetadataMapped":  {"nor in the form of IPv6", []string{"::ffff:169.254.169.254"}, nil, "https://[::ffff:169.254.169.254]/web.tgz", nf.Forbidden, "it resolves to 169.254.169.254"},
-		"Plain":           {"nothing is asked without TLS", []string{"127.0.0.1"}, nil, "http://127.0.0.1:PORT/web.tgz", nf.Forbidden, "--chart-sources-plain"},
+		"Plain":           {"nothing is asked without TLS", []string{"127.0.0.1"}, nil, "http://127.0.0.1:PORT/web.tgz", nf.Forbidden, "--plain-http-chart-hosts"},
 		"PlainAllowed":    {"unless that is allowed", []string{"127.0.0.1"}, []string{"127.0.0.1"}, "http://127.0.0.1:PORT/web.tgz", 0, ""},
-		"PlainNotAllowed": {"which does not allow the host", []string{"registry.example.com"}, []string{"127.0.0.1"}, "http://127.0.0.1:PORT/web.tgz", nf.Forbidden, "listed in --chart-sources"},
-		"Case":            {"names have no case", []string{"Registry.Example.COM"}, nil, "https://charts.example.com/web.tgz", nf.Forbidden, "listed in --chart-sources"},
+		"PlainNotAllowed": {"which does not allow the host", []string{"registry.example.com"}, []string{"127.0.0.1"}, "http://127.0.0.1:PORT/web.tgz", nf.Forbidden, "listed in --allowed-chart-hosts"},
+		"Case":            {"names have no case", []string{"Registry.Example.COM"}, nil, "https://charts.example.com/web.tgz", nf.Forbidden, "listed in --allowed-chart-hosts"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

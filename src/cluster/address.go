@@ -24,7 +24,7 @@ func (p *Pool) Check(access nf.Access) error {
 	var v nf.Violations
 	check := func(field, address string) {
 		if err := p.cfg.Hosts.Check(address); err != nil {
-			v = append(v, one(field, err.Error()+" (--region-allow)")...)
+			v = append(v, one(field, err.Error()+" (--allowed-region-hosts)")...)
 		}
 	}
 	check(server, access.Server)

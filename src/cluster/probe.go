@@ -150,7 +150,7 @@ var sentences = map[string]string{
 	nf.ReasonNotKubernetes: "it is not a Kubernetes API server",
 	nf.ReasonOversized:     "it does not behave as a Kubernetes API server does",
 	nf.ReasonCrowded:       "it receives too many requests",
-	nf.ReasonNotAllowed:    "its address is one that only the operator may allow (--region-allow)",
+	nf.ReasonNotAllowed:    "its address is one that only the operator may allow (--allowed-region-hosts)",
 	nf.ReasonUnauthorized:  "it does not accept the region's credential (401)",
 	nf.ReasonForbidden:     "it denies the user of the region's credential access to its API (403)",
 }

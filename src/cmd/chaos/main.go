@@ -77,7 +77,7 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.IntVar(&o.operations, "operations", o.operations, "number of operations of three-replicas")
 	flags.BoolVar(&o.quorumLoss, "quorum-loss", false, "also kill two etcd nodes at once")
 	flags.BoolVar(&o.race, "race", false, "build the service with the race detector")
-	flags.DurationVar(&o.lease, "lease", o.lease, "lease duration of the servers")
+	flags.DurationVar(&o.lease, "lease-duration", o.lease, "lease duration of the servers")
 	flags.DurationVar(&o.settle, "settle", o.settle, "time that operations have to end after the faults")
 	flags.StringVar(&o.binary, "binary", "", "program of the service; built if empty")
 	flags.StringVar(&o.logs, "logs", "", "folder for logs and data, which is kept; a temporary one if empty")

@@ -117,8 +117,8 @@ func (r *rig) layServers(p plan, keys string, listen, lines []string) {
 		}
 		r.urls = append(r.urls, "http://"+address)
 		r.servers = append(r.servers, r.process(p, name, p.binary, "serve",
-			"--listen", address, "--store", "etcd://"+strings.Join(endpoints, ","), "--key-file", keys,
-			"--data", filepath.Join(r.dir, name), "--lease", p.lease.String(), "--drain-timeout", "2s",
+			"--listen", address, "--store", "etcd://"+strings.Join(endpoints, ","), "--encryption-key-file", keys,
+			"--data", filepath.Join(r.dir, name), "--lease-duration", p.lease.String(), "--drain-timeout", "2s",
 			"--log-format", "json", "--log-level", "info"))
 	}
 }

@@ -92,7 +92,7 @@ the store.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&known, "known", nil, "hash that one of the lines must have")
+	cmd.Flags().StringSliceVar(&known, "expected-hash", nil, "hash that one of the lines must have")
 	return cmd
 }
 

@@ -35,17 +35,17 @@ type Config struct {
 
 	Workers          int           `koanf:"workers"`
 	OperationTimeout time.Duration `koanf:"operation-timeout"`
-	SyncWait         time.Duration `koanf:"sync-wait"`
+	SyncWait         time.Duration `koanf:"sync-timeout"`
 	DrainTimeout     time.Duration `koanf:"drain-timeout"`
-	MaxPackage       int64         `koanf:"max-package"`
-	Retention        time.Duration `koanf:"retention"`
-	Lease            time.Duration `koanf:"lease"`
-	Replica          string        `koanf:"replica"`
+	MaxPackage       int64         `koanf:"max-package-bytes"`
+	Retention        time.Duration `koanf:"operation-retention"`
+	Lease            time.Duration `koanf:"lease-duration"`
+	Replica          string        `koanf:"replica-name"`
 	PruneObjects     int           `koanf:"prune-objects"`
 	PruneShare       float64       `koanf:"prune-share"`
 	StoreQuota       int64         `koanf:"store-quota"`
 
-	KeyFile string    `koanf:"key-file"`
+	KeyFile string    `koanf:"encryption-key-file"`
 	Keys    nf.Secret `koanf:"-"` // from the environment only, because flags are visible to other users
 
 	AccessFile     string        `koanf:"access-file"`
@@ -53,25 +53,25 @@ type Config struct {
 	TLSCert        string        `koanf:"tls-cert"`
 	TLSKey         string        `koanf:"tls-key"`
 	TLSClientCA    string        `koanf:"tls-client-ca"`
-	Hosts          string        `koanf:"hosts"`
+	Hosts          string        `koanf:"allowed-hosts"`
 	RateLimit      float64       `koanf:"rate-limit"`
 	ProtectMetrics bool          `koanf:"protect-metrics"`
 	AuditFile      string        `koanf:"audit-file"`
 	AuditRetention time.Duration `koanf:"audit-retention"`
 
 	ONAPErrors    string `koanf:"onap-errors"`
-	CallbackAllow string `koanf:"callback-allow"`
-	RegionAllow   string `koanf:"region-allow"`
-	ChartSources  string `koanf:"chart-sources"`
+	CallbackAllow string `koanf:"allowed-callbacks"`
+	RegionAllow   string `koanf:"allowed-region-hosts"`
+	ChartSources  string `koanf:"allowed-chart-hosts"`
 
-	ChartSourcesPlain string `koanf:"chart-sources-plain"`
+	ChartSourcesPlain string `koanf:"plain-http-chart-hosts"`
 
-	Kud          string `koanf:"kud"`
+	Kud          string `koanf:"kud-dir"`
 	KudArtifacts string `koanf:"kud-artifacts"`
 
 	OTLPEndpoint string  `koanf:"otlp-endpoint"`
 	OTLPInsecure bool    `koanf:"otlp-insecure"`
-	OTLPSample   float64 `koanf:"otlp-sample"`
+	OTLPSample   float64 `koanf:"otlp-sample-ratio"`
 }
 
 const envPrefix = "K8SPLUGIN_"
@@ -91,15 +91,15 @@ func configFlags(flags *pflag.FlagSet) {
 	flags.String("log-format", "json", "log format: json or text")
 	flags.Int("workers", 32, "maximum number of operations that act concurrently")
 	flags.Duration("operation-timeout", 15*time.Minute, "timeout of an operation whose request sets none")
-	flags.Duration("sync-wait", 10*time.Minute, "maximum time that a request waits for its operation before the response is 202")
+	flags.Duration("sync-timeout", 10*time.Minute, "maximum time that a request waits for its operation before the response is 202")
 	flags.Duration("drain-timeout", 20*time.Second, "time that running operations and requests have to finish after SIGTERM")
-	flags.Duration("retention", 30*24*time.Hour, "time that operations are kept after they end")
-	flags.Duration("lease", 10*time.Second, "time without a heartbeat before a replica is considered dead")
-	flags.String("replica", defaultReplica(), "name of this replica in the audit log and in traces")
-	flags.Int64("max-package", 64<<20, "maximum size of a package's archive in bytes")
+	flags.Duration("operation-retention", 30*24*time.Hour, "time that operations are kept after they end")
+	flags.Duration("lease-duration", 10*time.Second, "time without a heartbeat before a replica is considered dead")
+	flags.String("replica-name", defaultReplica(), "name of this replica in the audit log and in traces")
+	flags.Int64("max-package-bytes", 64<<20, "maximum size of a package's archive in bytes")
 	flags.Int("prune-objects", 10, "maximum number of objects that a change may delete without confirmation")
 	flags.Float64("prune-share", 0.5, "maximum share of an instance's objects that a change may delete without confirmation, if it deletes more than two objects")
-	flags.String("key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
+	flags.String("encryption-key-file", "", "file with the keys that encrypt the store (default: the data folder's name with .keys appended); env K8SPLUGIN_KEYS contains the keys themselves")
 	accessFlags(flags)
 	apiFlags(flags)
 }
@@ -107,12 +107,12 @@ func configFlags(flags *pflag.FlagSet) {
 // apiFlags defines the flags for what the APIs may reach and how they respond.
 func apiFlags(flags *pflag.FlagSet) {
 	flags.String("onap-errors", "legacy", "response of ONAP's API if an object does not exist: legacy (500, as released clients expect) or strict (404)")
-	flags.String("callback-allow", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
-	flags.String("region-allow", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
-	flags.String("chart-sources-plain", "", "comma-separated chart sources that are accessed without TLS")
-	flags.String("kud", "", "folder of the Ansible collection that builds sites; if empty, only scripts build sites")
+	flags.String("allowed-callbacks", "", "comma-separated hosts, addresses and networks that notifications may be sent to although they are loopback or link-local")
+	flags.String("allowed-region-hosts", "", "comma-separated hosts, addresses and networks that cloud regions may have although they are link-local or loopback; loopback is always allowed if the service itself listens on loopback only")
+	flags.String("plain-http-chart-hosts", "", "comma-separated chart sources that are accessed without TLS")
+	flags.String("kud-dir", "", "folder of the Ansible collection that builds sites; if empty, only scripts build sites")
 	flags.String("kud-artifacts", "", "folder or URL of the files that sites are built from, unless a site names its own URL")
-	flags.String("chart-sources", "", "comma-separated hosts of registries and chart repositories that charts may be fetched from; if empty, none")
+	flags.String("allowed-chart-hosts", "", "comma-separated hosts of registries and chart repositories that charts may be fetched from; if empty, none")
 }
 
 // accessFlags defines the flags for access control, TLS and the audit log.
@@ -122,14 +122,14 @@ func accessFlags(flags *pflag.FlagSet) {
 	flags.String("tls-cert", "", "PEM file with the service's certificate and its chain; reloaded when it changes")
 	flags.String("tls-key", "", "private key of the certificate")
 	flags.String("tls-client-ca", "", "CA certificates that client certificates are verified with")
-	flags.String("hosts", "", "comma-separated host names that requests may address in addition to loopback names, if there is no authentication")
+	flags.String("allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if there is no authentication")
 	flags.Float64("rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
 	flags.Bool("protect-metrics", false, "with --access-file, require authentication for /metrics")
 	flags.String("audit-file", "", "file that every change and every denied request is written to, in addition to the store")
 	flags.Duration("audit-retention", 90*24*time.Hour, "time that the store keeps audit entries")
 	flags.String("otlp-endpoint", "", "OpenTelemetry collector that traces are sent to over HTTP: host:port or a URL")
 	flags.Bool("otlp-insecure", false, "connect to the collector without TLS")
-	flags.Float64("otlp-sample", 1, "share of requests that are traced, from 0 to 1")
+	flags.Float64("otlp-sample-ratio", 1, "share of requests that are traced, from 0 to 1")
 }
 
 func defaultReplica() string {
@@ -220,17 +220,17 @@ func loadEnvironment(k *koanf.Koanf, getenv func(string) string, flags *pflag.Fl
 // take copies the flags' values into the configuration.
 func (c *Config) take(flags *pflag.FlagSet) {
 	for name, into := range map[string]*string{
-		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica": &c.Replica,
-		"key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
-		"hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
-		"onap-errors": &c.ONAPErrors, "callback-allow": &c.CallbackAllow, "region-allow": &c.RegionAllow, "chart-sources": &c.ChartSources,
-		"chart-sources-plain": &c.ChartSourcesPlain, "kud": &c.Kud, "kud-artifacts": &c.KudArtifacts,
+		"listen": &c.Listen, "data": &c.Data, "store": &c.Store, "log-level": &c.LogLevel, "log-format": &c.LogFormat, "replica-name": &c.Replica,
+		"encryption-key-file": &c.KeyFile, "access-file": &c.AccessFile, "tls-cert": &c.TLSCert, "tls-key": &c.TLSKey, "tls-client-ca": &c.TLSClientCA,
+		"allowed-hosts": &c.Hosts, "audit-file": &c.AuditFile, "otlp-endpoint": &c.OTLPEndpoint,
+		"onap-errors": &c.ONAPErrors, "allowed-callbacks": &c.CallbackAllow, "allowed-region-hosts": &c.RegionAllow, "allowed-chart-hosts": &c.ChartSources,
+		"plain-http-chart-hosts": &c.ChartSourcesPlain, "kud-dir": &c.Kud, "kud-artifacts": &c.KudArtifacts,
 	} {
 		*into, _ = flags.GetString(name)
 	}
 	for name, into := range map[string]*time.Duration{
-		"operation-timeout": &c.OperationTimeout, "sync-wait": &c.SyncWait, "drain-timeout": &c.DrainTimeout, "retention": &c.Retention,
-		"lease": &c.Lease, "audit-retention": &c.AuditRetention,
+		"operation-timeout": &c.OperationTimeout, "sync-timeout": &c.SyncWait, "drain-timeout": &c.DrainTimeout, "operation-retention": &c.Retention,
+		"lease-duration": &c.Lease, "audit-retention": &c.AuditRetention,
 	} {
 		*into, _ = flags.GetDuration(name)
 	}
@@ -239,12 +239,12 @@ func (c *Config) take(flags *pflag.FlagSet) {
 	} {
 		*into, _ = flags.GetBool(name)
 	}
-	for name, into := range map[string]*float64{"prune-share": &c.PruneShare, "rate-limit": &c.RateLimit, "otlp-sample": &c.OTLPSample} {
+	for name, into := range map[string]*float64{"prune-share": &c.PruneShare, "rate-limit": &c.RateLimit, "otlp-sample-ratio": &c.OTLPSample} {
 		*into, _ = flags.GetFloat64(name)
 	}
 	c.Workers, _ = flags.GetInt("workers")
 	c.PruneObjects, _ = flags.GetInt("prune-objects")
-	c.MaxPackage, _ = flags.GetInt64("max-package")
+	c.MaxPackage, _ = flags.GetInt64("max-package-bytes")
 	c.StoreQuota, _ = flags.GetInt64("store-quota")
 }
 
@@ -272,13 +272,13 @@ func (c *Config) validate() error {
 		wrong("onap-errors", "must be legacy or strict, got %q", c.ONAPErrors)
 	}
 	if _, err := outbound.ParseHosts(listed(c.CallbackAllow)); err != nil {
-		wrong("callback-allow", "%v", err)
+		wrong("allowed-callbacks", "%v", err)
 	}
 	if _, err := c.regionHosts(); err != nil {
-		wrong("region-allow", "%v", err)
+		wrong("allowed-region-hosts", "%v", err)
 	}
 	if _, err := chartsource.New(chartsource.Config{Allow: listed(c.ChartSources), PlainHTTP: listed(c.ChartSourcesPlain)}); err != nil {
-		wrong("chart-sources, chart-sources-plain", "%v", err)
+		wrong("allowed-chart-hosts, plain-http-chart-hosts", "%v", err)
 	}
 	return errors.Join(append(append(errs, c.validateLimits()...), c.validateAccess()...)...)
 }
@@ -291,19 +291,19 @@ func (c *Config) validateLimits() []error {
 	if c.Workers < 1 || c.Workers > 1024 {
 		wrong("workers", "must be between 1 and 1024, got %d", c.Workers)
 	}
-	for name, d := range map[string]time.Duration{"operation-timeout": c.OperationTimeout, "sync-wait": c.SyncWait, "drain-timeout": c.DrainTimeout} {
+	for name, d := range map[string]time.Duration{"operation-timeout": c.OperationTimeout, "sync-timeout": c.SyncWait, "drain-timeout": c.DrainTimeout} {
 		if d <= 0 || d > 24*time.Hour {
 			wrong(name, "must be above 0 and at most 24h, got %s", d)
 		}
 	}
 	if c.Retention < time.Minute {
-		wrong("retention", "must be at least 1m, got %s", c.Retention)
+		wrong("operation-retention", "must be at least 1m, got %s", c.Retention)
 	}
 	if c.Lease < time.Second || c.Lease > 5*time.Minute {
-		wrong("lease", "must be between 1s and 5m, got %s", c.Lease)
+		wrong("lease-duration", "must be between 1s and 5m, got %s", c.Lease)
 	}
 	if c.MaxPackage < 1 || c.MaxPackage > 1<<30 {
-		wrong("max-package", "must be between 1 byte and 1 GiB, got %d", c.MaxPackage)
+		wrong("max-package-bytes", "must be between 1 byte and 1 GiB, got %d", c.MaxPackage)
 	}
 	if c.StoreQuota < minStoreQuota || c.StoreQuota > etcd.MaxQuota {
 		wrong("store-quota", "must be between %d (64 MiB) and %d (8 GiB), got %d", minStoreQuota, int64(etcd.MaxQuota), c.StoreQuota)
@@ -315,7 +315,7 @@ func (c *Config) validateLimits() []error {
 		wrong("prune-objects, prune-share", "must be above 0, and the share at most 1, got %d and %g", c.PruneObjects, c.PruneShare)
 	}
 	if c.RateLimit < 0 || c.OTLPSample < 0 || c.OTLPSample > 1 {
-		wrong("rate-limit, otlp-sample", "must be at least 0, and the share of traces at most 1, got %g and %g", c.RateLimit, c.OTLPSample)
+		wrong("rate-limit, otlp-sample-ratio", "must be at least 0, and the share of traces at most 1, got %g and %g", c.RateLimit, c.OTLPSample)
 	}
 	return errs
 }
@@ -371,17 +371,17 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("listen", c.Listen), slog.String("data", c.Data), slog.String("store", masked(c.Store)),
 		slog.String("log-level", c.LogLevel), slog.String("log-format", c.LogFormat),
-		slog.Int("workers", c.Workers), slog.Duration("operation-timeout", c.OperationTimeout), slog.Duration("sync-wait", c.SyncWait),
-		slog.Duration("drain-timeout", c.DrainTimeout), slog.Int64("max-package", c.MaxPackage), slog.Int64("store-quota", c.StoreQuota), slog.Duration("retention", c.Retention),
-		slog.Duration("lease", c.Lease), slog.String("replica", c.Replica),
+		slog.Int("workers", c.Workers), slog.Duration("operation-timeout", c.OperationTimeout), slog.Duration("sync-timeout", c.SyncWait),
+		slog.Duration("drain-timeout", c.DrainTimeout), slog.Int64("max-package-bytes", c.MaxPackage), slog.Int64("store-quota", c.StoreQuota), slog.Duration("operation-retention", c.Retention),
+		slog.Duration("lease-duration", c.Lease), slog.String("replica-name", c.Replica),
 		slog.Int("prune-objects", c.PruneObjects), slog.Float64("prune-share", c.PruneShare),
-		slog.String("key-file", c.keyFile()), slog.Bool("keys-from-environment", len(c.Keys) > 0),
+		slog.String("encryption-key-file", c.keyFile()), slog.Bool("keys-from-environment", len(c.Keys) > 0),
 		slog.String("access-file", c.AccessFile), slog.Bool("insecure-no-auth", c.InsecureNoAuth),
-		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("hosts", c.Hosts),
+		slog.String("tls-cert", c.TLSCert), slog.String("tls-client-ca", c.TLSClientCA), slog.String("allowed-hosts", c.Hosts),
 		slog.Float64("rate-limit", c.RateLimit), slog.Bool("protect-metrics", c.ProtectMetrics),
 		slog.String("audit-file", c.AuditFile), slog.Duration("audit-retention", c.AuditRetention),
-		slog.String("onap-errors", c.ONAPErrors), slog.String("callback-allow", c.CallbackAllow), slog.String("region-allow", c.RegionAllow), slog.String("chart-sources", c.ChartSources),
-		slog.String("chart-sources-plain", c.ChartSourcesPlain), slog.String("kud", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
-		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample", c.OTLPSample),
+		slog.String("onap-errors", c.ONAPErrors), slog.String("allowed-callbacks", c.CallbackAllow), slog.String("allowed-region-hosts", c.RegionAllow), slog.String("allowed-chart-hosts", c.ChartSources),
+		slog.String("plain-http-chart-hosts", c.ChartSourcesPlain), slog.String("kud-dir", c.Kud), slog.String("kud-artifacts", c.KudArtifacts),
+		slog.String("otlp-endpoint", masked(c.OTLPEndpoint)), slog.Float64("otlp-sample-ratio", c.OTLPSample),
 	)
 }

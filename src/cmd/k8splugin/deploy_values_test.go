@@ -49,7 +49,7 @@ func installations() map[string]installation {
 		},
 		"Trial": {
 			reason:  "an evaluation needs no Secret and no volume, and the notes warn of the consequences",
-			values:  "keys: {generate: true}\naccess: {insecureNoAuth: true, hosts: [a.example, b.example]}\nstore: {persistence: {enabled: false}}\nuser: null\n",
+			values:  "keys: {generate: true}\naccess: {insecureNoAuth: true, allowedHosts: [a.example, b.example]}\nstore: {persistence: {enabled: false}}\nuser: null\n",
 			objects: objects("Service/site-k8splugin", "StatefulSet/site-k8splugin"),
 			check: func(t *testing.T, r release, cfg Config) {
 				w := object[appsv1.StatefulSet](t, r, "StatefulSet/site-k8splugin").Spec
@@ -57,7 +57,7 @@ func installations() map[string]installation {
 				same(t, "key file", "/var/lib/k8splugin/data.keys", cfg.keyFile())
 				same(t, "open", true, cfg.InsecureNoAuth)
 				same(t, "user of the platform's choice", nil, w.Template.Spec.SecurityContext.RunAsUser)
-				same(t, "hosts", []string{"a.example", "b.example"}, cfg.hosts())
+				same(t, "allowed-hosts", []string{"a.example", "b.example"}, cfg.hosts())
 				for _, part := range []string{"does not authenticate", "without a copy", "all data is lost"} {
 					if !strings.Contains(r.notes, part) {
 						t.Errorf("the notes do not say %q:\n%s", part, r.notes)
@@ -117,7 +117,7 @@ func installations() map[string]installation {
 		"ONAP": {
 			reason: "in the place of ONAP's plugin, the service has its name, its port, its place on the bus and its broker",
 			values: "keys: {existingSecret: site-keys}\naccess: {insecureNoAuth: true}\n" + outside +
-				"onap: {enabled: true, msb: true, errors: strict, callbackAllow: [so-cnf-adapter, 10.0.0.0/8]}\nservice: {type: NodePort, nodePort: 30498}\n" +
+				"onap: {enabled: true, msb: true, errors: strict, allowedCallbacks: [so-cnf-adapter, 10.0.0.0/8]}\nservice: {type: NodePort, nodePort: 30498}\n" +
 				"extraContainers: [{name: broker, image: broker}]\nextraVolumes: [{name: artifacts, emptyDir: {}}]\n",
 			objects: objects("Service/multicloud-k8s", "Deployment/site-k8splugin", "PodDisruptionBudget/site-k8splugin"),
 			check:   checkONAP,
@@ -130,8 +130,8 @@ func installations() map[string]installation {
 		},
 		"Everything else": {
 			reason: "what sites change is taken over",
-			values: sound + "user: 1000660000\naudit: {file: true, volume: {persistentVolumeClaim: {claimName: audit}}}\nsettings: {log-level: debug, max-package: 134217728, otlp-insecure: true}\n" +
-				"drainSeconds: 60\npreStopSeconds: 0\nextraArgs: [\"--workers=64\"]\nextraEnv: [{name: K8SPLUGIN_LEASE, value: 20s}]\npodLabels: {team: nfv}\npodAnnotations: {a: b}\n" +
+			values: sound + "user: 1000660000\naudit: {file: true, volume: {persistentVolumeClaim: {claimName: audit}}}\nsettings: {log-level: debug, max-package-bytes: 134217728, otlp-insecure: true}\n" +
+				"drainSeconds: 60\npreStopSeconds: 0\nextraArgs: [\"--workers=64\"]\nextraEnv: [{name: K8SPLUGIN_LEASE_DURATION, value: 20s}]\npodLabels: {team: nfv}\npodAnnotations: {a: b}\n" +
 				"extraVolumeMounts: [{name: more, mountPath: /more}]\nextraVolumes: [{name: more, emptyDir: {}}]\nnodeSelector: {disk: fast}\ntolerations: [{operator: Exists}]\n" +
 				"affinity: {nodeAffinity: {}}\npriorityClassName: high\nimage: {tag: v2, pullSecrets: [{name: pull}]}\nnetworkPolicy: {egress: [{}]}\nservice: {type: LoadBalancer, annotations: {c: d}}\n" +
 				"extraObjects: [{apiVersion: v1, kind: ConfigMap, metadata: {name: more, namespace: nfv}}, \"{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}-text, namespace: nfv}}\"]\n",
@@ -234,7 +234,7 @@ func TestChartRefuses(t *testing.T) {
 		"Digest":         {"a short digest is rejected", sound + "image: {digest: \"sha256:12\"}\n", "at '/image/digest'"},
 		"Root":           {"the service does not run as root", sound + "user: 0\n", "at '/user'"},
 		"Label":          {"labels are strings", sound + "podLabels: {a: 1}\n", "at '/podLabels/a'"},
-		"Callback list":  {"a comma would split the item", sound + "onap: {callbackAllow: [\"a,b\"]}\n", "at '/onap/callbackAllow/0'"},
+		"Callback list":  {"a comma would split the item", sound + "onap: {allowedCallbacks: [\"a,b\"]}\n", "at '/onap/allowedCallbacks/0'"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

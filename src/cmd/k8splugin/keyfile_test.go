@@ -70,10 +70,10 @@ func TestWrongKeys(t *testing.T) {
 	for store, options := range storesOf(t) {
 		keys := filepath.Join(t.TempDir(), "right.keys")
 		id, text := newKeys(t, keys)
-		p := serveProgram(t, t.TempDir(), append(options, "--key-file", keys)...) // its audit has an entry of the start
+		p := serveProgram(t, t.TempDir(), append(options, "--encryption-key-file", keys)...) // its audit has an entry of the start
 		p.upload("small", web(goodImage))
 		p.stop()
-		if code, says := runProgram(t, append([]string{"backup", "create", "--recipient", strings.TrimSpace(recipient), "--key-file", keys, saved}, options...)...); code != 0 {
+		if code, says := runProgram(t, append([]string{"backup", "create", "--recipient", strings.TrimSpace(recipient), "--encryption-key-file", keys, saved}, options...)...); code != 0 {
 			t.Fatal(says)
 		}
 		for name, tc := range files {
@@ -85,7 +85,7 @@ func TestWrongKeys(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					code, says := runWith(t, tc.env, append(append(args, "--key-file", file), options...)...)
+					code, says := runWith(t, tc.env, append(append(args, "--encryption-key-file", file), options...)...)
 					where := tc.where
 					if where == "" {
 						where = fmt.Sprintf("key file %q", file)
@@ -163,7 +163,7 @@ func TestFirstKeys(t *testing.T) {
 	}
 	t.Run("Outside", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "keys")
-		code, says := runProgram(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--key-file", file}, storesOf(t)["Outside"]...)...)
+		code, says := runProgram(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--encryption-key-file", file}, storesOf(t)["Outside"]...)...)
 		if code != 3 || !strings.Contains(says, "k8splugin keys init "+file) {
 			t.Errorf("replicas must have the same keys, so none of them makes any: exit code %d, %s", code, says)
 		}

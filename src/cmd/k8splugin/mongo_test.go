@@ -34,7 +34,7 @@ func TestServiceOnMongoDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := serveProgram(t, dir, "--store", mongotest.Start(t)+"?maxPoolSize=1", "--key-file", keys, "--lease", "60s")
+	p := serveProgram(t, dir, "--store", mongotest.Start(t)+"?maxPoolSize=1", "--encryption-key-file", keys, "--lease-duration", "60s")
 	p.want(http.StatusCreated, p.do("POST", "/v1/cloud_regions", map[string]any{
 		"cloud_region_id": "sandbox", "kubeconfig": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
 	}))

@@ -46,7 +46,7 @@ func TestPackagesFromCharts(t *testing.T) {
 			body: `{"csar_id": "firewall", "chart": {"url": "oci://r/web"}}`, status: 409, want: problem("already-exists"),
 		},
 		"CreateNotAllowed": {
-			reason: "a host that is not allowed", arrange: failing("Fetch", nf.E(nf.Forbidden, "fetch", "chart oci://r/web", errors.New("its host is not among --chart-sources"))),
+			reason: "a host that is not allowed", arrange: failing("Fetch", nf.E(nf.Forbidden, "fetch", "chart oci://r/web", errors.New("its host is not among --allowed-chart-hosts"))),
 			request: "POST /v1/packages", header: []string{asJSON}, body: web, status: 403, want: problem("forbidden"),
 		},
 		"CreateUnauthorized": {

@@ -114,5 +114,5 @@ func (s *Store) full() error {
 	if s.server == nil {
 		return errors.New("the etcd cluster is full and has raised the alarm NOSPACE: compact and defragment it, or raise its --quota-backend-bytes, and then disarm the alarm (etcdctl alarm disarm)")
 	}
-	return fmt.Errorf("the store has reached its quota of %d MiB and has raised the alarm NOSPACE: raise --store-quota, or shorten --retention and --audit-retention so that less is kept, and restart the service", s.server.quota>>20)
+	return fmt.Errorf("the store has reached its quota of %d MiB and has raised the alarm NOSPACE: raise --store-quota, or shorten --operation-retention and --audit-retention so that less is kept, and restart the service", s.server.quota>>20)
 }

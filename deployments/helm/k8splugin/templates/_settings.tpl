@@ -6,7 +6,7 @@
 {{- $_ := set $s "data" "/var/lib/k8splugin/data" -}}
 {{- end -}}
 {{- if not .Values.keys.generate -}}
-{{- $_ := set $s "key-file" "/etc/k8splugin/keys/keys.json" -}}
+{{- $_ := set $s "encryption-key-file" "/etc/k8splugin/keys/keys.json" -}}
 {{- end -}}
 {{- if include "k8splugin.access" . -}}
 {{- $_ := set $s "access-file" "/etc/k8splugin/access/access.yaml" -}}
@@ -14,8 +14,8 @@
 {{- if .Values.access.insecureNoAuth -}}
 {{- $_ := set $s "insecure-no-auth" true -}}
 {{- end -}}
-{{- with .Values.access.hosts -}}
-{{- $_ := set $s "hosts" (join "," .) -}}
+{{- with .Values.access.allowedHosts -}}
+{{- $_ := set $s "allowed-hosts" (join "," .) -}}
 {{- end -}}
 {{- if .Values.access.protectMetrics -}}
 {{- $_ := set $s "protect-metrics" true -}}
@@ -32,8 +32,8 @@
 {{- end -}}
 {{- if .Values.onap.enabled -}}
 {{- $_ := set $s "onap-errors" .Values.onap.errors -}}
-{{- with .Values.onap.callbackAllow -}}
-{{- $_ := set $s "callback-allow" (join "," .) -}}
+{{- with .Values.onap.allowedCallbacks -}}
+{{- $_ := set $s "allowed-callbacks" (join "," .) -}}
 {{- end -}}
 {{- end -}}
 {{- toYaml (merge $s .Values.settings) -}}
@@ -41,7 +41,7 @@
 
 {{- /* Settings that the chart sets from other values. They are rejected in .Values.settings. */ -}}
 {{- define "k8splugin.decided" -}}
-config listen data store key-file access-file insecure-no-auth hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica onap-errors callback-allow
+config listen data store encryption-key-file access-file insecure-no-auth allowed-hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica-name onap-errors allowed-callbacks
 {{- end -}}
 
 {{- /* Rejects values that cannot work, and reports all of them at once. */ -}}

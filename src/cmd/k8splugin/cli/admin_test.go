@@ -36,8 +36,8 @@ func TestAdministration(t *testing.T) {
 		"token-missing":     {reason: "nor does one that is not there", args: []string{"region", "list", "--token-file", "nowhere/token"}},
 		"token-and-user":    {reason: "who is it?", args: []string{"region", "list", "--token-file", "KUBE/token", "--user", "ann"}},
 		"token-or-user":     {reason: "who is it?", args: []string{"region", "list"}, console: console{env: map[string]string{"K8SPLUGIN_TOKEN": "t", "K8SPLUGIN_USER": "ann"}}},
-		"certificate-alone": {reason: "a certificate needs its key", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--cert-file", "c.pem"}},
-		"certificate-http":  {reason: "http knows no certificates", args: []string{"region", "list", "--ca-file", "c.pem"}},
-		"certificate-none":  {reason: "a file without a certificate is rejected", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--ca-file", "KUBE/token"}},
+		"certificate-alone": {reason: "a certificate needs its key", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--client-certificate", "c.pem"}},
+		"certificate-http":  {reason: "http knows no certificates", args: []string{"region", "list", "--certificate-authority", "c.pem"}},
+		"certificate-none":  {reason: "a file without a certificate is rejected", args: []string{"region", "list", "--server", "https://127.0.0.1:1", "--certificate-authority", "KUBE/token"}},
 	})
 }

@@ -37,9 +37,9 @@ func (c *connection) define(flags *pflag.FlagSet) {
 	flags.StringVar(&c.tokenFile, "token-file", "", "file with a token; - reads standard input (env K8SPLUGIN_TOKEN contains the token itself)")
 	flags.StringVar(&c.user, "user", "", "user name (env K8SPLUGIN_USER)")
 	flags.StringVar(&c.passwordFile, "password-file", "", "file with the password; - reads standard input (env K8SPLUGIN_PASSWORD contains the password itself)")
-	flags.StringVar(&c.caFile, "ca-file", "", "CA certificates to verify the server with, instead of the system's")
-	flags.StringVar(&c.certFile, "cert-file", "", "client certificate")
-	flags.StringVar(&c.keyFile, "key-file", "", "private key of the client certificate")
+	flags.StringVar(&c.caFile, "certificate-authority", "", "CA certificates to verify the server with, instead of the system's")
+	flags.StringVar(&c.certFile, "client-certificate", "", "client certificate")
+	flags.StringVar(&c.keyFile, "client-key", "", "private key of the client certificate")
 	flags.BoolVar(&c.insecure, "insecure-skip-verify", false, "do not verify the server's certificate; for tests only")
 	for _, name := range []string{"token", "password"} {
 		flags.Var(bareFlag{name, &c.bare}, name, "")
@@ -159,7 +159,7 @@ func (c *connection) transport(base *url.URL) (http.RoundTripper, error) {
 	case base.Scheme == "http":
 		return nil, usagef("cannot use the TLS flags: the server's URL is http://; use https://")
 	case (c.certFile == "") != (c.keyFile == ""):
-		return nil, usagef("a client certificate requires its key: give both --cert-file and --key-file")
+		return nil, usagef("a client certificate requires its key: give both --client-certificate and --client-key")
 	}
 	own := standard.Clone() // warnInsecure warns if verification is disabled
 	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.insecure}

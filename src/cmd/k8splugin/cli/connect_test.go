@@ -130,14 +130,14 @@ func TestCertificates(t *testing.T) {
 		stderr string
 	}{
 		"Unknown":  {reason: "a stranger is not spoken to", code: exitNoServer, stderr: "certificate"},
-		"Trusted":  {reason: "a server with a trusted certificate is trusted", args: []string{"--ca-file", ca}},
+		"Trusted":  {reason: "a server with a trusted certificate is trusted", args: []string{"--certificate-authority", ca}},
 		"Insecure": {reason: "any server is trusted, with a warning", args: []string{"--insecure-skip-verify"}, stderr: "warning: the certificate of 127.0.0.1"},
-		"Client":   {reason: "a certificate identifies the client", args: []string{"--ca-file", ca, "--cert-file", at("cert.pem"), "--key-file", at("key.pem")}, peer: "ann"},
+		"Client":   {reason: "a certificate identifies the client", args: []string{"--certificate-authority", ca, "--client-certificate", at("cert.pem"), "--client-key", at("key.pem")}, peer: "ann"},
 		"KeyOfTheStore": {
-			reason: "the variable is another command's", args: []string{"--ca-file", ca},
-			env: map[string]string{"K8SPLUGIN_KEY_FILE": at("key.pem")},
+			reason: "the variable is another command's", args: []string{"--certificate-authority", ca},
+			env: map[string]string{"K8SPLUGIN_ENCRYPTION_KEY_FILE": at("key.pem")},
 		},
-		"Mixed": {reason: "a key of another certificate is none", args: []string{"--ca-file", ca, "--cert-file", ca, "--key-file", at("key.pem")}, code: exitFailed, stderr: "cannot use the certificate"},
+		"Mixed": {reason: "a key of another certificate is none", args: []string{"--certificate-authority", ca, "--client-certificate", ca, "--client-key", at("key.pem")}, code: exitFailed, stderr: "cannot use the certificate"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -124,7 +124,7 @@ func TestFetch(t *testing.T) {
 		},
 		"package-pull-refused": {
 			reason: "the server may not", args: []string{"package", "pull", "oci://registry.example.com/charts/web"},
-			replies: replies{"POST /v1/packages": problemReply(403, `{"status":403,"detail":"cannot fetch chart oci://registry.example.com/charts/web: it is not among the hosts listed in --chart-sources","kind":"forbidden"}`)},
+			replies: replies{"POST /v1/packages": problemReply(403, `{"status":403,"detail":"cannot fetch chart oci://registry.example.com/charts/web: it is not among the hosts listed in --allowed-chart-hosts","kind":"forbidden"}`)},
 		},
 		"package-pull-username": {reason: "a user has a password", args: []string{"package", "pull", "oci://registry.example.com/charts/web", "--username", "ann"}},
 		"package-pull-file":     {reason: "what the server fetches stays there", args: []string{"package", "pull", "oci://registry.example.com/charts/web", "-o", "x.tgz"}},
