@@ -104,10 +104,10 @@ func TestHooksThatFail(t *testing.T) {
 		step    string
 		left    []string
 	}{
-		"Early":   {"what comes before decides whether the rest comes", "early.e_db", func(s *site) { s.cluster.script("e", nf.StatusFailed, "exit 1") }, nf.OperationFailed, "run pre-install 1/1 Job e", nil},
-		"Late":    {"what comes after takes everything back", "db_late.l", func(s *site) { s.cluster.script("l", nf.StatusFailed, "exit 1") }, nf.OperationFailed, "run post-install 1/1 Job l", nil},
-		"Refused": {"a hook that cannot be made fails like any object", "early.e_db", func(s *site) { s.cluster.refuse("e", nf.E(nf.Invalid, "apply", "Job ns/e", nil)) }, nf.OperationFailed, "make pre-install 1/1 Job e", nil},
-		"Endless": {"a hook has until the operation's deadline", "early.e_db", func(s *site) { s.cluster.script("e", nf.InProgress, "at it") }, nf.OperationFailed, "run pre-install 1/1 Job e", nil},
+		"Early":   {"what comes before decides whether the rest comes", "early.e_db", func(s *site) { s.cluster.script("e", nf.StatusFailed, "exit 1") }, nf.OperationFailed, "wait for pre-install 1/1 Job e", nil},
+		"Late":    {"what comes after takes everything back", "db_late.l", func(s *site) { s.cluster.script("l", nf.StatusFailed, "exit 1") }, nf.OperationFailed, "wait for post-install 1/1 Job l", nil},
+		"Refused": {"a hook that cannot be made fails like any object", "early.e_db", func(s *site) { s.cluster.refuse("e", nf.E(nf.Invalid, "apply", "Job ns/e", nil)) }, nf.OperationFailed, "create pre-install 1/1 Job e", nil},
+		"Endless": {"a hook has until the operation's deadline", "early.e_db", func(s *site) { s.cluster.script("e", nf.InProgress, "at it") }, nf.OperationFailed, "wait for pre-install 1/1 Job e", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -183,11 +183,11 @@ func TestTestsOfAnInstance(t *testing.T) {
 		}
 		results := map[string]bool{}
 		for _, step := range end.Steps {
-			if strings.HasPrefix(step.Title(), "run test") {
+			if strings.HasPrefix(step.Title(), "wait for test") {
 				results[step.Title()] = step.Failed
 			}
 		}
-		if diff := cmp.Diff(map[string]bool{"run test 1/2 Job p": true, "run test 2/2 Job q": false}, results); diff != "" {
+		if diff := cmp.Diff(map[string]bool{"wait for test 1/2 Job p": true, "wait for test 2/2 Job q": false}, results); diff != "" {
 			t.Errorf("every test is run, whatever came of the others (-want +got)\n%s", diff)
 		}
 		if now := e.only(t.Context()); now.State != nf.Ready || now.Operation != "" || now.Revision != 1 || len(now.Inventory) != 1 {
@@ -275,7 +275,7 @@ func TestTestsThatCannotBeMade(t *testing.T) {
 		for _, step := range end.Steps {
 			failed[step.Title()] = step.Failed
 		}
-		if !failed["make test 1/2 Job p"] || failed["make test 2/2 Job q"] || failed["run test 2/2 Job q"] || end.Failure == nil || end.Failure.Kind != nf.Failed {
+		if !failed["create test 1/2 Job p"] || failed["create test 2/2 Job q"] || failed["wait for test 2/2 Job q"] || end.Failure == nil || end.Failure.Kind != nf.Failed {
 			t.Errorf("the other test is run, and the whole has failed: %+v, %v", end.Failure, failed)
 		}
 	})

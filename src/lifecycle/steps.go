@@ -41,11 +41,11 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 		return nil, err
 	}
 	if verb == nf.Adopt {
-		return []operation.Step{w.step(nf.PhaseHold, w.reserve), w.step(nf.PhaseTakeOver, w.applier.adoptObjects), w.step(nf.PhaseFinish, w.activate)}, nil
+		return []operation.Step{w.step(nf.PhaseReserve, w.reserve), w.step(nf.PhaseAdopt, w.applier.adoptObjects), w.step(nf.PhaseFinish, w.activate)}, nil
 	}
 	prelude, rest := w.rollout()
 	before, after := hooksAround(verb)
-	steps := slices.Concat([]operation.Step{w.step(nf.PhaseHold, w.reserve)}, prelude, w.hookSteps(before), rest)
+	steps := slices.Concat([]operation.Step{w.step(nf.PhaseReserve, w.reserve)}, prelude, w.hookSteps(before), rest)
 	if verb != nf.Instantiate {
 		in, err := w.run.instance(ctx)
 		if err != nil {
@@ -53,7 +53,7 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 		}
 		steps = append(steps, w.prune(outside(in.Inventory, w.run.plan))...)
 		if w.namespaces.hasUnused(in) {
-			steps = append(steps, w.step(nf.PhaseLeaveFormer, w.namespaces.releaseUnused))
+			steps = append(steps, w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused))
 		}
 	}
 	steps = append(steps, w.hookSteps(after)...)
@@ -105,10 +105,10 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	prelude, rest := w.rollout()
 	var enter, leave []operation.Step
 	if len(w.namespaces.further()) > 0 { // the operation may have left them, or failed while leaving them
-		enter = []operation.Step{w.step(nf.PhaseEnter, w.namespaces.acquireNamespaces)}
+		enter = []operation.Step{w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces)}
 	}
 	if w.namespaces.hasUnused(in) {
-		leave = []operation.Step{w.step(nf.PhaseLeaveFormer, w.namespaces.releaseUnused)}
+		leave = []operation.Step{w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused)}
 	}
 	steps := slices.Concat(enter, prelude, first, rest, w.prune(outside(in.Inventory, w.run.plan)), leave, last)
 	return append(steps, w.step(nf.PhaseFinish, w.restoreRecord)), nil
@@ -122,9 +122,9 @@ func (w *work) rollout() (prelude, rest []operation.Step) {
 		last := i == len(stages)-1
 		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.apply(ctx, i, last) })
 		apply.Stage, apply.Of, apply.StageName = i+1, len(stages), stage.Name
-		settle := apply
-		settle.Phase, settle.Do = nf.PhaseSettle, func(ctx context.Context) error { return w.applier.waitReady(ctx, stage, apply.StepID) }
-		pair := []operation.Step{apply, settle}
+		wait := apply
+		wait.Phase, wait.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReady(ctx, stage, apply.StepID) }
+		pair := []operation.Step{apply, wait}
 		if stage.Prelude {
 			prelude = append(prelude, pair...)
 		} else {
@@ -149,16 +149,16 @@ func (w *work) hookSteps(event nf.HookEvent) []operation.Step {
 		// Each part is a separate step: after a crash, a hook that has run must not
 		// run again.
 		if h.Discards(render.DiscardBefore) {
-			out = append(out, of(nf.PhaseHookClear, func(ctx context.Context) error { return w.applier.discardHooks(ctx, []nf.Ref{ref}) }))
+			out = append(out, of(nf.PhaseHookDeleteOld, func(ctx context.Context) error { return w.applier.discardHooks(ctx, []nf.Ref{ref}) }))
 		}
-		made := of(nf.PhaseHookMake, func(ctx context.Context) error { return w.applier.createHook(ctx, h) })
-		out = append(out, made, of(nf.PhaseHookRun, func(ctx context.Context) error { return w.applier.awaitHook(ctx, h, made.StepID) }))
+		made := of(nf.PhaseHookCreate, func(ctx context.Context) error { return w.applier.createHook(ctx, h) })
+		out = append(out, made, of(nf.PhaseHookWait, func(ctx context.Context) error { return w.applier.awaitHook(ctx, h, made.StepID) }))
 		if h.Discards(render.DiscardSuccess) {
 			done = append(done, ref)
 		}
 	}
 	if len(done) > 0 {
-		s := w.step(nf.PhaseHookDiscard, func(ctx context.Context) error { return w.applier.discardHooks(ctx, done) })
+		s := w.step(nf.PhaseDeleteHookObjects, func(ctx context.Context) error { return w.applier.discardHooks(ctx, done) })
 		s.Event = event
 		out = append(out, s)
 	}

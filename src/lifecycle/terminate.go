@@ -45,7 +45,7 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 		out = slices.Concat(first, out, last)
 	}
 	if len(w.run.plan.Hooks) > 0 || slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Hook }) {
-		out = append(out, w.step(nf.PhaseHookDiscard, w.applier.discardAllHooks))
+		out = append(out, w.step(nf.PhaseDeleteHookObjects, w.applier.discardAllHooks))
 	}
 	if w.run.op().Instance.Orphan || in.Adopted && in.Revision == 0 {
 		refs := make([]nf.Ref, len(in.Inventory))
@@ -54,7 +54,7 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 		}
 		out = []operation.Step{w.step(nf.PhaseOrphan, func(ctx context.Context) error { return w.applier.orphan(ctx, refs) })}
 	}
-	return append(out, w.step(nf.PhaseLeave, w.namespaces.releaseNamespaces), w.step(nf.PhaseForget, w.deleteRecords)), nil
+	return append(out, w.step(nf.PhaseReleaseNamespaces, w.namespaces.releaseNamespaces), w.step(nf.PhaseDeleteRecords, w.deleteRecords)), nil
 }
 
 // volumeSteps returns a removal's steps for the claims of StatefulSets: one

@@ -30,11 +30,11 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 	// A test that could not be created is not waited for.
 	for _, s := range w.hookSteps(nf.TestRun) {
 		making := s.StepID
-		making.Phase = nf.PhaseHookMake
+		making.Phase = nf.PhaseHookCreate
 		do := s.Do
 		s.Do = func(ctx context.Context) error {
 			unmade := func(was nf.Step) bool { return was.StepID == making && was.Failed }
-			if s.Phase == nf.PhaseHookRun && slices.ContainsFunc(w.run.op().Steps, unmade) {
+			if s.Phase == nf.PhaseHookWait && slices.ContainsFunc(w.run.op().Steps, unmade) {
 				return nil
 			}
 			return w.runTest(ctx, do)
@@ -45,7 +45,7 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 		refs = append(refs, refOf(h.Object))
 	}
 	return append(steps,
-		w.step(nf.PhaseTestDiscard, func(ctx context.Context) error { return w.applier.discardHooks(ctx, refs) }),
+		w.step(nf.PhaseDeleteTestObjects, func(ctx context.Context) error { return w.applier.discardHooks(ctx, refs) }),
 		w.step(nf.PhaseFinish, w.finishTests)), nil
 }
 

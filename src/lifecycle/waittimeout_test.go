@@ -134,7 +134,7 @@ func TestFailedStepsAreMarked(t *testing.T) {
 		"Undone": {
 			reason: "the step that failed, and none of those that undo it",
 			script: func(c *fakeCluster) { c.status["web"] = health{nf.StatusFailed, "ImagePullBackOff"} },
-			want:   []string{"settle 2/2 s1"},
+			want:   []string{"wait 2/2 s1"},
 		},
 		"UndoFails": {
 			reason: "and the one in which undoing it failed",
@@ -142,12 +142,12 @@ func TestFailedStepsAreMarked(t *testing.T) {
 				c.status["web"] = health{nf.StatusFailed, "ImagePullBackOff"}
 				c.finalizer["web"] = true
 			},
-			want: []string{"settle 2/2 s1", "undo: delete stage 2"},
+			want: []string{"wait 2/2 s1", "undo: delete stage 2"},
 		},
 		"TimedOut": {
 			reason: "a step whose time ran out failed",
 			script: func(c *fakeCluster) { c.status["db"] = health{nf.InProgress, "pending"} },
-			want:   []string{"settle 1/2 s0"},
+			want:   []string{"wait 1/2 s0"},
 		},
 		"None": {reason: "no step of an operation that succeeds", script: func(*fakeCluster) {}},
 	}

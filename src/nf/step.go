@@ -11,27 +11,27 @@ type Phase string
 
 // The phases of an instance's operations.
 const (
-	PhaseHold         Phase = "hold"          // reserves the region, the package and the namespaces
-	PhasePermit       Phase = "permit"        // checks that the project may still use the resources of the next steps
-	PhaseEnter        Phase = "enter"         // creates and reserves namespaces
-	PhaseApply        Phase = "apply"         // applies a stage
-	PhaseSettle       Phase = "settle"        // waits until a stage is ready
-	PhaseHookClear    Phase = "hook_clear"    // deletes the objects that a hook's last run left
-	PhaseHookMake     Phase = "hook_make"     // applies a hook's object
-	PhaseHookRun      Phase = "hook_run"      // waits until the hook is done
-	PhaseTestDiscard  Phase = "test_discard"  // deletes the objects that the tests created
-	PhaseHookDiscard  Phase = "hook_discard"  // deletes the objects that the hooks of one event, or of all events, created
-	PhasePrune        Phase = "prune"         // deletes objects of an earlier stage that are no longer in the plan
-	PhaseDelete       Phase = "delete"        // deletes a stage's objects
-	PhaseFindClaims   Phase = "find_claims"   // finds the volume claims of StatefulSets
-	PhaseDeleteClaims Phase = "delete_claims" // deletes the volume claims
-	PhaseKeepClaims   Phase = "keep_claims"   // releases the volume claims
-	PhaseOrphan       Phase = "orphan"        // releases all objects
-	PhaseTakeOver     Phase = "take_over"     // makes the objects of an adoption the instance's
-	PhaseLeaveFormer  Phase = "leave_former"  // releases namespaces that the plan no longer uses
-	PhaseLeave        Phase = "leave"         // releases all namespaces
-	PhaseForget       Phase = "forget"        // deletes the instance's records
-	PhaseFinish       Phase = "finish"        // activates the result, and unlocks the instance
+	PhaseReserve           Phase = "reserve"             // reserves the region, the package and the namespaces
+	PhasePermit            Phase = "permit"              // checks that the project may still use the resources of the next steps
+	PhaseAcquireNamespaces Phase = "acquire_namespaces"  // creates and reserves namespaces
+	PhaseApply             Phase = "apply"               // applies a stage
+	PhaseWait              Phase = "wait"                // waits until a stage is ready
+	PhaseHookDeleteOld     Phase = "hook_delete_old"     // deletes the objects that a hook's last run left
+	PhaseHookCreate        Phase = "hook_create"         // applies a hook's object
+	PhaseHookWait          Phase = "hook_wait"           // waits until the hook is done
+	PhaseDeleteTestObjects Phase = "delete_test_objects" // deletes the objects that the tests created
+	PhaseDeleteHookObjects Phase = "delete_hook_objects" // deletes the objects that the hooks of one event, or of all events, created
+	PhasePrune             Phase = "prune"               // deletes objects of an earlier stage that are no longer in the plan
+	PhaseDelete            Phase = "delete"              // deletes a stage's objects
+	PhaseFindClaims        Phase = "find_claims"         // finds the volume claims of StatefulSets
+	PhaseDeleteClaims      Phase = "delete_claims"       // deletes the volume claims
+	PhaseKeepClaims        Phase = "keep_claims"         // releases the volume claims
+	PhaseOrphan            Phase = "orphan"              // releases all objects
+	PhaseAdopt             Phase = "adopt"               // makes the objects of an adoption the instance's
+	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
+	PhaseReleaseNamespaces Phase = "release_namespaces"  // releases all namespaces
+	PhaseDeleteRecords     Phase = "delete_records"      // deletes the instance's records
+	PhaseFinish            Phase = "finish"              // activates the result, and unlocks the instance
 )
 
 // The phases of a site's operations.
@@ -102,7 +102,7 @@ type Step struct {
 
 // OfHook reports whether the step belongs to one hook.
 func (id StepID) OfHook() bool {
-	return id.Phase == PhaseHookClear || id.Phase == PhaseHookMake || id.Phase == PhaseHookRun
+	return id.Phase == PhaseHookDeleteOld || id.Phase == PhaseHookCreate || id.Phase == PhaseHookWait
 }
 
 // Said returns the message with its mentions.
@@ -113,7 +113,7 @@ func (s *Step) Report(message string, mentions ...Mentioned) {
 	s.Message, s.Mentions = message, mentions
 }
 
-// Title returns a title for people: "settle 1/2 databases", "undo: prune stage
+// Title returns a title for people: "wait 1/2 databases", "undo: prune stage
 // 3". No code parses it.
 func (s Step) Title() string {
 	if s.Undo {
@@ -124,23 +124,24 @@ func (s Step) Title() string {
 
 func (s Step) title() string {
 	switch {
-	case s.Phase == PhaseApply || s.Phase == PhaseSettle:
+	case s.Phase == PhaseApply || s.Phase == PhaseWait:
 		return fmt.Sprintf("%s %d/%d %s", s.Phase, s.Stage, s.Of, s.StageName)
 	case s.Phase == PhasePrune || s.Phase == PhaseDelete:
 		return fmt.Sprintf("%s stage %d", s.Phase, s.Stage)
 	case s.OfHook():
 		return fmt.Sprintf("%s %s %d/%d %s %s", s.Phase.title(), s.Event, s.Index, s.Of, s.Ref.Kind, s.Ref.Name)
-	case s.Phase == PhaseHookDiscard && s.Event != "":
-		return fmt.Sprintf("clear what %s hooks made", s.Event)
+	case s.Phase == PhaseDeleteHookObjects && s.Event != "":
+		return fmt.Sprintf("delete %s hook objects", s.Event)
 	}
 	return s.Phase.title()
 }
 
 func (p Phase) title() string {
 	titles := map[Phase]string{
-		PhasePermit: "check what the project may use", PhaseEnter: "enter namespaces", PhaseLeaveFormer: "leave former namespaces", PhaseLeave: "leave namespace",
-		PhaseHookClear: "clear", PhaseHookMake: "make", PhaseHookRun: "run", PhaseHookDiscard: "clear what hooks made", PhaseTestDiscard: "clear what the tests made",
-		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseTakeOver: "take over",
+		PhaseReserve: "reserve resources", PhaseDeleteRecords: "delete records",
+		PhasePermit: "check what the project may use", PhaseAcquireNamespaces: "acquire namespaces", PhaseReleaseFormer: "release former namespaces", PhaseReleaseNamespaces: "release namespaces",
+		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
+		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
 	}

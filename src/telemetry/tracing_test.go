@@ -55,7 +55,7 @@ func TestTrace(t *testing.T) {
 	step, endStep := tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseApply, Stage: 1}, Of: 2, StageName: "shop"})
 	request(step, t, region, http.MethodPatch, "/apis/apps/v1/namespaces/blue/deployments/web?fieldManager="+query)
 	endStep(nil)
-	step, endStep = tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseSettle, Stage: 1}, Of: 2, StageName: "shop"})
+	step, endStep = tracing.Step(ctx, nf.Step{StepID: nf.StepID{Phase: nf.PhaseWait, Stage: 1}, Of: 2, StageName: "shop"})
 	request(step, t, region, http.MethodGet, "/api/v1/namespaces/blue/pods?watch=true&labelSelector="+query)
 	endStep(errors.New(said))
 	end(op, errors.New(said))
@@ -82,7 +82,7 @@ func wantTree(t *testing.T, collector *telemetrytest.Collector) {
   operation upgrade#1
     apply
       apply apps/v1/deployments
-    settle !internal *watch v1/pods
+    wait !internal *watch v1/pods
   operation upgrade#2 !unreachable: unavailable
     undo: apply !unreachable: unavailable
       create v1/secrets !Service Unavailable

@@ -55,7 +55,7 @@ func testsOf(op nf.Operation) []Test {
 		if s.Failed && (t.Passed == nil || *t.Passed) {
 			t.Passed, t.Message = new(false), s.Said().String()
 		}
-		if s.Phase != nf.PhaseHookRun || s.Finished.IsZero() {
+		if s.Phase != nf.PhaseHookWait || s.Finished.IsZero() {
 			continue
 		}
 		if t.Finished = s.Finished; t.Passed == nil {

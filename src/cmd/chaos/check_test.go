@@ -25,7 +25,7 @@ func sound() snapshot {
 			{ID: "op1", Instance: "i1", Verb: "instantiate", State: "succeeded", Revision: 1, OnFailure: "undo"},
 			{ID: "op2", Instance: "i1", Verb: "upgrade", State: "succeeded", Revision: 2, OnFailure: "undo"},
 			{ID: "op3", Instance: "i2", Verb: "instantiate", State: "failed", Revision: 1, OnFailure: "undo",
-				Failure: &failure{Kind: "failed", Step: "settle", Message: "no image"}},
+				Failure: &failure{Kind: "failed", Step: "wait", Message: "no image"}},
 			{ID: "op4", Instance: "i3", Verb: "instantiate", State: "succeeded", Revision: 1, OnFailure: "undo"},
 			{ID: "op5", Instance: "i3", Verb: "terminate", State: "succeeded", OnFailure: "keep"},
 		},
@@ -94,7 +94,7 @@ func TestCheck(t *testing.T) {
 		"Silent": {"a failure says in which step", func(w *snapshot) { w.operations[2].Failure.Step = "" }, "record: operation op3"},
 		"Defect": {"a defect is no reason to fail", func(w *snapshot) { w.operations[2].Failure.Kind = "internal" }, "record: operation op3 is failed by a defect"},
 		"Cheerful": {"what succeeded has no failure", func(w *snapshot) {
-			w.operations[1].Failure = &failure{Kind: "failed", Step: "settle", Message: "m"}
+			w.operations[1].Failure = &failure{Kind: "failed", Step: "wait", Message: "m"}
 		}, "record: operation op2 succeeded and has a failure"},
 		"Locked": {"no instance stays locked", func(w *snapshot) { w.instances[0].Running = "op2" }, "stuck: instance i1 is locked"},
 		"Orphan": {"every object has an instance", func(w *snapshot) {
@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 		"Lucky": {"what cannot work does not succeed", func(w *snapshot) { w.operations[2].State, w.operations[2].Failure = "succeeded", nil },
 			"word: operation op3 (create of i2"},
 		"Unlucky": {"what can work succeeds", func(w *snapshot) {
-			w.operations[1].State, w.operations[1].Failure = "failed", &failure{Kind: "timeout", Step: "settle", Message: "m"}
+			w.operations[1].State, w.operations[1].Failure = "failed", &failure{Kind: "timeout", Step: "wait", Message: "m"}
 		}, "word: operation op2 (upgrade of i1"},
 		"Uncancelled": {"a cancelled operation does not succeed", func(w *snapshot) { w.requests[1].Cancelled = true }, "word: operation op2"},
 		"Namespace":   {"a namespace goes with its last instance", func(w *snapshot) { w.namespaces = append(w.namespaces, "chaos-x-c0003") }, "orphan: namespace chaos-x-c0003"},
@@ -156,7 +156,7 @@ func TestCheck(t *testing.T) {
 func TestStory(t *testing.T) {
 	t.Parallel()
 	ask := func(n int) content { return content{Package: "lean", Generation: n, Replicas: n, Image: goodImage} }
-	why := &failure{Kind: "failed", Step: "settle", Message: "m"}
+	why := &failure{Kind: "failed", Step: "wait", Message: "m"}
 	up := operationRecord{operation{ID: "1", Verb: "instantiate", State: "succeeded", Revision: 1}, request{Verb: create, Fate: succeeds, Asked: ask(1)}}
 	more := operationRecord{operation{ID: "2", Verb: "upgrade", State: "succeeded", Revision: 2}, request{Verb: upgrade, Fate: succeeds, Asked: ask(2)}}
 	cases := map[string]struct {

@@ -100,12 +100,12 @@ func step(s nf.Step, began, ended int, failure string) nf.Step {
 
 func TestTests(t *testing.T) {
 	t.Parallel()
-	good := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookClear, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 1, 1, ""), step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 1, 2, ""), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 2, 3, "")}
-	second := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, ""), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseTestDiscard}}, 7, 8, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, 8, 8, "")}
-	bad := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, ""), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, "Job edge/load: it failed"), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseTestDiscard}}, 7, 8, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, 8, 8, "")}
-	unmade := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, "Job edge/load was refused"), step(northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, "")}
+	good := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookDeleteOld, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 1, 1, ""), step(northboundtest.HookStep(nf.PhaseHookCreate, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 1, 2, ""), step(northboundtest.HookStep(nf.PhaseHookWait, nf.TestRun, [2]int{1, 2}, nf.Ref{Kind: "Pod", Name: "web-test"}), 2, 3, "")}
+	second := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookCreate, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, ""), step(northboundtest.HookStep(nf.PhaseHookWait, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseDeleteTestObjects}}, 7, 8, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, 8, 8, "")}
+	bad := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookCreate, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, ""), step(northboundtest.HookStep(nf.PhaseHookWait, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, "Job edge/load: it failed"), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseDeleteTestObjects}}, 7, 8, ""), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, 8, 8, "")}
+	unmade := []nf.Step{step(northboundtest.HookStep(nf.PhaseHookCreate, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 4, 5, "Job edge/load was refused"), step(northboundtest.HookStep(nf.PhaseHookWait, nf.TestRun, [2]int{2, 2}, nf.Ref{Kind: "Job", Name: "load"}), 5, 6, "")}
 	const first = `{"kind": "Pod", "name": "web-test", "passed": true, "started_at": "2026-11-20T12:00:01Z", "finished_at": "2026-11-20T12:00:03Z"}`
-	failure := &nf.Failure{Kind: nf.Failed, Step: "finish", Message: "cannot test VNF instance vnf-1: run test 2/2 Job load: it failed"}
+	failure := &nf.Failure{Kind: nf.Failed, Step: "finish", Message: "cannot test VNF instance vnf-1: wait for test 2/2 Job load: it failed"}
 	all := func(first, second []nf.Step) []nf.Step { return slices.Concat(first, second) }
 	runAll(t, map[string]exchange{
 		"Passed": {
@@ -126,7 +126,7 @@ func TestTests(t *testing.T) {
 		},
 		"Steps": {
 			reason: "the step says that it failed, and the operation went on", arrange: tested(nf.OperationFailed, failure, bad...), request: "POST /v1/vnf_instances/vnf-1/tests", status: 200,
-			want: `{"steps": [{"name": "make test 2/2 Job load", "started_at": "<<>>", "finished_at": "<<>>"}, {"name": "run test 2/2 Job load", "failed": true, "message": "Job edge/load: it failed", "...": ""}, "..."], "...": ""}`,
+			want: `{"steps": [{"name": "create test 2/2 Job load", "started_at": "<<>>", "finished_at": "<<>>"}, {"name": "wait for test 2/2 Job load", "failed": true, "message": "Job edge/load: it failed", "...": ""}, "..."], "...": ""}`,
 		},
 		"Options": {
 			reason: "options are handed on", arrange: tested(nf.Succeeded, nil), request: "POST /v1/vnf_instances/vnf-1/tests", header: []string{asJSON},

@@ -38,10 +38,10 @@ func TestOperations(t *testing.T) {
 			reason: "a step says that it failed, and whether the failure says why", arrange: func(s *standIn) {
 				ended(s)
 				s.operation = with(s.operation, func(o *nf.Operation) {
-					o.Steps = []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseHold}, Started: noon(1), Finished: noon(2), Failed: true, InFailure: true, Message: "m"}}
+					o.Steps = []nf.Step{{StepID: nf.StepID{Phase: nf.PhaseReserve}, Started: noon(1), Finished: noon(2), Failed: true, InFailure: true, Message: "m"}}
 				})
 			}, request: "GET /v1/operations/op-1", status: 200,
-			want: `{"steps": [{"name": "hold", "started_at": "2026-11-20T12:00:01Z", "finished_at": "2026-11-20T12:00:02Z", "message": "m", "failed": true, "in_failure": true}], "...": ""}`,
+			want: `{"steps": [{"name": "reserve resources", "started_at": "2026-11-20T12:00:01Z", "finished_at": "2026-11-20T12:00:02Z", "message": "m", "failed": true, "in_failure": true}], "...": ""}`,
 		},
 		"GetFailed": {
 			reason: "the failure is all there", arrange: ended, request: "GET /v1/operations/op-1", status: 200,

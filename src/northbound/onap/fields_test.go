@@ -128,7 +128,7 @@ func TestAnswersHaveONAPsFields(t *testing.T) {
 	t.Parallel()
 	w := subscribing(t, false)
 	w.live.hooks = []onap.PlannedHook{{Name: "h", Events: []nf.HookEvent{nf.TestRun}}}
-	w.steps = []nf.Step{northboundtest.HookStep(nf.PhaseHookMake, nf.TestRun, [2]int{1, 1}, nf.Ref{Kind: "Pod", Name: "h"}), northboundtest.HookStep(nf.PhaseHookRun, nf.TestRun, [2]int{1, 1}, nf.Ref{Kind: "Pod", Name: "h"})}
+	w.steps = []nf.Step{northboundtest.HookStep(nf.PhaseHookCreate, nf.TestRun, [2]int{1, 1}, nf.Ref{Kind: "Pod", Name: "h"}), northboundtest.HookStep(nf.PhaseHookWait, nf.TestRun, [2]int{1, 1}, nf.Ref{Kind: "Pod", Name: "h"})}
 	for i := range w.steps {
 		w.steps[i].Started, w.steps[i].Finished = noon(1+i), noon(2+i)
 	}

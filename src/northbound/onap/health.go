@@ -217,7 +217,7 @@ func runStatus(op nf.Operation) string {
 func results(op nf.Operation) []testResult {
 	out := []testResult{}
 	for _, step := range op.Steps {
-		if step.Event != nf.TestRun || step.Phase != nf.PhaseHookMake && step.Phase != nf.PhaseHookRun {
+		if step.Event != nf.TestRun || step.Phase != nf.PhaseHookCreate && step.Phase != nf.PhaseHookWait {
 			continue
 		}
 		status := stepStatus(op, step)
@@ -228,7 +228,7 @@ func results(op nf.Operation) []testResult {
 		if out[i].Status == runFailed {
 			continue // its object could not be created
 		}
-		if out[i].Status = status; step.Phase == nf.PhaseHookMake && status == runSucceeded {
+		if out[i].Status = status; step.Phase == nf.PhaseHookCreate && status == runSucceeded {
 			out[i].Status = unfinished(op)
 		} else {
 			out[i].Completed = moment{step.Finished}

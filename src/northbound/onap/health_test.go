@@ -33,25 +33,25 @@ func TestHealthcheck(t *testing.T) {
 		"Running": {
 			"one test is over, the other is not",
 			nf.Operation{ID: "op-b", State: nf.Running, Steps: []nf.Step{
-				step(probe(nf.PhaseHookClear, 1, 2, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookMake, 1, 2, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookRun, 1, 2, "Pod", "a"), false, noon(3)),
-				step(probe(nf.PhaseHookMake, 2, 2, "Job", "b"), false, noon(4)),
+				step(probe(nf.PhaseHookDeleteOld, 1, 2, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookCreate, 1, 2, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookWait, 1, 2, "Pod", "a"), false, noon(3)),
+				step(probe(nf.PhaseHookCreate, 2, 2, "Job", "b"), false, noon(4)),
 			}},
 			"Running", "", test("Succeeded", "a", "2026-11-20T12:00:03Z") + "," + test("Running", "b", ""),
 		},
 		"Succeeded": {
-			"all are over", nf.Operation{ID: "op-b", State: nf.Succeeded, Finished: noon(5), Steps: []nf.Step{step(probe(nf.PhaseHookMake, 1, 1, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookRun, 1, 1, "Pod", "a"), false, noon(3)), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, false, noon(5))}},
+			"all are over", nf.Operation{ID: "op-b", State: nf.Succeeded, Finished: noon(5), Steps: []nf.Step{step(probe(nf.PhaseHookCreate, 1, 1, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookWait, 1, 1, "Pod", "a"), false, noon(3)), step(nf.Step{StepID: nf.StepID{Phase: nf.PhaseFinish}}, false, noon(5))}},
 			"Succeeded", "2026-11-20T12:00:05Z", test("Succeeded", "a", "2026-11-20T12:00:03Z"),
 		},
 		"Failed": {
 			"one has failed, and one could not be made",
 			nf.Operation{ID: "op-b", State: nf.OperationFailed, Finished: noon(5), Failure: &nf.Failure{Step: "finish"}, Steps: []nf.Step{
-				step(probe(nf.PhaseHookMake, 1, 2, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookRun, 1, 2, "Pod", "a"), true, noon(3)), step(probe(nf.PhaseHookMake, 2, 2, "Pod", "b"), true, noon(4)), step(probe(nf.PhaseHookRun, 2, 2, "Pod", "b"), true, noon(4)),
+				step(probe(nf.PhaseHookCreate, 1, 2, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookWait, 1, 2, "Pod", "a"), true, noon(3)), step(probe(nf.PhaseHookCreate, 2, 2, "Pod", "b"), true, noon(4)), step(probe(nf.PhaseHookWait, 2, 2, "Pod", "b"), true, noon(4)),
 			}},
 			"Failed", "2026-11-20T12:00:05Z", test("Failed", "a", "2026-11-20T12:00:03Z") + "," + test("Failed", "b", "2026-11-20T12:00:04Z"),
 		},
 		"Cancelled": {
 			"nobody knows what would have come of it",
-			nf.Operation{ID: "op-b", State: nf.OperationCancelled, Finished: noon(5), Steps: []nf.Step{step(probe(nf.PhaseHookMake, 1, 1, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookRun, 1, 1, "Pod", "a"), false, time.Time{})}},
+			nf.Operation{ID: "op-b", State: nf.OperationCancelled, Finished: noon(5), Steps: []nf.Step{step(probe(nf.PhaseHookCreate, 1, 1, "Pod", "a"), false, noon(2)), step(probe(nf.PhaseHookWait, 1, 1, "Pod", "a"), false, time.Time{})}},
 			"Unknown", "2026-11-20T12:00:05Z", test("Unknown", "a", ""),
 		},
 		"Forgotten": {"operations are kept for a while only", nf.Operation{}, "Unknown", "", ""},

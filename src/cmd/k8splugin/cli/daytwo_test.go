@@ -27,21 +27,21 @@ const (
 
 	testStart = `{"operation_id":"0192f3a5c7d1-a7c1","subject":{"kind":"vnf_instance","id":"k3x9vq2m"},"vnf_id":"k3x9vq2m","cloud_region_id":"east","namespace":"edge","project":"default","verb":"test",` +
 		`"on_failure":"keep","accepted_at":"2026-11-20T09:02:00Z","deadline":"2026-11-20T09:17:00Z","started_at":"2026-11-20T09:02:00Z",`
-	testSteps = `"steps":[{"name":"make test 1/2 Pod web-test","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:01Z"},` +
-		`{"name":"run test 1/2 Pod web-test","started_at":"2026-11-20T09:02:01Z","finished_at":"2026-11-20T09:02:03Z"},` +
-		`{"name":"make test 2/2 Job load","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:03Z"},`
+	testSteps = `"steps":[{"name":"create test 1/2 Pod web-test","started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:01Z"},` +
+		`{"name":"wait for test 1/2 Pod web-test","started_at":"2026-11-20T09:02:01Z","finished_at":"2026-11-20T09:02:03Z"},` +
+		`{"name":"create test 2/2 Job load","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:03Z"},`
 	testQueued = testStart + `"state":"queued","steps":[],"tests":[]}`
 	testPassed = testStart + `"state":"succeeded","passed":true,"finished_at":"2026-11-20T09:02:09Z",` + testSteps +
-		`{"name":"run test 2/2 Job load","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:08Z"}],"tests":[` +
+		`{"name":"wait for test 2/2 Job load","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:08Z"}],"tests":[` +
 		`{"kind":"Pod","name":"web-test","passed":true,"started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:03Z"},` +
 		`{"kind":"Job","name":"load","passed":true,"started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:08Z"}]}`
 	testFailed = testStart + `"state":"failed","passed":false,"finished_at":"2026-11-20T09:02:09Z",` + testSteps +
-		`{"name":"run test 2/2 Job load","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:08Z","failed":true,"message":"Job edge/load: it failed"}],"tests":[` +
+		`{"name":"wait for test 2/2 Job load","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:08Z","failed":true,"message":"Job edge/load: it failed"}],"tests":[` +
 		`{"kind":"Pod","name":"web-test","passed":true,"started_at":"2026-11-20T09:02:00Z","finished_at":"2026-11-20T09:02:03Z"},` +
 		`{"kind":"Job","name":"load","passed":false,"message":"Job edge/load: it failed","started_at":"2026-11-20T09:02:03Z","finished_at":"2026-11-20T09:02:08Z"}],` +
-		`"failure":{"kind":"failed","step":"finish","message":"run test 2/2 Job load: it failed"}}`
+		`"failure":{"kind":"failed","step":"finish","message":"wait for test 2/2 Job load: it failed"}}`
 	testBroken = testStart + `"state":"failed","finished_at":"2026-11-20T09:02:09Z","steps":[],"tests":[],` +
-		`"failure":{"kind":"unreachable","step":"run test 1/2 Pod web-test","message":"the region cannot be reached"}}`
+		`"failure":{"kind":"unreachable","step":"wait for test 1/2 Pod web-test","message":"the region cannot be reached"}}`
 )
 
 func TestDayTwo(t *testing.T) {
