@@ -38,7 +38,7 @@ func TestRepairs(t *testing.T) {
 			request: "POST /v1/operations/op-1/retry", status: 424, want: problem("failed", `"operation": "op-1", "vnf_id": "vnf-1"`),
 		},
 		"RetryNothing": {
-			reason: "an operation that did not fail is not retried", arrange: failing("Retry", nf.E(nf.Conflict, "retry", "operation op-1", errors.New("it is succeeded"))),
+			reason: "an operation that did not fail is not retried", arrange: failing("Retry", nf.E(nf.Conflict, "retry", "operation op-1", errors.New("it succeeded"))),
 			request: "POST /v1/operations/op-1/retry", status: 409, want: problem("conflict"),
 		},
 		"RetryMissing": {reason: "no operation, nothing to retry", request: "POST /v1/operations/op-2/retry", status: 404, want: problem("not-found")},

@@ -22,8 +22,8 @@ func lastResult(l wire.Letter) string {
 }
 
 func notificationCommand(s *session) *cobra.Command {
-	return s.noun("notification", "List, resend and discard dead letters",
-		notificationList(s), notificationResend(s), notificationDiscard(s))
+	return s.noun("notification", "List, resend and delete dead letters",
+		notificationList(s), notificationResend(s), s.deleteCommand("Delete dead letters", letters()))
 }
 
 func letters() catalogue {
@@ -78,10 +78,4 @@ func notificationResend(s *session) *cobra.Command {
 			return failed.orNil()
 		}),
 	}
-}
-
-func notificationDiscard(s *session) *cobra.Command {
-	cmd := s.removeCommand("Discard dead letters", letters())
-	cmd.Use, cmd.Aliases = "discard ID...", []string{"remove", "delete"}
-	return cmd
 }

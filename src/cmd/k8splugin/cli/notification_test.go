@@ -24,8 +24,8 @@ func TestNotification(t *testing.T) {
 			reason: "programs get a list", args: []string{"notification", "resend", "5b1c-0000000007", "-o", "json"},
 			replies: replies{resend: {body: resentJSON}},
 		},
-		"notification-discard": {
-			reason: "each is forgotten", args: []string{"notification", "discard", "5b1c-0000000007", "5b1c-0000000008"},
+		"notification-delete": {
+			reason: "each is forgotten", args: []string{"notification", "delete", "5b1c-0000000007", "5b1c-0000000008"},
 			replies: replies{"DELETE /v1/notifications/dead/5b1c-0000000007": {status: 204}, "DELETE /v1/notifications/dead/5b1c-0000000008": {status: 204}},
 		},
 	})

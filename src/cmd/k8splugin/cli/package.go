@@ -23,7 +23,7 @@ import (
 func packageCommand(s *session) *cobra.Command {
 	return s.noun("package", "Upload and manage packages",
 		packageCreate(s), packagePush(s), packageList(s), packageShow(s), packageEnable(s), packageDisable(s), packagePull(s), packageLint(s),
-		s.removeCommand("Delete packages that no instance uses", packages()))
+		s.deleteCommand("Delete packages that no instance uses", packages()))
 }
 
 func packagePush(s *session) *cobra.Command {

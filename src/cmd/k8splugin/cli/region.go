@@ -250,5 +250,5 @@ func (pr *printer) warnExpiry(r wire.Region) {
 }
 
 func regionRemove(s *session) *cobra.Command {
-	return s.removeCommand("Deregister cloud regions; clusters do not change", regions())
+	return s.deleteCommand("Deregister cloud regions; clusters do not change", regions())
 }

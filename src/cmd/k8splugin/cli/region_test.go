@@ -119,9 +119,9 @@ func TestRegion(t *testing.T) {
 			reason: "the grants of each project", args: []string{"region", "show", "east"},
 			replies: one("/v1/cloud_regions/east", grantedJSON),
 		},
-		"region-remove": {
+		"region-delete": {
 			reason: "every one is tried; a region in use remains, and the error names its users",
-			args:   []string{"region", "remove", "east", "west", "north"},
+			args:   []string{"region", "delete", "east", "west", "north"},
 			replies: replies{
 				"DELETE /v1/cloud_regions/west": {status: 204},
 				"DELETE /v1/cloud_regions/east": problemReply(409, `{"status":409,"detail":"cannot remove cloud region east: is used by VNF instance k3x9vq2m",`+

@@ -13,6 +13,7 @@ import (
 func instanceRevisions(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "revisions ID|NAME",
+		Aliases:           []string{"history"},
 		Short:             "List an instance's revisions",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),

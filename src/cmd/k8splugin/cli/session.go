@@ -158,12 +158,12 @@ func (s *session) showCommand(use, short string, from catalogue, describe func(i
 	}
 }
 
-// removeCommand returns the command that deletes objects without an operation. It
+// deleteCommand returns the command that deletes objects without an operation. It
 // tries each, and fails if one cannot be deleted.
-func (s *session) removeCommand(short string, from catalogue) *cobra.Command {
+func (s *session) deleteCommand(short string, from catalogue) *cobra.Command {
 	return &cobra.Command{
-		Use:               "remove ID...",
-		Aliases:           []string{"delete"},
+		Use:               "delete ID...",
+		Aliases:           []string{"remove"},
 		Short:             short,
 		Args:              someNames,
 		ValidArgsFunction: s.ids(from, true),

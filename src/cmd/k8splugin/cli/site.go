@@ -189,8 +189,8 @@ func siteRemove(s *session) *cobra.Command {
 	var cascade, keepHosts bool
 	var run siteRun
 	cmd := &cobra.Command{
-		Use:     "remove NAME",
-		Aliases: []string{"delete"},
+		Use:     "delete NAME",
+		Aliases: []string{"remove"},
 		Short:   "Deregister a site's region and reset its hosts",
 		Long: `Deregister a site's region and reset its hosts.
 

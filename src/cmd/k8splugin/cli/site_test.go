@@ -116,12 +116,12 @@ func TestSite(t *testing.T) {
 		},
 		"site-add-worker-incomplete": {reason: "it must be said which", args: []string{"site", "add-worker", "edge-1", "--host", "n3"}},
 		"site-remove-worker":         {reason: "by their names", args: []string{"site", "remove-worker", "edge-1", "n2", "n3", "--no-wait"}, replies: replies{patchSite: siteAccepted()}},
-		"site-remove": {
-			reason: "nothing is left to show", args: []string{"site", "remove", "edge-1", "--cascade", "--timeout", "1h"},
+		"site-delete": {
+			reason: "nothing is left to show", args: []string{"site", "delete", "edge-1", "--cascade", "--timeout", "1h"},
 			replies: replies{"DELETE /v1/sites/edge-1?cascade=true&timeout=1h0m0s": {status: 202, location: "/v1/sites/edge-1/operations/0193-5f0c", body: siteOpRunning}, siteEvents: siteStream(siteOpDone)},
 		},
-		"site-remove-used": {
-			reason: "what is in the way is named", args: []string{"site", "remove", "edge-1", "--keep-hosts"},
+		"site-delete-used": {
+			reason: "what is in the way is named", args: []string{"site", "delete", "edge-1", "--keep-hosts"},
 			replies: replies{"DELETE /v1/sites/edge-1?keep_hosts=true": problemReply(409, `{"status":409,"detail":"cannot remove site edge-1: its region is used by VNF instance vnf-1","kind":"conflict","errors":[{"message":"its region is used by VNF instance vnf-1"}]}`)},
 		},
 		"site-watch": {reason: "the last operation", args: []string{"site", "watch", "edge-1"}, replies: replies{getSite: {body: siteBuildingJSON}, siteEvents: siteStream(siteOpRunning, e[0], e[2], siteOpDone)}},
