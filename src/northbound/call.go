@@ -20,7 +20,7 @@ type call struct {
 	route     string              // the path's template; empty until the router has matched one
 	operation *openapi3.Operation // nil when the contract does not describe the route
 	identity  string              // the caller's; empty if unknown
-	answer    *recorder           // records the response; nil outside the shell
+	answer    *recorder           // records the response; nil outside requestMiddleware
 	failed    bool                // the response is a problem, of this kind
 	kind      nf.Kind
 	begun     string // id of the operation that the problem names
@@ -43,7 +43,7 @@ func withCall(r *http.Request, c *call) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 }
 
-// callOf returns the request's call. Outside the shell, for example in a
+// callOf returns the request's call. Outside requestMiddleware, for example in a
 // handler under test, it returns an empty one.
 func callOf(ctx context.Context) *call {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {

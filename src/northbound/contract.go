@@ -108,7 +108,7 @@ func check(r *http.Request, route *routers.Route) error {
 		Request: r, PathParams: mux.Vars(r), QueryParams: query, Route: route,
 		Options: &openapi3filter.Options{ExcludeRequestBody: true, MultiError: true, SkipSettingDefaults: true},
 	})
-	wrong = append(wrong, complaints(err)...)
+	wrong = append(wrong, violations(err)...)
 	if len(wrong) > 0 {
 		return unreadable(wrong)
 	}
@@ -133,7 +133,7 @@ func wrongParameters(query url.Values, route *routers.Route) nf.Violations {
 		}
 	}
 	slices.SortFunc(wrong, func(a, b nf.Violation) int { return strings.Compare(a.Field, b.Field) })
-	return wrong[:min(len(wrong), maxComplaints)]
+	return wrong[:min(len(wrong), maxViolations)]
 }
 
 func takesMany(p *openapi3.Parameter) bool {

@@ -43,7 +43,7 @@ func TestRoutesAreTheContract(t *testing.T) {
 	}
 }
 
-// TestContractIsComplete holds what the shell and its readers rely on.
+// TestContractIsComplete holds what requestMiddleware and its readers rely on.
 func TestContractIsComplete(t *testing.T) {
 	t.Parallel()
 	for path, item := range document(t).Paths.Map() {

@@ -54,7 +54,7 @@ func DecodeDocument[T any](r *http.Request, document []byte) (T, error) {
 	if len(document) <= allComplaints {
 		options = append(options, openapi3.MultiErrors())
 	}
-	if wrong := complaints(schema.VisitJSON(value, options...)); len(wrong) > 0 {
+	if wrong := violations(schema.VisitJSON(value, options...)); len(wrong) > 0 {
 		return out, unreadable(wrong)
 	}
 	err = json.Unmarshal(document, &out)

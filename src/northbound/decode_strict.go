@@ -28,8 +28,8 @@ type strictReader struct {
 	wrong    nf.Violations
 }
 
-func (s *strictReader) complain(message string) {
-	if len(s.wrong) < maxComplaints {
+func (s *strictReader) addViolation(message string) {
+	if len(s.wrong) < maxViolations {
 		s.wrong = append(s.wrong, nf.Violation{Field: join(s.path), Message: message})
 	}
 }
@@ -42,7 +42,7 @@ func (s *strictReader) token() json.Token {
 		return nil
 	}
 	if _, isText := token.(string); isText && syntax.HalfPair(s.document[from:s.decoder.InputOffset()]) {
-		s.complain("contains half of a surrogate pair, which is not a character")
+		s.addViolation("contains half of a surrogate pair, which is not a character")
 	}
 	return token
 }
@@ -58,7 +58,7 @@ func (s *strictReader) value() {
 		s.token() // the closing one
 	case json.Number:
 		if _, err := t.Float64(); err != nil {
-			s.complain("is a number out of range")
+			s.addViolation("is a number out of range")
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (s *strictReader) object() {
 		key, _ := s.token().(string)
 		s.path = append(s.path, key)
 		if seen[key]++; seen[key] == 2 {
-			s.complain("is given twice")
+			s.addViolation("is given twice")
 		}
 		s.value()
 		s.path = s.path[:len(s.path)-1]

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Routes returns "METHOD template" of every route that the shell and the APIs
+// Routes returns "METHOD template" of every route that requestMiddleware and the APIs
 // have.
 func Routes(swagger []byte, apis ...API) ([]string, error) {
 	rules, err := readContract(swagger)
@@ -59,8 +59,8 @@ func (l Limiter) Clients() int { return l.clients.Len() }
 // ClientOf names the client of a request that was not identified.
 func ClientOf(r *http.Request) string { return clientOf(r) }
 
-// NewPaced returns the writer of a paced request, and what ends it.
-func NewPaced(pace Pace, w http.ResponseWriter, r *http.Request, now func() time.Time) (writer http.ResponseWriter, leave func()) {
-	p := newPaced(pace, w, r, now)
-	return p, p.leave
+// NewDeadlineWriter returns the deadlineWriter of a request, and its method finish.
+func NewDeadlineWriter(limits SlowClientLimits, w http.ResponseWriter, r *http.Request, now func() time.Time) (writer http.ResponseWriter, finish func()) {
+	p := newDeadlineWriter(limits, w, r, now)
+	return p, p.finish
 }

@@ -13,12 +13,12 @@ import (
 // the browser then sees the same origin, but sends the page's host name.
 // Requests to other addresses are accepted; the operator is warned when the
 // service listens there without access rules.
-func (g *gate) meant(r *http.Request) bool {
+func (a *authMiddleware) meant(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || !loopback(local.String()) {
 		return true
 	}
-	return r.Host == "" || loopback(r.Host) || slices.ContainsFunc(g.hosts, func(name string) bool {
+	return r.Host == "" || loopback(r.Host) || slices.ContainsFunc(a.hosts, func(name string) bool {
 		return strings.EqualFold(name, hostname(r.Host))
 	})
 }

@@ -26,12 +26,12 @@ type Config struct {
 	Logger      *slog.Logger         // default: discard
 	Registry    *prometheus.Registry // source of /metrics, to which the layer adds its metrics; default: a new one
 
-	Access         Access   // authentication; default: none, which is only for local use
-	Audit          Audit    // default: no audit log
-	Limit          Limit    // request rate; default: no limit
-	Pace           Pace     // limits for slow clients
-	Hosts          []string // without Access: host names accepted at a loopback address, in addition to loopback names
-	ProtectMetrics bool     // with Access: /metrics requires authentication, too; Prometheus supports it
+	Access         Access           // authentication; default: none, which is only for local use
+	Audit          Audit            // default: no audit log
+	Limit          Limit            // request rate; default: no limit
+	SlowClients    SlowClientLimits // limits for slow clients
+	Hosts          []string         // without Access: host names accepted at a loopback address, in addition to loopback names
+	ProtectMetrics bool             // with Access: /metrics requires authentication, too; Prometheus supports it
 
 	Routed func(r *http.Request, route string) // called with the path template that a request has matched; default: none
 }
@@ -62,7 +62,7 @@ func (c *Config) complete() error {
 	if c.Routed == nil {
 		c.Routed = func(*http.Request, string) {}
 	}
-	c.Pace.complete()
+	c.SlowClients.complete()
 	return nil
 }
 
@@ -84,7 +84,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shell{next: heads(router), log: cfg.Logger, meters: meters, pace: cfg.Pace, now: time.Now}, nil
+	return &requestMiddleware{next: heads(router), log: cfg.Logger, meters: meters, limits: cfg.SlowClients, now: time.Now}, nil
 }
 
 // newRouter returns a router for all paths, which validates each routed request
@@ -96,11 +96,11 @@ func newRouter(cfg Config, rules *contract) (*mux.Router, error) {
 	}
 	// Do not clean paths: an unclean path is not found, instead of the default
 	// redirect.
-	router, gate := mux.NewRouter().SkipClean(true), newGate(cfg)
+	router, auth := mux.NewRouter().SkipClean(true), newAuthMiddleware(cfg)
 	unrouted := strays{router: router, apis: cfg.APIs}
-	router.NotFoundHandler = gate.around(Handler(unrouted.notFound))
-	router.MethodNotAllowedHandler = gate.around(Handler(unrouted.notAllowed))
-	router.Use(gate.around, checker{rules: rules, uploadLimit: cfg.UploadLimit}.middleware)
+	router.NotFoundHandler = auth.around(Handler(unrouted.notFound))
+	router.MethodNotAllowedHandler = auth.around(Handler(unrouted.notAllowed))
+	router.Use(auth.around, checker{rules: rules, uploadLimit: cfg.UploadLimit}.middleware)
 	for _, api := range append([]API{service}, cfg.APIs...) {
 		api.Routes(router)
 	}

@@ -30,9 +30,9 @@ type Audit interface {
 	Record(ctx context.Context, e nf.AuditEntry) error
 }
 
-// gate authenticates, rate-limits and audits requests. Every request passes it,
-// routed or not.
-type gate struct {
+// authMiddleware authenticates, rate-limits and audits requests. Every request
+// passes it, routed or not.
+type authMiddleware struct {
 	access  Access // nil: no authentication
 	audit   Audit  // nil: no audit log
 	limiter *limiter
@@ -43,8 +43,8 @@ type gate struct {
 	routed  func(*http.Request, string)
 }
 
-func newGate(cfg Config) *gate {
-	g := &gate{
+func newAuthMiddleware(cfg Config) *authMiddleware {
+	a := &authMiddleware{
 		access: cfg.Access, audit: cfg.Audit, limiter: newLimiter(cfg.Limit, time.Now),
 		// A page of another site must not act through a browser that can reach
 		// the service: there may be no other protection.
@@ -55,76 +55,76 @@ func newGate(cfg Config) *gate {
 		exempt: []string{"/healthz", "/readyz", "/metrics"},
 	}
 	if !cfg.ProtectMetrics {
-		g.open = append(g.open, "/metrics")
+		a.open = append(a.open, "/metrics")
 	}
-	return g
+	return a
 }
 
-// around wraps a handler with the gate.
-func (g *gate) around(next http.Handler) http.Handler {
+// around wraps a handler.
+func (a *authMiddleware) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		if route := mux.CurrentRoute(r); route != nil {
 			c.route, _ = route.GetPathTemplate() // on error the route has no template
-			g.routed(r, c.route)
+			a.routed(r, c.route)
 		}
 		ctx, trail := nf.WithTrail(r.Context())
-		v := &visit{gate: g, trail: trail, entry: entryOf(r.WithContext(ctx), c)}
-		id, err := g.admit(r)
+		ar := &auditedRequest{auth: a, trail: trail, entry: entryOf(r.WithContext(ctx), c)}
+		id, err := a.admit(r)
 		if id != nil {
 			ctx = nf.WithIdentity(ctx, *id)
-			v.entry.Kind, v.entry.Identity, c.identity = id.Kind, id.Name, id.String()
-		} else if g.access == nil {
-			v.entry.Kind = nf.Anonymous().Kind
+			ar.entry.Kind, ar.entry.Identity, c.identity = id.Kind, id.Name, id.String()
+		} else if a.access == nil {
+			ar.entry.Kind = nf.Anonymous().Kind
 		}
 		r = r.WithContext(ctx)
 		if err == nil && changes(r) {
-			err = v.announce(r)
+			err = ar.recordIntent(r)
 		}
 		if err != nil {
-			g.challenge(w, err)
+			a.challenge(w, err)
 			Refuse(w, r, err)
-			v.refused(ctx, c)
+			ar.recordRefusal(ctx, c)
 			return
 		}
-		v.serve(next, w, r)
+		ar.serve(next, w, r)
 	})
 }
 
 // admit decides whether to accept a request, and returns the caller's identity.
 // The identity is nil unless the request was authenticated.
-func (g *gate) admit(r *http.Request) (*nf.Identity, error) {
+func (a *authMiddleware) admit(r *http.Request) (*nf.Identity, error) {
 	route := callOf(r.Context()).route
-	if g.origin.Check(r) != nil {
+	if a.origin.Check(r) != nil {
 		return nil, refusal(http.StatusForbidden, "the request is from a page of another origin")
 	}
-	if g.access == nil && !g.meant(r) {
+	if a.access == nil && !a.meant(r) {
 		return nil, refusal(http.StatusMisdirectedRequest, "the Host header names another host")
 	}
-	if slices.Contains(g.exempt, route) && (g.access == nil || slices.Contains(g.open, route)) {
+	if slices.Contains(a.exempt, route) && (a.access == nil || slices.Contains(a.open, route)) {
 		return nil, nil
 	}
-	if g.access == nil || slices.Contains(g.open, route) {
-		return nil, g.limiter.take(clientOf(r))
+	if a.access == nil || slices.Contains(a.open, route) {
+		return nil, a.limiter.take(clientOf(r))
 	}
-	id, err := g.access.Authenticate(r)
+	id, err := a.access.Authenticate(r)
 	if err != nil {
-		if limited := g.limiter.take(clientOf(r)); limited != nil {
+		if limited := a.limiter.take(clientOf(r)); limited != nil {
 			err = limited
 		}
 		return nil, err
 	}
-	if slices.Contains(g.exempt, route) {
+	if slices.Contains(a.exempt, route) {
 		return &id, nil
 	}
-	return &id, g.limiter.take(id.String())
+	return &id, a.limiter.take(id.String())
 }
 
-func (g *gate) challenge(w http.ResponseWriter, err error) {
-	if g.access == nil || nf.KindOf(err) != nf.Unauthenticated {
+func (a *authMiddleware) challenge(w http.ResponseWriter, err error) {
+	if a.access == nil || nf.KindOf(err) != nf.Unauthenticated {
 		return
 	}
-	for _, c := range g.access.Challenges() {
+	for _, c := range a.access.Challenges() {
 		w.Header().Add("WWW-Authenticate", c)
 	}
 }
@@ -134,9 +134,9 @@ func changes(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
-// visit is a request at the gate, with its audit entry.
-type visit struct {
-	gate  *gate
+// auditedRequest is a request in authMiddleware, with its audit entry.
+type auditedRequest struct {
+	auth  *authMiddleware
 	trail *nf.Trail
 	entry nf.AuditEntry
 	body  *digest // nil when the request changes nothing
@@ -158,16 +158,16 @@ func entryOf(r *http.Request, c *call) nf.AuditEntry {
 	return e
 }
 
-// announce records the intent of a request that may change something.
-func (v *visit) announce(r *http.Request) error {
-	v.body = newDigest(r.Body)
-	r.Body = v.body
-	if v.gate.audit == nil {
+// recordIntent records the intent of a request that may change something.
+func (ar *auditedRequest) recordIntent(r *http.Request) error {
+	ar.body = newDigest(r.Body)
+	r.Body = ar.body
+	if ar.auth.audit == nil {
 		return nil
 	}
-	e := v.entry
+	e := ar.entry
 	e.Phase = nf.AuditIntent
-	err := v.gate.audit.Record(r.Context(), e)
+	err := ar.auth.audit.Record(r.Context(), e)
 	if err != nil {
 		return &nf.Error{Kind: nf.Unreachable, Op: "carry out", Subject: "the request", Reason: nf.ReasonAudit,
 			Err: errors.New("the audit log cannot be written, so nothing is changed")}
@@ -176,29 +176,29 @@ func (v *visit) announce(r *http.Request) error {
 }
 
 // serve executes the request and records its outcome.
-func (v *visit) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
+func (ar *auditedRequest) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	whole := false
-	defer v.left(r.Context(), &whole)
+	defer ar.recordOutcome(r.Context(), &whole)
 	next.ServeHTTP(w, r)
 	whole = true
 }
 
-// left records the outcome of a request. If whole is false, the handler
+// recordOutcome records the outcome of a request. If whole is false, the handler
 // panicked; an outer layer decides the response.
-func (v *visit) left(ctx context.Context, whole *bool) {
+func (ar *auditedRequest) recordOutcome(ctx context.Context, whole *bool) {
 	c := callOf(ctx)
 	if !*whole {
 		c.kind, c.failed = nf.Internal, true
 	}
-	if v.body == nil && !refused(c) && !v.trail.Hidden() {
+	if ar.body == nil && !refused(c) && !ar.trail.Hidden() {
 		return
 	}
-	e := v.entry
+	e := ar.entry
 	e.Phase = nf.AuditRefusal
-	if v.body != nil {
-		e.Phase, e.Digest = nf.AuditOutcome, v.body.sum()
+	if ar.body != nil {
+		e.Phase, e.Digest = nf.AuditOutcome, ar.body.sum()
 	}
-	v.record(ctx, e, c)
+	ar.record(ctx, e, c)
 }
 
 // refused reports whether the response denies the request: 401, 403 or 429.
@@ -207,41 +207,41 @@ func refused(c *call) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests
 }
 
-// refused records that a request was not accepted, unless the client has too
+// recordRefusal records that a request was not accepted, unless the client has too
 // many such entries already.
-func (v *visit) refused(ctx context.Context, c *call) {
-	e := v.entry
+func (ar *auditedRequest) recordRefusal(ctx context.Context, c *call) {
+	e := ar.entry
 	e.Phase = nf.AuditRefusal
-	client := v.entry.Remote
+	client := ar.entry.Remote
 	if c.identity != "" {
 		client = c.identity
 	}
-	missed, tell := v.gate.limiter.tell(client)
+	missed, tell := ar.auth.limiter.tell(client)
 	if e.Missed = missed; tell {
-		v.record(ctx, e, c)
+		ar.record(ctx, e, c)
 	}
 }
 
-// lastWord limits the time to record an outcome.
-const lastWord = 15 * time.Second
+// recordTimeout limits the time to record an outcome.
+const recordTimeout = 15 * time.Second
 
-func (v *visit) record(ctx context.Context, e nf.AuditEntry, c *call) {
-	if v.gate.audit == nil {
+func (ar *auditedRequest) record(ctx context.Context, e nf.AuditEntry, c *call) {
+	if ar.auth.audit == nil {
 		return
 	}
-	v.trail.Tell(&e)
+	ar.trail.Tell(&e)
 	e.Status, e.Outcome = c.code(), nf.AuditDone
 	if c.failed {
 		e.Outcome = c.kind.String()
 	}
-	if v.trail.Hidden() && e.Status == http.StatusNotFound {
+	if ar.trail.Hidden() && e.Status == http.StatusNotFound {
 		e.Outcome = nf.AuditHidden
 	}
 	if e.Operation == "" {
 		e.Operation = c.begun
 	}
 	// Record the outcome even if the client has disconnected.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	_ = v.gate.audit.Record(ctx, e) // the audit log itself reports entries that it could not store
+	_ = ar.auth.audit.Record(ctx, e) // the audit log itself reports entries that it could not store
 }

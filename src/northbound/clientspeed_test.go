@@ -19,10 +19,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
-// impatient waits for no body and no reader, but leaves one of the two the
+// tightLimits waits for no body and no reader, but leaves one of the two the
 // time that it needs on a slow machine.
-func impatient(grace, write time.Duration) northbound.Pace {
-	return northbound.Pace{Grace: grace, Rate: 1 << 30, Write: write}
+func tightLimits(grace, write time.Duration) northbound.SlowClientLimits {
+	return northbound.SlowClientLimits{Grace: grace, Rate: 1 << 30, Write: write}
 }
 
 func dialTo(t *testing.T, s *httptest.Server) net.Conn {
@@ -39,7 +39,7 @@ func dialTo(t *testing.T, s *httptest.Server) net.Conn {
 func TestDribble(t *testing.T) {
 	t.Parallel()
 	read := make(chan error, 1)
-	s := httptest.NewServer(handler(t, northbound.Config{Pace: impatient(20*time.Millisecond, time.Minute), APIs: []northbound.API{routes{
+	s := httptest.NewServer(handler(t, northbound.Config{SlowClients: tightLimits(20*time.Millisecond, time.Minute), APIs: []northbound.API{routes{
 		"POST /read": func(_ http.ResponseWriter, r *http.Request) error {
 			_, err := io.Copy(io.Discard, r.Body)
 			read <- err
@@ -92,7 +92,7 @@ func TestSlowReader(t *testing.T) {
 			}
 		}
 	}
-	s := httptest.NewServer(handler(t, northbound.Config{Pace: impatient(time.Minute, 20*time.Millisecond), APIs: []northbound.API{routes{
+	s := httptest.NewServer(handler(t, northbound.Config{SlowClients: tightLimits(time.Minute, 20*time.Millisecond), APIs: []northbound.API{routes{
 		"GET /file": func(w http.ResponseWriter, _ *http.Request) error { ended <- endless(w); return nil },
 		"GET /events": func(w http.ResponseWriter, _ *http.Request) error {
 			control := http.NewResponseController(w)
@@ -120,9 +120,9 @@ func TestSlowReader(t *testing.T) {
 // connection that is used again.
 func TestSlowButSteady(t *testing.T) {
 	t.Parallel()
-	pace := northbound.Pace{Grace: time.Hour, Rate: 1, Write: time.Hour}
+	limits := northbound.SlowClientLimits{Grace: time.Hour, Rate: 1, Write: time.Hour}
 	proceed := make(chan struct{})
-	s := httptest.NewServer(handler(t, northbound.Config{Pace: pace, APIs: []northbound.API{routes{
+	s := httptest.NewServer(handler(t, northbound.Config{SlowClients: limits, APIs: []northbound.API{routes{
 		"POST /echo": func(w http.ResponseWriter, r *http.Request) error {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
@@ -174,7 +174,7 @@ type slowConn struct {
 func (w *slowConn) SetReadDeadline(t time.Time) error  { w.read = t; return nil }
 func (w *slowConn) SetWriteDeadline(t time.Time) error { w.write = t; return nil }
 
-func (w *slowConn) left(deadline time.Time) time.Duration {
+func (w *slowConn) recordOutcome(deadline time.Time) time.Duration {
 	if deadline.IsZero() {
 		return -1
 	}
@@ -182,7 +182,7 @@ func (w *slowConn) left(deadline time.Time) time.Duration {
 }
 
 func (w *slowConn) Write(b []byte) (int, error) {
-	w.writes = append(w.writes, w.left(w.write))
+	w.writes = append(w.writes, w.recordOutcome(w.write))
 	w.now = w.now.Add(w.takes)
 	return len(b), nil
 }
@@ -199,7 +199,7 @@ type client struct {
 }
 
 func (c *client) Read(p []byte) (int, error) {
-	c.conn.reads = append(c.conn.reads, c.conn.left(c.conn.read))
+	c.conn.reads = append(c.conn.reads, c.conn.recordOutcome(c.conn.read))
 	c.conn.now = c.conn.now.Add(c.conn.takes)
 	if c.parts == 0 {
 		return 0, io.EOF
@@ -214,10 +214,10 @@ func (*client) Close() error { return nil }
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	w := &slowConn{now: time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC), takes: 3 * time.Second}
-	pace := northbound.Pace{Grace: 10 * time.Second, Rate: 500, Write: 20 * time.Second}
+	limits := northbound.SlowClientLimits{Grace: 10 * time.Second, Rate: 500, Write: 20 * time.Second}
 	r := httptest.NewRequest("POST", "/", &client{conn: w, parts: 2})
 	w.write = w.now // of the request before
-	p, leave := northbound.NewPaced(pace, w, r, func() time.Time { return w.now })
+	p, finish := northbound.NewDeadlineWriter(limits, w, r, func() time.Time { return w.now })
 	between := func(when string) {
 		t.Helper()
 		if !w.read.IsZero() || !w.write.IsZero() {
@@ -245,9 +245,9 @@ func TestDeadlines(t *testing.T) {
 	if diff := cmp.Diff([]time.Duration{30 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second, 20 * time.Second}, w.writes); diff != "" {
 		t.Errorf("each part of the answer may take (-want +got)\n%s", diff)
 	}
-	leave()
-	if w.left(w.write) != 20*time.Second || !w.read.IsZero() {
-		t.Errorf("what the server still sends has %s, and what it takes of a body that was read %v", w.left(w.write), w.read)
+	finish()
+	if w.recordOutcome(w.write) != 20*time.Second || !w.read.IsZero() {
+		t.Errorf("what the server still sends has %s, and what it takes of a body that was read %v", w.recordOutcome(w.write), w.read)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestStreaming checks that an answer can be flushed through the shell.
+// TestStreaming checks that an answer can be flushed through requestMiddleware.
 func TestStreaming(t *testing.T) {
 	t.Parallel()
 	seen := make(chan struct{})
@@ -311,7 +311,7 @@ func TestNewRefuses(t *testing.T) {
 		"Nothing": "", "NotYAML": "\t", "NotOpenAPI": "openapi: 3.0.3\npaths: {}\n", "BadReference": "openapi: 3.0.3\ninfo: {title: x, version: x}\npaths: {/x: {$ref: '#/nowhere'}}\n",
 	} {
 		if _, err := northbound.New(northbound.Config{Swagger: []byte(swagger)}); err == nil {
-			t.Errorf("%s: a shell was made from an unusable contract", name)
+			t.Errorf("%s: a handler was made from an unusable contract", name)
 		}
 	}
 	registry := prometheus.NewRegistry()

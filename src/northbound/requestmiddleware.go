@@ -9,42 +9,42 @@ import (
 	"time"
 )
 
-// shell is the outermost layer. It gives every request an id, one line in the
-// access log, its metrics, and a response, even if a handler panics.
-type shell struct {
+// requestMiddleware is the outermost layer. It gives every request an id, one
+// line in the access log, its metrics, and a response, even if a handler panics.
+type requestMiddleware struct {
 	next   http.Handler
 	log    *slog.Logger
 	meters *meters
-	pace   Pace
+	limits SlowClientLimits
 	now    func() time.Time
 }
 
 // ServeHTTP answers the request.
-func (s *shell) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{id: requestID(r), log: s.log}
+func (m *requestMiddleware) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{id: requestID(r), log: m.log}
 	r = withCall(r, c)
-	paced := newPaced(s.pace, w, r, s.now)
-	rec := &recorder{ResponseWriter: paced}
+	writer := newDeadlineWriter(m.limits, w, r, m.now)
+	rec := &recorder{ResponseWriter: writer}
 	c.answer = rec
 	rec.Header().Set(requestIDHeader, c.id)
 	rec.Header().Set("X-Content-Type-Options", "nosniff")
-	start := s.now()
-	s.meters.inFlight.Inc()
+	start := m.now()
+	m.meters.inFlight.Inc()
 	defer func() {
-		s.meters.inFlight.Dec()
-		took := s.now().Sub(start)
-		s.meters.observe(c.route, r.Method, rec.code(), took)
-		s.access(r, rec, took)
+		m.meters.inFlight.Dec()
+		took := m.now().Sub(start)
+		m.meters.observe(c.route, r.Method, rec.code(), took)
+		m.access(r, rec, took)
 	}()
-	defer paced.leave()
-	defer s.survive(rec, r)
-	s.next.ServeHTTP(rec, r)
+	defer writer.finish()
+	defer m.survive(rec, r)
+	m.next.ServeHTTP(rec, r)
 }
 
 // survive converts a panic of a handler to a response. If the response has
 // started, it aborts the connection, so that the client does not take a partial
 // response for a complete one.
-func (s *shell) survive(rec *recorder, r *http.Request) {
+func (m *requestMiddleware) survive(rec *recorder, r *http.Request) {
 	v := recover()
 	if v == nil {
 		return
@@ -52,7 +52,7 @@ func (s *shell) survive(rec *recorder, r *http.Request) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
-	s.log.ErrorContext(r.Context(), "handler panicked", "request_id", callOf(r.Context()).id,
+	m.log.ErrorContext(r.Context(), "handler panicked", "request_id", callOf(r.Context()).id,
 		"panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 	if rec.status != 0 {
 		panic(http.ErrAbortHandler)
@@ -60,7 +60,7 @@ func (s *shell) survive(rec *recorder, r *http.Request) {
 	write(rec, problemOf(r, errors.New("handler panicked")))
 }
 
-func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
+func (m *requestMiddleware) access(r *http.Request, rec *recorder, took time.Duration) {
 	c := callOf(r.Context())
 	level := slog.LevelInfo
 	switch c.route {
@@ -75,7 +75,7 @@ func (s *shell) access(r *http.Request, rec *recorder, took time.Duration) {
 	if c.identity != "" {
 		attrs = append(attrs, slog.String("identity", c.identity))
 	}
-	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+	m.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // recorder records the status and the size of the response.

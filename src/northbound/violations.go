@@ -13,12 +13,12 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// maxComplaints limits the number of violations in a response.
-const maxComplaints = 50
+// maxViolations limits the number of violations in a response.
+const maxViolations = 50
 
-// complaints converts the errors of the OpenAPI library to readable violations,
-// without duplicates and at most maxComplaints.
-func complaints(err error) nf.Violations {
+// violations converts the errors of the OpenAPI library to readable violations,
+// without duplicates and at most maxViolations.
+func violations(err error) nf.Violations {
 	var wrong nf.Violations
 	seen := map[string]bool{}
 	walk("", err, func(v nf.Violation) bool {
@@ -26,7 +26,7 @@ func complaints(err error) nf.Violations {
 			seen[text] = true
 			wrong = append(wrong, v)
 		}
-		return len(wrong) < maxComplaints
+		return len(wrong) < maxViolations
 	})
 	return wrong
 }
@@ -103,11 +103,11 @@ func walkSchema(field string, e *openapi3.SchemaError, yield func(nf.Violation) 
 	if inner, ok := errors.AsType[*openapi3.SchemaError](e.Origin); ok && e.SchemaField == "allOf" {
 		e, path = inner, append(path, inner.JSONPointer()...)
 	}
-	return yield(nf.Violation{Field: join(path), Message: complaint(e)})
+	return yield(nf.Violation{Field: join(path), Message: violationMessage(e)})
 }
 
-// complaint describes a schema error without the value, which may be a secret.
-func complaint(e *openapi3.SchemaError) string {
+// violationMessage describes a schema error without the value, which may be a secret.
+func violationMessage(e *openapi3.SchemaError) string {
 	switch e.SchemaField {
 	case "required":
 		return "is missing"
