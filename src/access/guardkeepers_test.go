@@ -11,20 +11,20 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// letter is a dead letter. Its id is that of its instance in the subscription.
-type letter string
+// deadLetter is a dead letter. Its id is that of its instance in the subscription.
+type deadLetter string
 
 // shelf keeps dead letters of an instance in each of two projects, of a moved
 // instance and of a deleted one. It is a source of charts, too.
 type shelf struct{ done []string }
 
-func (s *shelf) DeadLetters(context.Context) ([]letter, error) {
-	return []letter{"vnf-a-east", "vnf-b-west", "moved", "gone"}, nil
+func (s *shelf) DeadLetters(context.Context) ([]deadLetter, error) {
+	return []deadLetter{"vnf-a-east", "vnf-b-west", "moved", "gone"}, nil
 }
 
-func (s *shelf) Resend(_ context.Context, id string) (letter, error) {
+func (s *shelf) Resend(_ context.Context, id string) (deadLetter, error) {
 	s.done = append(s.done, "resend "+id)
-	return letter(id), nil
+	return deadLetter(id), nil
 }
 
 func (s *shelf) Discard(_ context.Context, id string) error {
@@ -32,7 +32,7 @@ func (s *shelf) Discard(_ context.Context, id string) error {
 	return nil
 }
 
-func (s *shelf) Names(l letter) (id, instance string) { return string(l), string(l) }
+func (s *shelf) Names(l deadLetter) (id, instance string) { return string(l), string(l) }
 
 func (s *shelf) Engine(_ context.Context, instance string) (string, error) {
 	if instance == "moved" {
@@ -51,34 +51,34 @@ func TestGuardedDeadLetters(t *testing.T) {
 	h := newHouse(t)
 	cases := map[string]struct {
 		reason, who string
-		listed      []letter
+		listed      []deadLetter
 		kinds       map[string]nf.Kind // of Resend and Discard, by id; Internal: allowed
 	}{
 		"Tenant": {
-			"an identity sees the letters of its instances, also of moved ones", "admin-a", []letter{"vnf-a-east", "moved"},
+			"an identity sees the letters of its instances, also of moved ones", "admin-a", []deadLetter{"vnf-a-east", "moved"},
 			map[string]nf.Kind{"vnf-a-east": nf.Internal, "moved": nf.Internal, "vnf-b-west": nf.NotFound, "gone": nf.NotFound, "absent": nf.NotFound},
 		},
 		"Viewer": {
-			"reading an instance is not changing it", "viewer-a-east", []letter{"vnf-a-east"},
+			"reading an instance is not changing it", "viewer-a-east", []deadLetter{"vnf-a-east"},
 			map[string]nf.Kind{"vnf-a-east": nf.Forbidden, "moved": nf.NotFound, "gone": nf.NotFound, "absent": nf.NotFound},
 		},
 		"Store": {
-			"store:admin gives access to letters of deleted instances", "admin-all", []letter{"vnf-a-east", "vnf-b-west", "moved", "gone"},
+			"store:admin gives access to letters of deleted instances", "admin-all", []deadLetter{"vnf-a-east", "vnf-b-west", "moved", "gone"},
 			map[string]nf.Kind{"vnf-b-west": nf.Internal, "gone": nf.Internal, "absent": nf.NotFound},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := &shelf{}
-			letters, ctx := access.NewDeadLetters(h.Guarded, s), h.as(t, tc.who)
-			listed, err := letters.DeadLetters(ctx)
+			deadLetters, ctx := access.NewDeadLetters(h.Guarded, s), h.as(t, tc.who)
+			listed, err := deadLetters.DeadLetters(ctx)
 			if diff := cmp.Diff(tc.listed, listed); diff != "" || err != nil {
 				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
 			}
 			for id, kind := range tc.kinds {
 				s.done = nil
-				_, resent := letters.Resend(ctx, id)
-				discarded := letters.Discard(ctx, id)
+				_, resent := deadLetters.Resend(ctx, id)
+				discarded := deadLetters.Discard(ctx, id)
 				for _, err := range []error{resent, discarded} {
 					if (err == nil) != (kind == nf.Internal) || err != nil && nf.KindOf(err) != kind {
 						t.Errorf("%s: %s: %v, want %s", tc.reason, id, err, kind)
@@ -90,8 +90,8 @@ func TestGuardedDeadLetters(t *testing.T) {
 			}
 		})
 	}
-	letters := access.NewDeadLetters(h.Guarded, &shelf{})
-	if _, err := letters.DeadLetters(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
+	deadLetters := access.NewDeadLetters(h.Guarded, &shelf{})
+	if _, err := deadLetters.DeadLetters(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
 		t.Errorf("a list without credentials: %v", err)
 	}
 }

@@ -25,10 +25,10 @@ func TestLookupsReadLittle(t *testing.T) {
 		"Objects":    {"the owners of the objects", "viewer-a-east", ownersLookup, []string{"instance vnf-a-east", "instance gone"}},
 		"AllObjects": {"an identity that may register the region sees all objects", "admin-all", ownersLookup, nil},
 		"DeadLetters": {
-			"the instances of the dead letters", "viewer-a-east", lettersLookup,
+			"the instances of the dead letters", "viewer-a-east", deadLettersLookup,
 			[]string{"instance vnf-a-east", "instance vnf-b-west", "instance vnf-a-west", "instance gone"},
 		},
-		"AllDeadLetters": {"an administrator of the store sees all dead letters", "admin-all", lettersLookup, nil},
+		"AllDeadLetters": {"an administrator of the store sees all dead letters", "admin-all", deadLettersLookup, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func ownersLookup(ctx context.Context, h *house) error {
 	return err
 }
 
-func lettersLookup(ctx context.Context, h *house) error {
+func deadLettersLookup(ctx context.Context, h *house) error {
 	_, err := access.NewDeadLetters(h.Guarded, &shelf{}).DeadLetters(ctx)
 	return err
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// Letter is a dead letter, or a notification that is being resent. It has no
+// DeadLetter is a dead letter, or a notification that is being resent. It has no
 // field for the content.
-type Letter struct {
+type DeadLetter struct {
 	ID           string    `json:"notification_id"`
 	Instance     string    `json:"vnf_id"` // id in the subscription
 	Subscription string    `json:"subscription"`

@@ -162,9 +162,9 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 	return native.New(native.Config{
 		Sites: sites, SiteOperations: sites,
 		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Packages: guarded.Packages,
-		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, DayTwo: guarded.Instances,
-		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, Vault: access.NewVault(guarded, db),
-		Charts: access.NewCharts(guarded, charts{source}), Letters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
+		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
+		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
+		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
 		Memory: s.memory, Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent,
 	})
 }

@@ -15,15 +15,15 @@ type deadLetters struct {
 	records  *bundle.InstanceRecords
 }
 
-var _ access.DeadLetterKeeper[native.Letter] = deadLetters{}
+var _ access.DeadLetterKeeper[native.DeadLetter] = deadLetters{}
 
 // DeadLetters implements access.DeadLetterKeeper.
-func (l deadLetters) DeadLetters(ctx context.Context) ([]native.Letter, error) {
+func (l deadLetters) DeadLetters(ctx context.Context) ([]native.DeadLetter, error) {
 	all, err := l.notifier.DeadLetters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]native.Letter, len(all))
+	out := make([]native.DeadLetter, len(all))
 	for i, one := range all {
 		out[i] = shown(one)
 	}
@@ -31,7 +31,7 @@ func (l deadLetters) DeadLetters(ctx context.Context) ([]native.Letter, error) {
 }
 
 // Resend implements access.DeadLetterKeeper.
-func (l deadLetters) Resend(ctx context.Context, id string) (native.Letter, error) {
+func (l deadLetters) Resend(ctx context.Context, id string) (native.DeadLetter, error) {
 	sent, err := l.notifier.Resend(ctx, id)
 	return shown(sent), err
 }
@@ -42,7 +42,7 @@ func (l deadLetters) Discard(ctx context.Context, id string) error {
 }
 
 // Names implements access.DeadLetterKeeper.
-func (l deadLetters) Names(one native.Letter) (id, instance string) { return one.ID, one.Instance }
+func (l deadLetters) Names(one native.DeadLetter) (id, instance string) { return one.ID, one.Instance }
 
 // Engine implements access.DeadLetterKeeper.
 func (l deadLetters) Engine(ctx context.Context, instance string) (string, error) {
@@ -51,8 +51,8 @@ func (l deadLetters) Engine(ctx context.Context, instance string) (string, error
 }
 
 // shown converts a dead letter, without the notification's content.
-func shown(l notify.Notification) native.Letter {
-	return native.Letter{
+func shown(l notify.Notification) native.DeadLetter {
+	return native.DeadLetter{
 		ID: l.ID, Instance: l.Instance, Subscription: l.Subscription, Created: l.Created, Attempts: l.Attempts,
 		Due: l.Due, Died: l.Died, LastStatus: l.LastStatus, LastError: l.LastError,
 	}

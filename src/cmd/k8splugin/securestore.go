@@ -153,7 +153,7 @@ func (v *secureStore) healthy(ctx context.Context) error {
 	return v.db.healthy(ctx)
 }
 
-// Reencrypt implements access.VaultKeeper. It skips leases, because they are
+// Reencrypt implements access.StoreKeeper. It skips leases, because they are
 // rewritten all the time.
 func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
 	if _, err := v.kv.Reseal(ctx, leases()...); err != nil {
@@ -162,7 +162,7 @@ func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
 	return v.KeyStatus(ctx)
 }
 
-// KeyStatus implements access.VaultKeeper.
+// KeyStatus implements access.StoreKeeper.
 func (v *secureStore) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
 	s, err := v.kv.Status(ctx)
 	if err != nil {
@@ -182,7 +182,7 @@ func (v *secureStore) sealed() map[string]int {
 	return maps.Clone(v.records)
 }
 
-// Backup implements access.VaultKeeper.
+// Backup implements access.StoreKeeper.
 func (v *secureStore) Backup(ctx context.Context, recipient string, w io.Writer) error {
 	recipients, err := backup.Recipients(recipient)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-func TestVault(t *testing.T) {
+func TestStoreAdmin(t *testing.T) {
 	t.Parallel()
 	const keys = `{"primary": "k2", "records": {"k1": 3, "k2": 7}}`
 	const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
@@ -95,7 +95,7 @@ func TestBackupCutOff(t *testing.T) {
 func TestWithout(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()
-	site := serve(t, s, func(c *native.Config) { c.Conditions, c.Audit, c.Vault = nil, nil, nil })
+	site := serve(t, s, func(c *native.Config) { c.Conditions, c.Audit, c.StoreAdmin = nil, nil, nil })
 	for name, e := range map[string]exchange{
 		"Audit":  {reason: "no log, no entries", request: "GET /v1/audit", status: 404, want: problem("not-found")},
 		"Keys":   {reason: "no keys, no names", request: "GET /v1/keys", status: 404, want: problem("not-found")},

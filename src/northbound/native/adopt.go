@@ -10,7 +10,7 @@ import (
 // instanceAdopt is the body of a request to adopt a running release as an
 // instance.
 type instanceAdopt struct {
-	manner
+	executionOptions
 
 	Region      string            `json:"cloud_region_id"`
 	Package     string            `json:"csar_id"`

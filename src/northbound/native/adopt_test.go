@@ -93,7 +93,7 @@ func TestAdoptOnce(t *testing.T) {
 
 func TestWithoutDayTwo(t *testing.T) {
 	t.Parallel()
-	site := serve(t, newStandIn(), func(c *native.Config) { c.DayTwo, c.Letters = nil, nil })
+	site := serve(t, newStandIn(), func(c *native.Config) { c.Configurer, c.DeadLetters = nil, nil })
 	if got := site.ask(t, "POST /v1/vnf_instances/adopt", adoptPage, asJSON); got.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a service that adopts nothing: %s", got.Status)
 	}

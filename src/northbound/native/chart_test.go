@@ -114,7 +114,7 @@ func TestRepeatedFetch(t *testing.T) {
 func TestBareService(t *testing.T) {
 	t.Parallel()
 	s := newStandIn()
-	site := serve(t, s, func(c *native.Config) { c.DayTwo, c.Charts = nil, nil })
+	site := serve(t, s, func(c *native.Config) { c.Configurer, c.Charts = nil, nil })
 	for name, e := range map[string]exchange{
 		"Fetch": {reason: "no source, no chart", request: "POST /v1/packages", header: []string{asJSON}, body: `{"chart": {"url": "oci://r/web"}}`, status: 422, want: problem("unsupported")},
 		"Amend": {reason: "nothing to amend with", request: "PUT /v1/vnf_instances/vnf-1/amendments/rules", header: []string{asJSON}, body: `{"csar_id": "rules"}`, status: 422, want: problem("unsupported")},

@@ -13,10 +13,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// DayTwo runs day-2 operations on instances. Each method returns an operation
+// Configurer runs day-2 operations on instances. Each method returns an operation
 // that continues without the caller, or nf.Busy if another operation of the
 // instance is running.
-type DayTwo interface {
+type Configurer interface {
 	// Adopt starts to adopt a running release as an instance. It returns
 	// nf.NotFound if the release does not exist, and nf.Conflict if it cannot
 	// be adopted.
@@ -30,7 +30,7 @@ type DayTwo interface {
 
 // dayTwo serves the day-2 operations of VNF instances.
 type dayTwo struct {
-	engine DayTwo
+	engine Configurer
 	run    runner
 }
 
@@ -44,7 +44,7 @@ func (ds dayTwo) routes(on route) {
 
 // amendmentPut is the body of a request for an amendment.
 type amendmentPut struct {
-	manner
+	executionOptions
 
 	Package    string            `json:"csar_id"`
 	Parameters map[string]any    `json:"parameters"`
@@ -62,7 +62,7 @@ func (ds dayTwo) putAmendment(w http.ResponseWriter, r *http.Request) error {
 	wanted := nf.Amendment{
 		Name: mux.Vars(r)["amendment"], Package: body.Package, Inputs: nf.Inputs{Parameters: body.Parameters, Overrides: body.Overrides},
 	}
-	return ds.configure(w, r, body.manner, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
+	return ds.configure(w, r, body.executionOptions, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
 		if at < 0 {
 			return append(all, wanted), nil
 		}
@@ -77,7 +77,7 @@ func (ds dayTwo) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	name := mux.Vars(r)["amendment"]
-	return ds.configure(w, r, mannerOf(r.URL.Query()), key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
+	return ds.configure(w, r, executionOptionsOf(r.URL.Query()), key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
 		if at < 0 {
 			return nil, nf.E(nf.NotFound, "remove", "amendment "+name, nil)
 		}
@@ -88,7 +88,7 @@ func (ds dayTwo) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
 // configure changes the amendments of the path's instance, and responds as an
 // update of the instance does. Edit receives a copy of the amendments and the
 // index of the path's amendment, or -1.
-func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m manner, key nf.RequestKey, edit func(all []nf.Amendment, at int) ([]nf.Amendment, error)) error {
+func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m executionOptions, key nf.RequestKey, edit func(all []nf.Amendment, at int) ([]nf.Amendment, error)) error {
 	if ds.engine == nil {
 		return nf.E(nf.Unsupported, "configure", "the instance", errors.New("configuration of instances is not enabled"))
 	}
@@ -118,7 +118,7 @@ func (ds dayTwo) test(w http.ResponseWriter, r *http.Request) error {
 	if ds.engine == nil {
 		return nf.E(nf.Unsupported, "test", "the instance", errors.New("tests of instances are not enabled"))
 	}
-	_, opts, err := readWith(ds.run, r, readIfAny[manner])
+	_, opts, err := readWith(ds.run, r, readIfAny[executionOptions])
 	if err != nil {
 		return err
 	}

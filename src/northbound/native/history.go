@@ -28,7 +28,7 @@ type History interface {
 
 // rollback is the body of a request to roll back to a revision.
 type rollback struct {
-	manner
+	executionOptions
 
 	Revision int `json:"revision"`
 }

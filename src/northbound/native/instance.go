@@ -153,7 +153,7 @@ func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if req.Options, err = is.run.options(r, mannerOf(query), key); err != nil {
+	if req.Options, err = is.run.options(r, executionOptionsOf(query), key); err != nil {
 		return err
 	}
 	op, err := is.store.Terminate(r.Context(), mux.Vars(r)["vnf_id"], req)

@@ -15,7 +15,7 @@ func unknown(inventory []nf.Item, why string) []nf.Health {
 // instanceCreate is the body of a request to create an instance.
 type instanceCreate struct {
 	instanceEdit
-	manner
+	executionOptions
 
 	Region    string `json:"cloud_region_id"`
 	Project   string `json:"project"`

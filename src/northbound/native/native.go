@@ -40,11 +40,11 @@ type Config struct {
 	Healths    Healths    // default: the health of instances is unknown
 	Conditions Conditions // default: the condition of regions is unknown
 	Audit      Audit      // default: no audit log
-	Vault      Vault      // default: no keys and no backups
+	StoreAdmin StoreAdmin // default: no keys and no backups
 
-	DayTwo  DayTwo      // default: no amendments, no tests and no adoption
-	Charts  ChartSource // default: charts can only be uploaded, not fetched
-	Letters Letters     // default: no notifications
+	Configurer  Configurer  // default: no amendments, no tests and no adoption
+	Charts      ChartSource // default: charts can only be uploaded, not fetched
+	DeadLetters DeadLetters // default: no notifications
 
 	Sites          Sites          // default: no sites
 	SiteOperations SiteOperations // default: no sites
@@ -60,18 +60,18 @@ type Config struct {
 // its routes. The parts share three types: waiter waits for operations, runner for
 // those of VNF instances, and operationPaths serves operations.
 type API struct {
-	regions    regions
-	packages   packages
-	uploads    uploads
-	instances  instances
-	revisions  revisions
-	dayTwo     dayTwo
-	nested     nested
-	operations operations
-	letters    deadLetters
-	sites      sites
-	audit      auditLog
-	vault      vault
+	regions     regions
+	packages    packages
+	uploads     uploads
+	instances   instances
+	revisions   revisions
+	dayTwo      dayTwo
+	nested      nested
+	operations  operations
+	deadLetters deadLetters
+	sites       sites
+	audit       auditLog
+	storeAdmin  storeAdmin
 }
 
 var _ northbound.API = (*API)(nil)
@@ -106,18 +106,18 @@ func New(cfg Config) (*API, error) {
 	paths := operationPaths{heartbeat: cfg.Heartbeat, logger: cfg.Logger}
 	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, run: run}
 	return &API{
-		regions:    regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, logger: cfg.Logger},
-		packages:   packages{store: cfg.Packages, usage: cfg.Usage},
-		uploads:    uploads{store: cfg.Packages, charts: cfg.Charts, memory: cfg.Memory},
-		instances:  is,
-		revisions:  revisions{instances: cfg.Instances, history: cfg.History, run: run},
-		dayTwo:     dayTwo{engine: cfg.DayTwo, run: run},
-		nested:     nested{is},
-		operations: operations{paths: paths, ledgers: ledgers{cfg.Operations, cfg.SiteOperations}, repairs: cfg.Repairs, run: run},
-		letters:    deadLetters{cfg.Letters},
-		sites:      sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
-		audit:      auditLog{cfg.Audit},
-		vault:      vault{store: cfg.Vault, logger: cfg.Logger},
+		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, logger: cfg.Logger},
+		packages:    packages{store: cfg.Packages, usage: cfg.Usage},
+		uploads:     uploads{store: cfg.Packages, charts: cfg.Charts, memory: cfg.Memory},
+		instances:   is,
+		revisions:   revisions{instances: cfg.Instances, history: cfg.History, run: run},
+		dayTwo:      dayTwo{engine: cfg.Configurer, run: run},
+		nested:      nested{is},
+		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, cfg.SiteOperations}, repairs: cfg.Repairs, run: run},
+		deadLetters: deadLetters{cfg.DeadLetters},
+		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
+		audit:       auditLog{cfg.Audit},
+		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
 	}, nil
 }
 
@@ -129,7 +129,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
 	// Order matters: the nested paths match those of revisions and amendments.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.letters, a.sites, a.audit, a.vault,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.audit, a.storeAdmin,
 	} {
 		part.routes(on)
 	}

@@ -125,8 +125,8 @@ func repeats(made, asked nf.RequestKey) bool {
 	return made.Same(asked)
 }
 
-// manner holds the execution options of a request.
-type manner struct {
+// executionOptions holds the execution options of a request.
+type executionOptions struct {
 	OnFailure     nf.OnFailure `json:"on_failure"`
 	OnUnreachable string       `json:"on_unreachable"` // fail or wait
 	Timeout       any          `json:"timeout"`        // a string or a number of seconds
@@ -136,31 +136,31 @@ type manner struct {
 }
 
 // execution returns the options in a document that has them as fields.
-func (m manner) execution() manner { return m }
+func (m executionOptions) execution() executionOptions { return m }
 
 // execution returns the options in a patch.
-func (p patch) execution() manner {
-	return manner{
+func (p patch) execution() executionOptions {
+	return executionOptions{
 		OnFailure: nf.OnFailure(p.text("on_failure")), OnUnreachable: p.text("on_unreachable"),
 		Timeout: p["timeout"], Confirm: p.text("confirm"), Wait: p.text("wait"), Validate: p.text("validate"),
 	}
 }
 
-// mannerOf returns the options in the query of a request without a body. The
-// contract allows only those that the request has.
-func mannerOf(query url.Values) manner {
-	m := manner{
+// executionOptionsOf returns the options in the query of a request without a
+// body. The contract allows only those that the request has.
+func executionOptionsOf(query url.Values) executionOptions {
+	opts := executionOptions{
 		OnFailure: nf.OnFailure(query.Get("on_failure")), OnUnreachable: query.Get("on_unreachable"),
 		Confirm: query.Get("confirm"), Wait: query.Get("wait"),
 	}
 	if query.Has("timeout") {
-		m.Timeout = query.Get("timeout")
+		opts.Timeout = query.Get("timeout")
 	}
-	return m
+	return opts
 }
 
 // readWith reads a request's document and returns it with its options.
-func readWith[T interface{ execution() manner }](n runner, r *http.Request, from func(*http.Request) (T, nf.RequestKey, error)) (T, nf.Options, error) {
+func readWith[T interface{ execution() executionOptions }](n runner, r *http.Request, from func(*http.Request) (T, nf.RequestKey, error)) (T, nf.Options, error) {
 	body, key, err := from(r)
 	if err != nil {
 		return body, nf.Options{}, err
@@ -170,7 +170,7 @@ func readWith[T interface{ execution() manner }](n runner, r *http.Request, from
 }
 
 // options returns the options of a request.
-func (n runner) options(r *http.Request, m manner, key nf.RequestKey) (nf.Options, error) {
+func (n runner) options(r *http.Request, m executionOptions, key nf.RequestKey) (nf.Options, error) {
 	timeout, err := duration(m.Timeout)
 	if err != nil {
 		return nf.Options{}, err

@@ -33,18 +33,18 @@ type content struct {
 	changes  []nf.Change
 	// operation is what is accepted; versions is what Follow yields. When the
 	// last one is not final, Follow waits for the end of its context.
-	operation nf.Operation
-	versions  []nf.Operation
-	revisions []nf.Revision
-	state     nf.RegionState
-	entries   []nf.AuditEntry
-	keys      nf.KeyStatus
-	backup    string
-	chart     string
-	source    string // of the chart
-	letter    native.Letter
-	more      []string         // ids of further regions, packages, instances and operations
-	fail      map[string]error // by name of the method
+	operation  nf.Operation
+	versions   []nf.Operation
+	revisions  []nf.Revision
+	state      nf.RegionState
+	entries    []nf.AuditEntry
+	keys       nf.KeyStatus
+	backup     string
+	chart      string
+	source     string // of the chart
+	deadLetter native.DeadLetter
+	more       []string         // ids of further regions, packages, instances and operations
+	fail       map[string]error // by name of the method
 }
 
 var (
@@ -57,11 +57,11 @@ var (
 	_ native.Repairs    = (*standIn)(nil)
 	_ native.Conditions = (*standIn)(nil)
 	_ native.Audit      = (*standIn)(nil)
-	_ native.Vault      = (*standIn)(nil)
+	_ native.StoreAdmin = (*standIn)(nil)
 
-	_ native.DayTwo      = (*standIn)(nil)
+	_ native.Configurer  = (*standIn)(nil)
 	_ native.ChartSource = (*standIn)(nil)
-	_ native.Letters     = (*standIn)(nil)
+	_ native.DeadLetters = (*standIn)(nil)
 )
 
 func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds, 0, time.UTC) }
@@ -144,7 +144,7 @@ func (s *standIn) reset() {
 		backup: "everything",
 		chart:  "chart",
 		source: "oci://registry.example.com/charts/web:1.4.2",
-		letter: native.Letter{
+		deadLetter: native.DeadLetter{
 			ID: "5b1c-0000000007", Instance: "fox", Subscription: "so", Created: noon(1), Attempts: 20, Due: noon(5), Died: noon(6),
 			LastStatus: 500, LastError: "cannot post the letter: connection refused",
 		},
@@ -167,8 +167,8 @@ func (s *standIn) ask(what any) {
 	s.asked = what
 }
 
-// several returns the one object and copies of it with the further ids.
-func several[T any](s *standIn, one T, name func(*T, string)) []T {
+// copies returns the one object and copies of it with the further ids.
+func copies[T any](s *standIn, one T, name func(*T, string)) []T {
 	out := []T{one}
 	for _, id := range s.more {
 		other := one
@@ -281,7 +281,7 @@ func (s *standIn) Instance(_ context.Context, id string) (nf.Instance, error) {
 }
 
 func (s *standIn) Instances(context.Context) ([]nf.Instance, error) {
-	return several(s, s.instance, func(in *nf.Instance, id string) { in.ID = id }), s.fail["Instances"]
+	return copies(s, s.instance, func(in *nf.Instance, id string) { in.ID = id }), s.fail["Instances"]
 }
 
 func (s *standIn) Health(context.Context, string) ([]nf.Health, error) {
@@ -317,7 +317,7 @@ func (s *standIn) Operations(_ context.Context, instance string) ([]nf.Operation
 	if instance != "" && instance != s.operation.Subject.ID {
 		return nil, s.fail["Operations"]
 	}
-	return several(s, s.operation, func(op *nf.Operation, id string) { op.ID = id }), s.fail["Operations"]
+	return copies(s, s.operation, func(op *nf.Operation, id string) { op.ID = id }), s.fail["Operations"]
 }
 
 func (s *standIn) Changes(context.Context, string) ([]nf.Change, error) {

@@ -24,7 +24,7 @@ func (s *standIn) Region(_ context.Context, id string) (nf.Region, error) {
 }
 
 func (s *standIn) Regions(context.Context) ([]nf.Region, error) {
-	return several(s, s.region, func(r *nf.Region, id string) { r.ID = id }), s.fail["Regions"]
+	return copies(s, s.region, func(r *nf.Region, id string) { r.ID = id }), s.fail["Regions"]
 }
 
 func (s *standIn) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
@@ -88,7 +88,7 @@ func (s *standIn) Package(_ context.Context, id string) (nf.Package, error) {
 }
 
 func (s *standIn) Packages(context.Context) ([]nf.Package, error) {
-	return several(s, s.pkg, func(p *nf.Package, id string) { p.ID = id }), s.fail["Packages"]
+	return copies(s, s.pkg, func(p *nf.Package, id string) { p.ID = id }), s.fail["Packages"]
 }
 
 func (s *standIn) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {

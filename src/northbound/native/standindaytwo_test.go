@@ -45,12 +45,12 @@ func (s *standIn) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, e
 	return s.operation, s.fail["Adopt"]
 }
 
-func (s *standIn) DeadLetters(context.Context) ([]native.Letter, error) {
-	return several(s, s.letter, func(l *native.Letter, id string) { l.ID = id }), s.fail["DeadLetters"]
+func (s *standIn) DeadLetters(context.Context) ([]native.DeadLetter, error) {
+	return copies(s, s.deadLetter, func(l *native.DeadLetter, id string) { l.ID = id }), s.fail["DeadLetters"]
 }
 
-func (s *standIn) Resend(_ context.Context, id string) (native.Letter, error) {
-	l := s.letter
+func (s *standIn) Resend(_ context.Context, id string) (native.DeadLetter, error) {
+	l := s.deadLetter
 	if id != l.ID {
 		return l, missing("dead letter", id)
 	}
@@ -60,7 +60,7 @@ func (s *standIn) Resend(_ context.Context, id string) (native.Letter, error) {
 }
 
 func (s *standIn) Discard(_ context.Context, id string) error {
-	if id != s.letter.ID {
+	if id != s.deadLetter.ID {
 		return missing("dead letter", id)
 	}
 	s.ask("discard " + id)

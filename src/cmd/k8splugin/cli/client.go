@@ -145,7 +145,7 @@ func (c *client) call(ctx context.Context, r request) (answer, error) {
 func (r request) repeatable() bool {
 	switch r.method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return !strings.HasPrefix(r.path, letters().path+"/") // a repetition would fail: a resent letter is not a dead letter
+		return !strings.HasPrefix(r.path, deadLetters().path+"/") // a repetition would fail: a resent letter is not a dead letter
 	case http.MethodDelete:
 		return strings.HasPrefix(r.path, at("vnf_instances")+"/")
 	}

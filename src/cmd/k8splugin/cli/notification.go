@@ -11,7 +11,7 @@ import (
 )
 
 // lastResult returns the result of the last attempt.
-func lastResult(l wire.Letter) string {
+func lastResult(l wire.DeadLetter) string {
 	switch {
 	case l.LastError != "":
 		return l.LastError
@@ -23,15 +23,15 @@ func lastResult(l wire.Letter) string {
 
 func notificationCommand(s *session) *cobra.Command {
 	return s.noun("notification", "List, resend and delete dead letters",
-		notificationList(s), notificationResend(s), s.deleteCommand("Delete dead letters", letters()))
+		notificationList(s), notificationResend(s), s.deleteCommand("Delete dead letters", deadLetters()))
 }
 
-func letters() catalogue {
+func deadLetters() catalogue {
 	return catalogue{path: at("notifications", "dead"), key: "dead_letters", fields: []string{"notification_id"}}
 }
 
 func notificationList(s *session) *cobra.Command {
-	cmd, q := listCommand(s, "List dead letters", letters(), letterColumns)
+	cmd, q := listCommand(s, "List dead letters", deadLetters(), deadLetterColumns)
 	cmd.Long = `List dead letters: notifications that their subscribers did not accept in 20
 attempts. Their content is not shown.`
 	q.add(cmd, "instance", "vnf_id", "filter by instance, as the subscription names it")
@@ -40,16 +40,16 @@ attempts. Their content is not shown.`
 	return cmd
 }
 
-func letterColumns(now clock) []column[wire.Letter] {
-	return []column[wire.Letter]{
-		{"ID", false, func(l wire.Letter) string { return l.ID }},
-		{"INSTANCE", false, func(l wire.Letter) string { return l.Instance }},
-		{"SUBSCRIPTION", false, func(l wire.Letter) string { return l.Subscription }},
-		{"ATTEMPTS", false, func(l wire.Letter) string { return strconv.Itoa(l.Attempts) }},
-		{"ABANDONED", false, func(l wire.Letter) string { return now.age(l.Died) }},
-		{"AGE", false, func(l wire.Letter) string { return now.age(l.Created) }},
+func deadLetterColumns(now clock) []column[wire.DeadLetter] {
+	return []column[wire.DeadLetter]{
+		{"ID", false, func(l wire.DeadLetter) string { return l.ID }},
+		{"INSTANCE", false, func(l wire.DeadLetter) string { return l.Instance }},
+		{"SUBSCRIPTION", false, func(l wire.DeadLetter) string { return l.Subscription }},
+		{"ATTEMPTS", false, func(l wire.DeadLetter) string { return strconv.Itoa(l.Attempts) }},
+		{"ABANDONED", false, func(l wire.DeadLetter) string { return now.age(l.Died) }},
+		{"AGE", false, func(l wire.DeadLetter) string { return now.age(l.Created) }},
 		{"LAST RESULT", false, lastResult},
-		{"NEXT ATTEMPT", true, func(l wire.Letter) string { return now.until(l.Due) }},
+		{"NEXT ATTEMPT", true, func(l wire.DeadLetter) string { return now.until(l.Due) }},
 	}
 }
 
@@ -58,9 +58,9 @@ func notificationResend(s *session) *cobra.Command {
 		Use:               "resend ID...",
 		Short:             "Resend dead letters",
 		Args:              someNames,
-		ValidArgsFunction: s.ids(letters(), true),
+		ValidArgsFunction: s.ids(deadLetters(), true),
 		RunE: s.run(func(ctx context.Context, c *client, ids []string) error {
-			sent := page{key: letters().key}
+			sent := page{key: deadLetters().key}
 			var failed multiError
 			for _, id := range ids {
 				a, err := c.call(ctx, request{method: http.MethodPost, path: at("notifications", "dead", id, "resend")})
@@ -71,7 +71,7 @@ func notificationResend(s *session) *cobra.Command {
 				sent.join(a)
 			}
 			if sent.parts > 0 {
-				if err := printAll(s.out, sent, letterColumns); err != nil {
+				if err := printAll(s.out, sent, deadLetterColumns); err != nil {
 					failed = append(failed, err)
 				}
 			}

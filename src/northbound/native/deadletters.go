@@ -12,20 +12,20 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Letters manages dead letters: notifications that could not be delivered.
+// DeadLetters manages dead letters: notifications that could not be delivered.
 // Resend and Discard return nf.NotFound if there is no such dead letter.
-type Letters interface {
+type DeadLetters interface {
 	// DeadLetters returns the dead letters, sorted by id.
-	DeadLetters(ctx context.Context) ([]Letter, error)
+	DeadLetters(ctx context.Context) ([]DeadLetter, error)
 	// Resend queues a dead letter for delivery and returns it.
-	Resend(ctx context.Context, id string) (Letter, error)
+	Resend(ctx context.Context, id string) (DeadLetter, error)
 	// Discard deletes a dead letter.
 	Discard(ctx context.Context, id string) error
 }
 
-// Letter is a notification without its content, because the objects in it may
+// DeadLetter is a notification without its content, because the objects in it may
 // contain secrets.
-type Letter struct {
+type DeadLetter struct {
 	ID           string
 	Instance     string // id in the subscription
 	Subscription string
@@ -37,9 +37,9 @@ type Letter struct {
 	LastError    string
 }
 
-// fromLetter converts a letter. The next attempt of a dead one is undefined.
-func fromLetter(l Letter) wire.Letter {
-	out := wire.Letter(l)
+// fromDeadLetter converts a dead letter. The next attempt of a dead one is undefined.
+func fromDeadLetter(l DeadLetter) wire.DeadLetter {
+	out := wire.DeadLetter(l)
 	if !l.Died.IsZero() {
 		out.Due = time.Time{}
 	}
@@ -47,7 +47,7 @@ func fromLetter(l Letter) wire.Letter {
 }
 
 // deadLetters serves dead letters.
-type deadLetters struct{ letters Letters }
+type deadLetters struct{ store DeadLetters }
 
 func (ls deadLetters) routes(on route) {
 	const all = "/notifications/dead"
@@ -58,29 +58,29 @@ func (ls deadLetters) routes(on route) {
 
 // missing returns nf.NotFound if there are no notifications.
 func (ls deadLetters) missing(op string) error {
-	if ls.letters != nil {
+	if ls.store != nil {
 		return nil
 	}
 	return nf.E(nf.NotFound, op, "notifications", errors.New("notifications are not enabled"))
 }
 
 func (ls deadLetters) list(w http.ResponseWriter, r *http.Request) error {
-	all, err := ls.letters.DeadLetters(r.Context())
+	all, err := ls.store.DeadLetters(r.Context())
 	if err != nil {
 		return err
 	}
 	query := r.URL.Query()
-	page := paginate(r, all, func(l Letter) string { return l.ID }, func(l Letter) bool {
+	page := paginate(r, all, func(l DeadLetter) string { return l.ID }, func(l DeadLetter) bool {
 		return selected(query, map[string]string{"vnf_id": l.Instance, "subscription": l.Subscription})
 	})
-	return answerPage(w, "dead_letters", page, fromLetter)
+	return answerPage(w, "dead_letters", page, fromDeadLetter)
 }
 
 func (ls deadLetters) resend(w http.ResponseWriter, r *http.Request) error {
-	l, err := ls.letters.Resend(r.Context(), mux.Vars(r)["notification_id"])
-	return respond(w, l, err, fromLetter)
+	l, err := ls.store.Resend(r.Context(), mux.Vars(r)["notification_id"])
+	return respond(w, l, err, fromDeadLetter)
 }
 
 func (ls deadLetters) discard(w http.ResponseWriter, r *http.Request) error {
-	return noContent(w, ls.letters.Discard(r.Context(), mux.Vars(r)["notification_id"]))
+	return noContent(w, ls.store.Discard(r.Context(), mux.Vars(r)["notification_id"]))
 }

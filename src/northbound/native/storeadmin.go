@@ -13,8 +13,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Vault administers the encrypted store.
-type Vault interface {
+// StoreAdmin administers the encrypted store.
+type StoreAdmin interface {
 	// KeyStatus returns the keys and the number of records encrypted with each.
 	KeyStatus(ctx context.Context) (nf.KeyStatus, error)
 	// Reseal re-encrypts every record with the primary key, and returns the new
@@ -26,51 +26,51 @@ type Vault interface {
 	Backup(ctx context.Context, recipient string, w io.Writer) error
 }
 
-// vault serves the administration of the encrypted store.
-type vault struct {
-	store  Vault
+// storeAdmin serves the administration of the encrypted store.
+type storeAdmin struct {
+	store  StoreAdmin
 	logger *slog.Logger
 }
 
-func (vs vault) routes(on route) {
-	on(http.MethodGet, "/keys", vs.keys)
-	on(http.MethodPost, "/keys/reencrypt", vs.reseal)
-	on(http.MethodPost, "/backup", vs.backUp)
+func (sa storeAdmin) routes(on route) {
+	on(http.MethodGet, "/keys", sa.keys)
+	on(http.MethodPost, "/keys/reencrypt", sa.reseal)
+	on(http.MethodPost, "/backup", sa.backUp)
 }
 
-// answer responds with the result of a call of the vault.
-func (vs vault) answer(w http.ResponseWriter, r *http.Request, ask func(Vault, context.Context) (nf.KeyStatus, error)) error {
-	if vs.store == nil {
+// answer responds with the result of a call of the store.
+func (sa storeAdmin) answer(w http.ResponseWriter, r *http.Request, ask func(StoreAdmin, context.Context) (nf.KeyStatus, error)) error {
+	if sa.store == nil {
 		return nf.E(nf.NotFound, "read", "the keys", errors.New("the store is not encrypted"))
 	}
-	status, err := ask(vs.store, r.Context())
+	status, err := ask(sa.store, r.Context())
 	return respond(w, status, err, wire.KeysOf)
 }
 
-func (vs vault) keys(w http.ResponseWriter, r *http.Request) error {
-	return vs.answer(w, r, Vault.KeyStatus)
+func (sa storeAdmin) keys(w http.ResponseWriter, r *http.Request) error {
+	return sa.answer(w, r, StoreAdmin.KeyStatus)
 }
 
-func (vs vault) reseal(w http.ResponseWriter, r *http.Request) error {
-	return vs.answer(w, r, Vault.Reseal)
+func (sa storeAdmin) reseal(w http.ResponseWriter, r *http.Request) error {
+	return sa.answer(w, r, StoreAdmin.Reseal)
 }
 
 // backUp streams a backup. An error before the first byte is answered as a
 // problem; a later one aborts the connection.
-func (vs vault) backUp(w http.ResponseWriter, r *http.Request) error {
+func (sa storeAdmin) backUp(w http.ResponseWriter, r *http.Request) error {
 	body, err := northbound.Decode[struct {
 		Recipient string `json:"recipient"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if vs.store == nil {
+	if sa.store == nil {
 		return nf.E(nf.NotFound, "create", "a backup", errors.New("the service has no persistent store"))
 	}
 	out := &download{w: w, name: "k8splugin-backup.age"}
-	err = vs.store.Backup(r.Context(), body.Recipient, out)
+	err = sa.store.Backup(r.Context(), body.Recipient, out)
 	if err != nil && out.begun {
-		vs.logger.ErrorContext(r.Context(), "failed to send a backup", "error", err)
+		sa.logger.ErrorContext(r.Context(), "failed to send a backup", "error", err)
 		panic(http.ErrAbortHandler) // the client must not take a partial backup for a complete one
 	}
 	return err

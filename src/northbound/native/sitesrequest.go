@@ -97,7 +97,7 @@ func (ss sites) remove(w http.ResponseWriter, r *http.Request) error {
 	}
 	query := r.URL.Query()
 	req := nf.SiteRemoveRequest{KeepHosts: query.Get("keep_hosts") == "true", Key: key, Trace: ss.trace(r)}
-	if req.Timeout, err = duration(mannerOf(query).Timeout); err != nil {
+	if req.Timeout, err = duration(executionOptionsOf(query).Timeout); err != nil {
 		return err
 	}
 	op, err := ss.store.RemoveSite(r.Context(), mux.Vars(r)["site_id"], req, query.Get("cascade") == "true")
