@@ -49,7 +49,7 @@ func (sc deathScenario) world(t *testing.T) operationtest.World {
 				c.Work, c.Drain, c.Timeout = p.Config(s.kv), time.Nanosecond, 2*time.Hour
 				c.KV = c.Work.KV
 				c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
-					return mortalCluster{s.cluster, p}, nil
+					return crashingCluster{s.cluster, p}, nil
 				}
 			})
 			return operationtest.Replica{

@@ -88,7 +88,7 @@ func dieAt(t *testing.T, s *stage, when string, at int64) {
 	}}
 	var writes atomic.Int64
 	var dead, armed atomic.Bool
-	fate := func(whens ...string) func(method, key string) error {
+	failAt := func(whens ...string) func(method, key string) error {
 		return func(method, key string) error {
 			if dead.Load() {
 				return nf.E(nf.Unreachable, "use", "the store", errDown)
@@ -103,10 +103,10 @@ func dieAt(t *testing.T, s *stage, when string, at int64) {
 			return nil
 		}
 	}
-	mortal := s.notifier(func(cfg *notify.Config) {
-		cfg.KV = storetest.Failing{KV: s.kv, Fail: fate("before"), Lose: fate("after", "lost")}
+	crashing := s.notifier(func(cfg *notify.Config) {
+		cfg.KV = storetest.Failing{KV: s.kv, Fail: failAt("before"), Lose: failAt("after", "lost")}
 	})
-	stop := s.start(mortal)
+	stop := s.start(crashing)
 	s.subscribe(s.notifier(nil), nil)
 	s.later(10 * time.Second)
 	armed.Store(true)

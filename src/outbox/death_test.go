@@ -13,19 +13,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// mortal is a ledger whose process is cut off from the store before or after
-// one of its writes.
-type mortal struct {
+// crashingLedger is a ledger whose process is cut off from the store before or
+// after one of its writes.
+type crashingLedger struct {
 	*ledger
 
 	writes atomic.Int64
 	dead   atomic.Bool
 }
 
-// mortal returns a ledger whose process dies before or after the given write.
-func (s *stage) mortal(when string, at int64, create func(func(*outbox.Config)) *ledger, edit func(*outbox.Config)) *mortal {
-	m := &mortal{}
-	fate := func(now string) func(method, key string) error {
+// crashing returns a ledger whose process dies before or after the given write.
+func (s *stage) crashing(when string, at int64, create func(func(*outbox.Config)) *ledger, edit func(*outbox.Config)) *crashingLedger {
+	m := &crashingLedger{}
+	failAt := func(now string) func(method, key string) error {
 		return func(method, key string) error {
 			written := when == now && (method == "Put" || method == "Delete") && !strings.HasPrefix(key, "reports/replicas/")
 			if !m.dead.Load() && written && m.writes.Add(1) > at {
@@ -39,7 +39,7 @@ func (s *stage) mortal(when string, at int64, create func(func(*outbox.Config)) 
 	}
 	m.ledger = create(func(cfg *outbox.Config) {
 		edit(cfg)
-		cfg.KV = storetest.Failing{KV: cfg.KV, Fail: fate("before"), Lose: fate("after")}
+		cfg.KV = storetest.Failing{KV: cfg.KV, Fail: failAt("before"), Lose: failAt("after")}
 	})
 	return m
 }
@@ -77,7 +77,7 @@ func TestDeathAtEveryWrite(t *testing.T) {
 
 func dieReporting(_ *testing.T, s *stage, when string, at int64) bool {
 	stored := s.watchPut()
-	first, heir := s.mortal(when, at, s.ledger, func(*outbox.Config) {}), s.ledger(nil)
+	first, heir := s.crashing(when, at, s.ledger, func(*outbox.Config) {}), s.ledger(nil)
 	stop := s.start(first.ledger)
 	s.failEveryOther()
 	for _, value := range []string{"1", "2", "3"} {
@@ -100,7 +100,7 @@ func dieReporting(_ *testing.T, s *stage, when string, at int64) bool {
 // a change that failed through another process.
 func dieOrdering(t *testing.T, s *stage, when string, at int64) bool {
 	stored := s.watchPut()
-	first, heir := s.mortal(when, at, s.noun, func(*outbox.Config) {}), s.noun(nil)
+	first, heir := s.crashing(when, at, s.noun, func(*outbox.Config) {}), s.noun(nil)
 	stop := s.start(first.ledger)
 	s.failEveryOther()
 	for _, value := range []string{"1", "2", "3"} {
@@ -171,7 +171,7 @@ func (s *stage) wantSent(stored map[string]bool) map[string]string {
 }
 
 func dieGivingUp(t *testing.T, s *stage, when string, at int64) bool {
-	first, heir := s.mortal(when, at, s.ledger, patiently), s.ledger(patiently)
+	first, heir := s.crashing(when, at, s.ledger, patiently), s.ledger(patiently)
 	s.to.answers(down)
 	stop := s.start(first.ledger)
 	s.open(heir, "a")

@@ -29,7 +29,7 @@ func TestDeaths(t *testing.T) {
 			Material: func(m *nf.SiteMaterial) error { m.Password = nf.Secret("hunter23"); return nil },
 		})
 	}
-	remove := func(instances ...string) mortalRequest {
+	remove := func(instances ...string) crashingRequest {
 		return func(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
 			return s.Remove(ctx, "edge", nf.SiteRemoveRequest{Key: key, Instances: instances})
 		}
@@ -48,12 +48,12 @@ func TestDeaths(t *testing.T) {
 	}
 	cases := map[string]struct {
 		prepare func(t *testing.T, w *world)
-		request mortalRequest
+		request crashingRequest
 		deaths  int
 	}{
 		"Create":        {func(*testing.T, *world) {}, create, 130},
 		"CreateFails":   {func(_ *testing.T, w *world) { refused(w) }, create, 113},
-		"Cancel":        {func(_ *testing.T, w *world) { endless(w) }, mortalRequest(create).cancelled, 60},
+		"Cancel":        {func(_ *testing.T, w *world) { endless(w) }, crashingRequest(create).cancelled, 60},
 		"Change":        {built, change, 145},
 		"ChangeFails":   {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 125},
 		"Remove":        {built, remove(), 125},
@@ -64,17 +64,17 @@ func TestDeaths(t *testing.T) {
 		scenarios[name] = operationtest.Scenario{Deaths: tc.deaths, World: func(t *testing.T) operationtest.World {
 			w := newWorld()
 			tc.prepare(t, w)
-			return w.mortal(t, tc.request)
+			return w.crashing(t, tc.request)
 		}}
 	}
 	operationtest.Deaths(t, scenarios)
 }
 
-// mortalRequest is a request whose process may die.
-type mortalRequest func(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error)
+// crashingRequest is a request whose process may die.
+type crashingRequest func(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error)
 
 // cancelled makes a request and cancels its operation.
-func (r mortalRequest) cancelled(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
+func (r crashingRequest) cancelled(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
 	op, err := r(ctx, s, key)
 	if err == nil {
 		_, err = s.Cancel(ctx, "edge", op.ID)
@@ -85,12 +85,12 @@ func (r mortalRequest) cancelled(ctx context.Context, s *site.Sites, key nf.Requ
 	return op, err
 }
 
-// mortal returns the world for processes that may die.
-func (w *world) mortal(t *testing.T, request mortalRequest) operationtest.World {
+// crashing returns the world for processes that may die.
+func (w *world) crashing(t *testing.T, request crashingRequest) operationtest.World {
 	return operationtest.World{
 		KV: w.kv,
 		Start: func(p *operationtest.Process) operationtest.Replica {
-			m := mortalWorld{w, p}
+			m := crashingWorld{w, p}
 			s, stop := w.start(t, func(c *config) {
 				c.Work = p.Config(w.kv)
 				c.KV, c.Regions, c.Instances = c.Work.KV, m, m
@@ -164,15 +164,15 @@ func (w *world) uses(region, instance string) bool {
 	return slices.Contains(w.users[region], instance)
 }
 
-// mortalWorld is the world as a process reaches it that may die.
-type mortalWorld struct {
+// crashingWorld is the world as a process reaches it that may die.
+type crashingWorld struct {
 	*world
 
 	process *operationtest.Process
 }
 
 // Run implements site.Runner. A process that dies during a run has begun it.
-func (m mortalWorld) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error] {
+func (m crashingWorld) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error] {
 	return func(yield func(site.Event, error) bool) {
 		heard := true
 		dead := m.process.Call("run "+string(job.Action),
@@ -190,15 +190,15 @@ func (m mortalWorld) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event
 	}
 }
 
-func (m mortalWorld) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
+func (m crashingWorld) Register(ctx context.Context, r nf.Region) (nf.Region, error) {
 	return operationtest.Call(m.process, "register", func() (nf.Region, error) { return m.world.Register(ctx, r) }, nil)
 }
 
-func (m mortalWorld) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
+func (m crashingWorld) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	return operationtest.Call(m.process, "update region", func() (nf.Region, error) { return m.world.UpdateRegion(ctx, id, edit) }, nil)
 }
 
-func (m mortalWorld) RemoveRegion(ctx context.Context, id string) (err error) {
+func (m crashingWorld) RemoveRegion(ctx context.Context, id string) (err error) {
 	if dead := m.process.Call("remove region", func() { err = m.world.RemoveRegion(ctx, id) }, nil); dead != nil {
 		return dead
 	}
@@ -206,7 +206,7 @@ func (m mortalWorld) RemoveRegion(ctx context.Context, id string) (err error) {
 }
 
 // Terminate implements site.Instances.
-func (m mortalWorld) Terminate(ctx context.Context, id string) (nf.Operation, error) {
+func (m crashingWorld) Terminate(ctx context.Context, id string) (nf.Operation, error) {
 	return operationtest.Call(m.process, "terminate "+id, func() (nf.Operation, error) {
 		if !m.uses("edge", id) {
 			return nf.Operation{}, nf.E(nf.NotFound, "terminate", "VNF instance "+id, nil)

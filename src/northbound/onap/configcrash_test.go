@@ -69,12 +69,12 @@ func TestConfigsSurviveEveryDeath(t *testing.T) {
 						w.make(t, earlier)
 					}
 					before := w.view(t)
-					mortal := storetest.NewMortal(raw)
-					mortal.DieAt(n, done)
-					w.start(t, false, mortal)
+					crashing := storetest.NewCrashingStore(raw)
+					crashing.CrashAt(n, done)
+					w.start(t, false, crashing)
 					got := w.ask(t, step.request, step.body)
 					select {
-					case <-mortal.Dead():
+					case <-crashing.Crashed():
 						deaths++
 					default: // all writes are done
 						if got.status != step.status || deaths == 0 {

@@ -77,18 +77,18 @@ func Deaths(t *testing.T, scenarios map[string]Scenario) {
 	}
 }
 
-// test runs the scenario undisturbed, and then with every fate.
+// test runs the scenario undisturbed, and then with every fault.
 func (sc Scenario) test(t *testing.T) {
 	t.Helper()
 	var lived *run
 	var want any
 	synctest.Test(t, func(t *testing.T) {
-		lived = sc.play(t, fate{})
+		lived = sc.play(t, fault{})
 		want = lived.world.Snapshot()
 	})
 	deaths := 0
 	for i, c := range lived.calls {
-		for _, f := range c.fates(i+1, i < lived.accepting) {
+		for _, f := range c.faults(i+1, i < lived.accepting) {
 			t.Run(f.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					if r := sc.play(t, f); len(r.calls) >= f.at {
@@ -105,9 +105,9 @@ func (sc Scenario) test(t *testing.T) {
 	}
 }
 
-// fates returns what may happen to a process at its nth call.
-func (c call) fates(n int, accepting bool) []fate {
-	out := []fate{{at: n, how: stalled, accepting: accepting}}
+// faults returns what may happen to a process at its nth call.
+func (c call) faults(n int, accepting bool) []fault {
+	out := []fault{{at: n, how: stalled, accepting: accepting}}
 	if c.read {
 		return out
 	}
@@ -116,14 +116,14 @@ func (c call) fates(n int, accepting bool) []fate {
 		moments = append(moments, during)
 	}
 	for _, how := range moments {
-		out = append(out, fate{at: n, how: how}, fate{at: n, how: how, late: true})
+		out = append(out, fault{at: n, how: how}, fault{at: n, how: how, afterDeadline: true})
 	}
 	return out
 }
 
-// run is a scenario with one fate.
+// run is a scenario with one fault.
 type run struct {
-	fate          fate
+	fault         fault
 	world         World
 	first, second *Process
 	calls         []call // of the first process
@@ -131,12 +131,12 @@ type run struct {
 	wake          func() // lets the first process continue
 }
 
-// play makes the request to a process with the fate, and repeats it at another
+// play makes the request to a process with the fault, and repeats it at another
 // one. It returns when the operation has ended, and what the first process has
 // left was taken over.
-func (sc Scenario) play(t *testing.T, f fate) *run {
+func (sc Scenario) play(t *testing.T, f fault) *run {
 	t.Helper()
-	r := &run{fate: f, world: sc.World(t), first: newProcess(f), second: newProcess(fate{})}
+	r := &run{fault: f, world: sc.World(t), first: newProcess(f), second: newProcess(fault{})}
 	pause, rest := r.configure()
 	key := nf.RequestKey{Client: "client", Key: "the request", Digest: "of it"}
 	first := r.world.Start(r.first)
@@ -183,13 +183,13 @@ func (sc Scenario) play(t *testing.T, f fate) *run {
 // happens before the second one starts, and after the end of the operation.
 func (r *run) configure() (pause, rest time.Duration) {
 	switch {
-	case r.fate.how == stalled:
+	case r.fault.how == stalled:
 		r.second.lease = slowLease
-		if !r.fate.accepting { // the writes that accept a request end in time by their context alone
+		if !r.fault.accepting { // the writes that accept a request end in time by their context alone
 			r.first.lease = longLease
 		}
 		return 0, scans
-	case r.fate.late:
+	case r.fault.afterDeadline:
 		return deadline, settling
 	}
 	r.first.sole, r.second.sole = true, true
@@ -236,22 +236,22 @@ func (r *run) check(t *testing.T, want any) {
 	t.Helper()
 	defer func() {
 		if t.Failed() {
-			t.Logf("the process %s: %s", r.fate, r.calls[r.fate.at-1].what)
+			t.Logf("the process %s: %s", r.fault, r.calls[r.fault.at-1].what)
 		}
 	}()
 	r.checkEnded(t)
 	for _, what := range r.world.Unknown() {
 		t.Errorf("no record names %s", what)
 	}
-	if !r.fate.late {
+	if !r.fault.afterDeadline {
 		if diff := cmp.Diff(want, r.world.Snapshot()); diff != "" {
 			t.Errorf("what is left differs (-undisturbed +resumed):\n%s", diff)
 		}
 	}
-	if r.fate.how == stalled {
+	if r.fault.how == stalled {
 		r.checkStalled(t)
 	}
-	if n := r.first.meter.ends() + r.second.meter.ends(); n > 1 || n == 0 && r.fate.how == stalled {
+	if n := r.first.meter.ends() + r.second.meter.ends(); n > 1 || n == 0 && r.fault.how == stalled {
 		t.Errorf("the operation was ended %d times", n)
 	}
 }

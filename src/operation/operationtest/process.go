@@ -17,19 +17,19 @@ import (
 // Process is one process of a test. It may die or stall at one of its calls to
 // the store and to the outside parts.
 type Process struct {
-	fate   fate
+	fault  fault
 	sole   bool
 	lease  time.Duration
 	meter  *meter
 	halted chan struct{} // closed when it dies or stalls
 	woken  chan struct{} // closed when it continues after the stall
 
-	mu       sync.Mutex
-	counting bool
-	calls    []call // since it counts
-	dead     bool
-	stalled  bool
-	late     int // outside calls that were carried out after the stall
+	mu        sync.Mutex
+	counting  bool
+	calls     []call // since it counts
+	dead      bool
+	stalled   bool
+	lateCalls int // outside calls that were carried out after the stall
 }
 
 // call is a call of a process.
@@ -40,17 +40,17 @@ type call struct {
 	parts   bool // it can be carried out by half
 }
 
-// fate says at which call a process dies or stalls.
-type fate struct {
-	at        int // from 1; 0: it lives
-	how       moment
-	late      bool // the next process starts after the deadline
-	accepting bool // the request is not yet answered
+// fault says at which call a process dies or stalls.
+type fault struct {
+	at            int // from 1; 0: it lives
+	how           moment
+	afterDeadline bool // the next process starts after the deadline
+	accepting     bool // the request is not yet answered
 }
 
-func (f fate) String() string {
+func (f fault) String() string {
 	text := fmt.Sprintf("%s call %d", f.how, f.at)
-	if f.late {
+	if f.afterDeadline {
 		text += ", and the deadline passes"
 	}
 	return text
@@ -66,14 +66,14 @@ const (
 	stalled moment = "stalls at"
 )
 
-func newProcess(f fate) *Process {
-	return &Process{fate: f, meter: &meter{}, halted: make(chan struct{}), woken: make(chan struct{})}
+func newProcess(f fault) *Process {
+	return &Process{fault: f, meter: &meter{}, halted: make(chan struct{}), woken: make(chan struct{})}
 }
 
 // Config returns the configuration of the process's workers, on the store as the
 // process reaches it. NewID and Logger are not set.
 func (p *Process) Config(kv store.KV) operation.Config {
-	return operation.Config{KV: mortalKV{kv, p}, Sole: p.sole, Lease: p.lease, Meter: p.meter}
+	return operation.Config{KV: crashingKV{kv, p}, Sole: p.sole, Lease: p.lease, Meter: p.meter}
 }
 
 // Call makes a call that changes something outside the store. Whole carries it
@@ -134,21 +134,21 @@ func (p *Process) meet(c call) (moment, error) {
 		return "", nil
 	}
 	p.calls = append(p.calls, c)
-	if len(p.calls) != p.fate.at {
+	if len(p.calls) != p.fault.at {
 		return "", nil
 	}
-	if p.fate.how == stalled {
+	if p.fault.how == stalled {
 		p.stalled = true
 		close(p.halted)
 	}
-	return p.fate.how, nil
+	return p.fault.how, nil
 }
 
 func (p *Process) countLate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stalled {
-		p.late++
+		p.lateCalls++
 	}
 }
 
@@ -182,18 +182,18 @@ func (p *Process) seen() []call {
 func (p *Process) outsideCalls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.late
+	return p.lateCalls
 }
 
-// mortalKV is the store as a process reaches it.
-type mortalKV struct {
+// crashingKV is the store as a process reaches it.
+type crashingKV struct {
 	store.KV
 
 	process *Process
 }
 
 // Get implements store.KV.
-func (k mortalKV) Get(ctx context.Context, key string) (e store.Entry, err error) {
+func (k crashingKV) Get(ctx context.Context, key string) (e store.Entry, err error) {
 	if dead := k.process.call(call{what: "get " + key, read: true}, func() { e, err = k.KV.Get(ctx, key) }, nil); dead != nil {
 		return e, dead
 	}
@@ -201,7 +201,7 @@ func (k mortalKV) Get(ctx context.Context, key string) (e store.Entry, err error
 }
 
 // List implements store.KV.
-func (k mortalKV) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
+func (k crashingKV) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		if dead := k.process.call(call{what: "list " + prefix, read: true}, func() {}, nil); dead != nil {
 			yield(store.Entry{}, dead)
@@ -212,7 +212,7 @@ func (k mortalKV) List(ctx context.Context, prefix, start string) iter.Seq2[stor
 }
 
 // Put implements store.KV.
-func (k mortalKV) Put(ctx context.Context, key string, value []byte, expected store.Revision) (rev store.Revision, err error) {
+func (k crashingKV) Put(ctx context.Context, key string, value []byte, expected store.Revision) (rev store.Revision, err error) {
 	if dead := k.process.call(call{what: "put " + key}, func() { rev, err = k.KV.Put(ctx, key, value, expected) }, nil); dead != nil {
 		return 0, dead
 	}
@@ -220,7 +220,7 @@ func (k mortalKV) Put(ctx context.Context, key string, value []byte, expected st
 }
 
 // Delete implements store.KV.
-func (k mortalKV) Delete(ctx context.Context, key string, expected store.Revision) (err error) {
+func (k crashingKV) Delete(ctx context.Context, key string, expected store.Revision) (err error) {
 	if dead := k.process.call(call{what: "delete " + key}, func() { err = k.KV.Delete(ctx, key, expected) }, nil); dead != nil {
 		return dead
 	}

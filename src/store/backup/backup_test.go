@@ -179,9 +179,9 @@ func TestRestoreDies(t *testing.T) {
 			must(t, to.start(t))
 			put(t, to.sealed(), "theirs/1", "x")
 			put(t, to.sealed(), "theirs/2", "x")
-			mortal := storetest.NewMortal(to.raw)
-			mortal.DieAt(n, done)
-			config := backup.Config{KV: seal.New(mortal, to.keys), Raw: mortal, Replace: true}
+			crashing := storetest.NewCrashingStore(to.raw)
+			crashing.CrashAt(n, done)
+			config := backup.Config{KV: seal.New(crashing, to.keys), Raw: crashing, Replace: true}
 			_, err := backup.Restore(t.Context(), config, bytes.NewReader(stream), identity)
 			wantKind(t, fmt.Sprintf("it died at write %d", n), err, nf.Unreachable)
 			begun, ended := n > 1 || done, n == writes && done

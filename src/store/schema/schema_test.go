@@ -55,7 +55,7 @@ func TestOpenFormer(t *testing.T) {
 func TestOpenDies(t *testing.T) {
 	const writes = formerRecords + 2 // the record is written before and after
 	keys := generate(t)
-	whole := storetest.NewMortal(former(t))
+	whole := storetest.NewCrashingStore(former(t))
 	config, _ := service(whole, keys)
 	must(t, schema.Open(t.Context(), config))
 	if whole.Writes() != writes {
@@ -64,9 +64,9 @@ func TestOpenDies(t *testing.T) {
 	for n := 1; n <= writes; n++ {
 		for _, done := range []bool{false, true} {
 			raw := former(t)
-			mortal := storetest.NewMortal(raw)
-			mortal.DieAt(n, done)
-			config, _ := service(mortal, keys)
+			crashing := storetest.NewCrashingStore(raw)
+			crashing.CrashAt(n, done)
+			config, _ := service(crashing, keys)
 			wantKind(t, "it died", schema.Open(t.Context(), config), nf.Unreachable)
 			rec, err := schema.Read(t.Context(), raw)
 			if last := n == writes && done; err == nil && rec.Version == 2 != last {
@@ -84,9 +84,9 @@ func TestOpenDies(t *testing.T) {
 func TestOpenNewDies(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		raw, keys := memory.New(), generate(t)
-		mortal := storetest.NewMortal(raw)
-		mortal.DieAt(1, done)
-		config, _ := service(mortal, keys)
+		crashing := storetest.NewCrashingStore(raw)
+		crashing.CrashAt(1, done)
+		config, _ := service(crashing, keys)
 		wantKind(t, "it died", schema.Open(t.Context(), config), nf.Unreachable)
 		config, _ = service(raw, keys)
 		must(t, schema.Open(t.Context(), config))

@@ -67,9 +67,9 @@ func TestResealDies(t *testing.T) {
 			for i := range records {
 				put(t, seal.New(raw, first), strconv.Itoa(i), "value")
 			}
-			mortal := storetest.NewMortal(raw)
-			mortal.DieAt(n, done)
-			_, err = seal.New(mortal, second).Reseal(t.Context())
+			crashing := storetest.NewCrashingStore(raw)
+			crashing.CrashAt(n, done)
+			_, err = seal.New(crashing, second).Reseal(t.Context())
 			wantKind(t, "it died", err, nf.Unreachable)
 			kv := seal.New(raw, second)
 			for i := range records {

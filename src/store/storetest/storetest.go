@@ -5,10 +5,10 @@
 // checks the errors of the contract, with their kinds. It does not test the end
 // of a database's process, which is for the driver's own tests.
 //
-// Failing fails the calls that a test picks. Mortal crashes inside a write that
-// a test picks, like the caller's process, and does not recover. Relay is the
-// network between a driver and its server. UntilHealthy waits for a restarted
-// server.
+// Failing fails the calls that a test picks. CrashingStore crashes inside a
+// write that a test picks, like the caller's process, and does not recover.
+// Relay is the network between a driver and its server. UntilHealthy waits for a
+// restarted server.
 package storetest
 
 import (

@@ -9,8 +9,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/operation/operationtest"
 )
 
-// mortalCluster is the cluster as a process reaches it that may die.
-type mortalCluster struct {
+// crashingCluster is the cluster as a process reaches it that may die.
+type crashingCluster struct {
 	*fakeCluster
 
 	process *operationtest.Process
@@ -18,45 +18,45 @@ type mortalCluster struct {
 
 // each makes a call about several objects. The process may die when it is carried
 // out for one half of them.
-func each[T any](c mortalCluster, what string, of []T, call func([]T) ([]nf.Change, error)) ([]nf.Change, error) {
+func each[T any](c crashingCluster, what string, of []T, call func([]T) ([]nf.Change, error)) ([]nf.Change, error) {
 	return operationtest.Call(c.process, what,
 		func() ([]nf.Change, error) { return call(of) },
 		func() ([]nf.Change, error) { return call(of[:len(of)/2]) })
 }
 
-func (c mortalCluster) Apply(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c crashingCluster) Apply(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	return each(c, "apply", objects, func(objects []*unstructured.Unstructured) ([]nf.Change, error) {
 		return c.fakeCluster.Apply(ctx, owner, objects)
 	})
 }
 
-func (c mortalCluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+func (c crashingCluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	return each(c, "ensure", objects, func(objects []*unstructured.Unstructured) ([]nf.Change, error) {
 		return c.fakeCluster.Ensure(ctx, objects)
 	})
 }
 
-func (c mortalCluster) Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
+func (c crashingCluster) Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
 	return each(c, "delete", refs, func(refs []nf.Ref) ([]nf.Change, error) { return c.fakeCluster.Delete(ctx, owner, refs) })
 }
 
-func (c mortalCluster) Orphan(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
+func (c crashingCluster) Orphan(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
 	return each(c, "orphan", refs, func(refs []nf.Ref) ([]nf.Change, error) { return c.fakeCluster.Orphan(ctx, owner, refs) })
 }
 
-func (c mortalCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, refs []nf.Ref) ([]nf.Change, error) {
+func (c crashingCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.AdoptionSelector, refs []nf.Ref) ([]nf.Change, error) {
 	return each(c, "adopt", refs, func(refs []nf.Ref) ([]nf.Change, error) {
 		return c.fakeCluster.Adopt(ctx, owner, selector, refs)
 	})
 }
 
-func (c mortalCluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
+func (c crashingCluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
 	return operationtest.Call(c.process, "ensure namespace "+namespace, func() (nf.Namespace, error) {
 		return c.fakeCluster.EnsureNamespace(ctx, namespace, project)
 	}, nil)
 }
 
-func (c mortalCluster) RemoveNamespace(ctx context.Context, namespace string) ([]nf.Ref, error) {
+func (c crashingCluster) RemoveNamespace(ctx context.Context, namespace string) ([]nf.Ref, error) {
 	return operationtest.Call(c.process, "remove namespace "+namespace, func() ([]nf.Ref, error) {
 		return c.fakeCluster.RemoveNamespace(ctx, namespace)
 	}, nil)

@@ -15,14 +15,14 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// TestMortalLives runs the whole contract on a store that does not crash.
-func TestMortalLives(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.KV { return storetest.NewMortal(memory.New()) })
+// TestCrashingStoreWorks runs the whole contract on a store that does not crash.
+func TestCrashingStoreWorks(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.KV { return storetest.NewCrashingStore(memory.New()) })
 }
 
-// TestMortalDies lets a process that makes a, b and c, and removes b, die at
+// TestCrashingStoreCrashes lets a process that makes a, b and c, and removes b, die at
 // each of its writes.
-func TestMortalDies(t *testing.T) {
+func TestCrashingStoreCrashes(t *testing.T) {
 	process := func(t *testing.T, kv store.KV) (writes int, err error) {
 		for _, key := range []string{"a", "b", "c"} {
 			if _, err := kv.Put(t.Context(), key, nil, store.Absent); err != nil {
@@ -57,14 +57,14 @@ func TestMortalDies(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			kv := memory.New()
-			m := storetest.NewMortal(kv)
+			m := storetest.NewCrashingStore(kv)
 			if _, err := m.Put(t.Context(), "before", nil, store.Any); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.Delete(t.Context(), "before", store.Any); err != nil {
 				t.Fatal(err)
 			}
-			m.DieAt(c.at, c.done)
+			m.CrashAt(c.at, c.done)
 			wrote, err := process(t, m)
 			if dies := c.wrote < 4; dies != (nf.KindOf(err) == nf.Unreachable) {
 				t.Errorf("%s: the process ends with %v", c.reason, err)
@@ -85,17 +85,17 @@ func TestMortalDies(t *testing.T) {
 	}
 }
 
-// TestMortalStaysDead sees to it that nothing works after the last write, and
+// TestCrashingStoreStaysCrashed sees to it that nothing works after the last write, and
 // that nothing of it is counted or reaches the database.
-func TestMortalStaysDead(t *testing.T) {
+func TestCrashingStoreStaysCrashed(t *testing.T) {
 	kv, ctx := memory.New(), t.Context()
 	for _, key := range []string{"old", "older"} {
 		if _, err := kv.Put(ctx, key, nil, store.Absent); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := storetest.NewMortal(kv)
-	m.DieAt(1, true)
+	m := storetest.NewCrashingStore(kv)
+	m.CrashAt(1, true)
 	var cut error
 	for e, err := range m.List(ctx, "", "") {
 		switch {
@@ -110,11 +110,11 @@ func TestMortalStaysDead(t *testing.T) {
 	}
 	wantUnreachable(t, "a list that had begun", cut)
 	select {
-	case <-m.Dead():
+	case <-m.Crashed():
 	default:
 		t.Error("nothing is on its way, and it is not dead")
 	}
-	m.DieAt(1, false) // one dies once
+	m.CrashAt(1, false) // one dies once
 	for range 2 {
 		_, err := m.Get(ctx, "old")
 		wantUnreachable(t, "Get", err)
@@ -136,19 +136,19 @@ func TestMortalStaysDead(t *testing.T) {
 	}
 }
 
-// TestMortalWaits has a write on its way while another is the last: the one who
+// TestCrashingStoreWaits has a write on its way while another is the last: the one who
 // comes after must not meet it.
-func TestMortalWaits(t *testing.T) {
+func TestCrashingStoreWaits(t *testing.T) {
 	kv := memory.New()
 	begun, goOn := make(chan struct{}), make(chan struct{})
-	m := storetest.NewMortal(storetest.Failing{KV: kv, Fail: func(_, key string) error {
+	m := storetest.NewCrashingStore(storetest.Failing{KV: kv, Fail: func(_, key string) error {
 		if key == "slow" {
 			close(begun)
 			<-goOn
 		}
 		return nil
 	}})
-	m.DieAt(2, false)
+	m.CrashAt(2, false)
 	var all errgroup.Group
 	all.Go(func() error {
 		_, err := m.Put(t.Context(), "slow", nil, store.Absent)
@@ -158,7 +158,7 @@ func TestMortalWaits(t *testing.T) {
 	_, err := m.Put(t.Context(), "last", nil, store.Absent)
 	wantUnreachable(t, "the last write", err)
 	select {
-	case <-m.Dead():
+	case <-m.Crashed():
 		t.Error("it is dead while a write is on its way")
 	default:
 	}
@@ -166,18 +166,18 @@ func TestMortalWaits(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Errorf("a write that had begun fails: %v", err)
 	}
-	<-m.Dead()
+	<-m.Crashed()
 	if diff := cmp.Diff([]string{"slow"}, keysOf(t, kv)); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 }
 
-// TestMortalRace has many write at once: one write is the last.
-func TestMortalRace(t *testing.T) {
+// TestCrashingStoreRace has many write at once: one write is the last.
+func TestCrashingStoreRace(t *testing.T) {
 	const writers, at = 20, 7
 	kv := memory.New()
-	m := storetest.NewMortal(kv)
-	m.DieAt(at, true)
+	m := storetest.NewCrashingStore(kv)
+	m.CrashAt(at, true)
 	var told atomic.Int32
 	var all errgroup.Group
 	for i := range writers {
@@ -196,7 +196,7 @@ func TestMortalRace(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	<-m.Dead()
+	<-m.Crashed()
 	if got := len(keysOf(t, kv)); got != at || told.Load() != at-1 {
 		t.Errorf("%d of %d writes were carried out and %d were told, want %d and %d", got, writers, told.Load(), at, at-1)
 	}
