@@ -28,7 +28,7 @@ type Site struct {
 	Last        string            `json:"last_operation,omitempty"` // the operation that was accepted last
 	Registered  bool              `json:"registered,omitempty"`     // the service registered the region
 	Untouched   bool              `json:"never_run,omitempty"`      // no operation has run anything on its hosts
-	Material    string            `json:"secrets_record"`           // key of the record with its secrets
+	SecretsID   string            `json:"secrets_id"`               // key of the record with its secrets
 	Secrets     []string          `json:"secrets,omitempty"`        // names of the secret parameters, sorted
 	Request     RequestKey        `json:"request,omitzero"`         // the client's key for the request
 	Created     time.Time         `json:"created"`
@@ -97,8 +97,8 @@ const (
 	SiteFailed   SiteState = "failed" // its last operation did not succeed
 )
 
-// SiteMaterial is the secret part of a site.
-type SiteMaterial struct {
+// SiteSecrets is the secret part of a site.
+type SiteSecrets struct {
 	PrivateKey     Secret            `json:"private_key,omitempty"` // PEM
 	Passphrase     Secret            `json:"passphrase,omitempty"`  // of the private key
 	Password       Secret            `json:"password,omitempty"`
@@ -111,23 +111,23 @@ type SiteMaterial struct {
 
 // SiteRequest asks for a new site.
 type SiteRequest struct {
-	Site     Site // the fields that the caller may choose
-	Material SiteMaterial
-	Timeout  time.Duration // of the whole operation; the service's default when 0
-	Key      RequestKey
-	Trace    string // W3C traceparent of the request; empty: none
+	Site    Site // the fields that the caller may choose
+	Secrets SiteSecrets
+	Timeout time.Duration // of the whole operation; the service's default when 0
+	Key     RequestKey
+	Trace   string // W3C traceparent of the request; empty: none
 }
 
 // SiteChangeRequest asks for a change of a site. The edits receive the current
 // site, and may be called more than once.
 type SiteChangeRequest struct {
-	Edit     func(*Site) error         // of Description, Roles, Parameters and Proxy
-	Material func(*SiteMaterial) error // nil: no change
-	Add      []SiteHost                // workers
-	Remove   []string                  // names of workers
-	Timeout  time.Duration
-	Key      RequestKey
-	Trace    string
+	Edit    func(*Site) error        // of Description, Roles, Parameters and Proxy
+	Secrets func(*SiteSecrets) error // nil: no change
+	Add     []SiteHost               // workers
+	Remove  []string                 // names of workers
+	Timeout time.Duration
+	Key     RequestKey
+	Trace   string
 }
 
 // SiteRemoveRequest asks for the removal of a site.

@@ -43,7 +43,7 @@ func (r SiteRequest) Validate() error {
 		v = append(v, Violation{Field: "hosts", Message: "must include a host with the role control_plane"})
 	}
 	v = append(v, s.violations()...)
-	v = append(v, r.Material.Violations(s.Driver)...)
+	v = append(v, r.Secrets.Violations(s.Driver)...)
 	v = append(v, checkTimeout(r.Timeout)...)
 	return invalid("build", "site "+s.ID, v)
 }
@@ -84,7 +84,7 @@ func (s Site) violations() Violations {
 }
 
 // Violations returns the violations of a site's secret part.
-func (m SiteMaterial) Violations(driver SiteDriver) Violations {
+func (m SiteSecrets) Violations(driver SiteDriver) Violations {
 	var v Violations
 	if len(m.PrivateKey) == 0 && len(m.Password) == 0 {
 		v = append(v, Violation{Field: "credential", Message: "needs a private_key or a password"})

@@ -10,9 +10,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// construction returns the steps that make the site match its record, and
+// buildSteps returns the steps that make the site match its record, and
 // register its region.
-func (r *run) construction() []operation.Step {
+func (r *run) buildSteps() []operation.Step {
 	var dead []string
 	var kubeconfig nf.Secret
 	steps := []operation.Step{r.step(nf.PhaseCheckHosts, func(ctx context.Context) (err error) {
@@ -36,9 +36,9 @@ func (r *run) construction() []operation.Step {
 		r.step(nf.PhaseRegister, func(ctx context.Context) error { return r.register(ctx, kubeconfig) }))
 }
 
-// removal returns the steps that undo what the construction has done, in reverse
+// removalSteps returns the steps that undo the steps of buildSteps, in reverse
 // order.
-func (r *run) removal() []operation.Step {
+func (r *run) removalSteps() []operation.Step {
 	var steps []operation.Step
 	if len(r.op().Site.Instances) > 0 {
 		steps = append(steps, r.step(nf.PhaseTerminate, r.terminate))
@@ -88,7 +88,7 @@ func (r *run) departingHosts() []string {
 func (r *run) check(ctx context.Context) (dead []string, err error) {
 	keys := map[string]string{}
 	for _, h := range r.site.Hosts {
-		key, err := r.s.cfg.Reach(ctx, h, r.secrets)
+		key, err := r.s.cfg.ProbeHost(ctx, h, r.secrets)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -121,10 +121,10 @@ func (r *run) check(ctx context.Context) (dead []string, err error) {
 
 // do runs a job, and returns the kubeconfig that it has produced.
 func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error) {
-	if err := r.touch(ctx); err != nil {
+	if err := r.markChanged(ctx); err != nil {
 		return nil, err
 	}
-	job.Site, job.Material = r.site, r.secrets
+	job.Site, job.Secrets = r.site, r.secrets
 	stop := r.journal.Periodically(ctx)
 	defer stop()
 	for e, err := range r.s.cfg.Runners[r.site.Driver].Run(ctx, job) {
@@ -148,8 +148,8 @@ func (r *run) do(ctx context.Context, job Job) (kubeconfig nf.Secret, err error)
 	return kubeconfig, nil
 }
 
-// touch records that the hosts may be changed from now on.
-func (r *run) touch(ctx context.Context) error {
+// markChanged records that the hosts may be changed from now on.
+func (r *run) markChanged(ctx context.Context) error {
 	if !r.site.Untouched {
 		return nil
 	}

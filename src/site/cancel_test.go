@@ -14,10 +14,10 @@ import (
 func TestCancelDecided(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
-		plain := w.kv
+		kv := w.kv
 		var s *site.Sites
 		refusals := map[string]error{}
-		w.kv = storetest.Failing{KV: plain, Fail: func(method, key string) error {
+		w.kv = storetest.Failing{KV: kv, Fail: func(method, key string) error {
 			if method != "Put" || key != "sites/edge" {
 				return nil
 			}

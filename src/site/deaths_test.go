@@ -26,7 +26,7 @@ func TestDeaths(t *testing.T) {
 	change := func(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
 		return s.Change(ctx, "edge", nf.SiteChangeRequest{
 			Key: key, Add: []nf.SiteHost{host("n3", nf.Worker)}, Remove: []string{"n2"},
-			Material: func(m *nf.SiteMaterial) error { m.Password = nf.Secret("hunter23"); return nil },
+			Secrets: func(m *nf.SiteSecrets) error { m.Password = nf.Secret("hunter23"); return nil },
 		})
 	}
 	remove := func(instances ...string) crashingRequest {
@@ -129,7 +129,7 @@ func (w *world) snapshot(t *testing.T) snapshot {
 	out := snapshot{Records: map[string]int{}, Runs: w.underWay()}
 	for in, err := range store.NewTable[nf.Site](w.kv, "sites/", "site").All(t.Context(), "") {
 		must(t, err)
-		in.UID, in.Created, in.Updated, in.Last, in.Material = "", time.Time{}, time.Time{}, "", ""
+		in.UID, in.Created, in.Updated, in.Last, in.SecretsID = "", time.Time{}, time.Time{}, "", ""
 		in.Untouched = in.Untouched && in.State != nf.SiteFailed // the cancellation may come before the first run
 		out.Sites = append(out.Sites, in)
 	}

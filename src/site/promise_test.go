@@ -38,9 +38,9 @@ func TestRefused(t *testing.T) {
 			"Option":        {"an address is no option of ssh", func(r *nf.SiteRequest) { r.Site.Hosts[0].Address = "-oProxyCommand=x" }, nf.Invalid, "hosts[0].address"},
 			"Template":      {"a name is no template", func(r *nf.SiteRequest) { r.Site.Hosts[0].User = "{{ x }}" }, nf.Invalid, "hosts[0].user"},
 			"Ansible":       {"how Ansible connects is not the user's", func(r *nf.SiteRequest) { r.Site.Parameters = map[string]any{"ansible_connection": "local"} }, nf.Invalid, "parameters"},
-			"NoCredential":  {"somebody must be let in", func(r *nf.SiteRequest) { r.Material.Password = nil }, nf.Invalid, "credential"},
+			"NoCredential":  {"somebody must be let in", func(r *nf.SiteRequest) { r.Secrets.Password = nil }, nf.Invalid, "credential"},
 			"NoPlane":       {"a cluster has a control plane", func(r *nf.SiteRequest) { r.Site.Hosts = r.Site.Hosts[1:] }, nf.Invalid, "hosts"},
-			"Script":        {"a script is the script driver's", func(r *nf.SiteRequest) { r.Material.Script = nf.Secret("x") }, nf.Invalid, "script"},
+			"Script":        {"a script is the script driver's", func(r *nf.SiteRequest) { r.Secrets.Script = nf.Secret("x") }, nf.Invalid, "script"},
 		}
 		for name, tc := range cases {
 			_, err := s.Create(t.Context(), request(tc.edit))

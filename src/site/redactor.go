@@ -26,7 +26,7 @@ func (r *redactor) text(s string) string {
 }
 
 // newRedactor returns a redactor for a site's secrets and the passwords of its proxies.
-func newRedactor(in nf.Site, m nf.SiteMaterial) *redactor {
+func newRedactor(in nf.Site, m nf.SiteSecrets) *redactor {
 	secrets := []nf.Secret{m.PrivateKey, m.Passphrase, m.Password, m.BecomePassword}
 	secrets = slices.AppendSeq(secrets, maps.Values(m.Secrets))
 	for _, option := range m.Options {

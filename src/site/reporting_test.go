@@ -245,7 +245,7 @@ func TestQuotedSecret(t *testing.T) {
 		}
 		s, _ := w.start(t)
 		req := request()
-		req.Material.Password = nf.Secret(`hunter"22\`)
+		req.Secrets.Password = nf.Secret(`hunter"22\`)
 		op, err := s.Create(t.Context(), req)
 		must(t, err)
 		op, _ = end(t, s, op)

@@ -25,7 +25,7 @@ func (s *Sites) Create(ctx context.Context, req nf.SiteRequest) (nf.Operation, e
 	if s.cfg.Runners[req.Site.Driver] == nil {
 		return nf.Operation{}, nf.E(nf.Unsupported, "build", subject, fmt.Errorf("the driver %s is not available", req.Site.Driver))
 	}
-	if err := s.cfg.Usable(req.Material); err != nil {
+	if err := s.cfg.Usable(req.Secrets); err != nil {
 		return nf.Operation{}, err
 	}
 	op, err := s.accept(ctx, req.Site.ID, req.Key, func() (operation.Request, error) { return s.create(ctx, req) })
@@ -43,15 +43,15 @@ func (s *Sites) create(ctx context.Context, req nf.SiteRequest) (operation.Reque
 	in := req.Site
 	in.UID, in.State, in.Request, in.Created, in.Updated = s.cfg.NewID(), nf.SiteBuilding, req.Key, now, now
 	in.Registered, in.Untouched = false, true
-	in.Secrets = slices.Sorted(maps.Keys(req.Material.Secrets))
+	in.Secrets = slices.Sorted(maps.Keys(req.Secrets.Secrets))
 	in.Hosts = slices.Clone(in.Hosts)
 	for i := range in.Hosts {
 		in.Hosts[i].State = nf.HostJoining
 	}
 	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Trace)
-	in.Material = under(in.UID, op.ID)
+	in.SecretsID = under(in.UID, op.ID)
 	lockOf(&in).Take(op)
-	return s.locking(op, &req.Material, func(ctx context.Context) error { return s.sites.Insert(ctx, in.ID, in) }), nil
+	return s.locking(op, &req.Secrets, func(ctx context.Context) error { return s.sites.Insert(ctx, in.ID, in) }), nil
 }
 
 // free returns nf.Exists if the id of the site or of its region is taken.
@@ -107,7 +107,7 @@ func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest)
 				return err
 			}
 			if secret != nil {
-				in.Material, in.Secrets = under(in.UID, op.ID), slices.Sorted(maps.Keys(secret.Secrets))
+				in.SecretsID, in.Secrets = under(in.UID, op.ID), slices.Sorted(maps.Keys(secret.Secrets))
 			}
 			in.State = nf.SiteChanging
 			return nil
@@ -117,15 +117,15 @@ func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest)
 
 // edited returns a site's secrets with the change applied, or nil if the
 // request does not change them.
-func (s *Sites) edited(ctx context.Context, in nf.Site, req nf.SiteChangeRequest) (*nf.SiteMaterial, error) {
-	if req.Material == nil {
+func (s *Sites) edited(ctx context.Context, in nf.Site, req nf.SiteChangeRequest) (*nf.SiteSecrets, error) {
+	if req.Secrets == nil {
 		return nil, nil
 	}
-	m, err := s.material(ctx, in)
+	m, err := s.loadSecrets(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	if err := req.Material(&m); err != nil {
+	if err := req.Secrets(&m); err != nil {
 		return nil, err
 	}
 	if v := m.Violations(in.Driver); len(v) > 0 {
@@ -238,7 +238,7 @@ func (s *Sites) accept(ctx context.Context, site string, key nf.RequestKey, prep
 // locking returns the request of an operation. It stores the operation's
 // secrets, if there are any, and then calls lock, which makes the site name the
 // operation.
-func (s *Sites) locking(op nf.Operation, m *nf.SiteMaterial, lock func(context.Context) error) operation.Request {
+func (s *Sites) locking(op nf.Operation, m *nf.SiteSecrets, lock func(context.Context) error) operation.Request {
 	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) error {
 		if m != nil {
 			id := under(op.Site.UID, op.ID)

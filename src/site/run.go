@@ -14,7 +14,7 @@ type run struct {
 	s        *Sites
 	attempt  *operation.Attempt
 	site     nf.Site
-	secrets  nf.SiteMaterial
+	secrets  nf.SiteSecrets
 	unusable error // the site's secrets do not exist
 	redactor *redactor
 	journal  *operation.Journal
@@ -34,7 +34,7 @@ func (r *run) Bind(ctx context.Context) (locked bool, err error) {
 	if err != nil || !locked || r.op().Succeeding || r.op().Failure != nil {
 		return locked, err
 	}
-	r.secrets, r.unusable = r.s.material(ctx, r.site)
+	r.secrets, r.unusable = r.s.loadSecrets(ctx, r.site)
 	if err := nf.IgnoreNotFound(r.unusable); err != nil {
 		return true, err
 	}
@@ -49,9 +49,9 @@ func (r *run) Steps(context.Context) ([]operation.Step, error) {
 		return nil, r.unusable
 	}
 	if r.op().Verb == nf.SiteRemove {
-		return r.removal(), nil
+		return r.removalSteps(), nil
 	}
-	return r.construction(), nil
+	return r.buildSteps(), nil
 }
 
 // Failure implements operation.Work.
@@ -86,7 +86,7 @@ func (r *run) Release(ctx context.Context) error {
 		return nf.IgnoreNotFound(err)
 	}
 	for _, m := range secrets {
-		if m.ID == in.Material && !gone {
+		if m.ID == in.SecretsID && !gone {
 			continue
 		}
 		if err := nf.IgnoreNotFound(r.s.secrets.Delete(ctx, m.ID)); err != nil {

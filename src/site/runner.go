@@ -22,11 +22,11 @@ type Runner interface {
 
 // Job is a task for a runner.
 type Job struct {
-	Action   Action
-	Site     nf.Site // with its hosts, each with its key
-	Material nf.SiteMaterial
-	Targets  []string // for Shrink: names of the workers that leave
-	Dead     []string // for Shrink: those of them that cannot be reached
+	Action  Action
+	Site    nf.Site // with its hosts, each with its key
+	Secrets nf.SiteSecrets
+	Targets []string // for Shrink: names of the workers that leave
+	Dead    []string // for Shrink: those of them that cannot be reached
 }
 
 // Action is what a job does to the hosts.
@@ -51,7 +51,7 @@ type Event struct {
 // proved. It returns nf.Unreachable with a reason: the host does not answer
 // ("dns", "tcp", "timeout", "ssh"), has another key than the pinned one
 // ("host-key"), or denies the credential ("unauthorized").
-type HostProbe func(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (key string, err error)
+type HostProbe func(ctx context.Context, host nf.SiteHost, m nf.SiteSecrets) (key string, err error)
 
 // Regions gives access to the registered cloud regions.
 type Regions interface {

@@ -15,24 +15,24 @@ type Config struct {
 	KV        store.KV
 	Regions   Regions
 	Instances Instances
-	Reach     HostProbe
+	ProbeHost HostProbe
 	Runners   map[nf.SiteDriver]Runner
 	Workers   *operation.Workers // run the operations; New registers the kind of sites
 	NewID     func() string      // returns short ids, never the same one twice
 
-	Usable    func(nf.SiteMaterial) error // checks a credential without using it; default: accepts all
-	Clock     func() time.Time            // default time.Now
-	Parallel  int                         // operations that run at once; default 4
-	Timeout   time.Duration               // of an operation whose request sets none; default 2 h
-	Retention time.Duration               // how long ended operations are kept; default 30 days
+	Usable    func(nf.SiteSecrets) error // checks a credential without using it; default: accepts all
+	Clock     func() time.Time           // default time.Now
+	Parallel  int                        // operations that run at once; default 4
+	Timeout   time.Duration              // of an operation whose request sets none; default 2 h
+	Retention time.Duration              // how long ended operations are kept; default 30 days
 }
 
 func (c *Config) complete() error {
-	if c.KV == nil || c.Regions == nil || c.Instances == nil || c.Reach == nil || c.Workers == nil || c.NewID == nil || len(c.Runners) == 0 {
-		return errors.New("cannot create the site manager: KV, Regions, Instances, Reach, Workers, NewID and Runners are required")
+	if c.KV == nil || c.Regions == nil || c.Instances == nil || c.ProbeHost == nil || c.Workers == nil || c.NewID == nil || len(c.Runners) == 0 {
+		return errors.New("cannot create the site manager: KV, Regions, Instances, ProbeHost, Workers, NewID and Runners are required")
 	}
 	if c.Usable == nil {
-		c.Usable = func(nf.SiteMaterial) error { return nil }
+		c.Usable = func(nf.SiteSecrets) error { return nil }
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -96,19 +96,19 @@ func (s *Sites) now() time.Time { return s.cfg.Clock().UTC() }
 
 // secretsRecord holds a site's secrets, as one operation has set them.
 type secretsRecord struct {
-	nf.SiteMaterial
+	nf.SiteSecrets
 
 	ID string `json:"id"`
 }
 
-// material returns the secrets of a site. They are empty if the store applied the
-// site's record late, after its request was withdrawn.
-func (s *Sites) material(ctx context.Context, in nf.Site) (nf.SiteMaterial, error) {
-	present, err := s.secrets.Get(ctx, in.Material)
+// loadSecrets returns the secrets of a site. They are empty if the store applied
+// the site's record late, after its request was withdrawn.
+func (s *Sites) loadSecrets(ctx context.Context, in nf.Site) (nf.SiteSecrets, error) {
+	present, err := s.secrets.Get(ctx, in.SecretsID)
 	if in.Untouched {
 		err = nf.IgnoreNotFound(err)
 	}
-	return present.SiteMaterial, err
+	return present.SiteSecrets, err
 }
 
 // under returns the key of a record that one operation of a site has. The

@@ -172,7 +172,7 @@ func TestRunsAgain(t *testing.T) {
 			if wrong {
 				return nf.E(nf.Failed, "run", "it", nil)
 			}
-			if got := string(job.Material.Password); got != "another one" {
+			if got := string(job.Secrets.Password); got != "another one" {
 				t.Errorf("the run has the password %q", got)
 			}
 			return nil
@@ -182,7 +182,7 @@ func TestRunsAgain(t *testing.T) {
 		must(t, err)
 		end(t, s, op)
 		wrong = false
-		op, err = s.Change(t.Context(), "edge", nf.SiteChangeRequest{Material: func(m *nf.SiteMaterial) error { m.Password = nf.Secret("another one"); return nil }})
+		op, err = s.Change(t.Context(), "edge", nf.SiteChangeRequest{Secrets: func(m *nf.SiteSecrets) error { m.Password = nf.Secret("another one"); return nil }})
 		must(t, err)
 		if op, _ = end(t, s, op); op.State != nf.Succeeded || len(w.regions) != 1 {
 			t.Errorf("a change that changes the credential completes the build: %+v", op)
@@ -264,21 +264,21 @@ func TestDeath(t *testing.T) {
 func TestTakeover(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
-		frozen := &frozenKV{KV: w.kv}
+		stalled := &stalledKV{KV: w.kv}
 		begun := make(chan struct{}, 2)
 		w.play = func(ctx context.Context, _ site.Job, _ teller) error {
 			begun <- struct{}{}
-			if frozen.is() {
+			if stalled.is() {
 				return nil
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		s, _ := w.start(t, func(c *config) { c.KV = frozen })
+		s, _ := w.start(t, func(c *config) { c.KV = stalled })
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		<-begun
-		frozen.freeze() // from here on the first replica no longer reaches its store
+		stalled.stall() // from here on the first replica no longer reaches its store
 		began := time.Now()
 		next, _ := w.start(t)
 		op, _ = end(t, next, op)

@@ -10,46 +10,46 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// frozenKV is a store that a replica reaches until it is frozen.
-type frozenKV struct {
+// stalledKV is a store that a replica reaches until it is stalled.
+type stalledKV struct {
 	store.KV
 
-	frozen atomic.Bool
+	stalled atomic.Bool
 }
 
-func (f *frozenKV) freeze()  { f.frozen.Store(true) }
-func (f *frozenKV) is() bool { return f.frozen.Load() }
+func (f *stalledKV) stall()   { f.stalled.Store(true) }
+func (f *stalledKV) is() bool { return f.stalled.Load() }
 
-func (f *frozenKV) away() error {
+func (f *stalledKV) failIfStalled() error {
 	if f.is() {
 		return nf.E(nf.Unreachable, "use", "the store", errors.New("it is away"))
 	}
 	return nil
 }
 
-func (f *frozenKV) Get(ctx context.Context, key string) (store.Entry, error) {
-	if err := f.away(); err != nil {
+func (f *stalledKV) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := f.failIfStalled(); err != nil {
 		return store.Entry{}, err
 	}
 	return f.KV.Get(ctx, key)
 }
 
-func (f *frozenKV) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	if err := f.away(); err != nil {
+func (f *stalledKV) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
+	if err := f.failIfStalled(); err != nil {
 		return 0, err
 	}
 	return f.KV.Put(ctx, key, value, expected)
 }
 
-func (f *frozenKV) Delete(ctx context.Context, key string, expected store.Revision) error {
-	if err := f.away(); err != nil {
+func (f *stalledKV) Delete(ctx context.Context, key string, expected store.Revision) error {
+	if err := f.failIfStalled(); err != nil {
 		return err
 	}
 	return f.KV.Delete(ctx, key, expected)
 }
 
-func (f *frozenKV) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
-	if err := f.away(); err != nil {
+func (f *stalledKV) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
+	if err := f.failIfStalled(); err != nil {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, err) }
 	}
 	return f.KV.List(ctx, prefix, start)

@@ -67,14 +67,14 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// patient has instances whose terminations end only when they are let go.
-type patient struct{ done chan struct{} }
+// slowInstances has instances whose terminations end only when the test lets them.
+type slowInstances struct{ done chan struct{} }
 
-func (p patient) Terminate(_ context.Context, id string) (nf.Operation, error) {
+func (p slowInstances) Terminate(_ context.Context, id string) (nf.Operation, error) {
 	return nf.Operation{ID: "op-1", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Verb: nf.Terminate}, nil
 }
 
-func (p patient) Wait(ctx context.Context, id string) (nf.Operation, error) {
+func (p slowInstances) Wait(ctx context.Context, id string) (nf.Operation, error) {
 	select {
 	case <-p.done:
 		return nf.Operation{ID: id, State: nf.Succeeded}, nil
@@ -87,7 +87,7 @@ func (p patient) Wait(ctx context.Context, id string) (nf.Operation, error) {
 // for a termination. The removal leaves the only place to the build.
 func TestPlaceDuringTermination(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		w, p := newWorld(), patient{make(chan struct{})}
+		w, p := newWorld(), slowInstances{make(chan struct{})}
 		s, _ := w.start(t, func(c *config) { c.Instances, c.Parallel = p, 1 })
 		build(t, s)
 		removal, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{Instances: []string{"vnf-1"}})

@@ -59,7 +59,7 @@ type config struct {
 func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop func()) {
 	t.Helper()
 	cfg := config{Config: site.Config{
-		KV: w.kv, Regions: w, Instances: w, Reach: w.talk, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
+		KV: w.kv, Regions: w, Instances: w, ProbeHost: w.probeHost, Runners: map[nf.SiteDriver]site.Runner{nf.SiteByAnsible: w, nf.SiteByScript: w},
 		NewID: rand.Text,
 	}}
 	for _, f := range edit {
@@ -174,7 +174,7 @@ func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, er
 	}
 }
 
-func (w *world) talk(_ context.Context, h nf.SiteHost, _ nf.SiteMaterial) (string, error) {
+func (w *world) probeHost(_ context.Context, h nf.SiteHost, _ nf.SiteSecrets) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reached = append(w.reached, h.Name)
@@ -239,7 +239,7 @@ func request(edit ...func(*nf.SiteRequest)) nf.SiteRequest {
 			ID: "edge", Region: "edge", Driver: nf.SiteByAnsible, Roles: []string{"multus"},
 			Hosts: []nf.SiteHost{host("n1", nf.ControlPlane), host("n2", nf.Worker)},
 		},
-		Material: nf.SiteMaterial{Password: nf.Secret("hunter22"), Secrets: map[string]nf.Secret{"registry_password": nf.Secret("s3cret-registry")}},
+		Secrets: nf.SiteSecrets{Password: nf.Secret("hunter22"), Secrets: map[string]nf.Secret{"registry_password": nf.Secret("s3cret-registry")}},
 	}
 	for _, f := range edit {
 		f(&r)

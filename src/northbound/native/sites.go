@@ -93,7 +93,7 @@ func (c siteCreate) request(key nf.RequestKey) (nf.SiteRequest, error) {
 	if c.Driver == "" {
 		c.Driver = nf.SiteByAnsible
 	}
-	m := nf.SiteMaterial{
+	m := nf.SiteSecrets{
 		PrivateKey: nf.Secret(c.Credential.PrivateKey), Passphrase: nf.Secret(c.Credential.Passphrase),
 		Password: nf.Secret(c.Credential.Password), BecomePassword: nf.Secret(c.Credential.BecomePassword),
 		Script: nf.Secret(c.Script.Content), Options: c.Script.Options, RemoveScript: nf.Secret(c.Script.Remove),
@@ -108,7 +108,7 @@ func (c siteCreate) request(key nf.RequestKey) (nf.SiteRequest, error) {
 			Driver: c.Driver, Hosts: toHosts(c.Hosts, c.User), FirstUse: c.FirstUse, Roles: c.Roles, Parameters: c.Parameters,
 			Proxy: nf.SiteProxy(c.Proxy),
 		},
-		Material: m, Timeout: timeout, Key: key,
+		Secrets: m, Timeout: timeout, Key: key,
 	}, nil
 }
 
@@ -138,9 +138,9 @@ type siteEdit struct {
 	Proxy       wire.SiteProxy `json:"proxy,omitzero"`
 }
 
-// materialEdit is the document that the rest of the patch applies to. Secrets
+// secretsEdit is the document that the rest of the patch applies to. Secrets
 // are merged by name; a credential is replaced completely.
-type materialEdit struct {
+type secretsEdit struct {
 	Secrets map[string]string `json:"secrets,omitempty"`
 }
 
@@ -184,12 +184,12 @@ func siteChange(p patch, key nf.RequestKey) (nf.SiteChangeRequest, error) {
 		},
 	}
 	if _, secrets := p["secrets"]; secrets || direct.Credential != nil || direct.Script != nil {
-		req.Material = func(m *nf.SiteMaterial) error { return editMaterial(m, p, direct) }
+		req.Secrets = func(m *nf.SiteSecrets) error { return editSecrets(m, p, direct) }
 	}
 	return req, nil
 }
 
-func editMaterial(m *nf.SiteMaterial, p patch, direct sitePatch) error {
+func editSecrets(m *nf.SiteSecrets, p patch, direct sitePatch) error {
 	if c := direct.Credential; c != nil {
 		m.PrivateKey, m.Passphrase = nf.Secret(c.PrivateKey), nf.Secret(c.Passphrase)
 		m.Password, m.BecomePassword = nf.Secret(c.Password), nf.Secret(c.BecomePassword)
@@ -197,7 +197,7 @@ func editMaterial(m *nf.SiteMaterial, p patch, direct sitePatch) error {
 	if s := direct.Script; s != nil {
 		m.Script, m.Options, m.RemoveScript = nf.Secret(s.Content), s.Options, nf.Secret(s.Remove)
 	}
-	present := materialEdit{Secrets: map[string]string{}}
+	present := secretsEdit{Secrets: map[string]string{}}
 	for name, value := range m.Secrets {
 		present.Secrets[name] = string(value)
 	}

@@ -37,12 +37,12 @@ type siteContent struct {
 
 // siteChanged is what a change was asked for.
 type siteChanged struct {
-	site     nf.Site
-	material nf.SiteMaterial
-	add      []nf.SiteHost
-	remove   []string
-	timeout  time.Duration
-	trace    string
+	site    nf.Site
+	secrets nf.SiteSecrets
+	add     []nf.SiteHost
+	remove  []string
+	timeout time.Duration
+	trace   string
 }
 
 // siteRemoved is what a removal was asked for.
@@ -64,7 +64,7 @@ func (s *siteStandIn) reset() {
 		site: nf.Site{
 			ID: "edge", Project: "blue", Region: "east", Driver: nf.SiteByAnsible, State: nf.SiteReady, Registered: true, Last: "op-1",
 			Hosts: []nf.SiteHost{{Name: "n1", Address: "10.0.0.1", Port: 22, User: "debian", Key: "ssh-ed25519 AAAA", Role: nf.ControlPlane, State: nf.HostPresent}},
-			Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0, "colour": "red"}, Secrets: []string{"token"}, Material: "u1/op-1",
+			Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0, "colour": "red"}, Secrets: []string{"token"}, SecretsID: "u1/op-1",
 			Proxy: nf.SiteProxy{HTTP: "http://ann:s3cret@proxy:3128", None: "10.0.0.0/8"}, Created: noon(0), Updated: noon(1),
 		},
 		op: nf.Operation{
@@ -102,7 +102,7 @@ func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChange
 	if id != s.site.ID {
 		return s.op, missing("site", id)
 	}
-	changed := siteChanged{site: s.site, material: nf.SiteMaterial{
+	changed := siteChanged{site: s.site, secrets: nf.SiteSecrets{
 		Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
 	}, add: req.Add, remove: req.Remove, timeout: req.Timeout, trace: req.Trace}
 	for range 2 { // as an engine does that was overtaken
@@ -111,8 +111,8 @@ func (s *siteStandIn) ChangeSite(_ context.Context, id string, req nf.SiteChange
 			return s.op, err
 		}
 	}
-	if req.Material != nil {
-		if err := req.Material(&changed.material); err != nil {
+	if req.Secrets != nil {
+		if err := req.Secrets(&changed.secrets); err != nil {
 			return s.op, err
 		}
 	}
@@ -194,13 +194,13 @@ func TestSites(t *testing.T) {
 			ID: "edge", Region: "east", Driver: nf.SiteByAnsible, Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0},
 			Hosts: []nf.SiteHost{{Name: "n1", Address: "10.0.0.1", Port: 22, User: "debian", Key: "ssh-ed25519 AAAA", Role: nf.ControlPlane}},
 		},
-		Material: nf.SiteMaterial{Password: nf.Secret("s3cret"), Secrets: map[string]nf.Secret{"token": nf.Secret("s3cret")}},
-		Timeout:  time.Hour,
+		Secrets: nf.SiteSecrets{Password: nf.Secret("s3cret"), Secrets: map[string]nf.Secret{"token": nf.Secret("s3cret")}},
+		Timeout: time.Hour,
 	}
 	wantedTraced := wanted
 	wantedTraced.Trace = callersTrace
 	edited := func(f func(*siteChanged)) siteChanged {
-		c := siteChanged{site: newSiteStandIn().site, material: nf.SiteMaterial{
+		c := siteChanged{site: newSiteStandIn().site, secrets: nf.SiteSecrets{
 			Password: nf.Secret("former"), Secrets: map[string]nf.Secret{"token": nf.Secret("one"), "other": nf.Secret("two")},
 		}, add: []nf.SiteHost{}}
 		f(&c)
@@ -276,7 +276,7 @@ func TestSites(t *testing.T) {
 				body: `{"credential": {"private_key": "s3cret key"}, "secrets": {"token": null, "third": "s3cret"}}`,
 			},
 			asked: edited(func(c *siteChanged) {
-				c.material = nf.SiteMaterial{PrivateKey: nf.Secret("s3cret key"), Secrets: map[string]nf.Secret{"other": nf.Secret("two"), "third": nf.Secret("s3cret")}}
+				c.secrets = nf.SiteSecrets{PrivateKey: nf.Secret("s3cret key"), Secrets: map[string]nf.Secret{"other": nf.Secret("two"), "third": nf.Secret("s3cret")}}
 			}),
 		},
 		"ChangeNothing": {exchange: exchange{reason: "everything runs again", request: "PATCH /v1/sites/edge", header: []string{asPatch}, body: `{}`, status: 200, want: siteBody}, asked: edited(func(*siteChanged) {})},

@@ -25,7 +25,7 @@ type keyring struct {
 }
 
 // newAgent starts an agent. It returns nil for a site without a key.
-func newAgent(path string, m nf.SiteMaterial) (*keyring, error) {
+func newAgent(path string, m nf.SiteSecrets) (*keyring, error) {
 	if len(m.PrivateKey) == 0 {
 		return nil, nil
 	}

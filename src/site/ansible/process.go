@@ -42,11 +42,11 @@ func (p process) run(ctx context.Context, vars []byte, tell func(line string) bo
 	said := &tail{}
 	cmd.Stderr = said
 	cmd.WaitDelay = graceTime // for a grandchild that left the group and kept the output open
-	leash, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot run the playbook: %w", err)
 	}
-	defer func() { _ = leash.Close() }() // Wait has closed it, or nothing was started
+	defer func() { _ = stdin.Close() }() // Wait has closed it, or nothing was started
 	out, into, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot run the playbook: %w", err)

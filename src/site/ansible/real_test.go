@@ -21,10 +21,10 @@ func real(t *testing.T, how, mode string, needs ...string) (world, site.Job) {
 	needAnsible(t, needs...)
 	w := newWorld(t, "ansible-playbook")
 	h := sitetest.New(t)
-	m := h.Material()
+	m := h.Secrets()
 	m.Secrets = map[string]nf.Secret{"token": nf.Secret("s3cret-token")}
 	return w, site.Job{
-		Action: site.Build, Material: m,
+		Action: site.Build, Secrets: m,
 		Site: nf.Site{ID: "edge", UID: "u1", Hosts: []nf.SiteHost{h.Site()}, Parameters: map[string]any{
 			"how": how, "mode": mode, "given": "{{ lookup('pipe', 'echo ran-on-the-controller') }} \u007f\u0085\ufeff\U0001F600",
 		}},
@@ -61,7 +61,7 @@ func TestAnsible(t *testing.T) {
 	}{
 		"Local":    {reason: "without a connection", how: "local"},
 		"Key":      {reason: "with the key, which the agent has", how: "ssh", needs: []string{"ssh"}},
-		"Password": {reason: "with the password, which comes through the pipe", how: "ssh", needs: []string{"ssh", "sshpass"}, edit: func(j *site.Job) { j.Material.PrivateKey, j.Material.Password = nil, nf.Secret(sitetest.Password) }},
+		"Password": {reason: "with the password, which comes through the pipe", how: "ssh", needs: []string{"ssh", "sshpass"}, edit: func(j *site.Job) { j.Secrets.PrivateKey, j.Secrets.Password = nil, nf.Secret(sitetest.Password) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (r *Runner) playbooks(job site.Job, f *folder) []playbook {
 func (r *Runner) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error] {
 	return func(yield func(site.Event, error) bool) {
 		a := attempt{r: r, job: job, yield: yield}
-		if err := a.carry(ctx); err != nil && !a.stopped {
+		if err := a.execute(ctx); err != nil && !a.stopped {
 			yield(site.Event{}, err)
 		}
 	}
@@ -110,7 +110,7 @@ type attempt struct {
 	failed  []site.Event
 }
 
-func (a *attempt) carry(ctx context.Context) (err error) {
+func (a *attempt) execute(ctx context.Context) (err error) {
 	program, err := a.r.program()
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *attempt) carry(ctx context.Context) (err error) {
 	if err := f.fill(a.job); err != nil {
 		return err
 	}
-	keys, err := newAgent(f.path("agent"), a.job.Material)
+	keys, err := newAgent(f.path("agent"), a.job.Secrets)
 	if err != nil {
 		return err
 	}

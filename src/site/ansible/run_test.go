@@ -45,13 +45,13 @@ const standIn = "testdata/ansible-playbook"
 func (w world) job(t *testing.T, mode string) site.Job {
 	t.Helper()
 	h := sitetest.New(t)
-	m := h.Material()
+	m := h.Secrets()
 	m.Secrets = map[string]nf.Secret{"token": nf.Secret("s3cret-token")}
 	m.BecomePassword = nf.Secret("s3cret-sudo")
 	second := h.Site()
 	second.Name, second.Address, second.Port, second.Role = "n2", "worker.example.com", 22, nf.Worker
 	return site.Job{
-		Action: site.Build, Material: m,
+		Action: site.Build, Secrets: m,
 		Site: nf.Site{
 			ID: "edge", UID: "u1", Hosts: []nf.SiteHost{h.Site(), second}, Roles: []string{"multus"},
 			Parameters: map[string]any{"stand_in": mode, "report": w.report, "nested": map[string]any{"list": []any{1.0, true, "{{ x }}"}}},
@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, name := range []string{"environment", "arguments", "inventory", "known_hosts", "files"} {
 		text := w.read(t, name)
-		if strings.Contains(text, "s3cret") || strings.Contains(text, strings.Split(string(j.Material.PrivateKey), "\n")[1]) {
+		if strings.Contains(text, "s3cret") || strings.Contains(text, strings.Split(string(j.Secrets.PrivateKey), "\n")[1]) {
 			t.Errorf("a secret is in the %s of the run", name)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // parameters and secrets, the variables that kud requires, and the passwords.
 // They go through a pipe.
 func (r *Runner) variables(job site.Job, f *folder) ([]byte, error) {
-	in, secret := job.Site, job.Material
+	in, secret := job.Site, job.Secrets
 	vars := maps.Clone(r.cfg.Vars)
 	if vars == nil {
 		vars = map[string]any{}

@@ -31,23 +31,23 @@ const (
 // Run implements site.Runner.
 func (Runner) Run(ctx context.Context, job site.Job) iter.Seq2[site.Event, error] {
 	return func(yield func(site.Event, error) bool) {
-		content := job.Material.Script
+		content := job.Secrets.Script
 		if job.Action == site.Reset {
-			content = job.Material.RemoveScript
+			content = job.Secrets.RemoveScript
 		}
 		at := slices.IndexFunc(job.Site.Hosts, func(h nf.SiteHost) bool { return h.Role == nf.ControlPlane })
 		if at < 0 || len(content) == 0 {
 			yield(site.Event{}, nf.E(nf.Invalid, "run", "the script of site "+job.Site.ID, errors.New("the script or the host to run it on is missing")))
 			return
 		}
-		client, _, err := shell.Dial(ctx, job.Site.Hosts[at], job.Material)
+		client, _, err := shell.Dial(ctx, job.Site.Hosts[at], job.Secrets)
 		if err != nil {
 			yield(site.Event{}, err)
 			return
 		}
 		defer func() { _ = client.Close() }() // it may be closed already
 		r := run{job: job, host: job.Site.Hosts[at].Name, client: client, yield: yield}
-		if err := r.carry(ctx, content); err != nil && !r.stopped {
+		if err := r.execute(ctx, content); err != nil && !r.stopped {
 			yield(site.Event{}, err)
 		}
 	}
@@ -63,8 +63,8 @@ type run struct {
 	last    string
 }
 
-func (r *run) carry(ctx context.Context, content nf.Secret) error {
-	if err := r.command(ctx, r.place()+halt+copyIn, content); err != nil {
+func (r *run) execute(ctx context.Context, content nf.Secret) error {
+	if err := r.command(ctx, r.setFolder()+halt+copyIn, content); err != nil {
 		return r.fail("copy", err)
 	}
 	// From here on there may be a process to stop.
@@ -79,7 +79,7 @@ func (r *run) carry(ctx context.Context, content nf.Secret) error {
 			<-killed
 		}
 	}()
-	out, err := r.execute()
+	out, err := r.runScript()
 	if r.stopped || err != nil && ctx.Err() == nil {
 		r.stop(ctx)
 	}
@@ -91,7 +91,7 @@ func (r *run) carry(ctx context.Context, content nf.Secret) error {
 	case err != nil:
 		return r.fail("run", err)
 	}
-	if err := r.command(ctx, r.place()+clean, nil); err != nil {
+	if err := r.command(ctx, r.setFolder()+clean, nil); err != nil {
 		return r.fail("clean up after", err)
 	}
 	if r.job.Action != site.Build {
@@ -126,8 +126,8 @@ fi
 	clean  = `rm -rf "$d"; rmdir "$HOME/.k8splugin" 2>/dev/null || true`
 )
 
-// place returns shell code that sets the path of the site's folder.
-func (r *run) place() string {
+// setFolder returns shell code that sets the path of the site's folder.
+func (r *run) setFolder() string {
 	return "set -eu; umask 077; n=" + quote(".k8splugin/"+r.job.Site.UID) + `; d="$HOME/$n"; `
 }
 
@@ -174,13 +174,13 @@ func start(session *ssh.Session, command string, input []byte) error {
 func (r *run) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer cancel()
-	_ = r.command(ctx, r.place()+halt+clean, nil) // impossible on a host that does not answer
+	_ = r.command(ctx, r.setFolder()+halt+clean, nil) // impossible on a host that does not answer
 }
 
-// execute runs the script, yields the lines of its standard error as events,
+// runScript runs the script, yields the lines of its standard error as events,
 // and returns its standard output. It ends with the script, or when the client
 // is closed.
-func (r *run) execute() ([]byte, error) {
+func (r *run) runScript() ([]byte, error) {
 	document, err := r.document()
 	if err != nil {
 		return nil, err
@@ -197,8 +197,8 @@ func (r *run) execute() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	words := []string{r.place() + `echo $$ >"$d/pid"; SITE_ACTION=` + string(r.job.Action) + `; export SITE_ACTION; exec "$d/run"`}
-	for _, option := range r.job.Material.Options {
+	words := []string{r.setFolder() + `echo $$ >"$d/pid"; SITE_ACTION=` + string(r.job.Action) + `; export SITE_ACTION; exec "$d/run"`}
+	for _, option := range r.job.Secrets.Options {
 		words = append(words, quote(option))
 	}
 	if err := start(session, shellCommand(strings.Join(words, " ")), document); err != nil {
@@ -263,7 +263,7 @@ func (r *run) document() ([]byte, error) {
 		hosts[i] = host{h.Name, h.Address, h.Port, h.User, h.Role, h.State}
 	}
 	secrets := map[string]string{}
-	for name, value := range r.job.Material.Secrets {
+	for name, value := range r.job.Secrets.Secrets {
 		secrets[name] = string(value)
 	}
 	parameters := in.Parameters

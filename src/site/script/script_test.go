@@ -19,11 +19,11 @@ import (
 )
 
 func job(h *sitetest.Host, content string) site.Job {
-	m := h.Material()
+	m := h.Secrets()
 	m.Script, m.Options = nf.Secret(content), []string{"--name", "it's $HOME"}
 	m.Secrets = map[string]nf.Secret{"token": nf.Secret("s3cret")}
 	return site.Job{
-		Action: site.Build, Material: m,
+		Action: site.Build, Secrets: m,
 		Site: nf.Site{ID: "edge", UID: "u1", Region: "east", Hosts: []nf.SiteHost{h.Site()}, Parameters: map[string]any{"size": 3.0}},
 	}
 }
@@ -50,7 +50,7 @@ func TestScriptReadsNothing(t *testing.T) {
 	j := job(sitetest.New(t), `#!/bin/sh
 echo '{"server": "https://10.0.0.1:6443", "kubeconfig": "apiVersion: v1"}'
 `)
-	j.Material.Secrets["long"] = nf.Secret(strings.Repeat("x", 4<<20)) // more than is sent ahead of the reader
+	j.Secrets.Secrets["long"] = nf.Secret(strings.Repeat("x", 4<<20)) // more than is sent ahead of the reader
 	if _, kubeconfig, err := run(t.Context(), j); err != nil || kubeconfig != "apiVersion: v1" {
 		t.Errorf("a script that reads nothing: %v, kubeconfig %q", err, kubeconfig)
 	}
@@ -114,7 +114,7 @@ func TestFailures(t *testing.T) {
 		"NoJSON":     {"and in JSON", "#!/bin/sh\necho done", nil, nf.Failed, nf.ReasonResult, "must be a JSON object"},
 		"TooMuch":    {"and not without end", "#!/bin/sh\nhead -c 2000000 /dev/zero", nil, nf.TooLarge, "", "more than"},
 		"NoProgram":  {"a script that cannot be run", "#!/no/such/shell\n", nil, nf.Failed, "script", "code 1"},
-		"Credential": {"a host that does not let us in", "#!/bin/sh", func(j *site.Job) { j.Material.PrivateKey, j.Material.Password = nil, nf.Secret("wrong") }, nf.Unreachable, "unauthorized", "rejects user operator"},
+		"Credential": {"a host that does not let us in", "#!/bin/sh", func(j *site.Job) { j.Secrets.PrivateKey, j.Secrets.Password = nil, nf.Secret("wrong") }, nf.Unreachable, "unauthorized", "rejects user operator"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

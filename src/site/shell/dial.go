@@ -29,7 +29,7 @@ const (
 // Dial connects to a host and authenticates. It returns the key that the host
 // has proved. A host without a pinned key is trusted on first use. Its errors
 // are those of site.HostProbe, and nf.Invalid for an unusable credential.
-func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (client *ssh.Client, key string, err error) {
+func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteSecrets) (client *ssh.Client, key string, err error) {
 	h := handshake{host: host}
 	cfg, err := h.config(m)
 	if err != nil {
@@ -56,8 +56,8 @@ func Dial(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (client *ssh
 	return ssh.NewClient(c, channels, requests), h.key, nil
 }
 
-// Reach implements site.HostProbe.
-func Reach(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (string, error) {
+// Probe implements site.HostProbe.
+func Probe(ctx context.Context, host nf.SiteHost, m nf.SiteSecrets) (string, error) {
 	client, key, err := Dial(ctx, host, m)
 	if err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func Reach(ctx context.Context, host nf.SiteHost, m nf.SiteMaterial) (string, er
 	return key, nil
 }
 
-var _ site.HostProbe = Reach
+var _ site.HostProbe = Probe
 
 // handshake records what is learned of a host while connecting.
 type handshake struct {
@@ -76,7 +76,7 @@ type handshake struct {
 	proved bool
 }
 
-func (h *handshake) config(m nf.SiteMaterial) (*ssh.ClientConfig, error) {
+func (h *handshake) config(m nf.SiteSecrets) (*ssh.ClientConfig, error) {
 	cfg := &ssh.ClientConfig{User: h.host.User, HostKeyCallback: h.prove, Timeout: handshakeTime}
 	if h.host.Key != "" {
 		pinned, err := parseKey(h.host.Key)
@@ -158,7 +158,7 @@ func (h *handshake) unreachable(reason string, err error) error {
 
 // PrivateKey returns the private key of a credential. It returns nf.Invalid if
 // the key cannot be read.
-func PrivateKey(m nf.SiteMaterial) (any, error) {
+func PrivateKey(m nf.SiteSecrets) (any, error) {
 	var raw any
 	var err error
 	if len(m.Passphrase) > 0 {
@@ -177,7 +177,7 @@ func PrivateKey(m nf.SiteMaterial) (any, error) {
 
 // Usable returns nf.Invalid if a credential cannot be used, as far as that can
 // be found without connecting.
-func Usable(m nf.SiteMaterial) error {
+func Usable(m nf.SiteSecrets) error {
 	if len(m.PrivateKey) == 0 {
 		return nil
 	}
@@ -190,7 +190,7 @@ func unusable(why string) error {
 }
 
 // keyFault returns why the SSH library cannot read a private key.
-func keyFault(m nf.SiteMaterial, err error) string {
+func keyFault(m nf.SiteSecrets, err error) string {
 	if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
 		return "it requires a passphrase"
 	}

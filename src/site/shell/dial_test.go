@@ -15,7 +15,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/site/sitetest"
 )
 
-func TestReach(t *testing.T) {
+func TestProbe(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -26,28 +26,28 @@ func TestReach(t *testing.T) {
 	other := sitetest.New(t)
 	cases := map[string]struct {
 		reason   string
-		edit     func(*nf.SiteHost, *nf.SiteMaterial)
+		edit     func(*nf.SiteHost, *nf.SiteSecrets)
 		why      string // empty: it is reached
 		offered  bool   // a credential was offered
 		password bool
 	}{
-		"Key":           {reason: "the key lets us in", edit: func(*nf.SiteHost, *nf.SiteMaterial) {}, offered: true},
-		"Password":      {reason: "so does the password", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password(sitetest.Password) }, offered: true},
-		"FirstUse":      {reason: "a host without a pinned key is trusted", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = "" }, offered: true},
-		"WrongPassword": {reason: "a wrong password has its own reason", edit: func(_ *nf.SiteHost, m *nf.SiteMaterial) { *m = password("wrong") }, why: "unauthorized", offered: true},
-		"WrongUser":     {reason: "a wrong user has the same reason", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.User = "nobody" }, why: "unauthorized", offered: true},
-		"AnotherHost":   {reason: "another host gets no credential", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = other.Key() }, why: "host-key"},
-		"AnotherType":   {reason: "nor does one that has no key of the pinned type", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Key = rsaKey }, why: "host-key"},
-		"Nobody":        {reason: "no server listens", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Port = free }, why: "tcp"},
-		"NoSuchName":    {reason: "the name is none", edit: func(h *nf.SiteHost, _ *nf.SiteMaterial) { h.Address = "nowhere.invalid" }, why: "dns"},
+		"Key":           {reason: "the key lets us in", edit: func(*nf.SiteHost, *nf.SiteSecrets) {}, offered: true},
+		"Password":      {reason: "so does the password", edit: func(_ *nf.SiteHost, m *nf.SiteSecrets) { *m = password(sitetest.Password) }, offered: true},
+		"FirstUse":      {reason: "a host without a pinned key is trusted", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Key = "" }, offered: true},
+		"WrongPassword": {reason: "a wrong password has its own reason", edit: func(_ *nf.SiteHost, m *nf.SiteSecrets) { *m = password("wrong") }, why: "unauthorized", offered: true},
+		"WrongUser":     {reason: "a wrong user has the same reason", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.User = "nobody" }, why: "unauthorized", offered: true},
+		"AnotherHost":   {reason: "another host gets no credential", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Key = other.Key() }, why: "host-key"},
+		"AnotherType":   {reason: "nor does one that has no key of the pinned type", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Key = rsaKey }, why: "host-key"},
+		"Nobody":        {reason: "no server listens", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Port = free }, why: "tcp"},
+		"NoSuchName":    {reason: "the name is none", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Address = "nowhere.invalid" }, why: "dns"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host := sitetest.New(t)
-			h, m := host.Site(), host.Material()
+			h, m := host.Site(), host.Secrets()
 			tc.edit(&h, &m)
-			key, err := shell.Reach(t.Context(), h, m)
+			key, err := shell.Probe(t.Context(), h, m)
 			switch {
 			case tc.why == "" && (err != nil || key != host.Key()):
 				t.Errorf("%s: %v, key %q", tc.reason, err, key)
@@ -71,15 +71,15 @@ func TestReachSilent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	h := nf.SiteHost{Name: "n1", Address: "127.0.0.1", Port: silent.Addr().(*net.TCPAddr).Port, User: "x"}
-	if _, err := shell.Reach(ctx, h, password("x")); nf.KindOf(err) != nf.Unreachable {
+	if _, err := shell.Probe(ctx, h, password("x")); nf.KindOf(err) != nf.Unreachable {
 		t.Errorf("a host that says nothing is %v, want that it cannot be reached, when the context ends", err)
 	}
 }
 
 func TestUsable(t *testing.T) {
 	t.Parallel()
-	open := sitetest.New(t).Material().PrivateKey
-	parsed, err := shell.PrivateKey(nf.SiteMaterial{PrivateKey: open})
+	open := sitetest.New(t).Secrets().PrivateKey
+	parsed, err := shell.PrivateKey(nf.SiteSecrets{PrivateKey: open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestUsable(t *testing.T) {
 			if tc.want != "" {
 				want = nf.Violations{{Field: "credential.private_key", Message: "cannot be read: " + tc.want}}
 			}
-			got := shell.Usable(nf.SiteMaterial{PrivateKey: tc.key, Passphrase: tc.passphrase})
+			got := shell.Usable(nf.SiteSecrets{PrivateKey: tc.key, Passphrase: tc.passphrase})
 			if diff := cmp.Diff(want, nf.ViolationsOf(got)); diff != "" {
 				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, got, diff)
 			}
@@ -116,6 +116,6 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-func password(text string) nf.SiteMaterial { return nf.SiteMaterial{Password: nf.Secret(text)} }
+func password(text string) nf.SiteSecrets { return nf.SiteSecrets{Password: nf.Secret(text)} }
 
 const rsaKey = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7vbqajDw4o6gJy8UtmIbkcpnkO3Kwc4qsEnSZp/TR+fQi62F79RHWmwKOtFmwteURgLbj7D/WGuNLGOfa/2vse3G2eHnHl5CB8ruRX9fBl/KgwCVr2JaEuUm66bBQeP5XeBotdR4cvX38uPYivCDdPjJ1QWPdspTBKcxeFbccDw=="

@@ -32,7 +32,7 @@ type Host struct {
 	listener net.Listener
 	config   *ssh.ServerConfig
 	key      ssh.Signer
-	material nf.SiteMaterial
+	secrets  nf.SiteSecrets
 
 	mu       sync.Mutex
 	attempts int
@@ -51,7 +51,7 @@ func New(t testing.TB) *Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.material = nf.SiteMaterial{PrivateKey: pem.EncodeToMemory(block)}
+	h.secrets = nf.SiteSecrets{PrivateKey: pem.EncodeToMemory(block)}
 	allowed := signer(t, client).PublicKey().Marshal()
 	h.config = &ssh.ServerConfig{
 		PasswordCallback: func(c ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
@@ -119,8 +119,8 @@ func (h *Host) Key() string {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(h.key.PublicKey())))
 }
 
-// Material returns a credential with the private key that the host accepts.
-func (h *Host) Material() nf.SiteMaterial { return h.material }
+// Secrets returns a credential with the private key that the host accepts.
+func (h *Host) Secrets() nf.SiteSecrets { return h.secrets }
 
 // Cut closes every connection.
 func (h *Host) Cut() {

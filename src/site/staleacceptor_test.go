@@ -48,8 +48,8 @@ func TestLateWrites(t *testing.T) {
 	}
 	change := func(ctx context.Context, s *site.Sites) error {
 		_, err := s.Change(ctx, "edge", nf.SiteChangeRequest{
-			Add:      []nf.SiteHost{host("n3", nf.Worker)},
-			Material: func(m *nf.SiteMaterial) error { m.Password = nf.Secret("hunter23"); return nil },
+			Add:     []nf.SiteHost{host("n3", nf.Worker)},
+			Secrets: func(m *nf.SiteSecrets) error { m.Password = nf.Secret("hunter23"); return nil },
 		})
 		return err
 	}
@@ -132,8 +132,8 @@ func (w *world) removable(t *testing.T, s *site.Sites, exists bool) {
 		t.Errorf("the removal is %s: %+v", op.State, op.Failure)
 	}
 	for _, job := range w.started() {
-		if string(job.Material.Password) != "hunter22" {
-			t.Errorf("the hosts are changed with the password %q", job.Material.Password)
+		if string(job.Secrets.Password) != "hunter22" {
+			t.Errorf("the hosts are changed with the password %q", job.Secrets.Password)
 		}
 	}
 	if left := keys(t, w, "sitesecrets/"); len(left) > 0 {
