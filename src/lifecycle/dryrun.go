@@ -19,14 +19,14 @@ import (
 func (pr *preparer) dryRun(ctx context.Context, in nf.Instance, p *prepared, opts nf.Options) error {
 	objects := withHooks(p.plan)
 	if opts.Check != nf.CheckServer {
-		var former render.Plan
+		var previous render.Plan
 		if in.Revision > 0 {
 			var err error
-			if former, _, err = pr.records.planInForce(ctx, in); err != nil {
+			if previous, _, err = pr.records.planInForce(ctx, in); err != nil {
 				return err
 			}
 		}
-		objects = needDryRun(objects, former)
+		objects = needDryRun(objects, previous)
 	}
 	if len(objects) == 0 {
 		return nil
@@ -104,9 +104,9 @@ func (p *prepared) dryRunHooks(ctx context.Context) error {
 // the region's schemas. These are the objects of Kubernetes' own kinds that are
 // not in the former plan with the same content. For custom resources, the schemas state
 // everything that an API server itself checks.
-func needDryRun(objects []*unstructured.Unstructured, former render.Plan) []*unstructured.Unstructured {
+func needDryRun(objects []*unstructured.Unstructured, previous render.Plan) []*unstructured.Unstructured {
 	taken := map[string]*unstructured.Unstructured{}
-	for _, u := range withHooks(former) {
+	for _, u := range withHooks(previous) {
 		taken[refOf(u).Key()] = u
 	}
 	return slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool {

@@ -48,7 +48,7 @@ func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner nf.Subject, boun
 		if err := place(obj, bounds); err != nil {
 			return err
 		}
-		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !bears(live.object, selector) {
+		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !hasMarks(live.object, selector) {
 			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: refOf(obj).String(), Message: "is somebody else's"}})
 		}
 	}
@@ -65,7 +65,7 @@ func (c *fakeCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.A
 	for _, ref := range refs {
 		change := nf.Change{Ref: ref, Action: nf.Unchanged}
 		if live, ok := c.objects[ref.Key()]; ok {
-			if live.owner != owner && !bears(live.object, selector) {
+			if live.owner != owner && !hasMarks(live.object, selector) {
 				return out, nf.E(nf.Conflict, "adopt", ref.String(), nil)
 			}
 			live.owner, change.Action, change.UID = owner, nf.Configured, "uid-"+ref.Name
@@ -75,7 +75,7 @@ func (c *fakeCluster) Adopt(ctx context.Context, owner nf.Subject, selector nf.A
 	return out, nil
 }
 
-func bears(obj *unstructured.Unstructured, selector nf.AdoptionSelector) bool {
+func hasMarks(obj *unstructured.Unstructured, selector nf.AdoptionSelector) bool {
 	for key, value := range selector.Labels {
 		if obj.GetLabels()[key] != value {
 			return false

@@ -62,7 +62,7 @@ var jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 // itemsOf returns the inventory for a plan in force. It keeps hook objects of
 // the former inventory, and volumes that a removal was to delete. Shared
 // objects are in no inventory.
-func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
+func itemsOf(plan render.Plan, previous []nf.Item) []nf.Item {
 	var out []nf.Item
 	planned := map[string]bool{}
 	for i, stage := range plan.Stages {
@@ -75,7 +75,7 @@ func itemsOf(plan render.Plan, former []nf.Item) []nf.Item {
 			out, planned[it.Key()] = append(out, it), true
 		}
 	}
-	for _, it := range former {
+	for _, it := range previous {
 		if (it.Hook || it.Volume) && !planned[it.Key()] {
 			out = append(out, it)
 		}

@@ -63,16 +63,16 @@ func (w *work) Failure(ctx context.Context, step string, err error) *nf.Failure 
 	return nf.FailureOf(step, w.run.redactor.error(w.applier.elaborate(ctx, err)))
 }
 
-// Away implements operation.Waiter.
-func (w *work) Away(err error) *nf.Wait {
+// WaitReason implements operation.Waiter.
+func (w *work) WaitReason(err error) *nf.Wait {
 	if nf.KindOf(err) != nf.Unreachable {
 		return nil
 	}
-	away := err
+	cause := err
 	if e, ok := errors.AsType[*nf.Error](err); ok {
-		away = cmp.Or(e.Err, err) // without the action that was attempted
+		cause = cmp.Or(e.Err, err) // without the action that was attempted
 	}
-	said := nf.TextOf(away).Map(w.run.redactor.values.Text)
+	said := nf.TextOf(cause).Map(w.run.redactor.values.Text)
 	return &nf.Wait{Reason: nf.ReasonOf(err), For: said.Message, Mentions: said.Mentions}
 }
 

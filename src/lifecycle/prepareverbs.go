@@ -138,28 +138,28 @@ func (pr *preparer) rollback(ctx context.Context, id string, req nf.RollbackRequ
 	if err := req.Options.Validate(); err != nil {
 		return in, nil, none, err
 	}
-	former, err := pr.records.former(ctx, in, req.Revision)
+	previous, err := pr.records.previousRevision(ctx, in, req.Revision)
 	if err != nil {
 		return in, nil, none, err
 	}
-	p, rev, err := pr.again(ctx, in, former)
-	rev.Restores = former.Number
+	p, rev, err := pr.again(ctx, in, previous)
+	rev.Restores = previous.Number
 	return in, p, rev, err
 }
 
 // again prepares a former revision from its stored plan.
-func (pr *preparer) again(ctx context.Context, in nf.Instance, former nf.Revision) (*prepared, nf.Revision, error) {
-	rev := former
+func (pr *preparer) again(ctx context.Context, in nf.Instance, previous nf.Revision) (*prepared, nf.Revision, error) {
+	rev := previous
 	rev.Number, rev.Operation = in.Newest+1, ""
 	p := &prepared{
-		target: targetOf(in, specOf(former)),
-		pkg:    nf.Package{ID: former.Package, Digest: former.PackageDigest}, sensitive: former.Sensitive, hidden: former.Hidden,
+		target: targetOf(in, specOf(previous)),
+		pkg:    nf.Package{ID: previous.Package, Digest: previous.PackageDigest}, sensitive: previous.Sensitive, hidden: previous.Hidden,
 	}
 	region, err := pr.catalog.Region(ctx, in.Region)
 	if err != nil {
 		return nil, rev, err
 	}
-	if p.plan, err = pr.records.loadPlan(ctx, former.Plan); err != nil {
+	if p.plan, err = pr.records.loadPlan(ctx, previous.Plan); err != nil {
 		return nil, rev, err
 	}
 	if err := pr.bound(ctx, p, region); err != nil {
@@ -167,7 +167,7 @@ func (pr *preparer) again(ctx context.Context, in nf.Instance, former nf.Revisio
 	}
 	p.openNamespaces(namespacesOf(p.plan)) // they were opened when the plan was made
 	if err := p.inspect(ctx); err != nil {
-		return nil, rev, newRedactor(former).error(located(err, p.plan))
+		return nil, rev, newRedactor(previous).error(located(err, p.plan))
 	}
 	return p, rev, nil
 }

@@ -91,9 +91,9 @@ func (s *records) revision(ctx context.Context, id string, number int) (nf.Revis
 	return rev, err
 }
 
-// former returns the revision to roll back to: the one with the number or, for
-// 0, the one before that in force.
-func (s *records) former(ctx context.Context, in nf.Instance, number int) (nf.Revision, error) {
+// previousRevision returns the revision to roll back to: the one with the number
+// or, for 0, the one before that in force.
+func (s *records) previousRevision(ctx context.Context, in nf.Instance, number int) (nf.Revision, error) {
 	if number != 0 {
 		return s.revision(ctx, in.ID, number)
 	}

@@ -51,15 +51,15 @@ func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (n
 		if in.Revision == 0 {
 			return e.terminateRequest(in, nf.TerminateRequest{Options: opts}, ""), nil
 		}
-		former, err := e.records.revision(ctx, in.ID, in.Revision)
+		previous, err := e.records.revision(ctx, in.ID, in.Revision)
 		if err != nil {
 			return request{}, err
 		}
-		p, rev, err := e.preparer.again(ctx, in, former)
+		p, rev, err := e.preparer.again(ctx, in, previous)
 		if err != nil {
 			return request{}, err
 		}
-		rev.Restores = former.Number
+		rev.Restores = previous.Number
 		return e.change(ctx, in, p, revised{verb: nf.Rollback, rev: rev, opts: opts})
 	})
 }

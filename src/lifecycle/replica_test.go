@@ -260,9 +260,9 @@ func TestCancelThroughAnotherReplica(t *testing.T) {
 // TestShortAbsenceOfTheStore keeps the store away for less than the lease lasts.
 func TestShortAbsenceOfTheStore(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		away   time.Duration
-		lost   int
+		reason     string
+		stalledFor time.Duration
+		lost       int
 	}{
 		"Short": {"a lease bears a missed beat", lease / 3, 0},
 		"Long":  {"who cannot renew must stop before others think that he is dead", lease, 1},
@@ -272,12 +272,12 @@ func TestShortAbsenceOfTheStore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
 				var one meter
-				away := &stall{}
-				e := s.replica(&one, s.stalling(away))
+				stalled := &stall{}
+				e := s.replica(&one, s.stalling(stalled))
 				synctest.Wait()
-				away.stop()
-				<-time.After(tc.away)
-				away.resume()
+				stalled.stop()
+				<-time.After(tc.stalledFor)
+				stalled.resume()
 				<-time.After(lease)
 				if one.lost != tc.lost {
 					t.Errorf("%s: %d leases lost, want %d", tc.reason, one.lost, tc.lost)

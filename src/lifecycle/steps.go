@@ -90,11 +90,11 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if err != nil {
 		return nil, operation.RecordError(err)
 	}
-	former, err := w.records.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
+	previous, err := w.records.revisions.Get(ctx, revisionKey(in.ID, in.Revision))
 	if err != nil {
 		return nil, operation.RecordError(err)
 	}
-	if w.run.plan, err = w.records.loadPlan(ctx, former.Plan); err != nil {
+	if w.run.plan, err = w.records.loadPlan(ctx, previous.Plan); err != nil {
 		return nil, err
 	}
 	// Undoing an upgrade is a rollback, with the package's rollback hooks.
@@ -103,14 +103,14 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 		first, last = w.hookSteps(nf.PreRollback), w.hookSteps(nf.PostRollback)
 	}
 	prelude, rest := w.rollout()
-	var enter, leave []operation.Step
+	var acquire, release []operation.Step
 	if len(w.namespaces.further()) > 0 { // the operation may have left them, or failed while leaving them
-		enter = []operation.Step{w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces)}
+		acquire = []operation.Step{w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces)}
 	}
 	if w.namespaces.hasUnused(in) {
-		leave = []operation.Step{w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused)}
+		release = []operation.Step{w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused)}
 	}
-	steps := slices.Concat(enter, prelude, first, rest, w.prune(outside(in.Inventory, w.run.plan)), leave, last)
+	steps := slices.Concat(acquire, prelude, first, rest, w.prune(outside(in.Inventory, w.run.plan)), release, last)
 	return append(steps, w.step(nf.PhaseFinish, w.restoreRecord)), nil
 }
 
@@ -122,9 +122,9 @@ func (w *work) rollout() (prelude, rest []operation.Step) {
 		last := i == len(stages)-1
 		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.apply(ctx, i, last) })
 		apply.Stage, apply.Of, apply.StageName = i+1, len(stages), stage.Name
-		wait := apply
-		wait.Phase, wait.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReady(ctx, stage, apply.StepID) }
-		pair := []operation.Step{apply, wait}
+		ready := apply
+		ready.Phase, ready.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReady(ctx, stage, apply.StepID) }
+		pair := []operation.Step{apply, ready}
 		if stage.Prelude {
 			prelude = append(prelude, pair...)
 		} else {

@@ -18,26 +18,26 @@ import (
 func TestRegionThatGoesAway(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
-		away     time.Duration
+		outage   time.Duration
 		waits    bool
 		onFailed nf.OnFailure
 		state    nf.OperationState
 		live     []string
 	}{
 		"Short": {
-			reason: "an operation waits for its region", away: 5 * time.Minute,
+			reason: "an operation waits for its region", outage: 5 * time.Minute,
 			state: nf.Succeeded, live: []string{"a", "b"},
 		},
 		"TooLong": {
-			reason: "it does so until its deadline, and what was done is taken back when the region is back", away: 20 * time.Minute,
+			reason: "it does so until its deadline, and what was done is taken back when the region is back", outage: 20 * time.Minute,
 			state: nf.OperationFailed, live: []string{},
 		},
 		"TooLongKept": {
-			reason: "what was done is kept, and no more is done", away: 20 * time.Minute, onFailed: nf.Keep,
+			reason: "what was done is kept, and no more is done", outage: 20 * time.Minute, onFailed: nf.Keep,
 			state: nf.OperationFailed, live: []string{"a"},
 		},
 		"WaitForRegion": {
-			reason: "an operation that waits for its region has no time limit", away: 24 * time.Hour, waits: true,
+			reason: "an operation that waits for its region has no time limit", outage: 24 * time.Hour, waits: true,
 			state: nf.Succeeded, live: []string{"a", "b"},
 		},
 	}
@@ -60,7 +60,7 @@ func TestRegionThatGoesAway(t *testing.T) {
 				if err != nil || now.Waiting == nil || now.Waiting.Reason != "tcp" || now.Waiting.For != "cannot reach the region: no route" || !now.Waiting.Next.After(now.Waiting.Since) {
 					t.Errorf("%s: what it waits for is not told: %+v", tc.reason, now.Waiting)
 				}
-				<-time.After(tc.away - time.Minute)
+				<-time.After(tc.outage - time.Minute)
 				s.cluster.leave(nil)
 				op = e.end(t, op)
 				if op.State != tc.state || op.Waiting != nil {

@@ -90,7 +90,7 @@ func refused(op nf.Operation) bool {
 
 // remove removes the records of an operation that was ended so.
 func (x *execution) remove(ctx context.Context, op nf.Operation) error {
-	if err := errors.Join(x.attempt.workers.kinds[op.Subject.Kind].Withdraw(ctx, op), x.attempt.workers.Forget(ctx, op.ID, op.Request)); err != nil {
+	if err := errors.Join(x.attempt.workers.kinds[op.Subject.Kind].Withdraw(ctx, op), x.attempt.workers.DeleteRequest(ctx, op.ID, op.Request)); err != nil {
 		return RecordError(err)
 	}
 	return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, op.Subject, op.ID)), errOver)

@@ -144,7 +144,7 @@ func (w *Workers) Drop(ctx context.Context, operation string) error {
 // abandon removes what else Reserve has recorded for a request that is not
 // accepted.
 func (w *Workers) abandon(ctx context.Context, j Job, key nf.RequestKey) error {
-	err := w.Forget(ctx, j.ID, key)
+	err := w.DeleteRequest(ctx, j.ID, key)
 	w.untrack(j.ID)
 	return err
 }

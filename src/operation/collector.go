@@ -38,8 +38,8 @@ type collector struct {
 	before  StaleRecords // what the last search has found; nil: there was none
 }
 
-// round is one search. It reads every record once.
-type round struct {
+// staleSearch is one search. It reads every record once.
+type staleSearch struct {
 	workers *Workers
 	now     time.Time
 	sweeps  map[nf.SubjectKind]Sweep
@@ -110,7 +110,7 @@ func (c *collector) expire(ctx context.Context, expired []nf.Operation) error {
 	for _, op := range expired {
 		err := c.workers.kinds[op.Subject.Kind].Expire(ctx, op)
 		if err == nil {
-			err = c.workers.ledger.forget(ctx, op)
+			err = c.workers.ledger.deleteRecords(ctx, op)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot delete operation %s: %w", op.ID, err)
@@ -122,10 +122,10 @@ func (c *collector) expire(ctx context.Context, expired []nf.Operation) error {
 	return nil
 }
 
-// search reads the store. After an error, the round has only a part of the stale
+// search reads the store. After an error, the result has only a part of the stale
 // records.
-func (c *collector) search(ctx context.Context) (*round, error) {
-	r := &round{
+func (c *collector) search(ctx context.Context) (*staleSearch, error) {
+	r := &staleSearch{
 		workers: c.workers, now: c.workers.cfg.Clock(), sweeps: map[nf.SubjectKind]Sweep{},
 		named: Named{last: map[string]bool{}, locks: map[string]heldLock{}}, known: map[string]int{}, found: StaleRecords{},
 	}
@@ -151,7 +151,7 @@ func (c *collector) search(ctx context.Context) (*round, error) {
 	return r, errors.Join(errs...)
 }
 
-func (r *round) readSubjects(ctx context.Context) error {
+func (r *staleSearch) readSubjects(ctx context.Context) error {
 	for kind, p := range r.workers.kinds {
 		if p.Sweep == nil {
 			continue
@@ -164,8 +164,8 @@ func (r *round) readSubjects(ctx context.Context) error {
 	return nil
 }
 
-// add adds an operation to what the round knows.
-func (r *round) add(op nf.Operation) {
+// add adds an operation to the search.
+func (r *staleSearch) add(op nf.Operation) {
 	r.known[op.ID] = op.Batches
 	if !op.State.Final() {
 		r.known[op.ID] = math.MaxInt // it may count more in a moment

@@ -55,7 +55,7 @@ func (l *Ledger) deleteDetails(ctx context.Context, operation string) error {
 }
 
 // addEntries finds the entries of operations that do not exist.
-func (r *round) addEntries(ctx context.Context) error {
+func (r *staleSearch) addEntries(ctx context.Context) error {
 	l := r.workers.ledger
 	for entry, err := range l.bySubject.All(ctx, "") {
 		if err != nil {
@@ -71,7 +71,7 @@ func (r *round) addEntries(ctx context.Context) error {
 // addDetails finds the details of operations that do not exist, and the batches
 // of logs that their operations do not count. A stalled process may have written
 // them late.
-func (r *round) addDetails(ctx context.Context) error {
+func (r *staleSearch) addDetails(ctx context.Context) error {
 	l := r.workers.ledger
 	for _, prefix := range [...]string{changesPrefix, logPrefix} {
 		for key, err := range l.keys(ctx, prefix) {
@@ -96,13 +96,13 @@ func (r *round) addDetails(ctx context.Context) error {
 
 // addRequests finds the records of keys that stand for operations that do not
 // exist: a process died before it had recorded the operation.
-func (r *round) addRequests(ctx context.Context) error {
+func (r *staleSearch) addRequests(ctx context.Context) error {
 	for was, err := range r.workers.requests.All(ctx, "") {
 		if err != nil {
 			return err
 		}
 		if _, ok := r.known[was.Operation]; !ok {
-			r.found["key of operation "+was.Operation] = func(ctx context.Context) error { return r.workers.forgetRequest(ctx, was.ID, was.Operation) }
+			r.found["key of operation "+was.Operation] = func(ctx context.Context) error { return r.workers.deleteRequest(ctx, was.ID, was.Operation) }
 		}
 	}
 	return nil

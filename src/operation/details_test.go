@@ -29,13 +29,13 @@ func TestForgetAfterADeath(t *testing.T) {
 		op := nf.Operation{ID: "op-1", Subject: nf.Subject{Kind: "thing", ID: "a"}, Steps: make([]nf.Step, 2), Batches: 3}
 		l := ledgerOf(t, kv)
 		fill(t, l, op)
-		if err := ledgerOf(t, cut).forget(t.Context(), op); err == nil {
+		if err := ledgerOf(t, cut).deleteRecords(t.Context(), op); err == nil {
 			if n < 8 {
 				t.Errorf("there were only %d deletions", n-1)
 			}
 			return
 		}
-		if err := l.forget(t.Context(), op); err != nil {
+		if err := l.deleteRecords(t.Context(), op); err != nil {
 			t.Fatal(err)
 		}
 		var left []string

@@ -22,19 +22,19 @@ func (l *Ledger) Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, 
 		leave := l.feed.subscribe(id)
 		defer leave()
 		// The subscription comes first: no version published after this read is lost.
-		told := nf.Operation{}
+		last := nf.Operation{}
 		op, outdated, err := l.read(ctx, id, true)
 		for {
 			if err != nil {
-				if ctx.Err() == nil || told.ID == "" {
+				if ctx.Err() == nil || last.ID == "" {
 					yield(nf.Operation{}, err)
 				}
 				return
 			}
-			if !reflect.DeepEqual(op, told) && !yield(op, nil) || op.State.Final() {
+			if !reflect.DeepEqual(op, last) && !yield(op, nil) || op.State.Final() {
 				return
 			}
-			told = op
+			last = op
 			if !l.awaitChange(ctx, outdated) {
 				return
 			}
@@ -76,7 +76,7 @@ func (l *Ledger) awaitChange(ctx context.Context, outdated <-chan struct{}) bool
 // the last entry.
 func (l *Ledger) Updates(ctx context.Context, id string, after int) iter.Seq2[nf.OperationUpdate, error] {
 	return func(yield func(nf.OperationUpdate, error) bool) {
-		f := follower{l: l, id: id, told: after, yield: yield}
+		f := logReader{l: l, id: id, lastEntry: after, yield: yield}
 		begun := false
 		for op, err := range l.Follow(ctx, id) {
 			if err != nil {
@@ -95,22 +95,22 @@ func (l *Ledger) Updates(ctx context.Context, id string, after int) iter.Seq2[nf
 	}
 }
 
-// follower is one call of Updates.
-type follower struct {
+// logReader is one call of Updates.
+type logReader struct {
 	l     *Ledger
 	id    string
 	yield func(nf.OperationUpdate, error) bool
 
-	told    int // number of the last entry that was yielded
-	part    int // the next batch to read
-	batches int // that are part of the log
+	lastEntry int // number of the last entry that was yielded
+	nextBatch int // the next batch to read
+	batches   int // that are part of the log
 }
 
 // catchUp yields the entries that are new. It returns false if the loop has
 // stopped, or they cannot be read.
-func (f *follower) catchUp(ctx context.Context) bool {
-	for f.part < f.batches {
-		b, err := f.l.entries.Get(ctx, batchKey(f.id, f.part))
+func (f *logReader) catchUp(ctx context.Context) bool {
+	for f.nextBatch < f.batches {
+		b, err := f.l.entries.Get(ctx, batchKey(f.id, f.nextBatch))
 		if nf.KindOf(err) == nf.NotFound && err != nil {
 			return true // the log is being deleted with its operation
 		}
@@ -120,12 +120,12 @@ func (f *follower) catchUp(ctx context.Context) bool {
 			}
 			return false
 		}
-		f.part++
+		f.nextBatch++
 		for _, e := range b.Entries {
-			if e.Number <= f.told {
+			if e.Number <= f.lastEntry {
 				continue
 			}
-			f.told = e.Number
+			f.lastEntry = e.Number
 			if !f.yield(nf.OperationUpdate{Entry: e}, nil) {
 				return false
 			}

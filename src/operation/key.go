@@ -108,15 +108,15 @@ func (w *Workers) insertRequest(ctx context.Context, j Job, key nf.RequestKey, r
 	return err
 }
 
-// Forget deletes the record of an operation's key.
-func (w *Workers) Forget(ctx context.Context, operation string, key nf.RequestKey) error {
+// DeleteRequest deletes the record of an operation's key.
+func (w *Workers) DeleteRequest(ctx context.Context, operation string, key nf.RequestKey) error {
 	if key.Key == "" {
 		return nil
 	}
-	return w.forgetRequest(ctx, RequestID(key), operation)
+	return w.deleteRequest(ctx, RequestID(key), operation)
 }
 
-// forgetRequest deletes the record of a key, if the key stands for the operation.
-func (w *Workers) forgetRequest(ctx context.Context, id, operation string) error {
+// deleteRequest deletes the record of a key, if the key stands for the operation.
+func (w *Workers) deleteRequest(ctx context.Context, id, operation string) error {
 	return w.requests.DeleteWhere(ctx, id, func(r request) bool { return r.Operation == operation })
 }

@@ -66,8 +66,8 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestForget checks that only the key's own operation deletes its record.
-func TestForget(t *testing.T) {
+// TestDeleteRequest checks that only the key's own operation deletes its record.
+func TestDeleteRequest(t *testing.T) {
 	bubble(t, func(t *testing.T, g *group) {
 		one := g.join(t)
 		key := nf.RequestKey{Client: "so", Key: "k", Digest: "d"}
@@ -75,12 +75,12 @@ func TestForget(t *testing.T) {
 			t.Fatal(err)
 		}
 		accepted := func(context.Context, string) (operation.Standing, error) { return operation.Accepted, nil }
-		for _, step := range []struct{ forget, left string }{{"op-1", "op-2"}, {"op-2", ""}, {"op-2", ""}} {
-			if err := one.Forget(t.Context(), step.forget, key); err != nil {
+		for _, step := range []struct{ deleted, left string }{{"op-1", "op-2"}, {"op-2", ""}, {"op-2", ""}} {
+			if err := one.DeleteRequest(t.Context(), step.deleted, key); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := one.Repeated(t.Context(), key, accepted); got != step.left || err != nil {
-				t.Errorf("after %s was forgotten, the key stands for %q, %v; want %q", step.forget, got, err, step.left)
+				t.Errorf("after %s was deleted, the key stands for %q, %v; want %q", step.deleted, got, err, step.left)
 			}
 		}
 	})

@@ -163,12 +163,13 @@ func (l *Ledger) remove(ctx context.Context, subject nf.Subject, id string) erro
 	return store.Write(ctx, l.kv, []store.Op{entry, record}) // the entry is found through the operation
 }
 
-// forget deletes an ended operation with its details, and the record of its key.
-func (l *Ledger) forget(ctx context.Context, op nf.Operation) error {
+// deleteRecords deletes an ended operation with its details, and the record of
+// its key.
+func (l *Ledger) deleteRecords(ctx context.Context, op nf.Operation) error {
 	if err := l.deleteDetails(ctx, op.ID); err != nil {
 		return err
 	}
-	return errors.Join(l.workers.Forget(ctx, op.ID, op.Request), l.remove(ctx, op.Subject, op.ID))
+	return errors.Join(l.workers.DeleteRequest(ctx, op.ID, op.Request), l.remove(ctx, op.Subject, op.ID))
 }
 
 // changesKey returns the key of the changes of a step.

@@ -100,36 +100,36 @@ func (w *Workers) Run(ctx context.Context) error {
 
 // serve runs operations for the duration of a membership.
 func (w *Workers) serve(ctx context.Context, t *membership) {
-	keeping, rest := context.WithCancel(context.WithoutCancel(ctx)) // the membership outlives the operations
-	defer rest()
+	renewing, stopRenewing := context.WithCancel(context.WithoutCancel(ctx)) // the membership outlives the operations
+	defer stopRenewing()
 	var lost atomic.Bool
-	tenured, lose := context.WithCancelCause(context.WithoutCancel(ctx))
+	active, lose := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lose(nil)
-	var keeper, pools sync.WaitGroup
-	keeper.Go(func() {
-		w.renew(keeping, t, func() {
+	var renewer, pools sync.WaitGroup
+	renewer.Go(func() {
+		w.renew(renewing, t, func() {
 			lost.Store(true)
 			lose(lease.ErrLost)
 		})
 	})
 	defer context.AfterFunc(ctx, func() { t.closing.Store(true) })()
 	for _, p := range w.kinds {
-		pools.Go(func() { w.work(ctx, tenured, p) })
+		pools.Go(func() { w.work(ctx, active, p) })
 	}
 	pools.Wait()
-	rest()
-	keeper.Wait()
+	stopRenewing()
+	renewer.Wait()
 	w.endMembership(ctx, t, lost.Load())
 }
 
 // work runs the operations of one kind, until the service ends or the membership
 // is lost.
-func (w *Workers) work(ctx, tenured context.Context, p *pool) {
-	running, stop := context.WithCancelCause(tenured) // operations outlive ctx by the drain time
+func (w *Workers) work(ctx, active context.Context, p *pool) {
+	running, stop := context.WithCancelCause(active) // operations outlive ctx by the drain time
 	defer stop(nil)
 	taking, halt := context.WithCancel(ctx)
 	defer halt()
-	defer context.AfterFunc(tenured, halt)()
+	defer context.AfterFunc(active, halt)()
 	var jobs sync.WaitGroup
 	for {
 		j, err := p.queue.next(taking)

@@ -159,15 +159,15 @@ func (x *execution) runStep(ctx context.Context, s Step) error {
 	traced, end := x.attempt.cfg.Trace.Step(ctx, s.Step)
 	for n := 0; ; n++ {
 		err := s.Do(traced)
-		away := x.away(err)
-		if away == nil {
+		reason := x.waitReason(err)
+		if reason == nil {
 			if err == nil {
 				err = x.endWait(ctx)
 			}
 			end(cut(ctx, err))
 			return err
 		}
-		if err := x.wait(traced, n, *away, err); err != nil {
+		if err := x.wait(traced, n, *reason, err); err != nil {
 			end(cut(ctx, err))
 			return err
 		}

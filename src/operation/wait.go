@@ -57,13 +57,13 @@ func (x *execution) limit(ctx context.Context, deadline time.Time) (context.Cont
 	}
 }
 
-// away returns what a step that failed has to wait for, or nil.
-func (x *execution) away(err error) *nf.Wait {
+// waitReason returns what a step that failed has to wait for, or nil.
+func (x *execution) waitReason(err error) *nf.Wait {
 	w, ok := x.work.(Waiter)
 	if !ok || err == nil || IsStoreError(err) {
 		return nil
 	}
-	return w.Away(err)
+	return w.WaitReason(err)
 }
 
 // wait records that the operation waits, and why, and pauses. It returns the

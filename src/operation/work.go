@@ -33,9 +33,9 @@ type Undoer interface {
 
 // Waiter is Work that waits for something that is away, such as a region.
 type Waiter interface {
-	// Away returns what a step that failed has to wait for, without secrets, or
-	// nil if the step has failed.
-	Away(err error) *nf.Wait
+	// WaitReason returns what a step that failed has to wait for, without secrets,
+	// or nil if the step has failed.
+	WaitReason(err error) *nf.Wait
 	// Reopen is called before a step that has waited is repeated.
 	Reopen(ctx context.Context) error
 }

@@ -61,8 +61,8 @@ type replica struct {
 type cut struct {
 	store.KV
 
-	mu   sync.Mutex
-	away bool
+	mu          sync.Mutex
+	unreachable bool
 }
 
 var errAway = nf.E(nf.Unreachable, "use", "the store", nil)
@@ -70,13 +70,13 @@ var errAway = nf.E(nf.Unreachable, "use", "the store", nil)
 func (c *cut) set(away bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.away = away
+	c.unreachable = away
 }
 
 func (c *cut) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.away {
+	if c.unreachable {
 		return errAway
 	}
 	return nil

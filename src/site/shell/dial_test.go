@@ -61,7 +61,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-func TestReachSilent(t *testing.T) {
+func TestProbeSilent(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
