@@ -104,7 +104,7 @@ func (a *apiServer) createNamespace(ctx context.Context) error {
 	if err != nil || status != http.StatusCreated && status != http.StatusConflict {
 		return errors.Join(fmt.Errorf("cannot create the namespace: status %d: %s", status, answer), err)
 	}
-	return a.until(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", found)
+	return a.pollUntil(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", found)
 }
 
 // clear deletes all objects of the namespace, and waits until controllers have
@@ -118,7 +118,7 @@ func (a *apiServer) clear(ctx context.Context) error {
 		}
 	}
 	for _, path := range []string{apps + "/deployments", apps + "/replicasets", core + "/pods", core + "/services", discovery + "/endpointslices"} {
-		if err := a.until(ctx, path+"?limit=1", none); err != nil {
+		if err := a.pollUntil(ctx, path+"?limit=1", none); err != nil {
 			return err
 		}
 	}
@@ -139,8 +139,8 @@ func none(status int, list []byte) bool {
 	return status == http.StatusOK && !bytes.Contains(list, []byte(`"uid"`))
 }
 
-// until requests a path repeatedly until the response is as wanted.
-func (a *apiServer) until(ctx context.Context, path string, wanted func(status int, answer []byte) bool) error {
+// pollUntil requests a path repeatedly until the response is as wanted.
+func (a *apiServer) pollUntil(ctx context.Context, path string, wanted func(status int, answer []byte) bool) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {

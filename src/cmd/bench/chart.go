@@ -93,7 +93,7 @@ func chartID(set objectSet) string { return fmt.Sprintf("bench-chart-%d", set.si
 // byService installs the chart by one request, waits until it is ready, and
 // deletes it by another.
 func (b *bench) byService(ctx context.Context, set objectSet, _ string) (map[string]time.Duration, error) {
-	up, err := b.service.bring(ctx, map[string]any{
+	up, err := b.service.create(ctx, map[string]any{
 		"cloud_region_id": "sandbox", "csar_id": chartID(set), "namespace": namespace, "vnf_instance_name": "bench", "wait": "applied",
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string
 	err := group.Wait()
 	for _, path := range []string{"/apis/apps/v1/namespaces/" + namespace + "/deployments", "/api/v1/namespaces/" + namespace + "/services"} {
 		if err == nil {
-			err = b.api.until(ctx, path+"?limit=1", none)
+			err = b.api.pollUntil(ctx, path+"?limit=1", none)
 		}
 	}
 	return map[string]time.Duration{bareRemovalWay: time.Since(began)}, err
@@ -172,7 +172,7 @@ func (b *bench) settled(ctx context.Context, set objectSet) error {
 			continue
 		}
 		ready := func(_ int, answer []byte) bool { return bytes.Contains(answer, []byte(`"readyReplicas":1`)) }
-		if err := b.api.until(ctx, fmt.Sprintf(o.path, namespace)+"/"+o.name, ready); err != nil {
+		if err := b.api.pollUntil(ctx, fmt.Sprintf(o.path, namespace)+"/"+o.name, ready); err != nil {
 			return err
 		}
 	}

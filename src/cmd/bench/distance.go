@@ -57,13 +57,13 @@ func (d *distance) run(ctx context.Context) error {
 			if err != nil {
 				return nil //nolint:nilerr // closed: that is how it ends
 			}
-			group.Go(func() error { return d.carry(ctx, near) })
+			group.Go(func() error { return d.forward(ctx, near) })
 		}
 	})
 	return group.Wait()
 }
 
-func (d *distance) carry(ctx context.Context, near net.Conn) error {
+func (d *distance) forward(ctx context.Context, near net.Conn) error {
 	far, err := new(net.Dialer).DialContext(ctx, "tcp", d.target)
 	if err != nil {
 		return near.Close()

@@ -106,7 +106,7 @@ type brought struct {
 	took                time.Duration // until the response
 }
 
-func (s *service) bring(ctx context.Context, request map[string]any) (brought, error) {
+func (s *service) create(ctx context.Context, request map[string]any) (brought, error) {
 	var answer struct {
 		Instance  string `json:"vnf_id"`
 		Operation string `json:"operation_id"`

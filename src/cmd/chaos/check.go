@@ -47,7 +47,7 @@ func (w snapshot) check() []finding {
 	q.objectsHaveInstances()
 	q.namespacesHaveInstances()
 	for _, id := range sortedKeys(q.history) {
-		q.follow(id)
+		q.checkInstance(id)
 	}
 	q.viewsAgree()
 	slices.SortStableFunc(q.findings, func(a, b finding) int { return cmp.Compare(a.Rule, b.Rule) })
@@ -166,8 +166,8 @@ func (q *checker) objectsHaveInstances() {
 
 // last returns the last operation of an instance.
 func (q *checker) last(instance string) string {
-	if story := q.history[instance]; len(story) > 0 {
-		return story[len(story)-1].ID
+	if operations := q.history[instance]; len(operations) > 0 {
+		return operations[len(operations)-1].ID
 	}
 	return ""
 }

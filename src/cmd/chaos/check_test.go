@@ -14,12 +14,12 @@ func sound() snapshot {
 	w := snapshot{
 		prefix: "chaos-x",
 		requests: []request{
-			{Key: "k1", Life: "c0001", Verb: create, Fate: succeeds, Asked: first, Operation: "op1", Instance: "i1"},
-			{Key: "k2", Life: "c0001", Verb: upgrade, Fate: succeeds, Asked: second, Operation: "op2", Instance: "i1", Also: []string{"op2"}},
-			{Key: "k3", Life: "c0002", Verb: create, Fate: fails, Asked: first, Operation: "op3", Instance: "i2"},
-			{Key: "k4", Life: "c0003", Verb: create, Fate: succeeds, Asked: first, Operation: "op4", Instance: "i3"},
-			{Key: "k5", Life: "c0003", Verb: terminate, Fate: succeeds, Operation: "op5", Instance: "i3"},
-			{Key: "k6", Life: "c0003", Verb: rollback, Fate: succeeds, Status: 404},
+			{Key: "k1", Workload: "c0001", Verb: create, End: succeeds, Asked: first, Operation: "op1", Instance: "i1"},
+			{Key: "k2", Workload: "c0001", Verb: upgrade, End: succeeds, Asked: second, Operation: "op2", Instance: "i1", Also: []string{"op2"}},
+			{Key: "k3", Workload: "c0002", Verb: create, End: fails, Asked: first, Operation: "op3", Instance: "i2"},
+			{Key: "k4", Workload: "c0003", Verb: create, End: succeeds, Asked: first, Operation: "op4", Instance: "i3"},
+			{Key: "k5", Workload: "c0003", Verb: terminate, End: succeeds, Operation: "op5", Instance: "i3"},
+			{Key: "k6", Workload: "c0003", Verb: rollback, End: succeeds, Status: 404},
 		},
 		operations: []operation{
 			{ID: "op1", Instance: "i1", Verb: "instantiate", State: "succeeded", Revision: 1, OnFailure: "undo"},
@@ -157,24 +157,24 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	ask := func(n int) content { return content{Package: "lean", Generation: n, Replicas: n, Image: goodImage} }
 	why := &failure{Kind: "failed", Step: "wait", Message: "m"}
-	up := operationRecord{operation{ID: "1", Verb: "instantiate", State: "succeeded", Revision: 1}, request{Verb: create, Fate: succeeds, Asked: ask(1)}}
-	more := operationRecord{operation{ID: "2", Verb: "upgrade", State: "succeeded", Revision: 2}, request{Verb: upgrade, Fate: succeeds, Asked: ask(2)}}
+	up := operationRecord{operation{ID: "1", Verb: "instantiate", State: "succeeded", Revision: 1}, request{Verb: create, End: succeeds, Asked: ask(1)}}
+	more := operationRecord{operation{ID: "2", Verb: "upgrade", State: "succeeded", Revision: 2}, request{Verb: upgrade, End: succeeds, Asked: ask(2)}}
 	cases := map[string]struct {
-		reason string
-		story  []operationRecord
-		want   outcome
+		reason     string
+		operations []operationRecord
+		want       outcome
 	}{
 		"Undone": {"an undone change leaves what was", []operationRecord{up, more,
-			{operation{ID: "3", Verb: "upgrade", State: "failed", Revision: 3, OnFailure: "undo", Failure: why}, request{Verb: upgrade, Fate: fails, Asked: ask(3)}}},
+			{operation{ID: "3", Verb: "upgrade", State: "failed", Revision: 3, OnFailure: "undo", Failure: why}, request{Verb: upgrade, End: fails, Asked: ask(3)}}},
 			outcome{ready, 2, map[int]content{1: ask(1), 2: ask(2)}}},
 		"Kept": {"a kept one leaves the instance failed, and the revision in force", []operationRecord{up,
-			{operation{ID: "2", Verb: "upgrade", State: "cancelled", Revision: 2, OnFailure: "keep", Failure: why}, request{Verb: upgrade, Fate: drags, Cancelled: true}}},
+			{operation{ID: "2", Verb: "upgrade", State: "cancelled", Revision: 2, OnFailure: "keep", Failure: why}, request{Verb: upgrade, End: drags, Cancelled: true}}},
 			outcome{broken, 1, map[int]content{1: ask(1)}}},
 		"Back": {"a rollback has what the old revision had", []operationRecord{up, more,
-			{operation{ID: "3", Verb: "rollback", State: "succeeded", Revision: 3}, request{Verb: rollback, Fate: succeeds}}},
+			{operation{ID: "3", Verb: "rollback", State: "succeeded", Revision: 3}, request{Verb: rollback, End: succeeds}}},
 			outcome{ready, 3, map[int]content{1: ask(1), 2: ask(2), 3: ask(1)}}},
 		"Gone": {"a new instance that is undone is gone", []operationRecord{
-			{operation{ID: "1", Verb: "instantiate", State: "failed", OnFailure: "undo", Failure: why}, request{Verb: create, Fate: fails}}},
+			{operation{ID: "1", Verb: "instantiate", State: "failed", OnFailure: "undo", Failure: why}, request{Verb: create, End: fails}}},
 			outcome{gone, 0, map[int]content{}}},
 	}
 	for name, tc := range cases {
@@ -182,7 +182,7 @@ func TestStory(t *testing.T) {
 			t.Parallel()
 			q := &checker{snapshot: snapshot{revisions: map[string][]revision{"i": {{Number: 3, Restores: 1}}}}, byID: map[string]instance{"i": {}}}
 			got := outcome{condition: gone, contents: map[int]content{}}
-			for _, c := range tc.story {
+			for _, c := range tc.operations {
 				q.expected(c)
 				got = q.next("i", got, c)
 			}

@@ -24,9 +24,9 @@ type outcome struct {
 	contents map[int]content // of each revision that was active
 }
 
-// follow computes the expected state of an instance from its operations, and
-// compares it with the actual state.
-func (q *checker) follow(id string) {
+// checkInstance computes the expected state of an instance from its operations,
+// and compares it with the actual state.
+func (q *checker) checkInstance(id string) {
 	o := outcome{condition: gone, contents: map[int]content{}}
 	for _, c := range q.history[id] {
 		if !c.final() || c.request.Operation == "" {
@@ -41,7 +41,7 @@ func (q *checker) follow(id string) {
 // expected checks that an operation ended as its request intended.
 func (q *checker) expected(c operationRecord) {
 	r := c.request
-	wanted := map[expectedEnd]string{succeeds: "succeeded", fails: "failed", drags: "failed"}[r.Fate]
+	wanted := map[expectedEnd]string{succeeds: "succeeded", fails: "failed", drags: "failed"}[r.End]
 	if r.Cancelled && c.State == "cancelled" {
 		return
 	}
@@ -50,7 +50,7 @@ func (q *checker) expected(c operationRecord) {
 		if c.Failure != nil {
 			why = fmt.Sprintf(", in step %q: %s: %s", c.Failure.Step, c.Failure.Kind, c.Failure.Message)
 		}
-		q.find("word", c.ID, "operation %s (%s of %s, cancelled: %t) was to end as one that %s, and is %s%s", c.ID, r.Verb, c.Instance, r.Cancelled, r.Fate, c.State, why)
+		q.find("word", c.ID, "operation %s (%s of %s, cancelled: %t) was to end as one that %s, and is %s%s", c.ID, r.Verb, c.Instance, r.Cancelled, r.End, c.State, why)
 	}
 }
 

@@ -49,16 +49,16 @@ func (f flood) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err = f.look(ctx, listener.Addr().String()); ctx.Err() != nil {
+	if err = f.readRegion(ctx, listener.Addr().String()); ctx.Err() != nil {
 		err = nil // ended as intended
 	}
 	f.counts.add("MiB sent by the region that floods", int(region.Sent()>>20))
 	return errors.Join(err, server.Close(), group.Wait())
 }
 
-// look registers the region, and sends requests that read from it to every
+// readRegion registers the region, and sends requests that read from it to every
 // server until the context ends.
-func (f flood) look(ctx context.Context, address string) error {
+func (f flood) readRegion(ctx context.Context, address string) error {
 	kubeconfig := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "flood",
 		"clusters": [{"name": "flood", "cluster": {"server": "http://%s"}}], "users": [{"name": "flood", "user": {}}],
 		"contexts": [{"name": "flood", "context": {"cluster": "flood", "user": "flood"}}]}`, address)

@@ -8,16 +8,16 @@ import (
 
 // request is one request for a change, and its results.
 type request struct {
-	Key     string
-	Life    string // name of the instance
-	Verb    string // create, upgrade, rollback, retry, undo, terminate, cancel
-	Target  string // the operation to retry, undo or cancel
-	Asked   content
-	Fate    expectedEnd
-	Keep    bool // on failure keep the result instead of undoing it
-	Shared  bool // the instance shares its namespace with others
-	Place   place
-	Confirm bool // repeated with the confirmation that the first response required
+	Key      string
+	Workload string // name of the instance
+	Verb     string // create, upgrade, rollback, retry, undo, terminate, cancel
+	Target   string // the operation to retry, undo or cancel
+	Asked    content
+	End      expectedEnd
+	Keep     bool // on failure keep the result instead of undoing it
+	Shared   bool // the instance shares its namespace with others
+	Place    place
+	Confirm  bool // repeated with the confirmation that the first response required
 
 	Operation string   // accepted operation; empty: the request was rejected
 	Instance  string   // of the instance

@@ -133,8 +133,8 @@ func (l *line) connect(ctx context.Context, near net.Conn) {
 	l.mu.Unlock()
 	if open {
 		var both sync.WaitGroup
-		both.Go(func() { k.carry(near, far, false) })
-		both.Go(func() { k.carry(far, near, true) })
+		both.Go(func() { k.forward(near, far, false) })
+		both.Go(func() { k.forward(far, near, true) })
 		both.Wait()
 	}
 	k.end()
@@ -170,9 +170,9 @@ type piece struct {
 	arrive time.Time
 }
 
-// carry forwards one direction. It also forwards the close of that direction,
+// forward copies one direction. It also forwards the close of that direction,
 // because the other may continue.
-func (k *link) carry(from, to net.Conn, answers bool) {
+func (k *link) forward(from, to net.Conn, answers bool) {
 	pieces := make(chan piece, 1024)
 	var reader sync.WaitGroup
 	reader.Go(func() {
@@ -181,7 +181,7 @@ func (k *link) carry(from, to net.Conn, answers bool) {
 	})
 	defer reader.Wait()
 	for p := range pieces {
-		if !k.rest(time.Until(p.arrive)) || !k.deliver(to, p.bytes, answers) {
+		if !k.sleep(time.Until(p.arrive)) || !k.deliver(to, p.bytes, answers) {
 			k.end()
 			return
 		}
@@ -229,8 +229,8 @@ func (m linkFault) jittered() time.Duration {
 	return m.delay*3/4 + rand.N(m.delay/2+1)
 }
 
-// rest waits, and reports whether the connection is still open.
-func (k *link) rest(d time.Duration) bool {
+// sleep waits, and reports whether the connection is still open.
+func (k *link) sleep(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -267,7 +267,7 @@ func (k *link) passable() bool {
 	for {
 		m, changed := k.line.present()
 		if !m.swallow {
-			return k.rest(m.linger)
+			return k.sleep(m.linger)
 		}
 		select {
 		case <-changed:

@@ -35,7 +35,7 @@ func (t *testRun) tally(w snapshot) {
 	for _, in := range w.instances {
 		t.counts.add("instances "+in.State, 1)
 	}
-	t.counts.add("records left for the janitor", len(w.leftovers))
+	t.counts.add("records left for the janitor", len(w.staleRecords))
 	for _, p := range t.rig.servers {
 		t.counts.add("operations taken over", grepCount(p.log, `"msg":"operation taken over"`))
 		t.counts.add("operations left to the replica that took them over", grepCount(p.log, `"msg":"operation left to the replica that has taken it over"`))

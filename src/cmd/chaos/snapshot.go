@@ -14,16 +14,16 @@ import (
 // snapshot is the observable state at the end of a run: the requests, the
 // service's records, and the cluster's objects.
 type snapshot struct {
-	prefix     string // prefix of the names of all namespaces of the run
-	requests   []request
-	operations []operation
-	instances  []instance
-	revisions  map[string][]revision // by instance
-	objects    []object
-	namespaces []string
-	views      []string // the lists of each server, as text
-	claims     []string // keys of the list of work
-	leftovers  []string // keys of records of deleted instances
+	prefix       string // prefix of the names of all namespaces of the run
+	requests     []request
+	operations   []operation
+	instances    []instance
+	revisions    map[string][]revision // by instance
+	objects      []object
+	namespaces   []string
+	views        []string // the lists of each server, as text
+	claims       []string // keys of the list of work
+	staleRecords []string // keys of records of deleted instances
 }
 
 // watcher collects a snapshot.
@@ -35,14 +35,14 @@ type watcher struct {
 	prefix  string
 }
 
-// look collects everything.
-func (w *watcher) look(ctx context.Context) (snapshot, error) {
+// collect reads everything.
+func (w *watcher) collect(ctx context.Context) (snapshot, error) {
 	out := snapshot{prefix: w.prefix, requests: w.ledger.all(), revisions: map[string][]revision{}}
 	var err error
 	if out.operations, err = w.allOperations(ctx, -1); err != nil {
 		return out, err
 	}
-	if err := w.lookAtInstances(ctx, &out); err != nil {
+	if err := w.collectInstances(ctx, &out); err != nil {
 		return out, err
 	}
 	if out.objects, err = w.cluster.objects(ctx, w.prefix); err != nil {
@@ -61,7 +61,7 @@ func (w *watcher) look(ctx context.Context) (snapshot, error) {
 	return out, w.lookIntoStore(ctx, &out)
 }
 
-func (w *watcher) lookAtInstances(ctx context.Context, out *snapshot) error {
+func (w *watcher) collectInstances(ctx context.Context, out *snapshot) error {
 	summaries, err := w.allInstances(ctx, -1)
 	if err != nil {
 		return err
@@ -172,11 +172,11 @@ func (w *watcher) lookIntoStore(ctx context.Context, out *snapshot) error {
 		}
 		for _, key := range keys {
 			if !known(strings.TrimPrefix(key, prefix)) {
-				out.leftovers = append(out.leftovers, key)
+				out.staleRecords = append(out.staleRecords, key)
 			}
 		}
 	}
-	slices.Sort(out.leftovers)
+	slices.Sort(out.staleRecords)
 	return nil
 }
 

@@ -242,7 +242,7 @@ func (t *testRun) judge(ctx context.Context, w *watcher) ([]finding, error) {
 	deadline, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	for {
-		seen, err := w.look(ctx)
+		seen, err := w.collect(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ const (
 // act is one request for an instance.
 type act struct {
 	verb    string
-	fate    expectedEnd
+	end     expectedEnd
 	keep    bool
 	shape   string        // of a create or an upgrade
 	after   time.Duration // time until it is cancelled; 0: not cancelled
@@ -53,25 +53,25 @@ func newWorkload(seed uint64, number int, run string) workload {
 		l.share = true
 		l.place.Namespace = fmt.Sprintf("%s-shared-%s", run, l.place.Region)
 	}
-	first := act{verb: create, fate: succeeds, shape: shapes()[dice.IntN(3)].name}
+	first := act{verb: create, end: succeeds, shape: shapes()[dice.IntN(3)].name}
 	switch n := dice.IntN(20); {
 	case n < 2:
-		first.fate = fails
+		first.end = fails
 		l.acts = []act{first}
 		return l
 	case n < 4:
-		first.fate, first.keep = fails, true
-		l.acts = []act{first, {verb: []string{undo, terminate}[dice.IntN(2)], fate: succeeds}}
+		first.end, first.keep = fails, true
+		l.acts = []act{first, {verb: []string{undo, terminate}[dice.IntN(2)], end: succeeds}}
 		if dice.IntN(2) == 0 {
-			l.acts = []act{first, {verb: retry, fate: fails, keep: true}, l.acts[1]}
+			l.acts = []act{first, {verb: retry, end: fails, keep: true}, l.acts[1]}
 		}
 		return l
 	case n < 7:
-		first.fate, first.keep, first.after = drags, dice.IntN(2) == 0, time.Duration(200+dice.IntN(3000))*time.Millisecond
+		first.end, first.keep, first.after = drags, dice.IntN(2) == 0, time.Duration(200+dice.IntN(3000))*time.Millisecond
 		if n == 6 {
 			first.keep, first.after, first.timeout = true, 0, 4*time.Second
 		}
-		l.acts = []act{first, {verb: terminate, fate: succeeds}}
+		l.acts = []act{first, {verb: terminate, end: succeeds}}
 		return l
 	}
 	l.acts = append(l.acts, first)
@@ -79,27 +79,27 @@ func newWorkload(seed uint64, number int, run string) workload {
 		l.acts = append(l.acts, change(dice)...)
 	}
 	if dice.IntN(5) > 0 {
-		l.acts = append(l.acts, act{verb: terminate, fate: succeeds})
+		l.acts = append(l.acts, act{verb: terminate, end: succeeds})
 	}
 	return l
 }
 
 // change generates a change of a ready instance, after which it is ready again.
 func change(dice *rand.Rand) []act {
-	a := act{verb: upgrade, fate: succeeds, shape: shapes()[dice.IntN(3)].name}
+	a := act{verb: upgrade, end: succeeds, shape: shapes()[dice.IntN(3)].name}
 	switch n := dice.IntN(20); {
 	case n < 3:
-		return []act{{verb: rollback, fate: succeeds}}
+		return []act{{verb: rollback, end: succeeds}}
 	case n < 5:
-		a.fate = fails
+		a.end = fails
 	case n < 7:
-		a.fate, a.keep = fails, true
-		return []act{a, {verb: undo, fate: succeeds}}
+		a.end, a.keep = fails, true
+		return []act{a, {verb: undo, end: succeeds}}
 	case n < 8:
-		a.fate, a.keep = fails, true
-		return []act{a, {verb: upgrade, fate: succeeds, shape: a.shape}}
+		a.end, a.keep = fails, true
+		return []act{a, {verb: upgrade, end: succeeds, shape: a.shape}}
 	case n < 10:
-		a.fate, a.after = drags, time.Duration(200+dice.IntN(3000))*time.Millisecond
+		a.end, a.after = drags, time.Duration(200+dice.IntN(3000))*time.Millisecond
 	}
 	return []act{a}
 }
@@ -166,7 +166,7 @@ type workloadState struct {
 // perform runs one act and waits for its end.
 func (l *load) perform(ctx context.Context, s *workloadState, number int, a act) error {
 	r := request{
-		Key: fmt.Sprintf("%s-%s-%d", l.run, s.name, number), Life: s.name, Verb: a.verb, Fate: a.fate, Keep: a.keep,
+		Key: fmt.Sprintf("%s-%s-%d", l.run, s.name, number), Workload: s.name, Verb: a.verb, End: a.end, Keep: a.keep,
 		Shared: s.share, Place: s.place,
 	}
 	q := s.ask(&r, number, a)
@@ -203,35 +203,35 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 	if s.dice.IntN(4) == 0 && a.verb != terminate { // which may respond without an operation
 		q.prefer = "wait=" + strconv.Itoa(1+s.dice.IntN(3))
 	}
-	how := map[string]any{"timeout": cmp.Or(a.timeout, 5*time.Minute).String(), "on_failure": "undo"}
+	body := map[string]any{"timeout": cmp.Or(a.timeout, 5*time.Minute).String(), "on_failure": "undo"}
 	if a.keep {
-		how["on_failure"] = "keep"
+		body["on_failure"] = "keep"
 	}
 	path := "/v1/vnf_instances/" + s.id
 	switch a.verb {
 	case create, upgrade:
 		r.Asked = content{Package: a.shape, Generation: number + 1, Replicas: 1 + s.dice.IntN(3), Image: goodImage}
-		switch a.fate {
+		switch a.end {
 		case fails:
 			r.Asked.Image = badImage
 		case drags:
 			r.Asked.Image = neverReady
 		case succeeds:
 		}
-		how["csar_id"], how["parameters"] = r.Asked.Package, r.Asked.parameters()
-		if q.path, q.body = path, how; a.verb == upgrade {
+		body["csar_id"], body["parameters"] = r.Asked.Package, r.Asked.parameters()
+		if q.path, q.body = path, body; a.verb == upgrade {
 			q.method = http.MethodPatch
 			break
 		}
 		q.path = "/v1/vnf_instances"
-		how["cloud_region_id"], how["namespace"], how["vnf_instance_name"] = s.place.Region, s.place.Namespace, s.name
+		body["cloud_region_id"], body["namespace"], body["vnf_instance_name"] = s.place.Region, s.place.Namespace, s.name
 	case rollback:
-		q.path, q.body = path+"/rollback", how
+		q.path, q.body = path+"/rollback", body
 	case retry:
-		q.path, q.body, r.Target = "/v1/operations/"+s.operation+"/retry", how, s.operation
+		q.path, q.body, r.Target = "/v1/operations/"+s.operation+"/retry", body, s.operation
 	case undo:
-		delete(how, "on_failure")
-		q.path, q.body, r.Target = "/v1/operations/"+s.operation+"/undo", how, s.operation
+		delete(body, "on_failure")
+		q.path, q.body, r.Target = "/v1/operations/"+s.operation+"/undo", body, s.operation
 	case terminate:
 		q.method, q.path = http.MethodDelete, path+"?timeout=5m"
 	}
@@ -244,11 +244,11 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 func (l *load) send(ctx context.Context, q call, r *request) (answer, error) {
 	began := time.Now()
 	l.counts.add("requests", 1)
-	var twin answer
+	var duplicate answer
 	var group errgroup.Group
 	if rand.IntN(6) == 0 {
 		l.counts.add("requests sent twice at once", 1)
-		group.Go(func() (err error) { twin, err = l.client.insist(ctx, q); return err })
+		group.Go(func() (err error) { duplicate, err = l.client.insist(ctx, q); return err })
 	}
 	first, err := l.client.insist(ctx, q)
 	if err := group.Wait(); err != nil {
@@ -259,8 +259,8 @@ func (l *load) send(ctx context.Context, q call, r *request) (answer, error) {
 	}
 	r.Status, r.Problem = first.status, first.Problem
 	r.Operation, r.Instance = first.accepted()
-	if operation, _ := twin.accepted(); operation != "" || r.Operation != "" && twin.status != 0 {
-		r.note(twin)
+	if operation, _ := duplicate.accepted(); operation != "" || r.Operation != "" && duplicate.status != 0 {
+		r.recordRepeat(duplicate)
 	}
 	if rand.IntN(6) == 0 && r.Operation != "" {
 		l.counts.add("requests repeated after their answer", 1)
@@ -268,14 +268,14 @@ func (l *load) send(ctx context.Context, q call, r *request) (answer, error) {
 		if err != nil {
 			return first, err
 		}
-		r.note(again)
+		r.recordRepeat(again)
 	}
 	r.Waited = time.Since(began)
 	return first, nil
 }
 
-// note records the response to a repetition of the request.
-func (r *request) note(a answer) {
+// recordRepeat records the response to a repetition of the request.
+func (r *request) recordRepeat(a answer) {
 	operation, _ := a.accepted()
 	if operation == "" {
 		operation = fmt.Sprintf("none, but status %d: %s", a.status, a.body)
@@ -301,7 +301,7 @@ func (l *load) stop(ctx context.Context, s *workloadState, number int, after tim
 		l.ledger.cancel(s.operation)
 	}
 	l.ledger.write(request{
-		Key: q.key, Life: s.name, Verb: cancel, Target: s.operation, Status: a.status, Problem: a.Problem, Operation: s.operation,
+		Key: q.key, Workload: s.name, Verb: cancel, Target: s.operation, Status: a.status, Problem: a.Problem, Operation: s.operation,
 		Instance: s.id, Place: s.place,
 	})
 	return nil

@@ -37,14 +37,14 @@ func TestWorkloadsMakeSense(t *testing.T) {
 	for number := range 500 {
 		l := newWorkload(1, number, "run")
 		for i, a := range l.acts {
-			seen[a.verb+" "+string(a.fate)] = true
+			seen[a.verb+" "+string(a.end)] = true
 			if (a.verb == create) != (i == 0) {
 				t.Errorf("workload %d: act %d is %s", number, i, a.verb)
 			}
-			if (a.verb == undo || a.verb == retry) && (l.acts[i-1].fate != fails || !l.acts[i-1].keep) {
+			if (a.verb == undo || a.verb == retry) && (l.acts[i-1].end != fails || !l.acts[i-1].keep) {
 				t.Errorf("workload %d: act %d, %s, has nothing that failed and was kept before it", number, i, a.verb)
 			}
-			if a.fate == drags && a.after == 0 && a.timeout == 0 {
+			if a.end == drags && a.after == 0 && a.timeout == 0 {
 				t.Errorf("workload %d: act %d never ends", number, i)
 			}
 			if a.verb == terminate && i != len(l.acts)-1 {

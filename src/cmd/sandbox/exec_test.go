@@ -39,7 +39,7 @@ func TestCommandGetsSignals(t *testing.T) {
 	signals := make(chan os.Signal)
 	told := make(chan error, 1)
 	go func() {
-		told <- until(t.Context(), func() (bool, error) {
+		told <- pollUntil(t.Context(), func() (bool, error) {
 			_, err := os.Stat(ready)
 			return err == nil, nil
 		})

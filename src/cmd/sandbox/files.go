@@ -60,7 +60,7 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 		return nil, fmt.Errorf("cannot open the lock %s: %w", path, err)
 	}
 	told := false
-	err = until(ctx, func() (bool, error) {
+	err = pollUntil(ctx, func() (bool, error) {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err == nil, err
@@ -77,9 +77,9 @@ func lock(ctx context.Context, path string, waiting func()) (unlock func(), err 
 	return func() { _ = file.Close() }, nil
 }
 
-// until polls until ask returns true or an error. If the context ends first, it
+// pollUntil polls until ask returns true or an error. If the context ends first, it
 // returns the context's cause.
-func until(ctx context.Context, ask func() (bool, error)) error {
+func pollUntil(ctx context.Context, ask func() (bool, error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {

@@ -57,7 +57,7 @@ func TestUntilTellsTheCause(t *testing.T) {
 	errCause := errors.New("somebody said so")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errCause)
-	if err := until(ctx, func() (bool, error) { return false, nil }); !errors.Is(err, errCause) {
+	if err := pollUntil(ctx, func() (bool, error) { return false, nil }); !errors.Is(err, errCause) {
 		t.Errorf("got %v, want the cause", err)
 	}
 }

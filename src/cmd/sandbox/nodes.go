@@ -118,7 +118,7 @@ func (p *plane) populate(ctx context.Context, api *api) error {
 			return err
 		}
 	}
-	err = until(ctx, func() (bool, error) {
+	err = pollUntil(ctx, func() (bool, error) {
 		nodes, err := api.nodes(ctx)
 		if err != nil || slices.ContainsFunc(nodes, node.unusable) {
 			return false, err

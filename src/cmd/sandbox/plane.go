@@ -148,7 +148,7 @@ func (p *plane) launch(c component) error {
 
 // await returns when a component is healthy.
 func (p *plane) await(ctx context.Context, api *api, c component, proc process) error {
-	err := until(ctx, func() (bool, error) {
+	err := pollUntil(ctx, func() (bool, error) {
 		if !proc.alive() {
 			return false, p.death(proc)
 		}

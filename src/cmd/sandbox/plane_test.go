@@ -38,7 +38,7 @@ func TestSimulatedImages(t *testing.T) {
 			}
 			url := pods + "/" + made.Metadata.Name
 			var got podState
-			err := until(t.Context(), func() (bool, error) {
+			err := pollUntil(t.Context(), func() (bool, error) {
 				var o object
 				err := api.get(t.Context(), url, &o)
 				got = o.state()
@@ -50,7 +50,7 @@ func TestSimulatedImages(t *testing.T) {
 			if err := api.do(t.Context(), http.MethodDelete, url, nil, nil); err != nil {
 				t.Errorf("the pod cannot be deleted: %v", err)
 			}
-			err = until(t.Context(), func() (bool, error) { return api.get(t.Context(), url, nil) != nil, nil })
+			err = pollUntil(t.Context(), func() (bool, error) { return api.get(t.Context(), url, nil) != nil, nil })
 			if err != nil {
 				t.Errorf("the pod does not go away: %v", err)
 			}

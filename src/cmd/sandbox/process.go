@@ -74,7 +74,7 @@ func (p process) stop(ctx context.Context, patience time.Duration) error {
 			return fmt.Errorf("cannot stop %s (pid %d): %w", p.name, p.pid, err)
 		}
 		deadline, cancel := context.WithTimeout(ctx, patience)
-		err := until(deadline, func() (bool, error) { return !p.alive(), nil })
+		err := pollUntil(deadline, func() (bool, error) { return !p.alive(), nil })
 		cancel()
 		if err == nil {
 			return nil

@@ -120,7 +120,7 @@ func TestParseStat(t *testing.T) {
 
 func awaitLog(t *testing.T, dir, word string) {
 	t.Helper()
-	err := until(t.Context(), func() (bool, error) {
+	err := pollUntil(t.Context(), func() (bool, error) {
 		content, err := os.ReadFile(filepath.Join(dir, "program.log"))
 		return strings.Contains(string(content), word), err
 	})
