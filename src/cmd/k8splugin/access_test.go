@@ -165,14 +165,14 @@ func newRoleWorld(t *testing.T) *roleWorld {
 	for _, project := range []string{accesstest.ProjectA, accesstest.ProjectB} {
 		w.want(http.StatusCreated, w.as(admin, "PUT", "/v1/packages/pkg-"+project+"?project="+project, w.archive))
 		for _, region := range []string{accesstest.East, accesstest.West} {
-			w.bringUp(admin, project, region, clustertest.Namespace(t))
+			w.instantiate(admin, project, region, clustertest.Namespace(t))
 		}
 	}
 	return w
 }
 
-// bringUp makes an instance, and leaves it busy with a change that does not end.
-func (w *roleWorld) bringUp(admin, project, region, namespace string) {
+// instantiate makes an instance, and leaves it busy with a change that does not end.
+func (w *roleWorld) instantiate(admin, project, region, namespace string) {
 	w.t.Helper()
 	key := project + region
 	made := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/vnf_instances", map[string]any{

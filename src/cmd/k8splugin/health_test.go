@@ -108,7 +108,7 @@ func (b broken) kubectl(t *testing.T, method, path, patch string) {
 func (s *testService) awaitHealth(t *testing.T, want nf.HealthState, says string) {
 	t.Helper()
 	path := "/v1/vnf_instances?state=ready&health=" + string(want)
-	hopeless := time.After(2 * time.Minute)
+	deadline := time.After(2 * time.Minute)
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -120,7 +120,7 @@ func (s *testService) awaitHealth(t *testing.T, want nf.HealthState, says string
 		}
 		select {
 		case <-again.C:
-		case <-hopeless:
+		case <-deadline:
 			t.Fatalf("no instance is %s and says %q: %s", want, says, s.do("GET", "/v1/vnf_instances", nil).body)
 		}
 	}

@@ -100,13 +100,13 @@ func importOrderOf(cmd *cobra.Command, p process) (o importOrder, err error) {
 	// An import does not serve requests.
 	o.cfg.AccessFile, o.cfg.AuditFile, o.cfg.TLSCert, o.cfg.TLSKey, o.cfg.TLSClientCA = "", "", "", "", ""
 	if o.dry {
-		o.cfg.trial()
+		o.cfg.setDryRun()
 	}
 	return o, nil
 }
 
-// trial changes the configuration to one that leaves no trace.
-func (c *Config) trial() {
+// setDryRun changes the configuration to one that leaves no trace.
+func (c *Config) setDryRun() {
 	// The lease is not renewed, and other replicas do not see it.
 	c.Lease = 24 * time.Hour
 	if _, err := os.Stat(c.Data); c.Store == "etcd" && errors.Is(err, os.ErrNotExist) {

@@ -23,7 +23,7 @@ func TestInstallOurselves(t *testing.T) {
 	s.want(http.StatusCreated, s.do("PUT", "/v1/packages/k8splugin", rendertest.Zip(ownChart(t))))
 	ns := clustertest.Namespace(t)
 	before := clustertest.Objects(t, ns)
-	trial := map[string]any{
+	values := map[string]any{
 		"image": map[string]any{"repository": "sandbox.invalid/k8splugin"},
 		"keys":  map[string]any{"generate": true}, "access": map[string]any{"insecureNoAuth": true},
 		"store": map[string]any{"persistence": map[string]any{"enabled": false}},
@@ -33,7 +33,7 @@ func TestInstallOurselves(t *testing.T) {
 		t.Errorf("what the chart itself says of its values is not told: %s", refused.body)
 	}
 	made := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
-		"cloud_region_id": "sandbox", "csar_id": "k8splugin", "namespace": ns, "release": "site", "parameters": trial,
+		"cloud_region_id": "sandbox", "csar_id": "k8splugin", "namespace": ns, "release": "site", "parameters": values,
 	}))
 	vnf := made.header.Get("Location")
 	h := s.held(made, ns)

@@ -64,7 +64,7 @@ type accessWorld struct {
 	*roleWorld
 
 	native, onap []accessObject
-	veiled       map[string][]string       // the names that each identity may not see
+	hidden       map[string][]string       // the names that each identity may not see
 	before       map[string]store.Revision // the store
 	asked        []string                  // who has made a request since
 }
@@ -92,7 +92,7 @@ func newAccessWorld(t *testing.T) *accessWorld {
 		}
 		w.onap = append(w.onap, w.onapObject(region))
 	}
-	w.veil()
+	w.collectHidden()
 	w.before = w.revisions()
 	return w
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// veil collects the names that each identity may not see.
-func (w *accessWorld) veil() {
-	w.veiled = map[string][]string{}
+// collectHidden finds the names that each identity may not see.
+func (w *accessWorld) collectHidden() {
+	w.hidden = map[string][]string{}
 	for _, who := range accesstest.People() {
 		for _, o := range slices.Concat(w.native, w.onap) {
 			instance := accesstest.May(who, nf.ReadInstance, o.scope)
@@ -23,8 +23,8 @@ func (w *accessWorld) veil() {
 				"vnf_id": instance, "operation_id": instance, "notification_id": instance, "namespace": instance, "instance": instance, "stack": instance,
 				"cloud_region_id": region, "cloud-region": region, "site_id": region, "site_operation": region, "csar_id": pkg, "rb-name": pkg,
 			} {
-				if value := o.vars[name]; value != "" && !visible && !slices.Contains(w.veiled[who], value) {
-					w.veiled[who] = append(w.veiled[who], value)
+				if value := o.vars[name]; value != "" && !visible && !slices.Contains(w.hidden[who], value) {
+					w.hidden[who] = append(w.hidden[who], value)
 				}
 			}
 		}
@@ -35,7 +35,7 @@ func (w *accessWorld) veil() {
 // knows the names that its request contains.
 func (w *accessWorld) silent(who string, got answer, typed string) {
 	w.t.Helper()
-	for _, name := range w.veiled[who] {
+	for _, name := range w.hidden[who] {
 		if !strings.Contains(typed, name) && names(strings.ReplaceAll(string(got.body), "token:"+who, ""), name) {
 			w.t.Errorf("%s shows %q the name %s: %d %s", got.request, who, name, got.status, got.body)
 		}

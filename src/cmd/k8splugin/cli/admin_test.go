@@ -3,7 +3,7 @@ package cli
 import "testing"
 
 func TestAdministration(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"audit-list": {
 			reason: "who asked for what, a page unless more is wanted", args: []string{"audit", "list", "-o", "wide"},
 			replies: one("/v1/audit?limit=100", auditJSON),

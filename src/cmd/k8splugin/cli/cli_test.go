@@ -152,18 +152,18 @@ func stream(operations ...string) reply {
 	return reply{media: "text/event-stream", body: b.String()}
 }
 
-// scene is one command line and the server that it meets. PKG and KUBE in the
-// arguments stand for the folders of a package and of a kubeconfig.
-type scene struct {
+// commandCase is one command line and the server that it meets. PKG and KUBE in
+// the arguments stand for the folders of a package and of a kubeconfig.
+type commandCase struct {
 	reason  string
 	args    []string
 	console console
 	replies replies
 }
 
-// play holds each scene's outcome (what is printed, the requests that were
+// play holds each case's outcome (what is printed, the requests that were
 // made, the exit code) equal to its golden file.
-func play(t *testing.T, scenes map[string]scene) {
+func play(t *testing.T, cases map[string]commandCase) {
 	t.Helper()
 	c := readContract(t)
 	pkg := folder(t, map[string]string{"metadata.yaml": "resources: []\n"})
@@ -172,7 +172,7 @@ func play(t *testing.T, scenes map[string]scene) {
 		"token": "a-token\n", "empty": "\n",
 	})
 	chartArchive(t, kube)
-	for name, sc := range scenes {
+	for name, sc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := serve(t, c, sc.replies)
 			args := make([]string, len(sc.args))

@@ -46,7 +46,7 @@ const (
 
 func TestDayTwo(t *testing.T) {
 	tests := reply{status: 202, location: operation1, body: testQueued}
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"instance-create-chart": {
 			reason: "a path leads into a parameter, and one with an index is for Helm",
 			args: []string{
@@ -108,7 +108,7 @@ func TestDayTwo(t *testing.T) {
 }
 
 func TestFetch(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"package-pull-chart": {
 			reason: "the server fetches the chart; the password is not shown",
 			args: []string{

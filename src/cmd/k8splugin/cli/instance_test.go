@@ -3,7 +3,7 @@ package cli
 import "testing"
 
 func TestInstance(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"instance-create": {
 			reason: "by default it returns when all is applied, and shows no progress",
 			args: []string{

@@ -11,7 +11,7 @@ const (
 
 func TestNotification(t *testing.T) {
 	const resend = "POST /v1/notifications/dead/5b1c-0000000007/resend"
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"notification-list": {
 			reason: "what is known of them", args: []string{"notification", "list", "--instance", "k3x9vq2m", "--subscription", "so"},
 			replies: one("/v1/notifications/dead?subscription=so&vnf_id=k3x9vq2m", `{"dead_letters":[`+deadJSON+`]}`),
@@ -33,7 +33,7 @@ func TestNotification(t *testing.T) {
 
 func TestAdopt(t *testing.T) {
 	const adopt = "POST /v1/vnf_instances/adopt"
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"instance-adopt": {
 			reason: "every option becomes a field",
 			args: []string{

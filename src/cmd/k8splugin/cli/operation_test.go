@@ -3,7 +3,7 @@ package cli
 import "testing"
 
 func TestOperation(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"operation-list": {
 			reason: "a row for each", args: []string{"operation", "list", "--instance", "k3x9vq2m", "-o", "wide"},
 			replies: one("/v1/operations?vnf_id=k3x9vq2m", `{"operations":[`+op1+`,`+op3+`,`+opFailed+`]}`),

@@ -10,7 +10,7 @@ const createdJSON = `{"csar_id":"fire-wall","project":"edge","state":"created","
 	`"files":[],"variables":[],"warnings":[],"vnf_instances":[],"created_at":"2026-11-20T09:01:00Z","updated_at":"2026-11-20T09:01:00Z"}`
 
 func TestPackage(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"package-push-folder": {
 			reason:  "a folder is packed; the answer is the id, warnings go to standard error",
 			args:    []string{"package", "push", "PKG"},

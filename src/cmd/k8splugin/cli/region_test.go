@@ -3,7 +3,7 @@ package cli
 import "testing"
 
 func TestRegion(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"region-add": {
 			reason:  "only the chosen context is sent, in base64",
 			args:    []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--context", "west", "--owner", "acme", "--label", "site=east", "--description", "d"},

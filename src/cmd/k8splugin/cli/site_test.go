@@ -76,7 +76,7 @@ roles: [flannel, multus]
 func TestSite(t *testing.T) {
 	e := siteEventsJSON()
 	describe := console{stdin: siteYAML}
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"site-create": {
 			reason: "what happens is shown to the end", args: []string{"site", "create", "-f", "-", "--timeout", "2h"}, console: describe,
 			replies: replies{createSite: siteAccepted(), siteEvents: siteStream(siteOpRunning, e[0], e[1], e[2], e[3], siteOpDone), getSite: {body: siteReadyJSON}},

@@ -3,7 +3,7 @@ package cli
 import "testing"
 
 func TestUsage(t *testing.T) {
-	play(t, map[string]scene{
+	play(t, map[string]commandCase{
 		"no-such-verb":     {reason: "a wrong verb is an error of usage", args: []string{"region", "lst"}},
 		"no-such-flag":     {reason: "a wrong flag is an error of usage", args: []string{"region", "list", "--colour"}},
 		"no-such-format":   {reason: "a wrong format is an error of usage", args: []string{"region", "list", "-o", "xml"}},
