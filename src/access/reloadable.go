@@ -51,12 +51,12 @@ func (w *reloadable[T]) current(ctx context.Context) T {
 	now, last := w.now().UnixNano(), w.looked.Load()
 	// One caller checks; concurrent callers use the present value.
 	if now-last >= int64(lookEvery) && w.looked.CompareAndSwap(last, now) {
-		w.look(ctx)
+		w.reload(ctx)
 	}
 	return *w.value.Load()
 }
 
-func (w *reloadable[T]) look(ctx context.Context) {
+func (w *reloadable[T]) reload(ctx context.Context) {
 	if w.seen.Load().same() {
 		return
 	}

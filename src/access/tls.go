@@ -25,11 +25,11 @@ type TLSConfig struct {
 // client certificate is optional, but must be valid if sent. TLS is safe for
 // concurrent use.
 type TLS struct {
-	files *reloadable[material]
+	files *reloadable[certificateFiles]
 }
 
-// material is the parsed content of the files.
-type material struct {
+// certificateFiles holds the parsed content of the files.
+type certificateFiles struct {
 	config  *tls.Config
 	expires time.Time
 }
@@ -45,9 +45,9 @@ func NewTLS(cfg TLSConfig) (*TLS, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	files, err := newReloadable(&reloadable[material]{
+	files, err := newReloadable(&reloadable[certificateFiles]{
 		what: "the certificate in " + cfg.Certificate, now: cfg.Clock, log: cfg.Logger,
-		load: func(read func(name string) ([]byte, error)) (material, error) { return loadTLS(cfg, read) },
+		load: func(read func(name string) ([]byte, error)) (certificateFiles, error) { return loadTLS(cfg, read) },
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func NewTLS(cfg TLSConfig) (*TLS, error) {
 	return &TLS{files: files}, nil
 }
 
-func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, error) {
+func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (certificateFiles, error) {
 	// All files are read even if one fails, so that a change of any is noticed.
 	certificate, err1 := read(cfg.Certificate)
 	key, err2 := read(cfg.Key)
@@ -65,11 +65,11 @@ func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, e
 		authorities, err3 = read(cfg.ClientCA)
 	}
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return material{}, fmt.Errorf("cannot read the certificate: %w", err)
+		return certificateFiles{}, fmt.Errorf("cannot read the certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return material{}, nf.E(nf.Invalid, "use", "the certificate "+cfg.Certificate, err) // it quotes neither file
+		return certificateFiles{}, nf.E(nf.Invalid, "use", "the certificate "+cfg.Certificate, err) // it quotes neither file
 	}
 	out := &tls.Config{
 		Certificates: []tls.Certificate{pair},
@@ -79,14 +79,14 @@ func loadTLS(cfg TLSConfig, read func(name string) ([]byte, error)) (material, e
 	if cfg.ClientCA != "" {
 		out.ClientCAs = x509.NewCertPool()
 		if !out.ClientCAs.AppendCertsFromPEM(authorities) {
-			return material{}, nf.E(nf.Invalid, "use", "the CA certificates in "+cfg.ClientCA, errors.New("the file contains no certificate"))
+			return certificateFiles{}, nf.E(nf.Invalid, "use", "the CA certificates in "+cfg.ClientCA, errors.New("the file contains no certificate"))
 		}
 		out.ClientAuth = tls.VerifyClientCertIfGiven
 		// A resumed session is not verified again, even if its authority has
 		// been withdrawn.
 		out.SessionTicketsDisabled = true
 	}
-	return material{config: out, expires: pair.Leaf.NotAfter}, nil
+	return certificateFiles{config: out, expires: pair.Leaf.NotAfter}, nil
 }
 
 // Config returns the configuration of a listener. Each connection uses the

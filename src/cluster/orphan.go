@@ -41,7 +41,7 @@ func (o *ownedObject) orphan(ctx context.Context) (nf.Change, error) {
 		case !ours:
 			return other, nil
 		}
-		now, err := o.disown(ctx)
+		now, err := o.removeOwner(ctx)
 		switch {
 		case err == nil:
 			return changeOf(o.target, now, nf.Orphaned), nil
@@ -67,9 +67,9 @@ func orphanOf(m metav1.Object) nf.Subject {
 	return named(m.GetAnnotations()[orphanedAnnotation])
 }
 
-// disown removes the owner's label and field manager from the object. It
+// removeOwner removes the owner's label and field manager from the object. It
 // returns a conflict if the object has changed since it was read.
-func (o *ownedObject) disown(ctx context.Context) (*metav1.ObjectMeta, error) {
+func (o *ownedObject) removeOwner(ctx context.Context) (*metav1.ObjectMeta, error) {
 	label, _ := o.owner.Label()
 	return o.client.edit(ctx, o.target, o.live, map[string]any{
 		"labels":        map[string]any{label: nil},

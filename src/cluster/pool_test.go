@@ -71,8 +71,8 @@ var awaited = nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "a
 
 func TestRetire(t *testing.T) {
 	retirements := map[string]struct {
-		reason string
-		retire func(p *Pool) error
+		reason    string
+		closePool func(p *Pool) error
 	}{
 		"forgotten": {"a region that is removed", func(p *Pool) error { p.Forget("east"); return nil }},
 		"replaced": {"a region with another access", func(p *Pool) error {
@@ -119,7 +119,7 @@ func TestRetire(t *testing.T) {
 					go func() { done <- w.wait(t, c) }()
 					until(10 * time.Second)
 					start := time.Now()
-					if err := r.retire(p); err != nil {
+					if err := r.closePool(p); err != nil {
 						t.Fatal(err)
 					}
 					err := <-done

@@ -213,7 +213,7 @@ func TestRunAsksRegions(t *testing.T) {
 func TestRunFindsRegionBack(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
-		trouble stub
+		failure stub
 		why     string
 		within  time.Duration
 	}{
@@ -240,7 +240,7 @@ func TestRunFindsRegionBack(t *testing.T) {
 				}})
 				defer running(t, p, &registry{ids: map[string]string{"east": "t"}})()
 				until(time.Second)
-				become(tc.trouble)
+				become(tc.failure)
 				until(probeInterval*11/10 + 2*dueInterval + tc.within)
 				if s := p.State("east"); s.Condition != nf.RegionUnreachable || s.Reason != tc.why || s.Message == "" {
 					t.Errorf("%s: the state is %+v", tc.reason, s)

@@ -221,17 +221,17 @@ func (ts *tokens) conclude(ctx context.Context, err error) {
 	}
 }
 
-// trouble is why a token is not renewed.
-type trouble struct {
+// renewalProblem is why a token is not renewed.
+type renewalProblem struct {
 	failure error     // of the last renewal; nil: it succeeded
 	since   time.Time // of the first failure
 	expires time.Time // of the current token; zero: unknown
 }
 
-func (ts *tokens) problem() trouble {
+func (ts *tokens) problem() renewalProblem {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return trouble{ts.failure, ts.failing, ts.current.expires}
+	return renewalProblem{ts.failure, ts.failing, ts.current.expires}
 }
 
 // offer uses a token that another replica has fetched, if it expires later than

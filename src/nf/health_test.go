@@ -46,9 +46,9 @@ func TestJudge(t *testing.T) {
 			t.Errorf("a Job that goes by itself and is %s is %s, want %s", status, got, want)
 		}
 	}
-	lasting := job
-	lasting.Passing = false
-	if got := lasting.Judge(Health{Status: Absent}).Status; got != Absent {
+	remaining := job
+	remaining.Passing = false
+	if got := remaining.Judge(Health{Status: Absent}).Status; got != Absent {
 		t.Errorf("another object that is gone is %s", got)
 	}
 }

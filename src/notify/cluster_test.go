@@ -23,18 +23,18 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
-// watched is a source over the sandbox's API server: one instance, in one
+// watchedCluster is a source over the sandbox's API server: one instance, in one
 // region.
-type watched struct{ watch *cluster.SharedWatch }
+type watchedCluster struct{ watch *cluster.SharedWatch }
 
-func (watched) Target(_ context.Context, instance string) (notify.Target, error) {
+func (watchedCluster) Target(_ context.Context, instance string) (notify.Target, error) {
 	if instance != "notified" {
 		return notify.Target{}, nf.E(nf.NotFound, "get", "VNF instance "+instance, nil)
 	}
 	return notify.Target{Region: "east", Kinds: []nf.Ref{configMaps, {Version: "v1", Kind: "Secret"}, {Group: "example.org", Version: "v1", Kind: "Gadget"}}}, nil
 }
 
-func (s watched) Follow(ctx context.Context, region string, kind nf.Ref) iter.Seq2[notify.Event, error] {
+func (s watchedCluster) Follow(ctx context.Context, region string, kind nf.Ref) iter.Seq2[notify.Event, error] {
 	return func(yield func(notify.Event, error) bool) {
 		for e, err := range s.watch.Subscribe(ctx, region, kind) {
 			if !yield(notify.Event(e), err) {
@@ -91,7 +91,7 @@ func TestOverRealRegion(t *testing.T) {
 			NewID: rand.Text,
 			Hosts: hosts(t, "127.0.0.1"),
 		},
-		Source: watched{cluster.NewSharedWatch(func(context.Context, string) (*cluster.Cluster, error) { return c, nil })},
+		Source: watchedCluster{cluster.NewSharedWatch(func(context.Context, string) (*cluster.Cluster, error) { return c, nil })},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ type Notification struct {
 	Subscription string
 }
 
-// note is what a request of the outbox holds besides the changes, which are its
-// body until it is prepared.
-type note struct {
+// requestNote is stored with a request of the outbox, in addition to the changes,
+// which are its body until it is prepared.
+type requestNote struct {
 	Instance     string            `json:"instance"`
 	Subscription string            `json:"subscription"`
 	Marks        map[string]string `json:"marks,omitempty"` // digests that the subscriber knows after receiving it; an empty one: the object was deleted
@@ -37,7 +37,7 @@ type payload struct {
 
 // newRequest returns the request to notify a subscriber of changes.
 func newRequest(rec record, number int, changes []byte, marks map[string]string) (outbox.Request, error) {
-	text, err := json.Marshal(note{rec.Instance, rec.Name, marks})
+	text, err := json.Marshal(requestNote{rec.Instance, rec.Name, marks})
 	if err != nil {
 		return outbox.Request{}, fmt.Errorf("cannot encode a notification: %w", err)
 	}
@@ -57,10 +57,10 @@ func addressed(r outbox.Request, s nf.Subscription) (outbox.Request, error) {
 	return r, nil
 }
 
-func noteOf(d outbox.Delivery) (note, error) {
-	var n note
+func noteOf(d outbox.Delivery) (requestNote, error) {
+	var n requestNote
 	if err := json.Unmarshal(d.Note, &n); err != nil {
-		return note{}, fmt.Errorf("cannot read notification %s: %w", d.ID, err)
+		return requestNote{}, fmt.Errorf("cannot read notification %s: %w", d.ID, err)
 	}
 	return n, nil
 }

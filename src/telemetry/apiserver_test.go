@@ -116,7 +116,7 @@ func TestTransportTells(t *testing.T) {
 		"NotFound":  {"so is the answer that something is not there", "/api/v1/pods/a", live, 404, codes.Unset, "", 1, ""},
 		"Broken":    {"a server that fails has failed", "/api/v1/pods", live, 500, codes.Error, "Internal Server Error", 1, ""},
 		"Gone":      {"one that does not answer has failed, too, and says nothing", "/api/v1/pods", live, 0, codes.Error, "connection", 1, ""},
-		"Late":      {"one may answer too late", "/api/v1/pods", late, 0, codes.Error, "timeout", 1, ""},
+		"Late":      {"one may answer too late", "/api/v1/pods", expired, 0, codes.Error, "timeout", 1, ""},
 		"Abandoned": {"or nobody waits any more", "/api/v1/pods", over, 0, codes.Error, "abandoned", 1, ""},
 		"Watch":     {"a watch is an event", "/api/v1/pods?watch=true", live, 200, codes.Unset, "", 0, "watch v1/pods"},
 		"Log":       {"so is a log that goes on", "/api/v1/namespaces/b/pods/a/log?follow=true", live, 200, codes.Unset, "", 0, "get v1/pods/log"},
@@ -175,7 +175,7 @@ func (s server) RoundTrip(*http.Request) (*http.Response, error) {
 
 func live(ctx context.Context) context.Context { return ctx }
 
-func late(ctx context.Context) context.Context {
+func expired(ctx context.Context) context.Context {
 	ctx, cancel := context.WithTimeout(ctx, 0)
 	cancel() // the deadline has passed already
 	return ctx

@@ -20,16 +20,16 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	operations *prometheus.CounterVec
-	duration   *prometheus.HistogramVec
-	leases     prometheus.Counter
-	replicas   prometheus.Counter
-	takeovers  prometheus.Counter
-	requests   *prometheus.HistogramVec
-	failures   *prometheus.CounterVec
-	store      *prometheus.HistogramVec
-	audit      prometheus.Counter
-	letters    *prometheus.CounterVec
+	operations    *prometheus.CounterVec
+	duration      *prometheus.HistogramVec
+	leases        prometheus.Counter
+	replicas      prometheus.Counter
+	takeovers     prometheus.Counter
+	requests      *prometheus.HistogramVec
+	failures      *prometheus.CounterVec
+	store         *prometheus.HistogramVec
+	audit         prometheus.Counter
+	notifications *prometheus.CounterVec
 
 	regions *regionSeries
 }
@@ -49,7 +49,7 @@ func NewMetrics(registry *prometheus.Registry, version string) (*Metrics, error)
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	for _, c := range []prometheus.Collector{
-		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.failures, m.store, m.audit, m.letters, build,
+		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.failures, m.store, m.audit, m.notifications, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {
@@ -94,8 +94,8 @@ func (m *Metrics) makeParts() {
 	m.audit = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "k8splugin_audit_failures_total", Help: "Audit log entries that could not be written.",
 	})
-	m.letters = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, retried, or abandoned (now a dead letter).",
+	m.notifications = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, deferred (retried later), or abandoned (now a dead letter).",
 	}, []string{"outcome"})
 }
 
@@ -158,7 +158,7 @@ func (m *Metrics) StoreRequest(method, outcome string, took time.Duration) {
 func (m *Metrics) AuditFailed() { m.audit.Inc() }
 
 // Notified counts a posted notification. Outcome must be a constant.
-func (m *Metrics) Notified(outcome string) { m.letters.WithLabelValues(outcome).Inc() }
+func (m *Metrics) Notified(outcome string) { m.notifications.WithLabelValues(outcome).Inc() }
 
 // The allowed label values; any other is "other".
 var (

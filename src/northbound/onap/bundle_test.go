@@ -32,7 +32,7 @@ import (
 // ground is the base of resource bundles and connections: real bundles in memory,
 // and stand-ins for the regions, their users and the permissions.
 type ground struct {
-	rest // the tests use only the methods defined here
+	unused // the tests use only the methods defined here
 
 	kv      store.KV
 	regions map[string]nf.Region
@@ -43,7 +43,7 @@ type ground struct {
 	asked   []string
 }
 
-type rest interface {
+type unused interface {
 	onap.Instances
 	onap.Operations
 }

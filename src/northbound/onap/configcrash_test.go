@@ -54,8 +54,8 @@ func (w *world) view(t *testing.T) string {
 // change or as it is after it, and the change can be repeated.
 func TestConfigsSurviveEveryDeath(t *testing.T) {
 	t.Parallel()
-	life := configLife()
-	for i, step := range life {
+	history := configLife()
+	for i, step := range history {
 		for _, done := range []bool{false, true} {
 			t.Run(fmt.Sprint(step.name, " ", done), func(t *testing.T) {
 				t.Parallel()
@@ -65,7 +65,7 @@ func TestConfigsSurviveEveryDeath(t *testing.T) {
 					w := newWorldOn(t, false, raw)
 					w.furnish(t)
 					w.create(t)
-					for _, earlier := range life[:i] {
+					for _, earlier := range history[:i] {
 						w.make(t, earlier)
 					}
 					before := w.view(t)
@@ -102,15 +102,15 @@ func (w *world) make(t *testing.T, c change) {
 // before and after the change, and makes the change if it was not made.
 func (w *world) resumes(t *testing.T, step change, before, when string) {
 	t.Helper()
-	calm := newWorld(t, false)
-	calm.create(t)
+	undisturbed := newWorld(t, false)
+	undisturbed.create(t)
 	for _, c := range configLife() {
-		calm.make(t, c)
+		undisturbed.make(t, c)
 		if c.name == step.name {
 			break
 		}
 	}
-	after, now := calm.view(t), w.view(t)
+	after, now := undisturbed.view(t), w.view(t)
 	if now == before && before != after {
 		w.make(t, step)
 		now = w.view(t)

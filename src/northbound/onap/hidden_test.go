@@ -11,22 +11,22 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 )
 
-// veiled are regions of which the caller sees nothing, or sees no user.
-type veiled struct {
+// hiddenRegions are regions of which the caller sees nothing, or sees no user.
+type hiddenRegions struct {
 	onap.Regions
 
 	hidden, used bool
 	removals     int
 }
 
-func (v *veiled) Region(ctx context.Context, id string) (nf.Region, error) {
+func (v *hiddenRegions) Region(ctx context.Context, id string) (nf.Region, error) {
 	if v.hidden {
 		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 	}
 	return v.Regions.Region(ctx, id)
 }
 
-func (v *veiled) Users(context.Context, nf.Holding) iter.Seq2[nf.Subject, error] {
+func (v *hiddenRegions) Users(context.Context, nf.Holding) iter.Seq2[nf.Subject, error] {
 	return func(yield func(nf.Subject, error) bool) {
 		if v.hidden {
 			yield(nf.Subject{}, nf.E(nf.NotFound, "get", "cloud region", nil))
@@ -34,7 +34,7 @@ func (v *veiled) Users(context.Context, nf.Holding) iter.Seq2[nf.Subject, error]
 	}
 }
 
-func (v *veiled) RemoveRegion(ctx context.Context, id string) error {
+func (v *hiddenRegions) RemoveRegion(ctx context.Context, id string) error {
 	const forever = 100
 	if v.removals++; v.removals > forever {
 		return nf.E(nf.Internal, "remove", "cloud region "+id, nil)
@@ -66,7 +66,7 @@ func TestRemoveHiddenRegion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGround()
-			v := &veiled{Regions: g, hidden: tc.hidden, used: tc.used}
+			v := &hiddenRegions{Regions: g, hidden: tc.hidden, used: tc.used}
 			site := g.serve(t, func(c *onap.Config) { c.Regions = v })
 			site.send(t, "POST /v1/connectivity-info", `{"cloud-region": "east", "cloud-owner": "o", "kubeconfig": "eA=="}`)
 			got := site.send(t, "DELETE /v1/connectivity-info/east", "")

@@ -24,16 +24,16 @@ import (
 // cluster is three nodes in this process. They listen on ports of 127.0.0.1 and
 // do not wait for the disk.
 type cluster struct {
-	dir   string
-	calm  time.Duration // how long followers wait for a silent leader
-	peers [3]url.URL
-	nodes [3]*embed.Etcd // nil: it is down
-	urls  []string       // for clients
+	dir             string
+	electionTimeout time.Duration // how long followers wait for a silent leader
+	peers           [3]url.URL
+	nodes           [3]*embed.Etcd // nil: it is down
+	urls            []string       // for clients
 }
 
-func startCluster(t *testing.T, calm time.Duration) *cluster {
+func startCluster(t *testing.T, electionTimeout time.Duration) *cluster {
 	t.Helper()
-	c := &cluster{dir: t.TempDir(), calm: calm}
+	c := &cluster{dir: t.TempDir(), electionTimeout: electionTimeout}
 	for i := range c.nodes {
 		c.peers[i] = freePort(t)
 		client := freePort(t)
@@ -111,7 +111,7 @@ func (c *cluster) config(i int) *embed.Config {
 	config.InitialCluster = strings.Join(members, ",")
 	config.EnableGRPCGateway = false
 	config.UnsafeNoFsync = true
-	config.ElectionMs = uint(c.calm.Milliseconds())
+	config.ElectionMs = uint(c.electionTimeout.Milliseconds())
 	return config
 }
 

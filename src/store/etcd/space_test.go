@@ -15,24 +15,24 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// watched is a store whose space is looked at when the test says so.
-type watched struct {
+// measuredStore is a store whose space is looked at when the test says so.
+type measuredStore struct {
 	*Store
 
 	t   *testing.T
 	now time.Time
 }
 
-func openWatched(t *testing.T, config Config) *watched {
+func openWatched(t *testing.T, config Config) *measuredStore {
 	t.Helper()
 	s, err := openWith(t.Context(), config, make(chan time.Time))
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
-	return &watched{Store: s, t: t, now: time.Now()}
+	return &measuredStore{Store: s, t: t, now: time.Now()}
 }
 
 // round looks at the store after a time.
-func (w *watched) round(after time.Duration) Space {
+func (w *measuredStore) round(after time.Duration) Space {
 	w.t.Helper()
 	w.now = w.now.Add(after)
 	w.maintenance.round(w.t.Context(), w.now)
