@@ -251,7 +251,7 @@ func TestPanic(t *testing.T) {
 		}
 	}
 	server.Close() // waits for the handlers, whose last act is the log
-	if panics := log.with(t, "handler panicked"); len(panics) != 2 || !strings.Contains(fmt.Sprint(panics[0]["stack"]), "shell_test.go") {
+	if panics := log.with(t, "handler panicked"); len(panics) != 2 || !strings.Contains(fmt.Sprint(panics[0]["stack"]), "requestmiddleware_test.go") {
 		t.Errorf("two panics, one of them deliberate, left %d records", len(panics))
 	}
 	if lines := log.with(t, "request"); len(lines) != 3 {
