@@ -9,30 +9,30 @@ import (
 // maintains. The record is the desired state; its hosts and its operations show
 // the progress.
 type Site struct {
-	ID          string            `json:"id"`
-	UID         string            `json:"uid"` // unique: a later site with the same id has a different one
-	Project     string            `json:"project,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Region      string            `json:"region"` // the region that it becomes
-	Owner       string            `json:"owner,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"` // of the region
-	Driver      SiteDriver        `json:"driver"`
-	Hosts       []SiteHost        `json:"hosts"`
-	FirstUse    bool              `json:"first_use,omitempty"` // pin an unknown host key at the first connection
-	Roles       []string          `json:"roles,omitempty"`
-	Parameters  map[string]any    `json:"parameters,omitempty"`
-	Proxy       SiteProxy         `json:"proxy,omitzero"`
-	State       SiteState         `json:"state"`
-	Busy        string            `json:"operation,omitempty"`      // the operation that changes it: the lock
-	Claim       string            `json:"claim,omitempty"`          // fencing token of that operation's claim
-	Last        string            `json:"last_operation,omitempty"` // the operation that was accepted last
-	Registered  bool              `json:"registered,omitempty"`     // the service registered the region
-	Untouched   bool              `json:"never_run,omitempty"`      // no operation has run anything on its hosts
-	SecretsID   string            `json:"secrets_id"`               // key of the record with its secrets
-	Secrets     []string          `json:"secrets,omitempty"`        // names of the secret parameters, sorted
-	Request     RequestKey        `json:"request,omitzero"`         // the client's key for the request
-	Created     time.Time         `json:"created"`
-	Updated     time.Time         `json:"updated"`
+	ID            string            `json:"id"`
+	UID           string            `json:"uid"` // unique: a later site with the same id has a different one
+	Project       string            `json:"project,omitempty"`
+	Description   string            `json:"description,omitempty"`
+	Region        string            `json:"region"` // the region that it becomes
+	Owner         string            `json:"owner,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"` // of the region
+	Driver        SiteDriver        `json:"driver"`
+	Hosts         []SiteHost        `json:"hosts"`
+	FirstUse      bool              `json:"first_use,omitempty"` // pin an unknown host key at the first connection
+	Roles         []string          `json:"roles,omitempty"`
+	Parameters    map[string]any    `json:"parameters,omitempty"`
+	Proxy         SiteProxy         `json:"proxy,omitzero"`
+	State         SiteState         `json:"state"`
+	Busy          string            `json:"operation,omitempty"`      // the operation that changes it: the lock
+	Claim         string            `json:"claim,omitempty"`          // fencing token of that operation's claim
+	Last          string            `json:"last_operation,omitempty"` // the operation that was accepted last
+	Registered    bool              `json:"registered,omitempty"`     // the service registered the region
+	Untouched     bool              `json:"never_run,omitempty"`      // no operation has run anything on its hosts
+	SecretsRecord string            `json:"secrets_record"`           // key of the record with its secrets
+	Secrets       []string          `json:"secrets,omitempty"`        // names of the secret parameters, sorted
+	Request       RequestKey        `json:"request,omitzero"`         // the client's key for the request
+	Created       time.Time         `json:"created"`
+	Updated       time.Time         `json:"updated"`
 }
 
 // LogValue logs the id alone.

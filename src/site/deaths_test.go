@@ -129,7 +129,7 @@ func (w *world) snapshot(t *testing.T) snapshot {
 	out := snapshot{Records: map[string]int{}, Runs: w.underWay()}
 	for in, err := range store.NewTable[nf.Site](w.kv, "sites/", "site").All(t.Context(), "") {
 		must(t, err)
-		in.UID, in.Created, in.Updated, in.Last, in.SecretsID = "", time.Time{}, time.Time{}, "", ""
+		in.UID, in.Created, in.Updated, in.Last, in.SecretsRecord = "", time.Time{}, time.Time{}, "", ""
 		in.Untouched = in.Untouched && in.State != nf.SiteFailed // the cancellation may come before the first run
 		out.Sites = append(out.Sites, in)
 	}

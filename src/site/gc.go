@@ -22,7 +22,7 @@ var _ operation.Sweep = (*sweep)(nil)
 
 // Subjects implements operation.Sweep.
 func (w *sweep) Subjects(ctx context.Context, named operation.Named) error {
-	return w.s.locks.Scan(ctx, named, func(in nf.Site) { w.needed[in.SecretsID], w.locked[in.UID] = true, in.Busy != "" }, w.s.giveUp)
+	return w.s.locks.Scan(ctx, named, func(in nf.Site) { w.needed[in.SecretsRecord], w.locked[in.UID] = true, in.Busy != "" }, w.s.giveUp)
 }
 
 // Operation implements operation.Sweep.
@@ -55,9 +55,9 @@ func (s *Sites) giveUp(ctx context.Context, in *nf.Site) error {
 	if err != nil {
 		return err
 	}
-	lost := !slices.ContainsFunc(secrets, func(m secretsRecord) bool { return m.ID == in.SecretsID })
+	lost := !slices.ContainsFunc(secrets, func(m secretsRecord) bool { return m.ID == in.SecretsRecord })
 	if lost && len(secrets) > 0 {
-		in.SecretsID, in.Secrets = secrets[0].ID, slices.Sorted(maps.Keys(secrets[0].Secrets))
+		in.SecretsRecord, in.Secrets = secrets[0].ID, slices.Sorted(maps.Keys(secrets[0].Secrets))
 	}
 	in.State = nf.SiteFailed
 	return nil

@@ -49,7 +49,7 @@ func (s *Sites) create(ctx context.Context, req nf.SiteRequest) (operation.Reque
 		in.Hosts[i].State = nf.HostJoining
 	}
 	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Trace)
-	in.SecretsID = under(in.UID, op.ID)
+	in.SecretsRecord = under(in.UID, op.ID)
 	lockOf(&in).Take(op)
 	return s.locking(op, &req.Secrets, func(ctx context.Context) error { return s.sites.Insert(ctx, in.ID, in) }), nil
 }
@@ -107,7 +107,7 @@ func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest)
 				return err
 			}
 			if secret != nil {
-				in.SecretsID, in.Secrets = under(in.UID, op.ID), slices.Sorted(maps.Keys(secret.Secrets))
+				in.SecretsRecord, in.Secrets = under(in.UID, op.ID), slices.Sorted(maps.Keys(secret.Secrets))
 			}
 			in.State = nf.SiteChanging
 			return nil

@@ -86,7 +86,7 @@ func (r *run) Release(ctx context.Context) error {
 		return nf.IgnoreNotFound(err)
 	}
 	for _, m := range secrets {
-		if m.ID == in.SecretsID && !gone {
+		if m.ID == in.SecretsRecord && !gone {
 			continue
 		}
 		if err := nf.IgnoreNotFound(r.s.secrets.Delete(ctx, m.ID)); err != nil {

@@ -104,7 +104,7 @@ type secretsRecord struct {
 // loadSecrets returns the secrets of a site. They are empty if the store applied
 // the site's record late, after its request was withdrawn.
 func (s *Sites) loadSecrets(ctx context.Context, in nf.Site) (nf.SiteSecrets, error) {
-	present, err := s.secrets.Get(ctx, in.SecretsID)
+	present, err := s.secrets.Get(ctx, in.SecretsRecord)
 	if in.Untouched {
 		err = nf.IgnoreNotFound(err)
 	}

@@ -64,7 +64,7 @@ func (s *siteStandIn) reset() {
 		site: nf.Site{
 			ID: "edge", Project: "blue", Region: "east", Driver: nf.SiteByAnsible, State: nf.SiteReady, Registered: true, Last: "op-1",
 			Hosts: []nf.SiteHost{{Name: "n1", Address: "10.0.0.1", Port: 22, User: "debian", Key: "ssh-ed25519 AAAA", Role: nf.ControlPlane, State: nf.HostPresent}},
-			Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0, "colour": "red"}, Secrets: []string{"token"}, SecretsID: "u1/op-1",
+			Roles: []string{"multus"}, Parameters: map[string]any{"size": 3.0, "colour": "red"}, Secrets: []string{"token"}, SecretsRecord: "u1/op-1",
 			Proxy: nf.SiteProxy{HTTP: "http://ann:s3cret@proxy:3128", None: "10.0.0.0/8"}, Created: noon(0), Updated: noon(1),
 		},
 		op: nf.Operation{
