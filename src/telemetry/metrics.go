@@ -95,7 +95,7 @@ func (m *Metrics) makeParts() {
 		Name: "k8splugin_audit_failures_total", Help: "Audit log entries that could not be written.",
 	})
 	m.notifications = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, deferred (retried later), or abandoned (now a dead letter).",
+		Name: "k8splugin_notifications_total", Help: "Notifications that were posted to a subscriber, by outcome: delivered, retried, or abandoned (now a dead letter).",
 	}, []string{"outcome"})
 }
 
