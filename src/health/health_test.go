@@ -21,18 +21,18 @@ import (
 
 // world is what there is to see.
 type world struct {
-	mu        sync.Mutex
-	instances []nf.Instance
-	err       error // of reading them
-	reads     int
-	away      string // a region
-	refused   map[string]error
-	censuses  map[string]int                // under way, by region and kind
-	begun     int                           // censuses
-	brief     bool                          // a census ends once it has reported all
-	marks     map[string][]health.Mark      // that a census reports first, by region and kind
-	news      map[string]chan<- health.Mark // that reaches the census under way
-	ends      map[string]context.CancelFunc // of the census under way
+	mu          sync.Mutex
+	instances   []nf.Instance
+	err         error // of reading them
+	reads       int
+	unreachable string // a region
+	refused     map[string]error
+	censuses    map[string]int                // under way, by region and kind
+	begun       int                           // censuses
+	brief       bool                          // a census ends once it has reported all
+	marks       map[string][]health.Mark      // that a census reports first, by region and kind
+	news        map[string]chan<- health.Mark // that reaches the census under way
+	ends        map[string]context.CancelFunc // of the census under way
 }
 
 func newWorld(instances ...nf.Instance) *world {
@@ -52,7 +52,7 @@ func (w *world) Instances(context.Context) ([]nf.Instance, error) {
 func (w *world) Region(id string) nf.RegionState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if id == w.away {
+	if id == w.unreachable {
 		return nf.RegionState{Condition: nf.RegionUnreachable, Reason: "tcp"}
 	}
 	return nf.RegionState{Condition: nf.RegionAvailable}
@@ -187,7 +187,7 @@ func TestInstanceHealth(t *testing.T) {
 			w.refused["east/StatefulSet"] = nf.E(nf.Unsupported, "list", "objects", errors.New("gone"))
 		}, want: nf.HealthUnknown, says: "StatefulSet edge/db cannot be read: the cloud region does not serve its kind"},
 		"broke off":   {reason: "what is not seen any more is unknown", then: func(w *world) { w.set(func() { w.ends["east/Deployment"]() }) }, want: nf.HealthUnknown, says: "Deployment edge/web cannot be read: tcp"},
-		"region away": {reason: "a region that is away shows nothing", then: func(w *world) { w.set(func() { w.away = "east" }) }, want: nf.HealthUnknown, says: "cloud region east is unreachable (tcp)"},
+		"region away": {reason: "a region that is away shows nothing", then: func(w *world) { w.set(func() { w.unreachable = "east" }) }, want: nf.HealthUnknown, says: "cloud region east is unreachable (tcp)"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -362,7 +362,7 @@ func TestInstanceCounts(t *testing.T) {
 		updating.State = nf.Updating
 		w := newWorld(instance("vnf-1", "east", web), instance("vnf-2", "east", web), updating, instance("vnf-4", "west", web))
 		w.marks["east/Deployment"] = []health.Mark{mark("vnf-1", web, nf.Current), mark("vnf-3", web, nf.InProgress)}
-		w.away = "west"
+		w.unreachable = "west"
 		watcher := running(t, w, health.Config{})
 		<-time.After(time.Minute)
 		want := []nf.InstanceCount{

@@ -62,7 +62,7 @@ func TestLateWrites(t *testing.T) {
 		reason  string
 		built   bool // the site is there already
 		request func(ctx context.Context, s *site.Sites) error
-		late    string       // prefix of the key of the late write
+		delayed string       // prefix of the key of the late write
 		state   nf.SiteState // of the site some time later; empty: there is no site
 		left    []string     // tables, once for each record
 	}{
@@ -85,7 +85,7 @@ func TestLateWrites(t *testing.T) {
 					build(t, s)
 					stop()
 				}
-				late := &lateKV{KV: w.kv, prefix: tc.late}
+				late := &lateKV{KV: w.kv, prefix: tc.delayed}
 				s, _ := w.start(t, func(c *config) { c.KV = late })
 				wantKind(t, tc.reason, tc.request(t.Context(), s), nf.Unreachable)
 				synctest.Wait()

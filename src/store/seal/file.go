@@ -186,11 +186,11 @@ type File struct {
 	path  string
 	clock func() time.Time
 
-	mu      sync.Mutex // not held while the file is read
-	ring    *Keyring
-	stat    fs.FileInfo // of the file that ring was read from
-	checked time.Time   // when the file was last checked
-	trouble error       // why it could not be used then
+	mu        sync.Mutex // not held while the file is read
+	ring      *Keyring
+	stat      fs.FileInfo // of the file that ring was read from
+	checked   time.Time   // when the file was last checked
+	readError error       // why it could not be used then
 }
 
 var _ Keys = (*File)(nil)
@@ -249,7 +249,7 @@ func (f *File) fresh() (*Keyring, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ring, f.trouble
+	return f.ring, f.readError
 }
 
 // due reports whether a check is due, to one caller at a time.
@@ -268,7 +268,7 @@ func (f *File) due() bool {
 func (f *File) same(stat fs.FileInfo) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.trouble == nil && os.SameFile(stat, f.stat) && stat.Mode() == f.stat.Mode() &&
+	return f.readError == nil && os.SameFile(stat, f.stat) && stat.Mode() == f.stat.Mode() &&
 		stat.Size() == f.stat.Size() && stat.ModTime().Equal(f.stat.ModTime())
 }
 
@@ -276,7 +276,7 @@ func (f *File) reload() {
 	ring, stat, err := load(f.path)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.trouble = err; err == nil {
+	if f.readError = err; err == nil {
 		f.ring, f.stat = ring, stat
 	}
 }
@@ -290,7 +290,7 @@ func (f *File) present() *Keyring {
 func (f *File) why() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.trouble
+	return f.readError
 }
 
 func keyFile(path string) string { return "key file " + strconv.Quote(path) }

@@ -45,7 +45,7 @@ operation continues.`,
 		}
 		f := specFlags{
 			region: region, namespace: namespace, name: name, description: description, pkg: pkg, release: release,
-			labels: labels, project: project, manner: m,
+			labels: labels, project: project, execution: m,
 		}
 		body, err := f.body(s.in)
 		if err != nil {

@@ -32,7 +32,7 @@ type specFlags struct {
 	labels                  labelsFlag
 	namespaces              []string
 	project                 string
-	manner                  executionFlags
+	execution               executionFlags
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
@@ -45,9 +45,9 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; can be repeated")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
-	f.manner.define(cmd)
-	f.manner.defineOnFailure(cmd, "undo")
-	f.manner.defineValidate(cmd)
+	f.execution.define(cmd)
+	f.execution.defineOnFailure(cmd, "undo")
+	f.execution.defineValidate(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
 }
 
@@ -123,7 +123,7 @@ func (f *specFlags) body(in input) (map[string]any, error) {
 			body[key] = value
 		}
 	}
-	if err := f.manner.into(body); err != nil {
+	if err := f.execution.into(body); err != nil {
 		return nil, err
 	}
 	if err := f.inputs(in, body); err != nil {

@@ -118,10 +118,10 @@ func (c *client) watch(ctx context.Context, from string, done waitCondition) ite
 
 // watch merges the event streams of one operation.
 type watch struct {
-	done  waitCondition
-	yield func(news, error) bool
-	told  int  // number of the last entry of the log that was yielded
-	ended bool // the state has come, or the caller has stopped the iteration
+	done      waitCondition
+	yield     func(news, error) bool
+	lastEntry int  // number of the last entry of the log that was yielded
+	ended     bool // the state has come, or the caller has stopped the iteration
 }
 
 // relay yields the updates from one event stream. It reports whether there were
@@ -135,10 +135,10 @@ func (w *watch) relay(stream iter.Seq2[news, error]) (got bool, err error) {
 		switch {
 		case n.operation != nil:
 			w.ended = w.done(*n.operation)
-		case n.event.Number <= w.told:
+		case n.event.Number <= w.lastEntry:
 			continue
 		default:
-			w.told = n.event.Number
+			w.lastEntry = n.event.Number
 		}
 		if !w.yield(n, nil) {
 			w.ended = true
