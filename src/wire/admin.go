@@ -66,3 +66,8 @@ func KeysOf(s nf.KeyStatus) Keys {
 	}
 	return Keys{Primary: s.Primary, Records: s.Records}
 }
+
+// BackupRequest is a request for a backup of the store.
+type BackupRequest struct {
+	Recipient string `json:"recipient"` // age recipient that the backup is encrypted for
+}

@@ -13,6 +13,22 @@ const (
 	ClaimsDelete      = "delete"  // of claims
 )
 
+// Execution holds the options of a request that starts an operation on a VNF
+// instance. It is the whole body of a request to retry or undo an operation, or
+// to run tests. swagger.yaml says which of the options each request may have.
+type Execution struct {
+	OnFailure     nf.OnFailure `json:"on_failure,omitempty"`
+	OnUnreachable string       `json:"on_unreachable,omitempty"` // fail or wait; default fail
+	Timeout       any          `json:"timeout,omitempty"`        // of the operation: a string such as "10m", or a number of seconds
+	Wait          string       `json:"wait,omitempty"`           // ready or applied; default ready
+	Validate      string       `json:"validate,omitempty"`       // server: a dry run of every object before the request is accepted
+	Confirm       string       `json:"confirm,omitempty"`        // digest of the deletions that the client confirms
+}
+
+// Options returns the options themselves. A request that embeds them has the
+// method.
+func (e *Execution) Options() *Execution { return e }
+
 // Operation is an operation on a VNF instance.
 type Operation struct {
 	ID              string            `json:"operation_id"`

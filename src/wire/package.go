@@ -61,3 +61,30 @@ func variableOf(v nf.Variable) Variable {
 		Name: v.Name, Type: v.Type, Default: v.Default, Required: v.Required, Sensitive: v.Sensitive, Description: v.Description,
 	}
 }
+
+// PackageCreate is a request for a package without an archive. With a chart, the
+// server fetches the chart, which becomes the content of the package. Without
+// one, the package has no content yet.
+type PackageCreate struct {
+	ID       string         `json:"csar_id,omitempty"`   // default is a new id
+	Project  string         `json:"project,omitempty"`   // default "default"
+	Name     string         `json:"name,omitempty"`      // until the content declares one; not with a chart
+	UserData map[string]any `json:"user_data,omitempty"` // not with a chart
+	Chart    *Chart         `json:"chart,omitempty"`
+}
+
+// Chart is the chart that the server fetches.
+type Chart struct {
+	URL      string `json:"url"`                // oci://host/path/name, a chart repository, or an archive in one
+	Name     string `json:"name,omitempty"`     // in the repository
+	Version  string `json:"version,omitempty"`  // a version or a range; default is the highest release
+	Digest   string `json:"digest,omitempty"`   // required SHA-256; empty: any
+	Username string `json:"username,omitempty"` // may be empty
+	Password string `json:"password,omitempty"` // a token if Username is empty
+}
+
+// PackageEdit holds the fields of a package that a merge patch may change.
+type PackageEdit struct {
+	Enabled  bool           `json:"enabled"`
+	UserData map[string]any `json:"user_data,omitempty"`
+}

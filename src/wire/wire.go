@@ -1,11 +1,14 @@
-// Package wire defines the JSON documents of the native API: what the server
-// sends and the command line reads.
+// Package wire defines the JSON documents of the native API: the requests and
+// the responses. The server and the command line use the same types.
 //
-// Each type is one document of swagger.yaml, or a part of one. The functions
-// convert the types of nf to them: they mask sensitive values and leave out
-// credentials and the replicas' own fields.
+// Each type is one document of swagger.yaml, or a part of one, with the same
+// fields. The functions convert the types of nf to responses: they mask
+// sensitive values and leave out credentials and the replicas' own fields.
 //
-// The package does not read requests, and does not format for people.
+// A merge patch (RFC 7396) of an object is described by the fields that it may
+// change, such as InstanceEdit.
+//
+// The package does not validate requests, and does not format for people.
 package wire
 
 // List converts the items of a list. The result is never nil, so that it is []

@@ -12,6 +12,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 // ChartSource fetches charts from registries and repositories.
@@ -35,27 +36,8 @@ type ChartRef struct {
 	Password nf.Secret // a token if Username is empty
 }
 
-// packageCreate is the body of a request for a package without an archive. With
-// a chart, the chart is fetched and becomes the package's content; without one,
-// the package has no content yet.
-type packageCreate struct {
-	ID       string         `json:"csar_id"`
-	Project  string         `json:"project"`
-	Name     string         `json:"name"`
-	UserData map[string]any `json:"user_data"`
-	Chart    *chart         `json:"chart"`
-}
-
-type chart struct {
-	URL      string `json:"url"`
-	Name     string `json:"name"`
-	Version  string `json:"version"`
-	Digest   string `json:"digest"`
-	Username string `json:"username"`
-	Password string `json:"password"`
-}
-
-func (c chart) ref() ChartRef {
+// chartRef converts a chart.
+func chartRef(c wire.Chart) ChartRef {
 	return ChartRef{
 		URL: c.URL, Name: c.Name, Version: c.Version, Digest: c.Digest, Username: c.Username, Password: nf.Secret(c.Password),
 	}
@@ -69,10 +51,10 @@ func isDocument(r *http.Request) bool {
 
 // documentRequest decodes a request for a package without an archive. It returns
 // the fields of the future package, and the chart or nil.
-func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from *chart, err error) {
+func documentRequest(w http.ResponseWriter, r *http.Request) (p nf.Package, from *wire.Chart, err error) {
 	// The path also accepts archives, which may be larger than a document.
 	r.Body = http.MaxBytesReader(w, r.Body, northbound.MaxDocument)
-	body, key, err := read[packageCreate](r)
+	body, key, err := read[wire.PackageCreate](r)
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return p, nil, nf.E(nf.TooLarge, "read", "the request", fmt.Errorf("its document is larger than %d bytes", e.Limit))
 	}
@@ -126,7 +108,7 @@ func (us uploads) createFromDocument(w http.ResponseWriter, r *http.Request) err
 			return err
 		}
 	}
-	return us.uploadChart(w, r, p, from.ref())
+	return us.uploadChart(w, r, p, chartRef(*from))
 }
 
 func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
@@ -142,7 +124,7 @@ func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
 		return invalid("csar_id", "differs from the path")
 	}
 	p.ID, p.Request = id, nf.RequestKey{} // replacing is idempotent: no key is needed
-	return us.uploadChart(w, r, p, from.ref())
+	return us.uploadChart(w, r, p, chartRef(*from))
 }
 
 // made returns the package that was created by a request with the same key.

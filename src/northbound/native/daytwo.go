@@ -42,17 +42,8 @@ func (ds dayTwo) routes(on route) {
 	on(http.MethodPost, one+"/tests", ds.test)
 }
 
-// amendmentPut is the body of a request for an amendment.
-type amendmentPut struct {
-	executionOptions
-
-	Package    string            `json:"csar_id"`
-	Parameters map[string]any    `json:"parameters"`
-	Overrides  map[string]string `json:"set"`
-}
-
 func (ds dayTwo) putAmendment(w http.ResponseWriter, r *http.Request) error {
-	body, key, err := read[amendmentPut](r)
+	body, key, err := read[wire.AmendmentPut](r)
 	if err != nil {
 		return err
 	}
@@ -62,7 +53,7 @@ func (ds dayTwo) putAmendment(w http.ResponseWriter, r *http.Request) error {
 	wanted := nf.Amendment{
 		Name: mux.Vars(r)["amendment"], Package: body.Package, Inputs: nf.Inputs{Parameters: body.Parameters, Overrides: body.Overrides},
 	}
-	return ds.configure(w, r, body.executionOptions, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
+	return ds.configure(w, r, body.Execution, key, func(all []nf.Amendment, at int) ([]nf.Amendment, error) {
 		if at < 0 {
 			return append(all, wanted), nil
 		}
@@ -88,7 +79,7 @@ func (ds dayTwo) deleteAmendment(w http.ResponseWriter, r *http.Request) error {
 // configure changes the amendments of the path's instance, and responds as an
 // update of the instance does. Edit receives a copy of the amendments and the
 // index of the path's amendment, or -1.
-func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m executionOptions, key nf.RequestKey, edit func(all []nf.Amendment, at int) ([]nf.Amendment, error)) error {
+func (ds dayTwo) configure(w http.ResponseWriter, r *http.Request, m wire.Execution, key nf.RequestKey, edit func(all []nf.Amendment, at int) ([]nf.Amendment, error)) error {
 	if ds.engine == nil {
 		return nf.E(nf.Unsupported, "configure", "the instance", errors.New("configuration of instances is not enabled"))
 	}
@@ -118,7 +109,7 @@ func (ds dayTwo) test(w http.ResponseWriter, r *http.Request) error {
 	if ds.engine == nil {
 		return nf.E(nf.Unsupported, "test", "the instance", errors.New("tests of instances are not enabled"))
 	}
-	_, opts, err := readWith(ds.run, r, readIfAny[executionOptions])
+	_, opts, err := readWith(ds.run, r, readIfAny[wire.Execution])
 	if err != nil {
 		return err
 	}

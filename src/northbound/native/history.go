@@ -26,13 +26,6 @@ type History interface {
 	PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error)
 }
 
-// rollback is the body of a request to roll back to a revision.
-type rollback struct {
-	executionOptions
-
-	Revision int `json:"revision"`
-}
-
 // revisions serves the revisions of VNF instances.
 type revisions struct {
 	instances Instances
@@ -80,7 +73,7 @@ func (rs revisions) get(w http.ResponseWriter, r *http.Request) error {
 
 func (rs revisions) rollBack(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["vnf_id"]
-	body, opts, err := readWith(rs.run, r, readIfAny[rollback])
+	body, opts, err := readWith(rs.run, r, readIfAny[wire.Rollback])
 	if err != nil {
 		return err
 	}

@@ -58,11 +58,11 @@ func (is instances) routes(on route) {
 }
 
 func (is instances) create(w http.ResponseWriter, r *http.Request) error {
-	body, opts, err := readWith(is.run, r, read[instanceCreate])
+	body, opts, err := readWith(is.run, r, read[wire.InstanceCreate])
 	if err != nil {
 		return err
 	}
-	req, err := body.request(opts)
+	req, err := instantiateRequest(body, opts)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,15 @@ func (is instances) create(w http.ResponseWriter, r *http.Request) error {
 
 func (is instances) update(w http.ResponseWriter, r *http.Request) error {
 	id := mux.Vars(r)["vnf_id"]
-	change, opts, err := readWith(is.run, r, read[patch])
+	change, key, err := read[patch](r)
+	if err != nil {
+		return err
+	}
+	asked, err := apply(change, wire.Execution{})
+	if err != nil {
+		return err
+	}
+	opts, err := is.run.options(r, asked, key)
 	if err != nil {
 		return err
 	}

@@ -95,19 +95,13 @@ func (ps packages) get(w http.ResponseWriter, r *http.Request) error {
 	return northbound.Answer(w, http.StatusOK, shown)
 }
 
-// packageEdit is the document that a merge patch of a package applies to.
-type packageEdit struct {
-	Enabled  bool           `json:"enabled"`
-	UserData map[string]any `json:"user_data,omitempty"`
-}
-
 func (ps packages) update(w http.ResponseWriter, r *http.Request) error {
 	change, err := northbound.Decode[patch](r)
 	if err != nil {
 		return err
 	}
 	changed, err := ps.store.UpdatePackage(r.Context(), mux.Vars(r)["csar_id"], func(p *nf.Package) error {
-		edit, err := apply(change, packageEdit{Enabled: !p.Disabled, UserData: p.UserData})
+		edit, err := apply(change, wire.PackageEdit{Enabled: !p.Disabled, UserData: p.UserData})
 		if err != nil {
 			return err
 		}

@@ -54,18 +54,3 @@ func merge(target, change any) any {
 	}
 	return out
 }
-
-// without returns a copy of the patch without the named fields.
-func (p patch) without(names ...string) patch {
-	out := maps.Clone(p)
-	for _, name := range names {
-		delete(out, name)
-	}
-	return out
-}
-
-// text returns the value of a field that is a string by the contract, or "".
-func (p patch) text(name string) string {
-	s, _ := p[name].(string)
-	return s
-}

@@ -102,30 +102,6 @@ func users(ctx context.Context, usage Usage, of nf.Holding) (ids []string, more 
 	return ids, false, nil
 }
 
-// regionCreate is the body of a request to register a region.
-type regionCreate struct {
-	ID               string               `json:"cloud_region_id"`
-	Owner            string               `json:"cloud_owner"`
-	Type             nf.RegionType        `json:"type"`
-	Description      string               `json:"description"`
-	Labels           map[string]string    `json:"labels"`
-	DefaultNamespace string               `json:"default_namespace"`
-	Tenants          map[string]nf.Tenant `json:"tenants"`
-	Access           *accessInput         `json:"access"`
-	Kubeconfig       string               `json:"kubeconfig"` // base64
-}
-
-// regionEdit is the document that a merge patch of a region applies to.
-type regionEdit struct {
-	Owner            string               `json:"cloud_owner,omitempty"`
-	Description      string               `json:"description,omitempty"`
-	Labels           map[string]string    `json:"labels,omitempty"`
-	DefaultNamespace string               `json:"default_namespace,omitempty"`
-	Tenants          map[string]nf.Tenant `json:"tenants,omitempty"`
-	Access           *accessInput         `json:"access,omitempty"`     // replaces the access as a whole; nil: unchanged
-	Kubeconfig       string               `json:"kubeconfig,omitempty"` // base64; empty: unchanged
-}
-
 func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	in, key, err := decodeRegion(r)
 	if err != nil {
@@ -137,7 +113,7 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
 		ID: in.ID, Owner: in.Owner, Type: in.Type, Origin: nf.OriginAPI, Description: in.Description, Labels: in.Labels,
-		DefaultNamespace: in.DefaultNamespace, Tenants: in.Tenants, Access: access, Request: key,
+		DefaultNamespace: in.Namespace, Tenants: in.Tenants, Access: access, Request: key,
 	})
 	if err != nil {
 		return err
@@ -146,15 +122,15 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	return northbound.Answer(w, http.StatusCreated, wire.RegionOf(made))
 }
 
-func decodeRegion(r *http.Request) (regionCreate, nf.RequestKey, error) {
+func decodeRegion(r *http.Request) (wire.RegionCreate, nf.RequestKey, error) {
 	if !isForm(r) {
-		return read[regionCreate](r)
+		return read[wire.RegionCreate](r)
 	}
 	document, err := regionForm(r)
 	if err != nil {
-		return regionCreate{}, nf.RequestKey{}, err
+		return wire.RegionCreate{}, nf.RequestKey{}, err
 	}
-	return decode[regionCreate](r, document)
+	return decode[wire.RegionCreate](r, document)
 }
 
 func (rs regions) list(w http.ResponseWriter, r *http.Request) error {
@@ -189,8 +165,8 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	changed, err := rs.store.UpdateRegion(r.Context(), mux.Vars(r)["cloud_region_id"], func(g *nf.Region) error {
-		edit, err := apply(change, regionEdit{
-			Owner: g.Owner, Description: g.Description, Labels: g.Labels, DefaultNamespace: g.DefaultNamespace, Tenants: g.Tenants,
+		edit, err := apply(change, wire.RegionEdit{
+			Owner: g.Owner, Description: g.Description, Labels: g.Labels, Namespace: g.DefaultNamespace, Tenants: g.Tenants,
 		})
 		if err != nil {
 			return err
@@ -203,7 +179,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 			g.Access = access
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
-		g.DefaultNamespace = edit.DefaultNamespace
+		g.DefaultNamespace = edit.Namespace
 		return nil
 	})
 	return respond(w, changed, err, wire.RegionOf)

@@ -4,45 +4,12 @@ import (
 	"encoding/base64"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
-
-// accessInput says how to connect to a region. It is never part of a response.
-type accessInput struct {
-	Server      string `json:"server"`
-	ServerName  string `json:"tls_server_name"`
-	CA          string `json:"ca"` // PEM, as the other certificates and the key
-	Insecure    bool   `json:"insecure_skip_tls_verify"`
-	Token       string `json:"token"`
-	Username    string `json:"username"`
-	Password    string `json:"password"`
-	Certificate string `json:"client_certificate"`
-	Key         string `json:"client_key"`
-
-	OIDC    *oidcInput    `json:"oidc"`
-	Account *accountInput `json:"service_account"`
-}
-
-// accountInput is the service account whose token the service renews.
-type accountInput struct {
-	Namespace string   `json:"namespace"`
-	Name      string   `json:"name"`
-	Audiences []string `json:"audiences"`
-	Lifetime  int64    `json:"lifetime_seconds"`
-}
-
-// oidcInput is the password grant of an OpenID Connect provider.
-type oidcInput struct {
-	TokenURL     string `json:"token_url"`
-	ClientID     string `json:"client_id"`
-	ClientSecret string `json:"client_secret"`
-	Username     string `json:"username"`
-	Password     string `json:"password"`
-	CA           string `json:"ca"` // PEM
-}
 
 // regionAccess returns the access that a request gives directly or in a
 // kubeconfig. It is zero if the request gives neither.
-func regionAccess(in *accessInput, kubeconfig string) (nf.Access, error) {
+func regionAccess(in *wire.RegionAccess, kubeconfig string) (nf.Access, error) {
 	switch {
 	case in == nil && kubeconfig == "":
 		return nf.Access{}, nil

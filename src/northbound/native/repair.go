@@ -34,7 +34,7 @@ func (ops operations) undo(w http.ResponseWriter, r *http.Request) error {
 // repair starts an operation and waits for it as a request for the original
 // change would. It responds with the operation.
 func (ops operations) repair(w http.ResponseWriter, r *http.Request, begin func(context.Context, string, nf.Options) (nf.Operation, error)) error {
-	_, opts, err := readWith(ops.run, r, readIfAny[executionOptions])
+	_, opts, err := readWith(ops.run, r, readIfAny[wire.Execution])
 	if err != nil {
 		return err
 	}

@@ -125,31 +125,10 @@ func repeats(made, asked nf.RequestKey) bool {
 	return made.Same(asked)
 }
 
-// executionOptions holds the execution options of a request.
-type executionOptions struct {
-	OnFailure     nf.OnFailure `json:"on_failure"`
-	OnUnreachable string       `json:"on_unreachable"` // fail or wait
-	Timeout       any          `json:"timeout"`        // a string or a number of seconds
-	Confirm       string       `json:"confirm"`
-	Wait          string       `json:"wait"` // ready or applied
-	Validate      string       `json:"validate"`
-}
-
-// execution returns the options in a document that has them as fields.
-func (m executionOptions) execution() executionOptions { return m }
-
-// execution returns the options in a patch.
-func (p patch) execution() executionOptions {
-	return executionOptions{
-		OnFailure: nf.OnFailure(p.text("on_failure")), OnUnreachable: p.text("on_unreachable"),
-		Timeout: p["timeout"], Confirm: p.text("confirm"), Wait: p.text("wait"), Validate: p.text("validate"),
-	}
-}
-
 // executionOptionsOf returns the options in the query of a request without a
 // body. The contract allows only those that the request has.
-func executionOptionsOf(query url.Values) executionOptions {
-	opts := executionOptions{
+func executionOptionsOf(query url.Values) wire.Execution {
+	opts := wire.Execution{
 		OnFailure: nf.OnFailure(query.Get("on_failure")), OnUnreachable: query.Get("on_unreachable"),
 		Confirm: query.Get("confirm"), Wait: query.Get("wait"),
 	}
@@ -160,17 +139,20 @@ func executionOptionsOf(query url.Values) executionOptions {
 }
 
 // readWith reads a request's document and returns it with its options.
-func readWith[T interface{ execution() executionOptions }](n runner, r *http.Request, from func(*http.Request) (T, nf.RequestKey, error)) (T, nf.Options, error) {
+func readWith[T any, P interface {
+	*T
+	Options() *wire.Execution
+}](n runner, r *http.Request, from func(*http.Request) (T, nf.RequestKey, error)) (T, nf.Options, error) {
 	body, key, err := from(r)
 	if err != nil {
 		return body, nf.Options{}, err
 	}
-	opts, err := n.options(r, body.execution(), key)
+	opts, err := n.options(r, *P(&body).Options(), key)
 	return body, opts, err
 }
 
 // options returns the options of a request.
-func (n runner) options(r *http.Request, m executionOptions, key nf.RequestKey) (nf.Options, error) {
+func (n runner) options(r *http.Request, m wire.Execution, key nf.RequestKey) (nf.Options, error) {
 	timeout, err := duration(m.Timeout)
 	if err != nil {
 		return nf.Options{}, err

@@ -2,10 +2,7 @@ package native
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
-	"maps"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
@@ -46,43 +43,7 @@ type SiteOperations interface {
 	CancelSite(ctx context.Context, site, id string) (nf.Operation, error)
 }
 
-// siteCredential holds the credentials for the hosts of a site.
-type siteCredential struct {
-	PrivateKey     string `json:"private_key"`
-	Passphrase     string `json:"passphrase"`
-	Password       string `json:"password"`
-	BecomePassword string `json:"become_password"`
-}
-
-// siteScript holds the scripts of the script driver.
-type siteScript struct {
-	Content string   `json:"content"`
-	Options []string `json:"options"`
-	Remove  string   `json:"remove"`
-}
-
-// siteCreate is the body of a request to create a site.
-type siteCreate struct {
-	ID          string            `json:"site_id"`
-	Project     string            `json:"project"`
-	Description string            `json:"description"`
-	Region      string            `json:"cloud_region_id"`
-	Owner       string            `json:"cloud_owner"`
-	Labels      map[string]string `json:"labels"`
-	Driver      nf.SiteDriver     `json:"driver"`
-	User        string            `json:"user"` // default user of the hosts
-	Hosts       []wire.SiteHost   `json:"hosts"`
-	FirstUse    bool              `json:"trust_on_first_use"`
-	Credential  siteCredential    `json:"credential"`
-	Roles       []string          `json:"roles"`
-	Parameters  map[string]any    `json:"parameters"`
-	Secrets     map[string]string `json:"secrets"`
-	Proxy       wire.SiteProxy    `json:"proxy"`
-	Script      siteScript        `json:"script"`
-	Timeout     any               `json:"timeout"`
-}
-
-func (c siteCreate) request(key nf.RequestKey) (nf.SiteRequest, error) {
+func siteRequest(c wire.SiteCreate, key nf.RequestKey) (nf.SiteRequest, error) {
 	timeout, err := duration(c.Timeout)
 	if err != nil {
 		return nf.SiteRequest{}, err
@@ -93,15 +54,8 @@ func (c siteCreate) request(key nf.RequestKey) (nf.SiteRequest, error) {
 	if c.Driver == "" {
 		c.Driver = nf.SiteByAnsible
 	}
-	m := nf.SiteSecrets{
-		PrivateKey: nf.Secret(c.Credential.PrivateKey), Passphrase: nf.Secret(c.Credential.Passphrase),
-		Password: nf.Secret(c.Credential.Password), BecomePassword: nf.Secret(c.Credential.BecomePassword),
-		Script: nf.Secret(c.Script.Content), Options: c.Script.Options, RemoveScript: nf.Secret(c.Script.Remove),
-		Secrets: map[string]nf.Secret{},
-	}
-	for name, value := range c.Secrets {
-		m.Secrets[name] = nf.Secret(value)
-	}
+	var m nf.SiteSecrets
+	setSecrets(&m, c.SiteEdit)
 	return nf.SiteRequest{
 		Site: nf.Site{
 			ID: c.ID, Project: c.Project, Description: c.Description, Region: orElse(c.Region, c.ID), Owner: c.Owner, Labels: c.Labels,
@@ -130,52 +84,23 @@ func toHosts(hosts []wire.SiteHost, user string) []nf.SiteHost {
 	})
 }
 
-// siteEdit is the document that a merge patch of a site applies to.
-type siteEdit struct {
-	Description string         `json:"description,omitempty"`
-	Roles       []string       `json:"roles,omitempty"`
-	Parameters  map[string]any `json:"parameters,omitempty"`
-	Proxy       wire.SiteProxy `json:"proxy,omitzero"`
-}
-
-// secretsEdit is the document that the rest of the patch applies to. Secrets
-// are merged by name; a credential is replaced completely.
-type secretsEdit struct {
-	Secrets map[string]string `json:"secrets,omitempty"`
-}
-
-// sitePatch holds the fields of a patch that are not merged.
-type sitePatch struct {
-	User       string          `json:"user"`
-	Add        []wire.SiteHost `json:"add_hosts"`
-	Remove     []string        `json:"remove_hosts"`
-	Credential *siteCredential `json:"credential"`
-	Script     *siteScript     `json:"script"`
-	Timeout    any             `json:"timeout"`
-}
-
 // siteChange converts a patch to a request.
 func siteChange(p patch, key nf.RequestKey) (nf.SiteChangeRequest, error) {
-	var direct sitePatch
-	raw, err := json.Marshal(p)
-	if err == nil {
-		err = json.Unmarshal(raw, &direct)
-	}
+	given, err := apply(p, wire.SitePatch{})
 	if err != nil {
-		return nf.SiteChangeRequest{}, invalid("", "cannot be read")
+		return nf.SiteChangeRequest{}, err
 	}
 	if err := refuseMask("", map[string]any(p)); err != nil {
 		return nf.SiteChangeRequest{}, err
 	}
-	timeout, err := duration(direct.Timeout)
+	timeout, err := duration(given.Timeout)
 	if err != nil {
 		return nf.SiteChangeRequest{}, err
 	}
-	merged := p.without("user", "add_hosts", "remove_hosts", "credential", "script", "secrets", "timeout")
 	req := nf.SiteChangeRequest{
-		Add: toHosts(direct.Add, direct.User), Remove: direct.Remove, Timeout: timeout, Key: key,
+		Add: toHosts(given.Add, given.User), Remove: given.Remove, Timeout: timeout, Key: key,
 		Edit: func(s *nf.Site) error {
-			edit, err := apply(merged, siteEdit{Description: s.Description, Roles: s.Roles, Parameters: s.Parameters, Proxy: wire.SiteProxy(s.Proxy)})
+			edit, err := apply(p, wire.SiteEdit{Description: s.Description, Roles: s.Roles, Parameters: s.Parameters, Proxy: wire.SiteProxy(s.Proxy)})
 			if err != nil {
 				return err
 			}
@@ -183,33 +108,38 @@ func siteChange(p patch, key nf.RequestKey) (nf.SiteChangeRequest, error) {
 			return nil
 		},
 	}
-	if _, secrets := p["secrets"]; secrets || direct.Credential != nil || direct.Script != nil {
-		req.Secrets = func(m *nf.SiteSecrets) error { return editSecrets(m, p, direct) }
+	if _, secrets := p["secrets"]; secrets || given.Credential != nil || given.Script != nil {
+		req.Secrets = func(m *nf.SiteSecrets) error { return editSecrets(m, p) }
 	}
 	return req, nil
 }
 
-func editSecrets(m *nf.SiteSecrets, p patch, direct sitePatch) error {
-	if c := direct.Credential; c != nil {
-		m.PrivateKey, m.Passphrase = nf.Secret(c.PrivateKey), nf.Secret(c.Passphrase)
-		m.Password, m.BecomePassword = nf.Secret(c.Password), nf.Secret(c.BecomePassword)
-	}
-	if s := direct.Script; s != nil {
-		m.Script, m.Options, m.RemoveScript = nf.Secret(s.Content), s.Options, nf.Secret(s.Remove)
-	}
-	present := secretsEdit{Secrets: map[string]string{}}
+// editSecrets applies a patch to the secrets of a site.
+func editSecrets(m *nf.SiteSecrets, p patch) error {
+	present := map[string]string{}
 	for name, value := range m.Secrets {
-		present.Secrets[name] = string(value)
+		present[name] = string(value)
 	}
-	only := maps.Clone(p)
-	maps.DeleteFunc(only, func(name string, _ any) bool { return name != "secrets" })
-	wanted, err := apply(only, present)
+	wanted, err := apply(p, wire.SiteEdit{Secrets: present})
 	if err != nil {
 		return err
 	}
-	m.Secrets = map[string]nf.Secret{}
-	for _, name := range slices.Sorted(maps.Keys(wanted.Secrets)) {
-		m.Secrets[name] = nf.Secret(wanted.Secrets[name])
-	}
+	setSecrets(m, wanted)
 	return nil
+}
+
+// setSecrets replaces the secrets of a site, and the credential and the scripts
+// if the request has them.
+func setSecrets(m *nf.SiteSecrets, e wire.SiteEdit) {
+	if c := e.Credential; c != nil {
+		m.PrivateKey, m.Passphrase = nf.Secret(c.PrivateKey), nf.Secret(c.Passphrase)
+		m.Password, m.BecomePassword = nf.Secret(c.Password), nf.Secret(c.BecomePassword)
+	}
+	if s := e.Script; s != nil {
+		m.Script, m.Options, m.RemoveScript = nf.Secret(s.Content), s.Options, nf.Secret(s.Remove)
+	}
+	m.Secrets = map[string]nf.Secret{}
+	for name, value := range e.Secrets {
+		m.Secrets[name] = nf.Secret(value)
+	}
 }

@@ -40,11 +40,11 @@ func (ss sites) missing(op string) error {
 }
 
 func (ss sites) create(w http.ResponseWriter, r *http.Request) error {
-	body, key, err := read[siteCreate](r)
+	body, key, err := read[wire.SiteCreate](r)
 	if err != nil {
 		return err
 	}
-	req, err := body.request(key)
+	req, err := siteRequest(body, key)
 	if err != nil {
 		return err
 	}

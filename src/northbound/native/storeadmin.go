@@ -58,9 +58,7 @@ func (sa storeAdmin) reseal(w http.ResponseWriter, r *http.Request) error {
 // backUp streams a backup. An error before the first byte is answered as a
 // problem; a later one aborts the connection.
 func (sa storeAdmin) backUp(w http.ResponseWriter, r *http.Request) error {
-	body, err := northbound.Decode[struct {
-		Recipient string `json:"recipient"`
-	}](r)
+	body, err := northbound.Decode[wire.BackupRequest](r)
 	if err != nil {
 		return err
 	}
