@@ -6,10 +6,12 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func instanceAdopt(s *session) *cobra.Command {
-	var region, namespace, release, pkg, name, project, description string
+	var body wire.InstanceAdopt
 	var labels labelsFlag
 	var m executionFlags
 	var w waiting
@@ -27,31 +29,28 @@ operation continues.`,
 		Args:    noArgs,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&region, "region", "", "cloud region of the release")
-	flags.StringVar(&namespace, "namespace", "", `namespace of the release (default: the region's, or "default")`)
-	flags.StringVar(&release, "release", "", "name of the release")
-	flags.StringVar(&pkg, "package", "", "csar_id of the package, which is the release's chart")
-	flags.StringVar(&name, "name", "", "name of the instance, unique in its region and namespace")
-	flags.StringVar(&description, "description", "", "description of the instance")
-	flags.StringVar(&project, "project", "", `project of the instance (default "default")`)
+	flags.StringVar(&body.Region, "region", "", "cloud region of the release")
+	flags.StringVar(&body.Namespace, "namespace", "", `namespace of the release (default: the region's, or "default")`)
+	flags.StringVar(&body.Release, "release", "", "name of the release")
+	flags.StringVar(&body.Package, "package", "", "csar_id of the package, which is the release's chart")
+	flags.StringVar(&body.Name, "name", "", "name of the instance, unique in its region and namespace")
+	flags.StringVar(&body.Description, "description", "", "description of the instance")
+	flags.StringVar(&body.Project, "project", "", `project of the instance (default "default")`)
 	flags.Var(&labels, "label", "label; can be repeated")
 	m.define(cmd)
 	flags.BoolVar(&w.noWait, "no-wait", false, "return as soon as the operation is accepted")
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	completeFlag(cmd, "package", s.ids(packages(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
-		if region == "" || release == "" || pkg == "" {
+		if body.Region == "" || body.Release == "" || body.Package == "" {
 			return misused(cmd, errors.New("--region, --release and --package are required"))
 		}
-		f := specFlags{
-			region: region, namespace: namespace, name: name, description: description, pkg: pkg, release: release,
-			labels: labels, project: project, execution: m,
-		}
-		body, err := f.body(s.in)
-		if err != nil {
+		var err error
+		if body.Execution, err = m.options(); err != nil {
 			return err
 		}
-		return s.change(ctx, c, request{method: http.MethodPost, path: at("vnf_instances", "adopt")}, body, changeOptions{waiting: w})
+		body.Labels = present(labels.labels)
+		return s.change(ctx, c, request{method: http.MethodPost, path: at("vnf_instances", "adopt")}, &body, changeOptions{waiting: w})
 	})
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -22,17 +23,16 @@ const mergePatch = "application/merge-patch+json"
 // specFlags holds the flags that describe an instance and how to execute the
 // change.
 type specFlags struct {
-	region, namespace, name string
-	description             string
-	pkg                     string
-	release                 string
-	files                   []string
-	set                     settings
-	oof, network            []string
-	labels                  labelsFlag
-	namespaces              []string
-	project                 string
-	execution               executionFlags
+	wire.InstanceTarget
+
+	description  string
+	pkg          string
+	files        []string
+	set          settings
+	oof, network []string
+	labels       labelsFlag
+	namespaces   []string
+	execution    executionFlags
 }
 
 func (f *specFlags) define(s *session, cmd *cobra.Command) {
@@ -95,76 +95,43 @@ func (m *executionFlags) check() error {
 	return nil
 }
 
-// into adds the given flags to the body of a request.
-func (m *executionFlags) into(body map[string]any) error {
-	if m.onFailure != "" {
-		body["on_failure"] = m.onFailure
-	}
-	if m.onUnreachable != "" {
-		body["on_unreachable"] = m.onUnreachable
-	}
-	if m.validate != "" {
-		body["validate"] = m.validate
-	}
+// options returns the given flags.
+func (m *executionFlags) options() (wire.Execution, error) {
+	out := wire.Execution{OnFailure: nf.OnFailure(m.onFailure), OnUnreachable: m.onUnreachable, Validate: m.validate}
 	if m.timeout != 0 {
-		body["timeout"] = m.timeout.String()
+		out.Timeout = m.timeout.String()
 	}
-	return m.check()
+	return out, m.check()
 }
 
-// body returns the request body with the given flags only.
-func (f *specFlags) body(in input) (map[string]any, error) {
-	body := map[string]any{}
-	for key, value := range map[string]string{
-		"cloud_region_id": f.region, "namespace": f.namespace, "vnf_instance_name": f.name,
-		"vnf_instance_description": f.description, "csar_id": f.pkg, "project": f.project, "release": f.release,
-	} {
-		if value != "" {
-			body[key] = value
-		}
-	}
-	if err := f.execution.into(body); err != nil {
+// create returns the request for a new instance.
+func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
+	p, err := f.patch(in)
+	if err != nil {
 		return nil, err
 	}
-	if err := f.inputs(in, body); err != nil {
-		return nil, err
-	}
-	if len(f.labels.labels) > 0 {
-		body["labels"] = f.labels.labels
-	}
-	if f.namespaces != nil { // an empty list deletes all
-		body["namespaces"] = f.namespaces
-	}
-	return body, nil
+	p.InstanceEdit.Overrides, p.InstanceEdit.Labels = present(p.Overrides), present(p.Labels)
+	return &wire.InstanceCreate{InstanceTarget: f.InstanceTarget, InstanceEdit: p.InstanceEdit, Execution: p.Execution}, nil
 }
 
-// inputs adds the values from flags and their files.
-func (f *specFlags) inputs(in input, body map[string]any) error {
-	parameters, err := in.parameters(f.files, f.set)
-	if err != nil {
-		return err
+// patch returns the change of an instance with the given flags only.
+func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
+	out := &wire.InstancePatch{
+		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces},
+		Overrides:    f.set.texts, Labels: f.labels.labels,
 	}
-	if len(parameters) > 0 {
-		body["parameters"] = parameters
+	var err error
+	if out.Execution, err = f.execution.options(); err != nil {
+		return nil, err
 	}
-	if len(f.set.texts) > 0 {
-		body["set"] = f.set.texts
+	if out.Parameters, err = in.parameters(f.files, f.set); err != nil {
+		return nil, err
 	}
-	network, err := in.parameters(f.network, settings{})
-	if err != nil {
-		return err
+	if out.NetworkParameters, err = in.parameters(f.network, settings{}); err != nil {
+		return nil, err
 	}
-	if len(network) > 0 {
-		body["network_parameters"] = network
-	}
-	oof, err := in.answers(f.oof)
-	if err != nil {
-		return err
-	}
-	if len(oof) > 0 {
-		body["oof_parameters"] = oof
-	}
-	return nil
+	out.OOFParameters, err = in.answers(f.oof)
+	return out, err
 }
 
 // changeOptions holds the flags for waiting and for the confirmation of deletions.
@@ -229,18 +196,18 @@ func instanceCreate(s *session) *cobra.Command {
 	f.define(s, cmd)
 	w.define(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.region, "region", "", "cloud region of the instance")
-	flags.StringVar(&f.namespace, "namespace", "", `namespace, created if missing (default: the region's, or "default")`)
-	flags.StringVar(&f.name, "name", "", "name, unique in its region and namespace")
-	flags.StringVar(&f.project, "project", "", `project of the instance (default "default")`)
-	flags.StringVar(&f.release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")
+	flags.StringVar(&f.Region, "region", "", "cloud region of the instance")
+	flags.StringVar(&f.Namespace, "namespace", "", `namespace, created if missing (default: the region's, or "default")`)
+	flags.StringVar(&f.Name, "name", "", "name, unique in its region and namespace")
+	flags.StringVar(&f.Project, "project", "", `project of the instance (default "default")`)
+	flags.StringVar(&f.Release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")
 	flags.BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
-		if f.region == "" || f.pkg == "" {
+		if f.Region == "" || f.pkg == "" {
 			return misused(cmd, errors.New("--region and --package are required"))
 		}
-		body, err := f.body(s.in)
+		body, err := f.create(s.in)
 		if err != nil {
 			return err
 		}
@@ -254,7 +221,7 @@ func instanceCreate(s *session) *cobra.Command {
 }
 
 // dryRun prints what a request would change.
-func (s *session) dryRun(ctx context.Context, c *client, r request, body map[string]any) error {
+func (s *session) dryRun(ctx context.Context, c *client, r request, body any) error {
 	p, a, err := s.preview(ctx, c, r, body)
 	if err != nil {
 		return err
@@ -274,7 +241,7 @@ func (pr *printer) printSummary(p preview) {
 }
 
 // preview requests a dry run of a change.
-func (s *session) preview(ctx context.Context, c *client, r request, body map[string]any) (preview, answer, error) {
+func (s *session) preview(ctx context.Context, c *client, r request, body any) (preview, answer, error) {
 	r.query = url.Values{"dry_run": {"true"}}
 	var p preview
 	a, err := c.send(ctx, r, mediaOf(r), body)
@@ -290,15 +257,29 @@ func (s *session) preview(ctx context.Context, c *client, r request, body map[st
 
 // submit sends a request with its arguments: as a document, or in the query for
 // methods without a body.
-func (c *client) submit(ctx context.Context, r request, body map[string]any) (answer, error) {
+func (c *client) submit(ctx context.Context, r request, body any) (answer, error) {
 	if r.method != http.MethodDelete {
 		return c.send(ctx, r, mediaOf(r), body)
 	}
-	r.query = url.Values{}
-	for name, value := range body {
-		r.query.Set(name, fmt.Sprint(value))
-	}
+	r.query = queryOf(body)
 	return c.call(ctx, r)
+}
+
+// queryOf returns the fields of a document as query parameters.
+func queryOf(document any) url.Values {
+	var fields map[string]any
+	_ = unmarshal(jsonOf(document), &fields) // what was encoded can be decoded
+	out := url.Values{}
+	for name, value := range fields {
+		out.Set(name, fmt.Sprint(value))
+	}
+	return out
+}
+
+// operationRequest is the body of a request that starts an operation on an
+// instance.
+type operationRequest interface {
+	Options() *wire.Execution
 }
 
 func mediaOf(r request) string {
@@ -330,7 +311,7 @@ func idIn(location string) string {
 
 // change sends a request that starts an operation, waits as requested, and
 // prints the resulting instance.
-func (s *session) change(ctx context.Context, c *client, r request, body map[string]any, h changeOptions) error {
+func (s *session) change(ctx context.Context, c *client, r request, body operationRequest, h changeOptions) error {
 	a, op, err := s.begin(ctx, c, r, body, h)
 	if err != nil {
 		return err
@@ -346,12 +327,12 @@ func (s *session) change(ctx context.Context, c *client, r request, body map[str
 // begin sends a request that starts an operation, and waits as requested. It
 // returns the response and the operation's last state, which is zero if it did
 // not wait.
-func (s *session) begin(ctx context.Context, c *client, r request, body map[string]any, h changeOptions) (a answer, op operation, err error) {
+func (s *session) begin(ctx context.Context, c *client, r request, body operationRequest, h changeOptions) (a answer, op operation, err error) {
 	if err := h.waiting.check(); err != nil {
 		return a, op, err
 	}
 	if h.waiting.wait == wire.WaitApplied {
-		body["wait"] = wire.WaitApplied
+		body.Options().Wait = wire.WaitApplied
 	}
 	r.header = async()
 	if a, err = s.prompt.submit(ctx, c, r, body, h.confirm); err != nil {

@@ -40,9 +40,9 @@ type prompt struct {
 // submit sends a request with a document. If the server requires confirmation,
 // submit lists the deletions. If the user or a flag confirms them, it resends the
 // request with the digest.
-func (p prompt) submit(ctx context.Context, c *client, r request, body map[string]any, k confirmFlags) (answer, error) {
+func (p prompt) submit(ctx context.Context, c *client, r request, body operationRequest, k confirmFlags) (answer, error) {
 	if k.confirm != "" {
-		body["confirm"] = k.confirm
+		body.Options().Confirm = k.confirm
 	}
 	a, err := c.submit(ctx, r, body)
 	refusal, ok := errors.AsType[*problem](err)
@@ -63,7 +63,7 @@ func (p prompt) submit(ctx context.Context, c *client, r request, body map[strin
 			return a, err
 		}
 	}
-	body["confirm"] = refusal.Confirm
+	body.Options().Confirm = refusal.Confirm
 	return c.submit(ctx, r, body)
 }
 

@@ -21,7 +21,7 @@ func amendmentLine(am wire.Amendment) string {
 }
 
 func instanceConfigure(s *session) *cobra.Command {
-	var pkg string
+	var body wire.AmendmentPut
 	var files []string
 	var remove bool
 	var m executionFlags
@@ -40,7 +40,7 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&pkg, "package", "", "csar_id of the package of the amendment")
+	flags.StringVar(&body.Package, "package", "", "csar_id of the package of the amendment")
 	flags.BoolVar(&remove, "remove", false, "remove the amendment")
 	defineValues(flags, &files, set)
 	flags.StringArrayVar(&files, "parameters", nil, "same as --values")
@@ -51,34 +51,28 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 	k.define(cmd)
 	completeFlag(cmd, "package", s.ids(packages(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body := map[string]any{}
-		if err := m.into(body); err != nil {
+		var err error
+		if body.Execution, err = m.options(); err != nil {
 			return err
 		}
-		parameters, err := s.in.parameters(files, set)
-		if err != nil {
+		if body.Parameters, err = s.in.parameters(files, set); err != nil {
 			return err
 		}
-		given := len(parameters) > 0 || len(set.texts) > 0
-		if remove == (pkg != "") || remove && (given || m.validate != "") {
+		body.Overrides = present(set.texts)
+		given := len(body.Parameters) > 0 || len(body.Overrides) > 0
+		if remove == (body.Package != "") || remove && (given || m.validate != "") {
 			return misused(cmd, errors.New("give either --package, optionally with --values and --set, or --remove"))
 		}
-		r := request{method: http.MethodDelete}
-		if !remove {
-			r.method, body["csar_id"] = http.MethodPut, pkg
-		}
-		if len(parameters) > 0 {
-			body["parameters"] = parameters
-		}
-		if len(set.texts) > 0 {
-			body["set"] = set.texts
+		r := request{method: http.MethodPut}
+		if remove {
+			r.method = http.MethodDelete
 		}
 		i, _, err := c.find(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		r.path = at("vnf_instances", i.ID, "amendments", args[1])
-		return s.change(ctx, c, r, body, changeOptions{w, k})
+		return s.change(ctx, c, r, &body, changeOptions{w, k})
 	})
 	return cmd
 }
@@ -97,8 +91,8 @@ The exit code is 1 if a test failed.`,
 	m.define(cmd)
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return as soon as the operation is accepted")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body := map[string]any{}
-		if err := m.into(body); err != nil {
+		body, err := m.options()
+		if err != nil {
 			return err
 		}
 		i, _, err := c.find(ctx, args[0])

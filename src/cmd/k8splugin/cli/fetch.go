@@ -5,22 +5,24 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 // chartFlags holds the flags for the chart that the server fetches.
 type chartFlags struct {
-	name, version, digest string
-	username              string
-	passwordStdin         bool
-	id, project           string
+	wire.Chart
+
+	passwordStdin bool
+	id, project   string
 }
 
 func (f *chartFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", "", "with a URL: name of the chart in the repository")
-	flags.StringVar(&f.version, "version", "", "with a URL: version of the chart, or a range such as ^1.2 (default the highest release)")
-	flags.StringVar(&f.digest, "digest", "", "with a URL: required SHA-256 of the chart")
-	flags.StringVar(&f.username, "username", "", "with a URL: user name that the server logs in with")
+	flags.StringVar(&f.Name, "name", "", "with a URL: name of the chart in the repository")
+	flags.StringVar(&f.Version, "version", "", "with a URL: version of the chart, or a range such as ^1.2 (default the highest release)")
+	flags.StringVar(&f.Digest, "digest", "", "with a URL: required SHA-256 of the chart")
+	flags.StringVar(&f.Username, "username", "", "with a URL: user name that the server logs in with")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "with a URL: read the password, or without --username a token, from standard input")
 	flags.StringVar(&f.id, "id", "", "with a URL: csar_id of the new package, or of the package whose content is replaced")
 	flags.StringVar(&f.project, "project", "", `with a URL: project of the package (default "default")`)
@@ -31,31 +33,21 @@ func (s *session) fetch(ctx context.Context, c *client, from string, f chartFlag
 	if to != "" {
 		return usagef("--output requires a csar_id: a chart that the server fetches stays on the server")
 	}
-	if f.username != "" && !f.passwordStdin {
+	if f.Username != "" && !f.passwordStdin {
 		return usagef("--username requires --password-stdin")
 	}
-	chart := map[string]any{"url": from}
-	for name, value := range map[string]string{"name": f.name, "version": f.version, "digest": f.digest, "username": f.username} {
-		if value != "" {
-			chart[name] = value
-		}
-	}
+	f.URL = from
 	if f.passwordStdin {
-		password, err := s.in.secret("-")
-		if err != nil {
+		var err error
+		if f.Password, err = s.in.secret("-"); err != nil {
 			return err
 		}
-		chart["password"] = password
-	}
-	body := map[string]any{"chart": chart}
-	if f.project != "" {
-		body["project"] = f.project
 	}
 	r := request{method: http.MethodPost, path: at("packages")}
 	if f.id != "" {
 		r.method, r.path = http.MethodPut, at("packages", f.id)
 	}
-	a, err := c.send(ctx, r, "application/json", body)
+	a, err := c.send(ctx, r, "application/json", wire.PackageCreate{Project: f.project, Chart: &f.Chart})
 	if err != nil {
 		return err
 	}

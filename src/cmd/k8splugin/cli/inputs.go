@@ -17,6 +17,15 @@ import (
 // deletes the parameter.
 type values map[string]json.RawMessage
 
+// fields returns the values as the fields of a document.
+func (v values) fields() map[string]any {
+	out := make(map[string]any, len(v))
+	for name, value := range v {
+		out[name] = value
+	}
+	return out
+}
+
 // settings holds the values of --set and similar flags.
 type settings struct {
 	names values             // by parameter name
@@ -185,12 +194,23 @@ func (f *labelsFlag) Set(text string) error {
 	return errors.New("must be key=value")
 }
 
+// present returns the labels or values that are set.
+func present(all map[string]*string) map[string]string {
+	out := map[string]string{}
+	for name, value := range all {
+		if value != nil {
+			out[name] = *value
+		}
+	}
+	return out
+}
+
 // input reads files and standard input.
 type input struct{ stdin io.Reader }
 
 // parameters merges the values of files with those of the command line, which
 // take precedence. The file "-" is standard input.
-func (in input) parameters(files []string, set settings) (values, error) {
+func (in input) parameters(files []string, set settings) (map[string]any, error) {
 	all := values{}
 	for _, name := range files {
 		text, err := in.readFile(name)
@@ -210,12 +230,12 @@ func (in input) parameters(files []string, set settings) (values, error) {
 	if err := set.into(all); err != nil {
 		return nil, Usage(err)
 	}
-	return all, nil
+	return all.fields(), nil
 }
 
 // answers joins the lists of files. Each file holds a list of maps or one map.
-func (in input) answers(files []string) ([]values, error) {
-	var all []values
+func (in input) answers(files []string) ([]map[string]any, error) {
+	var all []map[string]any
 	for _, name := range files {
 		text, err := in.readFile(name)
 		if err != nil {
@@ -225,13 +245,13 @@ func (in input) answers(files []string) ([]values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", name, err)
 		}
-		var some []values
-		if err := json.Unmarshal(raw, &some); err == nil {
+		var some []map[string]any
+		if err := unmarshal(raw, &some); err == nil {
 			all = append(all, some...)
 			continue
 		}
-		var single values
-		if err := json.Unmarshal(raw, &single); err != nil {
+		var single map[string]any
+		if err := unmarshal(raw, &single); err != nil {
 			return nil, fmt.Errorf("cannot read %s: it must be a list of maps of names to values, or one such map", name)
 		}
 		all = append(all, single)

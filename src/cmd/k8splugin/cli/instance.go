@@ -195,10 +195,11 @@ func instanceDelete(s *session) *cobra.Command {
 	completeFlag(cmd, "claims", fixed(claimsKeep, wire.ClaimsDelete))
 	m.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, names []string) error {
-		if err := m.check(); err != nil {
+		asked, err := m.options()
+		if err != nil {
 			return err
 		}
-		query := url.Values{}
+		query := queryOf(asked)
 		switch claims {
 		case "", claimsKeep:
 		case wire.ClaimsDelete:
@@ -208,12 +209,6 @@ func instanceDelete(s *session) *cobra.Command {
 			query.Set("claims", claims)
 		default:
 			return usagef("--claims: must be keep or delete, got %q", claims)
-		}
-		if m.timeout != 0 {
-			query.Set("timeout", m.timeout.String())
-		}
-		if m.onUnreachable != "" {
-			query.Set("on_unreachable", m.onUnreachable)
 		}
 		if orphan {
 			query.Set("orphan", "true")

@@ -10,7 +10,7 @@ import (
 )
 
 func packageCreate(s *session) *cobra.Command {
-	var id, name, project string
+	var body wire.PackageCreate
 	var data labelsFlag
 	cmd := &cobra.Command{
 		Use:   "create",
@@ -22,19 +22,14 @@ content.`,
 		Example: "  k8splugin package create --id firewall --user-data ticket=4711",
 		Args:    noArgs,
 	}
-	cmd.Flags().StringVar(&id, "id", "", "csar_id of the package (default a new id)")
-	cmd.Flags().StringVar(&name, "name", "", "name of the package until its content declares one")
-	cmd.Flags().StringVar(&project, "project", "", `project of the package (default "default")`)
+	cmd.Flags().StringVar(&body.ID, "id", "", "csar_id of the package (default a new id)")
+	cmd.Flags().StringVar(&body.Name, "name", "", "name of the package until its content declares one")
+	cmd.Flags().StringVar(&body.Project, "project", "", `project of the package (default "default")`)
 	cmd.Flags().Var(&data, "user-data", "user data; can be repeated")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
-		body := map[string]any{}
-		for field, value := range map[string]string{"csar_id": id, "name": name, "project": project} {
-			if value != "" {
-				body[field] = value
-			}
-		}
-		if data.labels != nil {
-			body["user_data"] = data.labels
+		body.UserData = map[string]any{}
+		for name, value := range data.labels {
+			body.UserData[name] = value
 		}
 		a, err := c.send(ctx, request{method: http.MethodPost, path: at("packages")}, "application/json", body)
 		if err != nil {
@@ -69,7 +64,7 @@ func packageSwitch(s *session, enabled bool, cmd cobra.Command) *cobra.Command {
 	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(packages(), false)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		r := request{method: http.MethodPatch, path: at("packages", args[0])}
-		a, err := c.send(ctx, r, mergePatch, map[string]any{"enabled": enabled})
+		a, err := c.send(ctx, r, mergePatch, wire.PackageEdit{Enabled: enabled})
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"maps"
@@ -40,45 +41,33 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.Var(&f.labels, "label", "label; can be repeated")
 }
 
-// body returns the request body with the given flags only.
-func (f *regionFlags) body(in input, cmd *cobra.Command) (map[string]any, error) {
-	body := map[string]any{}
-	if cmd.Flags().Changed("description") {
-		body["description"] = f.description
-	}
-	if cmd.Flags().Changed("owner") {
-		body["cloud_owner"] = f.owner
-	}
-	if cmd.Flags().Changed("default-namespace") {
-		body["default_namespace"] = f.namespace
-	}
-	if f.labels.labels != nil {
-		body["labels"] = f.labels.labels
-	}
-	return body, f.addAccess(in, body)
-}
-
-// addAccess adds the kubeconfig or the access to a request body.
-func (f *regionFlags) addAccess(in input, body map[string]any) error {
+// connection reads how to connect to the region: the user's access, which only
+// the server checks, or the kubeconfig in base64.
+func (f *regionFlags) connection(in input) (access map[string]any, kubeconfig string, err error) {
 	switch {
 	case f.context != "" && f.kubeconfig == "":
-		return usagef("--context requires --kubeconfig")
+		return nil, "", usagef("--context requires --kubeconfig")
 	case f.access != "" && f.kubeconfig != "":
-		return usagef("give --access or --kubeconfig, not both")
+		return nil, "", usagef("give --access or --kubeconfig, not both")
 	case f.access != "":
-		access, err := in.parameters([]string{f.access}, settings{})
-		body["access"] = access
-		return err
+		access, err = in.parameters([]string{f.access}, settings{})
+		return access, "", err
 	case f.kubeconfig == "":
-		return nil
+		return nil, "", nil
 	}
 	text, err := in.readFile(f.kubeconfig)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	// []byte is base64 in JSON.
-	body["kubeconfig"], err = extract(text, f.context, filepath.Dir(f.kubeconfig))
-	return err
+	text, err = extract(text, f.context, filepath.Dir(f.kubeconfig))
+	return nil, base64.StdEncoding.EncodeToString(text), err
+}
+
+// regionCreate is a request to register a region with the user's access.
+type regionCreate struct {
+	wire.RegionCreate
+
+	Access map[string]any `json:"access,omitzero"`
 }
 
 func regionAdd(s *session) *cobra.Command {
@@ -105,11 +94,13 @@ before it registers the region.`,
 		if f.kubeconfig == "" && f.access == "" {
 			return misused(cmd, errors.New("--kubeconfig or --access is required"))
 		}
-		body, err := f.body(s.in, cmd)
+		access, kubeconfig, err := f.connection(s.in)
 		if err != nil {
 			return err
 		}
-		body["cloud_region_id"] = args[0]
+		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
+			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Namespace: f.namespace, Kubeconfig: kubeconfig,
+		}}, access}
 		a, err := c.send(ctx, request{method: http.MethodPost, path: at("cloud_regions")}, "application/json", body)
 		if err != nil {
 			return err
@@ -130,9 +121,24 @@ func regionUpdate(s *session) *cobra.Command {
 	}
 	f.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body, err := f.body(s.in, cmd)
+		access, kubeconfig, err := f.connection(s.in)
 		if err != nil {
 			return err
+		}
+		body := map[string]any{} // a merge patch: an empty text removes the present one
+		for _, field := range []struct {
+			given bool
+			name  string
+			value any
+		}{
+			{cmd.Flags().Changed("description"), "description", f.description},
+			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace},
+			{f.labels.labels != nil, "labels", f.labels.labels},
+			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig},
+		} {
+			if field.given {
+				body[field.name] = field.value
+			}
 		}
 		if len(body) == 0 {
 			return usagef("nothing to change: give --label, --description, --default-namespace, --kubeconfig or --access")

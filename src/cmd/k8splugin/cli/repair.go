@@ -42,15 +42,15 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body := map[string]any{}
 		if policy == "" && w.wait == wire.WaitApplied {
 			return usagef("--wait=applied is not supported by undo")
 		}
-		if err := m.into(body); err != nil {
+		body, err := m.options()
+		if err != nil {
 			return err
 		}
 		r := request{method: http.MethodPost, path: at("operations", args[0], verb)}
-		a, op, err := s.begin(ctx, c, r, body, changeOptions{w, k})
+		a, op, err := s.begin(ctx, c, r, &body, changeOptions{w, k})
 		if err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func instanceRollback(s *session) *cobra.Command {
 	var w waiting
 	var k confirmFlags
 	var m executionFlags
-	var to int
+	var body wire.Rollback
 	var dry bool
 	cmd := &cobra.Command{
 		Use:   "rollback ID|NAME",
@@ -81,7 +81,7 @@ and becomes a new revision.` + waitHelp + confirmHelp,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
-	cmd.Flags().IntVar(&to, "to", 0, "number of the revision, as listed by \"instance revisions\"")
+	cmd.Flags().IntVar(&body.Revision, "to", 0, "number of the revision, as listed by \"instance revisions\"")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	m.define(cmd)
 	m.defineOnFailure(cmd, "undo")
@@ -89,14 +89,11 @@ and becomes a new revision.` + waitHelp + confirmHelp,
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body := map[string]any{}
-		if cmd.Flags().Changed("to") {
-			if to < 1 {
-				return usagef("--to: must be the number of a revision, at least 1, got %d", to)
-			}
-			body["revision"] = to
+		if cmd.Flags().Changed("to") && body.Revision < 1 {
+			return usagef("--to: must be the number of a revision, at least 1, got %d", body.Revision)
 		}
-		if err := m.into(body); err != nil {
+		var err error
+		if body.Execution, err = m.options(); err != nil {
 			return err
 		}
 		i, _, err := c.find(ctx, args[0])
@@ -105,9 +102,9 @@ and becomes a new revision.` + waitHelp + confirmHelp,
 		}
 		r := request{method: http.MethodPost, path: at("vnf_instances", i.ID, "rollback")}
 		if dry {
-			return s.dryRun(ctx, c, r, body)
+			return s.dryRun(ctx, c, r, &body)
 		}
-		return s.change(ctx, c, r, body, changeOptions{w, k})
+		return s.change(ctx, c, r, &body, changeOptions{w, k})
 	})
 	return cmd
 }

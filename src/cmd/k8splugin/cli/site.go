@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -130,43 +131,40 @@ func siteAddWorker(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.runSite(ctx, c, request{method: http.MethodPatch, path: at("sites", args[0])}, map[string]any{"add_hosts": []any{add}}, run)
+		return s.runSite(ctx, c, request{method: http.MethodPatch, path: at("sites", args[0])}, map[string]any{"add_hosts": []wire.SiteHost{add}}, run)
 	})
 	return cmd
 }
 
 // worker returns the request for a new worker.
-func (s *session) worker(ctx context.Context, c *client, id string, h wire.SiteHost, keyFile string) (map[string]any, error) {
-	add := map[string]any{"name": h.Name, "address": h.Address, "role": "worker"}
+func (s *session) worker(ctx context.Context, c *client, id string, h wire.SiteHost, keyFile string) (wire.SiteHost, error) {
 	if keyFile != "" {
 		text, err := s.in.readFile(keyFile)
 		if err != nil {
-			return nil, err
+			return h, err
 		}
 		h.Key = strings.TrimSpace(string(text))
 	}
 	if h.User == "" {
 		a, err := c.get(ctx, at("sites", id), nil)
 		if err != nil {
-			return nil, err
+			return h, err
 		}
 		var in wire.Site
 		if err := a.decode(&in); err != nil {
-			return nil, err
+			return h, err
 		}
 		if len(in.Hosts) > 0 {
 			h.User = in.Hosts[0].User
 		}
 	}
-	add["user"] = h.User
 	// Omit the comment in "ssh-ed25519 AAAA… comment".
-	if words := strings.Fields(h.Key); len(words) >= 2 {
-		add["host_key"] = words[0] + " " + words[1]
+	words := strings.Fields(h.Key)
+	if h.Key = ""; len(words) >= 2 {
+		h.Key = words[0] + " " + words[1]
 	}
-	if h.Port != 0 {
-		add["port"] = h.Port
-	}
-	return add, nil
+	h.Role = nf.Worker
+	return h, nil
 }
 
 func siteRemoveWorker(s *session) *cobra.Command {

@@ -30,11 +30,11 @@ existing list.` + waitHelp + confirmHelp,
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body, err := f.body(s.in)
+		body, err := f.patch(s.in)
 		if err != nil {
 			return err
 		}
-		if len(body) == 0 {
+		if string(jsonOf(body)) == "{}" {
 			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --label or --description")
 		}
 		r, err := patchOf(ctx, c, args[0])
@@ -62,7 +62,7 @@ Values of Secrets are masked.`,
 	}
 	f.defineChange(s, cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body, err := f.body(s.in)
+		body, err := f.patch(s.in)
 		if err != nil {
 			return err
 		}
