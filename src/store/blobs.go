@@ -42,6 +42,7 @@ type Blobs struct {
 type unfinished struct {
 	ID     string `json:"id"`
 	Digest string `json:"digest,omitempty"` // of the blob that is being deleted; empty while the chunks are written
+	Beats  int    `json:"beats,omitempty"`  // grows while staged content is read
 }
 
 // Use is one user's hold on one blob.
@@ -68,41 +69,62 @@ func NewBlobs(kv KV) Blobs {
 // Put stores the content of r, held by the user, and returns its digest and
 // size in bytes. It holds one chunk in memory. It returns nf.TooLarge for content
 // above the limit, nf.Timeout if r stalled for so long that Finish has deleted the
-// chunks, and an error of r with its kind. In these cases it deletes what it has
+// chunks, and an error of r unchanged. In these cases it deletes what it has
 // stored, unless the database is unreachable. If the database fails, the blob may have been
 // stored anyway, and putting it again is harmless.
 func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (digest string, size int64, err error) {
-	up := &upload{kv: b.kv, id: rand.Text()}
-	if err := b.uploads.Insert(ctx, up.id, unfinished{ID: up.id}); err != nil {
-		return "", 0, nf.E(nf.KindOf(err), "store", "a blob", err)
-	}
-	digest, err = up.write(ctx, r, limit)
+	up, err := b.write(ctx, r, limit)
 	if err == nil && up.chunks > 1 { // a single chunk was written a moment ago
 		err = b.present(ctx, up.id)
 	}
 	if err != nil {
-		b.finish(ctx, up.id, up.discard(ctx))
+		b.discard(ctx, up)
 		return "", 0, err
 	}
-	m, err := b.register(ctx, digest, manifest{Size: up.size, Chunks: up.chunks, Upload: up.id, Users: []string{user}})
-	if err != nil {
-		// It is unknown whether the manifest was written, so the chunks stay.
+	if err := b.keep(ctx, user, up); err != nil {
 		return "", 0, err
+	}
+	return up.digest, up.size, nil
+}
+
+// write stores the chunks of a new upload. If it fails, the caller discards the
+// upload.
+func (b Blobs) write(ctx context.Context, r io.Reader, limit int64) (*upload, error) {
+	up := &upload{kv: b.kv, id: rand.Text()}
+	if err := b.uploads.Insert(ctx, up.id, unfinished{ID: up.id}); err != nil {
+		return up, nf.E(nf.KindOf(err), "store", "content", err)
+	}
+	return up, up.write(ctx, r, limit)
+}
+
+// discard deletes the chunks of an upload and then its record.
+func (b Blobs) discard(ctx context.Context, up *upload) { b.finish(ctx, up.id, up.discard(ctx)) }
+
+// keep makes an upload a blob that the user holds. If it fails, it is unknown
+// whether the manifest was written, so the chunks stay.
+func (b Blobs) keep(ctx context.Context, user string, up *upload) error {
+	m, err := b.register(ctx, up.digest, manifest{Size: up.size, Chunks: up.chunks, Upload: up.id, Users: []string{user}})
+	if err != nil {
+		return err
 	}
 	if m.Upload != up.id {
 		err = up.discard(ctx)
 	}
 	b.finish(ctx, up.id, err)
-	return digest, up.size, nil
+	return nil
 }
 
 // present returns nf.Timeout if an upload was finished as an abandoned one.
 func (b Blobs) present(ctx context.Context, id string) error {
 	_, err := b.uploads.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound {
-		return nf.E(nf.Timeout, "store", "a blob", errors.New("its content stalled, and the upload was given up; send it again"))
+		return abandoned()
 	}
 	return err
+}
+
+func abandoned() error {
+	return nf.E(nf.Timeout, "store", "content", errors.New("it stalled, and the upload was given up; send it again"))
 }
 
 // finish deletes the record of an upload, unless some of its chunks could not
@@ -201,14 +223,28 @@ func (b Blobs) Open(ctx context.Context, digest string) (content io.Reader, size
 	if err != nil {
 		return nil, 0, err
 	}
-	fetch := func(n int) ([]byte, error) {
+	return &reader{digest: digest, chunks: m.Chunks, fetch: b.fetcher(ctx, digest, m), sum: sha256.New()}, m.Size, nil
+}
+
+// Content returns the content of a blob for reading at any offset, or
+// nf.NotFound. Content that does not match the digest is not detected.
+func (b Blobs) Content(ctx context.Context, digest string) (*Content, error) {
+	m, err := b.manifests.Get(ctx, digest)
+	if err != nil {
+		return nil, err
+	}
+	return newContent(m.Size, b.fetcher(ctx, digest, m)), nil
+}
+
+// fetcher returns a function that reads a chunk of a blob.
+func (b Blobs) fetcher(ctx context.Context, digest string, m manifest) func(n int) ([]byte, error) {
+	return func(n int) ([]byte, error) {
 		e, err := b.kv.Get(ctx, chunkKey(m.Upload, n))
 		if err != nil {
 			return nil, nf.E(b.lost(ctx, digest, m, err), "read", "blob "+strconv.Quote(digest), err)
 		}
 		return e.Value, nil
 	}
-	return &reader{digest: digest, chunks: m.Chunks, fetch: fetch, sum: sha256.New()}, m.Size, nil
 }
 
 // lost returns the kind of a failure to read a chunk. A missing chunk that the
@@ -258,18 +294,20 @@ func (b Blobs) Uses(ctx context.Context) iter.Seq2[Use, error] {
 	}
 }
 
-// Unfinished returns the uploads whose chunks are being written or deleted, or
-// were when a process crashed, with the number of their chunks. While an upload
-// is in progress, its number changes.
+// Unfinished returns the uploads whose chunks are being written, read before a
+// user holds them, or deleted, or were when a process crashed. The number of each
+// is that of its chunks and beats. While an upload is in progress, it changes.
 func (b Blobs) Unfinished(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
 	for u, err := range b.uploads.All(ctx, "") {
+		chunks := 0
 		if err == nil {
-			out[u.ID], err = b.written(ctx, u.ID)
+			chunks, err = b.written(ctx, u.ID)
 		}
 		if err != nil {
 			return nil, err
 		}
+		out[u.ID] = chunks + u.Beats
 	}
 	return out, nil
 }

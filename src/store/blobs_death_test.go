@@ -22,6 +22,21 @@ func TestBlobsDeath(t *testing.T) {
 			_, _, err := blobs.Put(t.Context(), "mortal", bytes.NewReader(content(2*chunk)), math.MaxInt64)
 			return err
 		},
+		"Keep": func(t *testing.T, blobs store.Blobs) error {
+			s, err := blobs.Stage(t.Context(), bytes.NewReader(content(2*chunk)), math.MaxInt64)
+			if err != nil {
+				return err
+			}
+			defer s.Discard(t.Context())
+			return s.Keep(t.Context(), "mortal")
+		},
+		"Discard": func(t *testing.T, blobs store.Blobs) error {
+			s, err := blobs.Stage(t.Context(), bytes.NewReader(content(2*chunk)), math.MaxInt64)
+			if err == nil {
+				s.Discard(t.Context())
+			}
+			return err
+		},
 		"Release": func(t *testing.T, blobs store.Blobs) error {
 			return blobs.Release(t.Context(), "mortal", digestOf(content(2*chunk)))
 		},

@@ -32,20 +32,21 @@ type upload struct {
 	id     string
 	chunks int // number that may have been written
 	size   int64
+	digest string
 }
 
-// write stores the content of r and returns its digest. Empty content is stored
-// as one empty chunk.
-func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest string, err error) {
+// write stores the content of r. Empty content is stored as one empty chunk. It
+// returns an error of r unchanged.
+func (u *upload) write(ctx context.Context, r io.Reader, limit int64) error {
 	sum, buf := sha256.New(), make([]byte, chunkSize)
 	for end := false; !end; {
 		n, err := io.ReadFull(r, buf)
 		end = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
-			return "", fmt.Errorf("cannot read the content of a blob: %w", err)
+			return err
 		}
 		if u.size += int64(n); u.size > limit {
-			return "", nf.E(nf.TooLarge, "store", "a blob", fmt.Errorf("it has more than %d bytes", limit))
+			return nf.E(nf.TooLarge, "read", "content", fmt.Errorf("it is larger than %d bytes", limit))
 		}
 		if n == 0 && u.chunks > 0 {
 			break
@@ -53,10 +54,11 @@ func (u *upload) write(ctx context.Context, r io.Reader, limit int64) (digest st
 		sum.Write(buf[:n])
 		u.chunks++
 		if _, err := u.kv.Put(ctx, chunkKey(u.id, u.chunks-1), buf[:n], Absent); err != nil {
-			return "", nf.E(nf.KindOf(err), "store", "a blob", err)
+			return nf.E(nf.KindOf(err), "store", "content", err)
 		}
 	}
-	return digestOf(sum), nil
+	u.digest = digestOf(sum)
+	return nil
 }
 
 // discard deletes the chunks, the last first. It does so even if the context
