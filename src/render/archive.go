@@ -1,16 +1,13 @@
 package render
 
 import (
-	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -103,110 +100,6 @@ func newUnpacker(l Limits, size int64) *unpacker {
 	return u
 }
 
-func (u *unpacker) zip(content []byte) error {
-	// zip.NewReader allocates a header for every record of the directory before
-	// any can be checked. This bounds their number, with slack for archives
-	// that contain other archives.
-	if bytes.Count(content, []byte("PK\x01\x02")) > 16*u.limits.Entries {
-		return u.tooMany()
-	}
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
-	switch {
-	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
-		return broken("", err)
-	case len(r.File) > u.limits.Entries:
-		return u.tooMany()
-	}
-	if err := checkOverlap(r.File); err != nil {
-		return err
-	}
-	for _, f := range r.File {
-		mode := f.Mode()
-		e := entry{name: f.Name, folder: mode.IsDir(), regular: mode.IsRegular(), open: f.Open}
-		if f.Flags&1 != 0 {
-			return refused(f.Name, "is encrypted")
-		}
-		if err := u.add(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (u *unpacker) tarGz(content []byte) error {
-	unzipped, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return broken("", err)
-	}
-	// The stream has its own meter, because add does not see tar's headers and
-	// padding or the content of ignored entries.
-	stream := &meter{r: unzipped, left: 2*u.room + ratioFloor, excess: u.excess}
-	r := tar.NewReader(stream)
-	headers := int64(u.limits.Entries) * headerSize
-	for {
-		h, used, err := nextHeader(r, stream, headers)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			return broken("", err)
-		}
-		headers -= used
-		if err := u.addTar(h, r); err != nil {
-			return err
-		}
-		if _, err := io.Copy(io.Discard, r); err != nil { // content that add has ignored
-			return broken(h.Name, err)
-		}
-	}
-	// A truncated gzip stream is detected only at its end.
-	if _, err := io.Copy(padding{}, stream); err != nil {
-		return broken("", err)
-	}
-	return nil
-}
-
-// headerSize is the number of bytes that a tar entry may use in addition to its
-// content, on average. In memory a header takes many times as much.
-const headerSize = 2 << 10
-
-// nextHeader reads a header with a separate limit, since any number of
-// extension headers may precede it, and returns its size.
-func nextHeader(r *tar.Reader, stream *meter, room int64) (h *tar.Header, used int64, err error) {
-	whole := *stream
-	if room < stream.left {
-		stream.left, stream.excess = room, "has headers that are too large"
-	}
-	before := stream.left
-	h, err = r.Next()
-	used = before - stream.left
-	stream.left, stream.excess = whole.left-used, whole.excess
-	return h, used, err
-}
-
-func (u *unpacker) addTar(h *tar.Header, r io.Reader) error {
-	if h.Typeflag == tar.TypeXGlobalHeader {
-		return u.count(h.Name)
-	}
-	if isSparse(h) {
-		return refused(h.Name, "is a sparse file")
-	}
-	return u.add(entry{
-		name: h.Name, folder: h.Typeflag == tar.TypeDir, regular: h.Typeflag == tar.TypeReg,
-		open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil },
-	})
-}
-
-// isSparse reports whether a file has holes that are not stored in the archive.
-func isSparse(h *tar.Header) bool {
-	for record := range h.PAXRecords {
-		if strings.HasPrefix(record, "GNU.sparse.") {
-			return true
-		}
-	}
-	return h.Typeflag == tar.TypeGNUSparse
-}
-
 // entry is one entry of an archive.
 type entry struct {
 	name    string // as written
@@ -291,59 +184,6 @@ func (u *unpacker) read(e entry) ([]byte, error) {
 	}
 	u.room -= size
 	return content, nil
-}
-
-// meter reads at most left bytes and then fails with nf.TooLarge.
-type meter struct {
-	r      io.Reader
-	left   int64
-	excess string
-}
-
-func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.r.Read(p)
-	if m.left -= int64(n); m.left < 0 {
-		return 0, tooLarge("", m.excess)
-	}
-	return n, err
-}
-
-// padding accepts only the zeros after the last entry of a tar. Other tar
-// readers continue there and would see a different archive.
-type padding struct{}
-
-// Write fails with nf.Invalid at the first byte that is not zero.
-func (padding) Write(p []byte) (int, error) {
-	if rest := bytes.TrimLeft(p, "\x00"); len(rest) > 0 {
-		return 0, refused("", "contains data after its end")
-	}
-	return len(p), nil
-}
-
-// checkOverlap rejects an archive whose entries share bytes: a small archive
-// could contain any number of large files, each with a plausible ratio.
-func checkOverlap(entries []*zip.File) error {
-	type span struct {
-		name     string
-		from, to uint64
-	}
-	spans := make([]span, 0, len(entries))
-	for _, f := range entries {
-		from, err := f.DataOffset()
-		if err != nil {
-			return broken(f.Name, err)
-		}
-		if f.CompressedSize64 > 0 {
-			spans = append(spans, span{f.Name, uint64(from), uint64(from) + f.CompressedSize64})
-		}
-	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	for i := 1; i < len(spans); i++ {
-		if spans[i].from < spans[i-1].to {
-			return refused(spans[i].name, "shares its bytes with another entry")
-		}
-	}
-	return nil
 }
 
 func refused(name, message string) error {
