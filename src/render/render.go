@@ -44,10 +44,17 @@ type Adopter interface {
 	Released(ctx context.Context, in Input) (Output, nf.Inputs, nf.AdoptionSelector, error)
 }
 
-// Files is the content of a package: clean slash-separated path → bytes.
+// Files is the content of a package: clean slash-separated path → bytes. A file
+// that Open has passed by has nil: it exists, and is too large to be read.
 type Files map[string][]byte
 
-// Size returns the total size of the files in bytes.
+// PassedBy reports whether a file exists without its content.
+func (f Files) PassedBy(name string) bool {
+	content, exists := f[name]
+	return exists && content == nil
+}
+
+// Size returns the total size of the files in memory in bytes.
 func (f Files) Size() int64 {
 	size := int64(0)
 	for _, content := range f {

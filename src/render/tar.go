@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-func (u *unpacker) tarGz(content []byte) error {
-	unzipped, err := gzip.NewReader(bytes.NewReader(content))
+func (u *unpacker) tarGz(archive io.Reader) error {
+	unzipped, err := gzip.NewReader(archive)
 	if err != nil {
 		return broken("", err)
 	}
@@ -68,7 +68,7 @@ func (u *unpacker) addTar(h *tar.Header, r io.Reader) error {
 		return refused(h.Name, "is a sparse file")
 	}
 	return u.add(entry{
-		name: h.Name, folder: h.Typeflag == tar.TypeDir, regular: h.Typeflag == tar.TypeReg,
+		name: h.Name, folder: h.Typeflag == tar.TypeDir, regular: h.Typeflag == tar.TypeReg, size: h.Size,
 		open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil },
 	})
 }

@@ -4,30 +4,29 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
+	"io"
+	"math"
 	"slices"
 )
 
-func (u *unpacker) zip(content []byte) error {
-	// zip.NewReader allocates a header for every record of the directory before
-	// any can be checked. This bounds their number, with slack for archives
-	// that contain other archives.
-	if bytes.Count(content, []byte("PK\x01\x02")) > 16*u.limits.Entries {
-		return u.tooMany()
-	}
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+func (u *unpacker) zip(archive io.ReaderAt, size int64) error {
+	d := &directory{archive: archive, most: u.limits.Entries, left: endSize + maxNames + int64(u.limits.Entries)*recordSize}
+	r, err := zip.NewReader(d, size)
+	d.read = true
 	switch {
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath):
 		return broken("", err)
 	case len(r.File) > u.limits.Entries:
-		return u.tooMany()
+		return tooMany(u.limits.Entries)
 	}
 	if err := checkOverlap(r.File); err != nil {
 		return err
 	}
 	for _, f := range r.File {
 		mode := f.Mode()
-		e := entry{name: f.Name, folder: mode.IsDir(), regular: mode.IsRegular(), open: f.Open}
+		e := entry{name: f.Name, folder: mode.IsDir(), regular: mode.IsRegular(), size: int64(min(f.UncompressedSize64, math.MaxInt64)), open: f.Open}
 		if f.Flags&1 != 0 {
 			return refused(f.Name, "is encrypted")
 		}
@@ -36,6 +35,46 @@ func (u *unpacker) zip(content []byte) error {
 		}
 	}
 	return nil
+}
+
+// The bytes of a zip's directory, in addition to the names.
+const (
+	endSize    = 128 << 10 // its end, with a comment of at most 64 KiB, which is looked for twice
+	recordSize = 256       // one record, on average; in memory it takes about as much
+)
+
+// directory is a zip whose directory is limited while it is read, because
+// zip.NewReader creates a header for each record before any can be checked.
+type directory struct {
+	archive io.ReaderAt
+	most    int   // records
+	left    int64 // bytes that may still be read
+	read    bool  // there is no limit any longer
+}
+
+// ReadAt implements io.ReaderAt. It returns nf.TooLarge if the directory exceeds
+// a limit.
+func (d *directory) ReadAt(p []byte, off int64) (int, error) {
+	n, err := d.archive.ReadAt(p, off)
+	if d.read {
+		return n, err
+	}
+	d.left -= int64(n)
+	if d.left < 0 || claimed(p[:n]) > uint64(d.most) {
+		return 0, tooMany(d.most)
+	}
+	return n, err
+}
+
+// claimed returns the number of records that the end of a zip's directory claims
+// in its 64-bit form, or 0 for other bytes. zip.NewReader allocates as many
+// pointers if the archive is large enough for them.
+func claimed(end []byte) uint64 {
+	const at = 32
+	if len(end) < at+8 || !bytes.HasPrefix(end, []byte("PK\x06\x06")) {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(end[at:])
 }
 
 // checkOverlap rejects an archive whose entries share bytes: a small archive

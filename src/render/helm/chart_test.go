@@ -165,6 +165,33 @@ func TestPackagedDependencyRefused(t *testing.T) {
 	}
 }
 
+// TestPassedBy checks packages with files that are too large to be read.
+func TestPassedBy(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		file   string
+		want   string // empty: the package is accepted
+	}{
+		"Beside":   {"a file beside the chart may be of any size", "disk.img", ""},
+		"Template": {"a file of the chart may not, because a template can print it", "c/disk.img", "c/disk.img: is too large to be read with the chart; move it out of the chart's folder"},
+		"Subchart": {"nor may a packaged dependency", "c/charts/s.tgz", "c/charts/s.tgz: is too large to be read with the chart; move it out of the chart's folder"},
+		"Chart":    {"nor the chart's metadata", "c/Chart.yaml", "c/Chart.yaml: is too large to be read with the chart; move it out of the chart's folder"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := render.Files{}
+			for name, content := range one(configMap) {
+				files["c/"+name] = content
+			}
+			files[tc.file] = nil
+			_, err := Renderer{}.Check(t.Context(), files)
+			if (err == nil) != (tc.want == "") || err != nil && (nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestRenderIsPure(t *testing.T) {
 	parameters := map[string]any{"sub": map[string]any{"list": []any{map[string]any{"a": 1.0}}}}
 	in := input(one("{{ $_ := set .Values.sub \"x\" \"changed\" }}{{ $_ := set (index .Values.sub.list 0) \"a\" 2 }}" + configMap + "data: {}\n"))

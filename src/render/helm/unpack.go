@@ -56,6 +56,10 @@ func unpack(files render.Files, r *report) (flat render.Files, folder string) {
 		if ignoredChart.MatchString(inside) {
 			continue
 		}
+		if files.PassedBy(name) {
+			r.add(place{file: name}, "", "is too large to be read with the chart; move it out of the chart's folder")
+			continue
+		}
 		flat[inside] = bytes.TrimPrefix(files[name], byteOrderMark)
 		u.limits.Unpacked -= int64(len(files[name]))
 	}

@@ -203,6 +203,10 @@ func (rd *reader) listed(files render.Files, f listedFile, named map[string]plac
 	case twice:
 		rd.report.add(f.at, "", "file %q is named twice, first at line %d", f.path, first.line)
 		return nil
+	case files.PassedBy(name):
+		named[name] = f.at
+		rd.report.add(f.at, "", "file %q is too large; a manifest has at most %d bytes", f.path, maxFile)
+		return nil
 	}
 	named[name] = f.at
 	documents := rd.manifests(name, content)

@@ -66,7 +66,7 @@ func readMetadata(files render.Files, rd *reader) metadata {
 	case !found:
 		rd.report.add(m.at, "", "is missing at the top of the package")
 		return m.metadata
-	case len(content) > maxMetadata:
+	case len(content) > maxMetadata || files.PassedBy(name):
 		rd.report.add(m.at, "", "has more than %d bytes", maxMetadata)
 		return m.metadata
 	}
