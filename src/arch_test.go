@@ -31,7 +31,7 @@ type floor struct {
 var floors = map[string]floor{
 	"nf":       {nil, "the vocabulary holds whatever the transport or the store"},
 	"syntax":   {nil, "why a text cannot be read is said in the same words to every reader"},
-	"budget":   {[]string{"nf"}, "all code that reads archives reserves memory from one budget"},
+	"budget":   {[]string{"nf"}, "all code that reads the files of archives reserves memory from one budget"},
 	"wire":     {[]string{"nf"}, "the server and the command line share one definition of the documents between them"},
 	"delay":    {nil, "goroutines wait for a time or a signal in one way"},
 	"breaker":  {[]string{"nf", "delay"}, "requests to a peer that does not respond are stopped in one way"},
@@ -74,15 +74,15 @@ var floors = map[string]floor{
 
 	"onapimport": {[]string{"nf", "store", "render", "bundle", "onapstore", "northbound/onap"}, "imported instances are stored as ONAP's API stores its own; the engine and the regions are declared"},
 
-	"chartsource": {[]string{"nf", "budget", "outbound"}, "where an archive comes from is forgotten once it is here"},
+	"chartsource": {[]string{"nf", "outbound"}, "where an archive comes from is forgotten once it is here"},
 
 	"access":    {[]string{"nf"}, "permissions are checked on the engine's own types, not on those of an API"},
 	"audit":     {[]string{"nf", "store"}, "what was asked is kept whatever came of it"},
 	"telemetry": {[]string{"nf"}, "what is seen of the service is told in the vocabulary's words; main joins them to what happens"},
 
 	"northbound":        {[]string{"nf", "syntax", "wire"}, "HTTP is one way to ask; it declares what it calls"},
-	"northbound/native": {[]string{"nf", "budget", "northbound", "wire"}, "each API has its own view of the engine, and none sees it whole"},
-	"northbound/onap":   {[]string{"nf", "budget", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},
+	"northbound/native": {[]string{"nf", "northbound", "wire"}, "each API has its own view of the engine, and none sees it whole"},
+	"northbound/onap":   {[]string{"nf", "northbound", "bundle", "syntax", "delay"}, "ONAP's nouns are ONAP's API's alone"},
 
 	"access/accesstest":             {[]string{"nf"}, "permissions are tested once, for every API"},
 	"operation/operationtest":       {[]string{"nf", "store", "operation"}, "one table of deaths, for the operations of every kind"},

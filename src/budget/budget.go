@@ -1,11 +1,11 @@
-// Package budget limits the memory that all requests together use for archives.
+// Package budget limits the memory that all requests together use for the files
+// of archives.
 //
-// Guarantees: the buffers of a budget together never hold more than the budget,
-// and requests never deadlock: a request that waits fails with nf.TooManyRequests after
-// 10 seconds.
+// Guarantees: requests together never reserve more than the budget, and never
+// deadlock: a request that waits fails with nf.TooManyRequests after 10 seconds.
 //
-// It does not measure memory. Code that holds an archive, or the files of one,
-// must reserve as many bytes first.
+// It does not measure memory. Code that holds the files of an archive must
+// reserve as many bytes first.
 package budget
 
 import (
@@ -28,49 +28,28 @@ const (
 // Budget is an amount of memory that requests share. It is safe for concurrent
 // use.
 //
-// Memory is reserved as the bytes of an archive arrive, so a slow client
-// reserves little. Requests that each hold a part of what they need could wait
-// for each other forever. Memory is therefore granted only if all requests can
-// still finish, one after the other, in some order.
+// Requests that each hold a part of what they need could wait for each other
+// forever. Memory is therefore granted only if all requests can still finish, one
+// after the other, in some order.
 type Budget struct {
-	archive  int64 // bytes of the largest archive
-	unpacked int64 // bytes of its files
-
 	mu      sync.Mutex
 	free    int64
-	holders map[*Buffer]struct{} // buffers that have reserved something
-	changed chan struct{}        // closed when memory is released
+	holders map[*Share]struct{} // that have reserved something
+	changed chan struct{}       // closed when memory is released
 }
 
-// New returns a budget for archives of at most archive bytes that unpack to at
-// most unpacked bytes. Its size is 256 MiB, or what the largest archives need
-// if that is more.
-func New(archive, unpacked int64) *Budget {
-	b := &Budget{archive: archive, unpacked: unpacked}
-	b.free = max(leastTotal, b.needs(2*unpacked)) // a package can be composed of the files of two archives
-	b.holders, b.changed = map[*Buffer]struct{}{}, make(chan struct{})
-	return b
+// New returns a budget for requests that each need at most the given number of
+// bytes. Its size is 256 MiB, or what one request needs if that is more.
+func New(most int64) *Budget {
+	return &Budget{free: max(leastTotal, most), holders: map[*Share]struct{}{}, changed: make(chan struct{})}
 }
 
-// needs returns the maximum number of bytes that an upload holds at a time.
-// Until its files are unpacked, it also holds the given number of other bytes.
-func (b *Budget) needs(besides int64) int64 {
-	largest := b.archive + 1
-	growing := largest + largest/2 // when the buffer is copied into a larger one
-	return max(besides+growing, largest+b.unpacked)
-}
+// Open returns an empty share for a request that holds at most the given number of
+// bytes at a time. The caller must close it.
+func (b *Budget) Open(most int64) *Share { return &Share{budget: b, most: most} }
 
-// Open returns an empty buffer for a request that holds at most the given
-// number of bytes at a time. The caller must close it.
-func (b *Budget) Open(most int64) *Buffer { return &Buffer{budget: b, most: most} }
-
-// Upload returns an empty buffer for an archive that is uploaded and unpacked
-// for checking. The request also reserves the given number of other bytes,
-// which it must release before unpacking. The caller must close the buffer.
-func (b *Budget) Upload(besides int64) *Buffer { return b.Open(b.needs(besides)) }
-
-// reserve reserves bytes for a buffer once they are free.
-func (b *Budget) reserve(ctx context.Context, r *Buffer, n int64) error {
+// reserve reserves bytes for a request once they are free.
+func (b *Budget) reserve(ctx context.Context, r *Share, n int64) error {
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	for {
@@ -91,7 +70,7 @@ func (b *Budget) reserve(ctx context.Context, r *Buffer, n int64) error {
 
 // try reserves bytes if they are free. Otherwise it returns a channel that is closed
 // when memory is released.
-func (b *Budget) try(r *Buffer, n int64) (reserved bool, changed <-chan struct{}) {
+func (b *Budget) try(r *Share, n int64) (reserved bool, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.free < n {
@@ -123,7 +102,7 @@ func (b *Budget) safe() bool {
 	if most <= b.free {
 		return true
 	}
-	holders := slices.SortedFunc(maps.Keys(b.holders), func(x, y *Buffer) int {
+	holders := slices.SortedFunc(maps.Keys(b.holders), func(x, y *Share) int {
 		return cmp.Compare(x.most-x.reserved, y.most-y.reserved)
 	})
 	free := b.free
@@ -136,8 +115,8 @@ func (b *Budget) safe() bool {
 	return true
 }
 
-// release returns n reserved bytes of a buffer to the budget.
-func (b *Budget) release(r *Buffer, n int64) {
+// release returns n reserved bytes to the budget.
+func (b *Budget) release(r *Share, n int64) {
 	if n == 0 {
 		return
 	}

@@ -1,16 +1,11 @@
 package budget_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -32,7 +27,7 @@ func TestNobodyWaitsForever(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
-			b, random := budget.New(64*mib, 64*mib), rand.New(rand.NewPCG(seed, 0))
+			b, random := budget.New(64*mib), rand.New(rand.NewPCG(seed, 0))
 			var held atomic.Int64
 			var all errgroup.Group
 			for range 40 {
@@ -84,7 +79,7 @@ func TestReserve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := budget.New(64*mib, 64*mib)
+				b := budget.New(64 * mib)
 				for i, needs := range tc.needs {
 					if err := b.Open(needs).Reserve(t.Context(), tc.has[i]); err != nil {
 						t.Fatal(err)
@@ -106,7 +101,7 @@ func TestReserve(t *testing.T) {
 func TestReserveEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := budget.New(64*mib, 64*mib)
+		b := budget.New(64 * mib)
 		all := b.Open(total)
 		if err := all.Reserve(t.Context(), total); err != nil {
 			t.Fatal(err)
@@ -128,71 +123,12 @@ func TestReserveEnds(t *testing.T) {
 	})
 }
 
-func TestFill(t *testing.T) {
+// TestNew has one request need more than the usual size of a budget.
+func TestNew(t *testing.T) {
 	t.Parallel()
-	broken := errors.New("broken")
-	cases := map[string]struct {
-		reason  string
-		content io.Reader
-		want    string
-		kind    nf.Kind // of the failure; with fails
-		fails   bool
-	}{
-		"Empty":    {"nothing is something", strings.NewReader(""), "", 0, false},
-		"Small":    {"what there is", strings.NewReader("archive"), "archive", 0, false},
-		"Trickles": {"however it comes", iotest.OneByteReader(strings.NewReader("archive")), "archive", 0, false},
-		"Limit":    {"the limit can be reached", strings.NewReader(strings.Repeat("x", 3*mib)), strings.Repeat("x", 3*mib), 0, false},
-		"TooLarge": {"and not exceeded", strings.NewReader(strings.Repeat("x", 3*mib+1)), "", nf.TooLarge, true},
-		"Broken":   {"an error is the reader's", io.MultiReader(strings.NewReader("arch"), iotest.ErrReader(broken)), "", nf.Internal, true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := budget.New(3*mib, mib)
-			r, done, err := b.Take(t.Context(), tc.content)
-			if (err != nil) != tc.fails || err != nil && nf.KindOf(err) != tc.kind {
-				t.Fatalf("%s: %v", tc.reason, err)
-			}
-			if err == nil {
-				if string(r.Bytes()) != tc.want {
-					t.Errorf("%s: %d bytes", tc.reason, len(r.Bytes()))
-				}
-				if err := iotest.TestReader(r, []byte(tc.want)); err != nil {
-					t.Errorf("%s: %v", tc.reason, err)
-				}
-				if again, _, err := b.Take(t.Context(), r); err != nil || again != r {
-					t.Errorf("%s: a buffer is not taken as it is: %v", tc.reason, err)
-				}
-				done()
-			}
-			if err := b.Open(total).Reserve(t.Context(), total); err != nil {
-				t.Errorf("%s: memory is not released: %v", tc.reason, err)
-			}
-		})
-	}
-}
-
-// TestFillAgain replaces the content of a buffer.
-func TestFillAgain(t *testing.T) {
-	t.Parallel()
-	b := budget.New(3*mib, mib)
-	r := b.Upload(0)
-	for _, content := range []string{"one", strings.Repeat("two", mib), "3"} {
-		if err := r.Grow(t.Context(), int64(len(content))); err != nil {
-			t.Fatal(err)
+	for most, size := range map[int64]int64{mib: total, total + mib: total + mib} {
+		if err := budget.New(most).Open(size).Reserve(t.Context(), size); err != nil {
+			t.Errorf("a budget for %d bytes does not have %d: %v", most, size, err)
 		}
-		if err := r.Fill(t.Context(), strings.NewReader(content)); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(r.Bytes(), []byte(content)) {
-			t.Errorf("the buffer has %d bytes of %d", len(r.Bytes()), len(content))
-		}
-		if read, err := io.ReadAll(r); err != nil || string(read) != content {
-			t.Errorf("%d bytes of %d are read: %v", len(read), len(content), err)
-		}
-	}
-	r.Drop()
-	if err := b.Open(total).Reserve(t.Context(), total); err != nil {
-		t.Errorf("memory is not released: %v", err)
 	}
 }

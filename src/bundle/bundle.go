@@ -26,13 +26,13 @@ type Config struct {
 	Limits   render.Limits    // of an archive; default render.DefaultLimits
 	NewID    func() string    // returns a new upload name each time
 	Clock    func() time.Time // default time.Now
-	Memory   *budget.Budget   // for uploads and for composing packages; default: a separate one
+	Memory   *budget.Budget   // for checking uploads and for composing packages; default: a separate one
 }
 
 // Packages stores composed packages.
 type Packages interface {
 	// Upload validates an archive and stores it under as.ID. If the id is
-	// taken, it replaces the content. Content may be a budget.Buffer.
+	// taken, it replaces the content. Content may be store.Staged.
 	Upload(ctx context.Context, as nf.Package, content io.Reader) (kept nf.Package, created bool, err error)
 	// Package returns a package, or nf.NotFound.
 	Package(ctx context.Context, id string) (nf.Package, error)
@@ -65,7 +65,7 @@ func New(cfg Config) (*Bundles, error) {
 		cfg.Clock = time.Now
 	}
 	if cfg.Memory == nil {
-		cfg.Memory = budget.New(cfg.Limits.Archive, cfg.Limits.Unpacked)
+		cfg.Memory = budget.New(2 * cfg.Limits.Memory) // a package is composed of the files of two archives
 	}
 	return &Bundles{
 		cfg:         cfg,

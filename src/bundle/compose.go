@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Composed is a definition with a profile applied.
@@ -116,18 +116,17 @@ func (b *Bundles) ensure(ctx context.Context, l layers) (string, error) {
 	if err != nil || there {
 		return id, err
 	}
-	memory := b.cfg.Memory.Upload(b.cfg.Limits.MostUnpacked(l.content.Size) + b.cfg.Limits.MostUnpacked(l.profile.Content.Size))
-	defer memory.Close()
-	if err := b.compose(ctx, l, memory); err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(memory.Bytes())
-	// Order matters: Sweep does not find a package that has no record.
-	err = b.composed.Put(ctx, id, composition{ID: id, Digest: "sha256:" + hex.EncodeToString(sum[:]), Created: b.cfg.Clock().UTC()})
+	archive, err := b.compose(ctx, l)
 	if err != nil {
 		return "", err
 	}
-	if _, _, err := b.cfg.Packages.Upload(ctx, nf.Package{ID: id}, memory); err != nil {
+	defer archive.Discard(ctx)
+	// Order matters: Sweep does not find a package that has no record.
+	err = b.composed.Put(ctx, id, composition{ID: id, Digest: archive.Digest(), Created: b.cfg.Clock().UTC()})
+	if err != nil {
+		return "", err
+	}
+	if _, _, err := b.cfg.Packages.Upload(ctx, nf.Package{ID: id}, archive); err != nil {
 		return "", err
 	}
 	return id, nil
@@ -147,40 +146,36 @@ func (b *Bundles) isThere(ctx context.Context, id string) (bool, error) {
 	return p.Digest == record.Digest, nil
 }
 
-// compose fills the buffer with the archive of a package. The same layers give
-// the same bytes.
-func (b *Bundles) compose(ctx context.Context, l layers, memory *budget.Buffer) error {
+// compose stages the archive of a package. The same layers give the same bytes.
+func (b *Bundles) compose(ctx context.Context, l layers) (*store.Staged, error) {
+	memory := b.cfg.Memory.Open(b.cfg.Limits.MostRead(l.content.Size) + b.cfg.Limits.MostRead(l.profile.Content.Size))
+	defer memory.Close()
 	files, err := b.read(ctx, l.content, memory)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	reserved := files.Size()
 	if files, err = chartFiles(files, l.chart); err != nil {
-		return err
+		return nil, err
 	}
 	if l.profile.Content != (Content{}) {
-		archive, err := b.read(ctx, l.profile.Content, memory)
+		overlaid, err := b.read(ctx, l.profile.Content, memory)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		reserved += archive.Size()
-		over, err := readOverlay(archive)
+		over, err := readOverlay(overlaid)
 		if err != nil {
-			return nf.E(nf.KindOf(err), "use", l.profile.subject(), err)
+			return nil, nf.E(nf.KindOf(err), "use", l.profile.subject(), err)
 		}
 		if err := over.lay(files, l.chart, l.strange); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := fill(ctx, memory, files); err != nil {
-		return err
-	}
-	memory.Release(reserved)
-	return nil
+	return stage(ctx, b.blobs, files, b.cfg.Limits.Archive)
 }
 
-// fill packs files into an archive and streams it into the buffer.
-func fill(ctx context.Context, memory *budget.Buffer, files render.Files) error {
+// stage packs files into an archive of at most limit bytes and streams it into the
+// store.
+func stage(ctx context.Context, blobs store.Blobs, files render.Files, limit int64) (*store.Staged, error) {
 	r, w := io.Pipe()
 	var packing errgroup.Group
 	packing.Go(func() error {
@@ -188,12 +183,13 @@ func fill(ctx context.Context, memory *budget.Buffer, files render.Files) error 
 		_ = w.CloseWithError(err) // never fails
 		return err
 	})
-	err := memory.Fill(ctx, r)
+	staged, err := blobs.Stage(ctx, r, limit)
 	_ = r.CloseWithError(err) // ends the packing; never fails
-	if packed := packing.Wait(); err == nil {
-		return packed
+	if packed := packing.Wait(); err == nil && packed != nil {
+		staged.Discard(ctx)
+		return nil, packed
 	}
-	return err
+	return staged, err
 }
 
 // pack writes a gzipped tar of files, sorted by name.

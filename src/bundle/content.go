@@ -1,11 +1,11 @@
 package bundle
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,43 +14,47 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// open unpacks an archive, a gzipped tar, and reserves memory for its files.
+// stored is an archive in the store, whether or not a record uses it.
+type stored interface {
+	io.ReaderAt
+	Size() int64
+}
+
+// open reads the files of an archive, a gzipped tar, and reserves memory for them.
 // The caller must release their size.
-func (b *Bundles) open(ctx context.Context, archive *budget.Buffer) (render.Files, error) {
-	content := archive.Bytes()
-	if !bytes.HasPrefix(content, []byte("\x1f\x8b")) {
+func (b *Bundles) open(ctx context.Context, a stored, memory *budget.Share) (render.Files, error) {
+	var first [2]byte
+	n, err := a.ReadAt(first[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("cannot read the content: %w", err)
+	}
+	if string(first[:n]) != "\x1f\x8b" {
 		return nil, &nf.Error{Kind: nf.Invalid, Op: "open", Subject: "archive", Reason: nf.ReasonGzip, Err: errors.New("it is not gzipped")}
 	}
-	most := b.cfg.Limits.MostUnpacked(int64(len(content)))
-	if err := archive.Reserve(ctx, most); err != nil {
+	most := b.cfg.Limits.MostRead(a.Size())
+	if err := memory.Reserve(ctx, most); err != nil {
 		return nil, err
 	}
-	files, _, err := render.Archive(content, b.cfg.Limits)
-	archive.Release(most - files.Size())
+	files, _, err := render.Open(a, a.Size(), b.cfg.Limits)
+	memory.Release(most - files.Size())
 	return files, err
 }
 
 // upload stores an archive if accept returns nil. Swap writes the record and
 // returns the content that it replaced, which is then released.
 func (b *Bundles) upload(ctx context.Context, content io.Reader, accept func(render.Files) error, swap func(context.Context, Content) (Content, error)) error {
-	archive, done, err := b.cfg.Memory.Take(ctx, content)
+	staged, done, err := b.blobs.Take(ctx, content, b.cfg.Limits.Archive)
 	if err != nil {
 		return err
 	}
 	defer done()
-	files, err := b.open(ctx, archive)
-	if err != nil {
-		return err
-	}
-	err = accept(files)
-	archive.Release(files.Size())
-	if err != nil {
+	if err := b.check(ctx, staged, accept); err != nil {
 		return err
 	}
 	// Each upload has its own reference to the archive: a concurrent
 	// replacement or removal releases only its own.
-	fresh := Content{Upload: b.cfg.NewID()}
-	if fresh.Digest, fresh.Size, err = b.blobs.Put(ctx, fresh.holder(), bytes.NewReader(archive.Bytes()), b.cfg.Limits.Archive); err != nil {
+	fresh := Content{Upload: b.cfg.NewID(), Digest: staged.Digest(), Size: staged.Size()}
+	if err := staged.Keep(ctx, fresh.holder()); err != nil {
 		return err
 	}
 	old, err := swap(ctx, fresh)
@@ -60,6 +64,17 @@ func (b *Bundles) upload(ctx context.Context, content io.Reader, accept func(ren
 	return b.release(ctx, old)
 }
 
+// check returns the error of accept for the files of an archive.
+func (b *Bundles) check(ctx context.Context, a stored, accept func(render.Files) error) error {
+	memory := b.cfg.Memory.Open(b.cfg.Limits.MostRead(a.Size()))
+	defer memory.Close()
+	files, err := b.open(ctx, a, memory)
+	if err != nil {
+		return err
+	}
+	return accept(files)
+}
+
 func (b *Bundles) release(ctx context.Context, c Content) error {
 	if c == (Content{}) {
 		return nil
@@ -67,21 +82,23 @@ func (b *Bundles) release(ctx context.Context, c Content) error {
 	return b.blobs.Release(ctx, c.holder(), c.Digest)
 }
 
-// read returns the files of a stored archive and reserves memory for them. The
-// archive itself does not stay in the buffer.
-func (b *Bundles) read(ctx context.Context, c Content, memory *budget.Buffer) (render.Files, error) {
-	defer memory.Drop()
-	content, size, err := b.blobs.Open(ctx, c.Digest)
-	if err == nil {
-		err = memory.Grow(ctx, size)
-	}
-	if err == nil {
-		err = memory.Fill(ctx, content)
-	}
+// read returns the files of a stored archive and reserves memory for them.
+func (b *Bundles) read(ctx context.Context, c Content, memory *budget.Share) (render.Files, error) {
+	content, err := b.blobs.Content(ctx, c.Digest)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the content: %w", err)
 	}
-	return b.open(ctx, memory)
+	return b.open(ctx, content, memory)
+}
+
+// wholeChart returns the folder of the chart in an archive, as chartIn does. It
+// returns nf.TooLarge if a file of the chart is too large to be read.
+func wholeChart(files render.Files, named string) (string, error) {
+	chart, err := chartIn(files, named)
+	if err == nil {
+		_, err = chartFiles(files, chart)
+	}
+	return chart, err
 }
 
 // chartIn returns the folder of the chart in an archive: the named one, or else
@@ -124,6 +141,11 @@ func chartFiles(files render.Files, chart string) (render.Files, error) {
 	}
 	if _, ok := out[chart+"/Chart.yaml"]; !ok {
 		return nil, noChart(fmt.Errorf("there is no chart in the folder %q of the archive", chart))
+	}
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if out.PassedBy(name) {
+			return nil, nf.E(nf.TooLarge, "read", "the chart", nf.Violations{{File: name, Message: "is too large to be read with the chart"}})
+		}
 	}
 	return out, nil
 }

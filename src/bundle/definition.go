@@ -99,7 +99,7 @@ func (b *Bundles) RemoveDefinition(ctx context.Context, name, version string) er
 // nf.NotFound if the definition does not exist, and nf.Invalid or nf.TooLarge
 // if the archive is invalid. It returns nf.Invalid with the reason "chart" if
 // there is no chart, and nf.TooManyRequests if there is not enough memory. The content
-// may be a budget.Buffer.
+// may be store.Staged.
 func (b *Bundles) UploadDefinition(ctx context.Context, name, version string, content io.Reader) error {
 	d, err := b.definitions.Get(ctx, join(name, version))
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *Bundles) UploadDefinition(ctx context.Context, name, version string, co
 	}
 	var found string
 	accept := func(files render.Files) (err error) {
-		found, err = chartIn(files, d.Chart)
+		found, err = wholeChart(files, d.Chart)
 		return err
 	}
 	return b.upload(ctx, content, accept, func(ctx context.Context, fresh Content) (old Content, err error) {

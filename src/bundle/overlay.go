@@ -53,7 +53,10 @@ type placement struct {
 func readOverlay(files render.Files) (overlay, error) {
 	folder, text := "", files[manifestFile]
 	if text == nil {
-		if folder, text = only(files); text == nil {
+		if folder, text = only(files); files.PassedBy(path.Join(folder, manifestFile)) {
+			return overlay{}, tooLong(manifestFile)
+		}
+		if text == nil {
 			return overlay{}, nf.Violations{{File: manifestFile, Message: "is missing"}}
 		}
 	}
@@ -72,6 +75,8 @@ func readOverlay(files render.Files) (overlay, error) {
 		content, ok := files[path.Join(folder, inner)]
 		if !ok {
 			v = append(v, nf.Violation{File: manifestFile, Field: field, Message: fmt.Sprintf("%q is not in the archive", name)})
+		} else if content == nil {
+			v = append(v, nf.Violation{File: manifestFile, Field: field, Message: fmt.Sprintf("%q is too large", name)})
 		}
 		return content
 	}

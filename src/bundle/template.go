@@ -89,7 +89,7 @@ func (b *Bundles) UploadTemplate(ctx context.Context, k TemplateKey, content io.
 	}
 	var chart string
 	accept := func(files render.Files) (err error) {
-		chart, err = chartIn(files, "")
+		chart, err = wholeChart(files, "")
 		return err
 	}
 	return b.upload(ctx, content, accept, func(ctx context.Context, fresh Content) (old Content, err error) {

@@ -22,7 +22,7 @@ type Config struct {
 	Check     func(nf.Access) error // checks an access without connecting; nil: no check
 	NewID     func() string         // creates ids of uploads, and of packages without one
 	Clock     func() time.Time      // nil: time.Now
-	Memory    *budget.Budget        // of uploads; nil: a new budget
+	Memory    *budget.Budget        // of checks of uploads; nil: a new budget
 }
 
 // Probe connects to an API server, authenticates, and reads its version and API
@@ -39,7 +39,7 @@ type Catalog struct {
 	regions  store.HeldTable[nf.Region]
 	packages store.HeldTable[nf.Package]
 	blobs    store.Blobs
-	reads    *budget.Budget // memory for reading packages; separate, so that slow uploads cannot exhaust it
+	reads    *budget.Budget // memory for reading packages; separate, so that uploads cannot exhaust it
 }
 
 // New returns a catalog, or an error if a required field is missing.
@@ -51,14 +51,14 @@ func New(cfg Config) (*Catalog, error) {
 		cfg.Clock = time.Now
 	}
 	if cfg.Memory == nil {
-		cfg.Memory = budget.New(cfg.Limits.Archive, cfg.Limits.Unpacked)
+		cfg.Memory = budget.New(cfg.Limits.Memory)
 	}
 	return &Catalog{
 		cfg:      cfg,
 		regions:  store.NewHeldTable(cfg.KV, "regions/", "cloud region", func(r *nf.Region) *string { return &r.Removing }),
 		packages: store.NewHeldTable(cfg.KV, "packages/", "package", func(p *nf.Package) *string { return &p.Removing }),
 		blobs:    store.NewBlobs(cfg.KV),
-		reads:    budget.New(cfg.Limits.Archive, cfg.Limits.Unpacked),
+		reads:    budget.New(cfg.Limits.Memory),
 	}, nil
 }
 

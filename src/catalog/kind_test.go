@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
@@ -37,7 +38,8 @@ func TestKindOfPackage(t *testing.T) {
 			for name, fit := range tc.fits {
 				renderers[name] = kind{anything{func() {}}, fit}
 			}
-			p, err := catalog.Lint(t.Context(), rendertest.Zip(map[string]string{"a": "b"}), render.DefaultLimits(), renderers)
+			archive := rendertest.Zip(map[string]string{"a": "b"})
+			p, err := catalog.Lint(t.Context(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits(), renderers)
 			if p.Kind != tc.want || tc.want == "" && nf.KindOf(err) != nf.Unsupported || tc.want != "" && err != nil {
 				t.Errorf("%s: kind %q, %v", tc.reason, p.Kind, err)
 			}

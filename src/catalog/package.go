@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -13,9 +12,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // kindOf returns the kind whose renderer fits the files best; the first in
@@ -92,16 +91,18 @@ func checkPackage(id string, as nf.Package) nf.Violations {
 // Repeating a request (as.Request) returns the package that it created, as it is
 // now, or nf.Conflict if the request differs.
 //
-// The content is read into memory of the catalog's budget, unless it is a
-// budget.Buffer. Upload returns nf.TooManyRequests if no memory is available for 10
-// seconds.
+// The content is written to the store while it is read, before the check, unless it
+// is store.Staged. Only the files that the check reads are held in memory of the
+// catalog's budget. Upload returns nf.TooManyRequests if no memory is available for
+// 10 seconds, and nf.Timeout if the content stalls for so long that what is stored of
+// it was deleted.
 func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) (p nf.Package, created bool, err error) {
 	id := c.idFor(as)
 	subject := "package " + id
 	if v := checkPackage(id, as); v != nil {
 		return p, false, nf.E(nf.Invalid, "upload", subject, v)
 	}
-	archive, done, err := c.cfg.Memory.Take(ctx, content)
+	archive, done, err := c.blobs.Take(ctx, content, c.cfg.Limits.Archive)
 	if err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
@@ -113,8 +114,8 @@ func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) 
 	// Each upload has its own hold on the content, so that a concurrent
 	// replacement or removal releases only its own.
 	p.ID, p.Upload, p.Project, p.Request = id, c.cfg.NewID(), nf.ProjectOf(as.Project), as.Request
-	p.Source = as.Source
-	if p.Digest, p.Size, err = c.blobs.Put(ctx, holder(p), bytes.NewReader(archive.Bytes()), c.cfg.Limits.Archive); err != nil {
+	p.Source, p.Digest = as.Source, archive.Digest()
+	if err = archive.Keep(ctx, holder(p)); err != nil {
 		return p, false, nf.E(nf.KindOf(err), "upload", subject, err)
 	}
 	p.Created = c.cfg.Clock().UTC()
@@ -122,24 +123,24 @@ func (c *Catalog) Upload(ctx context.Context, as nf.Package, content io.Reader) 
 	return c.keep(ctx, p)
 }
 
-// lint unpacks and checks an archive as soon as its files fit in memory.
-func (c *Catalog) lint(ctx context.Context, archive *budget.Buffer) (nf.Package, error) {
-	content := archive.Bytes()
-	if len(content) == 0 {
+// lint checks an archive as soon as its files fit in memory.
+func (c *Catalog) lint(ctx context.Context, archive *store.Staged) (nf.Package, error) {
+	if archive.Size() == 0 {
 		return nf.Package{}, nf.Violations{{Message: "the archive is empty"}}
 	}
-	files := c.cfg.Limits.MostUnpacked(int64(len(content)))
-	if err := archive.Reserve(ctx, files); err != nil {
+	files := c.cfg.Limits.MostRead(archive.Size())
+	memory := c.cfg.Memory.Open(files)
+	defer memory.Close()
+	if err := memory.Reserve(ctx, files); err != nil {
 		return nf.Package{}, err
 	}
-	defer archive.Release(files)
-	return Lint(ctx, content, c.cfg.Limits, c.cfg.Renderers)
+	return Lint(ctx, archive, archive.Size(), c.cfg.Limits, c.cfg.Renderers)
 }
 
-// Lint checks a package's archive and describes its content. Its errors are
-// those of Catalog.Upload.
-func Lint(ctx context.Context, archive []byte, limits render.Limits, renderers map[string]render.Renderer) (nf.Package, error) {
-	files, mediaType, err := render.Archive(archive, limits)
+// Lint checks a package's archive of the given size and describes its content. Its
+// errors are those of Catalog.Upload.
+func Lint(ctx context.Context, archive io.ReaderAt, size int64, limits render.Limits, renderers map[string]render.Renderer) (nf.Package, error) {
+	files, mediaType, err := render.Open(archive, size, limits)
 	if err != nil {
 		return nf.Package{}, fmt.Errorf("cannot open the archive: %w", err)
 	}
@@ -153,7 +154,7 @@ func Lint(ctx context.Context, archive []byte, limits render.Limits, renderers m
 	}
 	return nf.Package{
 		Name: summary.Name, Version: summary.Version, Description: summary.Description,
-		Kind: kind, Size: int64(len(archive)), MediaType: mediaType,
+		Kind: kind, Size: size, MediaType: mediaType,
 		Files:     slices.Sorted(maps.Keys(files)),
 		Variables: summary.Variables, Namespaces: summary.Namespaces, Warnings: summary.Warnings,
 	}, nil
@@ -249,7 +250,8 @@ func (c *Catalog) Content(ctx context.Context, id string) (nf.Package, io.ReadCl
 	return p, io.NopCloser(begun), nil
 }
 
-// Files returns a package and the files in its archive. All files in use share
+// Files returns a package and the files in its archive, without the content of
+// those that are too large to be read (see render.Open). All files in use share
 // a limited amount of memory, so the caller must call done when it no longer
 // needs them; calling done twice is allowed. Files waits for memory, and
 // returns nf.TooManyRequests if there is none for 10 seconds. It returns
@@ -258,36 +260,29 @@ func (c *Catalog) Files(ctx context.Context, id string) (p nf.Package, files ren
 	if p, err = c.onboarded(ctx, id); err != nil {
 		return p, nil, nil, err
 	}
-	most := c.cfg.Limits.MostUnpacked(p.Size)
-	memory := c.reads.Open(min(p.Size, c.cfg.Limits.Archive) + 1 + most)
-	if files, err = c.unpack(ctx, p, memory, most); err != nil {
+	most := c.cfg.Limits.MostRead(p.Size)
+	memory := c.reads.Open(most)
+	if err = memory.Reserve(ctx, most); err == nil {
+		files, err = c.unpack(ctx, p)
+	}
+	if err != nil {
 		memory.Close()
 		return p, nil, nil, err
 	}
+	memory.Release(most - files.Size())
 	return p, files, memory.Close, nil
 }
 
-// unpack returns the files of a package and keeps memory reserved for them.
-func (c *Catalog) unpack(ctx context.Context, p nf.Package, memory *budget.Buffer, most int64) (render.Files, error) {
-	if err := memory.Reserve(ctx, most); err != nil {
-		return nil, err
-	}
-	content, _, err := c.blobs.Open(ctx, p.Digest)
-	if err == nil {
-		err = memory.Grow(ctx, p.Size)
-	}
-	if err == nil {
-		err = memory.Fill(ctx, content)
-	}
+// unpack reads the files of a package.
+func (c *Catalog) unpack(ctx context.Context, p nf.Package) (render.Files, error) {
+	content, err := c.blobs.Content(ctx, p.Digest)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the content of package %s: %w", p.ID, err)
 	}
-	files, _, err := render.Archive(memory.Bytes(), c.cfg.Limits)
+	files, _, err := render.Reopen(content, content.Size(), c.cfg.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the archive of package %s: %w", p.ID, err)
 	}
-	memory.Drop()
-	memory.Release(most - files.Size())
 	return files, nil
 }
 

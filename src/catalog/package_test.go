@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,8 +18,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
-	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 // anything accepts every package, and calls check when it does.
@@ -38,27 +36,13 @@ func (anything) Render(context.Context, render.Input) (render.Output, error) {
 	return render.Output{}, errors.New("nobody renders it")
 }
 
-// forgetful is a store that keeps no content.
-type forgetful struct{ store.KV }
-
-func (f forgetful) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	if strings.HasPrefix(key, "chunks/") {
-		value = nil
-	}
-	return f.KV.Put(ctx, key, value, expected)
-}
-
-func (f forgetful) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
-	return f.KV.List(ctx, prefix, start)
-}
-
 // newRoomy returns a catalog that takes packages of the sizes that a service does.
 func newRoomy(t *testing.T, check func()) *catalog.Catalog {
 	t.Helper()
 	var ids sync.Mutex
 	n := 0
 	c, err := catalog.New(catalog.Config{
-		KV: forgetful{memory.New()}, Limits: render.DefaultLimits(), Renderers: map[string]render.Renderer{"manifest": anything{check}},
+		KV: storetest.OnDisk(t, memory.New(), func() {}), Limits: render.DefaultLimits(), Renderers: map[string]render.Renderer{"manifest": anything{check}},
 		Probe: func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{}, nil },
 		NewID: func() string { ids.Lock(); defer ids.Unlock(); n++; return fmt.Sprint("new-", n) },
 	})
@@ -157,31 +141,46 @@ func (s stalled) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestUploadsWait has clients that stop sending, so that others find no room.
+// TestUploadsWait has clients that stop sending, and checks that do not end, so that
+// others find no room.
 func TestUploadsWait(t *testing.T) {
 	content := large(t)
 	cases := map[string]struct {
 		reason  string
-		clients int // that stop
-		sent    int // by each of them
-		size    int // of the upload that comes after them
+		stalled int // clients that stop after 50 MiB
+		checked int // packages that are being checked
+		small   bool
 		cancel  bool
 		want    nf.Kind // 0: it is taken
 	}{
-		"SlowAndFew":   {"what has not come takes no room", 30, 1 << 20, len(content), false, 0},
-		"SmallBesides": {"a small package finds room beside large ones", 3, 50 << 20, 0, false, 0},
-		"Full":         {"a wait has a limit", 4, 50 << 20, len(content), false, nf.TooManyRequests},
-		"GoneAway":     {"a client that leaves waits no longer", 4, 50 << 20, len(content), true, nf.Cancelled},
+		"Slow":         {"content that is not complete takes no room", 8, 0, false, false, 0},
+		"SmallBesides": {"a small package finds room beside large ones", 8, 3, true, false, 0},
+		"Full":         {"a wait has a limit", 0, 4, false, false, nf.TooManyRequests},
+		"GoneAway":     {"a client that leaves waits no longer", 0, 4, false, true, nf.Cancelled},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newRoomy(t, func() {})
+				busy := make(chan struct{}, tc.checked) // has a value for each check that does not end
+				end := make(chan struct{})
+				c := newRoomy(t, func() {
+					select {
+					case busy <- struct{}{}:
+						<-end
+					default:
+					}
+				})
 				ctx, leave := context.WithCancel(t.Context())
 				var all errgroup.Group
-				for i := range tc.clients {
+				for i := range tc.checked {
 					all.Go(func() error {
-						_, _, err := c.Upload(ctx, nf.Package{ID: fmt.Sprint("slow", i)}, stalled{r: bytes.NewReader(content[:tc.sent]), gone: ctx.Done()})
+						_, _, err := c.Upload(ctx, nf.Package{ID: fmt.Sprint("checked", i)}, bytes.NewReader(content))
+						return err
+					})
+				}
+				for i := range tc.stalled {
+					all.Go(func() error {
+						_, _, err := c.Upload(ctx, nf.Package{ID: fmt.Sprint("slow", i)}, stalled{r: bytes.NewReader(content[:50<<20]), gone: ctx.Done()})
 						if err == nil {
 							return errors.New("half a package was taken")
 						}
@@ -189,8 +188,8 @@ func TestUploadsWait(t *testing.T) {
 					})
 				}
 				synctest.Wait()
-				body := content[:tc.size]
-				if tc.size == 0 {
+				body := content
+				if tc.small {
 					body = archive("small")
 				}
 				mine, cancel := context.WithCancel(t.Context())
@@ -206,6 +205,8 @@ func TestUploadsWait(t *testing.T) {
 					t.Errorf("%s: it says after %s to come again after %s", tc.reason, time.Since(began), nf.RetryAfterOf(err))
 				}
 				cancel()
+				close(end)
+				synctest.Wait()
 				leave()
 				if err := all.Wait(); err != nil {
 					t.Error(err)

@@ -157,8 +157,9 @@ func TestFilesShareMemory(t *testing.T) {
 // TestFilesReleaseMemory reads what cannot be read.
 func TestFilesReleaseMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lost := true
+		lost := false
 		c, _ := newLarge(t, &lost)
+		lost = true
 		for range readers {
 			if _, _, _, err := c.Files(t.Context(), "p"); nf.KindOf(err) != nf.Unreachable {
 				t.Fatalf("content that is lost is returned: %v", err)

@@ -17,7 +17,6 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -35,7 +34,7 @@ const (
 )
 
 // fromRegistry fetches a chart from an OCI registry.
-func (s *Source) fromRegistry(ctx context.Context, want wanted, into *budget.Buffer) (fetched, error) {
+func (s *Source) fromRegistry(ctx context.Context, want wanted, into *receiver) (fetched, error) {
 	repo, err := s.repository(want)
 	if err != nil {
 		return fetched{}, err
@@ -68,7 +67,7 @@ func (s *Source) fromRegistry(ctx context.Context, want wanted, into *budget.Buf
 	if err := check(layer.Size, s.cfg.Limit); err != nil {
 		return fetched{}, err
 	}
-	if err := fill(ctx, repo.Blobs(), layer, into); err != nil {
+	if err := receive(ctx, repo.Blobs(), layer, into); err != nil {
 		return fetched{}, fmt.Errorf("cannot read the archive: %w", err)
 	}
 	source := "oci://" + repo.Reference.Registry + "/" + repo.Reference.Repository
@@ -80,15 +79,15 @@ func (s *Source) fromRegistry(ctx context.Context, want wanted, into *budget.Buf
 	return fetched{Chart{Version: version, Source: source}, manifest}, nil
 }
 
-// fill fills the buffer with a blob, and checks it against its descriptor.
-func fill(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, into *budget.Buffer) error {
+// receive passes on a blob, and checks it against its descriptor.
+func receive(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, into *receiver) error {
 	body, err := from.Fetch(ctx, desc)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
 	sound := content.NewVerifyReader(body, desc)
-	if err := into.Fill(ctx, sound); err != nil {
+	if err := into.receive(sound); err != nil {
 		return err
 	}
 	return sound.Verify()

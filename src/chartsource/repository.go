@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 )
@@ -22,7 +21,7 @@ const maxIndex = 32 << 20
 
 // fromRepository fetches a chart from an HTTP chart repository, or an archive
 // by its own URL.
-func (s *Source) fromRepository(ctx context.Context, want wanted, into *budget.Buffer) (fetched, error) {
+func (s *Source) fromRepository(ctx context.Context, want wanted, into *receiver) (fetched, error) {
 	at, entry := want.url, indexEntry{Version: want.Version}
 	if want.Name != "" {
 		var err error
@@ -35,12 +34,11 @@ func (s *Source) fromRepository(ctx context.Context, want wanted, into *budget.B
 	} else if !strings.HasSuffix(at.Path, ".tgz") && !strings.HasSuffix(at.Path, ".tar.gz") {
 		return fetched{}, nf.Violations{{Field: "chart.name", Message: "is missing: the URL is that of a repository, which can contain many charts"}}
 	}
-	fill := func(body io.Reader) error { return into.Fill(ctx, body) }
-	if err := s.get(ctx, want, at, s.cfg.Limit, fill); err != nil {
+	if err := s.get(ctx, want, at, s.cfg.Limit, into.receive); err != nil {
 		return fetched{}, err
 	}
 	c := fetched{Chart: Chart{Version: entry.Version, Source: shown(at.String())}}
-	return c, entry.verify(into.Bytes())
+	return c, entry.verify(into.digest)
 }
 
 // find returns the entry of the requested chart in a repository's index.
@@ -143,14 +141,14 @@ func (e indexEntry) at(repository *url.URL) (*url.URL, error) {
 	return at, nil
 }
 
-// verify compares an archive with its digest in the index, if there is one.
-func (e indexEntry) verify(archive []byte) error {
+// verify compares the digest of an archive with that in the index, if there is one.
+func (e indexEntry) verify(digest string) error {
 	if e.Digest == "" {
 		return nil
 	}
 	said := "sha256:" + strings.TrimPrefix(strings.ToLower(e.Digest), "sha256:")
-	if is := digestOf(archive); is != said {
-		return broken(fmt.Sprintf("its digest of version %s is %s, but the archive's digest is %s", e.Version, said, is))
+	if digest != said {
+		return broken(fmt.Sprintf("its digest of version %s is %s, but the archive's digest is %s", e.Version, said, digest))
 	}
 	return nil
 }

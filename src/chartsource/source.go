@@ -2,10 +2,13 @@ package chartsource
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -116,13 +118,14 @@ func New(cfg Config) (*Source, error) {
 
 var errRedirects = fmt.Errorf("it redirects more than %d times", maxRedirects)
 
-// Fetch fills the buffer with the archive of a chart. It does not check that
-// this is a gzipped tar. It returns the buffer's errors; nf.Invalid for an
+// Fetch passes the archive of a chart to into, with ctx; into reads it to its end.
+// Fetch does not check that this is a gzipped tar. If it fails after that, the
+// archive must not be used. It returns the errors of into; nf.Invalid for an
 // invalid reference and for an archive with another digest; nf.Forbidden for a
 // host that is not allowed; nf.NotFound; nf.TooLarge; nf.Timeout or
 // nf.Cancelled if the context ends; and nf.Unreachable, with the reason
 // "unauthorized" or "forbidden" if the source rejects the credentials.
-func (s *Source) Fetch(ctx context.Context, ref ChartRef, into *budget.Buffer) (Chart, error) {
+func (s *Source) Fetch(ctx context.Context, ref ChartRef, into func(context.Context, io.Reader) error) (Chart, error) {
 	subject := "chart " + shown(ref.URL)
 	want, err := ref.parse()
 	if err != nil {
@@ -134,15 +137,31 @@ func (s *Source) Fetch(ctx context.Context, ref ChartRef, into *budget.Buffer) (
 	if want.url.Scheme == "oci" {
 		get = s.fromRegistry
 	}
-	c, err := get(limited, want, into)
+	to := &receiver{into: func(archive io.Reader) error { return into(ctx, archive) }} // ctx outlasts the fetch
+	c, err := get(limited, want, to)
 	if err != nil {
 		return Chart{}, fail(ctx, subject, err)
 	}
-	c.Digest = digestOf(into.Bytes())
+	c.Digest = to.digest
 	if want.Digest != "" && want.Digest != c.Digest && want.Digest != c.manifest {
 		return Chart{}, nf.E(nf.Invalid, "fetch", subject, differs(want.Digest, c.Digest))
 	}
 	return c.Chart, nil
+}
+
+// receiver passes an archive on and computes its digest.
+type receiver struct {
+	into   func(io.Reader) error
+	digest string // "sha256:<hex>"; empty until the archive was received
+}
+
+func (r *receiver) receive(archive io.Reader) error {
+	sum := sha256.New()
+	if err := r.into(io.TeeReader(archive, sum)); err != nil {
+		return err
+	}
+	r.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	return nil
 }
 
 // fetched is a chart with the digest of its manifest, if it has one.

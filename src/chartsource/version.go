@@ -1,8 +1,6 @@
 package chartsource
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/Masterminds/semver/v3"
@@ -39,9 +37,4 @@ func pick(all []string, version string) (int, error) {
 		return 0, nf.E(nf.NotFound, "find", "version "+text, fmt.Errorf("none of the %d available versions is in that range", len(all)))
 	}
 	return found, nil
-}
-
-func digestOf(archive []byte) string {
-	sum := sha256.Sum256(archive)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

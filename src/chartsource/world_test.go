@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -201,10 +201,12 @@ type fetched struct {
 }
 
 func fetchInto(ctx context.Context, s *chartsource.Source, ref chartsource.ChartRef) (fetched, error) {
-	into := budget.New(64<<20, 64<<20).Upload(0)
-	defer into.Close()
-	chart, err := s.Fetch(ctx, ref, into)
-	return fetched{chart, string(into.Bytes())}, err
+	var archive []byte
+	chart, err := s.Fetch(ctx, ref, func(_ context.Context, body io.Reader) (err error) {
+		archive, err = io.ReadAll(body)
+		return err
+	})
+	return fetched{chart, string(archive)}, err
 }
 
 func fetch(t *testing.T, s *chartsource.Source, ref chartsource.ChartRef, host string) outcome {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -25,6 +26,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/site"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
@@ -36,7 +38,7 @@ type service struct {
 	workers  *operation.Workers
 	engine   *lifecycle.Engine
 	pool     *cluster.Pool
-	memory   *budget.Budget // of uploads
+	memory   *budget.Budget // of checks of uploads
 	catalog  *catalog.Catalog
 	bundles  *bundle.Bundles
 	notifier *notify.Notifier
@@ -59,11 +61,10 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	s.pool = obs.pool(hosts, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
 	})
-	limits := render.DefaultLimits()
-	limits.Archive = cfg.MaxPackage
+	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	apart := cfg.AccessFile != ""
-	s.memory = budget.New(limits.Archive, limits.Unpacked)
-	kinds := renderers() // once: all users share the rendering limits
+	s.memory = budget.New(2 * limits.Memory) // a package is composed of the files of two archives
+	kinds := renderers()                     // once: all users share the rendering limits
 	s.catalog, err = catalog.New(catalog.Config{
 		KV: db.kv, Renderers: kinds, Limits: limits, Memory: s.memory, Parse: cluster.Parse,
 		Probe: s.pool.Probe, Check: s.pool.Check, NewID: newID,
@@ -165,8 +166,20 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
-		Memory: s.memory, Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent,
+		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent,
 	})
+}
+
+// staging stores the content of requests until it is used.
+func staging(kv store.KV, limit int64) northbound.Staging {
+	blobs := store.NewBlobs(kv)
+	return func(ctx context.Context, content io.Reader) (northbound.Staged, error) {
+		staged, err := blobs.Stage(ctx, content, limit)
+		if err != nil {
+			return nil, err // not a nil *Staged, which would be a non-nil Staged
+		}
+		return staged, nil
+	}
 }
 
 // regions combines the catalog's regions with the connections to them. Removing

@@ -302,8 +302,8 @@ func (c *Config) validateLimits() []error {
 	if c.Lease < time.Second || c.Lease > 5*time.Minute {
 		wrong("lease-duration", "must be between 1s and 5m, got %s", c.Lease)
 	}
-	if c.MaxPackage < 1 || c.MaxPackage > 1<<30 {
-		wrong("max-package-bytes", "must be between 1 byte and 1 GiB, got %d", c.MaxPackage)
+	if c.MaxPackage < 1 || c.MaxPackage > 1<<40 {
+		wrong("max-package-bytes", "must be between 1 byte and 1 TiB, got %d", c.MaxPackage)
 	}
 	if c.StoreQuota < minStoreQuota || c.StoreQuota > etcd.MaxQuota {
 		wrong("store-quota", "must be between %d (64 MiB) and %d (8 GiB), got %d", minStoreQuota, int64(etcd.MaxQuota), c.StoreQuota)

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -93,6 +94,6 @@ func (p process) command() *cobra.Command {
 
 // lint checks a package exactly as an upload to a server of this version does.
 func lint(archive []byte) ([]string, error) {
-	p, err := catalog.Lint(context.Background(), archive, render.DefaultLimits(), renderers())
+	p, err := catalog.Lint(context.Background(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits(), renderers())
 	return p.Warnings, err
 }

@@ -60,8 +60,7 @@ func (l live) Hooks(ctx context.Context, in nf.Instance) ([]onap.PlannedHook, er
 
 // bundleKeeper creates the stores of bundles and of their subscriptions.
 func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) error {
-	limits := render.DefaultLimits()
-	limits.Archive = cfg.MaxPackage
+	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	var err error
 	if s.bundles, err = bundle.New(bundle.Config{KV: db.kv, Packages: s.catalog, Limits: limits, NewID: newID, Memory: s.memory}); err != nil {
 		return err
@@ -91,6 +90,6 @@ func (s *service) onapAPI(cfg Config, db *secureStore, obs observability, guarde
 		Live:          access.NewLive(guarded, live{s.engine, opened(s.catalog, s.pool)}),
 		Regions:       guarded.Regions, Instances: guarded.Instances, Operations: guarded.Operations,
 		NewID: newID, Checks: map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
-		Strict: cfg.ONAPErrors == "strict", Memory: s.memory, Wait: cfg.SyncWait, Trace: obs.traceparent, Logger: obs.log,
+		Strict: cfg.ONAPErrors == "strict", Staging: staging(db.kv, cfg.MaxPackage), Wait: cfg.SyncWait, Trace: obs.traceparent, Logger: obs.log,
 	})
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 
 	"github.com/gorilla/mux"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
@@ -17,13 +17,14 @@ import (
 
 // ChartSource fetches charts from registries and repositories.
 type ChartSource interface {
-	// Fetch fills the buffer with the archive of a chart and returns its source
-	// URL. The chart is to become a package of the project. It returns
+	// Fetch passes the archive of a chart to into with its own context, and returns
+	// the source URL. If it fails after that, the archive must not be used. The chart is to become a
+	// package of the project. It returns
 	// nf.Forbidden if the caller may not upload a package or the operator has
 	// not allowed the host. It returns nf.Invalid if the chart differs from the
-	// reference, and nf.TooManyRequests if there is not enough memory. Other errors are
-	// nf.NotFound, nf.TooLarge and nf.Unreachable.
-	Fetch(ctx context.Context, project string, ref ChartRef, into *budget.Buffer) (source string, err error)
+	// reference. Other errors are those of into, nf.NotFound, nf.TooLarge and
+	// nf.Unreachable.
+	Fetch(ctx context.Context, project string, ref ChartRef, into func(context.Context, io.Reader) error) (source string, err error)
 }
 
 // ChartRef identifies a chart.
@@ -150,12 +151,17 @@ func (us uploads) uploadChart(w http.ResponseWriter, r *http.Request, p nf.Packa
 	if us.charts == nil {
 		return nf.E(nf.Unsupported, "fetch", "chart "+ref.Name, errors.New("fetching of charts is not enabled; upload the chart's archive"))
 	}
-	body := us.memory.Upload(0)
-	defer body.Close()
-	source, err := us.charts.Fetch(r.Context(), nf.ProjectOf(p.Project), ref, body)
+	var archive northbound.Staged
+	source, err := us.charts.Fetch(r.Context(), nf.ProjectOf(p.Project), ref, func(ctx context.Context, body io.Reader) (err error) {
+		archive, err = us.staging(ctx, body)
+		return err
+	})
+	if archive != nil {
+		defer archive.Discard(r.Context())
+	}
 	if err != nil {
 		return err
 	}
 	p.Source = source // without credentials
-	return us.upload(w, r, p, body)
+	return us.upload(w, r, p, archive)
 }

@@ -22,7 +22,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
@@ -36,6 +35,7 @@ type Config struct {
 	History    History
 	Operations Operations
 	Repairs    Repairs
+	Staging    northbound.Staging // stores uploaded archives
 
 	Healths    Healths    // default: the health of instances is unknown
 	Conditions Conditions // default: the condition of regions is unknown
@@ -49,7 +49,6 @@ type Config struct {
 	Sites          Sites          // default: no sites
 	SiteOperations SiteOperations // default: no sites
 
-	Memory    *budget.Budget             // for uploaded archives; default: 256 MiB
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: from its header
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
 	Heartbeat time.Duration              // interval of comments in an event stream; default 15 s
@@ -79,15 +78,11 @@ var _ northbound.API = (*API)(nil)
 // New returns the API.
 func New(cfg Config) (*API, error) {
 	if cfg.Regions == nil || cfg.Packages == nil || cfg.Usage == nil || cfg.Instances == nil || cfg.Inspector == nil || cfg.History == nil ||
-		cfg.Operations == nil || cfg.Repairs == nil {
-		return nil, errors.New("cannot create the native API: Regions, Packages, Usage, Instances, Inspector, History, Operations and Repairs are required")
+		cfg.Operations == nil || cfg.Repairs == nil || cfg.Staging == nil {
+		return nil, errors.New("cannot create the native API: Regions, Packages, Usage, Instances, Inspector, History, Operations, Repairs and Staging are required")
 	}
 	if cfg.Healths == nil {
 		cfg.Healths = unwatched{}
-	}
-	if cfg.Memory == nil {
-		const limit = 64 << 20
-		cfg.Memory = budget.New(limit, limit)
 	}
 	if cfg.Trace == nil {
 		cfg.Trace = traceparent
@@ -108,7 +103,7 @@ func New(cfg Config) (*API, error) {
 	return &API{
 		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, logger: cfg.Logger},
 		packages:    packages{store: cfg.Packages, usage: cfg.Usage},
-		uploads:     uploads{store: cfg.Packages, charts: cfg.Charts, memory: cfg.Memory},
+		uploads:     uploads{store: cfg.Packages, charts: cfg.Charts, staging: cfg.Staging},
 		instances:   is,
 		revisions:   revisions{instances: cfg.Instances, history: cfg.History, run: run},
 		dayTwo:      dayTwo{engine: cfg.Configurer, run: run},

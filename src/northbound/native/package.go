@@ -49,7 +49,7 @@ type Uploads interface {
 	// repetition: Upload returns that package, or nf.Conflict if the request's
 	// digest differs. It returns nf.Invalid or nf.TooLarge for an
 	// invalid archive, and nf.TooManyRequests if there is not enough memory for the
-	// content. The content may be a budget.Buffer.
+	// check. The content may be northbound.Staged.
 	Upload(ctx context.Context, p nf.Package, content io.Reader) (kept nf.Package, created bool, err error)
 	// UpdatePackage edits Disabled and UserData of a package. Edit may be called
 	// more than once.

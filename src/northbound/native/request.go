@@ -80,35 +80,42 @@ func requestKey(r *http.Request, content any) (nf.RequestKey, error) {
 	if err != nil {
 		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
 	}
-	return keyOf(r, func(w io.Writer) { _, _ = w.Write(canonical) })
+	return keyOf(r, func(w io.Writer) error {
+		_, err := w.Write(canonical)
+		return err
+	})
 }
 
 // archiveKey returns the key of a request whose content is an archive and the
-// id and the project of its package.
-func archiveKey(r *http.Request, p nf.Package, archive []byte) (nf.RequestKey, error) {
+// id and the project of its package. It reads the archive again, because a form may
+// have the id after it.
+func archiveKey(r *http.Request, p nf.Package, archive northbound.Staged) (nf.RequestKey, error) {
 	document, err := json.Marshal([]string{p.ID, nf.ProjectOf(p.Project), ""})
 	if err != nil {
 		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
 	}
 	const end = `"]` // the third string is the archive, which is not copied
-	return keyOf(r, func(w io.Writer) {
+	return keyOf(r, func(w io.Writer) error {
 		_, _ = w.Write(bytes.TrimSuffix(document, []byte(end)))
 		text := base64.NewEncoder(base64.StdEncoding, w)
-		_, _ = text.Write(archive)
+		_, err := io.Copy(text, io.NewSectionReader(archive, 0, archive.Size()))
 		_ = text.Close()
 		_, _ = io.WriteString(w, end)
+		return err
 	})
 }
 
 // keyOf returns the key of a request. Say writes the content of the request to
 // a hash, which never fails.
-func keyOf(r *http.Request, say func(io.Writer)) (nf.RequestKey, error) {
+func keyOf(r *http.Request, say func(io.Writer) error) (nf.RequestKey, error) {
 	if err := checkKey(r); err != nil || !keyed(r) {
 		return nf.RequestKey{}, err
 	}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %s\n", r.Method, strings.TrimSuffix(r.URL.Path, "/"))
-	say(hash)
+	if err := say(hash); err != nil {
+		return nf.RequestKey{}, fmt.Errorf("cannot compute the digest of the request: %w", err)
+	}
 	key := nf.RequestKey{Key: r.Header.Get(keyHeader), Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil))}
 	if who, known := nf.IdentityOf(r.Context()); known {
 		key.Client = who.String()

@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -35,6 +36,11 @@ func serve(t *testing.T, s *standIn, edit ...func(*native.Config)) site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		for e, err := range s.staged.List(context.Background(), "", "") {
+			t.Errorf("%s is left of an upload: %v", e.Key, err)
+		}
+	})
 	log := &syncBuffer{}
 	handler, err := northbound.New(northbound.Config{
 		Swagger: k8splugin.Swagger, APIs: []northbound.API{api}, UploadLimit: uploadLimit, Logger: logger(log),
@@ -50,7 +56,7 @@ func serve(t *testing.T, s *standIn, edit ...func(*native.Config)) site {
 func config(s *standIn) native.Config {
 	return native.Config{
 		Regions: s, Packages: s, Usage: s, Instances: s, Inspector: s, History: s, Operations: s, Repairs: s,
-		Conditions: s, Healths: s, Audit: s, StoreAdmin: s, Configurer: s, Charts: s, DeadLetters: s,
+		Conditions: s, Healths: s, Audit: s, StoreAdmin: s, Configurer: s, Charts: s, DeadLetters: s, Staging: s.stage,
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
 // standIn stands in for the catalog and the engine: it holds one object of each
@@ -18,6 +20,8 @@ type standIn struct {
 
 	mu    sync.Mutex
 	asked any // the argument of the last call that changes something
+
+	staged store.KV // content of requests
 }
 
 // content is what a stand-in holds.
@@ -68,7 +72,7 @@ func noon(seconds int) time.Time { return time.Date(2026, 11, 20, 12, 0, seconds
 
 // newStandIn returns a stand-in in which everything goes well.
 func newStandIn() *standIn {
-	s := &standIn{}
+	s := &standIn{staged: memory.New()}
 	s.reset()
 	return s
 }

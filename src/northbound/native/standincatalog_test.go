@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/northbound"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 func (s *standIn) Register(_ context.Context, r nf.Region) (nf.Region, error) {
@@ -47,6 +49,15 @@ func (s *standIn) RemoveRegion(ctx context.Context, id string) error {
 		return err
 	}
 	return s.fail["RemoveRegion"]
+}
+
+// stage keeps content in the stand-in's own store.
+func (s *standIn) stage(ctx context.Context, content io.Reader) (northbound.Staged, error) {
+	staged, err := store.NewBlobs(s.staged).Stage(ctx, content, uploadLimit)
+	if err != nil {
+		return nil, err
+	}
+	return staged, nil
 }
 
 // upload is what an upload was asked for.

@@ -2,10 +2,10 @@ package native_test
 
 import (
 	"context"
+	"io"
 	"strings"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 )
@@ -73,9 +73,9 @@ type fetch struct {
 	ref     native.ChartRef
 }
 
-func (s *standIn) Fetch(ctx context.Context, project string, ref native.ChartRef, into *budget.Buffer) (string, error) {
+func (s *standIn) Fetch(ctx context.Context, project string, ref native.ChartRef, into func(context.Context, io.Reader) error) (string, error) {
 	s.ask(fetch{project, ref})
-	if err := into.Fill(ctx, strings.NewReader(s.chart)); err != nil {
+	if err := into(ctx, strings.NewReader(s.chart)); err != nil {
 		return "", err
 	}
 	return s.source, s.fail["Fetch"]

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
@@ -17,9 +16,9 @@ import (
 // uploads creates and replaces packages: from archives, from charts, and without
 // content.
 type uploads struct {
-	store  Packages
-	charts ChartSource // nil: none
-	memory *budget.Budget
+	store   Packages
+	charts  ChartSource // nil: none
+	staging northbound.Staging
 }
 
 func (us uploads) routes(on route) {
@@ -34,14 +33,13 @@ func (us uploads) create(w http.ResponseWriter, r *http.Request) error {
 	if err := checkKey(r); err != nil {
 		return err
 	}
-	body := us.memory.Upload(0)
-	defer body.Close()
-	p, content, err := us.archive(r, nf.Package{}, body)
+	p, content, err := us.archive(r, nf.Package{})
 	if err != nil {
 		return err
 	}
+	defer content.Discard(r.Context())
 	if keyed(r) {
-		if p.Request, err = archiveKey(r, p, body.Bytes()); err != nil {
+		if p.Request, err = archiveKey(r, p, content); err != nil {
 			return err
 		}
 	}
@@ -75,12 +73,11 @@ func (us uploads) put(w http.ResponseWriter, r *http.Request) error {
 		return us.putFromChart(w, r)
 	}
 	id := mux.Vars(r)["csar_id"]
-	body := us.memory.Upload(0)
-	defer body.Close()
-	p, content, err := us.archive(r, nf.Package{ID: id}, body)
+	p, content, err := us.archive(r, nf.Package{ID: id})
 	if err != nil {
 		return err
 	}
+	defer content.Discard(r.Context())
 	return us.upload(w, r, p, content)
 }
 
@@ -102,48 +99,54 @@ func answerKept(w http.ResponseWriter, p, kept nf.Package, created bool) error {
 	return northbound.Answer(w, status, wire.PackageOf(kept))
 }
 
-// archive returns the archive of a request, from its body or from a part of a
-// form, and the package with the request's fields. It reads an archive in a
-// form, and that of a new package with an idempotency key, into the buffer
-// after checking the permission.
-func (us uploads) archive(r *http.Request, p nf.Package, into *budget.Buffer) (nf.Package, io.Reader, error) {
+// archive stages the archive of a request, from its body or from a part of a form,
+// after checking the permission. It returns the archive, which the caller must
+// discard, and the package with the request's fields.
+func (us uploads) archive(r *http.Request, p nf.Package) (nf.Package, northbound.Staged, error) {
 	p.Project = r.URL.Query().Get("project")
 	if isForm(r) {
-		return us.archiveInForm(r, p, into)
-	}
-	if r.Method != http.MethodPost || !keyed(r) {
-		return p, r.Body, nil
+		return us.archiveInForm(r, p)
 	}
 	as := p
 	as.Project = nf.ProjectOf(p.Project)
-	return p, into, us.fill(r, as, into, r.Body)
+	archive, err := us.stage(r, as, r.Body)
+	return p, archive, err
 }
 
-func (us uploads) archiveInForm(r *http.Request, p nf.Package, into *budget.Buffer) (nf.Package, io.Reader, error) {
-	found := false
+func (us uploads) archiveInForm(r *http.Request, p nf.Package) (nf.Package, northbound.Staged, error) {
+	archive, err := us.readForm(r, &p)
+	if err == nil && archive == nil {
+		err = invalid("file", "is missing")
+	}
+	if err != nil && archive != nil {
+		archive.Discard(r.Context())
+	}
+	return p, archive, err
+}
+
+// readForm stages the archive of a form, and sets the fields of the package that
+// the other parts name. It may return an archive with an error.
+func (us uploads) readForm(r *http.Request, p *nf.Package) (archive northbound.Staged, err error) {
 	for part, err := range parts(r) {
 		if err == nil && part.name == "file" {
-			found, err = true, us.fill(r, p, into, part.body)
+			archive, err = us.stage(r, *p, part.body)
 		} else if err == nil {
-			err = part.about(&p)
+			err = part.about(p)
 		}
 		if err != nil {
-			return p, nil, err
+			return archive, err
 		}
 	}
-	if !found {
-		return p, nil, invalid("file", "is missing")
-	}
-	return p, into, nil
+	return archive, nil
 }
 
-// fill reads the content of a package into the buffer, if the caller may upload
-// the package.
-func (us uploads) fill(r *http.Request, p nf.Package, into *budget.Buffer, content io.Reader) error {
+// stage stores the content of a package until it is checked, if the caller may
+// upload the package.
+func (us uploads) stage(r *http.Request, p nf.Package, content io.Reader) (northbound.Staged, error) {
 	if err := us.store.MayUpload(r.Context(), p); err != nil {
-		return err
+		return nil, err
 	}
-	return into.Fill(r.Context(), content)
+	return us.staging(r.Context(), content)
 }
 
 // about sets the field of the package that a part names.

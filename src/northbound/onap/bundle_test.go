@@ -19,7 +19,6 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/multicloud-k8s/k8splugin"
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/bundle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
@@ -145,7 +144,7 @@ func (g *ground) serve(t *testing.T, edit ...func(*onap.Config)) place {
 		t.Fatal(err)
 	}
 	cfg := onap.Config{
-		Regions: g, Instances: g, Operations: g, NewID: rand.Text, Memory: budget.New(1<<20, 1<<20),
+		Regions: g, Instances: g, Operations: g, NewID: rand.Text, Staging: onap.InStore(g.kv),
 		Live: struct{ onap.Live }{},
 	}
 	permit(g.May).access(&cfg, bundles, nil)
@@ -374,7 +373,7 @@ func TestUploadForms(t *testing.T) {
 		"EmptyFile":   {"an empty file is an empty body", "multipart/form-data", form("\r\n", `name="file"; filename="a.tgz"`, ""), 400, "Empty body\n"},
 		"CutOff":      {"half a form is no archive", "multipart/form-data", file[:len(file)-20], 500, "Error in file format: Invalid gzip format\n"},
 		"Dashes":      {"what begins with dashes need not be a form", "", "--- a: b\n", 500, "Error in file format: Invalid gzip format\n"},
-		"TooLarge":    {"the limit is on the body", "", strings.Repeat("x", 1<<20+1), 413, "cannot read archive: it is larger than 1048576 bytes\n"},
+		"TooLarge":    {"the limit is on the body", "", strings.Repeat("x", 1<<20+1), 413, "cannot read content: it is larger than 1048576 bytes\n"},
 	}
 	site := newGround().serve(t)
 	for name, tc := range cases {

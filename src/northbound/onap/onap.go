@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
@@ -26,11 +25,11 @@ type Config struct {
 	Operations    Operations
 	Live          Live
 	Subscriptions Subscriptions
-	NewID         func() string // ids of instances and health checks: lower-case letters and digits
+	NewID         func() string      // ids of instances and health checks: lower-case letters and digits
+	Staging       northbound.Staging // stores uploaded archives
 
 	Checks map[string]northbound.Check // checks behind GET /v1/healthcheck; default: none
 	Strict bool                        // statuses follow the kind of the error; default: the statuses of ONAP's releases
-	Memory *budget.Budget              // for uploaded archives; default: 256 MiB
 	Wait   time.Duration               // longest wait for an operation in one request; default 10 min
 	Clock  func() time.Time            // default: time.Now
 	Trace  func(*http.Request) string  // the W3C traceparent of a request; default: none
@@ -65,12 +64,8 @@ var _ northbound.Strays = (*API)(nil)
 // New returns the API.
 func New(cfg Config) (*API, error) {
 	if cfg.Bundles == nil || cfg.Connections == nil || cfg.Aliases == nil || cfg.Records == nil || cfg.Regions == nil || cfg.Instances == nil ||
-		cfg.Operations == nil || cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil {
-		return nil, errors.New("cannot create the ONAP API: Bundles, Connections, Aliases, Records, Regions, Instances, Operations, Live, Subscriptions and NewID are required")
-	}
-	if cfg.Memory == nil {
-		const limit = 64 << 20
-		cfg.Memory = budget.New(limit, limit)
+		cfg.Operations == nil || cfg.Live == nil || cfg.Subscriptions == nil || cfg.NewID == nil || cfg.Staging == nil {
+		return nil, errors.New("cannot create the ONAP API: Bundles, Connections, Aliases, Records, Regions, Instances, Operations, Live, Subscriptions, NewID and Staging are required")
 	}
 	if cfg.Wait == 0 {
 		cfg.Wait = 10 * time.Minute
@@ -89,7 +84,7 @@ func New(cfg Config) (*API, error) {
 
 // newAPI returns the API for a complete configuration.
 func newAPI(cfg Config) *API {
-	received := archives{cfg.Memory}
+	received := archives{cfg.Staging}
 	n := &runner{operations: cfg.Operations, longest: cfg.Wait, trace: cfg.Trace}
 	vs := &vnfs{instances: cfg.Instances, operations: cfg.Operations, aliases: cfg.Aliases}
 	c := &creator{vnfs: vs, bundles: cfg.Bundles, regions: cfg.Regions, engine: cfg.Instances, runner: n, newID: cfg.NewID}

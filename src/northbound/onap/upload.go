@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
@@ -20,16 +19,19 @@ import (
 // maxParts limits the number of parts of a form.
 const maxParts = 64
 
-// archives receives uploaded archives in limited memory.
-type archives struct{ memory *budget.Budget }
+// archives receives uploaded archives.
+type archives struct{ staging northbound.Staging }
 
 // put passes the archive of a request to store, and answers without a body.
 // Unknown is the text of the error if the object does not exist.
 func (as archives) put(w http.ResponseWriter, r *http.Request, unknown string, store func(context.Context, io.Reader) error) error {
-	archive := as.memory.Upload(0)
-	defer archive.Close()
-	if err := readArchive(r, archive); err != nil {
+	archive, err := as.receive(r)
+	if err != nil {
 		return err
+	}
+	defer archive.Discard(r.Context())
+	if archive.Size() == 0 {
+		return refuse(http.StatusBadRequest, "Empty body")
 	}
 	if err := store(r.Context(), archive); err != nil {
 		return uploadFault(err, unknown)
@@ -37,32 +39,43 @@ func (as archives) put(w http.ResponseWriter, r *http.Request, unknown string, s
 	return done(w, http.StatusOK)
 }
 
-// readArchive reads the archive of a request into the buffer: the whole body, or
-// the file in a form. ONAP's adapters send forms without the boundary in the
-// Content-Type; it is taken from the first line.
-func readArchive(r *http.Request, into *budget.Buffer) error {
+// receive stages the archive of a request: the whole body, or the file in a form.
+// ONAP's adapters send forms without the boundary in the Content-Type; it is taken
+// from the first line.
+func (as archives) receive(r *http.Request) (northbound.Staged, error) {
 	const first = 4 << 10 // bytes; a boundary is much shorter
 	body := bufio.NewReaderSize(r.Body, first)
 	begin, err := body.Peek(first)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return nil, err
 	}
 	if boundary := boundaryOf(r.Header.Get("Content-Type"), begin); boundary != "" {
-		err = fillFromForm(r.Context(), multipart.NewReader(body, boundary), into)
-	} else {
-		err = into.Fill(r.Context(), body)
+		return as.fromForm(r.Context(), multipart.NewReader(body, boundary))
 	}
-	if err == nil && len(into.Bytes()) == 0 {
-		return refuse(http.StatusBadRequest, "Empty body")
-	}
-	return err
+	return as.staging(r.Context(), body)
 }
 
-// fillFromForm fills the buffer with the first part that has a file name, or
-// else with the first part. If the body starts like a form but is not one, the
-// error is that of an archive that is not gzipped.
-func fillFromForm(ctx context.Context, form *multipart.Reader, into *budget.Buffer) error {
-	file := false
+// fromForm stages the first part that has a file name, or else the first part. If
+// the body starts like a form but is not one, the error is that of an archive that
+// is not gzipped.
+func (as archives) fromForm(ctx context.Context, form *multipart.Reader) (northbound.Staged, error) {
+	f := &formFile{staging: as.staging}
+	if err := f.find(ctx, form); err != nil {
+		f.drop(ctx)
+		return nil, err
+	}
+	return f.content, nil
+}
+
+// formFile is the part of a form that is the archive, as far as it is known.
+type formFile struct {
+	staging northbound.Staging
+	content northbound.Staged // nil: none yet
+	named   bool              // it has a file name
+}
+
+// find reads all parts of a form.
+func (f *formFile) find(ctx context.Context, form *multipart.Reader) error {
 	for n := 0; ; n++ {
 		p, err := form.NextRawPart()
 		if errors.Is(err, io.EOF) && n > 0 {
@@ -71,18 +84,48 @@ func fillFromForm(ctx context.Context, form *multipart.Reader, into *budget.Buff
 		if err == nil && n == maxParts {
 			err = fmt.Errorf("it has more than %d parts", maxParts)
 		}
-		if named := err == nil && p.FileName() != ""; err == nil && (n == 0 || named && !file) {
-			file = named
-			err = into.Fill(ctx, p)
+		if err != nil {
+			return formFault(err)
 		}
-		switch {
-		case err == nil:
-		case northbound.Status(err) != http.StatusInternalServerError: // an error of the body or the memory
+		named := p.FileName() != ""
+		if n > 0 && (!named || f.named) {
+			continue
+		}
+		f.drop(ctx)
+		f.named = named
+		if f.content, err = f.staging(ctx, formPart{p}); err != nil {
 			return err
-		default:
-			return uploadFault(&nf.Error{Kind: nf.Invalid, Op: "read", Subject: "the form", Reason: nf.ReasonGzip, Err: northbound.FormFault(err)}, "")
 		}
 	}
+}
+
+// drop discards the content, if any.
+func (f *formFile) drop(ctx context.Context) {
+	if f.content != nil {
+		f.content.Discard(ctx)
+		f.content = nil
+	}
+}
+
+// formPart is the content of a part. Its errors are those of the form.
+type formPart struct{ part io.Reader }
+
+// Read reads from the part.
+func (p formPart) Read(b []byte) (int, error) {
+	n, err := p.part.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = formFault(err)
+	}
+	return n, err // callers compare with io.EOF
+}
+
+// formFault returns the error for a form that cannot be read. An error of the
+// request's body is returned unchanged.
+func formFault(err error) error {
+	if northbound.Status(err) != http.StatusInternalServerError {
+		return err
+	}
+	return uploadFault(&nf.Error{Kind: nf.Invalid, Op: "read", Subject: "the form", Reason: nf.ReasonGzip, Err: northbound.FormFault(err)}, "")
 }
 
 func readBody(r *http.Request, limit int64) ([]byte, error) {

@@ -2,12 +2,13 @@ package onap
 
 import (
 	"bytes"
+	"io"
 	"mime/multipart"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/multicloud-k8s/k8splugin/src/budget"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
 // FuzzForm reads bodies that may be forms: what is found in one was in it, and
@@ -38,12 +39,21 @@ func FuzzForm(f *testing.F) {
 				t.Fatalf("a part has %q, which is not in the body", p.content)
 			}
 		}
-		file := budget.New(1<<20, 1<<20).Upload(0)
-		if err := fillFromForm(t.Context(), multipart.NewReader(bytes.NewReader(body), boundary), file); err != nil {
+		kv := memory.New()
+		file, err := archives{InStore(kv)}.fromForm(t.Context(), multipart.NewReader(bytes.NewReader(body), boundary))
+		if err != nil {
 			t.Fatalf("the form has no file: %v", err)
 		}
-		if !slices.ContainsFunc(parts, func(p part) bool { return bytes.Equal(p.content, file.Bytes()) }) {
-			t.Fatalf("the file is %q", file.Bytes())
+		content, err := io.ReadAll(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(parts, func(p part) bool { return bytes.Equal(p.content, content) }) {
+			t.Fatalf("the file is %q", content)
+		}
+		file.Discard(t.Context())
+		for e, err := range kv.List(t.Context(), "", "") {
+			t.Fatalf("%s is left: %v", e.Key, err)
 		}
 	})
 }

@@ -8,7 +8,7 @@
 // Failing fails the calls that a test picks. CrashingStore crashes inside a
 // write that a test picks, like the caller's process, and does not recover.
 // Relay is the network between a driver and its server. UntilHealthy waits for a
-// restarted server.
+// restarted server. OnDisk keeps large content out of memory.
 package storetest
 
 import (
