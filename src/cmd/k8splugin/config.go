@@ -76,6 +76,10 @@ type Config struct {
 
 const envPrefix = "K8SPLUGIN_"
 
+// largestPackage is the maximum of the limit on the size of a package's archive, in
+// bytes.
+const largestPackage = 1 << 40
+
 // minStoreQuota is the minimum store quota in bytes: room for one package of
 // the default maximum size.
 const minStoreQuota = 64 << 20
@@ -302,7 +306,7 @@ func (c *Config) validateLimits() []error {
 	if c.Lease < time.Second || c.Lease > 5*time.Minute {
 		wrong("lease-duration", "must be between 1s and 5m, got %s", c.Lease)
 	}
-	if c.MaxPackage < 1 || c.MaxPackage > 1<<40 {
+	if c.MaxPackage < 1 || c.MaxPackage > largestPackage {
 		wrong("max-package-bytes", "must be between 1 byte and 1 TiB, got %d", c.MaxPackage)
 	}
 	if c.StoreQuota < minStoreQuota || c.StoreQuota > etcd.MaxQuota {

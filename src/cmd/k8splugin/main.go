@@ -92,8 +92,9 @@ func (p process) command() *cobra.Command {
 	return root
 }
 
-// lint checks a package exactly as an upload to a server of this version does.
+// lint checks a package as an upload to a server of this version does. It accepts
+// any size, because servers have different limits.
 func lint(archive []byte) ([]string, error) {
-	p, err := catalog.Lint(context.Background(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits(), renderers())
+	p, err := catalog.Lint(context.Background(), bytes.NewReader(archive), int64(len(archive)), render.DefaultLimits().For(largestPackage), renderers())
 	return p.Warnings, err
 }
