@@ -31,10 +31,11 @@ type OperationEngine interface {
 	OperationRecords
 }
 
-// Catalog stores regions and packages.
+// Catalog stores regions and packages, and knows their holders.
 type Catalog interface {
 	RegionKeeper
 	PackageKeeper
+	HoldKeeper
 }
 
 // Changes start operations. A request with an idempotency key that was used
@@ -92,8 +93,13 @@ type RegionKeeper interface {
 	RegionState(ctx context.Context, id string) (nf.RegionState, error)
 	// Enlist registers a region even if its cluster is unreachable.
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
-	// Users yields the holders of a region or a package, ordered by kind and id.
-	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
+}
+
+// HoldKeeper knows the holders of regions and packages.
+type HoldKeeper interface {
+	// HoldersIn yields the holders of a region or a package. It yields only those of
+	// the kinds and scopes that in reports true for, and does not read the others.
+	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
 }
 
 // RegionRecords registers, reads and changes cloud regions.
@@ -161,7 +167,7 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 	}
 	g := &guard{authorizer: cfg.Authorizer, records: cfg.Engine}
 	packages := &Packages{guard: g, keeper: cfg.Catalog}
-	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog}
+	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog, holds: cfg.Catalog}
 	operations := &Operations{guard: g, engine: cfg.Engine}
 	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine}
 	return &Guarded{

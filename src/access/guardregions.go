@@ -14,6 +14,7 @@ type Regions struct {
 	guard    *guard
 	packages *Packages
 	keeper   RegionKeeper
+	holds    HoldKeeper
 }
 
 var _ RegionKeeper = (*Regions)(nil)
@@ -134,33 +135,27 @@ func (rs *Regions) RegionState(ctx context.Context, id string) (nf.RegionState, 
 	return rs.keeper.RegionState(ctx, id)
 }
 
-// Users implements RegionKeeper. It requires region:read or package:read, and
-// of the VNF instances yields only those that the caller may see.
+// Users yields the holders of a region or a package. It requires region:read or
+// package:read, and of the VNF instances yields only those that the caller may see.
+// It reads nothing of the others.
 func (rs *Regions) Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
 	return func(yield func(nf.Subject, error) bool) {
-		hidden, err := rs.hiddenUsers(ctx, of)
+		visible, err := rs.visibleUsers(ctx, of)
 		if err != nil {
 			yield(nf.Subject{}, err)
 			return
 		}
-		for user, err := range rs.keeper.Users(ctx, of) {
-			hide := false
-			if err == nil && user.Kind == nf.InstanceSubject {
-				hide, err = hidden(user.ID)
-			}
-			if hide {
-				continue
-			}
-			if !yield(user, err) || err != nil {
+		for holder, err := range rs.holds.HoldersIn(ctx, of, visible) {
+			if !yield(holder.Subject, err) {
 				return
 			}
 		}
 	}
 }
 
-// hiddenUsers returns a function that reports whether the identity may not see
-// an instance that uses the region or package.
-func (rs *Regions) hiddenUsers(ctx context.Context, of nf.Holding) (func(id string) (bool, error), error) {
+// visibleUsers returns a function that reports whether the identity may see the
+// holders of the region or package that are of a kind and in a scope.
+func (rs *Regions) visibleUsers(ctx context.Context, of nf.Holding) (func(nf.SubjectKind, nf.Scope) bool, error) {
 	var err error
 	if of.Region != "" {
 		_, err = rs.region(ctx, of.Region)
@@ -170,5 +165,6 @@ func (rs *Regions) hiddenUsers(ctx context.Context, of nf.Holding) (func(id stri
 	if err != nil {
 		return nil, err
 	}
-	return rs.guard.hides(ctx)
+	visible, err := rs.guard.visible(ctx, nf.ReadInstance)
+	return func(kind nf.SubjectKind, s nf.Scope) bool { return kind != nf.InstanceSubject || visible(s) }, err
 }

@@ -118,11 +118,12 @@ func (s Sites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveReque
 // terminate all of them. Users of other kinds are not deleted: the keeper refuses
 // to remove their region. The error names only instances that the identity may see.
 func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, error) {
-	users, err := gathered(s.regions.keeper.Users(ctx, nf.Holding{Region: in.Region}))
+	of := nf.Holding{Region: in.Region}
+	users, err := gathered(s.regions.holds.HoldersIn(ctx, of, func(nf.SubjectKind, nf.Scope) bool { return true }))
 	if err != nil || len(users) == 0 {
 		return nil, err
 	}
-	shown, err := gathered(s.regions.Users(ctx, nf.Holding{Region: in.Region}))
+	shown, err := gathered(s.regions.Users(ctx, of))
 	if err != nil {
 		return nil, nf.IgnoreNotFound(err)
 	}
@@ -138,18 +139,11 @@ func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, e
 	}
 	var ids []string
 	for _, user := range users {
-		if user.Kind != nf.InstanceSubject {
+		if user.Subject.Kind != nf.InstanceSubject {
 			continue
 		}
-		ids = append(ids, user.ID)
-		instance, err := s.guard.records.Instance(ctx, user.ID)
-		if nf.KindOf(err) == nf.NotFound {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := s.guard.may(ctx, nf.RemoveInstance, nf.Scope{Project: nf.ProjectOf(instance.Project), Region: instance.Region}, in.ID, user.ID); err != nil {
+		ids = append(ids, user.Subject.ID)
+		if err := s.guard.may(ctx, nf.RemoveInstance, user.Scope, in.ID, user.Subject.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -158,8 +152,8 @@ func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, e
 }
 
 // gathered collects the items of a sequence, or returns its first error.
-func gathered(users iter.Seq2[nf.Subject, error]) ([]nf.Subject, error) {
-	var out []nf.Subject
+func gathered[T any](users iter.Seq2[T, error]) ([]T, error) {
+	var out []T
 	for user, err := range users {
 		if err != nil {
 			return nil, err

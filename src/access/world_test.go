@@ -244,16 +244,20 @@ func (w *world) Regions(context.Context) ([]nf.Region, error) {
 	}, nil
 }
 
-func (w *world) Users(_ context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
+func (w *world) HoldersIn(_ context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
 	users := map[nf.Holding][]string{
 		{Region: accesstest.East}: {"vnf-a-east", "vnf-b-east", "vnf-unborn"},
 		{Region: accesstest.West}: {"vnf-a-west", "vnf-b-west"},
 		{Package: "pkg-a"}:        {"vnf-a-east", "vnf-a-west", "vnf-b-west"},
 		{Package: "pkg-b"}:        {"vnf-b-east", "vnf-b-west"},
 	}
-	return func(yield func(nf.Subject, error) bool) {
+	scopes := map[string]nf.Scope{"vnf-unborn": {Project: accesstest.ProjectB, Region: accesstest.East}}
+	for _, in := range w.all() {
+		scopes[in.ID] = nf.Scope{Project: in.Project, Region: in.Region}
+	}
+	return func(yield func(nf.Holder, error) bool) {
 		for _, id := range users[of] {
-			if !yield(nf.Subject{Kind: nf.InstanceSubject, ID: id}, nil) {
+			if in(nf.InstanceSubject, scopes[id]) && !yield(nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Scope: scopes[id]}, nil) {
 				return
 			}
 		}

@@ -95,13 +95,27 @@ func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 	return nil
 }
 
-// Users yields the holders of the region or, if that is empty, of the package,
-// ordered by kind and id. There may be very many.
+// Users yields all holders of the region or, if that is empty, of the package, in
+// the order of HoldersIn. There may be very many.
 func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
-	if of.Region != "" {
-		return c.regions.Holds().Holders(ctx, of.Region)
+	return func(yield func(nf.Subject, error) bool) {
+		for holder, err := range c.HoldersIn(ctx, of, func(nf.SubjectKind, nf.Scope) bool { return true }) {
+			if !yield(holder.Subject, err) {
+				return
+			}
+		}
 	}
-	return c.packages.Holds().Holders(ctx, of.Package)
+}
+
+// HoldersIn yields the holders of the package or, if that is empty, of the region
+// or, if both are empty, of all regions. It yields only those of the kinds and scopes
+// that in reports true for, and does not read the others. They are ordered by region,
+// kind, scope and id.
+func (c *Catalog) HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
+	if of.Package != "" {
+		return c.packages.Holds().Holders(ctx, of.Package, in)
+	}
+	return c.regions.Holds().Holders(ctx, of.Region, in)
 }
 
 // mostNamed is the maximum number of users that an error names.

@@ -98,7 +98,7 @@ func holdForbidsRemoval(t *testing.T, reason string, holder nf.Subject, noun str
 		t.Fatal(err)
 	}
 	for range 2 { // the second time changes nothing
-		if err := f.Hold(ctx, nf.Holding{Holder: holder, Region: "east", Package: "p"}); err != nil {
+		if err := f.Hold(ctx, nf.Holding{Holder: nf.Holder{Subject: holder}, Region: "east", Package: "p"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func holdForbidsRemoval(t *testing.T, reason string, holder nf.Subject, noun str
 		}
 	}
 	for range 2 {
-		if err := errors.Join(f.Release(ctx, nf.Holding{Holder: holder, Region: "east"}), f.Release(ctx, nf.Holding{Holder: holder, Package: "p"})); err != nil {
+		if err := errors.Join(f.Release(ctx, nf.Holding{Holder: nf.Holder{Subject: holder}, Region: "east"}), f.Release(ctx, nf.Holding{Holder: nf.Holder{Subject: holder}, Package: "p"})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,10 +122,10 @@ func holdForbidsRemoval(t *testing.T, reason string, holder nf.Subject, noun str
 	if left := f.keys(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := f.Hold(ctx, nf.Holding{Holder: holder, Region: "east", Package: "p"}); nf.KindOf(err) != nf.NotFound {
+	if err := f.Hold(ctx, nf.Holding{Holder: nf.Holder{Subject: holder}, Region: "east", Package: "p"}); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("hold of what is gone: %v", err)
 	}
-	if err := errors.Join(f.Release(ctx, nf.Holding{Holder: holder, Region: "east"}), f.Release(ctx, nf.Holding{Holder: holder, Package: "p"})); err != nil {
+	if err := errors.Join(f.Release(ctx, nf.Holding{Holder: nf.Holder{Subject: holder}, Region: "east"}), f.Release(ctx, nf.Holding{Holder: nf.Holder{Subject: holder}, Package: "p"})); err != nil {
 		t.Errorf("release of what is gone: %v", err)
 	}
 }

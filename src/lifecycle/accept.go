@@ -99,7 +99,7 @@ func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) err
 	// until the operation starts.
 	err := a.records.reserveName(ctx, p.target, op.ID)
 	if err == nil {
-		err = a.records.holds.Hold(ctx, nf.Holding{Holder: op.Subject, Region: p.target.region, Package: p.target.spec.Package})
+		err = a.records.holds.Hold(ctx, nf.Holding{Holder: holderOf(op), Region: p.target.region, Package: p.target.spec.Package})
 	}
 	if err == nil {
 		// The instance comes last: its record makes the request accepted.
@@ -129,5 +129,5 @@ func (s *records) withdraw(ctx context.Context, op nf.Operation) error {
 	if other || nameErr != nil {
 		return errors.Join(err, nameErr)
 	}
-	return errors.Join(err, s.holds.Release(ctx, nf.Holding{Holder: op.Subject, Region: op.Region, Package: op.Instance.Target.Package}))
+	return errors.Join(err, s.holds.Release(ctx, nf.Holding{Holder: holderOf(op), Region: op.Region, Package: op.Instance.Target.Package}))
 }

@@ -21,7 +21,7 @@ func (w *work) reserve(ctx context.Context) error {
 		if err := w.run.attempt.Held(ctx); err != nil {
 			return err
 		}
-		err := w.records.holds.Hold(ctx, nf.Holding{Holder: w.run.op().Subject, Region: w.run.op().Region, Package: pkg})
+		err := w.records.holds.Hold(ctx, nf.Holding{Holder: holderOf(w.run.op()), Region: w.run.op().Region, Package: pkg})
 		if rev.Restores > 0 {
 			err = nf.IgnoreNotFound(err) // the plan is stored, so the package is not needed
 		}
@@ -128,7 +128,7 @@ func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
 			if err := w.run.attempt.Held(ctx); err != nil {
 				return err
 			}
-			if err := w.records.holds.Release(ctx, nf.Holding{Holder: w.run.op().Subject, Package: pkg}); err != nil {
+			if err := w.records.holds.Release(ctx, nf.Holding{Holder: holderOf(w.run.op()), Package: pkg}); err != nil {
 				return operation.RecordError(err)
 			}
 		}
@@ -178,7 +178,7 @@ func (w *work) deleteRecords(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(
-		w.records.holds.Release(ctx, nf.Holding{Holder: w.run.op().Subject, Region: in.Region, Package: in.Package}),
+		w.records.holds.Release(ctx, nf.Holding{Holder: holderOf(w.run.op()), Region: in.Region, Package: in.Package}),
 		w.records.dropPlan(ctx, w.run.op().Instance.Target),
 		w.records.releaseNameIf(ctx, in, w.run.attempt.Held),
 	)

@@ -26,22 +26,23 @@ type sweep struct {
 	kv      store.KV
 	records *records
 
-	known   map[string]bool // instances that exist or are being created
-	entered map[string]bool // namespaces that an operation may be about to acquire or release
-	needed  map[string]bool // operations whose plans are needed
-	undone  map[string]bool // operations whose revisions were deleted
+	known   map[string]bool    // instances that exist or are being created
+	holders map[nf.Holder]bool // the same, with their scopes
+	entered map[string]bool    // namespaces that an operation may be about to acquire or release
+	needed  map[string]bool    // operations whose plans are needed
+	undone  map[string]bool    // operations whose revisions were deleted
 }
 
 var _ operation.Sweep = (*sweep)(nil)
 
 func newSweep(kv store.KV, stored *records) *sweep {
-	return &sweep{kv, stored, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	return &sweep{kv, stored, map[string]bool{}, map[nf.Holder]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 }
 
 // Subjects implements operation.Sweep.
 func (s *sweep) Subjects(ctx context.Context, named operation.Named) error {
 	return s.records.locks.Scan(ctx, named, func(in nf.Instance) {
-		s.known[in.ID] = true
+		s.know(in.ID, in.Project, in.Region)
 		for _, namespace := range in.Entered {
 			s.entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || s.entered[namespaceKey(in.Region, namespace)]
 		}
@@ -56,9 +57,20 @@ func (s *sweep) Operation(op nf.Operation) {
 	s.needed[op.ID] = true
 	s.undone[op.ID] = op.State.Final() && op.Undoing && op.UndoFailure == nil
 	if !op.State.Final() {
-		s.known[op.Subject.ID] = true
+		s.know(op.Subject.ID, op.Project, op.Region)
 		s.entered[namespaceKey(op.Region, op.Instance.Namespace)] = true
 	}
+}
+
+// know records that an instance exists or is being created.
+func (s *sweep) know(instance, project, region string) {
+	s.known[instance], s.holders[holder(instance, project, region)] = true, true
+}
+
+// exists reports whether the instance of a hold exists in the hold's scope: a later
+// instance may have the id.
+func (s *sweep) exists(h nf.Holder) bool {
+	return s.holders[h] || h.Scope == (nf.Scope{}) && s.known[h.Subject.ID]
 }
 
 // Find implements operation.Sweep.
@@ -105,7 +117,7 @@ func (s *sweep) addRevisions(ctx context.Context, found operation.StaleRecords) 
 // addHolds finds the holds of instances that do not exist, namespace uses without
 // a user, and removals of namespaces by such instances.
 func (s *sweep) addHolds(ctx context.Context, found operation.StaleRecords) error {
-	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.known)
+	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.exists)
 	if err != nil {
 		return err
 	}

@@ -323,7 +323,7 @@ func TestClean(t *testing.T) {
 		var m meter
 		e := s.replica(&m)
 		op := e.up(t, "a_b", named)
-		network := nf.Subject{Kind: "network", ID: "gone"} // a kind that sweeps its own records
+		network := nf.Holder{Subject: nf.Subject{Kind: "network", ID: "gone"}} // a kind that sweeps its own records
 		namespaces := store.NewHolds(s.kv, "namespaceuse/")
 		if err := errors.Join(s.catalog.Hold(t.Context(), nf.Holding{Holder: network, Region: "east", Package: "a_b"}), namespaces.Add(t.Context(), "east/ns", network)); err != nil {
 			t.Fatal(err)
@@ -341,8 +341,12 @@ func TestClean(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		dead := nf.Subject{Kind: nf.InstanceSubject, ID: "gone"}
-		if err := errors.Join(s.catalog.Hold(t.Context(), nf.Holding{Holder: dead, Region: "east"}), namespaces.Add(t.Context(), "east/ns", dead)); err != nil {
+		dead := nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "gone"}}
+		former := nf.Holder{Subject: op.Subject, Scope: nf.Scope{Project: "another", Region: "east"}} // an earlier instance had the id
+		if err := errors.Join(
+			s.catalog.Hold(t.Context(), nf.Holding{Holder: dead, Region: "east"}), namespaces.Add(t.Context(), "east/ns", dead),
+			s.catalog.Hold(t.Context(), nf.Holding{Holder: former, Region: "east", Package: "a_b"}),
+		); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour)

@@ -43,6 +43,13 @@ func newRecords(kv store.KV, h catalogHolds, l *operation.Ledger) *records {
 	}
 }
 
+// holderOf returns the operation's instance as the holder of regions and packages.
+func holderOf(op nf.Operation) nf.Holder { return holder(op.Subject.ID, op.Project, op.Region) }
+
+func holder(instance, project, region string) nf.Holder {
+	return nf.Holder{Subject: subjectOf(instance), Scope: nf.Scope{Project: nf.ProjectOf(project), Region: region}}
+}
+
 // idFree returns nf.Exists if an instance has the id.
 func (s *records) idFree(ctx context.Context, id string) error {
 	_, err := s.instances.Get(ctx, id)

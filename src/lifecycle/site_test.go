@@ -331,8 +331,8 @@ func eachHold(kv store.KV, h nf.Holding, do func(holds store.Holds, thing string
 	return nil
 }
 
-// held returns the holds on regions and packages, as "<id> <thing>", or for a
-// holder that is not an instance as "<kind>/<id> <thing>".
+// held returns the holds on regions and packages, as "<id> <thing>" for an instance
+// of the default project, and otherwise as "<kind>/<scope>/<id> <thing>".
 func (c *fakeCatalog) held() map[string]bool {
 	c.t.Helper()
 	out := map[string]bool{}
@@ -340,8 +340,10 @@ func (c *fakeCatalog) held() map[string]bool {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if parts := strings.Split(entry.Key, "/"); isCatalogHold(entry.Key) {
-			out[strings.TrimPrefix(parts[3]+"/"+parts[4], "vnf_instance/")+" "+parts[2]] = true
+		if parts := strings.SplitN(entry.Key, "/", 4); isCatalogHold(entry.Key) {
+			holder := strings.TrimPrefix(parts[3], "vnf_instance/"+nf.DefaultProject+"/")
+			holder = strings.TrimPrefix(strings.TrimPrefix(holder, "east/"), "west/")
+			out[holder+" "+parts[2]] = true
 		}
 	}
 	return out

@@ -42,6 +42,6 @@ func Permissions() []Permission {
 // Scope is the project and region that a permission is required in. An empty
 // field means that the request belongs to no project or to no region.
 type Scope struct {
-	Project string
-	Region  string
+	Project string `json:"project,omitempty"`
+	Region  string `json:"region,omitempty"`
 }

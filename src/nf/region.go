@@ -105,10 +105,17 @@ type Credential struct {
 	Expires time.Time // zero: never, unknown, or the service renews it successfully
 }
 
+// Holder is a subject that holds something, and the scope of the subject. The scope
+// is empty for a hold that is not part of any list.
+type Holder struct {
+	Subject Subject `json:"subject"`
+	Scope   Scope   `json:"scope,omitzero"`
+}
+
 // Holding is a holder's hold on a region, on a package, or on both. An empty name
 // means no hold.
 type Holding struct {
-	Holder  Subject
+	Holder  Holder
 	Region  string
 	Package string
 }

@@ -16,20 +16,30 @@ const holdsPrefix = "holds/"
 
 // Hold is a holder's hold on a thing, which is one of the records of a table.
 type Hold struct {
-	Table  string     `json:"table"` // "regions"
-	Thing  string     `json:"thing"`
-	Holder nf.Subject `json:"holder"`
+	Table  string    `json:"table"` // "regions"
+	Thing  string    `json:"thing"`
+	Holder nf.Holder `json:"holder"`
 }
 
 // thing returns "<table>/<thing>".
 func (h Hold) thing() string { return h.Table + "/" + h.Thing }
 
-func (h Hold) id() string { return h.thing() + "/" + h.Holder.String() }
+// group begins the ids of all holds on the thing by holders of the kind and the
+// scope, and no others.
+func (h Hold) group() string {
+	group := h.thing() + "/" + string(h.Holder.Subject.Kind) + "/"
+	if scope := h.Holder.Scope; scope != (nf.Scope{}) {
+		group += scope.Project + "/" + scope.Region + "/"
+	}
+	return group
+}
+
+func (h Hold) id() string { return h.group() + h.Holder.Subject.ID }
 
 // Holds are the holders of the things of one table. A holder of any kind can hold
 // any thing. Each hold is a separate record, so a thing may have any number of
-// holders, and the cost of adding one does not depend on their number. Kinds and
-// ids of holders contain no "/", and all things of a table have the same number of
+// holders, and the cost of adding one does not depend on their number. Kinds, scopes
+// and ids of holders contain no "/", and all things of a table have the same number of
 // parts between "/".
 type Holds struct {
 	all   Table[Hold] // of all tables
@@ -48,18 +58,18 @@ func allHolds(kv KV) Table[Hold] { return NewTable[Hold](kv, holdsPrefix, "hold"
 type Held map[string]bool
 
 // AbandonedHolds finds the holds, on the records of any table, of holders of a
-// kind that do not exist. Alive are the ids of those that exist. It returns the
+// kind that do not exist. Alive reports whether one exists. It returns the
 // holds by name, each with a function that drops it, and the things that have a
 // holder, for SharedTable.Abandoned: so all holds are read once.
-func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive map[string]bool) (map[string]func(context.Context) error, Held, error) {
+func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive func(nf.Holder) bool) (map[string]func(context.Context) error, Held, error) {
 	found, held, holds := map[string]func(context.Context) error{}, Held{}, allHolds(kv)
 	for hold, err := range holds.All(ctx, "") {
 		if err != nil {
 			return nil, nil, err
 		}
 		held[hold.thing()] = true
-		if hold.Holder.Kind == kind && !alive[hold.Holder.ID] {
-			found[fmt.Sprintf("hold of %s on %s", hold.Holder, hold.thing())] = func(ctx context.Context) error {
+		if hold.Holder.Subject.Kind == kind && !alive(hold.Holder) {
+			found["hold "+hold.id()] = func(ctx context.Context) error {
 				return nf.IgnoreNotFound(holds.Delete(ctx, hold.id()))
 			}
 		}
@@ -67,12 +77,12 @@ func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive map[s
 	return found, held, nil
 }
 
-func (h Holds) hold(thing string, holder nf.Subject) Hold {
+func (h Holds) hold(thing string, holder nf.Holder) Hold {
 	return Hold{Table: h.table, Thing: thing, Holder: holder}
 }
 
 // Add records a hold. It is idempotent.
-func (h Holds) Add(ctx context.Context, thing string, holder nf.Subject) error {
+func (h Holds) Add(ctx context.Context, thing string, holder nf.Holder) error {
 	hold := h.hold(thing, holder)
 	err := h.all.Insert(ctx, hold.id(), hold)
 	if nf.KindOf(err) == nf.Exists {
@@ -82,15 +92,26 @@ func (h Holds) Add(ctx context.Context, thing string, holder nf.Subject) error {
 }
 
 // Drop deletes a hold. It returns nil if there is none.
-func (h Holds) Drop(ctx context.Context, thing string, holder nf.Subject) error {
+func (h Holds) Drop(ctx context.Context, thing string, holder nf.Holder) error {
 	return nf.IgnoreNotFound(h.all.Delete(ctx, h.hold(thing, holder).id()))
 }
 
-// Holders yields the holders of a thing, ordered by kind and id. An error ends the
-// sequence.
-func (h Holds) Holders(ctx context.Context, thing string) iter.Seq2[nf.Subject, error] {
-	return func(yield func(nf.Subject, error) bool) {
-		for hold, err := range h.all.All(ctx, h.table+"/"+thing+"/") {
+// Holders yields the holders of a thing, or of all things of the table if that is
+// empty, ordered by thing, kind, scope and id. It leaves out those that in reports
+// false for, by kind and scope, and reads at most one hold of each such group. An
+// error ends the sequence.
+func (h Holds) Holders(ctx context.Context, thing string, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
+	prefix := h.table + "/"
+	if thing != "" {
+		prefix += thing + "/"
+	}
+	return func(yield func(nf.Holder, error) bool) {
+		for hold, err := range h.all.Without(ctx, prefix, func(h Hold) string {
+			if in(h.Holder.Subject.Kind, h.Holder.Scope) {
+				return ""
+			}
+			return h.group()
+		}) {
 			if !yield(hold.Holder, err) {
 				return
 			}
@@ -98,9 +119,11 @@ func (h Holds) Holders(ctx context.Context, thing string) iter.Seq2[nf.Subject, 
 	}
 }
 
+func everyHolder(nf.SubjectKind, nf.Scope) bool { return true }
+
 // Used reports whether a thing has a holder.
 func (h Holds) Used(ctx context.Context, thing string) (bool, error) {
-	for _, err := range h.Holders(ctx, thing) {
+	for _, err := range h.Holders(ctx, thing, everyHolder) {
 		return err == nil, err
 	}
 	return false, nil
@@ -152,7 +175,7 @@ func (t HeldTable[T]) Holds() Holds { return t.holds }
 
 // Hold prevents the removal of a record until the holder releases it. It returns
 // nf.NotFound if there is no record. It is idempotent.
-func (t HeldTable[T]) Hold(ctx context.Context, id string, holder nf.Subject) error {
+func (t HeldTable[T]) Hold(ctx context.Context, id string, holder nf.Holder) error {
 	if err := t.holds.Add(ctx, id, holder); err != nil {
 		return err
 	}
@@ -167,7 +190,7 @@ func (t HeldTable[T]) Hold(ctx context.Context, id string, holder nf.Subject) er
 }
 
 // Release ends a hold. It returns nil if there is none.
-func (t HeldTable[T]) Release(ctx context.Context, id string, holder nf.Subject) error {
+func (t HeldTable[T]) Release(ctx context.Context, id string, holder nf.Holder) error {
 	return t.holds.Drop(ctx, id, holder)
 }
 

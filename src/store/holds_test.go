@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,12 +26,22 @@ func things(kv store.KV) store.HeldTable[thing] {
 
 func instance(id string) nf.Subject { return nf.Subject{Kind: nf.InstanceSubject, ID: id} }
 
-func network(id string) nf.Subject { return nf.Subject{Kind: "network", ID: id} }
+// inA is an instance of the project a, and inB one of b.
+func inA(id string) nf.Holder {
+	return nf.Holder{Subject: instance(id), Scope: nf.Scope{Project: "a", Region: "east"}}
+}
+func inB(id string) nf.Holder {
+	return nf.Holder{Subject: instance(id), Scope: nf.Scope{Project: "b", Region: "east"}}
+}
 
-func holdersOf(t *testing.T, h store.Holds, of string) []nf.Subject {
+func network(id string) nf.Holder { return nf.Holder{Subject: nf.Subject{Kind: "network", ID: id}} }
+
+func every(nf.SubjectKind, nf.Scope) bool { return true }
+
+func holdersOf(t *testing.T, h store.Holds, of string, in func(nf.SubjectKind, nf.Scope) bool) []nf.Holder {
 	t.Helper()
-	var out []nf.Subject
-	for holder, err := range h.Holders(t.Context(), of) {
+	var out []nf.Holder
+	for holder, err := range h.Holders(t.Context(), of, in) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,18 +57,18 @@ func TestHolds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, holder := range []nf.Subject{instance("b"), instance("a"), network("a"), instance("b")} {
+	for _, holder := range []nf.Holder{inA("b"), inA("a"), network("a"), inA("b"), inB("a")} {
 		if err := table.Hold(ctx, "east", holder); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := table.Hold(ctx, "nowhere", instance("a")); nf.KindOf(err) != nf.NotFound {
+	if err := table.Hold(ctx, "nowhere", inA("a")); nf.KindOf(err) != nf.NotFound {
 		t.Errorf("what does not exist cannot be held: %v", err)
 	}
-	if diff := cmp.Diff([]nf.Subject{network("a"), instance("a"), instance("b")}, holdersOf(t, table.Holds(), "east")); diff != "" {
+	if diff := cmp.Diff([]nf.Holder{network("a"), inA("a"), inA("b"), inB("a")}, holdersOf(t, table.Holds(), "east", every)); diff != "" {
 		t.Errorf("each holder holds once, and nothing of another name (-want +got):\n%s", diff)
 	}
-	if got := append(holdersOf(t, table.Holds(), "nowhere"), holdersOf(t, table.Holds(), "east-2")...); got != nil {
+	if got := append(holdersOf(t, table.Holds(), "nowhere", every), holdersOf(t, table.Holds(), "east-2", every)...); got != nil {
 		t.Errorf("nobody holds the others, and %v do", got)
 	}
 	if _, err := table.Remove(ctx, "east"); nf.KindOf(err) != nf.Conflict || nf.ReasonOf(err) != nf.ReasonHeld {
@@ -64,7 +77,7 @@ func TestHolds(t *testing.T) {
 	if v, err := table.Get(ctx, "east"); err != nil || v.Removing != "" {
 		t.Errorf("a refused removal leaves no mark: %+v, %v", v, err)
 	}
-	for _, holder := range []nf.Subject{instance("a"), instance("b"), instance("b"), instance("c")} {
+	for _, holder := range []nf.Holder{inA("a"), inA("b"), inA("b"), inA("c"), inB("a")} {
 		if err := table.Release(ctx, "east", holder); err != nil {
 			t.Errorf("to release twice is to release once: %v", err)
 		}
@@ -109,13 +122,13 @@ func TestHoldBesideRemoval(t *testing.T) {
 		}
 		var held, removed error
 		processes := map[string]func(){
-			"hold":   func() { held = things(stepped(kv, "hold", steps)).Hold(t.Context(), "x", instance("user")) },
+			"hold":   func() { held = things(stepped(kv, "hold", steps)).Hold(t.Context(), "x", inA("user")) },
 			"remove": func() { _, removed = things(stepped(kv, "remove", steps)).Remove(t.Context(), "x") },
 		}
 		return processes, func(t *testing.T, order, dead string) {
 			_, err := table.Get(t.Context(), "x")
 			there := err == nil
-			holders := holdersOf(t, table.Holds(), "x")
+			holders := holdersOf(t, table.Holds(), "x", every)
 			if held == nil && (!there || len(holders) != 1) {
 				t.Errorf("%s: what is held is gone", order)
 			}
@@ -139,18 +152,93 @@ func TestHoldBesideRemoval(t *testing.T) {
 
 // after holds and removes what is there: stale records block no
 // process.
-func after(t *testing.T, table store.HeldTable[thing], order string, holders []nf.Subject) {
+func after(t *testing.T, table store.HeldTable[thing], order string, holders []nf.Holder) {
 	t.Helper()
-	if err := table.Hold(t.Context(), "x", instance("another")); err != nil {
+	if err := table.Hold(t.Context(), "x", inA("another")); err != nil {
 		t.Errorf("%s: the next hold: %v", order, err)
 	}
-	for _, holder := range append(holders, instance("another")) {
+	for _, holder := range append(holders, inA("another")) {
 		if err := table.Release(t.Context(), "x", holder); err != nil {
 			t.Error(err)
 		}
 	}
 	if _, err := table.Remove(t.Context(), "x"); err != nil {
 		t.Errorf("%s: the next removal: %v", order, err)
+	}
+}
+
+// TestHoldersIn checks which holders a reader of some scopes gets, and that the
+// others cost it one record of each scope, however many they are.
+func TestHoldersIn(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		reason string
+		thing  string
+		in     func(nf.SubjectKind, nf.Scope) bool
+		want   []nf.Holder
+		reads  int
+	}{
+		"Every":    {"all of one thing", "east", every, []nf.Holder{network("n"), inA("1"), inA("2"), inB("1")}, 4},
+		"Things":   {"all of the table", "", every, []nf.Holder{network("n"), inA("1"), inA("2"), inB("1"), inA("3")}, 5},
+		"First":    {"others follow", "east", only("a"), []nf.Holder{inA("1"), inA("2")}, 4},
+		"Last":     {"others precede", "east", only("b"), []nf.Holder{inB("1")}, 3},
+		"Another":  {"things without a holder in the scope", "", only("b"), []nf.Holder{inB("1")}, 4},
+		"None":     {"a scope without a holder", "", only("c"), nil, 4},
+		"NotThere": {"a thing without a holder", "eas", every, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, hidden := range []int{0, 100} {
+				kv := &counting{KV: memory.New()}
+				holds := store.NewHolds(kv, "things/")
+				of := map[string][]nf.Holder{"east": {inA("1"), inA("2"), inB("1"), network("n")}, "west": {inA("3")}}
+				for i := range hidden {
+					of["east"] = append(of["east"], nf.Holder{Subject: instance(strconv.Itoa(i)), Scope: nf.Scope{Project: "hidden", Region: "east"}})
+				}
+				for thing, holders := range of {
+					for _, holder := range holders {
+						if err := holds.Add(t.Context(), thing, holder); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				kv.reads = 0
+				got := holdersOf(t, holds, tc.thing, func(kind nf.SubjectKind, s nf.Scope) bool { return s.Project != "hidden" && tc.in(kind, s) })
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("%s: with %d hidden holders (-want +got):\n%s", tc.reason, hidden, diff)
+				}
+				want := tc.reads
+				if hidden > 0 && tc.thing != "eas" {
+					want++
+				}
+				if kv.reads != want {
+					t.Errorf("%s: with %d hidden holders it reads %d holds, want %d", tc.reason, hidden, kv.reads, want)
+				}
+			}
+		})
+	}
+}
+
+// only selects the instances of a project.
+func only(project string) func(nf.SubjectKind, nf.Scope) bool {
+	return func(kind nf.SubjectKind, s nf.Scope) bool { return kind == nf.InstanceSubject && s.Project == project }
+}
+
+// counting counts the entries that its lists yield.
+type counting struct {
+	store.KV
+
+	reads int
+}
+
+func (c *counting) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range c.KV.List(ctx, prefix, start) {
+			c.reads++
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
 }
 
@@ -176,18 +264,14 @@ func TestAbandonedHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, kv := t.Context(), memory.New()
-			for _, holder := range []nf.Subject{instance("x"), instance("y"), network("x")} {
+			for _, holder := range []nf.Holder{{Subject: instance("x")}, {Subject: instance("y")}, network("x")} {
 				for prefix, thing := range map[string]string{"things/": "east", "rooms/": "east/a"} {
 					if err := store.NewHolds(kv, prefix).Add(ctx, thing, holder); err != nil {
 						t.Fatal(err)
 					}
 				}
 			}
-			alive := map[string]bool{}
-			for _, id := range tc.alive {
-				alive[id] = true
-			}
-			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, alive)
+			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, func(h nf.Holder) bool { return slices.Contains(tc.alive, h.Subject.ID) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -46,7 +46,7 @@ func (t SharedTable[T]) Records() Table[T] { return t.table }
 // idempotent.
 func (t SharedTable[T]) Enter(ctx context.Context, user nf.Subject, first T) (T, error) {
 	id := first.ID()
-	if err := t.holds.Add(ctx, id, user); err != nil {
+	if err := t.holds.Add(ctx, id, nf.Holder{Subject: user}); err != nil {
 		return first, err
 	}
 	err := t.table.Insert(ctx, id, first)
@@ -71,7 +71,7 @@ func (t SharedTable[T]) busy(id, why string) error {
 // calling remove, and then its record. If remove fails, so does Leave, and the
 // thing stays for later users. It returns nil for a user that never entered.
 func (t SharedTable[T]) Leave(ctx context.Context, id string, user nf.Subject, remove func(context.Context) error) error {
-	if err := t.holds.Drop(ctx, id, user); err != nil {
+	if err := t.holds.Drop(ctx, id, nf.Holder{Subject: user}); err != nil {
 		return err
 	}
 	for {
@@ -140,7 +140,7 @@ func (t SharedTable[T]) Abandoned(ctx context.Context, kind nf.SubjectKind, held
 		by := nf.SubjectOf(cmp.Or(mark, string(kind))) // without an id: no user
 		switch {
 		case busy[id], by.Kind != kind, alive[by.ID]:
-		case !held[t.holds.hold(id, by).thing()]:
+		case !held[t.holds.hold(id, nf.Holder{}).thing()]:
 			found[fmt.Sprintf("record of %s %s", t.table.noun, id)] = func(ctx context.Context) error { return t.drop(ctx, id, by) }
 		case mark != "":
 			found[fmt.Sprintf("removal of %s %s by %s", t.table.noun, id, by)] = func(ctx context.Context) error { return t.disclaim(ctx, id, by) }

@@ -197,13 +197,13 @@ func TestAbandoned(t *testing.T) {
 	}{
 		"Unused":         {reason: "it has no user"},
 		"Busy":           {reason: "an operation is about to enter it", busy: true, record: true},
-		"Used":           {reason: "a user of another kind has it", holder: network("a"), record: true},
+		"Used":           {reason: "a user of another kind has it", holder: network("a").Subject, record: true},
 		"Removed":        {reason: "its last user died", removing: "vnf_instance/dead"},
 		"Removing":       {reason: "its last user removes it", removing: "vnf_instance/a", record: true, mark: "vnf_instance/a"},
 		"OtherRemoving":  {reason: "the user that removes it is of another kind", removing: "network/dead", record: true, mark: "network/dead"},
-		"RemovedAndUsed": {reason: "the user that removed it died, and another one wants it", holder: network("a"), removing: "vnf_instance/dead", record: true},
+		"RemovedAndUsed": {reason: "the user that removed it died, and another one wants it", holder: network("a").Subject, removing: "vnf_instance/dead", record: true},
 		"Sweep":          {reason: "a sweep died", removing: "vnf_instance"},
-		"SweepAndUsed":   {reason: "a sweep died, and a user wants it", holder: network("a"), removing: "vnf_instance", record: true},
+		"SweepAndUsed":   {reason: "a sweep died, and a user wants it", holder: network("a").Subject, removing: "vnf_instance", record: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +218,7 @@ func TestAbandoned(t *testing.T) {
 				t.Fatal(err)
 			}
 			alive := map[string]bool{"a": true}
-			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, alive)
+			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, func(h nf.Holder) bool { return alive[h.Subject.ID] })
 			if err != nil {
 				t.Fatal(err)
 			}

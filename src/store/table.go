@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
@@ -145,6 +146,32 @@ func (t Table[T]) From(ctx context.Context, prefix, start string) iter.Seq2[T, e
 		}
 	}
 }
+
+// Without yields the records of All, except those whose ids begin with a group that
+// skip has returned. Skip returns "" for a record to yield, and otherwise a prefix of
+// the record's id. Of each group, Without reads one record.
+func (t Table[T]) Without(ctx context.Context, prefix string, skip func(T) string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for start, more := "", true; more; {
+			more = false
+			for v, err := range t.From(ctx, prefix, start) {
+				if err == nil {
+					if group := skip(v); group != "" {
+						start, more = after(group), true
+						break
+					}
+				}
+				if !yield(v, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// after returns the least id that is greater than all ids that begin with the
+// prefix, which ends with "/".
+func after(prefix string) string { return strings.TrimSuffix(prefix, "/") + "0" }
 
 // List returns the records of All. Without records, the list is empty and not
 // nil.

@@ -197,6 +197,7 @@ type keeper interface {
 	access.RegionRecords
 	access.PackageKeeper
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
+	access.HoldKeeper
 	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 

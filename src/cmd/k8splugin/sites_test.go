@@ -62,14 +62,14 @@ func TestSiteLife(t *testing.T) {
 		t.Errorf("what happened is\n%s", text)
 	}
 
-	if err := s.parts.catalog.Hold(t.Context(), nf.Holding{Holder: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Region: "edge"}); err != nil {
+	if err := s.parts.catalog.Hold(t.Context(), nf.Holding{Holder: nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}}, Region: "edge"}); err != nil {
 		t.Fatal(err)
 	}
 	refused := s.want(http.StatusConflict, s.do("DELETE", "/v1/sites/edge", nil))
 	if !strings.Contains(string(refused.body), "VNF instance vnf-1") {
 		t.Errorf("the refusal does not say why: %s", refused.body)
 	}
-	if err := s.parts.catalog.Release(t.Context(), nf.Holding{Holder: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}, Region: "edge"}); err != nil {
+	if err := s.parts.catalog.Release(t.Context(), nf.Holding{Holder: nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "vnf-1"}}, Region: "edge"}); err != nil {
 		t.Fatal(err)
 	}
 	s.want(http.StatusNoContent, s.do("DELETE", "/v1/sites/edge", nil))

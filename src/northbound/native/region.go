@@ -33,7 +33,8 @@ type Regions interface {
 
 // Usage returns the users of regions and packages.
 type Usage interface {
-	// Users yields the holders of a region or a package, ordered by kind and id.
+	// Users yields the holders of a region or a package, ordered by kind, project,
+	// region and id.
 	Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error]
 }
 
