@@ -15,6 +15,7 @@ import (
 type Engine interface {
 	InstanceEngine
 	OperationEngine
+	ScopedRecords
 }
 
 // InstanceEngine changes VNF instances and returns their records.
@@ -85,6 +86,13 @@ type OperationRecords interface {
 	Operations(ctx context.Context, instance string) ([]nf.Operation, error) // of all instances if the id is empty
 	Changes(ctx context.Context, id string) ([]nf.Change, error)
 	Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error]
+}
+
+// ScopedRecords lists the records in the scopes that in reports true for, and does not
+// read the others. If in is nil, it lists all.
+type ScopedRecords interface {
+	InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Instance, error)   // ordered by id
+	OperationsIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Operation, error) // in the order of their acceptance
 }
 
 // RegionKeeper stores cloud regions, and knows their state.
@@ -168,8 +176,8 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 	g := &guard{authorizer: cfg.Authorizer, records: cfg.Engine}
 	packages := &Packages{guard: g, keeper: cfg.Catalog}
 	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog, holds: cfg.Catalog}
-	operations := &Operations{guard: g, engine: cfg.Engine}
-	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine}
+	operations := &Operations{guard: g, engine: cfg.Engine, scoped: cfg.Engine}
+	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine, scoped: cfg.Engine}
 	return &Guarded{
 		Regions: regions, Packages: packages, Instances: instances, Operations: operations,
 		AuditLog: &AuditLog{g, cfg.Audits}, guard: g,
@@ -215,6 +223,16 @@ func (g *guard) visible(ctx context.Context, p nf.Permission) (func(nf.Scope) bo
 		return nil, err
 	}
 	return g.authorizer.Visible(ctx, id, p), nil
+}
+
+// mayRead returns a function that reports whether the identity may read the instances
+// of a scope. It returns nil for an identity that may read all.
+func (g *guard) mayRead(ctx context.Context) (func(nf.Scope) bool, error) {
+	id, err := g.asker(ctx)
+	if err != nil || g.authorizer.view(ctx, id).everywhere(nf.ReadInstance) {
+		return nil, err
+	}
+	return g.authorizer.Visible(ctx, id, nf.ReadInstance), nil
 }
 
 // sees returns a function that reports whether an instance exists and the
@@ -308,11 +326,12 @@ func orAbsent(err, gone error) error {
 	return err
 }
 
-// keep returns the items whose scope is visible, in their order.
+// keep returns the items whose scope is visible, in their order. If visible is nil,
+// all are.
 func keep[T any](items []T, scope func(T) nf.Scope, visible func(nf.Scope) bool) []T {
 	out := make([]T, 0, len(items))
 	for _, item := range items {
-		if visible(scope(item)) {
+		if visible == nil || visible(scope(item)) {
 			out = append(out, item)
 		}
 	}

@@ -15,6 +15,7 @@ type Instances struct {
 	packages   *Packages
 	operations *Operations
 	engine     InstanceEngine
+	scoped     ScopedRecords
 }
 
 var _ InstanceEngine = (*Instances)(nil)
@@ -230,11 +231,11 @@ func (is *Instances) instance(ctx context.Context, id string) (nf.Instance, erro
 
 // Instances implements InstanceRecords.
 func (is *Instances) Instances(ctx context.Context) ([]nf.Instance, error) {
-	visible, err := is.guard.visible(ctx, nf.ReadInstance)
+	visible, err := is.guard.mayRead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := is.engine.Instances(ctx)
+	all, err := is.scoped.InstancesIn(ctx, visible)
 	if err != nil {
 		return nil, err
 	}

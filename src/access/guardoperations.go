@@ -13,6 +13,7 @@ import (
 type Operations struct {
 	guard  *guard
 	engine OperationEngine
+	scoped ScopedRecords
 }
 
 var _ OperationEngine = (*Operations)(nil)
@@ -131,11 +132,17 @@ func (ops *Operations) operation(ctx context.Context, id string) (nf.Operation, 
 
 // Operations implements OperationRecords.
 func (ops *Operations) Operations(ctx context.Context, instance string) ([]nf.Operation, error) {
-	visible, err := ops.guard.visible(ctx, nf.ReadInstance)
+	visible, err := ops.guard.mayRead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, err := ops.engine.Operations(ctx, instance)
+	list := ops.scoped.OperationsIn
+	if instance != "" {
+		list = func(ctx context.Context, _ func(nf.Scope) bool) ([]nf.Operation, error) {
+			return ops.engine.Operations(ctx, instance)
+		}
+	}
+	all, err := list(ctx, visible)
 	if err != nil {
 		return nil, err
 	}

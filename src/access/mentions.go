@@ -22,14 +22,13 @@ func (g *guard) mentions() *mentions { return &mentions{guard: g, hidden: map[st
 // identity. An instance without a record is hidden from an identity that may not
 // see all instances, because its scope is unknown.
 func (g *guard) hides(ctx context.Context) (func(id string) (bool, error), error) {
-	asker, err := g.asker(ctx)
+	visible, err := g.mayRead(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if g.authorizer.view(ctx, asker).everywhere(nf.ReadInstance) {
+	if visible == nil {
 		return func(string) (bool, error) { return false, nil }, nil
 	}
-	visible := g.authorizer.Visible(ctx, asker, nf.ReadInstance)
 	return func(id string) (bool, error) {
 		in, err := g.records.Instance(ctx, id)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/access"
@@ -138,6 +139,18 @@ func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
 func (w *world) Instances(context.Context) ([]nf.Instance, error) {
 	w.reads = append(w.reads, "instances")
 	return w.instances(), nil
+}
+
+func (w *world) InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Instance, error) {
+	if in == nil {
+		return w.Instances(ctx)
+	}
+	return slices.DeleteFunc(w.instances(), func(i nf.Instance) bool { return !in(nf.Scope{Project: i.Project, Region: i.Region}) }), nil
+}
+
+func (w *world) OperationsIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Operation, error) {
+	all, err := w.Operations(ctx, "")
+	return slices.DeleteFunc(all, func(op nf.Operation) bool { return in != nil && !in(nf.Scope{Project: op.Project, Region: op.Region}) }), err
 }
 
 func (w *world) instances() []nf.Instance {

@@ -41,18 +41,6 @@ func (ir *InstanceRecords) Alias(ctx context.Context, id string) (Alias, error) 
 	return a, err
 }
 
-// Aliases returns the aliases of all ids that were ever moved, by id.
-func (ir *InstanceRecords) Aliases(ctx context.Context) (map[string]Alias, error) {
-	out := map[string]Alias{}
-	for a, err := range ir.aliases.All(ctx, "") {
-		if err != nil {
-			return nil, err
-		}
-		out[a.ID] = a
-	}
-	return out, nil
-}
-
 // Realias edits the alias of an id and returns the result. Edit may be called
 // more than once.
 func (ir *InstanceRecords) Realias(ctx context.Context, id string, edit func(*Alias) error) (Alias, error) {

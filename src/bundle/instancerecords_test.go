@@ -201,9 +201,11 @@ func TestLedgerSweep(t *testing.T) {
 			t.Errorf("%s has %v versions and %v runs, %v: want %d", id, got, runs, err, want)
 		}
 	}
-	left, err := l.Aliases(t.Context())
-	if diff := cmp.Diff(map[string]bundle.Alias{"moved": {ID: "moved", Engine: "moved-2", Leaving: []string{"here"}}}, left); diff != "" || err != nil {
-		t.Errorf("the aliases that are left (-want +got):\n%s%v", diff, err)
+	for id, want := range map[string]bundle.Alias{"moved": {ID: "moved", Engine: "moved-2", Leaving: []string{"here"}}, "gone": {ID: "gone", Engine: "gone"}} {
+		left, err := l.Alias(t.Context(), id)
+		if diff := cmp.Diff(want, left); diff != "" || err != nil {
+			t.Errorf("the alias of %s (-want +got):\n%s%v", id, diff, err)
+		}
 	}
 	if used, err := l.Packages(t.Context()); err != nil || !cmp.Equal(used, map[string]bool{"rb-1": true}) {
 		t.Errorf("the packages that are needed are %v, %v", used, err)

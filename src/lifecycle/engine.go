@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -26,6 +27,10 @@ type Catalog interface {
 	Hold(ctx context.Context, h nf.Holding) error
 	// Release releases the holds.
 	Release(ctx context.Context, h nf.Holding) error
+	// HoldersIn yields the holders of the region or, without one, of all regions, by
+	// their kinds and scopes: those that in reports true for. It does not read the
+	// others.
+	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
 }
 
 // Config configures an engine. Fields without a default are required.

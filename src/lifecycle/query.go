@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -17,6 +18,38 @@ func (e *Engine) Instance(ctx context.Context, id string) (nf.Instance, error) {
 // Instances returns every instance, ordered by id.
 func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
 	return e.records.instances.List(ctx, "")
+}
+
+// InstancesIn returns the instances in the scopes that in reports true for, ordered
+// by id. It does not read the others. If in is nil, it returns all.
+func (e *Engine) InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Instance, error) {
+	if in == nil {
+		return e.Instances(ctx)
+	}
+	var ids []string
+	// An instance holds its region from before its record is written until the record
+	// is about to be deleted.
+	for holder, err := range e.records.holds.HoldersIn(ctx, nf.Holding{}, func(kind nf.SubjectKind, s nf.Scope) bool {
+		return kind == nf.InstanceSubject && in(s)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, holder.Subject.ID)
+	}
+	slices.Sort(ids)
+	all := []nf.Instance{}
+	for _, id := range slices.Compact(ids) {
+		instance, err := e.Instance(ctx, id)
+		if nf.KindOf(err) == nf.NotFound {
+			continue // it is being created or deleted
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, instance)
+	}
+	return all, nil
 }
 
 // Revisions returns the revisions of an instance that are kept, ascending.
@@ -39,6 +72,15 @@ func (e *Engine) Operation(ctx context.Context, id string) (nf.Operation, error)
 // in the order they were accepted.
 func (e *Engine) Operations(ctx context.Context, instance string) ([]nf.Operation, error) {
 	return e.records.ledger.List(ctx, subjectOf(instance))
+}
+
+// OperationsIn returns the operations in the scopes that in reports true for, in the
+// order they were accepted. It does not read the others. If in is nil, it returns all.
+func (e *Engine) OperationsIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Operation, error) {
+	if in == nil {
+		return e.Operations(ctx, "")
+	}
+	return e.records.ledger.ListIn(ctx, nf.InstanceSubject, in)
 }
 
 // Changes returns the changes that an operation has made to objects so far, by

@@ -3,9 +3,12 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -83,4 +86,55 @@ func TestOtherKinds(t *testing.T) {
 	if all, err := e.Operations(t.Context(), ""); err != nil || len(all) != 0 {
 		t.Errorf("the list has %v, %v", all, err)
 	}
+}
+
+// TestListsInScopes checks which instances and operations a reader of one project gets,
+// also after an instance is deleted.
+func TestListsInScopes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t)
+		e := s.start()
+		of := func(project, region string) func(*nf.InstantiateRequest) {
+			return func(r *nf.InstantiateRequest) {
+				r.Project, r.Region, r.Namespace = project, region, "ns-"+project+region
+			}
+		}
+		blue, west, red := e.up(t, "a", of("blue", "east")), e.up(t, "a", of("blue", "west")), e.up(t, "a", of("red", "east"))
+		usual := e.up(t, "a", of("", "east"))
+		op, err := e.Terminate(t.Context(), blue.Subject.ID, nf.TerminateRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := e.end(t, op)
+		for name, tc := range map[string]struct {
+			reason                string
+			in                    func(nf.Scope) bool
+			instances, operations []string
+		}{
+			"Project": {"the operations of a deleted instance are kept", func(s nf.Scope) bool { return s.Project == "blue" },
+				[]string{west.Subject.ID}, []string{blue.ID, west.ID, ended.ID}},
+			"Region":  {"a scope is a project in a region", func(s nf.Scope) bool { return s == nf.Scope{Project: "red", Region: "east"} }, []string{red.Subject.ID}, []string{red.ID}},
+			"Default": {"an instance without a project is in the default one", func(s nf.Scope) bool { return s.Project == nf.DefaultProject }, []string{usual.Subject.ID}, []string{usual.ID}},
+			"None":    {"nothing is visible", func(nf.Scope) bool { return false }, nil, nil},
+			"All":     {"all scopes", nil, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
+			"Every":   {"the index has all of them", func(nf.Scope) bool { return true }, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
+		} {
+			var instances, operations []string
+			found, err1 := e.InstancesIn(t.Context(), tc.in)
+			for _, in := range found {
+				instances = append(instances, in.ID)
+			}
+			ops, err2 := e.OperationsIn(t.Context(), tc.in)
+			for _, op := range ops {
+				operations = append(operations, op.ID)
+			}
+			if err := errors.Join(err1, err2); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(tc.instances)
+			if diff := cmp.Diff([][]string{tc.instances, tc.operations}, [][]string{instances, operations}); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
+			}
+		}
+	})
 }

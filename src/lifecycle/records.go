@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -14,6 +15,7 @@ import (
 type catalogHolds interface {
 	Hold(ctx context.Context, h nf.Holding) error
 	Release(ctx context.Context, h nf.Holding) error
+	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
 }
 
 // records are what the engine stores: instances and their operations, and what

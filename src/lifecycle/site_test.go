@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"path"
 	"slices"
@@ -319,6 +320,10 @@ func (c *fakeCatalog) Release(ctx context.Context, h nf.Holding) error {
 	return eachHold(c.kv, h, func(holds store.Holds, thing string) error { return holds.Drop(ctx, thing, h.Holder) })
 }
 
+func (c *fakeCatalog) HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
+	return store.NewHolds(c.kv, "regions/").Holders(ctx, of.Region, in)
+}
+
 func eachHold(kv store.KV, h nf.Holding, do func(holds store.Holds, thing string) error) error {
 	for table, thing := range map[string]string{"regions/": h.Region, "packages/": h.Package} {
 		if thing == "" {
@@ -363,7 +368,7 @@ func (s *site) records() []string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if strings.HasPrefix(entry.Key, "operationsof/") {
+		if strings.HasPrefix(entry.Key, "operationsof/") || strings.HasPrefix(entry.Key, "operationsin/") {
 			if _, err := s.kv.Get(s.t.Context(), "operations/"+path.Base(entry.Key)); err == nil {
 				continue // the operation's own
 			}

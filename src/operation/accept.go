@@ -145,7 +145,7 @@ func (ac *Acceptor) discard(ctx context.Context, op nf.Operation) {
 	defer done()
 	err := ac.kind.Withdraw(ctx, op)
 	if err == nil { // otherwise the replica that takes the operation over withdraws it again
-		err = errors.Join(ac.workers.ledger.remove(ctx, op.Subject, op.ID), ac.workers.Drop(ctx, op.ID))
+		err = errors.Join(ac.workers.ledger.remove(ctx, listedOf(op)), ac.workers.Drop(ctx, op.ID))
 	}
 	err = errors.Join(err, ac.workers.abandon(ctx, jobOf(op), op.Request))
 	if err != nil {

@@ -39,7 +39,7 @@ func (x *execution) begin(ctx context.Context) error {
 		return op.Move(nf.Running)
 	})
 	if nf.KindOf(err) == nf.NotFound { // its request was refused
-		return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, x.attempt.job.Subject, x.attempt.job.ID)), errOver)
+		return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, listed{Subject: x.attempt.job.Subject, Operation: x.attempt.job.ID})), errOver)
 	}
 	if errors.Is(err, errOver) && refused(ended) { // the process crashed while it removed the records
 		return x.remove(ctx, ended)
@@ -93,5 +93,5 @@ func (x *execution) remove(ctx context.Context, op nf.Operation) error {
 	if err := errors.Join(x.attempt.workers.kinds[op.Subject.Kind].Withdraw(ctx, op), x.attempt.workers.DeleteRequest(ctx, op.ID, op.Request)); err != nil {
 		return RecordError(err)
 	}
-	return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, op.Subject, op.ID)), errOver)
+	return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, listedOf(op))), errOver)
 }

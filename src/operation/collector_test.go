@@ -179,7 +179,7 @@ func TestOneRound(t *testing.T) {
 					if err := operations.Insert(t.Context(), id, op); err != nil {
 						t.Fatal(err)
 					}
-					for _, key := range []string{"changes/" + id + "/0000", "operationlogs/" + id + "/00000000", "operationsof/thing/a/" + id, "idempotency/" + id} {
+					for _, key := range []string{"changes/" + id + "/0000", "operationlogs/" + id + "/00000000", "operationsof/thing/a/" + id, "operationsin/thing/default//" + id, "idempotency/" + id} {
 						if _, err := g.kv.Put(t.Context(), key, []byte(`{"operation":"`+id+`"}`), store.Absent); err != nil {
 							t.Fatal(err)
 						}
@@ -266,8 +266,10 @@ func TestStaleRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"gone", "op-1"} {
-			if _, err := g.kv.Put(t.Context(), "operationsof/thing/s/"+id, []byte(`{"subject":{"kind":"thing","id":"s"},"operation":"`+id+`"}`), store.Absent); err != nil {
-				t.Fatal(err)
+			for _, key := range []string{"operationsof/thing/s/", "operationsin/thing/default/east/"} {
+				if _, err := g.kv.Put(t.Context(), key+id, []byte(`{"subject":{"kind":"thing","id":"s"},"operation":"`+id+`","scope":{"project":"default","region":"east"}}`), store.Absent); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		stay := []string{"changes/op-1/0000", "operationlogs/op-1/00000000"}
@@ -279,7 +281,7 @@ func TestStaleRecords(t *testing.T) {
 		g.join(t).run(t)
 		pass(t, 25*time.Minute)
 		left := g.keys(t)
-		want := []string{stay[0], stay[1], "operations/op-1", "operationsof/thing/s/op-1"}
+		want := []string{stay[0], stay[1], "operations/op-1", "operationsin/thing/default/east/op-1", "operationsof/thing/s/op-1"}
 		if diff := cmp.Diff(want, left); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

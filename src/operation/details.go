@@ -57,12 +57,14 @@ func (l *Ledger) deleteDetails(ctx context.Context, operation string) error {
 // addEntries finds the entries of operations that do not exist.
 func (r *staleSearch) addEntries(ctx context.Context) error {
 	l := r.workers.ledger
-	for entry, err := range l.bySubject.All(ctx, "") {
-		if err != nil {
-			return err
-		}
-		if _, ok := r.known[entry.Operation]; !ok {
-			r.found["entry of operation "+entry.Operation] = func(ctx context.Context) error { return l.remove(ctx, entry.Subject, entry.Operation) }
+	for _, entries := range [...]store.Table[listed]{l.bySubject, l.byScope} {
+		for entry, err := range entries.All(ctx, "") {
+			if err != nil {
+				return err
+			}
+			if _, ok := r.known[entry.Operation]; !ok {
+				r.found["entry of operation "+entry.Operation] = func(ctx context.Context) error { return l.remove(ctx, entry) }
+			}
 		}
 	}
 	return nil

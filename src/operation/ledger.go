@@ -19,17 +19,28 @@ type Ledger struct {
 	kv         store.KV
 	operations store.Table[nf.Operation] // by id, which is the order of acceptance
 	bySubject  store.Table[listed]       // the ids of each subject's operations
+	byScope    store.Table[listed]       // the ids of the operations of each kind and scope
 	changes    store.Table[[]nf.Change]  // by operation and step
 	entries    store.Table[batch]        // of each operation's log
 	workers    *Workers
 	feed       *feed
 }
 
-// listed names an operation among those of its subject. It is stored before the
-// operation, and deleted before it.
+// listed names an operation among those of its subject, and among those of its kind
+// and scope. Both entries are stored before the operation, and deleted before it.
 type listed struct {
 	Subject   nf.Subject `json:"subject"`
 	Operation string     `json:"operation"`
+	Scope     nf.Scope   `json:"scope"`
+}
+
+func listedOf(op nf.Operation) listed {
+	return listed{op.Subject, op.ID, nf.Scope{Project: nf.ProjectOf(op.Project), Region: op.Region}}
+}
+
+// scopeKey begins the keys of all entries of the kind and the scope.
+func (e listed) scopeKey() string {
+	return string(e.Subject.Kind) + "/" + e.Scope.Project + "/" + e.Scope.Region + "/"
 }
 
 func newLedger(kv store.KV, w *Workers) *Ledger {
@@ -37,6 +48,7 @@ func newLedger(kv store.KV, w *Workers) *Ledger {
 		kv:         kv,
 		operations: store.NewTable[nf.Operation](kv, "operations/", "operation"),
 		bySubject:  store.NewTable[listed](kv, "operationsof/", "entry of operation"),
+		byScope:    store.NewTable[listed](kv, "operationsin/", "entry of operation"),
 		changes:    store.NewTable[[]nf.Change](kv, changesPrefix, "changes of operation"),
 		entries:    store.NewTable[batch](kv, logPrefix, "log of operation"),
 		workers:    w,
@@ -85,12 +97,33 @@ func (l *Ledger) List(ctx context.Context, of nf.Subject) ([]nf.Operation, error
 		}
 		return all, nil
 	}
-	ids, err := l.bySubject.List(ctx, of.String()+"/")
-	if err != nil {
-		return nil, err
+	return l.named(ctx, l.bySubject.All(ctx, of.String()+"/"))
+}
+
+// ListIn returns the operations of a kind in the scopes that in reports true for, in
+// the order of their acceptance. It does not read the others.
+func (l *Ledger) ListIn(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) bool) ([]nf.Operation, error) {
+	return l.named(ctx, l.byScope.Without(ctx, string(kind)+"/", func(e listed) string {
+		if in(e.Scope) {
+			return ""
+		}
+		return e.scopeKey()
+	}))
+}
+
+// named returns the operations that entries name.
+func (l *Ledger) named(ctx context.Context, entries iter.Seq2[listed, error]) ([]nf.Operation, error) {
+	var ids []string
+	for entry, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, entry.Operation)
 	}
-	for _, entry := range ids {
-		op, err := l.Get(ctx, entry.Operation)
+	slices.Sort(ids)
+	var all []nf.Operation
+	for _, id := range ids {
+		op, err := l.Get(ctx, id)
 		if nf.KindOf(err) == nf.NotFound {
 			continue // it is being stored or deleted
 		}
@@ -136,10 +169,15 @@ func decided(op nf.Operation) error {
 	return nil
 }
 
-// insert stores a new operation, after its entry: a list that has the entry
+// insert stores a new operation, after its entries: a list that has an entry
 // passes over an operation that does not exist.
 func (l *Ledger) insert(ctx context.Context, op nf.Operation) error {
-	entry, err := l.bySubject.PutOp(entryKey(op.Subject, op.ID), listed{op.Subject, op.ID})
+	e := listedOf(op)
+	ofSubject, err := l.bySubject.PutOp(entryKey(e.Subject, e.Operation), e)
+	if err != nil {
+		return err
+	}
+	inScope, err := l.byScope.PutOp(e.scopeKey()+e.Operation, e)
 	if err != nil {
 		return err
 	}
@@ -147,20 +185,24 @@ func (l *Ledger) insert(ctx context.Context, op nf.Operation) error {
 	if err != nil {
 		return err
 	}
-	return store.Write(ctx, l.kv, []store.Op{entry, record})
+	return store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record})
 }
 
-// remove deletes an operation and its entry, neither of which need exist.
-func (l *Ledger) remove(ctx context.Context, subject nf.Subject, id string) error {
-	entry, err := l.bySubject.DeleteOp(entryKey(subject, id), store.Any)
+// remove deletes an operation and its entries, none of which need exist.
+func (l *Ledger) remove(ctx context.Context, e listed) error {
+	ofSubject, err := l.bySubject.DeleteOp(entryKey(e.Subject, e.Operation), store.Any)
 	if err != nil {
 		return err
 	}
-	record, err := l.operations.DeleteOp(id, store.Any)
+	inScope, err := l.byScope.DeleteOp(e.scopeKey()+e.Operation, store.Any)
 	if err != nil {
 		return err
 	}
-	return store.Write(ctx, l.kv, []store.Op{entry, record}) // the entry is found through the operation
+	record, err := l.operations.DeleteOp(e.Operation, store.Any)
+	if err != nil {
+		return err
+	}
+	return store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record}) // the entries are found through the operation
 }
 
 // deleteRecords deletes an ended operation with its details, and the record of
@@ -169,7 +211,7 @@ func (l *Ledger) deleteRecords(ctx context.Context, op nf.Operation) error {
 	if err := l.deleteDetails(ctx, op.ID); err != nil {
 		return err
 	}
-	return errors.Join(l.workers.DeleteRequest(ctx, op.ID, op.Request), l.remove(ctx, op.Subject, op.ID))
+	return errors.Join(l.workers.DeleteRequest(ctx, op.ID, op.Request), l.remove(ctx, listedOf(op)))
 }
 
 // changesKey returns the key of the changes of a step.

@@ -57,7 +57,7 @@ func TestLateWrites(t *testing.T) {
 		_, err := s.Remove(ctx, "edge", nf.SiteRemoveRequest{})
 		return err
 	}
-	built := []string{"operations", "operationsof", "sites", "sitesecrets"}
+	built := []string{"operations", "operationsin", "operationsof", "sites", "sitesecrets"}
 	cases := map[string]struct {
 		reason  string
 		built   bool // the site is there already
@@ -67,10 +67,12 @@ func TestLateWrites(t *testing.T) {
 		left    []string     // tables, once for each record
 	}{
 		"CreateEntry":     {"an entry without an operation", false, create, "operationsof/", "", nil},
+		"CreateScope":     {"an entry without an operation", false, create, "operationsin/", "", nil},
 		"CreateOperation": {"an operation that no request waits for", false, create, "operations/", "", nil},
 		"CreateSecrets":   {"secrets without an operation", false, create, "sitesecrets/", "", nil},
 		"CreateLock":      {"a site whose operation does not exist", false, create, "sites/", nf.SiteFailed, []string{"sites"}},
 		"ChangeEntry":     {"an entry without an operation", true, change, "operationsof/", nf.SiteReady, built},
+		"ChangeScope":     {"an entry without an operation", true, change, "operationsin/", nf.SiteReady, built},
 		"ChangeOperation": {"an operation that no request waits for", true, change, "operations/", nf.SiteReady, built},
 		"ChangeSecrets":   {"secrets without an operation", true, change, "sitesecrets/", nf.SiteReady, built},
 		"ChangeLock":      {"the site has its former secrets again", true, change, "sites/", nf.SiteFailed, built},

@@ -64,15 +64,17 @@ type accessWorld struct {
 	*roleWorld
 
 	native, onap []accessObject
-	hidden       map[string][]string       // the names that each identity may not see
+	hidden       map[string][]string // the names that each identity may not see
+	reads        *readCounter
 	before       map[string]store.Revision // the store
 	asked        []string                  // who has made a request since
 }
 
 func newAccessWorld(t *testing.T) *accessWorld {
 	t.Helper()
-	w := &accessWorld{roleWorld: &roleWorld{
-		testService: startBareService(t, func(c *Config) { c.AccessFile = accesstest.File(t) }),
+	reads := &readCounter{}
+	w := &accessWorld{reads: reads, roleWorld: &roleWorld{
+		testService: startServiceOver(t, reads.of, func(c *Config) { c.AccessFile = accesstest.File(t) }),
 		kubeconfig:  base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
 		archive: rendertest.Zip(map[string]string{
 			"metadata.yaml": "resources:\n- configMap: [cm.yaml]\n", "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n",

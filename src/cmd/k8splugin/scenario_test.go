@@ -193,7 +193,7 @@ func TestTenInstancesAtOnce(t *testing.T) {
 // ofOperation reports whether a record belongs to an operation, which is kept
 // after its end.
 func ofOperation(key string) bool {
-	return slices.ContainsFunc([]string{"operations/", "operationsof/", "changes/"}, func(table string) bool { return strings.HasPrefix(key, table) })
+	return slices.ContainsFunc([]string{"operations/", "operationsof/", "operationsin/", "changes/"}, func(table string) bool { return strings.HasPrefix(key, table) })
 }
 
 func TestBadInputIsRefusedBeforeAnythingIsTouched(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // testService is the whole service on its own port, with an in-memory
@@ -42,6 +43,12 @@ func startService(t *testing.T) *testService {
 // startBareService starts a service that knows no region.
 func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 	t.Helper()
+	return startServiceOver(t, func(kv store.KV) store.KV { return kv }, edit...)
+}
+
+// startServiceOver starts a service whose database has a decorator.
+func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...func(*Config)) *testService {
+	t.Helper()
 	cfg := Config{Store: "memory", LogLevel: "info", LogFormat: "text", Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour}
 	for _, e := range edit {
 		e(&cfg)
@@ -50,7 +57,7 @@ func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := openSecureStore(t.Context(), cfg, obs)
+	db, err := openOver(t.Context(), cfg, obs.log, decorate)
 	if err != nil {
 		t.Fatal(err)
 	}

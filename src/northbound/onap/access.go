@@ -90,7 +90,6 @@ type Connections interface {
 // Aliases resolves the ids that this API assigned to instances.
 type Aliases interface {
 	Alias(ctx context.Context, id string) (bundle.Alias, error)
-	Aliases(ctx context.Context) (map[string]bundle.Alias, error)
 }
 
 // Records gives access to what this API stores of instances with the permissions

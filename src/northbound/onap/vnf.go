@@ -62,23 +62,22 @@ func (vs *vnfs) list(ctx context.Context) ([]vnf, error) {
 	if err != nil {
 		return nil, err
 	}
-	aliases, err := vs.aliases.Aliases(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out := []vnf{}
 	for _, in := range all {
 		request, ours, err := requestOf(in)
 		if err != nil {
 			return nil, err
 		}
-		id := idOf(in)
-		alias, moved := aliases[id]
-		if !ours || in.State == nf.Terminating || moved && alias.Engine != in.ID || !moved && id != in.ID {
+		if !ours || in.State == nf.Terminating || in.State == nf.Instantiating && len(in.Inventory) == 0 { // no object was created yet
 			continue
 		}
-		if in.State == nf.Instantiating && len(in.Inventory) == 0 {
-			continue // no object was created yet
+		id := idOf(in)
+		alias, err := vs.aliases.Alias(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if alias.Engine != in.ID {
+			continue
 		}
 		out = append(out, vnf{Instance: in, id: id, alias: alias, request: request})
 	}
