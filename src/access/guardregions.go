@@ -2,8 +2,10 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -101,6 +103,25 @@ func (rs *Regions) Regions(ctx context.Context) ([]nf.Region, error) {
 		}
 	}
 	return all, nil
+}
+
+// MayReadAll returns nil if the identity has region:read for every registered region,
+// and nf.Forbidden otherwise.
+func (rs *Regions) MayReadAll(ctx context.Context) error {
+	id, err := rs.guard.asker(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := rs.keeper.Regions(ctx)
+	if err != nil {
+		return err
+	}
+	visible := rs.guard.authorizer.Visible(ctx, id, nf.ReadRegion)
+	nf.TrailOf(ctx).Ask(nf.ReadRegion, nf.Scope{})
+	if slices.ContainsFunc(all, func(r nf.Region) bool { return !visible(regionScope(r.ID)) }) {
+		return nf.E(nf.Forbidden, "authorize", id.String(), fmt.Errorf("missing permission %s for all cloud regions", nf.ReadRegion))
+	}
+	return nil
 }
 
 // UpdateRegion implements RegionRecords. It requires region:write.

@@ -54,7 +54,7 @@ func newAuthMiddleware(cfg Config) *authMiddleware {
 		open:   []string{"/healthz", "/readyz", "/docs", "/swagger.yaml", "/swagger.json"},
 		exempt: []string{"/healthz", "/readyz", "/metrics"},
 	}
-	if !cfg.ProtectMetrics {
+	if cfg.MayScrape == nil {
 		a.open = append(a.open, "/metrics")
 	}
 	return a

@@ -259,7 +259,13 @@ func TestRouteIsTold(t *testing.T) {
 
 func TestProtectedMetrics(t *testing.T) {
 	t.Parallel()
-	h := handler(t, northbound.Config{Access: door{}, ProtectMetrics: true, Limit: northbound.Limit{Rate: 0.001, Burst: 1}})
+	may := func(ctx context.Context) error {
+		if id, _ := nf.IdentityOf(ctx); id.Name != "prometheus" {
+			return nf.E(nf.Forbidden, "read", "the metrics", nil)
+		}
+		return nil
+	}
+	h := handler(t, northbound.Config{Access: door{}, MayScrape: may, Limit: northbound.Limit{Rate: 0.001, Burst: 1}})
 	for range 3 { // and however often it scrapes
 		if w := ask(h, "GET", "/metrics", "prometheus", ""); w.Code != 200 {
 			t.Errorf("with a proof it is %d", w.Code)
@@ -267,6 +273,12 @@ func TestProtectedMetrics(t *testing.T) {
 	}
 	if w := ask(h, "GET", "/metrics", "", ""); w.Code != 401 {
 		t.Errorf("without a proof it is %d", w.Code)
+	}
+	if w := ask(h, "GET", "/metrics", "ann", ""); w.Code != 403 {
+		t.Errorf("for another caller it is %d", w.Code)
+	}
+	if w := ask(handler(t, northbound.Config{MayScrape: may}), "GET", "/metrics", "", ""); w.Code != 200 {
+		t.Errorf("without authentication it is %d", w.Code)
 	}
 }
 

@@ -26,12 +26,15 @@ type Config struct {
 	Logger      *slog.Logger         // default: discard
 	Registry    *prometheus.Registry // source of /metrics, to which the layer adds its metrics; default: a new one
 
-	Access         Access           // authentication; default: none, which is only for local use
-	Audit          Audit            // default: no audit log
-	Limit          Limit            // request rate; default: no limit
-	SlowClients    SlowClientLimits // limits for slow clients
-	Hosts          []string         // without Access: host names accepted at a loopback address, in addition to loopback names
-	ProtectMetrics bool             // with Access: /metrics requires authentication, too; Prometheus supports it
+	Access      Access           // authentication; default: none, which is only for local use
+	Audit       Audit            // default: no audit log
+	Limit       Limit            // request rate; default: no limit
+	SlowClients SlowClientLimits // limits for slow clients
+	Hosts       []string         // without Access: host names accepted at a loopback address, in addition to loopback names
+
+	// MayScrape decides, with Access, whether the caller in the context may read
+	// /metrics. Default: every client may, without authentication.
+	MayScrape func(ctx context.Context) error
 
 	Routed func(r *http.Request, route string) // called with the path template that a request has matched; default: none
 }

@@ -29,10 +29,25 @@ func newService(cfg Config, rules *contract) (*service, error) {
 	}
 	return &service{
 		checks:  cfg.Checks,
-		metrics: promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{}),
+		metrics: metrics(cfg),
 		rules:   rules,
 		page:    page,
 	}, nil
+}
+
+// metrics serves the metrics to the clients that may read them.
+func metrics(cfg Config) http.Handler {
+	all := promhttp.HandlerFor(cfg.Registry, promhttp.HandlerOpts{})
+	if cfg.Access == nil || cfg.MayScrape == nil {
+		return all
+	}
+	return Handler(func(w http.ResponseWriter, r *http.Request) error {
+		if err := cfg.MayScrape(r.Context()); err != nil {
+			return err
+		}
+		all.ServeHTTP(w, r)
+		return nil
+	})
 }
 
 // Routes adds the service's own paths.

@@ -133,24 +133,32 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 		served = append(served, api)
 	}
 	handler, err := northbound.New(northbound.Config{
-		Swagger:        k8splugin.Swagger,
-		APIs:           served,
-		UploadLimit:    cfg.MaxPackage,
-		Checks:         map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
-		Logger:         obs.log,
-		Registry:       obs.registry,
-		Access:         rules.access(),
-		Audit:          s.audit,
-		Limit:          northbound.Limit{Rate: cfg.RateLimit},
-		Hosts:          cfg.hosts(),
-		ProtectMetrics: cfg.ProtectMetrics,
-		Routed:         telemetry.Route,
+		Swagger:     k8splugin.Swagger,
+		APIs:        served,
+		UploadLimit: cfg.MaxPackage,
+		Checks:      map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},
+		Logger:      obs.log,
+		Registry:    obs.registry,
+		Access:      rules.access(),
+		Audit:       s.audit,
+		Limit:       northbound.Limit{Rate: cfg.RateLimit},
+		Hosts:       cfg.hosts(),
+		MayScrape:   scrapers(cfg, guarded),
+		Routed:      telemetry.Route,
 	})
 	if err != nil {
 		return err
 	}
 	s.handler = obs.tracing.Middleware(handler)
 	return obs.watch(ctx, s, rules, db)
+}
+
+// scrapers returns the function that decides which clients may read the metrics; nil: all.
+func scrapers(cfg Config, guarded *access.Guarded) func(context.Context) error {
+	if !cfg.ProtectMetrics {
+		return nil
+	}
+	return guarded.Regions.MayReadAll
 }
 
 // nativeAPI creates the service's own API.

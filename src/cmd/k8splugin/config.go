@@ -128,7 +128,7 @@ func accessFlags(flags *pflag.FlagSet) {
 	flags.String("tls-client-ca", "", "CA certificates that client certificates are verified with")
 	flags.String("allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if there is no authentication")
 	flags.Float64("rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
-	flags.Bool("protect-metrics", false, "with --access-file, require authentication for /metrics")
+	flags.Bool("protect-metrics", true, "with --access-file, require region:read for all cloud regions to read /metrics, which names them")
 	flags.String("audit-file", "", "file that every change and every denied request is written to, in addition to the store")
 	flags.Duration("audit-retention", 90*24*time.Hour, "time that the store keeps audit entries")
 	flags.String("otlp-endpoint", "", "OpenTelemetry collector that traces are sent to over HTTP: host:port or a URL")

@@ -109,7 +109,7 @@ func installations() map[string]installation {
 		},
 		"TLS and monitoring": {
 			reason: "Prometheus and the kubelet speak TLS when the service does",
-			values: "keys: {existingSecret: k}\naccess: {existingSecret: a, protectMetrics: true}\ntls: {existingSecret: site-tls, clientCAKey: ca.crt}\nmonitoring: {serviceMonitor: {enabled: true, labels: {release: p}, tlsConfig: {serverName: x}}, prometheusRule: {enabled: true}}\n",
+			values: "keys: {existingSecret: k}\naccess: {existingSecret: a}\ntls: {existingSecret: site-tls, clientCAKey: ca.crt}\nmonitoring: {serviceMonitor: {enabled: true, labels: {release: p}, tlsConfig: {serverName: x}, authorization: {credentials: {name: scrape, key: token}}}, prometheusRule: {enabled: true}}\n",
 			objects: objects("Service/site-k8splugin", "StatefulSet/site-k8splugin",
 				"ServiceMonitor/site-k8splugin", "PrometheusRule/site-k8splugin"),
 			check: checkMonitoring,
@@ -152,6 +152,7 @@ func checkMonitoring(t *testing.T, r release, cfg Config) {
 	monitor := (*object[map[string]any](t, r, "ServiceMonitor/site-k8splugin"))["spec"].(map[string]any)
 	same[any](t, "endpoint", []any{map[string]any{
 		"targetPort": "api", "path": "/metrics", "scheme": "https", "interval": "30s", "scrapeTimeout": "10s", "tlsConfig": map[string]any{"serverName": "x"},
+		"authorization": map[string]any{"credentials": map[string]any{"name": "scrape", "key": "token"}},
 	}}, monitor["endpoints"])
 	content, err := os.ReadFile(deployments + "/prometheus/alerts.yaml")
 	if err != nil {
@@ -219,7 +220,7 @@ func TestChartRefuses(t *testing.T) {
 		"Keys of each":    {"replicas with different keys cannot read each other's records", "keys: {generate: true}\naccess: {existingSecret: a}\n" + outside, "need the same keys"},
 		"Both accesses":   {"rules without an effect are an error", "keys: {existingSecret: k}\naccess: {existingSecret: a, insecureNoAuth: true}\n", "access rules are set too"},
 		"No access.yaml":  {"the service reads access.yaml", "keys: {existingSecret: k}\naccess: {files: {rules.yaml: x}}\n", "access.yaml is missing"},
-		"Closed metrics":  {"no client could read the metrics", "keys: {existingSecret: k}\naccess: {insecureNoAuth: true, protectMetrics: true}\n", "access.protectMetrics"},
+		"Closed metrics":  {"Prometheus could not read the metrics", "keys: {existingSecret: k}\naccess: {existingSecret: a}\nmonitoring: {serviceMonitor: {enabled: true}}\n", "access.protectMetrics"},
 		"Half a pair":     {"a certificate is useless without its key", sound + "tls: {certificate: x}\n", "tls.certificate and tls.privateKey must be set together"},
 		"Clients alone":   {"client certificates require TLS", sound + "tls: {clientCAKey: ca.crt}\n", "requires tls.existingSecret"},
 		"Node port":       {"it would be ignored", sound + "service: {nodePort: 30498}\n", "service.nodePort"},

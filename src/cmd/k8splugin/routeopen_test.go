@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -10,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 )
 
 // TestServiceRoutesAreOpen checks that the routes which need no credentials are
-// those of probes, metrics and the description of the API, and no others. Every
-// other route of the description is in routeAccess.
+// those of probes and the description of the API, and no others, and that
+// metrics, which name all regions, require that one may read them. Every other route of the description is in routeAccess.
 func TestServiceRoutesAreOpen(t *testing.T) {
 	t.Parallel()
 	w := &roleWorld{testService: startBareService(t, func(c *Config) { c.AccessFile = accesstest.File(t) })}
@@ -39,7 +41,18 @@ func TestServiceRoutesAreOpen(t *testing.T) {
 	if diff := cmp.Diff(want, own); diff != "" {
 		t.Errorf("routes without a rule (-want +got):\n%s", diff)
 	}
-	for _, route := range own {
+	w.want(http.StatusCreated, w.as("admin-all", "POST", "/v1/cloud_regions", map[string]any{
+		"cloud_region_id": accesstest.East, "kubeconfig": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
+	}))
+	for who, status := range map[string]int{
+		accesstest.Anonymous: http.StatusUnauthorized, "stranger": http.StatusForbidden, "operator-west": http.StatusForbidden,
+		"viewer-a-east": http.StatusOK, "viewer-all": http.StatusOK,
+	} {
+		if got := w.as(who, "GET", "/metrics", nil); got.status != status || strings.Contains(string(got.body), accesstest.East) && status != http.StatusOK {
+			t.Errorf("GET /metrics by %q: status %d, want %d: %s", who, got.status, status, got.body)
+		}
+	}
+	for _, route := range slices.DeleteFunc(own, func(route string) bool { return route == "GET /metrics" }) {
 		method, path, _ := strings.Cut(route, " ")
 		for _, who := range []string{accesstest.Anonymous, "stranger"} {
 			if got := w.as(who, method, path, nil); got.status != http.StatusOK {

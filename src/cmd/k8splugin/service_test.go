@@ -49,7 +49,7 @@ func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 // startServiceOver starts a service whose database has a decorator.
 func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...func(*Config)) *testService {
 	t.Helper()
-	cfg := Config{Store: "memory", LogLevel: "info", LogFormat: "text", Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour}
+	cfg := Config{Store: "memory", LogLevel: "info", LogFormat: "text", Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour, ProtectMetrics: true}
 	for _, e := range edit {
 		e(&cfg)
 	}

@@ -17,8 +17,8 @@
 {{- with .Values.access.allowedHosts -}}
 {{- $_ := set $s "allowed-hosts" (join "," .) -}}
 {{- end -}}
-{{- if .Values.access.protectMetrics -}}
-{{- $_ := set $s "protect-metrics" true -}}
+{{- if not .Values.access.protectMetrics -}}
+{{- $_ := set $s "protect-metrics" false -}}
 {{- end -}}
 {{- with .Values.access.rateLimit -}}
 {{- $_ := set $s "rate-limit" . -}}
@@ -87,8 +87,9 @@ config listen data store encryption-key-file access-file insecure-no-auth allowe
 {{- if and $v.access.files (not (hasKey $v.access.files "access.yaml")) -}}
 {{- $wrong = append $wrong "access.files: access.yaml is missing" -}}
 {{- end -}}
-{{- if and $v.access.protectMetrics (not $access) -}}
-{{- $wrong = append $wrong "access.protectMetrics: without access rules no client can read the metrics; set access.existingSecret or access.files" -}}
+{{- $monitor := $v.monitoring.serviceMonitor -}}
+{{- if and $monitor.enabled $access $v.access.protectMetrics (not $monitor.authorization) (not $monitor.tlsConfig.cert) (not $monitor.tlsConfig.certFile) -}}
+{{- $wrong = append $wrong "monitoring.serviceMonitor: /metrics requires authentication; set authorization or a client certificate in tlsConfig, or access.protectMetrics: false" -}}
 {{- end -}}
 {{- if and $v.tls.existingSecret (or $v.tls.certificate $v.tls.privateKey $v.tls.clientCA) -}}
 {{- $wrong = append $wrong "tls: tls.existingSecret and PEM values are both set; set one of them" -}}
