@@ -18,7 +18,7 @@ func (pr *preparer) bound(ctx context.Context, p *prepared, region nf.Region) (e
 	p.bounds = nf.Bounds{Namespace: p.target.namespace, Tenancy: tenancy}
 	p.openNamespaces(p.target.spec.Namespaces)
 	p.openNamespaces(p.pkg.Namespaces)
-	p.view = &regionView{cluster: p.cluster, tenancy: tenancy, access: p.target.access, usable: map[string]bool{}}
+	p.view = &regionView{cluster: p.cluster, owner: subjectOf(p.target.id), tenancy: tenancy, access: p.target.access, usable: map[string]bool{}}
 	return mayUse(ctx, p.cluster, tenancy, map[string]string{p.target.namespace: "namespace"})
 }
 

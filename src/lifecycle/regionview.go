@@ -7,6 +7,7 @@ import (
 	"index/suffixarray"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,9 +34,11 @@ func previewAccess(opts nf.Options) secretAccess {
 }
 
 // regionView restricts the objects of a region that templates can read to those
-// that the project may use. Each preparation has its own.
+// that the project may use, and hides the owners of the objects of others. Each
+// preparation has its own.
 type regionView struct {
 	cluster Cluster
+	owner   nf.Subject // the instance that the templates are rendered for
 	tenancy nf.Tenancy
 	access  secretAccess
 
@@ -72,10 +75,50 @@ func (v *regionView) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, er
 			return nil, err
 		}
 	}
+	objects := objectsIn(found)
+	for _, object := range objects {
+		if u := (&unstructured.Unstructured{Object: object}); nf.OwnerOf(u.GetLabels()) != v.owner {
+			withoutMarks(object)
+		}
+	}
 	if secret {
-		v.recordSecrets(found)
+		v.recordSecrets(objects)
 	}
 	return found, nil
+}
+
+// objectsIn returns the objects that a lookup has found: one, or the items of a list.
+func objectsIn(found map[string]any) []map[string]any {
+	items, list := found["items"].([]any)
+	if !list {
+		return []map[string]any{found}
+	}
+	var out []map[string]any
+	for _, item := range items {
+		if object, is := item.(map[string]any); is {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+// withoutMarks removes what names the owner of an object: the service's labels and
+// annotations, also in templates and selectors, the managers of the object's fields,
+// and the copy of its manifest.
+func withoutMarks(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(name string, _ any) bool {
+			return strings.HasPrefix(name, nf.ReservedPrefix) || name == nf.AppliedAnnotation || name == "managedFields"
+		})
+		for _, inner := range v {
+			withoutMarks(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			withoutMarks(inner)
+		}
+	}
 }
 
 // visible reports whether the project may look up at least part of what a ref
@@ -156,20 +199,15 @@ func namespaceIn(object any) string {
 }
 
 // recordSecrets records the texts of Secrets; in a preview, it masks them.
-func (v *regionView) recordSecrets(found map[string]any) {
+func (v *regionView) recordSecrets(secrets []map[string]any) {
 	if v.access == secretsSearched {
 		return
 	}
-	if v.access != secretsMasked {
-		v.seen = append(v.seen, nf.TextsOfSecret(found)...)
-		return
-	}
-	objects := []any{found}
-	if items, list := found["items"].([]any); list {
-		objects = items
-	}
-	for _, item := range objects {
-		object, _ := item.(map[string]any)
+	for _, object := range secrets {
+		if v.access != secretsMasked {
+			v.seen = append(v.seen, nf.TextsOfSecret(object)...)
+			continue
+		}
 		data, _ := object["data"].(map[string]any)
 		for name := range data {
 			data[name] = base64.StdEncoding.EncodeToString([]byte(nf.Masked))
