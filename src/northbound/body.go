@@ -44,6 +44,21 @@ func FormFault(err error) error {
 	return errors.New("a part or its header cannot be read")
 }
 
+// FormPart is the content of a part of a form.
+type FormPart struct {
+	Part  io.Reader
+	Fault func(error) error // returns the error of the form for an error of the part
+}
+
+// Read reads from the part.
+func (p FormPart) Read(b []byte) (int, error) {
+	n, err := p.Part.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = p.Fault(err)
+	}
+	return n, err // callers compare with io.EOF
+}
+
 // body assigns error kinds to failures of reading a request's body: a truncated
 // body is the client's error, not an internal one.
 type body struct{ io.ReadCloser }

@@ -50,18 +50,6 @@ func (p formPart) read(most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(p.body, most))
 }
 
-// formBody is the content of a part. Its errors have a kind.
-type formBody struct{ part io.Reader }
-
-// Read reads from the part and assigns a kind to its errors.
-func (b formBody) Read(p []byte) (int, error) {
-	n, err := b.part.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = formError(err)
-	}
-	return n, err // callers compare with io.EOF
-}
-
 func nextPart(reader *multipart.Reader, seen map[string]bool) (formPart, error) {
 	part, err := reader.NextPart()
 	if err != nil {
@@ -72,7 +60,7 @@ func nextPart(reader *multipart.Reader, seen map[string]bool) (formPart, error) 
 		return formPart{}, invalid(name, "is given twice")
 	}
 	seen[name] = true
-	return formPart{name, formBody{part}}, nil
+	return formPart{name, northbound.FormPart{Part: part, Fault: formError}}, nil
 }
 
 // formError assigns a kind to errors of reading a form. Errors of the body have

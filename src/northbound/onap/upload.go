@@ -93,7 +93,7 @@ func (f *formFile) find(ctx context.Context, form *multipart.Reader) error {
 		}
 		f.drop(ctx)
 		f.named = named
-		if f.content, err = f.staging(ctx, formPart{p}); err != nil {
+		if f.content, err = f.staging(ctx, northbound.FormPart{Part: p, Fault: formFault}); err != nil {
 			return err
 		}
 	}
@@ -105,18 +105,6 @@ func (f *formFile) drop(ctx context.Context) {
 		f.content.Discard(ctx)
 		f.content = nil
 	}
-}
-
-// formPart is the content of a part. Its errors are those of the form.
-type formPart struct{ part io.Reader }
-
-// Read reads from the part.
-func (p formPart) Read(b []byte) (int, error) {
-	n, err := p.part.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = formFault(err)
-	}
-	return n, err // callers compare with io.EOF
 }
 
 // formFault returns the error for a form that cannot be read. An error of the
