@@ -35,9 +35,9 @@ func (s StoreAdmin) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
 	return s.keeper.KeyStatus(ctx)
 }
 
-// Reseal encrypts every record with the primary key, and returns the resulting
+// Reencrypt encrypts every record with the primary key, and returns the resulting
 // state of the keys.
-func (s StoreAdmin) Reseal(ctx context.Context) (nf.KeyStatus, error) {
+func (s StoreAdmin) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
 	if err := s.guard.may(ctx, nf.AdministerStore, nf.Scope{}); err != nil {
 		return nf.KeyStatus{}, err
 	}

@@ -154,7 +154,7 @@ func (s *standIn) KeyStatus(context.Context) (nf.KeyStatus, error) {
 	return s.keys, s.fail["KeyStatus"]
 }
 
-func (s *standIn) Reseal(context.Context) (nf.KeyStatus, error) {
+func (s *standIn) Reencrypt(context.Context) (nf.KeyStatus, error) {
 	s.ask("reseal")
 	return s.keys, s.fail["Reseal"]
 }

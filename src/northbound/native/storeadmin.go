@@ -17,9 +17,9 @@ import (
 type StoreAdmin interface {
 	// KeyStatus returns the keys and the number of records encrypted with each.
 	KeyStatus(ctx context.Context) (nf.KeyStatus, error)
-	// Reseal re-encrypts every record with the primary key, and returns the new
+	// Reencrypt encrypts every record with the primary key, and returns the new
 	// status.
-	Reseal(ctx context.Context) (nf.KeyStatus, error)
+	Reencrypt(ctx context.Context) (nf.KeyStatus, error)
 	// Backup writes the content of the store, encrypted for the age recipient.
 	// It returns nf.Invalid before writing anything if the recipient is
 	// invalid.
@@ -34,7 +34,7 @@ type storeAdmin struct {
 
 func (sa storeAdmin) routes(on route) {
 	on(http.MethodGet, "/keys", sa.keys)
-	on(http.MethodPost, "/keys/reencrypt", sa.reseal)
+	on(http.MethodPost, "/keys/reencrypt", sa.reencrypt)
 	on(http.MethodPost, "/backup", sa.backUp)
 }
 
@@ -51,8 +51,8 @@ func (sa storeAdmin) keys(w http.ResponseWriter, r *http.Request) error {
 	return sa.answer(w, r, StoreAdmin.KeyStatus)
 }
 
-func (sa storeAdmin) reseal(w http.ResponseWriter, r *http.Request) error {
-	return sa.answer(w, r, StoreAdmin.Reseal)
+func (sa storeAdmin) reencrypt(w http.ResponseWriter, r *http.Request) error {
+	return sa.answer(w, r, StoreAdmin.Reencrypt)
 }
 
 // backUp streams a backup. An error before the first byte is answered as a

@@ -14,7 +14,7 @@ import (
 )
 
 func keysCommand(s *session) *cobra.Command {
-	return s.noun("keys", "Manage the keys that encrypt the store", keysStatus(s), keysReseal(s))
+	return s.noun("keys", "Manage the keys that encrypt the store", keysStatus(s), keysReencrypt(s))
 }
 
 func keysStatus(s *session) *cobra.Command {
@@ -33,7 +33,7 @@ func keysStatus(s *session) *cobra.Command {
 	}
 }
 
-func keysReseal(s *session) *cobra.Command {
+func keysReencrypt(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reencrypt",
 		Short: "Re-encrypt every record with the primary key",
