@@ -38,7 +38,7 @@ func TestProbe(t *testing.T) {
 		"WrongUser":     {reason: "a wrong user has the same reason", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.User = "nobody" }, why: "unauthorized", offered: true},
 		"AnotherHost":   {reason: "another host gets no credential", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Key = other.Key() }, why: "host-key"},
 		"AnotherType":   {reason: "nor does one that has no key of the pinned type", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Key = rsaKey }, why: "host-key"},
-		"Nobody":        {reason: "no server listens", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Port = free }, why: "tcp"},
+		"NoServer":      {reason: "no server listens", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Port = free }, why: "tcp"},
 		"NoSuchName":    {reason: "the name is none", edit: func(h *nf.SiteHost, _ *nf.SiteSecrets) { h.Address = "nowhere.invalid" }, why: "dns"},
 	}
 	for name, tc := range cases {
