@@ -106,7 +106,8 @@ type RegionKeeper interface {
 // HoldKeeper knows the holders of regions and packages.
 type HoldKeeper interface {
 	// HoldersIn yields the holders of a region or a package. It yields only those of
-	// the kinds and scopes that in reports true for, and does not read the others.
+	// the kinds and scopes that in reports true for, and does not read the others. If
+	// in is nil, it yields all.
 	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
 }
 

@@ -136,13 +136,12 @@ func (ops *Operations) Operations(ctx context.Context, instance string) ([]nf.Op
 	if err != nil {
 		return nil, err
 	}
-	list := ops.scoped.OperationsIn
-	if instance != "" {
-		list = func(ctx context.Context, _ func(nf.Scope) bool) ([]nf.Operation, error) {
-			return ops.engine.Operations(ctx, instance)
-		}
+	var all []nf.Operation
+	if instance == "" {
+		all, err = ops.scoped.OperationsIn(ctx, visible)
+	} else {
+		all, err = ops.engine.Operations(ctx, instance)
 	}
-	all, err := list(ctx, visible)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (s Sites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveReque
 // to remove their region. The error names only instances that the identity may see.
 func (s Sites) users(ctx context.Context, in nf.Site, cascade bool) ([]string, error) {
 	of := nf.Holding{Region: in.Region}
-	users, err := gathered(s.regions.holds.HoldersIn(ctx, of, func(nf.SubjectKind, nf.Scope) bool { return true }))
+	users, err := gathered(s.regions.holds.HoldersIn(ctx, of, nil))
 	if err != nil || len(users) == 0 {
 		return nil, err
 	}

@@ -270,7 +270,7 @@ func (w *world) HoldersIn(_ context.Context, of nf.Holding, in func(nf.SubjectKi
 	}
 	return func(yield func(nf.Holder, error) bool) {
 		for _, id := range users[of] {
-			if in(nf.InstanceSubject, scopes[id]) && !yield(nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Scope: scopes[id]}, nil) {
+			if (in == nil || in(nf.InstanceSubject, scopes[id])) && !yield(nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Scope: scopes[id]}, nil) {
 				return
 			}
 		}

@@ -99,7 +99,7 @@ func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {
 // the order of HoldersIn. There may be very many.
 func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject, error] {
 	return func(yield func(nf.Subject, error) bool) {
-		for holder, err := range c.HoldersIn(ctx, of, func(nf.SubjectKind, nf.Scope) bool { return true }) {
+		for holder, err := range c.HoldersIn(ctx, of, nil) {
 			if !yield(holder.Subject, err) {
 				return
 			}
@@ -109,8 +109,8 @@ func (c *Catalog) Users(ctx context.Context, of nf.Holding) iter.Seq2[nf.Subject
 
 // HoldersIn yields the holders of the package or, if that is empty, of the region
 // or, if both are empty, of all regions. It yields only those of the kinds and scopes
-// that in reports true for, and does not read the others. They are ordered by region,
-// kind, scope and id.
+// that in reports true for, and does not read the others; if in is nil, it yields
+// all. They are ordered by region, kind, scope and id.
 func (c *Catalog) HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
 	if of.Package != "" {
 		return c.packages.Holds().Holders(ctx, of.Package, in)

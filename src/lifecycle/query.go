@@ -38,18 +38,7 @@ func (e *Engine) InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.
 		ids = append(ids, holder.Subject.ID)
 	}
 	slices.Sort(ids)
-	all := []nf.Instance{}
-	for _, id := range slices.Compact(ids) {
-		instance, err := e.Instance(ctx, id)
-		if nf.KindOf(err) == nf.NotFound {
-			continue // it is being created or deleted
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, instance)
-	}
-	return all, nil
+	return e.records.instances.Existing(ctx, slices.Compact(ids)) // the others are being created or deleted
 }
 
 // Revisions returns the revisions of an instance that are kept, ascending.

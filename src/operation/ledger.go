@@ -101,10 +101,11 @@ func (l *Ledger) List(ctx context.Context, of nf.Subject) ([]nf.Operation, error
 }
 
 // ListIn returns the operations of a kind in the scopes that in reports true for, in
-// the order of their acceptance. It does not read the others.
+// the order of their acceptance. It does not read the others. If in is nil, it returns
+// all.
 func (l *Ledger) ListIn(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) bool) ([]nf.Operation, error) {
 	return l.named(ctx, l.byScope.Without(ctx, string(kind)+"/", func(e listed) string {
-		if in(e.Scope) {
+		if in == nil || in(e.Scope) {
 			return ""
 		}
 		return e.scopeKey()
@@ -121,18 +122,7 @@ func (l *Ledger) named(ctx context.Context, entries iter.Seq2[listed, error]) ([
 		ids = append(ids, entry.Operation)
 	}
 	slices.Sort(ids)
-	var all []nf.Operation
-	for _, id := range ids {
-		op, err := l.Get(ctx, id)
-		if nf.KindOf(err) == nf.NotFound {
-			continue // it is being stored or deleted
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, op)
-	}
-	return all, nil
+	return l.operations.Existing(ctx, ids) // the others are being stored or deleted
 }
 
 // Running returns the operations that run here and have not ended, as they were

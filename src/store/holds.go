@@ -98,8 +98,8 @@ func (h Holds) Drop(ctx context.Context, thing string, holder nf.Holder) error {
 
 // Holders yields the holders of a thing, or of all things of the table if that is
 // empty, ordered by thing, kind, scope and id. It leaves out those that in reports
-// false for, by kind and scope, and reads at most one hold of each such group. An
-// error ends the sequence.
+// false for, by kind and scope, and reads at most one hold of each such group. If in
+// is nil, it yields all. An error ends the sequence.
 func (h Holds) Holders(ctx context.Context, thing string, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
 	prefix := h.table + "/"
 	if thing != "" {
@@ -107,7 +107,7 @@ func (h Holds) Holders(ctx context.Context, thing string, in func(nf.SubjectKind
 	}
 	return func(yield func(nf.Holder, error) bool) {
 		for hold, err := range h.all.Without(ctx, prefix, func(h Hold) string {
-			if in(h.Holder.Subject.Kind, h.Holder.Scope) {
+			if in == nil || in(h.Holder.Subject.Kind, h.Holder.Scope) {
 				return ""
 			}
 			return h.group()
@@ -119,11 +119,9 @@ func (h Holds) Holders(ctx context.Context, thing string, in func(nf.SubjectKind
 	}
 }
 
-func everyHolder(nf.SubjectKind, nf.Scope) bool { return true }
-
 // Used reports whether a thing has a holder.
 func (h Holds) Used(ctx context.Context, thing string) (bool, error) {
-	for _, err := range h.Holders(ctx, thing, everyHolder) {
+	for _, err := range h.Holders(ctx, thing, nil) {
 		return err == nil, err
 	}
 	return false, nil

@@ -173,6 +173,23 @@ func (t Table[T]) Without(ctx context.Context, prefix string, skip func(T) strin
 // prefix, which ends with "/".
 func after(prefix string) string { return strings.TrimSuffix(prefix, "/") + "0" }
 
+// Existing returns the records with the ids, in the order of the ids, without those
+// that do not exist. Without records, the list is empty and not nil.
+func (t Table[T]) Existing(ctx context.Context, ids []string) ([]T, error) {
+	out := make([]T, 0, len(ids))
+	for _, id := range ids {
+		v, err := t.Get(ctx, id)
+		if nf.KindOf(err) == nf.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // List returns the records of All. Without records, the list is empty and not
 // nil.
 func (t Table[T]) List(ctx context.Context, prefix string) ([]T, error) {

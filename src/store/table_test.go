@@ -49,6 +49,11 @@ func TestTable(t *testing.T) {
 		if diff := cmp.Diff([]record{{ID: "a/b c"}, {ID: "a/d", Count: 5}}, list); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
+		existing, err := table.Existing(ctx, []string{"a/d", "a/c", "a/b c"})
+		must(t, err)
+		if diff := cmp.Diff([]record{{ID: "a/d", Count: 5}, {ID: "a/b c"}}, existing); diff != "" {
+			t.Errorf("existing (-want +got):\n%s", diff)
+		}
 		must(t, table.Delete(ctx, "a/d"))
 		wantKind(t, "a record is removed once", table.Delete(ctx, "a/d"), nf.NotFound)
 		if diff := cmp.Diff([]string{"records/a/b!20c"}, keysOf(t, kv, "")); diff != "" {
