@@ -171,15 +171,15 @@ func TestUploadsWait(t *testing.T) {
 					}
 				})
 				ctx, leave := context.WithCancel(t.Context())
-				var all errgroup.Group
+				var checked, slow errgroup.Group
 				for i := range tc.checked {
-					all.Go(func() error {
-						_, _, err := c.Upload(ctx, nf.Package{ID: fmt.Sprint("checked", i)}, bytes.NewReader(content))
+					checked.Go(func() error {
+						_, _, err := c.Upload(t.Context(), nf.Package{ID: fmt.Sprint("checked", i)}, bytes.NewReader(content))
 						return err
 					})
 				}
 				for i := range tc.stalled {
-					all.Go(func() error {
+					slow.Go(func() error {
 						_, _, err := c.Upload(ctx, nf.Package{ID: fmt.Sprint("slow", i)}, stalled{r: bytes.NewReader(content[:50<<20]), gone: ctx.Done()})
 						if err == nil {
 							return errors.New("half a package was taken")
@@ -206,9 +206,11 @@ func TestUploadsWait(t *testing.T) {
 				}
 				cancel()
 				close(end)
-				synctest.Wait()
+				if err := checked.Wait(); err != nil { // of one content: each waits for the one that writes its blob
+					t.Error(err)
+				}
 				leave()
-				if err := all.Wait(); err != nil {
+				if err := slow.Wait(); err != nil {
 					t.Error(err)
 				}
 				if _, _, err := c.Upload(t.Context(), nf.Package{ID: "last"}, bytes.NewReader(content)); err != nil {
