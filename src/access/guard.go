@@ -239,28 +239,21 @@ func (g *guard) mayRead(ctx context.Context) (func(nf.Scope) bool, error) {
 // sees returns a function that reports whether an instance exists and the
 // identity may read it. It reads only the instances that it is called for, each
 // once.
-func (g *guard) sees(ctx context.Context) (func(id string) (nf.Instance, bool, error), error) {
+func (g *guard) sees(ctx context.Context) (func(id string) (bool, error), error) {
 	visible, err := g.visible(ctx, nf.ReadInstance)
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]*nf.Instance{} // nil: hidden or absent
-	return func(id string) (nf.Instance, bool, error) {
-		found, done := known[id]
-		if !done {
+	known := map[string]bool{}
+	return func(id string) (bool, error) {
+		if _, done := known[id]; !done {
 			in, err := g.records.Instance(ctx, id)
 			if nf.IgnoreNotFound(err) != nil {
-				return nf.Instance{}, false, err
+				return false, err
 			}
-			if err == nil && visible(instanceScope(in)) {
-				found = &in
-			}
-			known[id] = found
+			known[id] = err == nil && visible(instanceScope(in))
 		}
-		if found == nil {
-			return nf.Instance{}, false, nil
-		}
-		return *found, true, nil
+		return known[id], nil
 	}, nil
 }
 

@@ -62,7 +62,7 @@ func (d DeadLetters[L]) DeadLetters(ctx context.Context) ([]L, error) {
 			}
 			engines[instance] = engine
 		}
-		_, visible, err := sees(engine)
+		visible, err := sees(engine)
 		if err != nil {
 			return nil, err
 		}

@@ -18,12 +18,13 @@ type LiveReader[Q, H any] interface {
 // context.
 type Live[Q, H any] struct {
 	guard  *guard
+	holds  HoldKeeper
 	reader LiveReader[Q, H]
 }
 
 // NewLive returns the guarded objects of a reader.
 func NewLive[Q, H any](guarded *Guarded, reader LiveReader[Q, H]) Live[Q, H] {
-	return Live[Q, H]{guarded.guard, reader}
+	return Live[Q, H]{guarded.guard, guarded.Regions.holds, reader}
 }
 
 // Objects returns objects of an instance. It requires instance:read.
@@ -74,32 +75,30 @@ func (l Live[Q, H]) FindOf(ctx context.Context, in nf.Instance, q Q) ([]map[stri
 }
 
 // found returns the objects in an instance's region that a query selects: all, or
-// those of the instance and of others that the identity may read. It reads only
-// the instances that own such an object, each once.
+// those of the instance and of others that the identity may read. It reads nothing of
+// the others.
 func (l Live[Q, H]) found(ctx context.Context, in nf.Instance, all bool, q Q) ([]map[string]any, error) {
 	objects, err := l.reader.Find(ctx, in.Region, q)
 	if err != nil || all {
 		return objects, err
 	}
-	sees, err := l.guard.sees(ctx)
+	visible, err := l.guard.visible(ctx, nf.ReadInstance)
 	if err != nil {
 		return nil, err
 	}
+	owners := map[string]bool{in.ID: true}
+	for holder, err := range l.holds.HoldersIn(ctx, nf.Holding{Region: in.Region}, func(kind nf.SubjectKind, s nf.Scope) bool {
+		return kind == nf.InstanceSubject && visible(s)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		owners[holder.Subject.ID] = true
+	}
+	delete(owners, "") // of an object without an owner
 	var out []map[string]any
 	for _, object := range objects {
-		owner := ownerOf(object)
-		if owner == "" {
-			continue
-		}
-		visible := owner == in.ID
-		if !visible {
-			var other nf.Instance
-			if other, visible, err = sees(owner); err != nil {
-				return nil, err
-			}
-			visible = visible && other.Region == in.Region
-		}
-		if visible {
+		if owners[ownerOf(object)] {
 			out = append(out, object)
 		}
 	}
