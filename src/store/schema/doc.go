@@ -7,7 +7,7 @@
 // step may be interrupted at any write, and is then repeated. Several replicas
 // may open a store at once.
 //
-// The package does not migrate to an earlier version. A release that is older
-// than this package does not check the version: it must not use the store
-// during or after a migration.
+// The package does not migrate to an earlier version. The version is checked
+// only when a store is opened: a process of an older release that has opened
+// the store before must not use it during or after a migration.
 package schema

@@ -26,7 +26,7 @@ const recordKey = Prefix + "schema"
 
 // Record describes the contents of a store. The JSON form is stored.
 type Record struct {
-	Version  int       `json:"version"`             // from 1, the version of the first release, which had no such record
+	Version  int       `json:"version"`             // from 1, the version of release 0.1.0
 	SealedBy string    `json:"sealed_by,omitempty"` // the primary encryption key of the process that opened it last
 	Created  time.Time `json:"created"`
 	Migrated time.Time `json:"migrated,omitzero"` // to this version
