@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	k8splugin "github.com/multicloud-k8s/k8splugin"
+	"github.com/multicloud-k8s/k8splugin/src/access/accesstest"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// update rewrites the answers, and makes the backup of this release if there is none.
+var update = flag.Bool("update", false, "rewrite the answers over the backups of releases, and add the backup of this release")
+
+// The folder of the backups, who can read them, and what they are encrypted for. They
+// hold nothing but what the tests make.
+const (
+	releaseFolder    = "testdata/releases"
+	releaseRecipient = "age1qv6tdlfhwqweey6jk4h9kmn5k04474pzrg4awp2epyzwp95wj9xqru5cd0"
+	releaseIdentity  = "AGE-SECRET-KEY-14TWG4EH4NR5WYVXRFMLTELFPM86378UVZ4DEC52VZSM84U99WGFQEYPHM6"
+)
+
+// TestReadsReleases restores the backup that each release made of a store with records
+// of every kind, and makes every request that reads them. The answers are those in the
+// file beside the backup. A later form of an answer is written there with -update. The
+// backup of a release is never made anew: the service must read it as it is.
+func TestReadsReleases(t *testing.T) {
+	t.Parallel()
+	if *update {
+		backUpRelease(t)
+	}
+	backups, err := filepath.Glob(releaseFolder + "/*.age")
+	if err != nil || len(backups) == 0 {
+		t.Fatalf("there are no backups: %v", err)
+	}
+	for _, file := range backups {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			got := answersOver(t, file)
+			golden := strings.TrimSuffix(file, ".age") + ".json"
+			if *update {
+				writeAnswers(t, golden, got, answersOver(t, file))
+			}
+			text, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want map[string]any
+			if err := json.Unmarshal(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			if len(want) < 90 {
+				t.Errorf("there are answers to only %d requests", len(want))
+			}
+			for _, request := range slices.Sorted(maps.Keys(want)) {
+				if diff := cmp.Diff(want[request], got[request]); diff != "" {
+					t.Errorf("GET %s (-want +got):\n%s", request, diff)
+				}
+			}
+		})
+	}
+}
+
+// answersOver restores a backup into a new store, and returns the answers of a service
+// over it, by request.
+func answersOver(t *testing.T, file string) map[string]any {
+	t.Helper()
+	folder := t.TempDir()
+	data, identity := filepath.Join(folder, "data"), filepath.Join(folder, "identity")
+	if err := os.WriteFile(identity, []byte(releaseIdentity), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, says := runProgram(t, "backup", "restore", file, "--data", data, "--identity-file", identity); code != 0 {
+		t.Fatalf("exit code %d: %s", code, says)
+	}
+	var requests []string
+	text, err := os.ReadFile(strings.TrimSuffix(file, ".age") + ".requests.json")
+	if err == nil {
+		err = json.Unmarshal(text, &requests)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const forever = "876000h" // a backup grows old
+	p := serveProgram(t, data, "--operation-retention", forever, "--audit-retention", forever)
+	out := map[string]any{}
+	for _, request := range requests {
+		got := p.do(http.MethodGet, request, nil)
+		var body any = string(got.body)
+		if !utf8.Valid(got.body) {
+			body = got.body // JSON has it in base64
+		}
+		if strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+			if err := json.Unmarshal(got.body, &body); err != nil {
+				t.Fatalf("GET %s: %v", request, err)
+			}
+		}
+		out[request] = map[string]any{"status": got.status, "body": withoutState(body)}
+	}
+	if code := p.stop(); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.log)
+	}
+	return throughJSON(t, out)
+}
+
+// withoutState removes the present states of regions, and why the objects in them cannot
+// be read.
+func withoutState(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, region := v["state"].(map[string]any); region {
+			delete(v, "state")
+		}
+		if v["status"] == "Unknown" {
+			delete(v, "message")
+		}
+		delete(v, "health_message")
+		for _, part := range v {
+			withoutState(part)
+		}
+	case []any:
+		for _, part := range v {
+			withoutState(part)
+		}
+	}
+	return v
+}
+
+// throughJSON returns the value that a file of it has.
+func throughJSON(t *testing.T, v any) (out map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// writeAnswers writes the answers that two services over the same records agree in. The
+// others tell of the present, such as the state of a region.
+func writeAnswers(t *testing.T, file string, one, two map[string]any) {
+	t.Helper()
+	maps.DeleteFunc(one, func(request string, a any) bool {
+		differ := !cmp.Equal(a, two[request])
+		if differ {
+			t.Logf("the answers to GET %s differ from each other", request)
+		}
+		return differ
+	})
+	writeJSON(t, file, one)
+}
+
+func writeJSON(t *testing.T, file string, v any) {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err == nil {
+		err = os.WriteFile(file, append(text, '\n'), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backUpRelease makes the backup of the present release if there is none, and the list of
+// the requests that read its records.
+func backUpRelease(t *testing.T) {
+	t.Helper()
+	version := regexp.MustCompile(`(?m)^  version: (\d+\.\d+\.\d+)$`).FindSubmatch(k8splugin.Swagger)
+	name := filepath.Join(releaseFolder, string(version[1]))
+	if _, err := os.Stat(name + ".age"); !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	w := newAccessWorld(t)
+	w.ripen()
+	var text bytes.Buffer
+	if err := w.db.Backup(t.Context(), releaseRecipient, &text); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(releaseFolder, 0o750), os.WriteFile(name+".age", text.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	writeJSON(t, name+".requests.json", w.readings())
+}
+
+// ripen gives the instances a past, and waits for the sites. Their regions are not
+// reachable any more.
+func (w *accessWorld) ripen() {
+	w.t.Helper()
+	first, second := "/v1/vnf_instances/"+w.native[0].vars["vnf_id"], "/v1/vnf_instances/"+w.native[1].vars["vnf_id"]
+	for _, change := range []struct {
+		method, path string
+		body         map[string]any
+	}{
+		{"PATCH", first, map[string]any{"vnf_instance_description": "changed"}},
+		{"POST", first + "/rollback", map[string]any{"revision": 1}},
+		{"PUT", second + "/amendments/more", map[string]any{"csar_id": "pkg-" + accesstest.ProjectB}},
+	} {
+		began := w.want(http.StatusOK, w.as(admin, change.method, change.path, change.body, "Idempotency-Key", change.path))
+		w.want(http.StatusOK, w.as(admin, "GET", "/v1/operations/"+began.text(w.t, "operation_id")+"/events", nil)) // ends with the operation
+	}
+	for _, o := range w.native {
+		w.as(admin, "GET", "/v1/sites/"+o.vars["site_id"]+"/operations/"+o.vars["site_operation"]+"/events", nil) // ends with the operation
+	}
+	instance := w.onap[0].vars["instance"]
+	w.die(instance, w.subscribed(instance), 1)
+	address := regexp.MustCompile(`https://127\.0\.0\.1:\d+`)
+	for e, err := range w.db.kv.List(w.t.Context(), "regions/", "") {
+		if err == nil {
+			_, err = w.db.kv.Put(w.t.Context(), e.Key, address.ReplaceAll(e.Value, []byte("https://127.0.0.1:1")), store.Any)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// ofThePresent are the ends of paths whose answers do not come from records alone, or from
+// records that a service deletes after some weeks.
+var ofThePresent = []string{"/events", "/query", "/status", "/audit", "/keys", "/dead"}
+
+// readings returns the requests that read what is stored of the world's objects.
+func (w *accessWorld) readings() []string {
+	requests := map[string]bool{}
+	for route, rules := range routeAccess() {
+		for _, rule := range rules {
+			method, path := rule.target(route)
+			if method != http.MethodGet || slices.Contains(ofThePresent, path[strings.LastIndex(path, "/"):]) {
+				continue
+			}
+			for _, o := range slices.Concat(w.native, w.onap) {
+				if request := o.filled(path + rule.query); !strings.Contains(request, "{") {
+					requests[request] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(requests))
+}
