@@ -23,7 +23,7 @@ WATCHED := crypto/tls k8s.io/kube-openapi/pkg/cached
 RACE := -race $(SERIAL:%=-gcflags='%=-race=false -l') $(WATCHED:%=-gcflags=%=)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run sandbox sandbox-stop test announce test-deps test-go chaos bench golden lint fmt tidy fuzz subjects check clean
+.PHONY: help build build-race run sandbox sandbox-stop test announce test-deps test-go chaos bench golden lint fmt tidy fuzz subjects check clean
 .PHONY: kud-site kud-bundle kud-quick kud-test kud-test-more site-lab site-lab-down
 
 help: ## list these targets
@@ -56,6 +56,9 @@ test-go: ## run the tests of the service beside a sandbox of its own
 	go vet ./...
 	@$(SANDBOX) exec -- go test $(RACE) -timeout 60m ./...
 	go test ./src/lifecycle -run '^TestGrowth$$' -growth 60000
+
+build-race: # the service with the race detector, which test-go runs, as OUT
+	go build $(RACE) -o $(OUT) ./src/cmd/k8splugin
 
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,17 +11,32 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 )
 
-// brief returns the options of a run that is short enough to be a test: servers
-// with the race detector, which the other tests have built already.
-func brief(t *testing.T) options {
-	t.Helper()
+// TestScenarios runs each scenario for as long as a test may take, on servers with the
+// race detector.
+func TestScenarios(t *testing.T) {
 	clustertest.Kubeconfig(t) // demands the sandbox
 	if os.Getenv("K8SPLUGIN_SANDBOX_BIN") == "" {
 		t.Fatal("K8SPLUGIN_SANDBOX_BIN is not set: run the tests with `make test`, or set it to the folder of the sandbox's programs")
 	}
 	o := defaults()
 	o.seed, o.race, o.settle = 1, true, 5*time.Minute
-	return o
+	o.binary = filepath.Join(t.TempDir(), "k8splugin")
+	// The Makefile has the flags that the other tests, too, are built with.
+	if output, err := exec.CommandContext(t.Context(), "make", "-C", "../../..", "build-race", "OUT="+o.binary).CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the service: %v: %s", err, output)
+	}
+	t.Run("Storm", func(t *testing.T) { // everything fails for a minute
+		o := o
+		o.kills, o.duration, o.instances = 20, time.Minute, 8
+		try(t, o)
+	})
+	t.Run("ThreeReplicas", func(t *testing.T) { // one server and one etcd node of three die in the middle of the work
+		o := o
+		o.scenario, o.instances, o.operations = scenarioReplicas, 12, 60
+		if out := try(t, o); !strings.Contains(out, "operations that ended before a process was restarted") {
+			t.Error("the operations did not go on without the dead")
+		}
+	})
 }
 
 func try(t *testing.T, o options) string {
@@ -31,21 +48,4 @@ func try(t *testing.T, o options) string {
 		t.Error(err)
 	}
 	return out.String()
-}
-
-// TestStorm lets everything fail for a minute.
-func TestStorm(t *testing.T) {
-	o := brief(t)
-	o.kills, o.duration, o.instances = 20, time.Minute, 8
-	try(t, o)
-}
-
-// TestThreeReplicas lets one server of three and one etcd node of three die in
-// the middle of the work.
-func TestThreeReplicas(t *testing.T) {
-	o := brief(t)
-	o.scenario, o.instances, o.operations = scenarioReplicas, 12, 60
-	if out := try(t, o); !strings.Contains(out, "operations that ended before a process was restarted") {
-		t.Error("the operations did not go on without the dead")
-	}
 }
