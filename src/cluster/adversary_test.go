@@ -278,7 +278,7 @@ func TestFloodHurtsNobodyElse(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // longer than a request waits for its turn
 			defer cancel()
 			var callers sync.WaitGroup
-			for range 8 {
+			for range 2 {
 				for _, read := range readingPaths() {
 					callers.Go(func() { _ = read(ctx, flood) }) // what comes of it is tested elsewhere
 				}
