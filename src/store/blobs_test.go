@@ -127,6 +127,7 @@ func TestBlobsRefuse(t *testing.T) {
 		"MuchMore":    {"the rest need not be read", iotest.TimeoutReader(big()), 10, nil, nf.TooLarge},
 		"NoLimit":     {"nothing fits into nothing", strings.NewReader("x"), 0, nil, nf.TooLarge},
 		"Reader":      {"the reader's error is kept", io.MultiReader(big(), iotest.ErrReader(slow)), math.MaxInt64, nil, nf.Timeout},
+		"Torn":        {"content that breaks off is not complete", io.MultiReader(big(), iotest.ErrReader(io.ErrUnexpectedEOF)), math.MaxInt64, nil, nf.Internal},
 		"Database":    {"the database fails in the middle", big(), math.MaxInt64, third, nf.Unreachable},
 	}
 	for name, c := range cases {

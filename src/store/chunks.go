@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,22 +39,27 @@ type upload struct {
 // write stores the content of r. Empty content is stored as one empty chunk. It
 // returns an error of r unchanged.
 func (u *upload) write(ctx context.Context, r io.Reader, limit int64) error {
-	sum, buf := sha256.New(), make([]byte, chunkSize)
+	sum, buf := sha256.New(), new(bytes.Buffer)
 	for end := false; !end; {
-		n, err := io.ReadFull(r, buf)
-		end = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		most := int64(chunkSize)
+		if left := limit - u.size; left < most {
+			most = left + 1 // one more shows that the content is too large
+		}
+		buf.Reset()
+		n, err := io.CopyN(buf, r, most)
+		end = errors.Is(err, io.EOF)
 		if err != nil && !end {
 			return err
 		}
-		if u.size += int64(n); u.size > limit {
+		if u.size += n; u.size > limit {
 			return nf.E(nf.TooLarge, "read", "content", fmt.Errorf("it is larger than %d bytes", limit))
 		}
 		if n == 0 && u.chunks > 0 {
 			break
 		}
-		sum.Write(buf[:n])
+		sum.Write(buf.Bytes())
 		u.chunks++
-		if _, err := u.kv.Put(ctx, chunkKey(u.id, u.chunks-1), buf[:n], Absent); err != nil {
+		if _, err := u.kv.Put(ctx, chunkKey(u.id, u.chunks-1), buf.Bytes(), Absent); err != nil {
 			return nf.E(nf.KindOf(err), "store", "content", err)
 		}
 	}
