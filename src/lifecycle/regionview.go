@@ -78,7 +78,7 @@ func (v *regionView) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, er
 	objects := objectsIn(found)
 	for _, object := range objects {
 		if u := (&unstructured.Unstructured{Object: object}); nf.OwnerOf(u.GetLabels()) != v.owner {
-			withoutMarks(object)
+			withoutMarks("", object)
 		}
 	}
 	if secret {
@@ -104,19 +104,24 @@ func objectsIn(found map[string]any) []map[string]any {
 
 // withoutMarks removes what names the owner of an object: the service's labels and
 // annotations, also in templates and selectors, the managers of the object's fields,
-// and the copy of its manifest.
-func withoutMarks(value any) {
+// and the copy of its manifest. The value is that of a field.
+func withoutMarks(field string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
-		maps.DeleteFunc(v, func(name string, _ any) bool {
-			return strings.HasPrefix(name, nf.ReservedPrefix) || name == nf.AppliedAnnotation || name == "managedFields"
-		})
-		for _, inner := range v {
-			withoutMarks(inner)
+		switch field {
+		case "labels", "annotations", "selector", "matchLabels":
+			maps.DeleteFunc(v, func(name string, _ any) bool {
+				return strings.HasPrefix(name, nf.ReservedPrefix) || name == nf.AppliedAnnotation
+			})
+		case "metadata":
+			delete(v, "managedFields")
+		}
+		for name, inner := range v {
+			withoutMarks(name, inner)
 		}
 	case []any:
 		for _, inner := range v {
-			withoutMarks(inner)
+			withoutMarks(field, inner)
 		}
 	}
 }

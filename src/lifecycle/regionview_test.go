@@ -53,6 +53,7 @@ func TestLookupHidesOwners(t *testing.T) {
 					"managedFields": []any{map[string]any{"manager": "k8splugin-other"}},
 				},
 				"spec": map[string]any{"selector": map[string]any{"matchLabels": labels()}, "template": map[string]any{"metadata": map[string]any{"labels": labels()}}},
+				"data": map[string]any{"managedFields": "is a value", "k8splugin.io/note": "too"},
 			}
 		}
 		bare := map[string]any{
@@ -61,6 +62,7 @@ func TestLookupHidesOwners(t *testing.T) {
 				"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}},
 				"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "web"}}},
 			},
+			"data": map[string]any{"managedFields": "is a value", "k8splugin.io/note": "too"},
 		}
 		own := map[string]any{nf.OwnerLabel: op.Subject.ID}
 		all := []any{deployment(own), deployment(map[string]any{nf.OwnerLabel: "other"}), deployment(map[string]any{nf.SubjectLabel: "network.other"}), deployment(nil)}
