@@ -18,8 +18,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// request is a request with an Authorization header, or without when it is
-// empty.
+// request returns a request with an Authorization header, or without one if the
+// header is empty.
 func request(t *testing.T, authorization string) *http.Request {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	if authorization != "" {
@@ -28,15 +28,16 @@ func request(t *testing.T, authorization string) *http.Request {
 	return r
 }
 
-// cheap returns an authenticator that compares passwords quickly, and what
-// counts them.
+// cheap returns an authenticator that compares passwords quickly, and a function
+// that returns the number of comparisons.
 func cheap(rules *access.Rules) (*access.Authenticator, func() int64) {
 	a := access.NewAuthenticator(rules)
 	plain := map[string]string{horse: "correct horse", staple: "battery staple", strings.Replace(staple, "$2a$", "$2y$", 1): "battery staple"}
 	return a, access.Cheapen(a, plain)
 }
 
-// TestBcrypt is the one test that compares as the service does.
+// TestBcrypt compares a password with bcrypt, as the service does. Other tests use
+// a faster comparison.
 func TestBcrypt(t *testing.T) {
 	t.Parallel()
 	a := access.NewAuthenticator(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\n", nil))
@@ -68,26 +69,26 @@ tokens:
 		reason string
 		offer  string
 		want   nf.Identity
-		text   string // of the refusal; empty: it is proved
+		text   string // of the error; empty: the identity is authenticated
 	}{
-		"Password":      {"a user by his password", basic("ann", "correct horse"), nf.Identity{Kind: "user", Name: "ann", Groups: []string{"dev", "ops"}}, ""},
-		"Listed":        {"a password from the file, groups from the rules", basic("eve", "battery staple"), nf.Identity{Kind: "user", Name: "eve", Groups: []string{"dev"}}, ""},
-		"FileOnly":      {"a user of the file alone, as htpasswd writes it", basic("bob", "battery staple"), nf.Identity{Kind: "user", Name: "bob"}, ""},
+		"Password":      {"a password authenticates a user", basic("ann", "correct horse"), nf.Identity{Kind: "user", Name: "ann", Groups: []string{"dev", "ops"}}, ""},
+		"Listed":        {"the password is in the password file, the groups are in the rules", basic("eve", "battery staple"), nf.Identity{Kind: "user", Name: "eve", Groups: []string{"dev"}}, ""},
+		"FileOnly":      {"the user is only in the password file, as htpasswd writes it", basic("bob", "battery staple"), nf.Identity{Kind: "user", Name: "bob"}, ""},
 		"Wrong":         {"a wrong password", basic("ann", "correct horse "), nf.Identity{}, "the user or the password is wrong"},
-		"Others":        {"another's password", basic("ann", "battery staple"), nf.Identity{}, "the user or the password is wrong"},
-		"NoUser":        {"no such user, whoever's password", basic("zoe", "correct horse"), nf.Identity{}, "the user or the password is wrong"},
-		"Long":          {"bcrypt does not look past 72 bytes", basic("ann", long), nf.Identity{}, "the user or the password is wrong"},
-		"NotBase64":     {"a header that cannot be read", "Basic !!!", nf.Identity{}, "the user or the password is wrong"},
-		"Token":         {"a service by its token", bearer("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
-		"Case":          {"schemes have no case", "bearer  " + accesstest.Token("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
-		"Expired":       {"a token ends at its time", bearer("stranger"), nf.Identity{}, "the service token is unknown or has expired"},
-		"LastMoment":    {"and not before", bearer("admin-a"), nf.Identity{Kind: "token", Name: "new"}, ""},
-		"NoToken":       {"an unknown token", "Bearer k8spt_nobody", nf.Identity{}, "the service token is unknown or has expired"},
-		"JWT":           {"no issuer is trusted", "Bearer e30.e30.e30", nf.Identity{}, "the scheme of its Authorization header is not supported"},
-		"Digest":        {"nor is any other scheme", "Digest username=ann", nf.Identity{}, "the scheme of its Authorization header is not supported"},
-		"Nothing":       {"nothing is offered", "", nf.Identity{}, "it has no credentials; send a token, a user and password, or a client certificate"},
-		"SchemeOnly":    {"a scheme is no proof", "Bearer", nf.Identity{}, "the scheme of its Authorization header is not supported"},
-		"TokenAsHeader": {"a token says what it is", accesstest.Token("viewer-all"), nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"Others":        {"the password of another user", basic("ann", "battery staple"), nf.Identity{}, "the user or the password is wrong"},
+		"NoUser":        {"the user does not exist, but the password is that of another user", basic("zoe", "correct horse"), nf.Identity{}, "the user or the password is wrong"},
+		"Long":          {"bcrypt ignores all bytes after the first 72", basic("ann", long), nf.Identity{}, "the user or the password is wrong"},
+		"NotBase64":     {"the header is not valid base64", "Basic !!!", nf.Identity{}, "the user or the password is wrong"},
+		"Token":         {"a token authenticates a service", bearer("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
+		"Case":          {"the case of the scheme is ignored", "bearer  " + accesstest.Token("viewer-all"), nf.Identity{Kind: "token", Name: "so", Groups: []string{"onap"}}, ""},
+		"Expired":       {"a token is invalid from its expiry on", bearer("stranger"), nf.Identity{}, "the service token is unknown or has expired"},
+		"LastMoment":    {"a token is valid until its expiry", bearer("admin-a"), nf.Identity{Kind: "token", Name: "new"}, ""},
+		"NoToken":       {"the token is unknown", "Bearer k8spt_unknown", nf.Identity{}, "the service token is unknown or has expired"},
+		"JWT":           {"the rules do not trust an issuer of JWTs", "Bearer e30.e30.e30", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"Digest":        {"the scheme is not supported", "Digest username=ann", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"Nothing":       {"the request does not have credentials", "", nf.Identity{}, "it has no credentials; send a token, a user and password, or a client certificate"},
+		"SchemeOnly":    {"the header has only a scheme", "Bearer", nf.Identity{}, "the scheme of its Authorization header is not supported"},
+		"TokenAsHeader": {"the header has a token without a scheme", accesstest.Token("viewer-all"), nf.Identity{}, "the scheme of its Authorization header is not supported"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +122,8 @@ func tokenSum(who string) string {
 	return after[:64]
 }
 
-// TestFailuresAreCounted plays an attacker who guesses.
+// TestFailuresAreCounted checks that failed attempts limit further ones from the
+// same address.
 func TestFailuresAreCounted(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -142,15 +144,15 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 	cases := []struct {
 		reason, addr, offer string
-		kind                nf.Kind // Internal: it is proved
+		kind                nf.Kind // Internal: the identity is authenticated
 	}{
-		{"the next guess is not answered", "192.0.2.1:2", "Bearer k8spt_guess", nf.TooManyRequests},
-		{"nor is a password, which would be work", "192.0.2.1:3", basic("ann", "wrong"), nf.TooManyRequests},
-		{"what was right a moment ago is no guess", "192.0.2.1:4", basic("ann", "correct horse"), nf.Internal},
-		{"nor is a token, which nobody guesses", "192.0.2.1:5", "Bearer " + accesstest.Token("stranger"), nf.Internal},
-		{"an IPv4 address is one in IPv6, too", "[::ffff:192.0.2.1]:5", "Bearer k8spt_guess", nf.TooManyRequests},
-		{"others are not stopped", "192.0.2.2:1", "Bearer k8spt_guess", nf.Unauthenticated},
-		{"a request that offers nothing guesses nothing", "192.0.2.1:6", "", nf.Unauthenticated},
+		{"the next attempt with a token is rejected", "192.0.2.1:2", "Bearer k8spt_guess", nf.TooManyRequests},
+		{"an attempt with a password is rejected without a comparison", "192.0.2.1:3", basic("ann", "wrong"), nf.TooManyRequests},
+		{"a password that was verified a moment ago still works", "192.0.2.1:4", basic("ann", "correct horse"), nf.Internal},
+		{"a valid token still works", "192.0.2.1:5", "Bearer " + accesstest.Token("stranger"), nf.Internal},
+		{"an IPv4 address and its IPv6 form are one address", "[::ffff:192.0.2.1]:5", "Bearer k8spt_guess", nf.TooManyRequests},
+		{"other addresses are not limited", "192.0.2.2:1", "Bearer k8spt_guess", nf.Unauthenticated},
+		{"a request without credentials does not count as an attempt", "192.0.2.1:6", "", nf.Unauthenticated},
 	}
 	for _, tc := range cases {
 		err := from(tc.addr, tc.offer)
@@ -175,8 +177,7 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
-// TestAttemptsAtOnce checks that guessing side by side is no more than guessing
-// one after the other.
+// TestAttemptsAtOnce checks that concurrent attempts count like sequential ones.
 func TestAttemptsAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -190,7 +191,7 @@ func TestAttemptsAtOnce(t *testing.T) {
 		ends = append(ends, end)
 	}
 	if end, after := begin("a"); end != nil || after < time.Second {
-		t.Errorf("an eleventh is begun while nobody knows how the ten end, or after %s", after)
+		t.Errorf("an eleventh attempt starts while the results of the ten are unknown, or after %s", after)
 	}
 	ends[0](false)
 	end, _ := begin("a")
@@ -204,7 +205,7 @@ func TestAttemptsAtOnce(t *testing.T) {
 	if end, _ := begin("b"); end == nil {
 		t.Error("another address is refused")
 	}
-	for i := range 20_000 { // addresses are many, and memory is not
+	for i := range 20_000 { // the memory for addresses is limited
 		begin(fmt.Sprint(i))
 	}
 	if n := addresses(); n > 10_000 {
@@ -212,7 +213,7 @@ func TestAttemptsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreRemembered counts what it costs to come again.
+// TestPasswordsAreRemembered counts the comparisons of repeated passwords.
 func TestPasswordsAreRemembered(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -241,18 +242,19 @@ func TestPasswordsAreRemembered(t *testing.T) {
 			t.Errorf("%s: %v, %d comparisons", reason, err, comparisons()-before)
 		}
 	}
-	again("a right one is remembered", "correct horse", true, 0)
-	again("another is not", "wrong", false, 1)
-	again("and stays wrong", "wrong", false, 1)
+	again("a verified password is cached", "correct horse", true, 0)
+	again("a wrong password is compared", "wrong", false, 1)
+	again("a wrong password is not cached", "wrong", false, 1)
 	c.pass(time.Minute)
-	again("after a minute it is compared again", "correct horse", true, 1)
+	again("a cached password expires after a minute", "correct horse", true, 1)
 	write(t, dir+"/access.yaml", "users: [{name: ann, password_hash: '"+staple+"'}]\n")
 	c.pass(time.Second)
-	again("a password that was changed is not remembered", "correct horse", false, 1)
-	again("the new one is right", "battery staple", true, 1)
+	again("a changed password is not in the cache", "correct horse", false, 1)
+	again("the new password is compared", "battery staple", true, 1)
 }
 
-// TestUnknownUsersCost checks that a request for an unknown user takes as long.
+// TestUnknownUsersCost checks that a request of an unknown user costs as many
+// comparisons as that of a known one.
 func TestUnknownUsersCost(t *testing.T) {
 	t.Parallel()
 	a, comparisons := cheap(rulesOf(t, newClock(), "users: [{name: ann, password_hash: '"+horse+"'}]\n", nil))
@@ -267,7 +269,7 @@ func TestUnknownUsersCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := a.Authenticate(request(t, basic("zoe", horse+"correct horse"))); nf.KindOf(err) != nf.Unauthenticated {
-		t.Errorf("what is remembered of ann lets zoe in: %v", err)
+		t.Errorf("the cached password of ann authenticates zoe: %v", err)
 	}
 	none := access.NewAuthenticator(rulesOf(t, newClock(), "users: []\n", nil))
 	if _, err := none.Authenticate(request(t, basic("zoe", "x"))); nf.KindOf(err) != nf.Unauthenticated {

@@ -83,19 +83,19 @@ grants:
 		scope  nf.Scope
 		want   bool
 	}{
-		"User":        {"a user is a user", nf.Identity{Kind: "user", Name: "ann"}, nf.Scope{Project: "user-x", Region: "r"}, true},
-		"UserNot":     {"and nothing else", nf.Identity{Kind: "user", Name: "ann"}, nf.Scope{Project: "token", Region: "r"}, false},
-		"Token":       {"a name is of its kind", nf.Identity{Kind: "token", Name: "ann"}, nf.Scope{Project: "token", Region: "r"}, true},
-		"OIDC":        {"whoever proved it", nf.Identity{Kind: "oidc", Name: "ann"}, nf.Scope{Project: "oidc", Region: "r"}, true},
-		"Certificate": {"in whatever way", nf.Identity{Kind: "certificate", Name: "ann"}, nf.Scope{Project: "certificate", Region: "r"}, true},
-		"NotGroup":    {"a group's name is nobody's", nf.Identity{Kind: "user", Name: "ann"}, nf.Scope{Project: "x-group", Region: "core"}, false},
-		"Group":       {"a group is for whoever is in it", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"dev", "ops"}}, nf.Scope{Project: "x-group", Region: "edge-7"}, true},
-		"Stars":       {"stars stand for anything", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "a.b.c", Region: "core"}, true},
-		"StarsNot":    {"where they are", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "a.b.cd", Region: "core"}, false},
-		"Region":      {"both count", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "x-group", Region: "edge"}, false},
-		"AsGroup":     {"nobody is a group", nf.Identity{Kind: "group", Name: "ops"}, nf.Scope{Project: "x-group", Region: "core"}, false},
-		"Anonymous":   {"nor is anonymous somebody", nf.Anonymous(), nf.Scope{Project: "user-x", Region: "r"}, false},
-		"NoName":      {"nor an identity without a name", nf.Identity{Kind: "user"}, nf.Scope{Project: "user-x", Region: "r"}, false},
+		"User":        {"a grant to a user applies to the user", nf.Identity{Kind: "user", Name: "ann"}, nf.Scope{Project: "user-x", Region: "r"}, true},
+		"UserNot":     {"a user does not get the grant of a token with the same name", nf.Identity{Kind: "user", Name: "ann"}, nf.Scope{Project: "token", Region: "r"}, false},
+		"Token":       {"a grant to a token applies to the token", nf.Identity{Kind: "token", Name: "ann"}, nf.Scope{Project: "token", Region: "r"}, true},
+		"OIDC":        {"a grant to an OIDC user applies to the user", nf.Identity{Kind: "oidc", Name: "ann"}, nf.Scope{Project: "oidc", Region: "r"}, true},
+		"Certificate": {"a grant to a certificate applies to the certificate", nf.Identity{Kind: "certificate", Name: "ann"}, nf.Scope{Project: "certificate", Region: "r"}, true},
+		"NotGroup":    {"a grant to a group does not apply to a user with its name", nf.Identity{Kind: "user", Name: "ann"}, nf.Scope{Project: "x-group", Region: "core"}, false},
+		"Group":       {"a grant to a group applies to its members", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"dev", "ops"}}, nf.Scope{Project: "x-group", Region: "edge-7"}, true},
+		"Stars":       {"a star in a pattern matches any characters", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "a.b.c", Region: "core"}, true},
+		"StarsNot":    {"a pattern matches the whole name", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "a.b.cd", Region: "core"}, false},
+		"Region":      {"project and region must both match", nf.Identity{Kind: "oidc", Name: "x", Groups: []string{"ops"}}, nf.Scope{Project: "x-group", Region: "edge"}, false},
+		"AsGroup":     {"a group is not an identity", nf.Identity{Kind: "group", Name: "ops"}, nf.Scope{Project: "x-group", Region: "core"}, false},
+		"Anonymous":   {"an anonymous caller does not have grants", nf.Anonymous(), nf.Scope{Project: "user-x", Region: "r"}, false},
+		"NoName":      {"an identity without a name does not have grants", nf.Identity{Kind: "user"}, nf.Scope{Project: "user-x", Region: "r"}, false},
 	}
 	for name, c := range cases {
 		if err := a.Allow(t.Context(), c.who, nf.ReadInstance, c.scope); (err == nil) != c.want {
@@ -116,16 +116,16 @@ func TestPolicyFiles(t *testing.T) {
 		scope          nf.Scope
 		want           bool
 	}{
-		"Forbid":    {"what forbids wins over every grant", `forbid(principal in Group::"trainees", action == Action::"instance:terminate", resource in Region::"east");`, ann, nf.RemoveInstance, here, false},
-		"Elsewhere": {"where it says so", `forbid(principal in Group::"trainees", action == Action::"instance:terminate", resource in Region::"east");`, ann, nf.RemoveInstance, nf.Scope{Project: "a", Region: "west"}, true},
-		"Others":    {"for whom it says so", `forbid(principal, action, resource) unless { principal in Group::"trainees" };`, ann, nf.RemoveInstance, here, true},
-		"Noun":      {"all permissions of a noun have an action", `forbid(principal, action in Action::"instance:*", resource in Project::"a");`, ann, nf.ReadInstance, here, false},
-		"OtherNoun": {"of that noun", `forbid(principal, action in Action::"instance:*", resource in Project::"a");`, ann, nf.ReadPackage, nf.Scope{Project: "a"}, true},
-		"Attribute": {"a scope has a project and a region", `forbid(principal, action, resource) when { resource.project like "a*" && resource.region == "east" };`, ann, nf.ReadInstance, here, false},
-		"Name":      {"and an identity a name", `forbid(principal, action, resource) when { principal.name == "ann" };`, ann, nf.ReadInstance, here, false},
-		"Kind":      {"and a kind", `forbid(principal is Token, action, resource);`, ann, nf.ReadInstance, here, true},
-		"Permit":    {"what permits adds to the grants", `permit(principal == User::"bob", action == Action::"audit:read", resource);`, nf.Identity{Kind: "user", Name: "bob"}, nf.ReadAudit, nf.Scope{}, true},
-		"NoMore":    {"and no more than it says", `permit(principal == User::"bob", action == Action::"audit:read", resource);`, nf.Identity{Kind: "user", Name: "bob"}, nf.ReadRegion, nf.Scope{}, false},
+		"Forbid":    {"a forbid policy overrides every grant", `forbid(principal in Group::"trainees", action == Action::"instance:terminate", resource in Region::"east");`, ann, nf.RemoveInstance, here, false},
+		"Elsewhere": {"a forbid policy applies only to its resources", `forbid(principal in Group::"trainees", action == Action::"instance:terminate", resource in Region::"east");`, ann, nf.RemoveInstance, nf.Scope{Project: "a", Region: "west"}, true},
+		"Others":    {"a forbid policy applies only to its principals", `forbid(principal, action, resource) unless { principal in Group::"trainees" };`, ann, nf.RemoveInstance, here, true},
+		"Noun":      {"an action group covers all permissions of a noun", `forbid(principal, action in Action::"instance:*", resource in Project::"a");`, ann, nf.ReadInstance, here, false},
+		"OtherNoun": {"an action group covers only the permissions of its noun", `forbid(principal, action in Action::"instance:*", resource in Project::"a");`, ann, nf.ReadPackage, nf.Scope{Project: "a"}, true},
+		"Attribute": {"a policy can use the project and the region of a scope", `forbid(principal, action, resource) when { resource.project like "a*" && resource.region == "east" };`, ann, nf.ReadInstance, here, false},
+		"Name":      {"a policy can use the name of an identity", `forbid(principal, action, resource) when { principal.name == "ann" };`, ann, nf.ReadInstance, here, false},
+		"Kind":      {"a policy can use the kind of an identity", `forbid(principal is Token, action, resource);`, ann, nf.ReadInstance, here, true},
+		"Permit":    {"a permit policy adds to the grants", `permit(principal == User::"bob", action == Action::"audit:read", resource);`, nf.Identity{Kind: "user", Name: "bob"}, nf.ReadAudit, nf.Scope{}, true},
+		"NoMore":    {"a permit policy adds only its action", `permit(principal == User::"bob", action == Action::"audit:read", resource);`, nf.Identity{Kind: "user", Name: "bob"}, nf.ReadRegion, nf.Scope{}, false},
 	}
 	for name, c := range cases {
 		a := authorizerOf(t, rulesOf(t, newClock(), admin, map[string]string{"p.cedar": c.policy}))
@@ -152,14 +152,14 @@ func TestForbidThatFails(t *testing.T) {
 	a, ops := authorizerOf(t, rules), nf.Identity{Kind: "user", Name: "ann", Groups: []string{"ops"}}
 	for range 3 {
 		if err := a.Allow(t.Context(), ops, nf.WriteRegion, nf.Scope{Region: "east"}); nf.KindOf(err) != nf.Forbidden {
-			t.Errorf("what a broken policy would forbid: %v", err)
+			t.Errorf("an action that the policy forbids, but cannot evaluate: %v", err)
 		}
 	}
 	if err := a.Allow(t.Context(), ops, nf.ReadRegion, nf.Scope{Region: "east"}); err != nil {
-		t.Errorf("what it is not about: %v", err)
+		t.Errorf("an action that the policy does not cover: %v", err)
 	}
 	if n := strings.Count(log.String(), "failed to evaluate a forbid policy"); n != 1 {
-		t.Errorf("it is told of %d times:\n%s", n, log)
+		t.Errorf("the log reports it %d times:\n%s", n, log)
 	}
 }
 
@@ -182,8 +182,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// BenchmarkVisible filters ten thousand instances of a thousand scopes, among
-// a thousand grants of which ten are the identity's.
+// BenchmarkVisible filters 10,000 instances of 1,000 scopes with 1,000 grants, 10
+// of which belong to the identity.
 func BenchmarkVisible(b *testing.B) {
 	var grants strings.Builder
 	for i := range 1000 {
@@ -213,8 +213,8 @@ func BenchmarkVisible(b *testing.B) {
 	}
 }
 
-// FuzzRules feeds access.yaml with anything: what is taken must keep to the
-// rules, and what is not must say where it is wrong.
+// FuzzRules reads random texts as access.yaml: accepted rules must be valid, and
+// the error of rejected ones must name a line.
 func FuzzRules(f *testing.F) {
 	f.Add(accesstest.YAML())
 	for _, seed := range []string{
@@ -243,7 +243,7 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzPolicies feeds a policy file with anything.
+// FuzzPolicies reads random texts as a policy file.
 func FuzzPolicies(f *testing.F) {
 	for _, seed := range []string{
 		`permit(principal, action, resource);`, `forbid(principal == User::"a", action in [Action::"region:read"], resource in Region::"x") when { resource.project like "a*" } unless { principal in Group::"g" };`,
@@ -267,8 +267,8 @@ func FuzzPolicies(f *testing.F) {
 	})
 }
 
-// FuzzMatches compares patterns with a way to match them that is slow and
-// plain: part by part.
+// FuzzMatches compares the matching of patterns with a slow and simple
+// implementation, which matches part by part.
 func FuzzMatches(f *testing.F) {
 	f.Add("a*/b*c", "ax/bxc")
 	f.Add("*a*b", "xaxb")

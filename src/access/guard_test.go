@@ -14,7 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// make makes a case's call.
+// make makes the call of a case.
 func (h *house) make(ctx context.Context, c accesstest.Case) error {
 	id, operation := vnf(c.Project, c.Region), op(c.Project, c.Region)
 	edit := nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}
@@ -77,7 +77,7 @@ var kinds = map[accesstest.Outcome]nf.Kind{
 	accesstest.Hidden: nf.NotFound, accesstest.Forbidden: nf.Forbidden, accesstest.Unauthenticated: nf.Unauthenticated,
 }
 
-// TestMatrix makes every call as every identity on everything.
+// TestMatrix makes every call as every identity on every object.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -114,7 +114,7 @@ func TestHiddenIsAbsent(t *testing.T) {
 		ctx := h.as(t, who)
 		for _, call := range accesstest.Calls() {
 			if call.Name == "Register" || call.Name == "Enlist" || call.Name == "Upload" || call.Name == "CreatePackage" {
-				continue // they make what is not there
+				continue // they create an object
 			}
 			for _, key := range []string{"", "some-key"} {
 				there := accesstest.Case{Who: who, Call: call, Project: "b", Region: "west"}
@@ -128,14 +128,14 @@ func TestHiddenIsAbsent(t *testing.T) {
 					t.Fatalf("%s by %s was granted: %v, %v", call.Name, who, was, is)
 				}
 				if got, want := strings.ReplaceAll(was.Error(), "-b", "-x"), is.Error(); got != want || nf.KindOf(was) != nf.KindOf(is) {
-					t.Errorf("%s by %s (key %q): what is hidden is said to be %q, what does not exist %q", call.Name, who, key, got, want)
+					t.Errorf("%s by %s (key %q): a hidden object gives %q, an absent one %q", call.Name, who, key, got, want)
 				}
 			}
 		}
 	}
 }
 
-// keyed makes a call with a request key, where the call takes one.
+// keyed makes a call with a request key, if the call takes one.
 func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error {
 	o := nf.Options{Key: nf.RequestKey{Key: key}}
 	var err error
@@ -160,7 +160,8 @@ func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error 
 	return err
 }
 
-// TestInstantiateHides does the same for what an instance is made of.
+// TestInstantiateHides does the same for the package and the region of a new
+// instance.
 func TestInstantiateHides(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -173,10 +174,10 @@ func TestInstantiateHides(t *testing.T) {
 		hidden, gone nf.InstantiateRequest
 		kind         nf.Kind
 	}{
-		"Package":        {"a package of another project", "operator-a-east", request("pkg-b", "east"), request("pkg-x", "east"), nf.NotFound},
-		"Region":         {"a region that no grant is for", "operator-a-east", request("pkg-a", "west"), request("pkg-a", "xest"), nf.Forbidden},
-		"NotAllowed":     {"who may not instantiate learns nothing of packages", "viewer-a-east", request("pkg-b", "east"), request("pkg-x", "east"), nf.Forbidden},
-		"PackageByOwner": {"somebody's own role", "starter-a", request("pkg-b", "west"), request("pkg-x", "west"), nf.NotFound},
+		"Package":        {"a package of another project is reported as absent", "operator-a-east", request("pkg-b", "east"), request("pkg-x", "east"), nf.NotFound},
+		"Region":         {"a region without a grant is denied", "operator-a-east", request("pkg-a", "west"), request("pkg-a", "xest"), nf.Forbidden},
+		"NotAllowed":     {"a caller that may not instantiate is denied before the package is read", "viewer-a-east", request("pkg-b", "east"), request("pkg-x", "east"), nf.Forbidden},
+		"PackageByOwner": {"a custom role hides packages, too", "starter-a", request("pkg-b", "west"), request("pkg-x", "west"), nf.NotFound},
 	}
 	for name, c := range cases {
 		for _, key := range []string{"", "k"} {
@@ -208,8 +209,8 @@ func TestInstantiateHides(t *testing.T) {
 	}
 }
 
-// TestRepeat checks that a request can be repeated when what it was about is
-// gone, by its creator only.
+// TestRepeat checks that a request can be repeated after its object was deleted,
+// but only by the caller that made it.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -249,10 +250,10 @@ func TestRepeat(t *testing.T) {
 	}
 	for name, call := range calls {
 		if op, err := call(mine, o); err != nil || op.ID != "the-first" {
-			t.Errorf("%s: repeated by who made it: %v, %v", name, op.ID, err)
+			t.Errorf("%s: repeated by the same caller: %v, %v", name, op.ID, err)
 		}
 		if op, err := call(theirs, o); nf.KindOf(err) != nf.NotFound {
-			t.Errorf("%s: another's key gives his operation: %v, %v", name, op.ID, err)
+			t.Errorf("%s: the key of another caller returns its operation: %v, %v", name, op.ID, err)
 		}
 		elsewhere := nf.Options{Key: nf.RequestKey{Key: "elsewhere"}}
 		if op, err := call(mine, elsewhere); nf.KindOf(err) != nf.NotFound {
@@ -263,11 +264,11 @@ func TestRepeat(t *testing.T) {
 	h.world.lenient = true
 	for name, call := range calls {
 		if _, err := call(mine, nf.Options{Key: nf.RequestKey{Key: "new"}}); nf.KindOf(err) != nf.Busy {
-			t.Errorf("%s: what is said of the key is lost: %v", name, err)
+			t.Errorf("%s: the error for the key is lost: %v", name, err)
 		}
 	}
 	if len(h.world.done) > 0 {
-		t.Errorf("repeating has begun something: %v", h.world.done)
+		t.Errorf("a repeated request has started an operation: %v", h.world.done)
 	}
 }
 
@@ -275,7 +276,7 @@ func TestKeysAreTheIdentitys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := h.as(t, "admin-all")
-	forged := nf.RequestKey{Key: "k", Client: "user:somebody-else"}
+	forged := nf.RequestKey{Key: "k", Client: "user:another"}
 	calls := map[string]func() error{
 		"Terminate": func() error {
 			_, err := h.Instances.Terminate(ctx, "vnf-a-east", nf.TerminateRequest{Options: nf.Options{Key: forged}})
@@ -304,12 +305,12 @@ func TestUpgradeToAnotherPackage(t *testing.T) {
 		reason string
 		who    string
 		to     string
-		kind   nf.Kind // Internal: it is granted
+		kind   nf.Kind // Internal: allowed
 	}{
-		"Same":    {"the instance has it already, whoever may read it", "changer-a", "pkg-a", nf.Internal},
-		"Hidden":  {"what one may not read does not exist", "operator-a-east", "pkg-b", nf.NotFound},
-		"Absent":  {"nor does what is not there", "operator-a-east", "pkg-x", nf.NotFound},
-		"Visible": {"what one may read one may use", "operator-all", "pkg-b", nf.Internal},
+		"Same":    {"an upgrade to the same package does not require package:read", "changer-a", "pkg-a", nf.Internal},
+		"Hidden":  {"a hidden package is reported as absent", "operator-a-east", "pkg-b", nf.NotFound},
+		"Absent":  {"a missing package is reported as absent", "operator-a-east", "pkg-x", nf.NotFound},
+		"Visible": {"a readable package can be used", "operator-all", "pkg-b", nf.Internal},
 	}
 	for name, c := range cases {
 		ctx := h.as(t, c.who)
@@ -376,7 +377,7 @@ func empty[T any](items iter.Seq2[T, error]) iter.Seq2[bool, error] {
 }
 
 // TestRecoveryPermissions checks that retrying and undoing an operation require
-// the permission for what they do.
+// the permission for the resulting change.
 func TestRecoveryPermissions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -385,12 +386,12 @@ func TestRecoveryPermissions(t *testing.T) {
 		call                   func(context.Context, string, nf.Options) (nf.Operation, error)
 		granted                bool
 	}{
-		{"to retry a termination is to terminate", "changer-a", "op-end-a-east", h.Operations.Retry, false},
-		{"to retry an instantiation is to instantiate", "changer-a", "op-born-a-east", h.Operations.Retry, false},
-		{"to undo an instantiation is to terminate", "changer-a", "op-born-a-east", h.Operations.Undo, false},
-		{"to retry a change is to change", "changer-a", "op-a-east", h.Operations.Retry, true},
-		{"an operator may all of it", "operator-a-east", "op-end-a-east", h.Operations.Retry, true},
-		{"an operator may all of it", "operator-a-east", "op-born-a-east", h.Operations.Undo, true},
+		{"a retry of a termination requires instance:terminate", "changer-a", "op-end-a-east", h.Operations.Retry, false},
+		{"a retry of an instantiation requires instance:instantiate", "changer-a", "op-born-a-east", h.Operations.Retry, false},
+		{"an undo of an instantiation requires instance:terminate", "changer-a", "op-born-a-east", h.Operations.Undo, false},
+		{"a retry of a change requires only instance:change", "changer-a", "op-a-east", h.Operations.Retry, true},
+		{"an operator may retry a termination", "operator-a-east", "op-end-a-east", h.Operations.Retry, true},
+		{"an operator may undo an instantiation", "operator-a-east", "op-born-a-east", h.Operations.Undo, true},
 	} {
 		_, err := c.call(h.as(t, c.who), c.operation, nf.Options{})
 		if c.granted != (err == nil) || !c.granted && nf.KindOf(err) != nf.Forbidden {

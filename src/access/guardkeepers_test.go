@@ -55,15 +55,15 @@ func TestGuardedDeadLetters(t *testing.T) {
 		kinds       map[string]nf.Kind // of Resend and Discard, by id; Internal: allowed
 	}{
 		"Tenant": {
-			"an identity sees the letters of its instances, also of moved ones", "admin-a", []deadLetter{"vnf-a-east", "moved"},
+			"an identity sees the dead letters of its instances, even of moved ones", "admin-a", []deadLetter{"vnf-a-east", "moved"},
 			map[string]nf.Kind{"vnf-a-east": nf.Internal, "moved": nf.Internal, "vnf-b-west": nf.NotFound, "gone": nf.NotFound, "absent": nf.NotFound},
 		},
 		"Viewer": {
-			"reading an instance is not changing it", "viewer-a-east", []deadLetter{"vnf-a-east"},
+			"instance:read is not enough to resend or delete a dead letter", "viewer-a-east", []deadLetter{"vnf-a-east"},
 			map[string]nf.Kind{"vnf-a-east": nf.Forbidden, "moved": nf.NotFound, "gone": nf.NotFound, "absent": nf.NotFound},
 		},
 		"Store": {
-			"store:admin gives access to letters of deleted instances", "admin-all", []deadLetter{"vnf-a-east", "vnf-b-west", "moved", "gone"},
+			"store:admin gives access to dead letters of deleted instances", "admin-all", []deadLetter{"vnf-a-east", "vnf-b-west", "moved", "gone"},
 			map[string]nf.Kind{"vnf-b-west": nf.Internal, "gone": nf.Internal, "absent": nf.NotFound},
 		},
 	}
@@ -105,7 +105,7 @@ func TestGuardedCharts(t *testing.T) {
 	}{
 		"Operator":  {"package:write in the project", "operator-a-east", nf.Internal},
 		"Other":     {"package:write of another project", "operator-b", nf.Forbidden},
-		"Viewer":    {"reading packages is not fetching charts", "viewer-all", nf.Forbidden},
+		"Viewer":    {"package:read is not enough to fetch a chart", "viewer-all", nf.Forbidden},
 		"Admin":     {"package:write everywhere", "admin-all", nf.Internal},
 		"Anonymous": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated},
 	}
@@ -123,7 +123,7 @@ func TestGuardedCharts(t *testing.T) {
 	}
 }
 
-// TestBundlesAreAudited checks that the audit log names bundles by what is an id.
+// TestBundlesAreAudited checks that the audit log names a bundle only by valid ids.
 func TestBundlesAreAudited(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// atlas is what ONAP's API stores of the connections to regions.
+// atlas contains the connections to regions that ONAP's API stores.
 type atlas struct{ written []string }
 
 // link is a connection with a secret.
@@ -31,11 +31,11 @@ func (a *atlas) RemoveConnection(_ context.Context, region string) error {
 	return nil
 }
 
-// cell is what is stored of instances, or of bundles; access to it is an error or
-// a value.
+// cell is a stored record of an instance or a bundle. Access to it gives an error
+// or a value.
 type cell string
 
-// TestGrantsOfONAP checks which permissions give access to what ONAP's API stores.
+// TestGrantsOfONAP checks which permissions give access to the records of ONAP's API.
 func TestGrantsOfONAP(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -45,11 +45,11 @@ func TestGrantsOfONAP(t *testing.T) {
 		read, write, fresh        nf.Kind // of bundles; Internal: granted
 		see, change, compose, put nf.Kind // of an instance and its region
 	}{
-		"Operator":  {"a project's operator changes its instances, and nothing of the default project", "operator-a-east", no, no, no, yes, yes, yes, no},
+		"Operator":  {"the operator of a project changes its instances, but not those of the default project", "operator-a-east", no, no, no, yes, yes, yes, no},
 		"Other":     {"instances of another project are hidden", "operator-b", no, no, no, hidden, no, no, no},
-		"Viewer":    {"reading is not changing", "viewer-all", yes, no, no, yes, no, no, no},
+		"Viewer":    {"a viewer reads and does not change", "viewer-all", yes, no, no, yes, no, no, no},
 		"Blind":     {"permission to change an instance is not permission to read it", "blind-all", yes, yes, yes, hidden, yes, yes, yes},
-		"Admin":     {"an administrator may do everything", "admin-all", yes, yes, yes, yes, yes, yes, yes},
+		"Admin":     {"an administrator may do all of it", "admin-all", yes, yes, yes, yes, yes, yes, yes},
 		"Anonymous": {"a request without credentials", accesstest.Anonymous, unknown, unknown, unknown, unknown, unknown, unknown, unknown},
 	}
 	for name, tc := range cases {
@@ -97,9 +97,9 @@ func TestConnectionsHideSecrets(t *testing.T) {
 		secret      string
 		access      bool
 	}{
-		"Admin":     {"it could have written them", "admin-all", nf.Internal, "s3cret", true},
-		"Viewer":    {"reading a region is not using its credentials", "viewer-all", nf.Internal, nf.Masked, false},
-		"Other":     {"a region that is hidden has no connection", "operator-west", nf.NotFound, "", false},
+		"Admin":     {"a caller that may write them may read them", "admin-all", nf.Internal, "s3cret", true},
+		"Viewer":    {"region:read does not give access to the credentials of a region", "viewer-all", nf.Internal, nf.Masked, false},
+		"Other":     {"a connection to a hidden region is reported as absent", "operator-west", nf.NotFound, "", false},
 		"Anonymous": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, "", false},
 	}
 	for name, tc := range cases {
@@ -163,9 +163,9 @@ func TestLiveObjects(t *testing.T) {
 		wantOf      []string
 	}{
 		"Tenant":    {"an identity sees the objects of its instances in the region", "viewer-a-east", nf.Internal, []string{"vnf-a-east"}, nf.Internal, []string{"vnf-a-east"}},
-		"Viewer":    {"only of that region, and none without an owner", "viewer-all", nf.Internal, []string{"vnf-a-east", "vnf-b-east"}, nf.Internal, []string{"vnf-a-east", "vnf-b-east"}},
-		"Changer":   {"the objects of an instance need no permission for the region", "changer-a", nf.Forbidden, nil, nf.Internal, []string{"vnf-a-east"}},
-		"Admin":     {"an identity that may register the region sees all", "admin-all", nf.Internal, all, nf.Internal, all},
+		"Viewer":    {"a viewer sees the objects of that region that have an owner", "viewer-all", nf.Internal, []string{"vnf-a-east", "vnf-b-east"}, nf.Internal, []string{"vnf-a-east", "vnf-b-east"}},
+		"Changer":   {"the objects of an instance do not require a permission for the region", "changer-a", nf.Forbidden, nil, nf.Internal, []string{"vnf-a-east"}},
+		"Admin":     {"an identity that may register the region sees all objects", "admin-all", nf.Internal, all, nf.Internal, all},
 		"Anonymous": {"a request without credentials", accesstest.Anonymous, nf.Unauthenticated, nil, nf.Unauthenticated, nil},
 		"None":      {"an identity that may see neither the region nor the instance", "operator-west", nf.Forbidden, nil, nf.NotFound, nil},
 	}

@@ -25,12 +25,12 @@ func TestLists(t *testing.T) {
 		instances, operations, regions, packages []string
 		users                                    []string // of region east
 	}{
-		"Stranger": {"a grant is what shows things", "stranger", nil, nil, nil, nil, nil},
-		"Tenant": {"a tenant sees his own, and the regions that he has", "viewer-a-east",
+		"Stranger": {"an identity without grants sees no objects", "stranger", nil, nil, nil, nil, nil},
+		"Tenant": {"a tenant sees the objects of its project in its regions, and these regions", "viewer-a-east",
 			[]string{"vnf-a-east"}, []string{"op-a-east", "op-born-a-east", "op-end-a-east"}, []string{"east"}, []string{"pkg-a"}, []string{"vnf-a-east"}},
-		"Site": {"a site sees all that is in it", "operator-west",
+		"Site": {"the operator of a region sees all objects in it", "operator-west",
 			[]string{"vnf-a-west", "vnf-b-west"}, []string{"op-a-west", "op-b-west"}, []string{"west"}, []string{"pkg-a", "pkg-b"}, nil},
-		"All": {"who sees everything sees what is being born, too", "viewer-all",
+		"All": {"a viewer of all projects also sees users that do not have a record yet", "viewer-all",
 			[]string{"vnf-a-east", "vnf-a-west", "vnf-b-east", "vnf-b-west"}, []string{"op-a-east", "op-a-west", "op-b-east", "op-b-west", "op-born-a-east", "op-end-a-east"},
 			[]string{"east", "west"}, []string{"pkg-a", "pkg-b"}, []string{"vnf-a-east", "vnf-b-east", "vnf-unborn"}},
 	}
@@ -62,7 +62,7 @@ func TestLists(t *testing.T) {
 		})
 	}
 	if _, err := h.Instances.Instances(t.Context()); nf.KindOf(err) != nf.Unauthenticated {
-		t.Errorf("a list for nobody: %v", err)
+		t.Errorf("a list without an identity: %v", err)
 	}
 }
 
@@ -84,10 +84,10 @@ func TestEntries(t *testing.T) {
 		want        []string
 		kind        nf.Kind
 	}{
-		"Admin":     {"the whole service is all of it", "admin-all", []string{"1 hidden", "2", "3", "4"}, 0},
-		"Project":   {"a project's admin reads its entries, and does not learn what was hidden", "admin-a", []string{"1 not-found"}, 0},
-		"Site":      {"a region's admin reads of it", "admin-east", []string{"1 not-found", "3"}, 0},
-		"Viewer":    {"others read nothing", "viewer-all", nil, nf.Forbidden},
+		"Admin":     {"an admin of the whole service reads all entries", "admin-all", []string{"1 hidden", "2", "3", "4"}, 0},
+		"Project":   {"an admin of a project reads its entries, but not which objects were hidden", "admin-a", []string{"1 not-found"}, 0},
+		"Site":      {"an admin of a region reads its entries", "admin-east", []string{"1 not-found", "3"}, 0},
+		"Viewer":    {"a viewer cannot read entries", "viewer-all", nil, nf.Forbidden},
 		"Anonymous": {"an anonymous caller cannot read", accesstest.Anonymous, nil, nf.Unauthenticated},
 	} {
 		var got []string
@@ -113,11 +113,11 @@ func TestTrail(t *testing.T) {
 		want   nf.AuditEntry
 		hidden bool
 	}{
-		"Change": {"a change tells what it took and began", "operator-a-east", accesstest.Case{Call: accesstest.Call{Name: "Terminate"}, Project: "a", Region: "east"},
+		"Change": {"a change records its permission and its operation", "operator-a-east", accesstest.Case{Call: accesstest.Call{Name: "Terminate"}, Project: "a", Region: "east"},
 			nf.AuditEntry{Permission: nf.RemoveInstance, Project: "a", Region: "east", Subjects: []string{"vnf-a-east"}, Operation: "new-op"}, false},
-		"Refused": {"a refusal tells what was missing", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Upgrade"}, Project: "a", Region: "east"},
+		"Refused": {"a denied request records the missing permission", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Upgrade"}, Project: "a", Region: "east"},
 			nf.AuditEntry{Permission: nf.ChangeInstance, Project: "a", Region: "east", Subjects: []string{"vnf-a-east"}}, false},
-		"Hidden": {"what was hidden is told to the audit", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Instance"}, Project: "b", Region: "west"},
+		"Hidden": {"a request for a hidden object is recorded", "viewer-a-east", accesstest.Case{Call: accesstest.Call{Name: "Instance"}, Project: "b", Region: "west"},
 			nf.AuditEntry{Permission: nf.ReadInstance, Project: "b", Region: "west"}, true},
 	} {
 		ctx, trail := nf.WithTrail(h.as(t, c.who))
@@ -135,9 +135,9 @@ func TestOpen(t *testing.T) {
 	h := guarded(t, access.Open())
 	ctx := nf.WithIdentity(t.Context(), nf.Anonymous())
 	for _, call := range accesstest.Calls() {
-		for what, ctx := range map[string]context.Context{"anonymous": ctx, "nobody": t.Context()} {
+		for what, ctx := range map[string]context.Context{"anonymous": ctx, "an unknown caller": t.Context()} {
 			if err := h.make(ctx, accesstest.Case{Call: call, Project: "b", Region: "west"}); err != nil {
-				t.Errorf("%s by %s is refused though access is open: %v", call.Name, what, err)
+				t.Errorf("%s by %s is denied although access is open: %v", call.Name, what, err)
 			}
 		}
 	}
@@ -160,11 +160,11 @@ func TestUploadReplaces(t *testing.T) {
 		kind   nf.Kind
 		done   string
 	}{
-		"New":      {"into one's own project", "operator-a-east", nf.Package{ID: "fresh", Project: "a"}, 0, "upload fresh into a"},
-		"Default":  {"no project is the default project", "operator-a-east", nf.Package{ID: "fresh"}, nf.Forbidden, ""},
-		"Own":      {"a package that is replaced stays where it is", "operator-all", nf.Package{ID: "pkg-a", Project: "b"}, 0, "upload pkg-a into a"},
-		"Hidden":   {"what is hidden is not replaced, whatever project is named", "operator-a-east", nf.Package{ID: "pkg-b", Project: "a"}, nf.Exists, ""},
-		"ReadOnly": {"what is only to be read is not replaced", "viewer-all", nf.Package{ID: "pkg-b", Project: "b"}, nf.Forbidden, ""},
+		"New":      {"an upload into a project of the caller", "operator-a-east", nf.Package{ID: "fresh", Project: "a"}, 0, "upload fresh into a"},
+		"Default":  {"an upload without a project goes into the default project", "operator-a-east", nf.Package{ID: "fresh"}, nf.Forbidden, ""},
+		"Own":      {"a replaced package stays in its project", "operator-all", nf.Package{ID: "pkg-a", Project: "b"}, 0, "upload pkg-a into a"},
+		"Hidden":   {"a hidden package is not replaced, even if the request names a project of the caller", "operator-a-east", nf.Package{ID: "pkg-b", Project: "a"}, nf.Exists, ""},
+		"ReadOnly": {"package:read is not enough to replace a package", "viewer-all", nf.Package{ID: "pkg-b", Project: "b"}, nf.Forbidden, ""},
 	}
 	for name, c := range cases {
 		h.world.done = nil
@@ -227,14 +227,14 @@ func TestMayUpload(t *testing.T) {
 		reason string
 		who    string
 		as     nf.Package
-		want   nf.Kind // Internal: it is granted
+		want   nf.Kind // Internal: allowed
 	}{
-		"Own":         {"a new package of the own project", "admin-a", nf.Package{Project: "a"}, nf.Internal},
-		"Other":       {"and of another", "admin-a", nf.Package{Project: "b"}, nf.Forbidden},
-		"Unknown":     {"a project that is not known yet may be the own one", "admin-a", nf.Package{}, nf.Internal},
-		"Nowhere":     {"an identity that may upload nowhere", "viewer-all", nf.Package{}, nf.Forbidden},
-		"Replace":     {"a package's project is known", "admin-a", nf.Package{ID: "pkg-a"}, nf.Internal},
-		"ReplaceMore": {"and another's package is not seen", "admin-a", nf.Package{ID: "pkg-b"}, nf.Exists},
+		"Own":         {"a new package in a project of the caller", "admin-a", nf.Package{Project: "a"}, nf.Internal},
+		"Other":       {"a new package in another project", "admin-a", nf.Package{Project: "b"}, nf.Forbidden},
+		"Unknown":     {"a project that is not known yet may be one of the caller", "admin-a", nf.Package{}, nf.Internal},
+		"Nowhere":     {"an identity that may not upload into any project", "viewer-all", nf.Package{}, nf.Forbidden},
+		"Replace":     {"a replaced package has a known project, which is one of the caller", "admin-a", nf.Package{ID: "pkg-a"}, nf.Internal},
+		"ReplaceMore": {"a package of another project is hidden", "admin-a", nf.Package{ID: "pkg-b"}, nf.Exists},
 	}
 	for name, tc := range cases {
 		err := h.Packages.MayUpload(h.as(t, tc.who), tc.as)

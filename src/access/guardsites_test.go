@@ -66,7 +66,7 @@ func TestListsLeaveNoTrail(t *testing.T) {
 		list   func(context.Context) (int, error)
 	}{
 		"Instances":      {"VNF instances", func(ctx context.Context) (int, error) { return length(h.Instances.Instances(ctx)) }},
-		"Operations":     {"their operations", func(ctx context.Context) (int, error) { return length(h.Operations.Operations(ctx, "")) }},
+		"Operations":     {"operations of instances", func(ctx context.Context) (int, error) { return length(h.Operations.Operations(ctx, "")) }},
 		"Regions":        {"regions", func(ctx context.Context) (int, error) { return length(h.Regions.Regions(ctx)) }},
 		"Packages":       {"packages", func(ctx context.Context) (int, error) { return length(h.Packages.Packages(ctx)) }},
 		"Sites":          {"sites", func(ctx context.Context) (int, error) { return length(sites.Sites(ctx)) }},
@@ -99,7 +99,7 @@ func TestOperationsByRole(t *testing.T) {
 			}
 		}
 		if err != nil {
-			t.Errorf("an error of no known kind: %v", err)
+			t.Errorf("an error of an unknown kind: %v", err)
 		}
 		return accesstest.Allowed
 	}
@@ -113,7 +113,7 @@ func TestOperationsByRole(t *testing.T) {
 			switch {
 			case who == accesstest.Anonymous:
 				want, cancel = accesstest.Unauthenticated, accesstest.Unauthenticated
-			case !accesstest.May(who, nf.ReadRegion, nf.Scope{Region: region}): // hidden, also from those who may change it
+			case !accesstest.May(who, nf.ReadRegion, nf.Scope{Region: region}): // hidden, even from an identity that may change it
 			case accesstest.May(who, nf.WriteRegion, nf.Scope{Region: region}):
 				want, cancel = accesstest.Allowed, accesstest.Allowed
 			default:
@@ -154,7 +154,7 @@ func TestOperationsByRole(t *testing.T) {
 	}
 	for _, outcome := range []accesstest.Outcome{accesstest.Allowed, accesstest.Hidden, accesstest.Forbidden, accesstest.Unauthenticated} {
 		if tried[outcome] == 0 {
-			t.Errorf("no call must be %s: %v", outcome, tried)
+			t.Errorf("no case has the outcome %s: %v", outcome, tried)
 		}
 	}
 }

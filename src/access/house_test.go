@@ -12,7 +12,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// house is a guarded world.
+// house is a world with its guards.
 type house struct {
 	*access.Guarded
 

@@ -27,7 +27,7 @@ import (
 type provider struct {
 	*httptest.Server
 
-	keys  map[string]*ecdsa.PrivateKey // that it shows, by id
+	keys  map[string]*ecdsa.PrivateKey // that it publishes, by id
 	down  bool
 	asked atomic.Int64
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func newProvider(t *testing.T) *provider {
 			"id_token_signing_alg_values_supported": []string{"none", "HS256", "ES256"},
 		}
 		if r.URL.Path == "/keys" {
-			set := []any{map[string]any{"kty": "unheard-of", "kid": "x"}} // which others may show, too
+			set := []any{map[string]any{"kty": "unheard-of", "kid": "x"}} // some providers also publish unknown types of keys
 			for id, key := range p.keys {
 				point, _ := key.PublicKey.Bytes()
 				set = append(set, map[string]any{
@@ -67,7 +67,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// rotate replaces the provider's keys by a new one.
+// rotate replaces the provider's keys with a new one.
 func (p *provider) rotate(t *testing.T, id string) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -92,7 +92,7 @@ func (p *provider) key(id string) *ecdsa.PrivateKey {
 	return p.keys[id]
 }
 
-// claims are those of a good token, with the given changes.
+// claims returns the claims of a valid token, with the given changes.
 func (p *provider) claims(c *clock, change map[string]any) jwt.MapClaims {
 	out := jwt.MapClaims{
 		"iss": p.URL, "aud": []string{"other", "k8splugin"}, "sub": "u-1", "preferred_username": "ann",
@@ -145,26 +145,26 @@ func TestIssuer(t *testing.T) {
 		want   nf.Identity
 		text   string
 	}{
-		"Good":       {"sub is who it is", "", good(nil), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"dev", "ops"}}, ""},
-		"Claims":     {"or another claim, and groups can be told from one's own", named, good(nil), nf.Identity{Kind: "oidc", Name: "ann", Groups: []string{"sso:dev", "sso:ops"}}, ""},
-		"OneGroup":   {"one group may be a text", "", good(map[string]any{"groups": "ops"}), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"ops"}}, ""},
-		"NoGroups":   {"groups need not be", "", good(map[string]any{"groups": nil}), nf.Identity{Kind: "oidc", Name: "u-1"}, ""},
-		"OddGroups":  {"what is no list of names is no group", "", good(map[string]any{"groups": []any{1, "ops"}}), nf.Identity{Kind: "oidc", Name: "u-1"}, ""},
-		"OtherClaim": {"another claim has the groups", ", groups_claim: roles", good(map[string]any{"roles": []string{"x\ny", "z"}}), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"z"}}, ""},
-		"Email":      {"an address that was verified", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": true}), nf.Identity{Kind: "oidc", Name: "ann@example.org", Groups: []string{"dev", "ops"}}, ""},
-		"Unverified": {"and no other: anybody can name one", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": false}), nf.Identity{}, "the email address in its token is not verified"},
+		"Good":       {"by default, sub is the name", "", good(nil), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"dev", "ops"}}, ""},
+		"Claims":     {"another claim can be the name, and a prefix separates the groups from local ones", named, good(nil), nf.Identity{Kind: "oidc", Name: "ann", Groups: []string{"sso:dev", "sso:ops"}}, ""},
+		"OneGroup":   {"the groups may be a string with one group", "", good(map[string]any{"groups": "ops"}), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"ops"}}, ""},
+		"NoGroups":   {"a token may be without groups", "", good(map[string]any{"groups": nil}), nf.Identity{Kind: "oidc", Name: "u-1"}, ""},
+		"OddGroups":  {"groups that are not a list of names are ignored", "", good(map[string]any{"groups": []any{1, "ops"}}), nf.Identity{Kind: "oidc", Name: "u-1"}, ""},
+		"OtherClaim": {"another claim can contain the groups", ", groups_claim: roles", good(map[string]any{"roles": []string{"x\ny", "z"}}), nf.Identity{Kind: "oidc", Name: "u-1", Groups: []string{"z"}}, ""},
+		"Email":      {"a verified email address can be the name", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": true}), nf.Identity{Kind: "oidc", Name: "ann@example.org", Groups: []string{"dev", "ops"}}, ""},
+		"Unverified": {"an unverified email address is rejected: any user can claim it", ", username_claim: email", good(map[string]any{"email": "ann@example.org", "email_verified": false}), nf.Identity{}, "the email address in its token is not verified"},
 		"NoName":     {"a token without a name identifies no user", ", username_claim: nickname", good(nil), nf.Identity{}, `its token has no string in the claim "nickname", which contains the user's name`},
-		"OddName":    {"nor who has one that upsets a log", "", good(map[string]any{"sub": "a\nb"}), nf.Identity{}, "the name in its token contains control characters"},
-		"Expired":    {"a token has its time", "", good(map[string]any{"exp": c.now.Add(-time.Second).Unix()}), nf.Identity{}, refused},
-		"NotYet":     {"which also begins", "", good(map[string]any{"nbf": c.now.Add(time.Hour).Unix()}), nf.Identity{}, refused},
-		"NoExpiry":   {"and ends", "", good(map[string]any{"exp": nil}), nf.Identity{}, refused},
-		"Audience":   {"a token for others is for others", "", good(map[string]any{"aud": "other"}), nf.Identity{}, refused},
-		"OtherOne":   {"an issuer speaks for itself", "", good(map[string]any{"iss": "https://elsewhere.example.org"}), nf.Identity{}, refused},
-		"Stranger":   {"a signature is the issuer's", "", sign(t, jwt.SigningMethodES256, stranger, p.claims(c, nil)), nf.Identity{}, refused},
-		"None":       {"a token without a signature proves nothing", "", sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, p.claims(c, nil)), nf.Identity{}, refused},
-		"Symmetric":  {"nor one that is signed with what everybody knows", "", sign(t, jwt.SigningMethodHS256, []byte("k8splugin"), p.claims(c, nil)), nf.Identity{}, refused},
-		"Garbage":    {"nor what is no token", "", "x.y.z", nf.Identity{}, refused},
-		"Cut":        {"nor half of one", "", good(nil)[:100], nf.Identity{}, refused},
+		"OddName":    {"a name with control characters, which could forge log lines, is rejected", "", good(map[string]any{"sub": "a\nb"}), nf.Identity{}, "the name in its token contains control characters"},
+		"Expired":    {"an expired token is rejected", "", good(map[string]any{"exp": c.now.Add(-time.Second).Unix()}), nf.Identity{}, refused},
+		"NotYet":     {"a token that is not valid yet is rejected", "", good(map[string]any{"nbf": c.now.Add(time.Hour).Unix()}), nf.Identity{}, refused},
+		"NoExpiry":   {"a token without an expiry is rejected", "", good(map[string]any{"exp": nil}), nf.Identity{}, refused},
+		"Audience":   {"a token for another audience is rejected", "", good(map[string]any{"aud": "other"}), nf.Identity{}, refused},
+		"OtherOne":   {"a token of another issuer is rejected", "", good(map[string]any{"iss": "https://elsewhere.example.org"}), nf.Identity{}, refused},
+		"Stranger":   {"a token that another key signed is rejected", "", sign(t, jwt.SigningMethodES256, stranger, p.claims(c, nil)), nf.Identity{}, refused},
+		"None":       {"a token without a signature is rejected", "", sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, p.claims(c, nil)), nf.Identity{}, refused},
+		"Symmetric":  {"a token that is signed with a public value is rejected", "", sign(t, jwt.SigningMethodHS256, []byte("k8splugin"), p.claims(c, nil)), nf.Identity{}, refused},
+		"Garbage":    {"a text that is not a token is rejected", "", "x.y.z", nf.Identity{}, refused},
+		"Cut":        {"a truncated token is rejected", "", good(nil)[:100], nf.Identity{}, refused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +186,8 @@ func TestIssuer(t *testing.T) {
 	}
 }
 
-// TestIssuerComesAndGoes plays the days of a provider.
+// TestIssuerComesAndGoes checks the cache of keys while the provider rotates its
+// keys, and while it is unreachable.
 func TestIssuerComesAndGoes(t *testing.T) {
 	t.Parallel()
 	c, p := newClock(), newProvider(t)
@@ -207,34 +208,34 @@ func TestIssuerComesAndGoes(t *testing.T) {
 	}
 	p.stop(true)
 	err := try(first)
-	expect("a provider that is away proves nobody, and refuses nobody", err, nf.Unreachable, 1)
+	expect("while the provider is unreachable, tokens are neither accepted nor rejected", err, nf.Unreachable, 1)
 	if nf.RetryAfterOf(err) == 0 || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "other ways to authenticate work") {
-		t.Errorf("what is said of it: %v, again after %s", err, nf.RetryAfterOf(err))
+		t.Errorf("the error is %v, to be retried after %s", err, nf.RetryAfterOf(err))
 	}
-	expect("it is not asked again at once", try(first), nf.Unreachable, 0)
+	expect("the provider is not asked again at once", try(first), nf.Unreachable, 0)
 	p.stop(false)
 	c.pass(10 * time.Second)
-	expect("but soon", try(first), nf.Internal, 2)
-	expect("its keys are kept", try(first), nf.Internal, 0)
+	expect("the provider is asked again soon", try(first), nf.Internal, 2)
+	expect("the keys of the provider are cached", try(first), nf.Internal, 0)
 
 	second := p.rotate(t, "second")
 	c.pass(10 * time.Second)
-	expect("a new key is asked for when it is used", try(second), nf.Internal, 2)
-	expect("one that was withdrawn is not good any more", try(first), nf.Unauthenticated, 0)
-	expect("and whoever makes keys up does not have the provider asked for each", try(first), nf.Unauthenticated, 0)
+	expect("a token with an unknown key fetches the keys", try(second), nf.Internal, 2)
+	expect("a token with a withdrawn key is rejected", try(first), nf.Unauthenticated, 0)
+	expect("repeated unknown keys do not fetch the keys each time", try(first), nf.Unauthenticated, 0)
 
 	p.stop(true)
 	c.pass(time.Hour)
-	expect("while it is away, old keys are good", try(second), nf.Internal, 1)
-	expect("and it is not asked for each token", try(second), nf.Internal, 0)
+	expect("while the provider is unreachable, cached keys are valid", try(second), nf.Internal, 1)
+	expect("an unreachable provider is not asked for each token", try(second), nf.Internal, 0)
 	p.stop(false)
 	third := p.rotate(t, "third")
 	c.pass(time.Hour)
-	expect("keys are asked for again though they fit", try(second), nf.Unauthenticated, 2)
-	expect("the new one is known already", try(third), nf.Internal, 0)
+	expect("cached keys are fetched again when they are old", try(second), nf.Unauthenticated, 2)
+	expect("the new key is cached", try(third), nf.Internal, 0)
 }
 
-// TestIssuerOfMany has many clients come while the provider thinks.
+// TestIssuerOfMany sends the tokens of many clients while the provider is slow.
 func TestIssuerOfMany(t *testing.T) {
 	t.Parallel()
 	c, p := newClock(), newProvider(t)
@@ -250,7 +251,7 @@ func TestIssuerOfMany(t *testing.T) {
 	}
 	together.Wait()
 	if n := p.asked.Load(); n != 2 {
-		t.Errorf("20 clients at once have the provider asked %d times, want 2", n)
+		t.Errorf("20 concurrent clients cause %d requests to the provider, want 2", n)
 	}
 }
 
@@ -259,26 +260,26 @@ func TestIssuerOfMany(t *testing.T) {
 func TestIssuerOverHTTP(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	var told string
+	var document string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/elsewhere" {
 			http.Redirect(w, r, "/", http.StatusFound)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(told))
+		_, _ = w.Write([]byte(document))
 	}))
 	defer server.Close()
 	for name, tc := range map[string]struct{ reason, document string }{
-		"Keys":     {"keys come by https", `{"issuer": "` + server.URL + `", "jwks_uri": "http://keys.example.org/"}`},
-		"NoKeys":   {"or do not come", `{"issuer": "` + server.URL + `"}`},
-		"Redirect": {"and from where they are said to be", `{"issuer": "` + server.URL + `", "jwks_uri": "` + server.URL + `/elsewhere"}`},
-		"NotKeys":  {"a document is no key", `{"issuer": "` + server.URL + `", "jwks_uri": "` + server.URL + `/keys"}`},
-		"Issuer":   {"an issuer says who it is", `{"issuer": "https://elsewhere.example.org", "jwks_uri": "https://elsewhere.example.org/keys"}`},
-		"NotJSON":  {"what cannot be read is no answer", `hello`},
-		"Endless":  {"nor what does not end", `{"issuer": "` + strings.Repeat("x", 2<<20) + `"}`},
+		"Keys":     {"the URL of the keys must be https", `{"issuer": "` + server.URL + `", "jwks_uri": "http://keys.example.org/"}`},
+		"NoKeys":   {"the URL of the keys is required", `{"issuer": "` + server.URL + `"}`},
+		"Redirect": {"a redirect to other keys is not followed", `{"issuer": "` + server.URL + `", "jwks_uri": "` + server.URL + `/elsewhere"}`},
+		"NotKeys":  {"a document without keys is rejected", `{"issuer": "` + server.URL + `", "jwks_uri": "` + server.URL + `/keys"}`},
+		"Issuer":   {"the document must name the configured issuer", `{"issuer": "https://elsewhere.example.org", "jwks_uri": "https://elsewhere.example.org/keys"}`},
+		"NotJSON":  {"a document that is not JSON is rejected", `hello`},
+		"Endless":  {"a document that is too large is rejected", `{"issuer": "` + strings.Repeat("x", 2<<20) + `"}`},
 	} {
-		told = tc.document
+		document = tc.document
 		a := access.NewAuthenticator(rulesOf(t, c, "oidc: {issuer: '"+server.URL+"', audience: x}\n", nil))
 		if _, err := a.Authenticate(request(t, "Bearer x.y.z")); nf.KindOf(err) != nf.Unreachable {
 			t.Errorf("%s: %s: %v", name, tc.reason, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// TestLookupsReadLittle checks that a lookup of what an identity may see reads
-// no instances, or only those that the objects name, each once.
+// TestLookupsReadLittle checks that a lookup of the objects that an identity may
+// see reads only the instances that these objects name, each once, or none.
 func TestLookupsReadLittle(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

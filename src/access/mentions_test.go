@@ -239,7 +239,7 @@ func TestMentions(t *testing.T) {
 	}{
 		"Hidden":  {"an instance of another region", "vnf-b-west", true},
 		"Word":    {"the id is an ordinary word that unrelated texts contain", "ready", true},
-		"Region":  {"the id of the instance is that of a region, too", "east", true},
+		"Region":  {"the id of the instance is also that of a region", "east", true},
 		"Gone":    {"an instance without a record has an unknown scope", "gone", true},
 		"Visible": {"an instance of the region", "vnf-b-east", false},
 	}

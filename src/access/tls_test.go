@@ -48,7 +48,8 @@ func inPEM(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// issue makes a certificate for the years around the tests' clock and today.
+// issue creates a certificate that is valid at the time of the tests' clock, and
+// today.
 func issue(t *testing.T, template x509.Certificate, by authority) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -124,7 +125,7 @@ func dial(t *testing.T, s *httptest.Server, trusts authority, offers ...tls.Cert
 	return answered{answer.TLS.PeerCertificates[0].Subject.CommonName, answer.Proto}, nil
 }
 
-// answered is who answered, and over what.
+// answered is the name of the server that answered, and the protocol.
 type answered struct{ server, proto string }
 
 func TestTLSRotates(t *testing.T) {
@@ -146,11 +147,11 @@ func TestTLSRotates(t *testing.T) {
 		serves string
 		broken int64
 	}{
-		{"as it was given", func() {}, 0, "first", 0},
-		{"a certificate without its key is half a change", func() { write(t, crt, second) }, time.Second, "first", 1},
-		{"with its key it is a whole one, within a second", func() { write(t, key, secondKey) }, time.Second - 1, "first", 1},
-		{"and not much later", func() {}, 1, "second", 1},
-		{"a key that is no key changes nothing", func() { write(t, key, "x") }, time.Second, "second", 2},
+		{"the certificate is read at the start", func() {}, 0, "first", 0},
+		{"a new certificate without its key is not used", func() { write(t, crt, second) }, time.Second, "first", 1},
+		{"a new pair is not used within a second", func() { write(t, key, secondKey) }, time.Second - 1, "first", 1},
+		{"a new pair is used after a second", func() {}, 1, "second", 1},
+		{"an invalid key leaves the previous pair active", func() { write(t, key, "x") }, time.Second, "second", 2},
 	}
 	for _, step := range steps {
 		step.change()
@@ -172,7 +173,7 @@ func TestTLSRotates(t *testing.T) {
 	old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}
 	if conn, err := (&tls.Dialer{Config: old}).DialContext(t.Context(), "tcp", s.Listener.Addr().String()); err == nil {
 		_ = conn.Close()
-		t.Error("TLS 1.1 is spoken")
+		t.Error("TLS 1.1 is accepted")
 	}
 }
 
@@ -185,10 +186,10 @@ func TestTLSRefuses(t *testing.T) {
 		reason string
 		files  map[string]string
 	}{
-		"NoKey":    {"a certificate has a key", map[string]string{"tls.crt": crt, "ca.crt": ca.pem()}},
-		"OtherKey": {"its own", map[string]string{"tls.crt": crt, "tls.key": other, "ca.crt": ca.pem()}},
-		"NoCA":     {"an authority is one", map[string]string{"tls.crt": crt, "tls.key": key, "ca.crt": key}},
-		"Missing":  {"and is there", map[string]string{"tls.crt": crt, "tls.key": key}},
+		"NoKey":    {"the key is missing", map[string]string{"tls.crt": crt, "ca.crt": ca.pem()}},
+		"OtherKey": {"the key does not belong to the certificate", map[string]string{"tls.crt": crt, "tls.key": other, "ca.crt": ca.pem()}},
+		"NoCA":     {"the client CA is not a certificate", map[string]string{"tls.crt": crt, "tls.key": key, "ca.crt": key}},
+		"Missing":  {"the client CA is missing", map[string]string{"tls.crt": crt, "tls.key": key}},
 	} {
 		dir := folder(t, tc.files)
 		_, err := access.NewTLS(access.TLSConfig{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), ClientCA: filepath.Join(dir, "ca.crt")})
@@ -197,11 +198,11 @@ func TestTLSRefuses(t *testing.T) {
 		}
 	}
 	if _, err := access.NewTLS(access.TLSConfig{Certificate: "x"}); err == nil {
-		t.Error("a listener without a key was made")
+		t.Error("a listener without a key was created")
 	}
 }
 
-// TestCertificates proves identities by certificates, over real connections.
+// TestCertificates authenticates identities by certificates, over real connections.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	ca, newer, c := newAuthority(t, "ca"), newAuthority(t, "newer"), newClock()
@@ -246,21 +247,21 @@ tokens: [{name: so, sha256: `+tokenSum("stranger")+`}]
 	cases := map[string]struct {
 		reason   string
 		template x509.Certificate
-		want     nf.Identity // none: it proves nothing
+		want     nf.Identity // zero: the certificate does not authenticate
 	}{
-		"Named":     {"the first pattern that fits gives the name", uri("spiffe://onap.example/ns/prod/sa/so"), nf.Identity{Kind: "certificate", Name: "so", Groups: []string{"onap"}}},
-		"SPIFFE":    {"otherwise the name is what the certificate says", uri("spiffe://onap.example/ns/prod/sa/dcae"), nf.Identity{Kind: "certificate", Name: "spiffe://onap.example/ns/prod/sa/dcae", Groups: []string{"mesh"}}},
-		"Domain":    {"a trust domain is one's own", uri("spiffe://evil.example/ns/prod/sa/so"), nf.Identity{}},
-		"Deeper":    {"a star is one part of a path", uri("spiffe://onap.example/ns/prod/x/sa/so"), nf.Identity{}},
-		"Encoded":   {"however it is written", uri("spiffe://onap.example/ns/prod%2Fx/sa/so"), nf.Identity{}},
-		"Prefix":    {"and the whole counts", uri("spiffe://onap.example/ns/prod/sa/so/extra"), nf.Identity{}},
-		"TwoURIs":   {"a SPIFFE certificate has one URI", uri("spiffe://evil.example/x", "spiffe://onap.example/ns/prod/sa/so"), nf.Identity{}},
-		"TwoURIs2":  {"whichever comes first", uri("spiffe://onap.example/ns/prod/sa/so", "spiffe://evil.example/x"), nf.Identity{}},
-		"DNS":       {"a host is known by its name", x509.Certificate{DNSNames: []string{"elsewhere.example", "Bastion.OPS.example"}}, nf.Identity{Kind: "certificate", Name: "bastion.ops.example", Groups: []string{"ops"}}},
-		"DNSDeeper": {"a star is one label", x509.Certificate{DNSNames: []string{"a.b.ops.example"}}, nf.Identity{}},
-		"CN":        {"or somebody by the common name", x509.Certificate{Subject: pkix.Name{CommonName: "robot 7"}}, nf.Identity{Kind: "certificate", Name: "robot 7"}},
-		"OddCN":     {"that cannot upset a log", x509.Certificate{Subject: pkix.Name{CommonName: "robot \n"}}, nf.Identity{}},
-		"NoName":    {"a certificate without a name is nobody's", x509.Certificate{}, nf.Identity{}},
+		"Named":     {"the first matching pattern gives the name", uri("spiffe://onap.example/ns/prod/sa/so"), nf.Identity{Kind: "certificate", Name: "so", Groups: []string{"onap"}}},
+		"SPIFFE":    {"a pattern without a name uses the matched name", uri("spiffe://onap.example/ns/prod/sa/dcae"), nf.Identity{Kind: "certificate", Name: "spiffe://onap.example/ns/prod/sa/dcae", Groups: []string{"mesh"}}},
+		"Domain":    {"another trust domain does not match", uri("spiffe://evil.example/ns/prod/sa/so"), nf.Identity{}},
+		"Deeper":    {"a star matches one part of a path", uri("spiffe://onap.example/ns/prod/x/sa/so"), nf.Identity{}},
+		"Encoded":   {"an encoded slash does not add a part", uri("spiffe://onap.example/ns/prod%2Fx/sa/so"), nf.Identity{}},
+		"Prefix":    {"a pattern matches the whole URI", uri("spiffe://onap.example/ns/prod/sa/so/extra"), nf.Identity{}},
+		"TwoURIs":   {"a certificate with two URIs is not matched by URI", uri("spiffe://evil.example/x", "spiffe://onap.example/ns/prod/sa/so"), nf.Identity{}},
+		"TwoURIs2":  {"the order of two URIs does not matter", uri("spiffe://onap.example/ns/prod/sa/so", "spiffe://evil.example/x"), nf.Identity{}},
+		"DNS":       {"a DNS name identifies a client", x509.Certificate{DNSNames: []string{"elsewhere.example", "Bastion.OPS.example"}}, nf.Identity{Kind: "certificate", Name: "bastion.ops.example", Groups: []string{"ops"}}},
+		"DNSDeeper": {"a star matches one label", x509.Certificate{DNSNames: []string{"a.b.ops.example"}}, nf.Identity{}},
+		"CN":        {"a common name identifies a client", x509.Certificate{Subject: pkix.Name{CommonName: "robot 7"}}, nf.Identity{Kind: "certificate", Name: "robot 7"}},
+		"OddCN":     {"a common name with control characters is rejected", x509.Certificate{Subject: pkix.Name{CommonName: "robot \n"}}, nf.Identity{}},
+		"NoName":    {"a certificate without a name does not identify a client", x509.Certificate{}, nf.Identity{}},
 	}
 	for name, tc := range cases {
 		got, failed = nf.Identity{}, nil
@@ -274,10 +275,10 @@ tokens: [{name: so, sha256: `+tokenSum("stranger")+`}]
 	so := uri("spiffe://onap.example/ns/prod/sa/so")
 	stranger := offer(newer, so)
 	if _, err := dial(t, s, ca, stranger); err == nil && failed == nil {
-		t.Error("a certificate of an authority that nobody trusts proves something")
+		t.Error("a certificate of an untrusted authority authenticates")
 	}
 	if _, err := dial(t, s, ca); err != nil || nf.KindOf(failed) != nf.Unauthenticated {
-		t.Errorf("without a certificate there is a connection, and nobody on it: %v, %v", err, failed)
+		t.Errorf("a connection without a certificate must be accepted, and not authenticate: %v, %v", err, failed)
 	}
 	write(t, filepath.Join(dir, "ca.crt"), newer.pem())
 	c.pass(time.Second)
@@ -286,7 +287,7 @@ tokens: [{name: so, sha256: `+tokenSum("stranger")+`}]
 	}
 	got = nf.Identity{}
 	if _, err := dial(t, s, ca, offer(ca, so)); err == nil && got.Name != "" {
-		t.Errorf("an authority that was withdrawn proves %+v", got)
+		t.Errorf("a withdrawn authority authenticates %+v", got)
 	}
 	testPrecedence(t, a, c)
 	sessions := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
@@ -296,7 +297,7 @@ tokens: [{name: so, sha256: `+tokenSum("stranger")+`}]
 			t.Fatal(err)
 		}
 		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		_, _ = io.Copy(io.Discard, conn) // a ticket would come with the answer
+		_, _ = io.Copy(io.Discard, conn) // a session ticket would arrive with the answer
 		if conn.ConnectionState().DidResume {
 			t.Error("a session is resumed, and its certificate is not verified again")
 		}
@@ -304,7 +305,7 @@ tokens: [{name: so, sha256: `+tokenSum("stranger")+`}]
 	}
 }
 
-// testPrecedence holds what counts when a request offers more than one proof.
+// testPrecedence checks the precedence of the credentials if a request has several.
 func testPrecedence(t *testing.T, a *access.Authenticator, c *clock) {
 	t.Helper()
 	ca := newAuthority(t, "ca")
@@ -316,7 +317,7 @@ func testPrecedence(t *testing.T, a *access.Authenticator, c *clock) {
 	r := request(t, "Bearer k8spt_wrong")
 	r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{leaf, ca.certificate}}}
 	if _, err := a.Authenticate(r); nf.KindOf(err) != nf.Unauthenticated {
-		t.Errorf("a wrong token beside a right certificate: %v", err)
+		t.Errorf("a wrong token with a valid certificate: %v", err)
 	}
 	r.Header.Del("Authorization")
 	if id, err := a.Authenticate(r); err != nil || id.Name != "so" {
@@ -328,6 +329,6 @@ func testPrecedence(t *testing.T, a *access.Authenticator, c *clock) {
 	}
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}} // not verified
 	if _, err := a.Authenticate(r.WithContext(context.WithoutCancel(t.Context()))); nf.KindOf(err) != nf.Unauthenticated {
-		t.Errorf("a certificate that nobody has verified: %v", err)
+		t.Errorf("a certificate that was not verified: %v", err)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// world is an engine and a catalog that hold an instance in each project of
-// each region, and note what is done to them.
+// world is an engine and a catalog with an instance of each project in each region.
+// It records the calls that change them.
 type world struct {
 	done    []string // the calls that change something
 	fail    error    // of the changes; nil: none
 	client  string   // of the key of the last change
-	edit    nf.Spec  // what the last upgrade wanted
-	secrets bool     // whether the last preview was to find Secrets
+	edit    nf.Spec  // result of the edit of the last upgrade
+	secrets bool     // whether the last preview could find Secrets
 	keyed   map[string]nf.Operation
-	lenient bool // it looks at the key before the options, and fails
+	lenient bool // it checks the key before the options, and fails
 
 	mentioned string        // the instance that every text mentions
 	more      []nf.Instance // instances without operations
@@ -44,8 +44,7 @@ func (w *world) all() []nf.Instance {
 	return out
 }
 
-// did notes a change, unless the options are such that nothing can be changed
-// with them.
+// did records a change, unless the options do not allow one.
 func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 	if op, ok := w.keyed[o.Key.Client+"/"+o.Key.Key]; ok && o.Key.Key != "" {
 		return op, nil

@@ -17,7 +17,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
-// bare is what a guard needs in addition to the engine and the catalog.
+// bare implements the interfaces that a guard needs in addition to the engine and
+// the catalog.
 type bare struct{}
 
 func (bare) RegionState(context.Context, string) (nf.RegionState, error) {
@@ -28,9 +29,8 @@ func (bare) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, er
 	return func(func(nf.AuditEntry, error) bool) {}
 }
 
-// TestWords checks that the guard says of what does not exist what the engine
-// and the catalog themselves say of it: clients must not notice whether access
-// is open.
+// TestWords checks that the errors of the guard for absent objects equal those of
+// the engine and the catalog: a client must not notice whether access is open.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	kv, ids := memory.New(), func() string { return "new" }
@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 	engine, err := lifecycle.New(lifecycle.Config{
 		KV: kv, Catalog: cat, Renderers: renderers, Workers: work, NewID: ids,
 		Open: func(context.Context, string, string) (lifecycle.Cluster, error) {
-			return nil, errors.New("nobody calls")
+			return nil, errors.New("the test does not open clusters")
 		},
 	})
 	if err != nil {
