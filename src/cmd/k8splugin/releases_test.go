@@ -23,11 +23,11 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// update rewrites the answers, and makes the backup of this release if there is none.
+// update rewrites the answers, and creates the backup of this release if it is missing.
 var update = flag.Bool("update", false, "rewrite the answers over the backups of releases, and add the backup of this release")
 
-// The folder of the backups, who can read them, and what they are encrypted for. They
-// hold nothing but what the tests make.
+// The folder of the backups, and the recipient and the identity that encrypt and
+// decrypt them. They contain only data of the tests.
 const (
 	releaseFolder    = "testdata/releases"
 	releaseRecipient = "age1qv6tdlfhwqweey6jk4h9kmn5k04474pzrg4awp2epyzwp95wj9xqru5cd0"
@@ -35,9 +35,9 @@ const (
 )
 
 // TestReadsReleases restores the backup that each release made of a store with records
-// of every kind, and makes every request that reads them. The answers are those in the
-// file beside the backup. A later form of an answer is written there with -update. The
-// backup of a release is never made anew: the service must read it as it is.
+// of every kind, and makes every request that reads them. The answers must equal those
+// in the file next to the backup. If the form of an answer changes, -update rewrites that
+// file. The backup of a release is never created again: the service must read it as it is.
 func TestReadsReleases(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -75,7 +75,7 @@ func TestReadsReleases(t *testing.T) {
 }
 
 // answersOver restores a backup into a new store, and returns the answers of a service
-// over it, by request.
+// that runs on it, by request.
 func answersOver(t *testing.T, file string) map[string]any {
 	t.Helper()
 	folder := t.TempDir()
@@ -94,14 +94,14 @@ func answersOver(t *testing.T, file string) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const forever = "876000h" // a backup grows old
+	const forever = "876000h" // the records of a backup become old
 	p := serveProgram(t, data, "--operation-retention", forever, "--audit-retention", forever)
 	out := map[string]any{}
 	for _, request := range requests {
 		got := p.do(http.MethodGet, request, nil)
 		var body any = string(got.body)
 		if !utf8.Valid(got.body) {
-			body = got.body // JSON has it in base64
+			body = got.body // JSON encodes it in base64
 		}
 		if strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
 			if err := json.Unmarshal(got.body, &body); err != nil {
@@ -116,8 +116,8 @@ func answersOver(t *testing.T, file string) map[string]any {
 	return throughJSON(t, out)
 }
 
-// withoutState removes the present states of regions, and why the objects in them cannot
-// be read.
+// withoutState removes the current states of regions, and the reasons why the objects in
+// them cannot be read.
 func withoutState(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -139,7 +139,7 @@ func withoutState(v any) any {
 	return v
 }
 
-// throughJSON returns the value that a file of it has.
+// throughJSON returns a value as it is after it was written to a file and read again.
 func throughJSON(t *testing.T, v any) (out map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(v)
@@ -152,8 +152,8 @@ func throughJSON(t *testing.T, v any) (out map[string]any) {
 	return out
 }
 
-// writeAnswers writes the answers that two services over the same records agree in. The
-// others tell of the present, such as the state of a region.
+// writeAnswers writes the answers that are the same from two services on the same
+// records. Other answers depend on the present, such as the state of a region.
 func writeAnswers(t *testing.T, file string, one, two map[string]any) {
 	t.Helper()
 	maps.DeleteFunc(one, func(request string, a any) bool {
@@ -177,8 +177,8 @@ func writeJSON(t *testing.T, file string, v any) {
 	}
 }
 
-// backUpRelease makes the backup of the present release if there is none, and the list of
-// the requests that read its records.
+// backUpRelease creates the backup of the present release if it is missing, and the list
+// of the requests that read its records.
 func backUpRelease(t *testing.T) {
 	t.Helper()
 	version := regexp.MustCompile(`(?m)^  version: (\d+\.\d+\.\d+)$`).FindSubmatch(k8splugin.Swagger)
@@ -187,7 +187,7 @@ func backUpRelease(t *testing.T) {
 		return
 	}
 	w := newAccessWorld(t)
-	w.ripen()
+	w.addHistory()
 	var text bytes.Buffer
 	if err := w.db.Backup(t.Context(), releaseRecipient, &text); err != nil {
 		t.Fatal(err)
@@ -198,9 +198,9 @@ func backUpRelease(t *testing.T) {
 	writeJSON(t, name+".requests.json", w.readings())
 }
 
-// ripen gives the instances a past, and waits for the sites. Their regions are not
-// reachable any more.
-func (w *accessWorld) ripen() {
+// addHistory changes the instances, so that they have revisions and operations, and waits
+// for the operations of the sites. It then makes their regions unreachable.
+func (w *accessWorld) addHistory() {
 	w.t.Helper()
 	first, second := "/v1/vnf_instances/"+w.native[0].vars["vnf_id"], "/v1/vnf_instances/"+w.native[1].vars["vnf_id"]
 	for _, change := range []struct {
@@ -230,17 +230,17 @@ func (w *accessWorld) ripen() {
 	}
 }
 
-// ofThePresent are the ends of paths whose answers do not come from records alone, or from
-// records that a service deletes after some weeks.
-var ofThePresent = []string{"/events", "/query", "/status", "/audit", "/keys", "/dead"}
+// volatilePaths are the ends of paths whose answers do not come from records alone, or come
+// from records that a service deletes after some weeks.
+var volatilePaths = []string{"/events", "/query", "/status", "/audit", "/keys", "/dead"}
 
-// readings returns the requests that read what is stored of the world's objects.
+// readings returns the requests that read the stored records of the world's objects.
 func (w *accessWorld) readings() []string {
 	requests := map[string]bool{}
 	for route, rules := range routeAccess() {
 		for _, rule := range rules {
 			method, path := rule.target(route)
-			if method != http.MethodGet || slices.Contains(ofThePresent, path[strings.LastIndex(path, "/"):]) {
+			if method != http.MethodGet || slices.Contains(volatilePaths, path[strings.LastIndex(path, "/"):]) {
 				continue
 			}
 			for _, o := range slices.Concat(w.native, w.onap) {

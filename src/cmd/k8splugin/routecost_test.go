@@ -18,8 +18,8 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// readCounter counts what requests read from the store. It passes over the reads of
-// the service itself, which have no identity.
+// readCounter counts the reads of requests from the store. It ignores the reads of the
+// service itself, which are without an identity.
 type readCounter struct {
 	store.KV
 
@@ -28,10 +28,10 @@ type readCounter struct {
 }
 
 // readCount is the number of requests to the store, and of the records in their
-// answers.
+// responses.
 type readCount struct{ Requests, Records int }
 
-// of makes the counter the decorator of a store.
+// of returns the counter as the decorator of a store.
 func (c *readCounter) of(kv store.KV) store.KV {
 	c.KV = kv
 	return c
@@ -73,25 +73,26 @@ func (c *readCounter) List(ctx context.Context, prefix, start string) iter.Seq2[
 	}
 }
 
-// TestCostOfHiddenInstances makes the requests of both APIs that change nothing, as
-// each identity that may read some instances and not others, on what it may see. With
-// 200 hidden instances, they read from the store what they read with 10.
+// TestCostOfHiddenInstances makes all requests of both APIs that do not change
+// anything, as each identity that may read only some of the instances, for the objects
+// that it may see. With 200 hidden instances, a request must cost as many reads from
+// the store as with 10.
 func TestCostOfHiddenInstances(t *testing.T) {
 	t.Parallel()
 	w := newAccessWorld(t)
-	hidden := map[string]accessObject{"vnf_id": w.native[1], "instance": w.onap[0]} // of the project b, and of ONAP's
-	askers := slices.DeleteFunc(accesstest.People(), func(who string) bool {
+	hidden := map[string]accessObject{"vnf_id": w.native[1], "instance": w.onap[0]} // of project b, and of ONAP's API
+	callers := slices.DeleteFunc(accesstest.People(), func(who string) bool {
 		return !accesstest.May(who, nf.ReadInstance, w.native[0].scope) || slices.ContainsFunc(slices.Collect(maps.Values(hidden)), func(o accessObject) bool {
 			return accesstest.May(who, nf.ReadInstance, o.scope)
 		})
 	})
-	if len(askers) < 5 {
-		t.Fatalf("only %v see some of the instances", askers)
+	if len(callers) < 5 {
+		t.Fatalf("only %v see some of the instances", callers)
 	}
 	w.multiply(hidden, 0, 10)
-	few := w.costs(askers)
+	few := w.costs(callers)
 	w.multiply(hidden, 10, 200)
-	if diff := cmp.Diff(few, w.costs(askers)); diff != "" {
+	if diff := cmp.Diff(few, w.costs(callers)); diff != "" {
 		t.Errorf("the reads of each request (-with 10 hidden instances +with 200):\n%s", diff)
 	}
 	if len(few) < 100 {
@@ -99,7 +100,7 @@ func TestCostOfHiddenInstances(t *testing.T) {
 	}
 }
 
-// multiply copies all records that are of an object alone, under other ids.
+// multiply copies all records that belong to one object only, under new ids.
 func (w *accessWorld) multiply(objects map[string]accessObject, from, to int) {
 	w.t.Helper()
 	var records []store.Entry
@@ -136,7 +137,7 @@ func (w *accessWorld) multiply(objects map[string]accessObject, from, to int) {
 }
 
 // costs returns the reads of each request by each identity.
-func (w *accessWorld) costs(askers []string) map[string]readCount {
+func (w *accessWorld) costs(callers []string) map[string]readCount {
 	w.t.Helper()
 	out := map[string]readCount{}
 	for route, rules := range routeAccess() {
@@ -146,13 +147,13 @@ func (w *accessWorld) costs(askers []string) map[string]readCount {
 				continue
 			}
 			if path == "/v1/audit" {
-				continue // each request adds to it
+				continue // each request adds an entry
 			}
-			for _, who := range askers {
+			for _, who := range callers {
 				for _, o := range slices.Concat(w.native, w.onap) {
 					filled := o.filled(path + rule.query)
 					if strings.Contains(filled, "{") || !rule.sees(who, o.scope) || !rule.may(who, o.scope) {
-						continue // it is of the other API, or denied
+						continue // the path belongs to the other API, or the request is denied
 					}
 					w.reads.take()
 					w.ask(who, route, rule, o)
