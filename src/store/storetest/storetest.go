@@ -71,15 +71,15 @@ func sequential(l load) map[string]aCase {
 		"Put":            {"a write succeeds exactly when the expected revision is the present one", put},
 		"Delete":         {"a removal succeeds exactly when the expected revision is the present one", remove},
 		"Revisions":      {"no two states of a key have the same revision, even over a removal", revisions},
-		"ListPrefix":     {"a list has all keys with the prefix and none besides", listPrefix},
+		"ListPrefix":     {"a list has all keys with the prefix and no other keys", listPrefix},
 		"ListStart":      {"a list has the keys from the start on", func(t *testing.T, kv store.KV) { listStart(t, kv, l.keys) }},
 		"ListOrder":      {"a list of any length is in the order of bytes", func(t *testing.T, kv store.KV) { listOrder(t, kv, l.keys) }},
-		"ListStops":      {"a loop may stop, and may call the database meanwhile", listStops},
+		"ListStops":      {"a loop may stop, and may call the database while it runs", listStops},
 		"ListBig":        {"big values are listed whole", func(t *testing.T, kv store.KV) { listBig(t, kv, l) }},
 		"Sizes":          {"values up to the limit are kept, and none above it", func(t *testing.T, kv store.KV) { sizes(t, kv, l.limit) }},
 		"Keys":           {"keys are kept within their bounds", keys},
 		"Context":        {"after the end of the context nothing is done", ended},
-		"NoSharedMemory": {"the caller's memory is his own", noSharedMemory},
+		"NoSharedMemory": {"the store does not share memory with the caller", noSharedMemory},
 	}
 	maps.Copy(cases, writes())
 	return cases
@@ -87,10 +87,10 @@ func sequential(l load) map[string]aCase {
 
 func racing() map[string]aCase {
 	return map[string]aCase{
-		"CreateRace": {"of many who create a key, exactly one does", createRace},
-		"LostUpdate": {"of many who edit a key, nobody overwrites what he has not seen", lostUpdate},
-		"ListRace":   {"a list that is overtaken by writes has no key twice and misses none", listRace},
-		"WriteRace":  {"of many ordered writes that create a key, one is carried out", writeRace},
+		"CreateRace": {"of many callers that create a key, exactly one succeeds", createRace},
+		"LostUpdate": {"of many callers that edit a key, none overwrites a value that it has not read", lostUpdate},
+		"ListRace":   {"a list during writes contains each key exactly once", listRace},
+		"WriteRace":  {"of many ordered writes that create a key, one is executed", writeRace},
 	}
 }
 
@@ -122,7 +122,7 @@ func put(t *testing.T, kv store.KV) {
 		"PresentOnKey":      {"the present revision may be replaced", true, present, nf.Internal},
 		"PastOnKey":         {"another revision may not", true, past, nf.Conflict},
 		"FutureOnKey":       {"a revision that is not yet there may not", true, future, nf.Conflict},
-		"RevisionOnNothing": {"a key that is gone has no revision", false, future, nf.Conflict},
+		"RevisionOnNothing": {"a deleted key does not have a revision", false, future, nf.Conflict},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func put(t *testing.T, kv store.KV) {
 			}
 			want := store.Entry{Key: key, Value: []byte("new"), Revision: rev}
 			if diff := cmp.Diff(want, get(t, kv, key)); diff != "" {
-				t.Errorf("%s: what is read is not what was written (-want +got):\n%s", c.reason, diff)
+				t.Errorf("%s: the value differs from the written one (-want +got):\n%s", c.reason, diff)
 			}
 			if rev == now || rev <= 0 {
 				t.Errorf("%s: revision %d follows on %d", c.reason, rev, now)
@@ -313,12 +313,12 @@ func noSharedMemory(t *testing.T, kv store.KV) {
 		}
 		return e.Value
 	}
-	clear(wantValue("what he had put"))
-	clear(wantValue("what he had got"))
+	clear(wantValue("the value that it stored"))
+	clear(wantValue("the value that it read"))
 	for _, e := range list(t, kv, "") {
 		clear(e.Value)
 	}
-	wantValue("what was listed")
+	wantValue("the values that it listed")
 }
 
 func wantKind(t *testing.T, reason string, err error, kind nf.Kind) {
@@ -362,7 +362,7 @@ func list(t *testing.T, kv store.KV, prefix string) []store.Entry {
 func listError(ctx context.Context, kv store.KV, prefix, start string) (found error) {
 	for _, err := range kv.List(ctx, prefix, start) {
 		if found != nil {
-			return fmt.Errorf("the list of %q goes on after %w", prefix, found)
+			return fmt.Errorf("the list of %q continues after %w", prefix, found)
 		}
 		found = err
 	}

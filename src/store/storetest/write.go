@@ -94,9 +94,9 @@ func writeStops(t *testing.T, kv store.KV) {
 	}{
 		"Insert":        {"a key is not created twice", []byte("bad"), true, absent, nf.Exists},
 		"Replace":       {"another revision is not replaced", []byte("bad"), true, past, nf.Conflict},
-		"ReplaceAbsent": {"a key that is gone is not replaced", []byte("bad"), false, future, nf.Conflict},
+		"ReplaceAbsent": {"a deleted key is not replaced", []byte("bad"), false, future, nf.Conflict},
 		"Delete":        {"another revision is not deleted", nil, true, past, nf.Conflict},
-		"DeleteAbsent":  {"a key that is gone has no revision", nil, false, future, nf.Conflict},
+		"DeleteAbsent":  {"a deleted key does not have a revision", nil, false, future, nf.Conflict},
 	}
 	for name, c := range cases {
 		for place := range len(arrangeOps(t, kv, name+"/")) + 1 {
@@ -117,7 +117,7 @@ func writeStops(t *testing.T, kv store.KV) {
 }
 
 func writeFails(t *testing.T, kv store.KV) {
-	gone := nf.E(nf.Unreachable, "use", "the database", errors.New("it is gone"))
+	gone := nf.E(nf.Unreachable, "use", "the database", errors.New("it is unreachable"))
 	for _, lost := range []bool{false, true} {
 		for place := range len(arrangeOps(t, kv, "x/")) {
 			prefix := fmt.Sprintf("%t/%d/", lost, place)
@@ -134,7 +134,7 @@ func writeFails(t *testing.T, kv store.KV) {
 			}
 			want := apply(contentOf(t, kv, prefix), ops[:done])
 			err := store.Write(t.Context(), failing, ops)
-			wantFailed(t, "the database is gone", err, place, nf.Unreachable)
+			wantFailed(t, "the database is unreachable", err, place, nf.Unreachable)
 			if !errors.Is(err, gone) {
 				t.Errorf("the error %v does not wrap its cause", err)
 			}
