@@ -52,7 +52,7 @@ announce: # what make test will do
 test-deps: # Ansible, what it is checked with, and what a host is made of
 	@kud/lab/lab deps
 
-test-go: ## run the tests of the service beside a sandbox of its own
+test-go: ## run the tests of the service with a separate sandbox
 	go vet ./...
 	@GORACE=atexit_sleep_ms=0 $(SANDBOX) exec -- go test $(RACE) -vet=off -p 3 -timeout 60m ./...
 	go test ./src/lifecycle -run '^TestGrowth$$' -growth 60000

@@ -26,9 +26,9 @@ import (
 
 const usage = `Usage: artifacts [--only component,...] [--previous] [--kubeadm] [DIR]
 
-Builds what a site is made of into DIR (the user's cache, k8splugin/lab/artifacts, when it is not given) and prints DIR.
---previous builds Kubernetes' previous minor version too, for tests of upgrades.
---kubeadm packs the images of kubeadm's control plane too, into images-kubeadm.
+Builds the components of a site into DIR (default: k8splugin/lab/artifacts in the user's cache folder) and prints DIR.
+--previous also builds the previous minor version of Kubernetes, for tests of upgrades.
+--kubeadm also packs the images of kubeadm's control plane, into images-kubeadm.
 `
 
 func main() {
@@ -45,9 +45,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("artifacts", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage) }
-	only := flags.String("only", "", "components to build, by comma")
-	previous := flags.Bool("previous", false, "build the previous Kubernetes too")
-	kubeadm := flags.Bool("kubeadm", false, "pack the images of kubeadm's control plane too")
+	only := flags.String("only", "", "comma-separated components to build; if empty, all")
+	previous := flags.Bool("previous", false, "also build the previous minor version of Kubernetes")
+	kubeadm := flags.Bool("kubeadm", false, "also pack the images of kubeadm's control plane")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func newFolder(dir string) (folder, error) {
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return folder{}, fmt.Errorf("cannot tell the user's cache folder: %w", err)
+			return folder{}, fmt.Errorf("cannot determine the user's cache folder: %w", err)
 		}
 		dir = filepath.Join(cache, "k8splugin", "lab", "artifacts")
 	}
 	dir, err = filepath.Abs(dir)
 	if err != nil {
-		return folder{}, fmt.Errorf("cannot tell where %s is: %w", dir, err)
+		return folder{}, fmt.Errorf("cannot determine the location of %s: %w", dir, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return folder{}, fmt.Errorf("cannot make the folder: %w", err)
@@ -123,7 +123,7 @@ func newFolder(dir string) (folder, error) {
 func checkout() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("cannot tell the working directory: %w", err)
+		return "", fmt.Errorf("cannot determine the working directory: %w", err)
 	}
 	for dir := wd; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "kud", "lab", "modules")); err == nil {

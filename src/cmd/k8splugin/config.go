@@ -126,7 +126,7 @@ func accessFlags(flags *pflag.FlagSet) {
 	flags.String("tls-cert", "", "PEM file with the service's certificate and its chain; reloaded when it changes")
 	flags.String("tls-key", "", "private key of the certificate")
 	flags.String("tls-client-ca", "", "CA certificates that client certificates are verified with")
-	flags.String("allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if there is no authentication")
+	flags.String("allowed-hosts", "", "comma-separated host names that requests may address in addition to loopback names, if access rules are not set")
 	flags.Float64("rate-limit", 0, "maximum requests per second per client, with bursts of twice that; 0 means no limit")
 	flags.Bool("protect-metrics", true, "with --access-file, require region:read for all cloud regions to read /metrics, which names them")
 	flags.String("audit-file", "", "file that every change and every denied request is written to, in addition to the store")

@@ -30,10 +30,10 @@ const usage = `Usage: sandbox <verb>
   build                          build the programs into the user's cache, if they are missing
   up   [--dir D] [--nodes N] [--keep]
                                  start a sandbox; print the path of its kubeconfig
-  down [--dir D]                 stop it
-  exec [--nodes N] [--] command  run a command beside a sandbox of its own, with
+  down [--dir D]                 stop the sandbox
+  exec [--nodes N] [--] command  run a command with a separate sandbox, and with
                                  K8SPLUGIN_SANDBOX=<kubeconfig> and K8SPLUGIN_SANDBOX_BIN=<programs>
-  kubectl arguments              run kubectl on the sandbox that is up
+  kubectl arguments              run kubectl on the running sandbox
 `
 
 const (

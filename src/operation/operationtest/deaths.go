@@ -211,7 +211,7 @@ func repeat(t *testing.T, r Replica, key nf.RequestKey) nf.Operation {
 	}
 }
 
-// ledger returns the operations of a store, as nobody's replica reads them.
+// ledger returns the operations of a store, without a replica that runs them.
 func ledger(t *testing.T, kv store.KV) *operation.Ledger {
 	t.Helper()
 	w, err := operation.New(operation.Config{KV: kv, NewID: func() string { return "" }})
