@@ -160,8 +160,7 @@ func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error 
 	return err
 }
 
-// TestInstantiateHides does the same for the package and the region of a new
-// instance.
+// TestInstantiateHides does the same for the parts of a new instance.
 func TestInstantiateHides(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
