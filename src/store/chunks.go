@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -39,32 +38,38 @@ type upload struct {
 // write stores the content of r. Empty content is stored as one empty chunk. It
 // returns an error of r unchanged.
 func (u *upload) write(ctx context.Context, r io.Reader, limit int64) error {
-	sum, buf := sha256.New(), new(bytes.Buffer)
+	sum, buf := sha256.New(), make([]byte, chunkSize)
 	for end := false; !end; {
-		most := int64(chunkSize)
-		if left := limit - u.size; left < most {
-			most = left + 1 // one more shows that the content is too large
-		}
-		buf.Reset()
-		n, err := io.CopyN(buf, r, most)
+		n, err := fill(buf, r)
 		end = errors.Is(err, io.EOF)
 		if err != nil && !end {
 			return err
 		}
-		if u.size += n; u.size > limit {
+		if u.size += int64(n); u.size > limit {
 			return nf.E(nf.TooLarge, "read", "content", fmt.Errorf("it is larger than %d bytes", limit))
 		}
 		if n == 0 && u.chunks > 0 {
 			break
 		}
-		sum.Write(buf.Bytes())
+		sum.Write(buf[:n])
 		u.chunks++
-		if _, err := u.kv.Put(ctx, chunkKey(u.id, u.chunks-1), buf.Bytes(), Absent); err != nil {
+		if _, err := u.kv.Put(ctx, chunkKey(u.id, u.chunks-1), buf[:n], Absent); err != nil {
 			return nf.E(nf.KindOf(err), "store", "content", err)
 		}
 	}
 	u.digest = digestOf(sum)
 	return nil
+}
+
+// fill reads until the buffer is full, and returns io.EOF only at the end of the
+// content. io.ReadFull does not tell the end from content that breaks off.
+func fill(buf []byte, r io.Reader) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var more int
+		more, err = r.Read(buf[n:])
+		n += more
+	}
+	return n, err
 }
 
 // discard deletes the chunks, the last first. It does so even if the context
