@@ -46,7 +46,7 @@ test: announce kud-quick ## run everything (the first time it builds what it nee
 	@$(MAKE) --no-print-directory test-go
 
 announce: # what make test will do
-	@echo 'The collection in kud/ on one host, about 9 minutes; then every Go package under the race detector, about 26 minutes on two cores.'
+	@echo 'The collection in kud/ on one host, about 9 minutes; then every Go package under the race detector, about 22 minutes on two cores.'
 	@echo 'Each package is told when it and those before it are done. The first time, a Kubernetes control plane is built, about 10 minutes.'
 
 test-deps: # Ansible, what it is checked with, and what a host is made of
