@@ -7,9 +7,9 @@ KILLS    ?= 100
 SEED     ?= 1
 N        ?= 3
 
-# Parsers, codecs, ciphers and compressors have no goroutines. To watch their memory takes half of
-# the tests' time. This project, and the libraries that have goroutines, are watched for races.
-# With -l, the detector sees the locks of the others. See docs/decisions/0022-race-detector.md.
+# Parsers, codecs, ciphers and compressors have no goroutines, and watching their memory takes half
+# of the CPU time of some tests. This project, and the libraries that have goroutines, are watched
+# for races. With -l, the detector sees the locks of the others. See docs/decisions/0022-race-detector.md.
 SERIAL := archive/... bufio bytes compress/... container/... crypto/... encoding/... fmt hash/... html/... image/... \
 	maps math/... mime/... path/... reflect regexp/... slices sort strconv strings text/... unicode/... vendor/golang.org/x/text/... \
 	vendor/golang.org/x/net/http2/hpack golang.org/x/net/http2/hpack golang.org/x/text/... \
