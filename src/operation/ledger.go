@@ -175,7 +175,8 @@ func (l *Ledger) insert(ctx context.Context, op nf.Operation) error {
 	if err != nil {
 		return err
 	}
-	return store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record})
+	_, err = store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record})
+	return err
 }
 
 // remove deletes an operation and its entries, none of which need exist.
@@ -192,7 +193,8 @@ func (l *Ledger) remove(ctx context.Context, e listed) error {
 	if err != nil {
 		return err
 	}
-	return store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record}) // the entries are found through the operation
+	_, err = store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record}) // the entries are found through the operation
+	return err
 }
 
 // deleteRecords deletes an ended operation with its details, and the record of

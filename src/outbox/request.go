@@ -86,7 +86,7 @@ func (r Request) check() error {
 func (o *Outbox) Put(ctx context.Context, r Request) (Delivery, error) {
 	op, d, err := o.PutOp(r)
 	if err == nil {
-		err = store.Write(ctx, o.cfg.KV, []store.Op{op})
+		_, err = store.Write(ctx, o.cfg.KV, []store.Op{op})
 	}
 	if err != nil {
 		return Delivery{}, err

@@ -35,9 +35,9 @@ func (l *ledger) order(ctx context.Context, name, value string) error {
 	if err != nil {
 		return err
 	}
-	err = store.Write(ctx, l.kv, []store.Op{request, record})
+	_, err = store.Write(ctx, l.kv, []store.Op{request, record})
 	if failed, ok := errors.AsType[*store.WriteError](err); ok && failed.Index == 0 && nf.KindOf(err) == nf.Exists {
-		err = store.Write(ctx, l.kv, []store.Op{record}) // an earlier call was cut off after the request
+		_, err = store.Write(ctx, l.kv, []store.Op{record}) // an earlier call was cut off after the request
 	}
 	l.box.Wake(name)
 	return err

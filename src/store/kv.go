@@ -6,7 +6,8 @@ import (
 )
 
 // KV is the contract of a database for the service's records. It has no
-// transactions over several keys, so that any database can implement it.
+// transactions over several keys, so that any database can implement it. A database that
+// has them can implement Writer, too.
 //
 // Keys are non-empty printable ASCII of at most 512 bytes. Values have at most
 // MaxStored bytes in a driver, and fewer in a KV that enlarges them before it

@@ -114,6 +114,14 @@ func (t Table[T]) PutOp(id string, v T) (Op, error) { return t.op(id, v, Any) }
 // revision that GetRevision returned.
 func (t Table[T]) ReplaceOp(id string, v T, read Revision) (Op, error) { return t.op(id, v, read) }
 
+// CheckOp returns the op that checks that the record still has the revision that
+// GetRevision returned.
+func (t Table[T]) CheckOp(id string, read Revision) (Op, error) {
+	op, err := t.DeleteOp(id, read)
+	op.Check = err == nil
+	return op, err
+}
+
 // DeleteOp returns the op that deletes the record, if it has the expected
 // revision. With Any, the record need not exist.
 func (t Table[T]) DeleteOp(id string, expected Revision) (Op, error) {
@@ -262,7 +270,8 @@ func (t Table[T]) write(ctx context.Context, id string, v T, expected Revision) 
 	if err != nil {
 		return err
 	}
-	return op.fail(op.write(ctx, t.kv))
+	_, err = op.write(ctx, t.kv)
+	return op.fail(err)
 }
 
 // op returns the op that writes the record.

@@ -25,14 +25,16 @@ func TestTableOps(t *testing.T) {
 		v.Count++
 		_, deleted, err := table.GetRevision(ctx, "deleted")
 		must(t, err)
-		must(t, store.Write(ctx, kv, []store.Op{
+		_, err = store.Write(ctx, kv, []store.Op{
 			made(t)(texts.PutOp("put", "new")),
 			made(t)(table.InsertOp("inserted x", record{ID: "inserted x"})),
 			made(t)(table.ReplaceOp("replaced", v, replaced)),
 			made(t)(table.DeleteOp("deleted", deleted)),
 			made(t)(table.DeleteOp("any", store.Any)),
 			made(t)(table.DeleteOp("never", store.Any)),
-		}))
+			made(t)(table.CheckOp("nothing", store.Absent)),
+		})
+		must(t, err)
 		got, err := table.List(ctx, "")
 		must(t, err)
 		if diff := cmp.Diff([]record{{ID: "inserted x"}, {ID: "replaced", Count: 1}}, got); diff != "" {
@@ -63,7 +65,9 @@ func TestTableOpsFail(t *testing.T) {
 		"Delete": {"the record has changed", func(now store.Revision) (store.Op, error) { return table.DeleteOp("x", now-1) },
 			nf.Conflict, `cannot delete test record "x": cannot delete key "records/x": conflict`},
 		"DeleteAbsent": {"the record is gone", func(now store.Revision) (store.Op, error) { return table.DeleteOp("y", now) },
-			nf.Conflict, `cannot delete test record "y": cannot delete key "records/y": it does not exist`},
+			nf.Conflict, `cannot delete test record "y": cannot delete key "records/y": it has another revision, or does not exist`},
+		"Check": {"the record has changed", func(now store.Revision) (store.Op, error) { return table.CheckOp("x", now-1) },
+			nf.Conflict, `cannot check test record "x": cannot check key "records/x": it has another revision, or does not exist`},
 		"Put": {"the key is too long", func(store.Revision) (store.Op, error) {
 			return table.PutOp(strings.Repeat("i", 600), record{})
 		}, nf.Invalid, ""},
@@ -75,7 +79,7 @@ func TestTableOpsFail(t *testing.T) {
 			must(t, records(kv).Put(t.Context(), "x", record{ID: "x"}))
 			_, now, err := records(kv).GetRevision(t.Context(), "x")
 			must(t, err)
-			err = store.Write(t.Context(), kv, []store.Op{made(t)(c.op(now))})
+			_, err = store.Write(t.Context(), kv, []store.Op{made(t)(c.op(now))})
 			wantKind(t, c.reason, err, c.kind)
 			if failed, ok := errors.AsType[*store.WriteError](err); !ok || failed.Index != 0 {
 				t.Errorf("%s: the error is %#v, want one of the first op", c.reason, err)

@@ -74,11 +74,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte, expected stor
 	if expected != store.Any {
 		put = put.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
 	}
-	stored := string(value)
-	if s.server != nil {
-		stored = withSum(key, value)
-	}
-	done, err := callEtcd(ctx, s, put.Then(clientv3.OpPut(key, stored)).Commit)
+	done, err := callEtcd(ctx, s, put.Then(clientv3.OpPut(key, s.stored(key, value))).Commit)
 	if err != nil {
 		return 0, s.translate(ctx, "write", quoted(key), err)
 	}

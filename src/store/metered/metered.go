@@ -11,7 +11,7 @@ import (
 )
 
 // Report is called for each finished request. The method is "get", "put",
-// "delete" or "list". The outcome is OK or the name of the error's kind. The
+// "delete", "list", or "write" for several ops together. The outcome is OK or the name of the error's kind. The
 // time is the time spent in the store. It is called in the goroutine of the
 // request, so it must not block.
 type Report func(method, outcome string, took time.Duration)
@@ -25,7 +25,10 @@ type Store struct {
 	report Report
 }
 
-var _ store.KV = (*Store)(nil)
+var (
+	_ store.KV     = (*Store)(nil)
+	_ store.Writer = (*Store)(nil)
+)
 
 // New returns a store that reports the requests to another. A request that the
 // caller cancelled is nf.Cancelled in the report, because the store did not
@@ -55,6 +58,14 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	err := s.kv.Delete(ctx, key, expected)
 	s.report("delete", outcome(ctx, err), time.Since(start))
 	return err
+}
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, ops []store.Op) ([]store.Revision, error) {
+	start := time.Now()
+	revisions, err := store.Carry(ctx, s.kv, ops)
+	s.report("write", outcome(ctx, err), time.Since(start))
+	return revisions, err
 }
 
 // List implements store.KV. It is reported when the sequence has ended or the

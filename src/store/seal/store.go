@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,10 @@ type Store struct {
 	keys Keys
 }
 
-var _ store.KV = (*Store)(nil)
+var (
+	_ store.KV     = (*Store)(nil)
+	_ store.Writer = (*Store)(nil)
+)
 
 // New returns a store that encrypts the values of the KV. Close closes the KV.
 func New(kv store.KV, keys Keys) *Store { return &Store{kv: kv, keys: keys} }
@@ -63,6 +67,21 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 		return err
 	}
 	return s.kv.Delete(ctx, key, expected)
+}
+
+// Write implements store.Writer.
+func (s *Store) Write(ctx context.Context, ops []store.Op) ([]store.Revision, error) {
+	sealed := slices.Clone(ops)
+	for i, op := range ops {
+		err := checkKey(op.Key)
+		if err == nil && op.Value != nil {
+			sealed[i].Value, err = s.seal(ctx, op.Key, op.Value)
+		}
+		if err != nil {
+			return nil, &store.WriteError{Index: i, Err: err}
+		}
+	}
+	return store.Carry(ctx, s.kv, sealed)
 }
 
 // List implements store.KV. A value that cannot be decrypted ends the sequence.
