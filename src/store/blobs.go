@@ -28,7 +28,7 @@ const (
 // once. A caller that must not lose a blob holds it under its own name.
 //
 // The chunks of an upload have unique keys until a manifest, written last,
-// names them. A record is written before the first chunk, and before a manifest
+// names them. A record is written before the first chunk, and before such a manifest
 // is deleted: it says that chunks exist that may have no manifest. After a
 // crash, stale chunks are found by these records, which Unfinished lists.
 type Blobs struct {
@@ -54,11 +54,16 @@ type Use struct {
 // manifest is the record of one blob, under its digest. The caller that deletes
 // it deletes the chunks afterwards.
 type manifest struct {
-	Size   int64    `json:"size"`
-	Chunks int      `json:"chunks"`
-	Upload string   `json:"upload"` // the upload that wrote the chunks
-	Users  []string `json:"users"`  // sorted, never empty
+	Size    int64    `json:"size"`
+	Chunks  int      `json:"chunks"`
+	Upload  string   `json:"upload,omitempty"`  // the upload that wrote the chunks; empty if the content is in the manifest
+	Users   []string `json:"users"`             // sorted, never empty
+	Content []byte   `json:"content,omitempty"` // the only chunk, of a small blob
 }
+
+// MaxInline is the limit of the content of PutOp. With it, a record stays far below
+// MaxValue.
+const MaxInline = 64 << 10
 
 // NewBlobs returns the blobs in the KV, under the keys "blobs/", "chunks/" and
 // "uploads/".
@@ -85,6 +90,38 @@ func (b Blobs) Put(ctx context.Context, user string, r io.Reader, limit int64) (
 		return "", 0, err
 	}
 	return up.digest, up.size, nil
+}
+
+// PutOp returns the op that stores content of at most MaxInline bytes, held by the
+// user, and the digest of the content. The op fails if another caller stores or
+// releases equal content at the same time.
+func (b Blobs) PutOp(ctx context.Context, user string, content []byte) (Op, string, error) {
+	sum := sha256.Sum256(content)
+	digest := digestOf(sum[:])
+	if err := CheckSize(blobPrefix+digest, content, MaxInline); err != nil {
+		return Op{}, "", err
+	}
+	m, read, err := b.manifests.GetRevision(ctx, digest)
+	switch {
+	case nf.KindOf(err) == nf.NotFound:
+		m = manifest{Size: int64(len(content)), Chunks: 1, Content: content}
+	case err != nil:
+		return Op{}, "", err
+	}
+	m.hold(user)
+	op, err := b.manifests.op(digest, m, read)
+	return op, digest, err
+}
+
+// HoldOp returns the op that adds a user to a blob. It returns nf.NotFound if there
+// is no such blob. The op fails if the users change at the same time.
+func (b Blobs) HoldOp(ctx context.Context, user, digest string) (Op, error) {
+	m, read, err := b.manifests.GetRevision(ctx, digest)
+	if err != nil {
+		return Op{}, err
+	}
+	m.hold(user)
+	return b.manifests.ReplaceOp(digest, m, read)
 }
 
 // write stores the chunks of a new upload. If it fails, the caller discards the
@@ -162,12 +199,14 @@ func (b Blobs) Hold(ctx context.Context, user, digest string) error {
 }
 
 func (b Blobs) hold(ctx context.Context, user, digest string) (manifest, error) {
-	return b.manifests.Update(ctx, digest, func(m *manifest) error {
-		if i, found := slices.BinarySearch(m.Users, user); !found {
-			m.Users = slices.Insert(m.Users, i, user)
-		}
-		return nil
-	})
+	return b.manifests.Update(ctx, digest, func(m *manifest) error { m.hold(user); return nil })
+}
+
+// hold adds a user.
+func (m *manifest) hold(user string) {
+	if i, found := slices.BinarySearch(m.Users, user); !found {
+		m.Users = slices.Insert(m.Users, i, user)
+	}
 }
 
 // Release removes a user from a blob, and deletes the blob with its last user.
@@ -187,7 +226,7 @@ func (b Blobs) Release(ctx context.Context, user, digest string) error {
 		return nil
 	case err != nil:
 		return err
-	case len(m.Users) == 0:
+	case len(m.Users) == 0 && m.Upload != "":
 		up := &upload{kv: b.kv, id: m.Upload, chunks: m.Chunks}
 		b.finish(ctx, up.id, up.discard(ctx))
 	case announced != "":
@@ -239,6 +278,9 @@ func (b Blobs) Content(ctx context.Context, digest string) (*Content, error) {
 // fetcher returns a function that reads a chunk of a blob.
 func (b Blobs) fetcher(ctx context.Context, digest string, m manifest) func(n int) ([]byte, error) {
 	return func(n int) ([]byte, error) {
+		if m.Upload == "" {
+			return m.Content, nil
+		}
 		e, err := b.kv.Get(ctx, chunkKey(m.Upload, n))
 		if err != nil {
 			return nil, nf.E(b.lost(ctx, digest, m, err), "read", "blob "+strconv.Quote(digest), err)

@@ -57,7 +57,7 @@ func (u *upload) write(ctx context.Context, r io.Reader, limit int64) error {
 			return nf.E(nf.KindOf(err), "store", "content", err)
 		}
 	}
-	u.digest = digestOf(sum)
+	u.digest = digestOf(sum.Sum(nil))
 	return nil
 }
 
@@ -130,12 +130,10 @@ func (r *reader) advance() ([]byte, error) {
 	if r.next < r.chunks {
 		return chunk, nil
 	}
-	if got := digestOf(r.sum); got != r.digest {
+	if got := digestOf(r.sum.Sum(nil)); got != r.digest {
 		return nil, nf.E(nf.Internal, "read", "blob "+strconv.Quote(r.digest), fmt.Errorf("the stored content has the digest %s", got))
 	}
 	return chunk, nil
 }
 
-func digestOf(sum hash.Hash) string {
-	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
-}
+func digestOf(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }

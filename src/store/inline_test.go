@@ -1,0 +1,104 @@
+package store_test
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// putInline stores content by an op.
+func putInline(t *testing.T, kv store.KV, user string, content []byte) string {
+	t.Helper()
+	op, digest, err := store.NewBlobs(kv).PutOp(t.Context(), user, content)
+	must(t, err)
+	_, err = store.Write(t.Context(), kv, []store.Op{op})
+	must(t, err)
+	return digest
+}
+
+// TestBlobsInline stores small content in one record, which is then a blob like any
+// other.
+func TestBlobsInline(t *testing.T) {
+	onEach(t, func(t *testing.T, kv store.KV) {
+		blobs := store.NewBlobs(kv)
+		for _, size := range []int{0, 1, store.MaxInline} {
+			want := content(size)
+			digest := putInline(t, kv, "first", want)
+			if diff := cmp.Diff([]string{"blobs/" + digestOf(want)}, keysOf(t, kv, "")); diff != "" || digest != digestOf(want) {
+				t.Errorf("keys of %d bytes with digest %s (-want +got):\n%s", size, digest, diff)
+			}
+			if again := putInline(t, kv, "second", want); again != digest {
+				t.Errorf("equal content has the digests %s and %s", digest, again)
+			}
+			op, err := blobs.HoldOp(t.Context(), "third", digest)
+			must(t, err)
+			_, err = store.Write(t.Context(), kv, []store.Op{op})
+			must(t, err)
+			if same := put(t, blobs, "fourth", size); same != digest {
+				t.Errorf("equal content that is uploaded has the digest %s, want %s", same, digest)
+			}
+			got, err := blobs.ReadAll(t.Context(), digest)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bytes came back as %d others, error %v", size, len(got), err)
+			}
+			part, err := blobs.Content(t.Context(), digest)
+			must(t, err)
+			got, err = io.ReadAll(io.NewSectionReader(part, 0, math.MaxInt64))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bytes came back in parts as %d others, error %v", size, len(got), err)
+			}
+			for _, user := range []string{"first", "second", "third"} {
+				must(t, blobs.Release(t.Context(), user, digest))
+			}
+			if n := len(keysOf(t, kv, "")); n != 1 {
+				t.Errorf("a blob with one user left has %d keys", n)
+			}
+			must(t, blobs.Release(t.Context(), "fourth", digest))
+			if diff := cmp.Diff([]string{}, keysOf(t, kv, "")); diff != "" {
+				t.Errorf("what is left (-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// TestBlobsInlineAfterUpload holds content by an op that was uploaded before.
+func TestBlobsInlineAfterUpload(t *testing.T) {
+	onEach(t, func(t *testing.T, kv store.KV) {
+		blobs := store.NewBlobs(kv)
+		digest := put(t, blobs, "first", 10)
+		putInline(t, kv, "second", content(10))
+		must(t, blobs.Release(t.Context(), "first", digest))
+		got, err := blobs.ReadAll(t.Context(), digest)
+		if err != nil || !bytes.Equal(got, content(10)) {
+			t.Errorf("the content came back as %q, error %v", got, err)
+		}
+		must(t, blobs.Release(t.Context(), "second", digest))
+		if diff := cmp.Diff([]string{}, keysOf(t, kv, "")); diff != "" {
+			t.Errorf("what is left (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestBlobsInlineRefuses(t *testing.T) {
+	onEach(t, func(t *testing.T, kv store.KV) {
+		blobs := store.NewBlobs(kv)
+		_, _, err := blobs.PutOp(t.Context(), "user", content(store.MaxInline+1))
+		wantKind(t, "a record has its limit", err, nf.TooLarge)
+		_, err = blobs.HoldOp(t.Context(), "user", digestOf(nil))
+		wantKind(t, "there is no such blob", err, nf.NotFound)
+		first, _, err := blobs.PutOp(t.Context(), "first", content(1))
+		must(t, err)
+		second, _, err := blobs.PutOp(t.Context(), "second", content(1))
+		must(t, err)
+		_, err = store.Write(t.Context(), kv, []store.Op{first})
+		must(t, err)
+		_, err = store.Write(t.Context(), kv, []store.Op{second})
+		wantKind(t, "another caller has stored it", err, nf.Exists)
+	})
+}
