@@ -14,12 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Encode serializes a plan as gzipped JSON. The same plan gives the same bytes.
+// Encode serializes a plan as JSON, gzipped if it is large. The same plan gives the same bytes.
 // It returns an error if JSON cannot express an object.
 func Encode(p Plan) ([]byte, error) {
 	content, err := json.Marshal(exact(p))
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode plan: %w", err)
+	}
+	if len(content) < compressFrom {
+		return content, nil
 	}
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -35,14 +38,27 @@ func Encode(p Plan) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// compressFrom is the least size of a plan that is compressed: a compressor
+// allocates about a megabyte.
+const compressFrom = 4 << 10
+
+// uncompressed returns the text of an encoded plan. The text of a plan that is not
+// compressed begins with a brace.
+func uncompressed(content []byte) ([]byte, error) {
+	if bytes.HasPrefix(content, []byte("{")) {
+		return content, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
 // Decode parses the output of Encode, including that of earlier versions. It
 // does not limit the size of the input.
 func Decode(content []byte) (Plan, error) {
-	r, err := gzip.NewReader(bytes.NewReader(content))
-	if err != nil {
-		return Plan{}, fmt.Errorf("cannot decode plan: %w", err)
-	}
-	text, err := io.ReadAll(r)
+	text, err := uncompressed(content)
 	if err != nil {
 		return Plan{}, fmt.Errorf("cannot decode plan: %w", err)
 	}
