@@ -79,6 +79,21 @@ func (c *Catalog) Hold(ctx context.Context, h nf.Holding) error {
 	return nil
 }
 
+// HoldOps returns the ops of Hold, for a list with other writes. They fail if the
+// region or the package changes before they are written. HoldOps returns
+// nf.NotFound as Hold does.
+func (c *Catalog) HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error) {
+	region, err := c.regions.HoldOps(ctx, h.Region, h.Holder)
+	if err != nil {
+		return nil, fmt.Errorf("cannot hold the region: %w", err)
+	}
+	pkg, err := c.packages.HoldOps(ctx, h.Package, h.Holder)
+	if err != nil {
+		return nil, fmt.Errorf("cannot hold the package: %w", err)
+	}
+	return append(region, pkg...), nil
+}
+
 // Release ends a hold on a region and a package. A missing hold is
 // not an error.
 func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {

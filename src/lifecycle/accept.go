@@ -3,9 +3,11 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // acceptor accepts requests: it turns a prepared request into records.
@@ -69,43 +71,48 @@ func subjectOf(id string) nf.Subject { return nf.Subject{Kind: nf.InstanceSubjec
 func (a *acceptor) recorded(req request) operation.Request {
 	r := operation.Request{Operation: req.op}
 	if req.target != nil {
-		r.Store = func(ctx context.Context, op *nf.Operation) error {
+		r.Store = func(ctx context.Context, op *nf.Operation) ([]store.Op, error) {
 			return a.records.storePlan(ctx, op, req.target.encoded)
 		}
 	}
-	r.Lock = func(ctx context.Context, op nf.Operation) error {
+	r.Lock = func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
 		if req.seen == nil {
 			return a.create(ctx, op, req.target)
 		}
-		return a.records.locks.Take(ctx, op, *req.seen, func(in *nf.Instance) error {
+		taken, err := a.records.locks.TakeOp(ctx, op, *req.seen, func(in *nf.Instance) error {
 			in.Become(req.state, "")
 			in.Newest = max(in.Newest, op.Instance.Revision)
 			return nil
 		})
+		return []store.Op{taken}, err
 	}
 	return r
 }
 
-// create records an instance and reserves what it needs.
-func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) error {
+// create returns the ops that record an instance and reserve what it needs.
+func (a *acceptor) create(ctx context.Context, op nf.Operation, p *prepared) ([]store.Op, error) {
 	in := nf.Instance{
 		ID: p.target.id, Name: p.target.name, Region: p.target.region, Namespace: p.target.namespace, Project: p.target.project, State: nf.Instantiating,
 		Newest: 1, Created: op.Accepted, Adopted: op.Verb == nf.Adopt,
 	}
 	lockOf(&in).Take(op)
+	if op.Verb == nf.Instantiate {
+		in.Inventory = itemsOf(p.plan, nil)
+	}
 	describe(&in, op.Instance.Target)
+	created, err := a.records.locks.CreateOp(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	named, err := a.records.reserveName(ctx, p.target, op.ID)
+	if err != nil {
+		return nil, err
+	}
+	held, err := a.records.holds.HoldOps(ctx, nf.Holding{Holder: holderOf(op), Region: p.target.region, Package: p.target.spec.Package})
 	// Order matters: the name comes after the operation, so that a replica that
-	// takes the operation over can release the name. The hold keeps the region
-	// until the operation starts.
-	err := a.records.reserveName(ctx, p.target, op.ID)
-	if err == nil {
-		err = a.records.holds.Hold(ctx, nf.Holding{Holder: holderOf(op), Region: p.target.region, Package: p.target.spec.Package})
-	}
-	if err == nil {
-		// The instance comes last: its record makes the request accepted.
-		err = a.records.instances.Insert(ctx, in.ID, in)
-	}
-	return err
+	// takes the operation over can release the name. The instance comes last: its
+	// record makes the request accepted.
+	return slices.Concat(named, held, []store.Op{created}), err
 }
 
 // revising returns an operation that will put a prepared target in force as the

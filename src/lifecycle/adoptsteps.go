@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,7 @@ func (a *applier) adoptObjects(ctx context.Context) error {
 	if err == nil {
 		left, err = a.adoptHooks(ctx)
 	}
-	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, slices.Concat(changes, left)))
+	a.run.attempt.KeepChanges(slices.Concat(changes, left))
 	if err != nil {
 		return err
 	}
@@ -39,15 +38,15 @@ func (a *applier) adoptObjects(ctx context.Context) error {
 			absent++
 		}
 	}
-	a.run.attempt.Note(func(op *nf.Operation) {
+	now := a.run.attempt.Now()
+	return a.run.attempt.Save(ctx, func(op *nf.Operation) { // a client waits for it
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Current, step.Changes = len(refs), len(refs)-absent, len(changes)+len(left)
 		if absent > 0 {
 			step.Message = fmt.Sprintf("%d of %d objects do not exist", absent, len(refs))
 		}
-		op.Applied = a.run.attempt.Now()
+		op.Applied = now
 	})
-	return nil
 }
 
 // leftItems returns inventory entries for the objects that hooks may have left.

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -14,41 +13,43 @@ import (
 // and waits for them.
 type applier struct{ run *run }
 
-// apply writes the objects of a stage into the inventory, and then applies
-// them. A crash in between leaves no object outside the inventory.
+// apply writes the objects of the plan into the inventory, and then applies those of a
+// stage. A crash in between leaves no object outside the inventory.
 func (a *applier) apply(ctx context.Context, index int, last bool) error {
 	var wanted, shared []*unstructured.Unstructured
-	var items []nf.Item
 	for _, obj := range a.run.plan.Stages[index].Objects {
 		if obj.Shared {
 			shared = append(shared, obj.Object)
 			continue
 		}
-		it := itemOf(index, obj.Object)
-		it.Keep = obj.Keep
-		wanted, items = append(wanted, obj.Object), append(items, it)
+		wanted = append(wanted, obj.Object)
 	}
 	if err := a.ensureShared(ctx, shared); err != nil {
 		return err
 	}
-	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, items) }); err != nil {
+	if err := a.run.inventory(ctx, func(inventory []nf.Item) []nf.Item { return merge(inventory, itemsOf(a.run.plan, nil)) }); err != nil {
 		return err
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
 	changes, err := a.applyObjects(ctx, index, wanted)
-	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
+	a.run.attempt.KeepChanges(changes)
 	if err != nil {
 		return located(err, a.run.plan)
 	}
-	a.run.attempt.Note(func(op *nf.Operation) {
+	now := a.run.attempt.Now()
+	count := func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Current, step.Changes = len(wanted), len(wanted), len(changes)
 		if last && !op.Undoing {
-			op.Applied = a.run.attempt.Now()
+			op.Applied = now
 		}
-	})
+	}
+	if last && !a.run.op().Undoing { // a client waits for it
+		return a.run.attempt.Save(ctx, count)
+	}
+	a.run.attempt.Note(count)
 	return nil
 }
 
@@ -116,7 +117,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 		deleted, err = a.run.cluster.Delete(ctx, a.run.op().Subject, refs)
 		changes = append(changes, deleted...)
 	}
-	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
+	a.run.attempt.KeepChanges(changes)
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 // orphan removes the ownership from objects and leaves them in place.
 func (a *applier) orphan(ctx context.Context, refs []nf.Ref) error {
 	changes, err := a.run.cluster.Orphan(ctx, a.run.op().Subject, refs)
-	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
+	a.run.attempt.KeepChanges(changes)
 	a.run.attempt.Note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Current, step.Changes = len(refs), len(changes), len(changes)

@@ -25,6 +25,10 @@ type Catalog interface {
 	// Hold prevents a region and a package from being removed. It is idempotent.
 	// It returns nf.NotFound if one of them does not exist.
 	Hold(ctx context.Context, h nf.Holding) error
+	// HoldOps returns the ops that hold a region and a package. They fail if one of
+	// them changes before they are written. It returns nf.NotFound if one of them does
+	// not exist.
+	HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
 	// Release releases the holds.
 	Release(ctx context.Context, h nf.Holding) error
 	// HoldersIn yields the holders of the region or, without one, of all regions, by

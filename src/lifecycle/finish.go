@@ -7,16 +7,22 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// reserve records the revision, prevents the removal of its region and packages,
-// and acquires its namespaces.
+// recordRevision records the revision, before the first step runs. Order matters:
+// holds are released for the packages that revisions name.
+func (w *work) recordRevision() {
+	rev := w.run.op().Instance.Target
+	w.run.attempt.Also(func(context.Context) (store.Op, error) {
+		return w.records.revisions.PutOp(revisionKey(rev.Instance, rev.Number), rev)
+	})
+}
+
+// reserve prevents the removal of the revision's region and packages, and acquires
+// its namespaces.
 func (w *work) reserve(ctx context.Context) error {
 	rev := w.run.op().Instance.Target
-	// Order matters: holds are released for the packages that revisions name.
-	if err := w.records.revisions.Put(ctx, revisionKey(rev.Instance, rev.Number), rev); err != nil {
-		return operation.RecordError(err)
-	}
 	for _, pkg := range packagesOf(rev) {
 		if err := w.run.attempt.Held(ctx); err != nil {
 			return err
@@ -44,17 +50,12 @@ func (w *work) activate(ctx context.Context) error {
 	if err := w.deleteFailedRevisions(ctx, rev.Number); err != nil {
 		return err
 	}
-	if err := w.run.unlock(ctx, func(in *nf.Instance) {
+	w.run.unlock(func(in *nf.Instance) {
 		describe(in, rev)
 		in.Revision, in.Inventory = rev.Number, itemsOf(w.run.plan, in.Inventory)
 		in.Become(nf.Ready, "")
-	}); err != nil {
-		return err
-	}
-	if err := w.trim(ctx, rev.Number); err != nil {
-		w.run.attempt.Log().WarnContext(ctx, "failed to delete old revisions; the next change deletes them", "error", err)
-	}
-	return nil
+	})
+	return w.trim(ctx, rev.Number)
 }
 
 // deleteFailedRevisions deletes the kept revisions that failed after the active
@@ -94,10 +95,11 @@ func (w *work) restoreRecord(ctx context.Context) error {
 		return operation.RecordError(err)
 	}
 	why := nf.Textf("revision %d was undone: %s", failed.Number, w.run.op().Failure.Said())
-	return w.run.unlock(ctx, func(in *nf.Instance) {
+	w.run.unlock(func(in *nf.Instance) {
 		in.Inventory = itemsOf(w.run.plan, in.Inventory)
 		in.Become(nf.Ready, why.Message, why.Mentions...)
 	})
+	return nil
 }
 
 // revisions returns the instance's revisions, ascending. They are not those of a
@@ -136,18 +138,24 @@ func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
 	return nil
 }
 
-// trim deletes the oldest revisions, so that at most Config.Revisions remain.
+// trim deletes the oldest revisions, so that at most Config.Revisions remain. One that
+// cannot be deleted now is deleted after the next change.
 func (w *work) trim(ctx context.Context, newest int) error {
 	revisions, err := w.revisions(ctx)
-	if err != nil {
+	if err != nil || len(revisions) <= w.kept {
 		return err
 	}
-	for _, rev := range revisions[:max(0, len(revisions)-w.kept)] {
+	// The newest one must be in force before another one is deleted.
+	if err := w.run.attempt.Save(ctx, func(*nf.Operation) {}); err != nil {
+		return err
+	}
+	for _, rev := range revisions[:len(revisions)-w.kept] {
 		if rev.Number >= newest {
-			return nil
+			break
 		}
 		if err := w.records.dropRevision(ctx, rev); err != nil {
-			return operation.RecordError(err)
+			w.run.attempt.Log().WarnContext(ctx, "failed to delete old revisions; the next change deletes them", "error", err)
+			break
 		}
 	}
 	return nil
@@ -185,5 +193,6 @@ func (w *work) deleteRecords(ctx context.Context) error {
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	return w.records.locks.Delete(ctx, w.run.attempt)
+	w.records.locks.Delete(w.run.attempt)
+	return nil
 }

@@ -107,6 +107,25 @@ func (cs *countingStore) Delete(ctx context.Context, key string, expected store.
 	return cs.KV.Delete(ctx, key, expected)
 }
 
+// Write implements store.Writer: what it writes together counts as one call.
+func (cs *countingStore) Write(ctx context.Context, ops []store.Op) ([]store.Revision, error) {
+	cs.record("write", "", 0)
+	revisions := make([]store.Revision, len(ops))
+	for i, op := range ops {
+		r, err := store.Write(ctx, cs.KV, []store.Op{op})
+		if err != nil {
+			return nil, &store.WriteError{Index: i, Err: err}
+		}
+		revisions[i] = r[0]
+		table, _, _ := strings.Cut(op.Key, "/")
+		cs.mu.Lock()
+		cs.bytes += len(op.Value)
+		cs.largest[table] = max(cs.largest[table], len(op.Value))
+		cs.mu.Unlock()
+	}
+	return revisions, nil
+}
+
 func (cs *countingStore) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for e, err := range cs.KV.List(ctx, prefix, start) {

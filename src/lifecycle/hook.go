@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,7 +22,7 @@ func (a *applier) createHook(ctx context.Context, h render.Planned) error {
 		return err
 	}
 	changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, []*unstructured.Unstructured{h.Object})
-	err = cmp.Or(err, a.run.attempt.KeepChanges(ctx, changes))
+	a.run.attempt.KeepChanges(changes)
 	return located(err, a.run.plan)
 }
 

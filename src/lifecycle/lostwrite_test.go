@@ -73,8 +73,8 @@ func TestNothingIsUndoneAfterTheEnd(t *testing.T) {
 		var cancelled atomic.Bool
 		s.kv = storetest.Failing{KV: plain, Fail: func(method, key string) error {
 			in, err := peek(t, plain)
-			// The revisions are read when the instance is ready, to trim them.
-			if method == "List" && strings.HasPrefix(key, "revisions/") && err == nil && in.State == nf.Ready && cancelled.CompareAndSwap(false, true) {
+			// The end of the operation is written after that of its lock.
+			if method == "Put" && strings.HasPrefix(key, "operations/") && err == nil && in.State == nf.Ready && cancelled.CompareAndSwap(false, true) {
 				_, err := e.Cancel(t.Context(), in.LastOperation)
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // reservation records which instance has a name in a namespace of a region.
@@ -61,21 +62,24 @@ func (s *records) freeName(ctx context.Context, t target, holder reservation) er
 	return s.releaseName(ctx, nf.Instance{ID: holder.Instance, Name: holder.Name, Region: holder.Region, Namespace: holder.Namespace})
 }
 
-// reserveName takes the target's name, if it has one, for an operation. It
-// fails as nameFree does.
-func (s *records) reserveName(ctx context.Context, t target, operation string) error {
+// reserveName returns the op that takes the target's name for an operation. There
+// is none if the target has no name. It fails as nameFree does.
+func (s *records) reserveName(ctx context.Context, t target, operation string) ([]store.Op, error) {
 	if t.name == "" {
-		return nil
+		return nil, nil
 	}
 	wanted := t.reservation(operation)
-	err := s.names.Insert(ctx, wanted.key(), wanted)
-	if nf.KindOf(err) == nf.Exists {
-		if holder, e2 := s.names.Get(ctx, wanted.key()); e2 == nil && holder.Instance == t.id {
-			return nil // a duplicate of the request took it, for the same instance
-		}
-		return cmp.Or(s.nameFree(ctx, t), nameBusy(t)) // it has just become free
+	holder, err := s.names.Get(ctx, wanted.key())
+	switch {
+	case err == nil && holder.Instance == t.id:
+		return nil, nil // a duplicate of the request took it, for the same instance
+	case err == nil:
+		return nil, cmp.Or(s.nameFree(ctx, t), nameBusy(t)) // it has just become free
+	case nf.KindOf(err) != nf.NotFound:
+		return nil, err
 	}
-	return err
+	named, err := s.names.InsertOp(wanted.key(), wanted)
+	return []store.Op{named}, err
 }
 
 func nameBusy(t target) error {

@@ -43,7 +43,7 @@ func (w *work) Bind(ctx context.Context) (locked bool, err error) {
 
 // Release implements operation.Work. The last step of an operation that succeeds
 // unlocks the instance.
-func (w *work) Release(ctx context.Context) error {
+func (w *work) Release(context.Context) error {
 	failure := w.run.op().Failure
 	if failure == nil {
 		return nil
@@ -51,11 +51,12 @@ func (w *work) Release(ctx context.Context) error {
 	tested := w.run.op().Verb == nf.Test && slices.ContainsFunc(w.run.op().Steps, func(s nf.Step) bool {
 		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
 	})
-	return nf.IgnoreNotFound(w.run.unlock(ctx, func(in *nf.Instance) {
+	w.run.unlock(func(in *nf.Instance) {
 		if !tested {
 			in.Become(nf.Broken, failure.Message, failure.Mentions...)
 		}
-	}))
+	})
+	return nil
 }
 
 // Failure implements operation.Work.

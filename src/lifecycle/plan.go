@@ -9,21 +9,29 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// storePlan holds the plan for the operation. The plan of an earlier revision
-// is already stored.
-func (s *records) storePlan(ctx context.Context, op *nf.Operation, encoded []byte) error {
+// storePlan returns the op that holds the plan for the operation. It stores a large
+// plan at once. The plan of an earlier revision is already stored.
+func (s *records) storePlan(ctx context.Context, op *nf.Operation, encoded []byte) ([]store.Op, error) {
+	var held store.Op
 	var err error
-	if op.Instance.Target.Plan != "" {
-		err = s.blobs.Hold(ctx, planUser(op.ID), op.Instance.Target.Plan)
-	} else {
-		op.Instance.Target.Plan, _, err = s.blobs.Put(ctx, planUser(op.ID), bytes.NewReader(encoded), int64(len(encoded)))
+	switch user := planUser(op.ID); {
+	case op.Instance.Target.Plan != "":
+		held, err = s.blobs.HoldOp(ctx, user, op.Instance.Target.Plan)
+	case len(encoded) <= store.MaxInline:
+		held, op.Instance.Target.Plan, err = s.blobs.PutOp(ctx, user, encoded)
+	default:
+		op.Instance.Target.Plan, _, err = s.blobs.Put(ctx, user, bytes.NewReader(encoded), int64(len(encoded)))
 	}
 	if err != nil {
-		return fmt.Errorf("cannot store the plan: %w", err)
+		return nil, fmt.Errorf("cannot store the plan: %w", err)
 	}
-	return nil
+	if held.Key == "" {
+		return nil, nil
+	}
+	return []store.Op{held}, nil
 }
 
 // dropPlan releases a revision's plan.

@@ -14,6 +14,7 @@ import (
 // catalogHolds prevents the removal of regions and packages; see Catalog.
 type catalogHolds interface {
 	Hold(ctx context.Context, h nf.Holding) error
+	HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
 	Release(ctx context.Context, h nf.Holding) error
 	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
 }

@@ -38,10 +38,9 @@ func (r *run) inventory(ctx context.Context, edit func([]nf.Item) []nf.Item) err
 	return r.edit(ctx, func(in *nf.Instance) { in.Inventory = edit(in.Inventory) })
 }
 
-// unlock edits the instance and unlocks it for the next operation, once.
-func (r *run) unlock(ctx context.Context, edit func(*nf.Instance)) error {
-	return r.records.locks.Release(ctx, r.attempt, edit)
-}
+// unlock edits the instance and unlocks it for the next operation, once; see
+// operation.Locks.
+func (r *run) unlock(edit func(*nf.Instance)) { r.records.locks.Release(r.attempt, edit) }
 
 // progress publishes the current step's progress to followers, without storing
 // it.

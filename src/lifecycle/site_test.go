@@ -316,6 +316,15 @@ func (c *fakeCatalog) Hold(ctx context.Context, h nf.Holding) error {
 	return eachHold(c.kv, h, func(holds store.Holds, thing string) error { return holds.Add(ctx, thing, h.Holder) })
 }
 
+func (c *fakeCatalog) HoldOps(_ context.Context, h nf.Holding) (ops []store.Op, err error) {
+	err = eachHold(c.kv, h, func(holds store.Holds, thing string) error {
+		op, err := holds.AddOp(thing, h.Holder)
+		ops = append(ops, op)
+		return err
+	})
+	return ops, err
+}
+
 func (c *fakeCatalog) Release(ctx context.Context, h nf.Holding) error {
 	return eachHold(c.kv, h, func(holds store.Holds, thing string) error { return holds.Drop(ctx, thing, h.Holder) })
 }
@@ -325,11 +334,11 @@ func (c *fakeCatalog) HoldersIn(ctx context.Context, of nf.Holding, in func(nf.S
 }
 
 func eachHold(kv store.KV, h nf.Holding, do func(holds store.Holds, thing string) error) error {
-	for table, thing := range map[string]string{"regions/": h.Region, "packages/": h.Package} {
-		if thing == "" {
+	for _, of := range []struct{ table, thing string }{{"regions/", h.Region}, {"packages/", h.Package}} {
+		if of.thing == "" {
 			continue
 		}
-		if err := do(store.NewHolds(kv, table), thing); err != nil {
+		if err := do(store.NewHolds(kv, of.table), of.thing); err != nil {
 			return err
 		}
 	}

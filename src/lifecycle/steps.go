@@ -21,7 +21,18 @@ type work struct {
 
 // step returns a step that is the only one of its phase.
 func (w *work) step(phase nf.Phase, do func(context.Context) error) operation.Step {
-	return operation.Step{Step: nf.Step{StepID: nf.StepID{Phase: phase, Undo: w.run.op().Undoing}}, Do: do}
+	return operation.Step{Step: nf.Step{StepID: nf.StepID{Phase: phase, Undo: w.run.op().Undoing}}, Recorded: isRecorded(phase), Do: do}
+}
+
+// isRecorded reports whether the record names a step of the phase before it runs: a
+// hook must not run again, and the last step may end the lock of the instance.
+func isRecorded(phase nf.Phase) bool {
+	switch phase {
+	case nf.PhaseHookDeleteOld, nf.PhaseHookCreate, nf.PhaseHookWait, nf.PhaseDeleteHookObjects, nf.PhaseDeleteTestObjects, nf.PhaseFinish, nf.PhaseDeleteRecords:
+		return true
+	default:
+		return false
+	}
 }
 
 // Steps implements operation.Work.
@@ -40,6 +51,7 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	if w.run.plan, err = w.records.loadPlan(ctx, w.run.op().Instance.Target.Plan); err != nil {
 		return nil, err
 	}
+	w.recordRevision()
 	if verb == nf.Adopt {
 		return []operation.Step{w.step(nf.PhaseReserve, w.reserve), w.step(nf.PhaseAdopt, w.applier.adoptObjects), w.step(nf.PhaseFinish, w.activate)}, nil
 	}

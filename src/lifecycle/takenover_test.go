@@ -20,11 +20,11 @@ func TestTakenOver(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		key    string // of the read at which the replica stalls
-		read   int32  // which of the reads of such a key
+		read   int32  // which of the reads of such a key; the first of an instance accepts the request
 	}{
 		"BeforeItMarks":           {"it has not read the operation", "operations/", 1},
 		"BeforeItComparesToMark":  {"the claim is compared after the revision of the operation was read", "claims/", 1},
-		"BeforeItFences":          {"it has marked the operation", "instances/", 1},
+		"BeforeItFences":          {"it has marked the operation", "instances/", 2},
 		"BeforeItComparesToFence": {"the claim is compared after the revision of the instance was read", "claims/", 2},
 	}
 	for name, tc := range cases {

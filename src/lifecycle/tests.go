@@ -75,7 +75,8 @@ func (w *work) finishTests(ctx context.Context) error {
 		}
 	}
 	if len(v) == 0 {
-		return w.run.unlock(context.WithoutCancel(ctx), func(*nf.Instance) {})
+		w.run.unlock(func(*nf.Instance) {})
+		return nil
 	}
 	return nf.E(nf.Failed, "test", fmt.Sprintf("VNF instance %s", w.run.op().Subject.ID), v)
 }

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Acceptor accepts the requests of one kind: it records the operation of a
@@ -20,12 +24,15 @@ type Acceptor struct {
 // Request is a prepared request: it has only to be recorded.
 type Request struct {
 	Operation nf.Operation
-	// Store stores what the operation refers to, and edits the operation. It comes
-	// before the operation. Nil: there is nothing to store.
-	Store func(ctx context.Context, op *nf.Operation) error
-	// Lock stores what refers to the operation, and at last makes the subject name
-	// the operation: from then on, the request is accepted.
-	Lock func(ctx context.Context, op nf.Operation) error
+	// Store returns the ops that store what the operation refers to, and edits the
+	// operation. They come before the operation. Content that does not fit into ops
+	// is stored at once. Nil: there is nothing to store.
+	Store func(ctx context.Context, op *nf.Operation) ([]store.Op, error)
+	// Lock returns the ops that store what refers to the operation. The last one makes
+	// the subject name the operation: then the request is accepted. Lock reads what
+	// the ops depend on. It is called again if that has changed before they were
+	// written.
+	Lock func(ctx context.Context, op nf.Operation) ([]store.Op, error)
 }
 
 // New returns the operation of a request that has just been prepared. The
@@ -98,35 +105,46 @@ func (ac *Acceptor) standing(ctx context.Context, id string) (Standing, error) {
 	return Pending, err
 }
 
-// record writes a request's records: those that the operation refers to, the
-// operation, and then its subject. None has an effect before the subject names
-// the operation.
+// record writes a request's records, until nothing that they depend on has changed
+// in the meantime.
 func (ac *Acceptor) record(ctx context.Context, k nf.RequestKey, req Request) (nf.Operation, error) {
 	ctx, done := ac.workers.detached(ctx)
 	defer done()
+	req.Operation.Request = k
+	for attempt := 0; ; attempt++ {
+		op, err := ac.write(ctx, req)
+		kind := nf.KindOf(err)
+		if changed := errors.As(err, new(*store.WriteError)) && (kind == nf.Conflict || kind == nf.Exists); !changed {
+			return op, err
+		}
+		delay.For(ctx, rand.N(delay.Doubled(time.Millisecond, 64*time.Millisecond, attempt)), nil)
+		if ctx.Err() != nil {
+			return op, nf.E(nf.Unreachable, "record", "operation "+op.ID, context.Cause(ctx))
+		}
+	}
+}
+
+// write writes a request's records in one list: those that the operation refers
+// to, the operation, and then its subject. None has an effect before the subject
+// names the operation. Its error is a store.WriteError if what the records depend
+// on has changed.
+func (ac *Acceptor) write(ctx context.Context, req Request) (nf.Operation, error) {
 	op := req.Operation
-	op.Request = k
-	if err := ac.workers.Reserve(ctx, jobOf(op), k); err != nil {
-		return nf.Operation{}, err
-	}
-	var err error
-	if req.Store != nil {
-		err = req.Store(ctx, &op)
-	}
-	if err == nil {
-		err = ac.workers.ledger.insert(ctx, op)
-	}
+	ops, err := ac.ops(ctx, &op, req)
 	if err != nil {
 		ac.discard(ctx, op)
 		return nf.Operation{}, err
 	}
-	err = req.Lock(ctx, op)
-	if err != nil && nf.KindOf(err) != nf.Unreachable {
+	err = ac.workers.Reserve(ctx, jobOf(op), op.Request, ops...)
+	switch {
+	case nf.ReasonOf(err) == nf.ReasonIdempotency: // nothing was written
+		return nf.Operation{}, err
+	case err != nil && nf.KindOf(err) != nf.Unreachable:
 		ac.discard(ctx, op)
 		return nf.Operation{}, err
 	}
-	// If the result of the last write is unknown, the operation is queued too: the
-	// attempt finds out whether the subject names it.
+	// If it is unknown whether the records were written, the operation is queued
+	// too: the attempt finds out whether the subject names it.
 	ac.workers.Start(ctx, jobOf(op))
 	if err != nil {
 		return nf.Operation{}, err
@@ -134,6 +152,23 @@ func (ac *Acceptor) record(ctx context.Context, k nf.RequestKey, req Request) (n
 	ac.workers.cfg.Logger.InfoContext(ctx, "operation accepted", slog.String("operation", op.ID), slog.Any("verb", op.QualifiedVerb()),
 		slog.String(op.Subject.Kind.Key(), op.Subject.ID), slog.String("region", op.Region), slog.String("deadline", op.Deadline.Format(time.RFC3339)))
 	return op, nil
+}
+
+// ops returns the ops of a request, except those of the list of work.
+func (ac *Acceptor) ops(ctx context.Context, op *nf.Operation, req Request) ([]store.Op, error) {
+	var stored []store.Op
+	var err error
+	if req.Store != nil {
+		if stored, err = req.Store(ctx, op); err != nil {
+			return nil, err
+		}
+	}
+	inserted, err := ac.workers.ledger.insertOps(*op)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := req.Lock(ctx, *op)
+	return slices.Concat(stored, inserted, locked), err
 }
 
 const discardTime = 5 * time.Second

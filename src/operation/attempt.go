@@ -20,23 +20,26 @@ type Attempt struct {
 	workers *Workers
 	job     Job
 
-	op      nf.Operation // as last written
-	first   int          // index of the first step of this attempt
+	op    nf.Operation // as followers see it
+	first int          // index of the first step of this attempt
+	begun bool         // a step of this attempt has begun
+	// leaving: the subject is unlocked or deleted by now, or will be with the next write.
+	leaving bool
 	log     *slog.Logger
-	pending []func(*nf.Operation) // edits for the next write
+	draft   *draft
 }
 
 // Job returns the operation as the list of work has it.
 func (a *Attempt) Job() Job { return a.job }
 
-// Op returns the operation as last written. Its contents must not be changed.
+// Op returns the operation. Its contents must not be changed.
 func (a *Attempt) Op() nf.Operation { return a.op }
 
 // Log returns a logger for messages about the operation.
 func (a *Attempt) Log() *slog.Logger { return a.log }
 
-// Now returns the time, in UTC.
-func (a *Attempt) Now() time.Time { return a.cfg.Clock().UTC() }
+// Now returns the time, in UTC, as it will be read from a record.
+func (a *Attempt) Now() time.Time { return a.cfg.Clock().UTC().Round(0) }
 
 // Yield releases the operation's place while the operation only waits.
 func (a *Attempt) Yield() (resume func()) { return a.workers.Yield(a.job) }
@@ -60,25 +63,26 @@ func (a *Attempt) interrupt(op *nf.Operation) {
 	}
 }
 
-// Note queues an edit of the operation's record for the next write.
-func (a *Attempt) Note(edit func(*nf.Operation)) { a.pending = append(a.pending, edit) }
+// Note edits the operation's record with the next write. Edit may run several
+// times, each time on a fresh value.
+func (a *Attempt) Note(edit func(*nf.Operation)) { a.draft.note(edit) }
 
-// Save writes the operation, including the queued edits.
+// Also adds an op to the next write of the operation's record, before that record.
+// Build returns the op, or one without a key if there is nothing to write. It may run
+// several times, and reads what the op depends on each time.
+func (a *Attempt) Also(build func(context.Context) (store.Op, error)) { a.draft.also(build) }
+
+// Save writes the operation with what was noted and added.
 func (a *Attempt) Save(ctx context.Context, edit func(*nf.Operation)) error {
-	op, err := a.ledger.operations.Update(ctx, a.job.ID, func(op *nf.Operation) error {
-		if op.Claim != a.job.Token {
-			return ErrTaken
-		}
-		for _, queued := range a.pending {
-			queued(op)
-		}
-		edit(op)
-		return nil
-	})
+	return a.save(ctx, edit)
+}
+
+func (a *Attempt) save(ctx context.Context, edit func(*nf.Operation), after ...store.Op) error {
+	op, err := a.draft.write(ctx, a, edit, after...)
 	if err != nil {
-		return RecordError(err)
+		return err
 	}
-	a.pending, a.op = nil, op
+	a.op = op
 	a.ledger.feed.setRunning(op)
 	return nil
 }
@@ -98,13 +102,12 @@ func (a *Attempt) Progress(edit func(*nf.Step)) {
 // that has stalled completes at most one of them.
 func (a *Attempt) Held(ctx context.Context) error { return RecordError(a.workers.Held(ctx, a.job)) }
 
-// KeepChanges records what the current step has changed, even after the deadline.
-// It returns ErrTaken if another replica has claimed the operation.
-func (a *Attempt) KeepChanges(ctx context.Context, changes []nf.Change) error {
-	if len(changes) == 0 {
-		return nil
+// KeepChanges records what the current step has changed, with the next write of the
+// operation's record.
+func (a *Attempt) KeepChanges(changes []nf.Change) {
+	if len(changes) > 0 {
+		a.draft.change(len(a.op.Steps)-1, changes)
 	}
-	return RecordError(overwrite(context.WithoutCancel(ctx), a, a.ledger.changes, changesKey(a.op.ID, len(a.op.Steps)-1), changes))
 }
 
 // overwrite writes a record that another attempt may have written: an earlier
@@ -129,16 +132,20 @@ func overwrite[T any](ctx context.Context, a *Attempt, t store.Table[T], key str
 // nf.NotFound if no changes were kept.
 func (a *Attempt) ChangesOf(ctx context.Context, id nf.StepID) ([]nf.Change, error) {
 	at := slices.IndexFunc(a.op.Steps, func(s nf.Step) bool { return s.StepID == id })
+	if changes := a.draft.changesOf(at); changes != nil {
+		return changes, nil
+	}
 	changes, err := a.ledger.changes.Get(ctx, changesKey(a.op.ID, at))
 	return changes, RecordError(err)
 }
 
-// beginStep records, in one write, the end of the last step and the start of the
-// next one.
-func (a *Attempt) beginStep(ctx context.Context, next nf.Step) error {
+// beginStep records the end of the last step and the start of the next one. It writes
+// the first step of an attempt, and those that must be recorded before they run. The
+// others are written with the next write, which comes within flushSteps.
+func (a *Attempt) beginStep(ctx context.Context, next Step) error {
 	a.log.DebugContext(ctx, "step begins", "step", next.Title())
-	return a.Save(ctx, func(op *nf.Operation) {
-		now := a.Now()
+	now := a.Now()
+	edit := func(op *nf.Operation) {
 		if n := len(op.Steps); n > a.first {
 			if op.Steps[n-1].StepID == next.StepID {
 				return // resumed
@@ -147,9 +154,26 @@ func (a *Attempt) beginStep(ctx context.Context, next nf.Step) error {
 				op.Steps[n-1].Finished = now
 			}
 		}
-		next.Started = now
-		op.Steps = append(op.Steps, next)
-	})
+		step := next.Step
+		step.Started = now
+		op.Steps = append(op.Steps, step)
+	}
+	if !a.begun || next.Recorded {
+		a.begun = true
+		return a.Save(ctx, edit)
+	}
+	if err := a.Held(ctx); err != nil { // as the write would have found out
+		return err
+	}
+	a.Note(edit)
+	op, err := a.draft.current()
+	if err != nil {
+		return err
+	}
+	a.op = op
+	a.ledger.feed.setRunning(a.op)
+	a.draft.flushSoon(ctx, a)
+	return nil
 }
 
 // done reports whether a step was finished, in this attempt if the kind restarts.
@@ -175,17 +199,21 @@ func (a *Attempt) markFailed(op *nf.Operation, failure *nf.Failure) {
 	}
 }
 
-// conclude records the operation's end.
+// conclude records the operation's end, and removes it from the list of work.
 func (a *Attempt) conclude(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	err := a.Save(ctx, func(op *nf.Operation) {
-		now := a.Now()
+	dropped, err := a.workers.claims.DeleteOp(a.job.ID, store.Any)
+	if err != nil {
+		return err
+	}
+	now := a.Now()
+	err = a.save(ctx, func(op *nf.Operation) {
 		if n := len(op.Steps); n > 0 && op.Steps[n-1].Finished.IsZero() {
 			op.Steps[n-1].Finished = now
 		}
 		op.Finished, op.Waiting, op.Succeeding = now, nil, false
 		op.State = endOf(*op)
-	})
+	}, dropped)
 	if err != nil {
 		return err
 	}

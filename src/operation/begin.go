@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // errOver says that there is nothing left to do for an operation.
@@ -15,9 +16,21 @@ var errNotAccepted = &nf.Error{Op: "accept", Subject: "the request", Reason: nf.
 
 // begin reads the operation and marks it as running on this replica.
 func (x *execution) begin(ctx context.Context) error {
+	op, read, err := x.attempt.ledger.operations.GetRevision(ctx, x.attempt.job.ID)
+	if err == nil && op.Attempts == 0 && op.State == nf.Queued && op.Claim == x.attempt.job.Token {
+		// No attempt has begun: the first step is written with the begin.
+		x.attempt.draft.reset(op, read)
+		now := x.attempt.Now()
+		x.attempt.Note(func(op *nf.Operation) { op.Attempts, op.Started, op.State = 1, now, nf.Running })
+		op, err = x.attempt.draft.current()
+		if err != nil {
+			return err
+		}
+		return x.proceedWith(ctx, op, false)
+	}
 	resumed := false
 	var ended nf.Operation
-	op, err := x.attempt.ledger.operations.Update(ctx, x.attempt.job.ID, func(op *nf.Operation) (err error) {
+	op, err = x.attempt.ledger.operations.Update(ctx, x.attempt.job.ID, func(op *nf.Operation) (err error) {
 		if op.State.Final() {
 			ended = *op
 			return errOver
@@ -48,6 +61,13 @@ func (x *execution) begin(ctx context.Context) error {
 	if err != nil {
 		return RecordError(err)
 	}
+	x.attempt.draft.reset(op, store.Absent)
+	return x.proceedWith(ctx, op, resumed)
+}
+
+// proceedWith takes over the operation as this attempt begins it, and binds its
+// subject.
+func (x *execution) proceedWith(ctx context.Context, op nf.Operation, resumed bool) error {
 	x.attempt.op = op
 	x.attempt.log = x.attempt.log.With("verb", op.QualifiedVerb(), op.Subject.Kind.Key(), op.Subject.ID)
 	if resumed {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // claim is the entry of one operation in the list of work. It exists from before
@@ -24,28 +26,31 @@ func (c claim) job(token string) Job {
 }
 
 // Reserve adds a new operation to the list of work, and records which operation
-// the request's key stands for, if it has one. The claim is this replica's: no
+// the request's key stands for, if it has one. The ops that record the request
+// follow in the same list of writes. The claim is this replica's: no
 // other may take it before the request is accepted or this replica is dead.
 //
-// Reserve comes before the operation is recorded, under a context of detached. Afterwards the caller calls
-// Start if the request is accepted, or Drop and abandon. If Reserve fails,
-// nothing remains to be done. It returns nf.Unreachable while this replica holds
-// no lease, and nf.Busy if another request with the key is being accepted.
-func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey) error {
+// The context is one of detached. Afterwards the caller calls Start if the request
+// is accepted. If Reserve fails, only what the ops may have written remains to be
+// removed. However, if that is unknown (nf.Unreachable), nothing is removed, and the
+// caller calls Start, too. Reserve returns nf.Unreachable while this replica holds
+// no lease, and nf.Busy with nf.ReasonIdempotency if another request with the key is
+// being accepted.
+func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey, ops ...store.Op) error {
 	t := w.currentMembership()
 	if t == nil {
 		return nf.E(nf.Unreachable, "accept", "operation "+j.ID, errNoLease)
 	}
 	w.track(j.ID) // first: a request that finds the key's record checks whether the operation is handled
-	err := w.insertRequest(ctx, j, key, t.id)
-	if nf.KindOf(err) == nf.Busy {
-		w.untrack(j.ID)
-		return err
-	}
+	reserved, err := w.reserveOps(j, key, t.id)
 	if err == nil {
-		err = w.claims.Insert(ctx, j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region, Replica: t.id, Token: j.Token})
+		_, err = store.Write(ctx, w.cfg.KV, slices.Concat(reserved, ops))
 	}
-	if err != nil { // the records may have been written all the same
+	if failed, ok := errors.AsType[*store.WriteError](err); ok && failed.Index == 0 && nf.KindOf(err) == nf.Exists && len(reserved) > 1 {
+		w.untrack(j.ID)
+		return beingAccepted(key)
+	}
+	if err != nil && (len(ops) == 0 || nf.KindOf(err) != nf.Unreachable) { // the records may have been written all the same
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePause)
 		defer cancel()
 		if left := errors.Join(w.Drop(last, j.ID), w.abandon(last, j, key)); left != nil {
@@ -53,6 +58,16 @@ func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey) error {
 		}
 	}
 	return err
+}
+
+// reserveOps returns the ops of Reserve: first that of the key, if there is one.
+func (w *Workers) reserveOps(j Job, key nf.RequestKey, replica string) ([]store.Op, error) {
+	claimed, err := w.claims.InsertOp(j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region, Replica: replica, Token: j.Token})
+	if key.Key == "" || err != nil {
+		return []store.Op{claimed}, err
+	}
+	keyed, err := w.requests.InsertOp(RequestID(key), request{ID: RequestID(key), Digest: key.Digest, Operation: j.ID, Replica: replica})
+	return []store.Op{keyed, claimed}, err
 }
 
 // Start adds an accepted operation to this replica's queue. If that is full, it
@@ -138,7 +153,7 @@ func (w *Workers) Restore(ctx context.Context, jobs []Job) error {
 
 // Drop removes an operation from the list of work.
 func (w *Workers) Drop(ctx context.Context, operation string) error {
-	return nf.IgnoreNotFound(w.claims.Delete(ctx, operation))
+	return w.claims.DeleteWhere(ctx, operation, func(claim) bool { return true })
 }
 
 // abandon removes what else Reserve has recorded for a request that is not

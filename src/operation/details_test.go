@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
@@ -51,12 +52,22 @@ func TestForgetAfterADeath(t *testing.T) {
 	}
 }
 
+// insert stores an operation.
+func insert(t *testing.T, l *Ledger, op nf.Operation) {
+	t.Helper()
+	ops, err := l.insertOps(op)
+	if err == nil {
+		_, err = store.Write(t.Context(), l.kv, ops)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fill stores an operation with changes of each step, and with its log.
 func fill(t *testing.T, l *Ledger, op nf.Operation) {
 	t.Helper()
-	if err := l.insert(t.Context(), op); err != nil {
-		t.Fatal(err)
-	}
+	insert(t, l, op)
 	for i := range op.Steps {
 		if err := l.changes.Insert(t.Context(), changesKey(op.ID, i), []nf.Change{{Action: nf.Created}}); err != nil {
 			t.Fatal(err)

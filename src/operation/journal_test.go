@@ -19,14 +19,12 @@ import (
 func TestBatchOfAStalledAttempt(t *testing.T) {
 	l := ledgerOf(t, memory.New())
 	op := nf.Operation{ID: "op-1", Subject: nf.Subject{Kind: "thing", ID: "a"}, State: nf.Running, Claim: "new", Steps: []nf.Step{{}}}
-	if err := l.insert(t.Context(), op); err != nil {
-		t.Fatal(err)
-	}
+	insert(t, l, op)
 	if err := l.workers.claims.Insert(t.Context(), op.ID, claim{Operation: op.ID, Token: "new"}); err != nil {
 		t.Fatal(err)
 	}
 	attempt := func(token string) *Attempt {
-		return &Attempt{cfg: &l.workers.cfg, ledger: l, workers: l.workers, job: Job{ID: op.ID, Token: token}, op: op}
+		return &Attempt{cfg: &l.workers.cfg, ledger: l, workers: l.workers, job: Job{ID: op.ID, Token: token}, op: op, draft: newDraft()}
 	}
 	hide := func(text string) string { return text }
 	note := func(text string) nf.LogEntry { return nf.LogEntry{Kind: nf.EventNote, Message: text} }

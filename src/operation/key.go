@@ -95,19 +95,6 @@ func beingAccepted(k nf.RequestKey) error {
 		RetryAfter: time.Second, Err: errors.New("it is being accepted")}
 }
 
-// insertRequest records which operation a key stands for. It returns nf.Busy if the key
-// has a record.
-func (w *Workers) insertRequest(ctx context.Context, j Job, key nf.RequestKey, replica string) error {
-	if key.Key == "" {
-		return nil
-	}
-	err := w.requests.Insert(ctx, RequestID(key), request{ID: RequestID(key), Digest: key.Digest, Operation: j.ID, Replica: replica})
-	if nf.KindOf(err) == nf.Exists {
-		return beingAccepted(key)
-	}
-	return err
-}
-
 // DeleteRequest deletes the record of an operation's key.
 func (w *Workers) DeleteRequest(ctx context.Context, operation string, key nf.RequestKey) error {
 	if key.Key == "" {

@@ -159,24 +159,20 @@ func decided(op nf.Operation) error {
 	return nil
 }
 
-// insert stores a new operation, after its entries: a list that has an entry
-// passes over an operation that does not exist.
-func (l *Ledger) insert(ctx context.Context, op nf.Operation) error {
+// insertOps returns the ops that store a new operation, after its entries: a list
+// that has an entry passes over an operation that does not exist.
+func (l *Ledger) insertOps(op nf.Operation) ([]store.Op, error) {
 	e := listedOf(op)
 	ofSubject, err := l.bySubject.PutOp(entryKey(e.Subject, e.Operation), e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	inScope, err := l.byScope.PutOp(e.scopeKey()+e.Operation, e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record, err := l.operations.InsertOp(op.ID, op)
-	if err != nil {
-		return err
-	}
-	_, err = store.Write(ctx, l.kv, []store.Op{ofSubject, inScope, record})
-	return err
+	return []store.Op{ofSubject, inScope, record}, err
 }
 
 // remove deletes an operation and its entries, none of which need exist.

@@ -52,25 +52,40 @@ type Locks[T any] struct {
 	Of       func(*T) Lock
 }
 
-// Take edits a subject and locks it by the operation. It returns nf.Busy if
-// another operation changes the subject, and nf.Conflict if one has changed it
-// since the request saw it.
-func (l Locks[T]) Take(ctx context.Context, op nf.Operation, seen T, edit func(*T) error) error {
-	_, err := l.Subjects.Update(ctx, op.Subject.ID, func(v *T) error {
-		lock, last := l.Of(v), *l.Of(&seen).Last
-		if err := lock.Free(string(op.Verb)); err != nil {
-			return err
-		}
-		if *lock.Last != last {
-			return nf.E(nf.Conflict, string(op.Verb), op.Subject.Noun(), fmt.Errorf("operation %s has changed it in the meantime", *lock.Last))
-		}
-		if err := edit(v); err != nil {
-			return err
-		}
-		lock.Take(op)
-		return nil
-	})
-	return err
+// CreateOp returns the op that creates a subject. It returns nf.Exists if there is
+// one with the id.
+func (l Locks[T]) CreateOp(ctx context.Context, v T) (store.Op, error) {
+	subject := l.Of(&v).Subject
+	_, err := l.Subjects.Get(ctx, subject.ID)
+	switch {
+	case err == nil:
+		return store.Op{}, nf.E(nf.Exists, "insert", subject.Noun(), nil)
+	case nf.KindOf(err) != nf.NotFound:
+		return store.Op{}, err
+	}
+	return l.Subjects.InsertOp(subject.ID, v)
+}
+
+// TakeOp returns the op that edits a subject and locks it by the operation. It
+// returns nf.Busy if another operation changes the subject, and nf.Conflict if one
+// has changed it since the request saw it.
+func (l Locks[T]) TakeOp(ctx context.Context, op nf.Operation, seen T, edit func(*T) error) (store.Op, error) {
+	v, read, err := l.Subjects.GetRevision(ctx, op.Subject.ID)
+	if err != nil {
+		return store.Op{}, err
+	}
+	lock, last := l.Of(&v), *l.Of(&seen).Last
+	if err := lock.Free(string(op.Verb)); err != nil {
+		return store.Op{}, err
+	}
+	if *lock.Last != last {
+		return store.Op{}, nf.E(nf.Conflict, string(op.Verb), op.Subject.Noun(), fmt.Errorf("operation %s has changed it in the meantime", *lock.Last))
+	}
+	if err := edit(&v); err != nil {
+		return store.Op{}, err
+	}
+	lock.Take(op)
+	return l.Subjects.ReplaceOp(op.Subject.ID, v, read)
 }
 
 // Names reports whether an operation is the last one of its subject.
@@ -113,28 +128,43 @@ func (l Locks[T]) Edit(ctx context.Context, a *Attempt, edit func(*T)) (T, error
 	return v, RecordError(err)
 }
 
-// Release edits the subject and unlocks it, once: it returns nil if another
-// operation locks the subject, or none.
-func (l Locks[T]) Release(ctx context.Context, a *Attempt, edit func(*T)) error {
-	_, err := l.Subjects.Update(ctx, a.job.Subject.ID, func(v *T) error {
-		lock := l.Of(v)
-		if *lock.Operation != a.job.ID {
-			return nil
-		}
-		if err := lock.held(a); err != nil {
-			return err
-		}
-		edit(v)
-		lock.release(a.Now())
-		return nil
+// Release edits the subject and unlocks it, with the next write of the operation's
+// record. It does nothing if another operation locks the subject then, or none, or if
+// the subject does not exist. Only the first call of Release or Delete in an attempt
+// has an effect.
+func (l Locks[T]) Release(a *Attempt, edit func(*T)) {
+	l.leave(a, func(v T, read store.Revision) (store.Op, error) {
+		edit(&v)
+		l.Of(&v).release(a.Now())
+		return l.Subjects.ReplaceOp(a.job.Subject.ID, v, read)
 	})
-	return RecordError(err)
 }
 
-// Delete deletes the subject, which need not exist.
-func (l Locks[T]) Delete(ctx context.Context, a *Attempt) error {
-	err := l.Subjects.DeleteIf(ctx, a.job.Subject.ID, func(v T) error { return l.Of(&v).held(a) })
-	return RecordError(nf.IgnoreNotFound(err))
+// Delete deletes the subject, with the next write of the operation's record. The
+// subject need not exist.
+func (l Locks[T]) Delete(a *Attempt) {
+	l.leave(a, func(_ T, read store.Revision) (store.Op, error) { return l.Subjects.DeleteOp(a.job.Subject.ID, read) })
+}
+
+// leave adds the op that ends the lock, once.
+func (l Locks[T]) leave(a *Attempt, build func(v T, read store.Revision) (store.Op, error)) {
+	if a.leaving {
+		return
+	}
+	a.leaving = true
+	a.Also(func(ctx context.Context) (store.Op, error) {
+		v, read, err := l.Subjects.GetRevision(ctx, a.job.Subject.ID)
+		switch {
+		case err != nil:
+			return store.Op{}, nf.IgnoreNotFound(err)
+		case *l.Of(&v).Operation != a.job.ID:
+			return store.Op{}, nil
+		}
+		if err := l.Of(&v).held(a); err != nil {
+			return store.Op{}, err
+		}
+		return build(v, read)
+	})
 }
 
 // Named is what subjects say about operations.

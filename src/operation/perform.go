@@ -24,7 +24,7 @@ func (l *Ledger) Performer(restart bool, open func(*Attempt) Work) func(ctx, can
 	return func(ctx, cancellable context.Context, j Job) error {
 		defer l.feed.clearRunning(j.ID)
 		cfg := &l.workers.cfg
-		a := &Attempt{cfg: cfg, ledger: l, workers: l.workers, job: j, log: cfg.Logger.With("operation", j.ID)}
+		a := &Attempt{cfg: cfg, ledger: l, workers: l.workers, job: j, log: cfg.Logger.With("operation", j.ID), draft: newDraft()}
 		x := &execution{attempt: a, work: open(a), restart: restart}
 		if err := x.perform(ctx, cancellable); !errors.Is(err, errOver) {
 			return err
@@ -35,6 +35,7 @@ func (l *Ledger) Performer(restart bool, open func(*Attempt) Work) func(ctx, can
 
 // perform reads the operation and runs it.
 func (x *execution) perform(ctx, cancellable context.Context) error {
+	defer x.attempt.draft.stop()
 	if err := x.begin(ctx); err != nil {
 		return err
 	}
@@ -144,7 +145,8 @@ func (x *execution) execute(ctx context.Context, steps []Step) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := x.attempt.beginStep(ctx, s.Step); err != nil {
+		s.Recorded = s.Recorded || x.restart
+		if err := x.attempt.beginStep(ctx, s); err != nil {
 			return err
 		}
 		if err := x.runStep(ctx, s); err != nil {

@@ -45,7 +45,11 @@ type Waiter interface {
 type Step struct {
 	nf.Step // its identity and progress
 
-	Do func(context.Context) error
+	// Recorded: the operation's record names the step before it runs, so that a
+	// replica that resumes the operation knows that it may have run. Without it, what
+	// the record says may be older, by at most a second.
+	Recorded bool
+	Do       func(context.Context) error
 }
 
 // storeError is an error for which IsStoreError reports true.

@@ -51,13 +51,13 @@ func TestDeaths(t *testing.T) {
 		request crashingRequest
 		deaths  int
 	}{
-		"Create":        {func(*testing.T, *world) {}, create, 130},
-		"CreateFails":   {func(_ *testing.T, w *world) { refused(w) }, create, 113},
+		"Create":        {func(*testing.T, *world) {}, create, 126},
+		"CreateFails":   {func(_ *testing.T, w *world) { refused(w) }, create, 110},
 		"Cancel":        {func(_ *testing.T, w *world) { endless(w) }, crashingRequest(create).cancelled, 60},
-		"Change":        {built, change, 145},
-		"ChangeFails":   {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 125},
-		"Remove":        {built, remove(), 125},
-		"RemoveCascade": {func(t *testing.T, w *world) { built(t, w); w.use("vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 163},
+		"Change":        {built, change, 139},
+		"ChangeFails":   {func(t *testing.T, w *world) { built(t, w); refused(w) }, change, 121},
+		"Remove":        {built, remove(), 120},
+		"RemoveCascade": {func(t *testing.T, w *world) { built(t, w); w.use("vnf-1", "vnf-2") }, remove("vnf-1", "vnf-2"), 157},
 	}
 	scenarios := map[string]operationtest.Scenario{}
 	for name, tc := range cases {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // Create accepts a new site, and returns the operation that builds it. It
@@ -51,7 +52,7 @@ func (s *Sites) create(ctx context.Context, req nf.SiteRequest) (operation.Reque
 	op := s.operation(in, nf.SiteBuild, req.Timeout, req.Trace)
 	in.SecretsRecord = under(in.UID, op.ID)
 	lockOf(&in).Take(op)
-	return s.locking(op, &req.Secrets, func(ctx context.Context) error { return s.sites.Insert(ctx, in.ID, in) }), nil
+	return s.locking(op, &req.Secrets, func(ctx context.Context) (store.Op, error) { return s.locks.CreateOp(ctx, in) }), nil
 }
 
 // free returns nf.Exists if the id of the site or of its region is taken.
@@ -101,8 +102,8 @@ func (s *Sites) change(ctx context.Context, id string, req nf.SiteChangeRequest)
 		return operation.Request{}, err
 	}
 	op := s.operation(before, nf.SiteChange, req.Timeout, req.Trace)
-	return s.locking(op, secret, func(ctx context.Context) error {
-		return s.locks.Take(ctx, op, before, func(in *nf.Site) error {
+	return s.locking(op, secret, func(ctx context.Context) (store.Op, error) {
+		return s.locks.TakeOp(ctx, op, before, func(in *nf.Site) error {
 			if err := edit(in, req); err != nil {
 				return err
 			}
@@ -198,8 +199,8 @@ func (s *Sites) remove(ctx context.Context, id string, req nf.SiteRemoveRequest)
 	}
 	op := s.operation(before, nf.SiteRemove, req.Timeout, req.Trace)
 	op.Site.Instances, op.Site.KeepHosts = req.Instances, req.KeepHosts
-	return s.locking(op, nil, func(ctx context.Context) error {
-		return s.locks.Take(ctx, op, before, func(in *nf.Site) error { in.State = nf.SiteRemoving; return nil })
+	return s.locking(op, nil, func(ctx context.Context) (store.Op, error) {
+		return s.locks.TakeOp(ctx, op, before, func(in *nf.Site) error { in.State = nf.SiteRemoving; return nil })
 	}), nil
 }
 
@@ -236,17 +237,17 @@ func (s *Sites) accept(ctx context.Context, site string, key nf.RequestKey, prep
 }
 
 // locking returns the request of an operation. It stores the operation's
-// secrets, if there are any, and then calls lock, which makes the site name the
-// operation.
-func (s *Sites) locking(op nf.Operation, m *nf.SiteSecrets, lock func(context.Context) error) operation.Request {
-	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) error {
-		if m != nil {
-			id := under(op.Site.UID, op.ID)
-			if err := s.secrets.Insert(ctx, id, secretsRecord{*m, id}); err != nil {
-				return err
-			}
+// secrets, if there are any, before the op that lock returns, which makes the site
+// name the operation.
+func (s *Sites) locking(op nf.Operation, m *nf.SiteSecrets, lock func(context.Context) (store.Op, error)) operation.Request {
+	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
+		locked, err := lock(ctx)
+		if m == nil || err != nil {
+			return []store.Op{locked}, err
 		}
-		return lock(ctx)
+		id := under(op.Site.UID, op.ID)
+		kept, err := s.secrets.InsertOp(id, secretsRecord{*m, id})
+		return []store.Op{kept, locked}, err
 	}}
 }
 

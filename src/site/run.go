@@ -94,15 +94,17 @@ func (r *run) Release(ctx context.Context) error {
 		}
 	}
 	if gone {
-		return r.s.locks.Delete(ctx, r.attempt)
+		r.s.locks.Delete(r.attempt)
+		return nil
 	}
-	return r.s.locks.Release(ctx, r.attempt, func(in *nf.Site) {
+	r.s.locks.Release(r.attempt, func(in *nf.Site) {
 		in.State = nf.SiteFailed
 		if op.Failure == nil {
 			in.State = nf.SiteReady
 			in.Hosts = settled(in.Hosts)
 		}
 	})
+	return nil
 }
 
 // settled returns the hosts after a successful operation.

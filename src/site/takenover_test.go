@@ -22,12 +22,12 @@ func TestTakenOver(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		key    string // of the read at which the replica stalls
-		read   int32  // which of the reads of such a key
+		read   int32  // which of the reads of such a key; the first of a site accepts the request
 	}{
 		"BeforeTheCheck":          {"it has not read the operation", "operations/", 1},
-		"DuringTheCheck":          {"it has read an operation that had not started", "sites/", 1},
+		"DuringTheCheck":          {"it has read an operation that had not started", "sites/", 2},
 		"BeforeItMarks":           {"it knows that the operation was accepted", "operations/", 2},
-		"BeforeItFences":          {"it has marked the operation", "sites/", 2},
+		"BeforeItFences":          {"it has marked the operation", "sites/", 3},
 		"BeforeItComparesToMark":  {"the claim is compared after the revision of the operation was read", "claims/", 1},
 		"BeforeItComparesToFence": {"the claim is compared after the revision of the site was read", "claims/", 2},
 	}

@@ -84,11 +84,20 @@ func (h Holds) hold(thing string, holder nf.Holder) Hold {
 // Add records a hold. It is idempotent.
 func (h Holds) Add(ctx context.Context, thing string, holder nf.Holder) error {
 	hold := h.hold(thing, holder)
-	err := h.all.Insert(ctx, hold.id(), hold)
-	if nf.KindOf(err) == nf.Exists {
+	_, err := h.all.Get(ctx, hold.id())
+	if nf.KindOf(err) != nf.NotFound {
+		return err
+	}
+	if err = h.all.Insert(ctx, hold.id(), hold); nf.KindOf(err) == nf.Exists {
 		return nil
 	}
 	return err
+}
+
+// AddOp returns the op that records a hold. It need not be new.
+func (h Holds) AddOp(thing string, holder nf.Holder) (Op, error) {
+	hold := h.hold(thing, holder)
+	return h.all.PutOp(hold.id(), hold)
 }
 
 // Drop deletes a hold. It returns nil if there is none.
@@ -185,6 +194,26 @@ func (t HeldTable[T]) Hold(ctx context.Context, id string, holder nf.Holder) err
 		return errors.Join(err, t.holds.Drop(ctx, id, holder))
 	}
 	return err
+}
+
+// HoldOps returns the ops of Hold: the hold, and then a look for the mark of a
+// removal. They fail if the record has changed since. HoldOps returns nf.NotFound
+// if there is no record.
+func (t HeldTable[T]) HoldOps(ctx context.Context, id string, holder nf.Holder) ([]Op, error) {
+	v, read, err := t.records.GetRevision(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	hold, err := t.holds.AddOp(id, holder)
+	if err != nil {
+		return nil, err
+	}
+	look, err := t.records.CheckOp(id, read)
+	if *t.mark(&v) != "" {
+		*t.mark(&v) = ""
+		look, err = t.records.ReplaceOp(id, v, read)
+	}
+	return []Op{hold, look}, err
 }
 
 // Release ends a hold. It returns nil if there is none.

@@ -46,11 +46,12 @@ func (t SharedTable[T]) Records() Table[T] { return t.table }
 // idempotent.
 func (t SharedTable[T]) Enter(ctx context.Context, user nf.Subject, first T) (T, error) {
 	id := first.ID()
-	if err := t.holds.Add(ctx, id, nf.Holder{Subject: user}); err != nil {
-		return first, err
+	if _, err := t.table.Get(ctx, id); nf.KindOf(err) == nf.NotFound {
+		if err = t.create(ctx, user, first); nf.KindOf(err) != nf.Exists {
+			return first, err
+		}
 	}
-	err := t.table.Insert(ctx, id, first)
-	if nf.KindOf(err) != nf.Exists {
+	if err := t.holds.Add(ctx, id, nf.Holder{Subject: user}); err != nil {
 		return first, err
 	}
 	v, err := t.table.Get(ctx, id)
@@ -61,6 +62,21 @@ func (t SharedTable[T]) Enter(ctx context.Context, user nf.Subject, first T) (T,
 		return v, t.busy(id, "it is being removed")
 	}
 	return v, err
+}
+
+// create inserts a thing, held by the user. It returns nf.Exists if another user has
+// inserted it.
+func (t SharedTable[T]) create(ctx context.Context, user nf.Subject, first T) error {
+	hold, err := t.holds.AddOp(first.ID(), nf.Holder{Subject: user})
+	if err != nil {
+		return err
+	}
+	record, err := t.table.InsertOp(first.ID(), first)
+	if err != nil {
+		return err
+	}
+	_, err = Write(ctx, t.table.kv, []Op{hold, record})
+	return err
 }
 
 func (t SharedTable[T]) busy(id, why string) error {
