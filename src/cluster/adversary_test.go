@@ -53,11 +53,11 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		"DryRun": func(ctx context.Context, c *Cluster) error {
 			_, err := c.DryRun(ctx, instance(owner), []*unstructured.Unstructured{{Object: map[string]any{
 				"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "made", "labels": map[string]any{nf.OwnerLabel: owner}},
-			}}})
+			}}}, nil)
 			return err
 		},
 		"DryRun in a namespace": func(ctx context.Context, c *Cluster) error {
-			_, err := c.DryRun(ctx, instance(owner), one())
+			_, err := c.DryRun(ctx, instance(owner), one(), nil)
 			return err
 		},
 		"Index": func(ctx context.Context, c *Cluster) error {

@@ -38,13 +38,16 @@ type client struct {
 	region    region
 	transport *breakerTransport          // handles every request
 	apis      *apis                      // the kinds that the API server serves
+	answers   *answers                   // what the API server has answered
 	verb      func(string) *rest.Request // starts a request with an HTTP method
+	user      string                     // that it impersonates; empty: none
 	parallel  int                        // concurrent requests of one call
 }
 
 // as returns a client that impersonates a user.
 func (c *client) as(user string) *client {
 	out := *c
+	out.user = user
 	out.verb = func(verb string) *rest.Request {
 		return c.verb(verb).SetHeader(transport.ImpersonateUserHeader, user)
 	}

@@ -71,7 +71,7 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 		return nil, fmt.Errorf("cannot create the client: %w", err)
 	}
 	c := &client{
-		region: region(id), transport: bt, verb: untyped.Verb, parallel: pc.Parallel,
+		region: region(id), transport: bt, answers: newAnswers(pc.Clock), verb: untyped.Verb, parallel: pc.Parallel,
 		apis: &apis{region: region(id), usage: bt.usage, discovery: surveys},
 	}
 	return &Cluster{transport: bt, credential: credentialOf(access), service: c, client: c}, nil

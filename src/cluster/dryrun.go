@@ -26,34 +26,43 @@ import (
 // Service. Such a reason may be gone when the object is applied. A change of an
 // immutable field is not an error, because Apply reports it with its own
 // reason. An object without an owner is neither sent nor returned.
-func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) (unchecked []nf.Ref, err error) {
-	ks, err := c.client.apis.kinds(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	live, err := c.Namespaces(ctx, namespacesIn(objects))
-	if err != nil {
-		return nil, err
-	}
-	defined := definitions(objects)
-	checked, found := make([]bool, len(objects)), make([]nf.Violations, len(objects))
-	err = each(c.client.parallel, len(objects), func(i int) (err error) {
-		u := objects[i]
-		k, served := ks.exact(u.GroupVersionKind())
-		_, changes := defined[u.GroupVersionKind()]
-		_, there := live[u.GetNamespace()]
-		if !served || changes || k.namespaced && !there {
-			return nil
+//
+// Names are the names of the owner, in an order that is the same for all owners.
+// An object is not sent if the API server has recently accepted an object that
+// differs only in the names of its owner; see fingerprinter. If names is empty,
+// all objects are sent.
+func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured, names []string) (unchecked []nf.Ref, err error) {
+	prints := newFingerprinter(c.client.user, owner, names)
+	var sent []*unstructured.Unstructured
+	var digests []digest
+	for _, u := range objects {
+		if nf.OwnerOf(u.GetLabels()).ID == "" {
+			continue // if it exists, it is not applied
 		}
-		a := application{client: c.client, owner: owner, target: target{refOf(u), k, true}, object: u}
-		found[i], checked[i], err = a.try(ctx)
+		if is := prints.of(u); len(names) == 0 || !c.client.answers.accepts(is) {
+			sent, digests = append(sent, u), append(digests, is)
+		}
+	}
+	if len(sent) == 0 {
+		return nil, nil
+	}
+	t := trial{client: c.client, owner: owner, defined: definitions(objects)}
+	if t.kinds, err = c.client.apis.kinds(ctx, nil); err != nil {
+		return nil, err
+	}
+	if t.namespaces, err = c.Namespaces(ctx, namespacesIn(sent)); err != nil {
+		return nil, err
+	}
+	checked, found := make([]bool, len(sent)), make([]nf.Violations, len(sent))
+	err = each(c.client.parallel, len(sent), func(i int) (err error) {
+		found[i], checked[i], err = t.try(ctx, sent[i], digests[i])
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i, u := range objects {
-		if !checked[i] && nf.OwnerOf(u.GetLabels()).ID != "" {
+	for i, u := range sent {
+		if !checked[i] {
 			unchecked = append(unchecked, refOf(u))
 		}
 	}
@@ -70,13 +79,26 @@ func namespacesIn(objects []*unstructured.Unstructured) []string {
 	return out
 }
 
-// try returns the fields of the object that the API server rejects, and whether
+// trial is the dry run of an owner's objects.
+type trial struct {
+	client     *client
+	owner      nf.Subject
+	kinds      *kinds
+	namespaces map[string]nf.Namespace          // that exist
+	defined    map[schema.GroupVersionKind]kind // by CustomResourceDefinitions among the objects
+}
+
+// try returns the fields of an object that the API server rejects, and whether
 // it has checked the object. It does not retry: the caller sends more requests
 // to the region anyway.
-func (a *application) try(ctx context.Context) (v nf.Violations, checked bool, err error) {
-	if nf.OwnerOf(a.object.GetLabels()).ID == "" {
-		return nil, false, nil // if it exists, it is not applied
+func (t trial) try(ctx context.Context, u *unstructured.Unstructured, is digest) (v nf.Violations, checked bool, err error) {
+	k, served := t.kinds.exact(u.GroupVersionKind())
+	_, changes := t.defined[u.GroupVersionKind()]
+	_, there := t.namespaces[u.GetNamespace()]
+	if !served || changes || k.namespaced && !there {
+		return nil, false, nil
 	}
+	a := application{client: t.client, owner: t.owner, target: target{refOf(u), k, true}, object: u}
 	build, err := a.dryRun()
 	if err != nil {
 		return nil, false, err
@@ -85,6 +107,7 @@ func (a *application) try(ctx context.Context) (v nf.Violations, checked bool, e
 	err = a.client.once(ctx, func() *rest.Request { return build().SetHeader("Accept", acceptMeta) }, &got, nil)
 	switch {
 	case err == nil:
+		a.client.answers.accept(is)
 		return nil, true, nil
 	case ctx.Err() != nil:
 		return nil, false, a.client.region.fail(ctx, "dry-run", a.target.ref.String(), err)

@@ -71,7 +71,7 @@ func TestDryRun(t *testing.T) {
 			if err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), us); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
-			unchecked, err := c.DryRun(t.Context(), instance(vnf), us)
+			unchecked, err := c.DryRun(t.Context(), instance(vnf), us, nil)
 			var wrong, rest []string
 			for _, v := range nf.ViolationsOf(err) {
 				wrong = append(wrong, fieldIn(v))
@@ -95,7 +95,7 @@ func TestDryRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.DryRun(ctx, instance(vnf), objects(t, vnf, ns, cron("* * * * *"))); nf.KindOf(err) != nf.Cancelled {
+	if _, err := c.DryRun(ctx, instance(vnf), objects(t, vnf, ns, cron("* * * * *")), nil); nf.KindOf(err) != nf.Cancelled {
 		t.Errorf("a dry run whose context has ended: %v, want Cancelled", err)
 	}
 }

@@ -35,7 +35,13 @@ func (c *Cluster) fit(ctx context.Context, objects []*unstructured.Unstructured,
 		_, exists := live[refOf(u).Key()]
 		checked = append(checked, schema.Object{Unstructured: u, Resource: k.resource, Exists: exists})
 	}
+	known := c.client.answers.indexKnown()
 	result, err := c.transport.cfg.schemas.Region(schemaSource{c.client, c.service}).Check(ctx, checked)
+	if known && err == nil && len(result.Violations)+len(result.Unchecked) > 0 {
+		// The schemas may have changed since their index was read.
+		c.client.answers.expireIndex()
+		result, err = c.transport.cfg.schemas.Region(schemaSource{c.client, c.service}).Check(ctx, checked)
+	}
 	if err != nil {
 		return c.client.region.fail(ctx, "compare", "objects with the schemas of the "+c.client.region.String(), err)
 	}
@@ -64,7 +70,7 @@ var _ schema.Source = schemaSource{}
 
 // Index implements schema.Source.
 func (s schemaSource) Index(ctx context.Context) ([]byte, error) {
-	return s.Document(ctx, "/openapi/v3")
+	return s.client.answers.readIndex(ctx, func(ctx context.Context) ([]byte, error) { return s.Document(ctx, "/openapi/v3") })
 }
 
 // Document implements schema.Source.

@@ -49,7 +49,12 @@ type Checker interface {
 	// example because their kind or namespace does not exist yet; those rejected
 	// for another reason than a field count among them. A change of an immutable
 	// field is not an error. Objects without an owner's label are not sent.
-	DryRun(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) (unchecked []nf.Ref, err error)
+	//
+	// Names are the names of the owner, in an order that is the same for all
+	// owners. DryRun need not send an object if the API server has recently
+	// accepted one that differs only in the names of its owner. If names is empty,
+	// it sends all objects.
+	DryRun(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured, names []string) (unchecked []nf.Ref, err error)
 }
 
 // Adopter is the part of a Cluster that adopts existing objects.

@@ -14,11 +14,13 @@ import (
 )
 
 // dryRun has the region's API server check the prepared objects: all of them if
-// the request asks for that, otherwise those that preflight may have misjudged.
-// If the request asks for it, objects that could not be checked are a warning.
+// the request asks for that, otherwise those that preflight may have misjudged
+// and that it has not accepted recently, with the names of another instance. If the request asks for it, objects that could not be checked are a warning.
 func (pr *preparer) dryRun(ctx context.Context, in nf.Instance, p *prepared, opts nf.Options) error {
 	objects := withHooks(p.plan)
+	var names []string
 	if opts.Check != nf.CheckServer {
+		names = p.target.names()
 		var previous render.Plan
 		if in.Revision > 0 {
 			var err error
@@ -31,7 +33,7 @@ func (pr *preparer) dryRun(ctx context.Context, in nf.Instance, p *prepared, opt
 	if len(objects) == 0 {
 		return nil
 	}
-	unchecked, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), objects)
+	unchecked, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), objects, names)
 	if err != nil {
 		return p.redactor().error(located(err, p.plan))
 	}
@@ -96,7 +98,7 @@ func (p *prepared) dryRunHooks(ctx context.Context) error {
 	if len(hooks) == 0 {
 		return nil
 	}
-	_, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), hooks)
+	_, err := p.cluster.DryRun(ctx, subjectOf(p.target.id), hooks, nil)
 	return err
 }
 

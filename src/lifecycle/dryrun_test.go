@@ -18,7 +18,7 @@ type dryRunResult struct {
 	err       error
 }
 
-func (c *fakeCluster) DryRun(ctx context.Context, _ nf.Subject, objects []*unstructured.Unstructured) ([]nf.Ref, error) {
+func (c *fakeCluster) DryRun(ctx context.Context, _ nf.Subject, objects []*unstructured.Unstructured, called []string) ([]nf.Ref, error) {
 	var names []string
 	for _, u := range objects {
 		names = append(names, u.GetName())
@@ -28,6 +28,7 @@ func (c *fakeCluster) DryRun(ctx context.Context, _ nf.Subject, objects []*unstr
 		return nil, err
 	}
 	defer leave()
+	c.dryRunNames = called
 	return c.dryRunResult.unchecked, c.dryRunResult.err
 }
 
@@ -149,6 +150,32 @@ func TestDryRunWarns(t *testing.T) {
 				s.cluster.dryRunResult.unchecked = []nf.Ref{configMap("db")}
 				op := e.up(t, "db", func(r *nf.InstantiateRequest) { r.Check = tc.check })
 				if diff := cmp.Diff(tc.want, op.Warnings); diff != "" {
+					t.Errorf("%s: (-want +got):\n%s", tc.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// TestDryRunKnowsTheNames has the names of an instance, by which a dry run may be
+// that of another instance.
+func TestDryRunKnowsTheNames(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		check  string
+		want   []string
+	}{
+		"not asked for": {"equal objects of other instances count", "", []string{"vnf-1", "web", "released", "ns", "more"}},
+		"asked for":     {"every object is checked itself", nf.CheckServer, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				s.start().up(t, "db", func(r *nf.InstantiateRequest) {
+					r.ID, r.Name, r.Release, r.Namespaces, r.Check = "vnf-1", "web", "released", []string{"more"}, tc.check
+				})
+				if diff := cmp.Diff(tc.want, s.cluster.dryRunNames); diff != "" {
 					t.Errorf("%s: (-want +got):\n%s", tc.reason, diff)
 				}
 			})

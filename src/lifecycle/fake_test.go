@@ -25,6 +25,7 @@ type fakeCluster struct {
 	lookups      map[string]map[string]any    // what templates find, by "Kind namespace/name"
 	diffed       []*unstructured.Unstructured // what the last preview compared
 	dryRunResult dryRunResult                 // the result of each dry run
+	dryRunNames  []string                     // the owner's names in the last dry run
 	calls        []string                     // what was asked for, in order
 
 	applyErr    map[string]error  // by object name

@@ -42,7 +42,7 @@ func (c *stubCluster) Preflight(_ context.Context, _ nf.Subject, bounds nf.Bound
 	return nil
 }
 
-func (c *stubCluster) DryRun(context.Context, nf.Subject, []*unstructured.Unstructured) ([]nf.Ref, error) {
+func (c *stubCluster) DryRun(context.Context, nf.Subject, []*unstructured.Unstructured, []string) ([]nf.Ref, error) {
 	c.calls.Add(1)
 	return nil, nil
 }

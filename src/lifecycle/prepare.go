@@ -35,6 +35,12 @@ type target struct {
 	access            secretAccess // what templates see of Secrets
 }
 
+// names returns the strings that differ between the objects of two instances of a
+// package with the same inputs.
+func (t target) names() []string {
+	return append([]string{t.id, t.name, t.spec.Release, t.namespace}, t.spec.Namespaces...)
+}
+
 // prepared is a valid target: rendered, ordered, and accepted by the region's
 // preflight check. Preparing changes nothing.
 type prepared struct {

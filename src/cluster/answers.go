@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+	"unique"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+const (
+	mostAccepted = 1024             // dry runs that are remembered per region
+	acceptedTime = 10 * time.Minute // for which a dry run need not be repeated
+	indexTime    = time.Minute      // for which the OpenAPI index is not read again
+)
+
+// answers remembers recent responses of a region's API server, so that the same
+// request is not sent again. All clients of the region share it. It is safe for
+// concurrent use.
+type answers struct {
+	clock func() time.Time
+
+	mu       sync.Mutex
+	accepted *simplelru.LRU[digest, time.Time] // objects that a dry run accepted
+	index    unique.Handle[string]             // the OpenAPI index, which equal regions share; zero: not read
+	indexed  time.Time                         // when it was read
+}
+
+type digest [sha256.Size]byte
+
+func newAnswers(clock func() time.Time) *answers {
+	accepted, _ := simplelru.NewLRU[digest, time.Time](mostAccepted, nil) // fails only for a size below 1
+	return &answers{clock: clock, accepted: accepted}
+}
+
+// accept remembers that a dry run accepted an object.
+func (a *answers) accept(object digest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.accepted.Add(object, a.clock())
+}
+
+// accepts reports whether a dry run has accepted an object recently.
+func (a *answers) accepts(object digest) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, found := a.accepted.Get(object)
+	return found && a.clock().Sub(at) < acceptedTime
+}
+
+// readIndex returns the OpenAPI index. It calls read if the index has not been
+// read recently. If the schemas have changed, all accepted objects are forgotten.
+func (a *answers) readIndex(ctx context.Context, read func(context.Context) ([]byte, error)) ([]byte, error) {
+	a.mu.Lock()
+	known, fresh := a.index, a.fresh()
+	a.mu.Unlock()
+	if fresh {
+		return []byte(known.Value()), nil
+	}
+	text, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := unique.Make(string(text))
+	if a.index != now {
+		a.accepted.Purge()
+	}
+	a.index, a.indexed = now, a.clock()
+	return text, nil
+}
+
+// indexKnown reports whether readIndex would not read the index.
+func (a *answers) indexKnown() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fresh()
+}
+
+func (a *answers) fresh() bool { return !a.indexed.IsZero() && a.clock().Sub(a.indexed) < indexTime }
+
+// expireIndex makes the next call of readIndex read it again.
+func (a *answers) expireIndex() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.indexed = time.Time{}
+}
