@@ -20,7 +20,7 @@ import (
 // that matches the selector may already exist. It does not check the objects
 // against schemas, as adopting does not apply them.
 func (c *Cluster) PreflightAdopt(ctx context.Context, owner nf.Subject, bounds nf.Bounds, selector nf.AdoptionSelector, objects []*unstructured.Unstructured) error {
-	_, err := preflight{client: c.client, owner: owner, objects: objects}.checkOwners(ctx, bounds, selector)
+	_, err := preflight{client: c.client, service: c.service, owner: owner, objects: objects}.checkOwners(ctx, bounds, selector)
 	return err
 }
 

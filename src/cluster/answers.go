@@ -8,12 +8,18 @@ import (
 	"unique"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 const (
 	mostAccepted = 1024             // dry runs that are remembered per region
 	acceptedTime = 10 * time.Minute // for which a dry run need not be repeated
 	indexTime    = time.Minute      // for which the OpenAPI index is not read again
+
+	mostNamespaces = 1024            // that are remembered per region
+	namespaceTime  = 5 * time.Second // for which the state of a namespace counts as known
 )
 
 // answers remembers recent responses of a region's API server, so that the same
@@ -22,17 +28,19 @@ const (
 type answers struct {
 	clock func() time.Time
 
-	mu       sync.Mutex
-	accepted *simplelru.LRU[digest, time.Time] // objects that a dry run accepted
-	index    unique.Handle[string]             // the OpenAPI index, which equal regions share; zero: not read
-	indexed  time.Time                         // when it was read
+	mu         sync.Mutex
+	accepted   *simplelru.LRU[digest, time.Time] // objects that a dry run accepted
+	namespaces *simplelru.LRU[string, sighting]
+	index      unique.Handle[string] // the OpenAPI index, which equal regions share; zero: not read
+	indexed    time.Time             // when it was read
 }
 
 type digest [sha256.Size]byte
 
 func newAnswers(clock func() time.Time) *answers {
 	accepted, _ := simplelru.NewLRU[digest, time.Time](mostAccepted, nil) // fails only for a size below 1
-	return &answers{clock: clock, accepted: accepted}
+	namespaces, _ := simplelru.NewLRU[string, sighting](mostNamespaces, nil)
+	return &answers{clock: clock, accepted: accepted, namespaces: namespaces}
 }
 
 // accept remembers that a dry run accepted an object.
@@ -87,4 +95,38 @@ func (a *answers) expireIndex() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.indexed = time.Time{}
+}
+
+// sighting is the state of a namespace at a time.
+type sighting struct {
+	at       time.Time
+	missing  bool
+	deleting bool
+	is       nf.Namespace
+}
+
+// sawNamespace remembers the state of a namespace; m is nil if it does not exist.
+func (a *answers) sawNamespace(name string, m *metav1.ObjectMeta) {
+	s := sighting{at: a.clock(), missing: m == nil}
+	if m != nil {
+		s.deleting, s.is = m.DeletionTimestamp != nil, namespaceOf(m)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.namespaces.Add(name, s)
+}
+
+// namespace returns the state of a namespace if it was read recently.
+func (a *answers) namespace(name string) (s sighting, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, known = a.namespaces.Get(name)
+	return s, known && a.clock().Sub(s.at) < namespaceTime
+}
+
+// forgetNamespace makes the next use of a namespace read it.
+func (a *answers) forgetNamespace(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.namespaces.Remove(name)
 }

@@ -33,7 +33,7 @@ func (c *Cluster) Apply(ctx context.Context, owner nf.Subject, objects []*unstru
 	if err != nil {
 		return nil, err
 	}
-	had, err := finder{c.client, targets}.owned(ctx, owner)
+	had, err := newFinder(c.client, targets).owned(ctx, owner)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (c *Cluster) act(ctx context.Context, owner nf.Subject, refs []nf.Ref, op s
 	if err != nil {
 		return nil, err
 	}
-	had, err := finder{c.client, targets}.owned(ctx, owner)
+	had, err := newFinder(c.client, targets).owned(ctx, owner)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,7 +51,7 @@ func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstr
 	if t.kinds, err = c.client.apis.kinds(ctx, nil); err != nil {
 		return nil, err
 	}
-	if t.namespaces, err = c.Namespaces(ctx, namespacesIn(sent)); err != nil {
+	if t.namespaces, err = c.knownNamespaces(ctx, namespacesIn(sent)); err != nil {
 		return nil, err
 	}
 	checked, found := make([]bool, len(sent)), make([]nf.Violations, len(sent))
@@ -67,6 +68,24 @@ func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstr
 		}
 	}
 	return unchecked, refused(nil, slices.Concat(found...))
+}
+
+// knownNamespaces is Namespaces, but it does not read a namespace that was read
+// just before.
+func (c *Cluster) knownNamespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
+	out := map[string]nf.Namespace{}
+	var unknown []string
+	for _, name := range names {
+		switch seen, known := c.service.answers.namespace(name); {
+		case !known:
+			unknown = append(unknown, name)
+		case !seen.missing:
+			out[name] = seen.is
+		}
+	}
+	read, err := c.Namespaces(ctx, unknown)
+	maps.Copy(out, read)
+	return out, err
 }
 
 func namespacesIn(objects []*unstructured.Unstructured) []string {

@@ -22,19 +22,22 @@ var namespaceKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "Namespace
 
 // Namespaces returns those of the named namespaces that exist, by name.
 func (c *Cluster) Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
-	var targets []target
-	for _, name := range names {
-		if nf.CheckNamespace("", name) == nil { // otherwise it cannot exist
-			targets = append(targets, namespaceTarget(name))
+	var mu sync.Mutex
+	out := map[string]nf.Namespace{}
+	err := each(c.service.parallel, len(names), func(i int) error {
+		if nf.CheckNamespace("", names[i]) != nil {
+			return nil // it cannot exist
 		}
-	}
-	live, err := finder{c.service, targets}.live(ctx)
+		m, found, err := namespace{c.service, namespaceTarget(names[i])}.read(ctx)
+		if err == nil && found {
+			mu.Lock()
+			defer mu.Unlock()
+			out[names[i]] = namespaceOf(m)
+		}
+		return c.service.region.fail(ctx, "look for", "Namespace objects", err)
+	})
 	if err != nil {
 		return nil, err
-	}
-	out := map[string]nf.Namespace{}
-	for _, m := range live {
-		out[m.Name] = namespaceOf(m)
 	}
 	return out, nil
 }
@@ -50,16 +53,29 @@ func namespaceOf(m *metav1.ObjectMeta) nf.Namespace {
 // EnsureNamespace creates the namespace if it does not exist, with
 // nf.CreatedByLabel and the project in nf.ProjectAnnotation, and returns its
 // present state. It returns nf.Busy if the namespace is being deleted.
+//
+// It does not read a namespace that this process has just read: it creates it at
+// once if it was missing, and relies on it if the service has not created it.
+// The service, in any process, may delete only a namespace that it has created.
 func (c *Cluster) EnsureNamespace(ctx context.Context, name, project string) (nf.Namespace, error) {
 	n := namespace{c.service, namespaceTarget(name)}
-	live, found, err := n.client.meta(ctx, n.target)
+	seen, known := n.client.answers.namespace(name)
+	if known && !seen.missing && !seen.deleting && !seen.is.Created {
+		return seen.is, nil
+	}
+	var live *metav1.ObjectMeta
+	var found bool
+	var err error
+	if !known || !seen.missing {
+		live, found, err = n.read(ctx)
+	}
 	if err == nil && !found {
 		err = n.create(ctx, project)
 		if err == nil {
 			return nf.Namespace{Created: true, Project: project}, nil
 		}
 		if apierrors.IsAlreadyExists(err) { // another client created it first
-			live, found, err = n.client.meta(ctx, n.target)
+			live, found, err = n.read(ctx)
 		}
 	}
 	switch {
@@ -101,6 +117,17 @@ type namespace struct {
 	target target
 }
 
+// read returns the metadata of the namespace; found is false if it does not
+// exist. The answer is remembered.
+func (n namespace) read(ctx context.Context) (m *metav1.ObjectMeta, found bool, err error) {
+	n.client.answers.forgetNamespace(n.target.ref.Name)
+	if m, found, err = n.client.meta(ctx, n.target); err == nil {
+		n.client.answers.sawNamespace(n.target.ref.Name, m)
+	}
+	return m, found, err
+}
+
+// create creates the namespace.
 func (n namespace) create(ctx context.Context, project string) error {
 	body, err := json.Marshal(metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -112,6 +139,7 @@ func (n namespace) create(ctx context.Context, project string) error {
 	if err != nil {
 		return err
 	}
+	n.client.answers.forgetNamespace(n.target.ref.Name)
 	_, err = n.client.send(ctx, func() *rest.Request {
 		return namespaceKind.at(n.client.verb(http.MethodPost), "", "").Param("fieldManager", userAgent).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
@@ -122,6 +150,7 @@ func (n namespace) create(ctx context.Context, project string) error {
 // remove returns nf.Conflict if the namespace changed in the meantime.
 func (n namespace) remove(ctx context.Context) (kept []nf.Ref, err error) {
 	live, found, err := n.client.meta(ctx, n.target)
+	n.client.answers.forgetNamespace(n.target.ref.Name)
 	if err != nil {
 		return nil, n.removalError(ctx, err)
 	}

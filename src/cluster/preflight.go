@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +24,7 @@ import (
 // objects against the region's schemas, and returns nf.Invalid with a violation
 // for each field that the API server would reject.
 func (c *Cluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
-	p := preflight{client: c.client, owner: owner, objects: objects}
+	p := preflight{client: c.client, service: c.service, owner: owner, objects: objects}
 	live, err := p.checkOwners(ctx, bounds, nf.AdoptionSelector{})
 	if err != nil {
 		return err
@@ -34,6 +35,7 @@ func (c *Cluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bou
 // preflight checks whether objects can be applied for an owner.
 type preflight struct {
 	client  *client
+	service *client
 	owner   nf.Subject
 	objects []*unstructured.Unstructured
 }
@@ -46,7 +48,8 @@ func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector n
 	if err != nil {
 		return nil, err
 	}
-	live, err := finder{p.client, targets}.live(ctx)
+	f := newFinder(p.client, p.inNamespaces(targets))
+	live, err := f.run(append(f.lookups(ctx), p.seeNamespaces(ctx, append(namespacesIn(p.objects), bounds.Namespace))...))
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +65,32 @@ func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector n
 		return nil, notOwned("apply", v...)
 	}
 	return live, nil
+}
+
+// inNamespaces returns the targets, without those in a namespace that has just
+// been found missing.
+func (p preflight) inNamespaces(targets []target) []target {
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
+		s, known := p.client.answers.namespace(t.ref.Namespace)
+		return known && s.missing
+	})
+}
+
+// seeNamespaces returns the requests that read those namespaces whose state is
+// not known, so that they need not be read later. A namespace that cannot be read
+// is not an error here.
+func (p preflight) seeNamespaces(ctx context.Context, names []string) []func() error {
+	slices.Sort(names)
+	var requests []func() error
+	for _, name := range slices.Compact(names) {
+		if _, known := p.service.answers.namespace(name); !known && nf.CheckNamespace("", name) == nil {
+			requests = append(requests, func() error {
+				_, _, _ = namespace{p.service, namespaceTarget(name)}.read(ctx) // a later use reports the error
+				return nil
+			})
+		}
+	}
+	return requests
 }
 
 // admissible checks kinds, scopes and bounds, and returns those of the objects

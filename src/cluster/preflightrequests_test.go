@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// requestsOf returns the requests of a call about objects, in any order. It leaves out API
+// discovery and schemas, which many calls share.
+func requestsOf(r *clustertest.Recorder, namespace string, call func()) map[string]int {
+	r.Reset()
+	call()
+	out := map[string]int{}
+	for _, req := range r.Requests() {
+		path := strings.ReplaceAll(req.Path, namespace, "NS")
+		if path == "/api" || path == "/apis" || strings.HasPrefix(path, "/openapi") {
+			continue
+		}
+		verb := req.Method
+		switch {
+		case req.Query.Get("watch") != "":
+			verb = "WATCH"
+		case req.Query.Get("dryRun") != "":
+			verb = "DRY-RUN"
+		}
+		out[verb+" "+path[strings.Index(path[1:], "/")+2:]]++
+	}
+	return out
+}
+
+// TestPreflightRequests counts what is read before objects are applied.
+func TestPreflightRequests(t *testing.T) {
+	c, r, _ := clocked(t)
+	const vnf = "vnf-1"
+	four := `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: b}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: c}}
+---
+` + web("")
+	reads := map[string]int{
+		"GET v1/namespaces/NS": 1, "GET v1/namespaces/NS/configmaps/a": 1, "GET v1/namespaces/NS/secrets/b": 1,
+		"GET v1/namespaces/NS/serviceaccounts/c": 1, "GET apps/v1/namespaces/NS/deployments/web": 1,
+	}
+	foreign := clustertest.Namespace(t)
+	foreignApply(t, c, "kubectl", clustertest.Documents(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+foreign+`}}`)[0])
+	cases := map[string]struct {
+		reason    string
+		namespace string
+		names     []string
+		dryRuns   map[string]int
+		ensure    map[string]int
+		want      nf.Namespace
+	}{
+		"new": {"it is created at once", clustertest.Namespace(t), nil, map[string]int{}, map[string]int{"POST v1/namespaces": 1}, nf.Namespace{Created: true, Project: "p"}},
+		"of another": {"it has just been seen", foreign, nil, map[string]int{"DRY-RUN v1/namespaces/NS/configmaps/a": 1, "DRY-RUN v1/namespaces/NS/secrets/b": 1,
+			"DRY-RUN v1/namespaces/NS/serviceaccounts/c": 1, "DRY-RUN apps/v1/namespaces/NS/deployments/web": 1}, map[string]int{}, nf.Namespace{}},
+		"of the service": {"another replica may have removed it", newNamespace(t), nil, nil, map[string]int{"GET v1/namespaces/NS": 1}, nf.Namespace{Created: true, Project: nf.DefaultProject}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			us := objects(t, vnf, "", four)
+			got := requestsOf(r, tc.namespace, func() {
+				if err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), us); err != nil {
+					t.Fatal(err)
+				}
+			})
+			diff(t, "the objects and their namespace are read once", reads, got)
+			if tc.dryRuns != nil {
+				got := requestsOf(r, tc.namespace, func() {
+					if _, err := c.DryRun(t.Context(), instance(vnf), us, nil); err != nil {
+						t.Fatal(err)
+					}
+				})
+				diff(t, "the namespace is not read again", tc.dryRuns, got)
+			}
+			got = requestsOf(r, tc.namespace, func() {
+				is, err := c.EnsureNamespace(t.Context(), tc.namespace, "p")
+				if err != nil || is != tc.want {
+					t.Errorf("%s: namespace is %+v, %v", tc.reason, is, err)
+				}
+			})
+			diff(t, tc.reason, tc.ensure, got)
+		})
+	}
+}
+
+// TestPreflightOfManyObjects has objects of one kind, which are read one by one
+// only if they are few.
+func TestPreflightOfManyObjects(t *testing.T) {
+	c, r, ns := recorded(t)
+	of := func(n int) map[string]int {
+		var us []*unstructured.Unstructured
+		for i := range n {
+			us = append(us, configMap(t, "vnf-1", ns, fmt.Sprint("a", i), "1"))
+		}
+		return requestsOf(r, ns, func() {
+			if err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	want := map[string]int{"GET v1/namespaces/NS": 1}
+	for i := range mostGets {
+		want[fmt.Sprint("GET v1/namespaces/NS/configmaps/a", i)] = 1
+	}
+	diff(t, "few objects are read one by one", want, of(mostGets))
+	diff(t, "many objects are listed", map[string]int{"GET v1/namespaces/NS/configmaps": 1}, of(mostGets+1))
+	mustApply(t, c, "vnf-2", configMap(t, "vnf-2", ns, "a16", "1"))
+	us := []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a16", "1")}
+	wantKind(t, c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us), nf.Conflict)
+}
+
+// TestNamespaceSeenMissing has other clients create a namespace after it was seen.
+func TestNamespaceSeenMissing(t *testing.T) {
+	c, r, after := clocked(t)
+	ns := clustertest.Namespace(t)
+	preflight := func() error {
+		return c.Preflight(t.Context(), instance("vnf-1"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-1", "", "a", "1")})
+	}
+	if err := preflight(); err != nil {
+		t.Fatal(err)
+	}
+	other := openAt(t, clustertest.Kubeconfig(t))
+	if _, err := other.EnsureNamespace(t.Context(), ns, "theirs"); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, other, "vnf-2", configMap(t, "vnf-2", ns, "a", "1"))
+	got := requestsOf(r, ns, func() {
+		is, err := c.EnsureNamespace(t.Context(), ns, "ours")
+		if err != nil || is.Project != "theirs" {
+			t.Errorf("the namespace is %+v, %v; want what it has become", is, err)
+		}
+	})
+	diff(t, "the creation fails, and shows that it exists", map[string]int{"POST v1/namespaces": 1, "GET v1/namespaces/NS": 1}, got)
+	wantKind(t, preflight(), nf.Conflict)
+	if kept, err := c.RemoveNamespace(t.Context(), ns); err != nil || len(kept) != 1 {
+		t.Fatalf("the namespace has an object: %v, %v", kept, err)
+	}
+	got = requestsOf(r, ns, func() {
+		if _, err := c.DryRun(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	diff(t, "a namespace that was to be removed is read again", map[string]int{"GET v1/namespaces/NS": 1, "DRY-RUN v1/namespaces/NS/configmaps/a": 1}, got)
+	after.Add(int64(namespaceTime))
+	got = requestsOf(r, ns, func() { _ = preflight() })
+	diff(t, "so is one that was read long ago", map[string]int{"GET v1/namespaces/NS": 1, "GET v1/namespaces/NS/configmaps/a": 1}, got)
+}
