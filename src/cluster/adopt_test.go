@@ -44,7 +44,8 @@ func TestAdopt(t *testing.T) {
 	if err := c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), selector, wanted); err != nil {
 		t.Fatalf("what bears the claim is in nobody's way: %v", err)
 	}
-	wantKind(t, c.Preflight(t.Context(), instance(vnf), inside(ns), wanted), nf.Conflict)
+	_, err := c.Preflight(t.Context(), instance(vnf), inside(ns), wanted)
+	wantKind(t, err, nf.Conflict)
 	wantKind(t, c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), nf.AdoptionSelector{}, wanted), nf.Conflict)
 	for _, action := range []nf.Action{nf.Configured, nf.Unchanged} {
 		changes, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{refOf(web), refOf(old), missing})
@@ -53,7 +54,7 @@ func TestAdopt(t *testing.T) {
 		}
 		diff(t, "what is there becomes the owner's, once", map[string]nf.Action{"web": action, "old": action, "missing": nf.Unchanged}, actions(changes))
 	}
-	_, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{theirs})
+	_, err = c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{theirs})
 	wantKind(t, err, nf.Conflict)
 	// The object still has the claim, but another owner cannot adopt it by that.
 	wantKind(t, c.PreflightAdopt(t.Context(), instance("vnf-2"), inside(ns), selector, wanted), nf.Conflict)

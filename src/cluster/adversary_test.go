@@ -41,10 +41,12 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 	selector := nf.AdoptionSelector{Labels: map[string]string{"app": "x"}}
 	return map[string]func(ctx context.Context, c *Cluster) error{
 		"Preflight": func(ctx context.Context, c *Cluster) error {
-			return c.Preflight(ctx, instance(owner), inside(ns), one())
+			_, err := c.Preflight(ctx, instance(owner), inside(ns), one())
+			return err
 		},
 		"Preflight of several": func(ctx context.Context, c *Cluster) error {
-			return c.Preflight(ctx, instance(owner), inside(ns), two())
+			_, err := c.Preflight(ctx, instance(owner), inside(ns), two())
+			return err
 		},
 		"PreflightAdopt": func(ctx context.Context, c *Cluster) error {
 			return c.PreflightAdopt(ctx, instance(owner), inside(ns), selector, two())
@@ -85,6 +87,10 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		"Diff":  func(ctx context.Context, c *Cluster) error { _, err := c.Diff(ctx, instance(owner), one()); return err },
 		"Apply": func(ctx context.Context, c *Cluster) error {
 			_, err := c.Apply(ctx, instance(owner), one())
+			return err
+		},
+		"ApplyNew": func(ctx context.Context, c *Cluster) error {
+			_, err := c.ApplyNew(ctx, instance(owner), one())
 			return err
 		},
 		"Delete": func(ctx context.Context, c *Cluster) error {

@@ -39,7 +39,7 @@ func TestDryRunRemembers(t *testing.T) {
 	}
 	dryRun := func(id, name, ns, text string, all bool) (sent []string, err error) {
 		us := objects(t, id, ns, text)
-		if err := c.Preflight(t.Context(), instance(id), inside(ns), us); err != nil {
+		if _, err := c.Preflight(t.Context(), instance(id), inside(ns), us); err != nil {
 			t.Fatal(err)
 		}
 		names := []string{id, name, ns}
@@ -113,7 +113,8 @@ func TestIndexIsReadAgain(t *testing.T) {
 	made := objects(t, "crd", "", schema("integer"))[0]
 	await(t.Context(), t, c, "crd", mustApply(t, c, "crd", made), nf.Current)
 	check := func(spec string) error {
-		return c.Preflight(t.Context(), instance("vnf-1"), inside(ns), objects(t, "vnf-1", "", schema("integer")+"spec: "+spec)[1:])
+		_, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), objects(t, "vnf-1", "", schema("integer")+"spec: "+spec)[1:])
+		return err
 	}
 	for err := check("text"); nf.KindOf(err) != nf.Invalid; err = check("text") {
 		<-time.After(10 * time.Millisecond) // until the API server publishes the schema

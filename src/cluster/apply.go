@@ -29,11 +29,27 @@ import (
 // if the object or its namespace is being deleted; nf.Unsupported if a kind is
 // not served.
 func (c *Cluster) Apply(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	return c.apply(ctx, owner, objects, func(targets []target) (map[string]*metav1.ObjectMeta, error) {
+		return newFinder(c.client, targets).owned(ctx, owner)
+	})
+}
+
+// ApplyNew is Apply for objects that the owner does not have: none existed when
+// Preflight was called, and nothing has applied them since. It does not look for
+// them. If another client has created one, it returns nf.Conflict, as Apply does.
+func (c *Cluster) ApplyNew(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	return c.apply(ctx, owner, objects, func([]target) (map[string]*metav1.ObjectMeta, error) { return nil, nil })
+}
+
+// apply applies objects; find returns those that the owner has, by Ref.Key.
+func (c *Cluster) apply(
+	ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured, find func([]target) (map[string]*metav1.ObjectMeta, error),
+) ([]nf.Change, error) {
 	targets, err := c.client.appliable(ctx, objects)
 	if err != nil {
 		return nil, err
 	}
-	had, err := newFinder(c.client, targets).owned(ctx, owner)
+	had, err := find(targets)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -130,10 +131,10 @@ func TestApplyConflict(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
+		both(t, name, c, func(t *testing.T, apply applyFunc) {
 			foreignApply(t, c, tc.manager, tc.theirs)
 			before := get(t, c, refOf(tc.theirs))
-			changes, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{mine})
+			changes, err := apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{mine})
 			wantKind(t, err, nf.Conflict)
 			if v := nf.ViolationsOf(err); len(v) == 0 || fieldIn(v[0]) != "ConfigMap a" || v[0].Said().String() != tc.who {
 				t.Errorf("%s: violations are %v, want the first to say %q", tc.reason, v, tc.who)
@@ -153,6 +154,15 @@ func TestApplyConflict(t *testing.T) {
 			deleteForeign(t, c, after)
 		})
 	}
+}
+
+type applyFunc = func(context.Context, nf.Subject, []*unstructured.Unstructured) ([]nf.Change, error)
+
+// both runs a test with Apply and with ApplyNew.
+func both(t *testing.T, name string, c *Cluster, test func(*testing.T, applyFunc)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { test(t, c.Apply) })
+	t.Run(name+", new", func(t *testing.T) { test(t, c.ApplyNew) })
 }
 
 // mentionedIn returns the ids of the instances that a text mentions, each once.
@@ -229,6 +239,25 @@ func TestApplyAsksLittle(t *testing.T) {
 		count[q.Method]++
 	}
 	diff(t, "one list for the kind and one patch for each object", map[string]int{"GET": 1, "PATCH": 20}, count)
+	var more []*unstructured.Unstructured
+	for i := range 20 {
+		more = append(more, configMap(t, "vnf-1", ns, fmt.Sprintf("n%d", i), "1"))
+	}
+	r.Reset()
+	changes, err := c.ApplyNew(t.Context(), instance("vnf-1"), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range changes {
+		if change.Action != nf.Created || change.UID == "" {
+			t.Errorf("a new object is created: %+v", change)
+		}
+	}
+	clear(count)
+	for _, q := range r.Requests() {
+		count[q.Method]++
+	}
+	diff(t, "nothing is listed for new objects", map[string]int{"PATCH": 20}, count)
 }
 
 func TestApplyStopsAtTheFirstError(t *testing.T) {
@@ -264,10 +293,11 @@ func TestApplyThroughFaults(t *testing.T) {
 		"unavailable": {reason: "503 passes", spoil: clustertest.Status(503)},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			c, r, ns := recorded(t)
-			r.Fail(clustertest.Times(2, patches), tc.spoil)
-			changes, err := c.Apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")})
+		c, r, _ := recorded(t)
+		both(t, name, c, func(t *testing.T, apply applyFunc) {
+			ns := newNamespace(t)
+			defer r.Fail(clustertest.Times(2, patches), tc.spoil)()
+			changes, err := apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}

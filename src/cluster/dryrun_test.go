@@ -68,7 +68,7 @@ func TestDryRun(t *testing.T) {
 				tc.namespace = ns
 			}
 			us := objects(t, vnf, "", tc.objects)
-			if err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), us); err != nil {
+			if _, err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), us); err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
 			unchecked, err := c.DryRun(t.Context(), instance(vnf), us, nil)

@@ -15,7 +15,7 @@ func TestEnsure(t *testing.T) {
 	fresh, there := unlabelled(configMap(t, "x", ns, "fresh", "1")), unlabelled(configMap(t, "x", ns, "there", "1"))
 	foreignApply(t, c, "kubectl", unlabelled(configMap(t, "x", ns, "there", "theirs")))
 	all := []*unstructured.Unstructured{fresh, there}
-	if err := c.Preflight(t.Context(), instance(vnf), inside(ns), all); err != nil {
+	if _, err := c.Preflight(t.Context(), instance(vnf), inside(ns), all); err != nil {
 		t.Fatalf("what will be nobody's may be there: %v", err)
 	}
 	for _, want := range []nf.Action{nf.Created, nf.Unchanged} {

@@ -75,7 +75,8 @@ func TestApplyOfHiddenKind(t *testing.T) {
 	}
 	for name, do := range map[string]func(t *testing.T, c *Cluster) error{
 		"Preflight": func(t *testing.T, c *Cluster) error {
-			return c.Preflight(t.Context(), instance("vnf-1"), inside("ns"), gizmo())
+			_, err := c.Preflight(t.Context(), instance("vnf-1"), inside("ns"), gizmo())
+			return err
 		},
 		"PreflightAdopt": func(t *testing.T, c *Cluster) error {
 			return c.PreflightAdopt(t.Context(), instance("vnf-1"), inside("ns"), nf.AdoptionSelector{}, gizmo())

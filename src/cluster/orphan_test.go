@@ -63,7 +63,7 @@ func TestOrphan(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "it is not the owner's any more", map[string]nf.Action{"mine": nf.Kept}, actions(deleted))
-	err = c.Preflight(t.Context(), instance("vnf-2"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "mine", "1")})
+	_, err = c.Preflight(t.Context(), instance("vnf-2"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-2", ns, "mine", "1")})
 	wantKind(t, err, nf.Conflict)
 	wasLeft := nf.Textf("was left in place by %s", nf.Mention("vnf-1"))
 	diff(t, "nor anybody else's", nf.Violations{{Object: nf.Ref{Version: "v1", Kind: "ConfigMap", Namespace: ns, Name: "mine"}, Message: wasLeft.Message, Mentions: wasLeft.Mentions}}, nf.ViolationsOf(err))
@@ -176,7 +176,7 @@ func TestOrphanIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	is := configMap(t, vnf, ns, "a", "2")
-	if err := c.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{is}); err != nil {
+	if _, err := c.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{is}); err != nil {
 		t.Fatal(err)
 	}
 	changes := mustApply(t, c, vnf, is)

@@ -99,7 +99,7 @@ func TestMarksOfOwner(t *testing.T) {
 			live = get(t, c, refOf(live))
 			diff(t, tc.reason+": orphaned", map[string]string{orphanedAnnotation: tc.orphanedFrom}, live.GetAnnotations())
 			diff(t, tc.reason+": orphaned", 0, len(live.GetLabels()))
-			err := c.Preflight(t.Context(), tc.other, inside(ns), labelledFor(tc.other, live))
+			_, err := c.Preflight(t.Context(), tc.other, inside(ns), labelledFor(tc.other, live))
 			if v := nf.ViolationsOf(err); len(v) != 1 || v[0].Said().String() != tc.message {
 				t.Errorf("%s: the orphan is another's: %v", tc.reason, err)
 			}
@@ -130,7 +130,7 @@ func refusals(t *testing.T, c *Cluster, owner nf.Subject, live *unstructured.Uns
 	selector := nf.AdoptionSelector{Labels: live.GetLabels()}
 	out := map[string]nf.Violation{}
 	for op, do := range map[string]func() error{
-		"preflight":       func() error { return c.Preflight(t.Context(), owner, inside(live.GetNamespace()), same) },
+		"preflight":       func() error { _, err := c.Preflight(t.Context(), owner, inside(live.GetNamespace()), same); return err },
 		"preflight adopt": func() error { return c.PreflightAdopt(t.Context(), owner, inside(live.GetNamespace()), selector, same) },
 		"diff":            func() error { _, err := c.Diff(t.Context(), owner, same); return err },
 		"apply the same":  func() error { _, err := c.Apply(t.Context(), owner, same); return err },

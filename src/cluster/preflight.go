@@ -12,7 +12,8 @@ import (
 )
 
 // Preflight checks whether the objects could be applied for the owner within
-// the bounds. It changes nothing in the region. It sets metadata.namespace of
+// the bounds, and returns how many of those with an owner label exist. It changes
+// nothing in the region. It sets metadata.namespace of
 // namespaced objects that lack one, and clears it on cluster-scoped ones.
 //
 // It returns nf.Unsupported, with a violation for each object whose kind is
@@ -23,13 +24,13 @@ import (
 // without an owner label (see Ensure) may exist. Last, Preflight checks the
 // objects against the region's schemas, and returns nf.Invalid with a violation
 // for each field that the API server would reject.
-func (c *Cluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+func (c *Cluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (existing int, err error) {
 	p := preflight{client: c.client, service: c.service, owner: owner, objects: objects}
 	live, err := p.checkOwners(ctx, bounds, nf.AdoptionSelector{})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return c.fit(ctx, objects, live)
+	return len(live), c.fit(ctx, objects, live)
 }
 
 // preflight checks whether objects can be applied for an owner.

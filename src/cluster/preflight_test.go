@@ -75,7 +75,7 @@ func TestPreflight(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), objects(t, vnf, "", tc.objects))
+			_, err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), objects(t, vnf, "", tc.objects))
 			if tc.fields == nil {
 				if err != nil {
 					t.Fatalf("%s: %v", tc.reason, err)
@@ -107,7 +107,7 @@ func TestPreflightSetsNamespaces(t *testing.T) {
 	c := openAt(t, clustertest.Kubeconfig(t))
 	us := objects(t, "vnf-1", "", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`+"\n---\n"+definition("preflight.test", "Namespaced"))
 	us[1].SetNamespace("wrong") // the definition is of the whole cluster
-	if err := c.Preflight(t.Context(), instance("vnf-1"), inside("somewhere"), us); err != nil {
+	if _, err := c.Preflight(t.Context(), instance("vnf-1"), inside("somewhere"), us); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -123,7 +123,7 @@ func TestDefinitionAndItsObject(t *testing.T) {
 	c, ns := sandbox(t)
 	const vnf = "vnf-crd"
 	us := objects(t, vnf, "", definition(ns+".test", "Namespaced"))
-	if err := c.Preflight(t.Context(), instance(vnf), inside(ns), us); err != nil {
+	if _, err := c.Preflight(t.Context(), instance(vnf), inside(ns), us); err != nil {
 		t.Fatal(err)
 	}
 	changes, err := c.Diff(t.Context(), instance(vnf), us)

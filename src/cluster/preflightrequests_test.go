@@ -68,7 +68,7 @@ func TestPreflightRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			us := objects(t, vnf, "", four)
 			got := requestsOf(r, tc.namespace, func() {
-				if err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), us); err != nil {
+				if _, err := c.Preflight(t.Context(), instance(vnf), inside(tc.namespace), us); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -102,7 +102,7 @@ func TestPreflightOfManyObjects(t *testing.T) {
 			us = append(us, configMap(t, "vnf-1", ns, fmt.Sprint("a", i), "1"))
 		}
 		return requestsOf(r, ns, func() {
-			if err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us); err != nil {
+			if _, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -115,7 +115,8 @@ func TestPreflightOfManyObjects(t *testing.T) {
 	diff(t, "many objects are listed", map[string]int{"GET v1/namespaces/NS/configmaps": 1}, of(mostGets+1))
 	mustApply(t, c, "vnf-2", configMap(t, "vnf-2", ns, "a16", "1"))
 	us := []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a16", "1")}
-	wantKind(t, c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us), nf.Conflict)
+	_, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us)
+	wantKind(t, err, nf.Conflict)
 }
 
 // TestNamespaceSeenMissing has other clients create a namespace after it was seen.
@@ -123,7 +124,8 @@ func TestNamespaceSeenMissing(t *testing.T) {
 	c, r, after := clocked(t)
 	ns := clustertest.Namespace(t)
 	preflight := func() error {
-		return c.Preflight(t.Context(), instance("vnf-1"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-1", "", "a", "1")})
+		_, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), []*unstructured.Unstructured{configMap(t, "vnf-1", "", "a", "1")})
+		return err
 	}
 	if err := preflight(); err != nil {
 		t.Fatal(err)

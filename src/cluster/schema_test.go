@@ -74,7 +74,7 @@ func TestPreflightComparesWithSchemas(t *testing.T) {
 		for name, tc := range cases {
 			t.Run(name, func(t *testing.T) {
 				r.Reset()
-				err := c.Preflight(t.Context(), instance(vnf), inside(ns), append(objects(t, vnf, "", tc.objects), good.DeepCopy()))
+				_, err := c.Preflight(t.Context(), instance(vnf), inside(ns), append(objects(t, vnf, "", tc.objects), good.DeepCopy()))
 				diff(t, tc.reason, tc.want, fieldsOf(err))
 				if tc.want != nil {
 					wantKind(t, err, nf.Invalid)
@@ -100,7 +100,7 @@ func TestPreflightLeavesAlone(t *testing.T) {
 	if err := c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), selector, wrong); err != nil {
 		t.Errorf("what is adopted is not written: %v", err)
 	}
-	if err := c.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{unlabelled(wrong[0])}); err != nil {
+	if _, err := c.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{unlabelled(wrong[0])}); err != nil {
 		t.Errorf("an object without an owner is not checked: %v", err)
 	}
 }
@@ -134,7 +134,7 @@ func TestPreflightWithoutSchemas(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer r.Fail(func(req clustertest.Request) bool { return strings.HasPrefix(req.Path, prefix) }, tc.spoil)()
-				if err := c.Preflight(t.Context(), instance("vnf-1"), inside("default"), objects(t, "vnf-1", "", web("replicas: -1,"))); err != nil {
+				if _, err := c.Preflight(t.Context(), instance("vnf-1"), inside("default"), objects(t, "vnf-1", "", web("replicas: -1,"))); err != nil {
 					t.Errorf("%s: %v", tc.reason, err)
 				}
 				if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "Deployment") {
@@ -157,7 +157,7 @@ func TestSchemasAreShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Reset()
-		if err := c.Preflight(t.Context(), instance("vnf-1"), inside("default"), us()); err != nil {
+		if _, err := c.Preflight(t.Context(), instance("vnf-1"), inside("default"), us()); err != nil {
 			t.Fatal(err)
 		}
 		for _, req := range r.Requests() {

@@ -66,8 +66,9 @@ func TestPreflightKeepsWithinTheBounds(t *testing.T) {
 			if name == "nobody's" {
 				wanted = []*unstructured.Unstructured{unlabelled(wanted[0])}
 			}
+			_, err := c.Preflight(t.Context(), instance("vnf-1"), tc.bounds, wanted)
 			for verb, err := range map[string]error{
-				"preflight": c.Preflight(t.Context(), instance("vnf-1"), tc.bounds, wanted),
+				"preflight": err,
 				"adopt":     c.PreflightAdopt(t.Context(), instance("vnf-1"), tc.bounds, nf.AdoptionSelector{}, wanted),
 			} {
 				if tc.fields == nil {
@@ -142,7 +143,7 @@ func TestActsAsServiceAccount(t *testing.T) {
 	const vnf = "vnf-1"
 	as := asProject(t, c, ns)
 	mine := configMap(t, vnf, ns, "mine", "1")
-	if err := as.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{mine}); err != nil {
+	if _, err := as.Preflight(t.Context(), instance(vnf), inside(ns), []*unstructured.Unstructured{mine}); err != nil {
 		t.Fatalf("it reads what the service account may read: %v", err)
 	}
 	made := mustApply(t, as, vnf, mine)

@@ -57,9 +57,10 @@ func (a *adoption) own(owner nf.Subject, out render.Output) {
 }
 
 // preflight checks the prepared target against the region.
-func (p *prepared) preflight(ctx context.Context) error {
+func (p *prepared) preflight(ctx context.Context) (err error) {
 	if p.adoption == nil {
-		return p.cluster.Preflight(ctx, subjectOf(p.target.id), p.bounds, withHooks(p.plan))
+		p.existing, err = p.cluster.Preflight(ctx, subjectOf(p.target.id), p.bounds, withHooks(p.plan))
+		return err
 	}
 	if err := p.cluster.PreflightAdopt(ctx, subjectOf(p.target.id), p.bounds, p.adoption.selector, p.objects()); err != nil {
 		return err

@@ -11,7 +11,10 @@ import (
 
 // applier changes objects in a region for a run: it applies and deletes them,
 // and waits for them.
-type applier struct{ run *run }
+type applier struct {
+	run   *run
+	tried map[int]bool // the stages that this attempt has tried to apply
+}
 
 // apply writes the objects of the plan into the inventory, and then applies those of a
 // stage. A crash in between leaves no object outside the inventory.
@@ -66,13 +69,26 @@ func (a *applier) ensureShared(ctx context.Context, objects []*unstructured.Unst
 	return located(err, a.run.plan)
 }
 
+// isNew reports whether the objects of a stage cannot exist: none of the
+// instance's objects existed when the operation was accepted, and neither this nor
+// an earlier attempt has tried to apply them.
+func (a *applier) isNew(stage int) bool {
+	tried := a.tried[stage]
+	a.tried[stage] = true
+	return !tried && a.run.attempt.Initial() && a.run.op().Instance.Fresh && !a.run.op().Undoing
+}
+
 // applyObjects applies the objects of a stage. If a change is rejected because a
 // field is immutable, and the package allows it, the object is deleted and
 // recreated.
 func (a *applier) applyObjects(ctx context.Context, index int, wanted []*unstructured.Unstructured) ([]nf.Change, error) {
 	done := map[string]nf.Action{} // by Ref.Key, in all attempts together
-	for {
-		changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, wanted)
+	apply := a.run.cluster.Apply
+	if a.isNew(index) {
+		apply = a.run.cluster.ApplyNew
+	}
+	for ; ; apply = a.run.cluster.Apply {
+		changes, err := apply(ctx, a.run.op().Subject, wanted)
 		for i, c := range changes {
 			if before := done[c.Key()]; before == nf.Recreated || before != "" && c.Action == nf.Unchanged {
 				changes[i].Action = before

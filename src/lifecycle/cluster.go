@@ -23,7 +23,7 @@ type Cluster interface {
 // Checker is the part of a Cluster that checks whether objects can be applied.
 type Checker interface {
 	// Preflight checks that the objects can be applied for the owner within the
-	// bounds. It returns
+	// bounds. It returns how many of those with an owner's label exist, or
 	//
 	//	- nf.Unsupported, with a violation for each kind that is neither served by
 	//	  the region nor defined by a CustomResourceDefinition among the objects;
@@ -37,7 +37,7 @@ type Checker interface {
 	// It sets metadata.namespace of namespaced objects that lack one, and clears
 	// it on cluster-scoped ones. An object without an owner's label is for Ensure,
 	// and may exist.
-	Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error
+	Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (existing int, err error)
 
 	// Scope reports whether a kind is served in the version of the ref, and
 	// whether its objects are namespaced.
@@ -78,8 +78,14 @@ type Adopter interface {
 	VolumeClaims(ctx context.Context, owner nf.Subject, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error)
 }
 
-// Provider is the part of a Cluster that creates unowned objects.
+// Provider is the part of a Cluster that creates objects.
 type Provider interface {
+	// ApplyNew is Apply for objects that the owner does not have: Preflight found
+	// none of the owner's objects, and this is the first request to apply these.
+	// It does not look for them. If another client has created one since, it
+	// returns nf.Conflict, as Apply does.
+	ApplyNew(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error)
+
 	// Ensure creates missing objects without an owner, and leaves existing ones as
 	// they are. It returns when each is nf.Current, with nf.Created or
 	// nf.Unchanged for each. Its errors are those of Apply, and nf.Failed. It is

@@ -30,6 +30,17 @@ func (c crashingCluster) Apply(ctx context.Context, owner nf.Subject, objects []
 	})
 }
 
+// ApplyNew of a process that has stalled may meet the objects of its successor. Both
+// have the same objects, so that it changes nothing.
+func (c crashingCluster) ApplyNew(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	return each(c, "apply", objects, func(objects []*unstructured.Unstructured) ([]nf.Change, error) {
+		if c.process.Stalled() {
+			return c.fakeCluster.Apply(ctx, owner, objects)
+		}
+		return c.fakeCluster.ApplyNew(ctx, owner, objects)
+	})
+}
+
 func (c crashingCluster) Ensure(ctx context.Context, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	return each(c, "ensure", objects, func(objects []*unstructured.Unstructured) ([]nf.Change, error) {
 		return c.fakeCluster.Ensure(ctx, objects)

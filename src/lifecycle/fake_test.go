@@ -26,6 +26,8 @@ type fakeCluster struct {
 	diffed       []*unstructured.Unstructured // what the last preview compared
 	dryRunResult dryRunResult                 // the result of each dry run
 	dryRunNames  []string                     // the owner's names in the last dry run
+	created      []string                     // what was applied as new
+	misused      []string                     // objects that were applied as new although the owner had them
 	calls        []string                     // what was asked for, in order
 
 	applyErr    map[string]error  // by object name
@@ -137,31 +139,49 @@ func (c *fakeCluster) Scope(_ context.Context, ref nf.Ref) (namespaced, served b
 
 func clusterScoped(kind string) bool { return kind == "wide" || kind == "Namespace" }
 
-func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (existing int, err error) {
 	leave, err := c.enter(ctx, "preflight")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer leave()
 	if c.preflight != nil {
-		return c.preflight
+		return 0, c.preflight
 	}
 	var v nf.Violations
 	for _, obj := range objects {
 		if err := place(obj, bounds); err != nil {
-			return err
+			return 0, err
 		}
 		if obj.GetLabels()[nf.OwnerLabel] == "" {
 			continue // it will have no owner
 		}
-		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && live.former != owner {
+		live, ok := c.objects[refOf(obj).Key()]
+		if ok {
+			existing++
+		}
+		if ok && live.owner != owner && live.former != owner {
 			v = append(v, nf.Violation{Object: refOf(obj)}.Saying(nf.Textf("belongs to %s", nf.Mention(live.owner.ID))))
 		}
 	}
 	if len(v) > 0 {
-		return nf.E(nf.Conflict, "apply", "objects", v)
+		return 0, nf.E(nf.Conflict, "apply", "objects", v)
 	}
-	return nil
+	return existing, nil
+}
+
+// ApplyNew fails if the owner has one of the objects, because it must not be
+// called then.
+func (c *fakeCluster) ApplyNew(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	c.mu.Lock()
+	for _, obj := range objects {
+		if live := c.objects[refOf(obj).Key()]; live != nil && (live.owner == owner || live.former == owner) {
+			c.misused = append(c.misused, refOf(obj).String())
+		}
+	}
+	c.created = append(c.created, names(objects))
+	c.mu.Unlock()
+	return c.Apply(ctx, owner, objects)
 }
 
 func (c *fakeCluster) Diff(ctx context.Context, _ nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {

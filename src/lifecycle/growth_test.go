@@ -34,12 +34,12 @@ type stubCluster struct {
 	calls atomic.Int64
 }
 
-func (c *stubCluster) Preflight(_ context.Context, _ nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) error {
+func (c *stubCluster) Preflight(_ context.Context, _ nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (int, error) {
 	c.calls.Add(1)
 	for _, obj := range objects {
 		obj.SetNamespace(bounds.Namespace)
 	}
-	return nil
+	return 0, nil
 }
 
 func (c *stubCluster) DryRun(context.Context, nf.Subject, []*unstructured.Unstructured, []string) ([]nf.Ref, error) {
@@ -54,6 +54,10 @@ func (c *stubCluster) Apply(_ context.Context, _ nf.Subject, objects []*unstruct
 		out = append(out, nf.Change{Ref: refOf(obj), Action: nf.Created})
 	}
 	return out, nil
+}
+
+func (c *stubCluster) ApplyNew(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	return c.Apply(ctx, owner, objects)
 }
 
 func (c *stubCluster) EnsureNamespace(context.Context, string, string) (nf.Namespace, error) {

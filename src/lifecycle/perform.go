@@ -24,7 +24,7 @@ func (p *performer) work(a *operation.Attempt) operation.Work {
 	r := &run{attempt: a, records: p.records}
 	return &work{
 		run: r, records: p.records, open: p.open, kept: p.kept,
-		applier: &applier{r}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
+		applier: &applier{run: r, tried: map[int]bool{}}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
 	}
 }
 

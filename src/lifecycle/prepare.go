@@ -54,6 +54,7 @@ type prepared struct {
 	view      *regionView // nil: nothing is rendered
 	hidden    []string    // secret texts of the region or the package that the plan contains
 	adoption  *adoption   // nil: the objects are to be created
+	existing  int         // the number of the objects that exist
 }
 
 // revision returns the prepared target as revision number n.

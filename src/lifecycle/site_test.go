@@ -36,7 +36,13 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	kv := memory.New()
-	return &site{t: t, kv: kv, cluster: newFakeCluster(), catalog: &fakeCatalog{t: t, kv: kv}}
+	s := &site{t: t, kv: kv, cluster: newFakeCluster(), catalog: &fakeCatalog{t: t, kv: kv}}
+	t.Cleanup(func() {
+		if len(s.cluster.misused) > 0 {
+			t.Errorf("objects of the instance were applied as new: %v", s.cluster.misused)
+		}
+	})
+	return s
 }
 
 // engine is a running engine with its workers; stop ends both as a signal would.

@@ -27,6 +27,7 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 			return request{}, err
 		}
 		op := e.acceptor.newOperation(nf.Instantiate, p.target, req.Options)
+		op.Instance.Fresh = p.existing == 0
 		return request{op: revising(op, p, p.revision(1)), target: p}, nil
 	})
 }

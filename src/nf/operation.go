@@ -55,6 +55,7 @@ type InstanceTask struct {
 	NoWait    bool              `json:"no_wait,omitempty"`  // waits only for CRDs and hooks
 	Adopts    *AdoptionSelector `json:"adopts,omitempty"`   // of adopt: selects the objects
 	Repeats   string            `json:"retry_of,omitempty"` // the failed operation that this one retries
+	Fresh     bool              `json:"fresh,omitempty"`    // of instantiate: none of its objects existed when it was accepted
 }
 
 // SiteTask is what an operation on a site has to do.

@@ -25,6 +25,7 @@ type Attempt struct {
 	begun bool         // a step of this attempt has begun
 	// leaving: the subject is unlocked or deleted by now, or will be with the next write.
 	leaving bool
+	initial bool // no attempt has begun before this one
 	log     *slog.Logger
 	draft   *draft
 }
@@ -37,6 +38,10 @@ func (a *Attempt) Op() nf.Operation { return a.op }
 
 // Log returns a logger for messages about the operation.
 func (a *Attempt) Log() *slog.Logger { return a.log }
+
+// Initial reports whether this is the operation's first attempt: neither this
+// process nor another one has run any of its steps before.
+func (a *Attempt) Initial() bool { return a.initial }
 
 // Now returns the time, in UTC, as it will be read from a record.
 func (a *Attempt) Now() time.Time { return a.cfg.Clock().UTC().Round(0) }

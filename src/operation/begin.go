@@ -20,6 +20,7 @@ func (x *execution) begin(ctx context.Context) error {
 	if err == nil && op.Attempts == 0 && op.State == nf.Queued && op.Claim == x.attempt.job.Token {
 		// No attempt has begun: the first step is written with the begin.
 		x.attempt.draft.reset(op, read)
+		x.attempt.initial = true
 		now := x.attempt.Now()
 		x.attempt.Note(func(op *nf.Operation) { op.Attempts, op.Started, op.State = 1, now, nf.Running })
 		op, err = x.attempt.draft.current()
@@ -35,6 +36,7 @@ func (x *execution) begin(ctx context.Context) error {
 			ended = *op
 			return errOver
 		}
+		x.attempt.initial = op.Attempts == 0
 		if resumed = op.Attempts > 0 && op.Claim != x.attempt.job.Token; resumed || op.Attempts == 0 {
 			op.Attempts++
 		}

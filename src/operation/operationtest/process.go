@@ -152,6 +152,14 @@ func (p *Process) countLate() {
 	}
 }
 
+// Stalled reports whether the process has stalled: its calls may come after those of
+// its successor.
+func (p *Process) Stalled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stalled
+}
+
 func (p *Process) die() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
