@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -155,4 +157,59 @@ func TestNamespaceSeenMissing(t *testing.T) {
 	after.Add(int64(namespaceTime))
 	got = requestsOf(r, ns, func() { _ = preflight() })
 	diff(t, "so is one that was read long ago", map[string]int{"GET v1/namespaces/NS": 1, "GET v1/namespaces/NS/configmaps/a": 1}, got)
+}
+
+// TestWatchRequests counts what is read until applied objects are ready.
+func TestWatchRequests(t *testing.T) {
+	c, r, ns := recorded(t)
+	fixed := mustApply(t, c, "vnf-1", configMap(t, "vnf-1", ns, "a", "1"))
+	ready, never := workloadOf(t, ns, "Deployment", "ready", scheduled, "replicas: 0,"), workloadOf(t, ns, "Deployment", "never", held, "")
+	cases := map[string]struct {
+		reason string
+		made   []nf.Change
+		pods   bool
+	}{
+		"ready": {"nothing has to be explained", mustApply(t, c, "vnf-1", ready), false},
+		"never": {"the pods tell why", mustApply(t, c, "vnf-1", never), true},
+	}
+	await(t.Context(), t, c, "vnf-1", cases["ready"].made, nf.Current)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var pods atomic.Bool
+			defer r.Fail(func(req clustertest.Request) bool {
+				if strings.HasSuffix(req.Path, "/pods") {
+					pods.Store(true)
+					cancel()
+				}
+				return false
+			}, clustertest.Drop)()
+			got := requestsOf(r, ns, func() {
+				for h, err := range c.Watch(ctx, instance("vnf-1"), append(tc.made, fixed...)) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if h.Kind == "Deployment" && h.Status == nf.Current {
+						break
+					}
+				}
+			})
+			if pods.Load() != tc.pods || got["GET v1/namespaces/NS/configmaps"]+got["WATCH v1/namespaces/NS/configmaps"] > 0 {
+				t.Errorf("%s: requests are %v", tc.reason, got)
+			}
+		})
+	}
+	got := requestsOf(r, ns, func() {
+		for h, err := range c.Watch(t.Context(), instance("vnf-1"), fixed) {
+			if err != nil || h.Status != nf.Current || h.UID != fixed[0].UID {
+				t.Errorf("an applied ConfigMap is %+v, %v", h, err)
+			}
+			break
+		}
+	})
+	diff(t, "a ConfigMap is current when it is applied", map[string]int{}, got)
+	fixed[0].Action = nf.Deleted
+	deleteForeign(t, c, configMap(t, "vnf-1", ns, "a", "1"))
+	await(t.Context(), t, c, "vnf-1", fixed, nf.Absent)
 }

@@ -55,6 +55,41 @@ var rules = map[schema.GroupKind]func(*unstructured.Unstructured, objectStatus) 
 	{Kind: "PersistentVolumeClaim"}:      claim,
 }
 
+// statusless are kinds whose objects judge finds nf.Current as soon as they exist.
+var statusless = map[schema.GroupKind]bool{
+	{Kind: "ConfigMap"}:      true,
+	{Kind: "Secret"}:         true,
+	{Kind: "ServiceAccount"}: true,
+	{Kind: "Service"}:        true, // an address of a load balancer comes from outside, if at all
+	{Kind: "LimitRange"}:     true,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                              true,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:                       true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                       true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                true,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:                             true,
+	{Group: "networking.k8s.io", Kind: "IngressClass"}:                              true,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                 true,
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:                             true,
+	{Group: "batch", Kind: "CronJob"}:                                               true,
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: true,
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   true,
+}
+
+// isCurrent reports whether a target is nf.Current without a look at it: it has been
+// applied, and nothing more can happen to an object of its kind.
+func isCurrent(target nf.Change) bool {
+	applied := target.Action == nf.Created || target.Action == nf.Configured || target.Action == nf.Unchanged
+	return applied && target.UID != "" && statusless[gvkOf(target.Ref).GroupKind()]
+}
+
+// currentHealth returns the health of a target that isCurrent accepts.
+func currentHealth(target nf.Change) nf.Health {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clusterIP": "None"}}} // every Service has an address
+	u.SetGroupVersionKind(gvkOf(target.Ref))
+	is := judge(u)
+	return nf.Health{Ref: target.Ref, Status: is.status, Message: is.message, UID: target.UID, Generation: target.Generation}
+}
+
 // observed returns InProgress until the controller has observed the object;
 // kstatus treats a missing observedGeneration as a kind without one.
 func observed(u *unstructured.Unstructured, v objectStatus) objectStatus {

@@ -297,3 +297,24 @@ func TestViewRouses(t *testing.T) {
 		t.Errorf("what is gone is forgotten: %v, %v", v.below, v.names)
 	}
 }
+
+// TestStatusless has the kinds that are not watched after they were applied.
+func TestStatusless(t *testing.T) {
+	for gk := range statusless {
+		ref := nf.Ref{Group: gk.Group, Version: "v1", Kind: gk.Kind, Name: "a"}
+		for _, action := range []nf.Action{nf.Created, nf.Configured, nf.Unchanged} {
+			change := nf.Change{Ref: ref, Action: action, UID: "u", Generation: 2}
+			if got := currentHealth(change); !isCurrent(change) || got.Status != nf.Current || got.UID != "u" || got.Generation != 2 {
+				t.Errorf("%s is %+v as soon as it exists", gk, got)
+			}
+		}
+		for _, change := range []nf.Change{{Ref: ref, Action: nf.Created}, {Ref: ref, Action: nf.Deleted, UID: "u"}, {Ref: ref, UID: "u"}} {
+			if isCurrent(change) {
+				t.Errorf("%+v does not say that the object exists", change)
+			}
+		}
+	}
+	if isCurrent(nf.Change{Ref: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment"}, Action: nf.Created, UID: "u"}) {
+		t.Error("a Deployment becomes ready some time after it was applied")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -13,7 +14,9 @@ import (
 // until the loop stops or the context ends. It skips a status of an older
 // generation than the target's, or of another uid. A workload whose pods cannot
 // start (image pull, crash loop, quota) is nf.StatusFailed with the pod's
-// message.
+// message. Watch reads pods, replica sets and events only if the loop has not
+// stopped after explainAfter. It yields nf.Current once for an applied object of a
+// kind without a status, such as a ConfigMap, and does not watch it.
 //
 // An error ends the sequence. If the region becomes unreachable after the first
 // list, Watch waits for it. If the region is deregistered or gets another
@@ -21,9 +24,14 @@ import (
 // the sequence has ended, all its goroutines have stopped.
 func (c *Cluster) Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
-		refs := make([]nf.Ref, len(targets))
-		for i := range targets {
-			refs[i] = targets[i].Ref
+		var refs []nf.Ref
+		var watched []nf.Change
+		for _, t := range targets {
+			if !isCurrent(t) {
+				refs, watched = append(refs, t.Ref), append(watched, t)
+			} else if !yield(currentHealth(t), nil) {
+				return
+			}
 		}
 		found, err := c.client.apis.resolveAll(ctx, refs)
 		if err != nil {
@@ -31,8 +39,8 @@ func (c *Cluster) Watch(ctx context.Context, owner nf.Subject, targets []nf.Chan
 			return
 		}
 		set := newStreamSet(c.client, owner)
-		set.addHealth(found, targets)
-		set.watch(ctx, targets, yield)
+		set.addHealth(found, watched)
+		set.watch(ctx, watched, yield)
 	}
 }
 
@@ -88,9 +96,22 @@ func (s *streamSet) addHealth(targets []target, changes []nf.Change) {
 	}
 }
 
+// explainAfter is how long streams that only explain are not started. Most
+// workloads become ready in that time.
+const explainAfter = time.Second
+
 // relevantEvents selects warning events, except frequent ones that only repeat what
 // the status of a pod says.
 const relevantEvents = "type=Warning,reason!=Unhealthy,reason!=BackOff"
+
+// start starts the streams that explain, or the others.
+func (s *streamSet) start(ctx context.Context, running *sync.WaitGroup, aside bool) {
+	for _, one := range s.streams {
+		if one.aside == aside {
+			running.Go(func() { one.run(ctx) })
+		}
+	}
+}
 
 // run runs the streams, and calls changed whenever the view has changes, until
 // that returns false. If the context or the cluster ends first, run returns the
@@ -101,11 +122,13 @@ func (s *streamSet) run(ctx context.Context, changed func() bool) error {
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for _, one := range s.streams {
-		running.Go(func() { one.run(ctx) })
-	}
+	s.start(ctx, &running, false)
+	explain := time.NewTimer(explainAfter)
+	defer explain.Stop()
 	for {
 		select {
+		case <-explain.C:
+			s.start(ctx, &running, true)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.client.transport.closed:

@@ -250,8 +250,8 @@ func TestWatchSaysNothingOfOthers(t *testing.T) {
 	u := configMap(t, "vnf-1", ns, "a", "1")
 	made := mustApply(t, c, "vnf-1", u)
 	older, other, newer := made[0], made[0], made[0]
-	older.UID = "" // speaks of whatever is there
-	other.Name, other.UID = "b", "an-earlier-one"
+	older.UID = ""                                                  // speaks of whatever is there
+	other.Name, other.UID, other.Action = "b", "an-earlier-one", "" // not as an apply returned it
 	newer.Name, newer.Generation = "web", 99
 	b := configMap(t, "vnf-1", ns, "b", "1")
 	mustApply(t, c, "vnf-1", b)
@@ -344,7 +344,9 @@ func TestWatchRefused(t *testing.T) {
 	heal := r.Fail(func(q clustertest.Request) bool { return strings.HasSuffix(q.Path, "/pods") }, clustertest.Status(403))
 	await(t.Context(), t, c, "vnf-1", made, nf.Current) // pods only explain
 	heal()
-	r.Fail(func(q clustertest.Request) bool { return strings.HasSuffix(q.Path, "/configmaps") }, clustertest.Status(403))
+	r.Fail(func(q clustertest.Request) bool {
+		return strings.HasSuffix(q.Path, "/configmaps") || strings.HasSuffix(q.Path, "/deployments")
+	}, clustertest.Status(403))
 	var last error
 	for _, err := range c.Watch(t.Context(), instance("vnf-1"), made) {
 		last = err
