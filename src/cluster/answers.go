@@ -124,6 +124,14 @@ func (a *answers) namespace(name string) (s sighting, known bool) {
 	return s, known && a.clock().Sub(s.at) < namespaceTime
 }
 
+// namespaceExisted reports whether a namespace existed when it was last read.
+func (a *answers) namespaceExisted(name string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, read := a.namespaces.Get(name)
+	return read && !s.missing
+}
+
 // forgetNamespace makes the next use of a namespace read it.
 func (a *answers) forgetNamespace(name string) {
 	a.mu.Lock()

@@ -49,8 +49,15 @@ func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector n
 	if err != nil {
 		return nil, err
 	}
+	namespaces := append(namespacesIn(p.objects), bounds.Namespace)
+	// A namespace that this process has never seen may be missing, and then there
+	// is nothing to look for in it.
+	unseen := slices.DeleteFunc(slices.Clone(namespaces), p.service.answers.namespaceExisted)
+	if _, err := newFinder(p.service, nil).run(p.seeNamespaces(ctx, unseen)); err != nil {
+		return nil, err
+	}
 	f := newFinder(p.client, p.inNamespaces(targets))
-	live, err := f.run(append(f.lookups(ctx), p.seeNamespaces(ctx, append(namespacesIn(p.objects), bounds.Namespace))...))
+	live, err := f.run(append(f.lookups(ctx), p.seeNamespaces(ctx, namespaces)...))
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,11 @@ func TestPreflightRequests(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			diff(t, "the objects and their namespace are read once", reads, got)
+			want := reads
+			if name == "new" {
+				want = map[string]int{"GET v1/namespaces/NS": 1}
+			}
+			diff(t, "the objects and their namespace are read once, and nothing in a namespace that is missing", want, got)
 			if tc.dryRuns != nil {
 				got := requestsOf(r, tc.namespace, func() {
 					if _, err := c.DryRun(t.Context(), instance(vnf), us, nil); err != nil {
@@ -212,4 +216,64 @@ func TestWatchRequests(t *testing.T) {
 	fixed[0].Action = nf.Deleted
 	deleteForeign(t, c, configMap(t, "vnf-1", ns, "a", "1"))
 	await(t.Context(), t, c, "vnf-1", fixed, nf.Absent)
+}
+
+// TestRequestsOfInstances counts the requests for instances of one package with
+// four kinds in four stages, as the engine makes them.
+func TestRequestsOfInstances(t *testing.T) {
+	c, r, _ := clocked(t)
+	spaces := []string{clustertest.Namespace(t), clustertest.Namespace(t), newNamespace(t), newNamespace(t)}
+	create := func(id, name, ns string) map[string]int {
+		us := objects(t, id, "", strings.ReplaceAll(`{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}, data: {a: b}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: NAME}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: NAME}, spec: {ports: [{port: 80}]}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: NAME}, spec: {replicas: 0, selector: {matchLabels: {a: NAME}},
+  template: {metadata: {labels: {a: NAME}}, spec: {containers: [{name: c, image: i}]}}}}`, "NAME", name))
+		return requestsOf(r, ns, func() {
+			if existing, err := c.Preflight(t.Context(), instance(id), inside(ns), us); err != nil || existing > 0 {
+				t.Fatal(existing, err)
+			}
+			if _, err := c.DryRun(t.Context(), instance(id), us, []string{id, name, ns}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.EnsureNamespace(t.Context(), ns, nf.DefaultProject); err != nil {
+				t.Fatal(err)
+			}
+			for _, u := range us { // each is a stage
+				made, err := c.ApplyNew(t.Context(), instance(id), []*unstructured.Unstructured{u})
+				if err != nil {
+					t.Fatal(err)
+				}
+				await(t.Context(), t, c, id, made, nf.Current)
+			}
+		})
+	}
+	cases := []struct {
+		reason          string
+		id, name, space string
+		most, dryRuns   int
+	}{
+		{"a new namespace", "vnf-1", "alpha", spaces[0], 8, 0},
+		{"another new namespace", "vnf-2", "gamma", spaces[1], 8, 0},
+		{"an existing namespace, and objects that the API server has not seen", "vnf-3", "delta", spaces[2], 16, 4},
+		{"an existing namespace, and objects that the API server has accepted", "vnf-4", "theta", spaces[3], 12, 0},
+	}
+	for _, tc := range cases {
+		got, sum, dryRuns := create(tc.id, tc.name, tc.space), 0, 0
+		for request, n := range got {
+			if explains := strings.HasSuffix(request, "/pods") || strings.HasSuffix(request, "/events") || strings.HasSuffix(request, "/replicasets"); explains {
+				continue // only if the machine is so slow that the Deployment is not ready in time
+			}
+			sum += n
+			if strings.HasPrefix(request, "DRY-RUN") {
+				dryRuns += n
+			}
+		}
+		if sum > tc.most || dryRuns != tc.dryRuns {
+			t.Errorf("%s: %d requests, at most %d wanted; %d dry runs, %d wanted: %v", tc.reason, sum, tc.most, dryRuns, tc.dryRuns, got)
+		}
+	}
 }
