@@ -95,7 +95,7 @@ The command opens the store itself: stop a service that uses the embedded
 database first.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withSecureStore(cmd, p, func(ctx context.Context, cfg Config, v *secureStore) error {
-				status, err := v.kv.Status(ctx)
+				status, err := v.encrypted.Status(ctx)
 				if err != nil {
 					return err
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/backup"
+	"github.com/multicloud-k8s/k8splugin/src/store/cache"
 	"github.com/multicloud-k8s/k8splugin/src/store/metered"
 	"github.com/multicloud-k8s/k8splugin/src/store/schema"
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
@@ -20,9 +21,10 @@ import (
 
 // secureStore is an opened store, with and without encryption.
 type secureStore struct {
-	kv   *seal.Store
-	db   database
-	keys seal.Keys
+	kv        store.KV    // what the parts use
+	encrypted *seal.Store // the encryption alone
+	db        database
+	keys      seal.Keys
 
 	mu      sync.Mutex
 	records map[string]int // by key, at the last count
@@ -48,15 +50,27 @@ func openOver(ctx context.Context, cfg Config, log *slog.Logger, decorate func(s
 		return nil, err
 	}
 	v.db.KV = decorate(v.db.KV)
-	v.kv = seal.New(v.db.KV, v.keys)
+	v.encrypted = seal.New(v.db.KV, v.keys)
 	kek, err := v.keys.Primary(ctx)
 	if err == nil {
-		err = schema.Open(ctx, schema.Config{Raw: v.db.KV, Sealed: v.kv, SealedBy: kek.ID(), Logger: log})
+		err = schema.Open(ctx, schema.Config{Raw: v.db.KV, Sealed: v.encrypted, SealedBy: kek.ID(), Migrations: migrations(), Logger: log})
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
+	if v.kv = v.encrypted; v.db.sole {
+		v.kv = cache.New(v.encrypted) // above the encryption: what is kept need not be decrypted again
+	}
 	return v, nil
+}
+
+// migrations lead from the stores of 0.1.0 to those of this release.
+func migrations() []schema.Migration {
+	nothing := func(context.Context) error { return nil }
+	return []schema.Migration{
+		// 0.1.0 cannot read them. This release reads both forms.
+		{Name: "let small plans be in the records of their blobs", Run: nothing},
+	}
 }
 
 // openRaw opens the store and its keys without migration.
@@ -69,7 +83,7 @@ func openRaw(ctx context.Context, cfg Config, log *slog.Logger) (*secureStore, e
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &secureStore{kv: seal.New(db.KV, keys), db: db, keys: keys}, nil
+	return &secureStore{encrypted: seal.New(db.KV, keys), db: db, keys: keys}, nil
 }
 
 // keys returns the encryption keys of the store. If the store has records, the
@@ -156,7 +170,7 @@ func (v *secureStore) healthy(ctx context.Context) error {
 // Reencrypt implements access.StoreKeeper. It skips leases, because they are
 // rewritten all the time.
 func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
-	if _, err := v.kv.Reseal(ctx, leases()...); err != nil {
+	if _, err := v.encrypted.Reseal(ctx, leases()...); err != nil {
 		return nf.KeyStatus{}, err
 	}
 	return v.KeyStatus(ctx)
@@ -164,7 +178,7 @@ func (v *secureStore) Reencrypt(ctx context.Context) (nf.KeyStatus, error) {
 
 // KeyStatus implements access.StoreKeeper.
 func (v *secureStore) KeyStatus(ctx context.Context) (nf.KeyStatus, error) {
-	s, err := v.kv.Status(ctx)
+	s, err := v.encrypted.Status(ctx)
 	if err != nil {
 		return nf.KeyStatus{}, err
 	}
@@ -194,8 +208,8 @@ func (v *secureStore) Backup(ctx context.Context, recipient string, w io.Writer)
 
 // backup returns the backup configuration of the store.
 func (v *secureStore) backup() backup.Config {
-	return backup.Config{KV: v.kv, Raw: v.db.KV, Skip: leases(), Version: schema.Version(nil)}
+	return backup.Config{KV: v.encrypted, Raw: v.db.KV, Skip: leases(), Version: schema.Version(migrations())}
 }
 
 // Close closes the database.
-func (v *secureStore) Close() error { return v.kv.Close() }
+func (v *secureStore) Close() error { return v.encrypted.Close() }
