@@ -74,7 +74,6 @@ type Recovery interface {
 // InstanceRecords reads instances.
 type InstanceRecords interface {
 	Instance(ctx context.Context, id string) (nf.Instance, error)
-	Instances(ctx context.Context) ([]nf.Instance, error)
 	Revisions(ctx context.Context, id string) ([]nf.Revision, error)
 	Revision(ctx context.Context, id string, number int) (nf.Revision, error)
 	Health(ctx context.Context, id string) ([]nf.Health, error)
@@ -83,16 +82,21 @@ type InstanceRecords interface {
 // OperationRecords reads operations.
 type OperationRecords interface {
 	Operation(ctx context.Context, id string) (nf.Operation, error)
-	Operations(ctx context.Context, instance string) ([]nf.Operation, error) // of all instances if the id is empty
+	// OperationsFrom yields the operations of an instance, or of all if the id is empty,
+	// in the order of their acceptance.
+	OperationsFrom(ctx context.Context, instance string, from nf.Cursor) iter.Seq2[nf.Operation, error]
 	Changes(ctx context.Context, id string) ([]nf.Change, error)
 	Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error]
 }
 
-// ScopedRecords lists the records in the scopes that in reports true for, and does not
-// read the others. If in is nil, it lists all.
+// ScopedRecords yields the records in the scopes that in reports true for, and does not
+// read the others.
 type ScopedRecords interface {
-	InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Instance, error)   // ordered by id
-	OperationsIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Operation, error) // in the order of their acceptance
+	// InstancesIn yields instances, ordered by id: those of a region, or of all if it is
+	// empty. If in is nil, every scope is selected.
+	InstancesIn(ctx context.Context, region string, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Instance, error]
+	// OperationsIn yields operations in the order of their acceptance.
+	OperationsIn(ctx context.Context, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error]
 }
 
 // RegionKeeper stores cloud regions, and knows their state.
@@ -115,7 +119,7 @@ type HoldKeeper interface {
 type RegionRecords interface {
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
 	Region(ctx context.Context, id string) (nf.Region, error)
-	Regions(ctx context.Context) ([]nf.Region, error)
+	RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error] // ordered by id
 	UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error)
 	RemoveRegion(ctx context.Context, id string) error
 }
@@ -132,7 +136,7 @@ type PackageKeeper interface {
 // PackageRecords reads packages.
 type PackageRecords interface {
 	Package(ctx context.Context, id string) (nf.Package, error)
-	Packages(ctx context.Context) ([]nf.Package, error)
+	PackagesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Package, error] // ordered by id
 	Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error)
 }
 
@@ -320,14 +324,46 @@ func orAbsent(err, gone error) error {
 	return err
 }
 
-// keep returns the items whose scope is visible, in their order. If visible is nil,
-// all are.
+// keep returns the items whose scope is visible, in their order.
 func keep[T any](items []T, scope func(T) nf.Scope, visible func(nf.Scope) bool) []T {
 	out := make([]T, 0, len(items))
 	for _, item := range items {
-		if visible == nil || visible(scope(item)) {
+		if visible(scope(item)) {
 			out = append(out, item)
 		}
 	}
 	return out
+}
+
+// list is a list of items of which an identity sees those in visible scopes.
+type list[T any] struct {
+	items   iter.Seq2[T, error]
+	scope   func(T) nf.Scope
+	visible func(nf.Scope) bool // nil: all are visible
+}
+
+// shown yields the items that the identity sees, as show returns them, or the error if
+// there is one.
+func (l list[T]) shown(show func(T) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for item, err := range l.items {
+			if err == nil && l.visible != nil && !l.visible(l.scope(item)) {
+				continue
+			}
+			if err == nil {
+				item, err = show(item)
+			}
+			if !yield(item, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// failed yields an error only.
+func failed[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		yield(none, err)
+	}
 }

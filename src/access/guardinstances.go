@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -229,17 +230,23 @@ func (is *Instances) instance(ctx context.Context, id string) (nf.Instance, erro
 	return in, nil
 }
 
-// Instances implements InstanceRecords.
+// Instances returns all instances, ordered by id.
 func (is *Instances) Instances(ctx context.Context) ([]nf.Instance, error) {
+	return gathered(is.InstancesFrom(ctx, "", nf.Cursor{}))
+}
+
+// InstancesFrom yields the instances of a region, or of all if it is empty, after the
+// cursor and ordered by id.
+func (is *Instances) InstancesFrom(ctx context.Context, region string, from nf.Cursor) iter.Seq2[nf.Instance, error] {
 	visible, err := is.guard.mayRead(ctx)
 	if err != nil {
-		return nil, err
+		return failed[nf.Instance](err)
 	}
-	all, err := is.scoped.InstancesIn(ctx, visible)
-	if err != nil {
-		return nil, err
-	}
-	return filtered(ctx, is.guard.mentions(), keep(all, instanceScope, visible), ofInstance)
+	m := is.guard.mentions()
+	return list[nf.Instance]{is.scoped.InstancesIn(ctx, region, visible, from), instanceScope, visible}.shown(func(in nf.Instance) (nf.Instance, error) {
+		err := m.filter(ctx, &in.Mentions)
+		return in, err
+	})
 }
 
 // Revisions implements InstanceRecords.

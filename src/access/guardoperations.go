@@ -130,29 +130,19 @@ func (ops *Operations) operation(ctx context.Context, id string) (nf.Operation, 
 	return op, nil
 }
 
-// Operations implements OperationRecords.
-func (ops *Operations) Operations(ctx context.Context, instance string) ([]nf.Operation, error) {
+// OperationsFrom implements OperationRecords.
+func (ops *Operations) OperationsFrom(ctx context.Context, instance string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
 	visible, err := ops.guard.mayRead(ctx)
 	if err != nil {
-		return nil, err
+		return failed[nf.Operation](err)
 	}
-	var all []nf.Operation
-	if instance == "" {
-		all, err = ops.scoped.OperationsIn(ctx, visible)
+	var all iter.Seq2[nf.Operation, error]
+	if instance == "" && visible != nil {
+		all = ops.scoped.OperationsIn(ctx, visible, from)
 	} else {
-		all, err = ops.engine.Operations(ctx, instance)
+		all = ops.engine.OperationsFrom(ctx, instance, from)
 	}
-	if err != nil {
-		return nil, err
-	}
-	all = keep(all, operationScope, visible)
-	m := ops.guard.mentions()
-	for i := range all {
-		if all[i], err = m.operation(ctx, all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return list[nf.Operation]{all, operationScope, visible}.shown(ops.guard.mentions().shownIn(ctx))
 }
 
 // Changes implements OperationRecords.

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"io"
+	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -113,17 +114,13 @@ func (ps *Packages) usable(ctx context.Context, id string) error {
 	return ps.guard.see(ctx, nf.ReadPackage, packageScope(p), said)
 }
 
-// Packages implements PackageKeeper.
-func (ps *Packages) Packages(ctx context.Context) ([]nf.Package, error) {
+// PackagesFrom implements PackageRecords.
+func (ps *Packages) PackagesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Package, error] {
 	visible, err := ps.guard.visible(ctx, nf.ReadPackage)
 	if err != nil {
-		return nil, err
+		return failed[nf.Package](err)
 	}
-	all, err := ps.keeper.Packages(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return keep(all, packageScope, visible), nil
+	return list[nf.Package]{ps.keeper.PackagesFrom(ctx, from), packageScope, visible}.shown(func(p nf.Package) (nf.Package, error) { return p, nil })
 }
 
 // Content implements PackageKeeper. It requires package:read.

@@ -38,9 +38,9 @@ func TestLists(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := h.as(t, c.who)
 			instances, err1 := h.Instances.Instances(ctx)
-			operations, err2 := h.Operations.Operations(ctx, "")
-			regions, err3 := h.Regions.Regions(ctx)
-			packages, err4 := h.Packages.Packages(ctx)
+			operations, err2 := collected(h.Operations.OperationsFrom(ctx, "", nf.Cursor{}))
+			regions, err3 := collected(h.Regions.RegionsFrom(ctx, nf.Cursor{}))
+			packages, err4 := collected(h.Packages.PackagesFrom(ctx, nf.Cursor{}))
 			if err := errors.Join(err1, err2, err3, err4); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +191,7 @@ func TestTenants(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			one, err1 := h.Regions.Region(h.as(t, tc.who), accesstest.East)
-			all, err2 := h.Regions.Regions(h.as(t, tc.who))
+			all, err2 := collected(h.Regions.RegionsFrom(h.as(t, tc.who), nf.Cursor{}))
 			if err := errors.Join(err1, err2); err != nil {
 				t.Fatal(err)
 			}

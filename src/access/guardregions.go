@@ -86,23 +86,17 @@ func (rs *Regions) usable(ctx context.Context, id string) error {
 	return orAbsent(err, said)
 }
 
-// Regions implements RegionRecords.
-func (rs *Regions) Regions(ctx context.Context) ([]nf.Region, error) {
+// RegionsFrom implements RegionRecords.
+func (rs *Regions) RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error] {
 	visible, err := rs.guard.visible(ctx, nf.ReadRegion)
 	if err != nil {
-		return nil, err
+		return failed[nf.Region](err)
 	}
-	all, err := rs.keeper.Regions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all = keep(all, func(r nf.Region) nf.Scope { return regionScope(r.ID) }, visible)
-	for i := range all {
-		if err := rs.narrow(ctx, &all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	scope := func(r nf.Region) nf.Scope { return regionScope(r.ID) }
+	return list[nf.Region]{rs.keeper.RegionsFrom(ctx, from), scope, visible}.shown(func(r nf.Region) (nf.Region, error) {
+		err := rs.narrow(ctx, &r)
+		return r, err
+	})
 }
 
 // MayReadAll returns nil if the identity has region:read for every registered region,
@@ -112,7 +106,7 @@ func (rs *Regions) MayReadAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := rs.keeper.Regions(ctx)
+	all, err := gathered(rs.keeper.RegionsFrom(ctx, nf.Cursor{}))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type SiteRecords interface {
 	Site(ctx context.Context, id string) (nf.Site, error)
 	Sites(ctx context.Context) ([]nf.Site, error)
 	Operation(ctx context.Context, site, id string) (nf.Operation, error)
-	Operations(ctx context.Context, site string) ([]nf.Operation, error)
+	Operations(ctx context.Context, site string, from nf.Cursor) iter.Seq2[nf.Operation, error]
 	Follow(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]
 }
 
@@ -216,24 +216,15 @@ func (s Sites) operation(ctx context.Context, of, id string) (nf.Operation, erro
 	return op, nil
 }
 
-// SiteOperations returns the operations that the identity may read.
-func (s Sites) SiteOperations(ctx context.Context, of string) ([]nf.Operation, error) {
+// SiteOperationsFrom yields the operations that the identity may read, after the
+// cursor and in the order of their acceptance.
+func (s Sites) SiteOperationsFrom(ctx context.Context, of string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
 	visible, err := s.guard.visible(ctx, nf.ReadRegion)
 	if err != nil {
-		return nil, err
+		return failed[nf.Operation](err)
 	}
-	all, err := s.keeper.Operations(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	all = keep(all, func(op nf.Operation) nf.Scope { return siteScope(op.Region) }, visible)
-	m := s.guard.mentions()
-	for i := range all {
-		if all[i], err = m.operation(ctx, all[i]); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	scope := func(op nf.Operation) nf.Scope { return siteScope(op.Region) }
+	return list[nf.Operation]{s.keeper.Operations(ctx, of, from), scope, visible}.shown(s.guard.mentions().shownIn(ctx))
 }
 
 // FollowSite yields the events and states of an operation. It requires

@@ -25,18 +25,22 @@ func (s *twoSites) Sites(context.Context) ([]nf.Site, error) {
 	return []nf.Site{{ID: "east-site", Region: accesstest.East}, {ID: "west-site", Region: accesstest.West}}, nil
 }
 
-func (s *twoSites) Operations(_ context.Context, site string) ([]nf.Operation, error) {
+func (s *twoSites) Operations(_ context.Context, site string, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return sequence(s.operations(site))
+}
+
+func (s *twoSites) operations(site string) []nf.Operation {
 	var all []nf.Operation
 	for _, region := range []string{accesstest.East, accesstest.West} {
 		if op := (nf.Operation{ID: region, Subject: nf.Subject{Kind: nf.SiteSubject, ID: region + "-site"}, Region: region, Project: accesstest.ProjectA}); site == "" || site == op.Subject.ID {
 			all = append(all, op)
 		}
 	}
-	return all, nil
+	return all
 }
 
-func (s *twoSites) Operation(ctx context.Context, site, id string) (nf.Operation, error) {
-	all, _ := s.Operations(ctx, site)
+func (s *twoSites) Operation(_ context.Context, site, id string) (nf.Operation, error) {
+	all := s.operations(site)
 	if i := slices.IndexFunc(all, func(op nf.Operation) bool { return op.ID == id }); i >= 0 {
 		return all[i], nil
 	}
@@ -65,12 +69,20 @@ func TestListsLeaveNoTrail(t *testing.T) {
 		reason string
 		list   func(context.Context) (int, error)
 	}{
-		"Instances":      {"VNF instances", func(ctx context.Context) (int, error) { return length(h.Instances.Instances(ctx)) }},
-		"Operations":     {"operations of instances", func(ctx context.Context) (int, error) { return length(h.Operations.Operations(ctx, "")) }},
-		"Regions":        {"regions", func(ctx context.Context) (int, error) { return length(h.Regions.Regions(ctx)) }},
-		"Packages":       {"packages", func(ctx context.Context) (int, error) { return length(h.Packages.Packages(ctx)) }},
-		"Sites":          {"sites", func(ctx context.Context) (int, error) { return length(sites.Sites(ctx)) }},
-		"SiteOperations": {"the operations of sites", func(ctx context.Context) (int, error) { return length(sites.SiteOperations(ctx, "")) }},
+		"Instances": {"VNF instances", func(ctx context.Context) (int, error) { return length(h.Instances.Instances(ctx)) }},
+		"Operations": {"operations of instances", func(ctx context.Context) (int, error) {
+			return length(collected(h.Operations.OperationsFrom(ctx, "", nf.Cursor{})))
+		}},
+		"Regions": {"regions", func(ctx context.Context) (int, error) {
+			return length(collected(h.Regions.RegionsFrom(ctx, nf.Cursor{})))
+		}},
+		"Packages": {"packages", func(ctx context.Context) (int, error) {
+			return length(collected(h.Packages.PackagesFrom(ctx, nf.Cursor{})))
+		}},
+		"Sites": {"sites", func(ctx context.Context) (int, error) { return length(sites.Sites(ctx)) }},
+		"SiteOperations": {"the operations of sites", func(ctx context.Context) (int, error) {
+			return length(collected(sites.SiteOperationsFrom(ctx, "", nf.Cursor{})))
+		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -142,11 +154,11 @@ func TestOperationsByRole(t *testing.T) {
 				tried[cancel]++
 			}
 		}
-		all, err := sites.SiteOperations(ctx, "")
+		all, err := collected(sites.SiteOperationsFrom(ctx, "", nf.Cursor{}))
 		if got := ids(all, func(op nf.Operation) string { return op.ID }); !slices.Equal(got, listed) || (err != nil) != (who == accesstest.Anonymous) {
 			t.Errorf("%s sees the operations %v of sites, want %v: %v", who, got, listed, err)
 		}
-		other, err := h.Operations.Operations(ctx, "")
+		other, err := collected(h.Operations.OperationsFrom(ctx, "", nf.Cursor{}))
 		other = slices.DeleteFunc(other, func(op nf.Operation) bool { return op.Verb != nf.Upgrade })
 		if got := ids(other, func(op nf.Operation) string { return op.ID }); !slices.Equal(got, slices.Sorted(slices.Values(instances))) || (err != nil) != (who == accesstest.Anonymous) {
 			t.Errorf("%s sees the operations %v of instances, want %v: %v", who, got, instances, err)

@@ -76,7 +76,6 @@ func filtered[T any](ctx context.Context, m *mentions, items []T, of func(*T) *[
 func ofViolation(v *nf.Violation) *[]nf.Mentioned { return &v.Mentions }
 func ofStep(s *nf.Step) *[]nf.Mentioned           { return &s.Mentions }
 func ofChange(c *nf.Change) *[]nf.Mentioned       { return &c.Mentions }
-func ofInstance(in *nf.Instance) *[]nf.Mentioned  { return &in.Mentions }
 
 func (m *mentions) failure(ctx context.Context, failure **nf.Failure) (err error) {
 	if *failure == nil {
@@ -110,6 +109,11 @@ func (m *mentions) operation(ctx context.Context, op nf.Operation) (_ nf.Operati
 		}
 	}
 	return op, nil
+}
+
+// shownIn returns operation as a function of a list.
+func (m *mentions) shownIn(ctx context.Context) func(nf.Operation) (nf.Operation, error) {
+	return func(op nf.Operation) (nf.Operation, error) { return m.operation(ctx, op) }
 }
 
 // visible returns the ids of the instances that are not hidden.

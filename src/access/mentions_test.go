@@ -31,22 +31,22 @@ func (s sites) Site(context.Context, string) (nf.Site, error) {
 	return nf.Site{ID: "s", Region: "east"}, nil
 }
 
-func (s sites) Operation(ctx context.Context, _, _ string) (nf.Operation, error) {
-	ops, err := s.Operations(ctx, "s")
-	return ops[0], err
+func (s sites) Operations(ctx context.Context, _ string, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
+	op, _ := s.Operation(ctx, "s", "o")
+	return sequence([]nf.Operation{op})
 }
 
-func (s sites) Operations(context.Context, string) ([]nf.Operation, error) {
+func (s sites) Operation(context.Context, string, string) (nf.Operation, error) {
 	w := s.world
 	failure := nf.FailureOf("terminate", nf.Errorf("%s", w.text()))
 	if w.failure != nil {
 		failure = w.failure
 	}
-	return []nf.Operation{{
+	return nf.Operation{
 		ID: "o", Subject: nf.Subject{Kind: nf.SiteSubject, ID: "s"}, Region: "east", Site: nf.SiteTask{Instances: []string{w.mentioned, "vnf-a-east"}},
 		Steps:   []nf.Step{w.step(), {Message: "it is " + w.mentioned}},
 		Failure: failure,
-	}}, nil
+	}, nil
 }
 
 func (s sites) Follow(ctx context.Context, site, id string, _ int) iter.Seq2[nf.OperationUpdate, error] {
@@ -93,10 +93,12 @@ func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
 	siteRequest := nf.SiteRequest{Site: nf.Site{ID: "s", Region: "east"}}
 	keep := func(*nf.Region) error { return nil }
 	return map[string]func() (any, error){
-		"Instance":           func() (any, error) { return h.Instances.Instance(ctx, "vnf-a-east") },
-		"Instances":          func() (any, error) { return only("vnf-a-east")(h.Instances.Instances(ctx)) },
-		"Operation":          func() (any, error) { return h.Operations.Operation(ctx, "op-a-east") },
-		"Operations":         func() (any, error) { return only("op-a-east")(h.Operations.Operations(ctx, "")) },
+		"Instance":  func() (any, error) { return h.Instances.Instance(ctx, "vnf-a-east") },
+		"Instances": func() (any, error) { return only("vnf-a-east")(h.Instances.Instances(ctx)) },
+		"Operation": func() (any, error) { return h.Operations.Operation(ctx, "op-a-east") },
+		"Operations": func() (any, error) {
+			return only("op-a-east")(collected(h.Operations.OperationsFrom(ctx, "", nf.Cursor{})))
+		},
 		"Changes":            func() (any, error) { return h.Operations.Changes(ctx, "op-a-east") },
 		"Upgrade":            func() (any, error) { return h.Instances.Upgrade(ctx, "vnf-a-east", edit) },
 		"Cancel":             func() (any, error) { return h.Operations.Cancel(ctx, "op-a-east") },
@@ -105,7 +107,7 @@ func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
 		"Follow":             func() (any, error) { return collected(h.Operations.Follow(ctx, "op-a-east")) },
 		"PreviewInstantiate": func() (any, error) { return h.Instances.PreviewInstantiate(ctx, spec) },
 		"SiteOperation":      func() (any, error) { return keeper.SiteOperation(ctx, "s", "o") },
-		"SiteOperations":     func() (any, error) { return keeper.SiteOperations(ctx, "s") },
+		"SiteOperations":     func() (any, error) { return collected(keeper.SiteOperationsFrom(ctx, "s", nf.Cursor{})) },
 		"FollowSite":         func() (any, error) { return collected(keeper.FollowSite(ctx, "s", "o", 0)) },
 
 		"fail: Instantiate":   func() (any, error) { return h.Instances.Instantiate(ctx, spec) },

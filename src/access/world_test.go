@@ -135,21 +135,29 @@ func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
 	return nf.Instance{}, nf.E(nf.NotFound, "look for", "something "+id, errors.New("in the words of the store"))
 }
 
-func (w *world) Instances(context.Context) ([]nf.Instance, error) {
-	w.reads = append(w.reads, "instances")
-	return w.instances(), nil
+func (w *world) InstancesIn(_ context.Context, region string, in func(nf.Scope) bool, _ nf.Cursor) iter.Seq2[nf.Instance, error] {
+	return sequence(slices.DeleteFunc(w.instances(), func(i nf.Instance) bool {
+		return region != "" && i.Region != region || in != nil && !in(nf.Scope{Project: i.Project, Region: i.Region})
+	}))
 }
 
-func (w *world) InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Instance, error) {
-	if in == nil {
-		return w.Instances(ctx)
+func (w *world) OperationsIn(_ context.Context, in func(nf.Scope) bool, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return sequence(slices.DeleteFunc(w.operations(), func(op nf.Operation) bool { return !in(nf.Scope{Project: op.Project, Region: op.Region}) }))
+}
+
+func (w *world) OperationsFrom(context.Context, string, nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return sequence(w.operations())
+}
+
+// sequence yields the items.
+func sequence[T any](items []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
 	}
-	return slices.DeleteFunc(w.instances(), func(i nf.Instance) bool { return !in(nf.Scope{Project: i.Project, Region: i.Region}) }), nil
-}
-
-func (w *world) OperationsIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Operation, error) {
-	all, err := w.Operations(ctx, "")
-	return slices.DeleteFunc(all, func(op nf.Operation) bool { return in != nil && !in(nf.Scope{Project: op.Project, Region: op.Region}) }), err
 }
 
 func (w *world) instances() []nf.Instance {
@@ -188,8 +196,8 @@ func (w *world) Revision(context.Context, string, int) (nf.Revision, error) {
 
 func (w *world) Health(context.Context, string) ([]nf.Health, error) { return nil, nil }
 
-func (w *world) Operation(ctx context.Context, id string) (nf.Operation, error) {
-	all, _ := w.Operations(ctx, "")
+func (w *world) Operation(_ context.Context, id string) (nf.Operation, error) {
+	all := w.operations()
 	for _, op := range all {
 		if op.ID == id {
 			return op, nil
@@ -198,7 +206,7 @@ func (w *world) Operation(ctx context.Context, id string) (nf.Operation, error) 
 	return nf.Operation{}, nf.E(nf.NotFound, "find", "it", nil)
 }
 
-func (w *world) Operations(_ context.Context, _ string) ([]nf.Operation, error) {
+func (w *world) operations() []nf.Operation {
 	var out []nf.Operation
 	for _, in := range w.all() {
 		out = append(out, nf.Operation{
@@ -213,7 +221,7 @@ func (w *world) Operations(_ context.Context, _ string) ([]nf.Operation, error) 
 	for verb, id := range map[nf.Verb]string{nf.Instantiate: "op-born-a-east", nf.Terminate: "op-end-a-east"} {
 		out = append(out, nf.Operation{ID: id, Subject: nf.Subject{Kind: nf.InstanceSubject, ID: vnf("a", "east")}, Project: "a", Region: "east", Verb: verb, State: nf.OperationFailed})
 	}
-	return out, nil
+	return out
 }
 
 func (w *world) Changes(context.Context, string) ([]nf.Change, error) {
@@ -239,8 +247,8 @@ func (w *world) Register(_ context.Context, r nf.Region) (nf.Region, error) {
 	return r, err
 }
 
-func (w *world) Region(ctx context.Context, id string) (nf.Region, error) {
-	all, _ := w.Regions(ctx)
+func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
+	all := w.regions()
 	for _, r := range all {
 		if r.ID == id {
 			return r, nil
@@ -249,11 +257,15 @@ func (w *world) Region(ctx context.Context, id string) (nf.Region, error) {
 	return nf.Region{}, nf.E(nf.NotFound, "find", "it", nil)
 }
 
-func (w *world) Regions(context.Context) ([]nf.Region, error) {
+func (w *world) RegionsFrom(context.Context, nf.Cursor) iter.Seq2[nf.Region, error] {
+	return sequence(w.regions())
+}
+
+func (w *world) regions() []nf.Region {
 	return []nf.Region{
 		{ID: accesstest.East, Access: nf.Access{Token: nf.Secret("t")}, Tenants: map[string]nf.Tenant{nf.AnyProject: {Namespaces: []string{"all"}}, "a": {Namespaces: []string{"of-a"}}, "b": {Namespaces: []string{"of-b"}}}},
 		{ID: accesstest.West},
-	}, nil
+	}
 }
 
 func (w *world) HoldersIn(_ context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
@@ -302,8 +314,8 @@ func (w *world) CreatePackage(_ context.Context, as nf.Package) (nf.Package, err
 	return as, err
 }
 
-func (w *world) Package(ctx context.Context, id string) (nf.Package, error) {
-	all, _ := w.Packages(ctx)
+func (w *world) Package(_ context.Context, id string) (nf.Package, error) {
+	all := w.packages()
 	for _, p := range all {
 		if p.ID == id {
 			return p, nil
@@ -312,11 +324,15 @@ func (w *world) Package(ctx context.Context, id string) (nf.Package, error) {
 	return nf.Package{}, nf.E(nf.NotFound, "find", "it", nil)
 }
 
-func (w *world) Packages(context.Context) ([]nf.Package, error) {
+func (w *world) PackagesFrom(context.Context, nf.Cursor) iter.Seq2[nf.Package, error] {
+	return sequence(w.packages())
+}
+
+func (w *world) packages() []nf.Package {
 	return []nf.Package{
 		{ID: "pkg-a", Project: "a"},
 		{ID: "pkg-b", Project: "b"},
-	}, nil
+	}
 }
 
 func (w *world) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {

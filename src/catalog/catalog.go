@@ -133,6 +133,15 @@ func (c *Catalog) HoldersIn(ctx context.Context, of nf.Holding, in func(nf.Subje
 	return c.regions.Holds().Holders(ctx, of.Region, in)
 }
 
+// HolderIDs yields the ids of the holders of HoldersIn that in reports true for, in
+// the order of the ids.
+func (c *Catalog) HolderIDs(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool, from nf.Cursor) iter.Seq2[string, error] {
+	if of.Package != "" {
+		return c.packages.Holds().HolderIDs(ctx, of.Package, in, from)
+	}
+	return c.regions.Holds().HolderIDs(ctx, of.Region, in, from)
+}
+
 // mostNamed is the maximum number of users that an error names.
 const mostNamed = 20
 

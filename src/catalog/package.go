@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 
@@ -216,6 +217,11 @@ func (c *Catalog) Package(ctx context.Context, id string) (nf.Package, error) {
 // Packages returns every package, ordered by id.
 func (c *Catalog) Packages(ctx context.Context) ([]nf.Package, error) {
 	return c.packages.List(ctx, "")
+}
+
+// PackagesFrom yields the packages after the cursor, ordered by id.
+func (c *Catalog) PackagesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Package, error] {
+	return c.packages.After(ctx, from)
 }
 
 // onboarded returns a package that has content.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -77,6 +78,11 @@ func (c *Catalog) Region(ctx context.Context, id string) (nf.Region, error) {
 // Regions returns every region, ordered by id.
 func (c *Catalog) Regions(ctx context.Context) ([]nf.Region, error) {
 	return c.regions.List(ctx, "")
+}
+
+// RegionsFrom yields the regions after the cursor, ordered by id.
+func (c *Catalog) RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error] {
+	return c.regions.After(ctx, from)
 }
 
 // read returns the access with the fields that its kubeconfig describes, if it

@@ -22,6 +22,11 @@ type Catalog interface {
 	// caller calls done; calling it twice is harmless. It returns nf.TooManyRequests if no
 	// such memory becomes free in time.
 	Files(ctx context.Context, id string) (p nf.Package, files render.Files, done func(), err error)
+	Holds
+}
+
+// Holds prevent the removal of regions and packages.
+type Holds interface {
 	// Hold prevents a region and a package from being removed. It is idempotent.
 	// It returns nf.NotFound if one of them does not exist.
 	Hold(ctx context.Context, h nf.Holding) error
@@ -31,10 +36,10 @@ type Catalog interface {
 	HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
 	// Release releases the holds.
 	Release(ctx context.Context, h nf.Holding) error
-	// HoldersIn yields the holders of the region or, without one, of all regions, by
-	// their kinds and scopes: those that in reports true for. It does not read the
-	// others.
-	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
+	// HolderIDs yields the ids of the holders of the region or, without one, of all
+	// regions, in the order of the ids: of those kinds and scopes that in reports true
+	// for. It does not read the others.
+	HolderIDs(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool, from nf.Cursor) iter.Seq2[string, error]
 }
 
 // Config configures an engine. Fields without a default are required.

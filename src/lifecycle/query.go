@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/render"
@@ -20,25 +19,19 @@ func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
 	return e.records.instances.List(ctx, "")
 }
 
-// InstancesIn returns the instances in the scopes that in reports true for, ordered
-// by id. It does not read the others. If in is nil, it returns all.
-func (e *Engine) InstancesIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Instance, error) {
-	if in == nil {
-		return e.Instances(ctx)
+// InstancesIn yields the instances in the scopes that in reports true for, and in the
+// region unless that is empty, after the cursor and ordered by id. It does not read the
+// others. If in is nil, every scope is selected.
+func (e *Engine) InstancesIn(ctx context.Context, region string, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Instance, error] {
+	if region == "" && in == nil {
+		return e.records.instances.After(ctx, "", from)
 	}
-	var ids []string
 	// An instance holds its region from before its record is written until the record
 	// is about to be deleted.
-	for holder, err := range e.records.holds.HoldersIn(ctx, nf.Holding{}, func(kind nf.SubjectKind, s nf.Scope) bool {
-		return kind == nf.InstanceSubject && in(s)
-	}) {
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, holder.Subject.ID)
-	}
-	slices.Sort(ids)
-	return e.records.instances.Existing(ctx, slices.Compact(ids)) // the others are being created or deleted
+	ids := e.records.holds.HolderIDs(ctx, nf.Holding{Region: region}, func(kind nf.SubjectKind, s nf.Scope) bool {
+		return kind == nf.InstanceSubject && (in == nil || in(s))
+	}, from)
+	return e.records.instances.Existing(ctx, ids) // the others are being created or deleted
 }
 
 // Revisions returns the revisions of an instance that are kept, ascending.
@@ -63,13 +56,15 @@ func (e *Engine) Operations(ctx context.Context, instance string) ([]nf.Operatio
 	return e.records.ledger.List(ctx, subjectOf(instance))
 }
 
-// OperationsIn returns the operations in the scopes that in reports true for, in the
-// order they were accepted. It does not read the others. If in is nil, it returns all.
-func (e *Engine) OperationsIn(ctx context.Context, in func(nf.Scope) bool) ([]nf.Operation, error) {
-	if in == nil {
-		return e.Operations(ctx, "")
-	}
-	return e.records.ledger.ListIn(ctx, nf.InstanceSubject, in)
+// OperationsFrom yields the operations of Operations after the cursor.
+func (e *Engine) OperationsFrom(ctx context.Context, instance string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return e.records.ledger.From(ctx, subjectOf(instance), from)
+}
+
+// OperationsIn yields the operations in the scopes that in reports true for, after the
+// cursor and in the order they were accepted. It does not read the others.
+func (e *Engine) OperationsIn(ctx context.Context, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return e.records.ledger.In(ctx, nf.InstanceSubject, in, from)
 }
 
 // Changes returns the changes that an operation has made to objects so far, by

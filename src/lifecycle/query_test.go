@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -119,22 +120,54 @@ func TestListsInScopes(t *testing.T) {
 			"All":     {"all scopes", nil, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
 			"Every":   {"the index has all of them", func(nf.Scope) bool { return true }, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
 		} {
-			var instances, operations []string
-			found, err1 := e.InstancesIn(t.Context(), tc.in)
-			for _, in := range found {
-				instances = append(instances, in.ID)
-			}
-			ops, err2 := e.OperationsIn(t.Context(), tc.in)
-			for _, op := range ops {
-				operations = append(operations, op.ID)
-			}
-			if err := errors.Join(err1, err2); err != nil {
-				t.Fatal(err)
-			}
 			slices.Sort(tc.instances)
-			if diff := cmp.Diff([][]string{tc.instances, tc.operations}, [][]string{instances, operations}); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", name, tc.reason, diff)
+			pages := map[string]int{"in one page": 100, "in pages of one": 1}
+			for how, size := range pages {
+				instances := paged(t, size, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] { return e.InstancesIn(t.Context(), "", tc.in, from) })
+				operations := paged(t, size, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] { return e.OperationsIn(t.Context(), tc.in, from) })
+				if diff := cmp.Diff([][]string{tc.instances, tc.operations}, [][]string{instances, operations}); diff != "" {
+					t.Errorf("%s, %s: %s (-want +got):\n%s", name, how, tc.reason, diff)
+				}
 			}
 		}
+		want := []string{red.Subject.ID, usual.Subject.ID}
+		slices.Sort(want)
+		for name, in := range map[string]func(nf.Scope) bool{"all": nil, "every": func(nf.Scope) bool { return true }} {
+			got := paged(t, 1, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
+				return e.InstancesIn(t.Context(), "east", in, from)
+			})
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the instances of a region in %s scopes (-want +got):\n%s", name, diff)
+			}
+		}
+		got := paged(t, 1, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] {
+			return e.OperationsFrom(t.Context(), blue.Subject.ID, from)
+		})
+		if diff := cmp.Diff([]string{blue.ID, ended.ID}, got); diff != "" {
+			t.Errorf("the operations of an instance (-want +got):\n%s", diff)
+		}
 	})
+}
+
+func instanceID(in nf.Instance) string   { return in.ID }
+func operationID(op nf.Operation) string { return op.ID }
+
+// paged returns the ids of a list that is read in pages of a size.
+func paged[T any](t *testing.T, size int, id func(T) string, from func(nf.Cursor) iter.Seq2[T, error]) (ids []string) {
+	t.Helper()
+	for c := (nf.Cursor{Expect: size}); ; {
+		read := 0
+		for item, err := range from(c) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id(item))
+			if c.After, read = id(item), read+1; read == size {
+				break
+			}
+		}
+		if read < size {
+			return ids
+		}
+	}
 }

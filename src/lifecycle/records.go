@@ -3,21 +3,12 @@ package lifecycle
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
-
-// catalogHolds prevents the removal of regions and packages; see Catalog.
-type catalogHolds interface {
-	Hold(ctx context.Context, h nf.Holding) error
-	HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
-	Release(ctx context.Context, h nf.Holding) error
-	HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error]
-}
 
 // records are what the engine stores: instances and their operations, and what
 // they reserve.
@@ -29,10 +20,10 @@ type records struct {
 	names      store.Table[reservation]
 	namespaces store.SharedTable[namespaceUse]
 	blobs      store.Blobs
-	holds      catalogHolds
+	holds      Holds
 }
 
-func newRecords(kv store.KV, h catalogHolds, l *operation.Ledger) *records {
+func newRecords(kv store.KV, h Holds, l *operation.Ledger) *records {
 	instances := store.NewTable[nf.Instance](kv, "instances/", "VNF instance")
 	return &records{
 		instances:  instances,

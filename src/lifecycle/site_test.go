@@ -335,8 +335,8 @@ func (c *fakeCatalog) Release(ctx context.Context, h nf.Holding) error {
 	return eachHold(c.kv, h, func(holds store.Holds, thing string) error { return holds.Drop(ctx, thing, h.Holder) })
 }
 
-func (c *fakeCatalog) HoldersIn(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
-	return store.NewHolds(c.kv, "regions/").Holders(ctx, of.Region, in)
+func (c *fakeCatalog) HolderIDs(ctx context.Context, of nf.Holding, in func(nf.SubjectKind, nf.Scope) bool, from nf.Cursor) iter.Seq2[string, error] {
+	return store.NewHolds(c.kv, "regions/").HolderIDs(ctx, of.Region, in, from)
 }
 
 func eachHold(kv store.KV, h nf.Holding, do func(holds store.Holds, thing string) error) error {

@@ -82,47 +82,53 @@ func (l *Ledger) All(ctx context.Context) iter.Seq2[nf.Operation, error] {
 	return l.operations.All(ctx, "")
 }
 
-// List returns the operations of a subject, or of a whole kind if the subject
-// has no id, in the order of their acceptance.
+// List returns the operations of From.
 func (l *Ledger) List(ctx context.Context, of nf.Subject) ([]nf.Operation, error) {
 	var all []nf.Operation
-	if of.ID == "" {
-		for op, err := range l.All(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			if op.Subject.Kind == of.Kind {
-				all = append(all, op)
-			}
-		}
-		return all, nil
-	}
-	return l.named(ctx, l.bySubject.All(ctx, of.String()+"/"))
-}
-
-// ListIn returns the operations of a kind in the scopes that in reports true for, in
-// the order of their acceptance. It does not read the others. If in is nil, it returns
-// all.
-func (l *Ledger) ListIn(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) bool) ([]nf.Operation, error) {
-	return l.named(ctx, l.byScope.Without(ctx, string(kind)+"/", func(e listed) string {
-		if in == nil || in(e.Scope) {
-			return ""
-		}
-		return e.scopeKey()
-	}))
-}
-
-// named returns the operations that entries name.
-func (l *Ledger) named(ctx context.Context, entries iter.Seq2[listed, error]) ([]nf.Operation, error) {
-	var ids []string
-	for entry, err := range entries {
+	for op, err := range l.From(ctx, of, nf.Cursor{}) {
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, entry.Operation)
+		all = append(all, op)
 	}
-	slices.Sort(ids)
-	return l.operations.Existing(ctx, ids) // the others are being stored or deleted
+	return all, nil
+}
+
+// From yields the operations of a subject, or of a whole kind if the subject has no
+// id, after the cursor and in the order of their acceptance. For a whole kind it also
+// reads the operations of the other kinds; see In.
+func (l *Ledger) From(ctx context.Context, of nf.Subject, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	if of.ID != "" {
+		return l.named(ctx, l.bySubject.After(ctx, of.String()+"/", from))
+	}
+	return func(yield func(nf.Operation, error) bool) {
+		for op, err := range l.operations.After(ctx, "", from) {
+			if (err != nil || op.Subject.Kind == of.Kind) && !yield(op, err) {
+				return
+			}
+		}
+	}
+}
+
+// In yields the operations of a kind in the scopes that in reports true for, after the
+// cursor and in the order of their acceptance. It does not read the others. If in is
+// nil, it yields all.
+func (l *Ledger) In(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return l.named(ctx, l.byScope.Merged(ctx, string(kind)+"/", from, func(e listed) string { return e.Operation }, func(e listed) (string, bool) {
+		return e.scopeKey(), in == nil || in(e.Scope)
+	}))
+}
+
+// named yields the operations that entries name. The others are being stored or
+// deleted.
+func (l *Ledger) named(ctx context.Context, entries iter.Seq2[listed, error]) iter.Seq2[nf.Operation, error] {
+	return l.operations.Existing(ctx, func(yield func(string, error) bool) {
+		for entry, err := range entries {
+			if !yield(entry.Operation, err) {
+				return
+			}
+		}
+	})
 }
 
 // Running returns the operations that run here and have not ended, as they were

@@ -21,7 +21,7 @@ func TestCancelDecided(t *testing.T) {
 			if method != "Put" || key != "sites/edge" {
 				return nil
 			}
-			ops, err := s.Operations(t.Context(), "edge")
+			ops, err := operationsOf(t, s, "edge")
 			if err == nil && len(ops) == 1 && ops[0].Succeeding && !ops[0].State.Final() {
 				_, refusals["while it updates its site"] = s.Cancel(t.Context(), "edge", ops[0].ID)
 			}

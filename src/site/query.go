@@ -20,13 +20,13 @@ func (s *Sites) Operation(ctx context.Context, site, id string) (nf.Operation, e
 	return s.ledger.Of(ctx, subjectOf(site), id)
 }
 
-// Operations returns the operations of a site in the order in which they were
-// accepted; an empty site stands for every site.
-func (s *Sites) Operations(ctx context.Context, site string) ([]nf.Operation, error) {
+// Operations yields the operations of a site after the cursor, in the order in which
+// they were accepted; an empty site stands for every site.
+func (s *Sites) Operations(ctx context.Context, site string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
 	if site == "" {
-		return s.ledger.ListIn(ctx, nf.SiteSubject, nil) // few of all operations
+		return s.ledger.In(ctx, nf.SiteSubject, nil, from) // few of all operations
 	}
-	return s.ledger.List(ctx, subjectOf(site))
+	return s.ledger.From(ctx, subjectOf(site), from)
 }
 
 // Cancel requests that an operation stop. It returns nf.Conflict if the outcome

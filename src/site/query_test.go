@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/site"
 )
 
 // TestOperationsOfSites has two sites with interleaved operations.
@@ -33,7 +34,7 @@ func TestOperationsOfSites(t *testing.T) {
 			"Missing": {"a site without operations has none", "edg", []string{}},
 		}
 		for name, tc := range lists {
-			all, err := s.Operations(t.Context(), tc.site)
+			all, err := operationsOf(t, s, tc.site)
 			must(t, err)
 			got := []string{}
 			for _, op := range all {
@@ -72,4 +73,17 @@ func TestOperationsOfSites(t *testing.T) {
 			}
 		}
 	})
+}
+
+// operationsOf returns the operations of a site, or of all if it is empty.
+func operationsOf(t *testing.T, s *site.Sites, of string) ([]nf.Operation, error) {
+	t.Helper()
+	var out []nf.Operation
+	for op, err := range s.Operations(t.Context(), of, nf.Cursor{}) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, op)
+	}
+	return out, nil
 }

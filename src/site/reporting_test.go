@@ -63,7 +63,7 @@ func TestTold(t *testing.T) {
 		}
 		stop()
 		s, _ = w.start(t, hear)
-		ops, err := s.Operations(t.Context(), "edge")
+		ops, err := operationsOf(t, s, "edge")
 		must(t, err)
 		end(t, s, ops[0])
 		synctest.Wait()

@@ -110,12 +110,8 @@ func (h Holds) Drop(ctx context.Context, thing string, holder nf.Holder) error {
 // false for, by kind and scope, and reads at most one hold of each such group. If in
 // is nil, it yields all. An error ends the sequence.
 func (h Holds) Holders(ctx context.Context, thing string, in func(nf.SubjectKind, nf.Scope) bool) iter.Seq2[nf.Holder, error] {
-	prefix := h.table + "/"
-	if thing != "" {
-		prefix += thing + "/"
-	}
 	return func(yield func(nf.Holder, error) bool) {
-		for hold, err := range h.all.Without(ctx, prefix, func(h Hold) string {
+		for hold, err := range h.all.Without(ctx, h.prefix(thing), func(h Hold) string {
 			if in == nil || in(h.Holder.Subject.Kind, h.Holder.Scope) {
 				return ""
 			}
@@ -128,9 +124,33 @@ func (h Holds) Holders(ctx context.Context, thing string, in func(nf.SubjectKind
 	}
 }
 
+// HolderIDs yields the ids of those holders of Holders whose kinds and scopes in
+// reports true for, in the order of the ids. An id is yielded once for each thing and
+// scope.
+func (h Holds) HolderIDs(ctx context.Context, thing string, in func(nf.SubjectKind, nf.Scope) bool, c nf.Cursor) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for hold, err := range h.all.Merged(ctx, h.prefix(thing), c, func(h Hold) string { return h.Holder.Subject.ID }, func(h Hold) (string, bool) {
+			return h.group(), in(h.Holder.Subject.Kind, h.Holder.Scope)
+		}) {
+			if !yield(hold.Holder.Subject.ID, err) {
+				return
+			}
+		}
+	}
+}
+
+// prefix begins the ids of all holds on a thing, or on all things of the table if it
+// is empty.
+func (h Holds) prefix(thing string) string {
+	if thing == "" {
+		return h.table + "/"
+	}
+	return h.table + "/" + thing + "/"
+}
+
 // Used reports whether a thing has a holder.
 func (h Holds) Used(ctx context.Context, thing string) (bool, error) {
-	for _, err := range h.Holders(ctx, thing, nil) {
+	for _, err := range h.Holders(Expecting(ctx, 1), thing, nil) {
 		return err == nil, err
 	}
 	return false, nil
@@ -175,6 +195,11 @@ func (t HeldTable[T]) Update(ctx context.Context, id string, edit func(*T) error
 // List returns the records whose ids begin with the prefix, ordered by id.
 func (t HeldTable[T]) List(ctx context.Context, prefix string) ([]T, error) {
 	return t.records.List(ctx, prefix)
+}
+
+// After yields the records after the cursor, ordered by id.
+func (t HeldTable[T]) After(ctx context.Context, c nf.Cursor) iter.Seq2[T, error] {
+	return t.records.After(ctx, "", c)
 }
 
 // Holds returns the holds on the table's records.

@@ -140,8 +140,14 @@ func (t Table[T]) All(ctx context.Context, prefix string) iter.Seq2[T, error] {
 
 // From yields the records of All whose ids are not less than start.
 func (t Table[T]) From(ctx context.Context, prefix, start string) iter.Seq2[T, error] {
+	return t.list(ctx, t.prefix+escape(prefix), t.prefix+escape(start))
+}
+
+// list yields the records whose keys begin with the prefix and are not less than
+// start.
+func (t Table[T]) list(ctx context.Context, prefix, start string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for e, err := range t.kv.List(ctx, t.prefix+escape(prefix), t.prefix+escape(start)) {
+		for e, err := range t.kv.List(ctx, prefix, start) {
 			var v T
 			if err != nil {
 				err = nf.E(nf.KindOf(err), "list", t.noun+" records", err)
@@ -181,21 +187,28 @@ func (t Table[T]) Without(ctx context.Context, prefix string, skip func(T) strin
 // prefix, which ends with "/".
 func after(prefix string) string { return strings.TrimSuffix(prefix, "/") + "0" }
 
-// Existing returns the records with the ids, in the order of the ids, without those
-// that do not exist. Without records, the list is empty and not nil.
-func (t Table[T]) Existing(ctx context.Context, ids []string) ([]T, error) {
-	out := make([]T, 0, len(ids))
-	for _, id := range ids {
-		v, err := t.Get(ctx, id)
-		if nf.KindOf(err) == nf.NotFound {
-			continue
+// Existing yields the records with the ids, in the order of the ids, once for
+// successive equal ids, and without those that do not exist. An error ends the
+// sequence.
+func (t Table[T]) Existing(ctx context.Context, ids iter.Seq2[string, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		last := ""
+		for id, err := range ids {
+			var v T
+			if err == nil && id == last {
+				continue
+			}
+			if last = id; err == nil {
+				v, err = t.Get(ctx, id)
+			}
+			if nf.KindOf(err) == nf.NotFound {
+				continue
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
 		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, v)
 	}
-	return out, nil
 }
 
 // List returns the records of All. Without records, the list is empty and not

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestTable(t *testing.T) {
 		if diff := cmp.Diff([]record{{ID: "a/b c"}, {ID: "a/d", Count: 5}}, list); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
-		existing, err := table.Existing(ctx, []string{"a/d", "a/c", "a/b c"})
+		existing, err := collect(table.Existing(ctx, ids("a/d", "a/d", "a/c", "a/b c")))
 		must(t, err)
 		if diff := cmp.Diff([]record{{ID: "a/d", Count: 5}, {ID: "a/b c"}}, existing); diff != "" {
 			t.Errorf("existing (-want +got):\n%s", diff)
@@ -60,6 +61,27 @@ func TestTable(t *testing.T) {
 			t.Errorf("keys (-want +got):\n%s", diff)
 		}
 	})
+}
+
+func collect[T any](items iter.Seq2[T, error]) (out []T, err error) {
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// ids yields ids.
+func ids(all ...string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, id := range all {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
 }
 
 // TestTableErrors sees to it that every method fails with the kind of what

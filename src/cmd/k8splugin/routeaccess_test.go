@@ -66,6 +66,7 @@ type accessWorld struct {
 	native, onap []accessObject
 	hidden       map[string][]string // the names that each identity may not see
 	reads        *readCounter
+	copies       int                       // of an instance and a package, by pageCosts
 	before       map[string]store.Revision // the store
 	asked        []string                  // who has made a request since
 }

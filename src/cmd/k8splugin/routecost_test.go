@@ -115,18 +115,19 @@ func (w *accessWorld) multiply(objects map[string]accessObject, from, to int) {
 	copied := 0
 	for name, o := range objects {
 		id, op := o.vars[name], o.vars["operation_id"]
+		own := slices.DeleteFunc(slices.Clone(records), func(e store.Entry) bool {
+			return strings.Contains(e.Key, id+"-") || op != "" && strings.Contains(e.Key, op+"-") || !strings.Contains(e.Key, id) && (op == "" || !strings.Contains(e.Key, op))
+		})
 		for n := from; n < to; n++ {
 			names := []string{id, fmt.Sprintf("%s-%d", id, n)}
 			if op != "" {
 				names = append(names, op, fmt.Sprintf("%s-%d", op, n))
 			}
 			other := strings.NewReplacer(names...)
-			for _, e := range records {
-				if key := other.Replace(e.Key); key != e.Key && !strings.Contains(e.Key, id+"-") {
-					copied++
-					if _, err := w.db.kv.Put(w.t.Context(), key, []byte(other.Replace(string(e.Value))), store.Absent); err != nil {
-						w.t.Fatal(err)
-					}
+			for _, e := range own {
+				copied++
+				if _, err := w.db.kv.Put(w.t.Context(), other.Replace(e.Key), []byte(other.Replace(string(e.Value))), store.Absent); err != nil {
+					w.t.Fatal(err)
 				}
 			}
 		}

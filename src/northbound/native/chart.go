@@ -130,12 +130,10 @@ func (us uploads) putFromChart(w http.ResponseWriter, r *http.Request) error {
 
 // made returns the package that was created by a request with the same key.
 func (us uploads) made(ctx context.Context, key nf.RequestKey) (nf.Package, bool, error) {
-	all, err := us.store.Packages(ctx)
-	if err != nil {
-		return nf.Package{}, false, err
-	}
-	for _, p := range all {
+	for p, err := range us.store.PackagesFrom(ctx, nf.Cursor{}) {
 		switch {
+		case err != nil:
+			return nf.Package{}, false, err
 		case !repeats(p.Request, key):
 		case p.Request.Digest != key.Digest:
 			return p, false, nf.OtherRequest("upload", "package "+p.ID)

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"github.com/gorilla/mux"
@@ -24,8 +25,9 @@ type Instances interface {
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 	// Instance returns an instance, or nf.NotFound.
 	Instance(ctx context.Context, id string) (nf.Instance, error)
-	// Instances returns all instances, sorted by id.
-	Instances(ctx context.Context) ([]nf.Instance, error)
+	// InstancesFrom yields the instances of a region, or of all if it is empty, sorted by
+	// id.
+	InstancesFrom(ctx context.Context, region string, from nf.Cursor) iter.Seq2[nf.Instance, error]
 }
 
 // Inspector reads the state of instances in their regions. It does not change
@@ -107,12 +109,13 @@ func (is instances) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (is instances) list(w http.ResponseWriter, r *http.Request) error {
-	all, err := is.store.Instances(r.Context())
+	named, well := instanceFilter(r), is.healthFilter(r)
+	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
+		return is.store.InstancesFrom(r.Context(), r.URL.Query().Get("cloud_region_id"), from)
+	}, func(in nf.Instance) string { return in.ID }, func(in nf.Instance) bool { return named(in) && well(in) })
 	if err != nil {
 		return err
 	}
-	named, well := instanceFilter(r), is.healthFilter(r)
-	page := paginate(r, all, func(in nf.Instance) string { return in.ID }, func(in nf.Instance) bool { return named(in) && well(in) })
 	return answerPage(w, "vnf_instances", page, is.summarize)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -17,8 +16,8 @@ import (
 type ledger interface {
 	// get returns an operation with all its details, or nf.NotFound.
 	get(ctx context.Context, id string) (entry, error)
-	// list returns the operations in the order of their acceptance.
-	list(ctx context.Context) ([]entry, error)
+	// list yields the operations in the order of their acceptance.
+	list(ctx context.Context, from nf.Cursor) iter.Seq2[entry, error]
 	// follow yields the operation and its events after the given number, until
 	// the operation is final or the context ends.
 	follow(ctx context.Context, id string, after int) iter.Seq2[update, error]
@@ -34,6 +33,9 @@ type entry struct {
 	state    nf.OperationState
 	document func() any // of package wire
 }
+
+// key returns the entry's place in a list.
+func (e entry) key() string { return e.id }
 
 // update is one event of an operation's stream: the operation, or an entry of
 // its log.
@@ -116,17 +118,12 @@ func (j joined) cancel(ctx context.Context, id string) (entry, error) {
 }
 
 // list merges the lists by id, because ids begin with the time of acceptance.
-func (j joined) list(ctx context.Context) ([]entry, error) {
-	var all []entry
+func (j joined) list(ctx context.Context, from nf.Cursor) iter.Seq2[entry, error] {
+	var all []iter.Seq2[entry, error]
 	for _, l := range j {
-		some, err := l.list(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
+		all = append(all, l.list(ctx, from))
 	}
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Compare(a.id, b.id) })
-	return all, nil
+	return nf.Merged(entry.key, all...)
 }
 
 func (j joined) follow(ctx context.Context, id string, after int) iter.Seq2[update, error] {
@@ -151,11 +148,13 @@ func (j joined) follow(ctx context.Context, id string, after int) iter.Seq2[upda
 	}
 }
 
-// entries converts a list of operations.
-func entries[T any](all []T, convert func(T) entry) []entry {
-	out := make([]entry, len(all))
-	for i, op := range all {
-		out[i] = convert(op)
+// entries converts a sequence of operations.
+func entries[T any](all iter.Seq2[T, error], convert func(T) entry) iter.Seq2[entry, error] {
+	return func(yield func(entry, error) bool) {
+		for op, err := range all {
+			if !yield(convert(op), err) {
+				return
+			}
+		}
 	}
-	return out
 }

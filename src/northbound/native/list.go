@@ -43,13 +43,30 @@ func paginate[T any](r *http.Request, all []T, key func(T) string, keep func(T) 
 	return out
 }
 
+// paginateFrom does the same for a collection that is read from the store: from yields
+// the items after a cursor, sorted by key. It reads only as many as the page needs.
+func paginateFrom[T any](r *http.Request, from func(nf.Cursor) iter.Seq2[T, error], key func(T) string, keep func(T) bool) (page[T], error) {
+	return collect(r, func(yield func(T, error) bool) {
+		for item, err := range from(nf.Cursor{After: r.URL.Query().Get("marker"), Expect: limitOf(r) + 1}) {
+			if (err != nil || keep(item)) && !yield(item, err) {
+				return
+			}
+		}
+	}, key)
+}
+
+// limitOf returns the number of items that a page may have.
+func limitOf(r *http.Request) int {
+	limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+	if err != nil {
+		return defaultLimit // the contract allows only numbers
+	}
+	return limit
+}
+
 // collect returns the first items of a sequence, up to the request's limit.
 func collect[T any](r *http.Request, items iter.Seq2[T, error], key func(T) string) (page[T], error) {
-	query := r.URL.Query()
-	limit, err := strconv.Atoi(query.Get("limit"))
-	if err != nil {
-		limit = defaultLimit // the contract allows only numbers
-	}
+	query, limit := r.URL.Query(), limitOf(r)
 	out := page[T]{items: []T{}}
 	for item, err := range items {
 		if err != nil {

@@ -21,12 +21,11 @@ func (ns nested) routes(on route) {
 }
 
 func (ns nested) list(w http.ResponseWriter, r *http.Request) error {
-	all, err := ns.instances.store.Instances(r.Context())
-	if err != nil {
-		return err
-	}
 	vars, ids := mux.Vars(r), []string{}
-	for _, in := range all {
+	for in, err := range ns.instances.store.InstancesFrom(r.Context(), vars["cloud_region_id"], nf.Cursor{}) {
+		if err != nil {
+			return err
+		}
 		if in.Region == vars["cloud_region_id"] && in.Namespace == vars["namespace"] {
 			ids = append(ids, in.ID)
 		}

@@ -19,9 +19,9 @@ import (
 type Operations interface {
 	// Operation returns an operation, or nf.NotFound.
 	Operation(ctx context.Context, id string) (nf.Operation, error)
-	// Operations returns the operations on an instance, or on all if the id is
+	// OperationsFrom yields the operations on an instance, or on all if the id is
 	// empty, sorted by id, which is the order of their acceptance.
-	Operations(ctx context.Context, instance string) ([]nf.Operation, error)
+	OperationsFrom(ctx context.Context, instance string, from nf.Cursor) iter.Seq2[nf.Operation, error]
 	// Changes returns the changes that an operation has made to objects so far.
 	Changes(ctx context.Context, id string) ([]nf.Change, error)
 	// Follow yields an operation, and yields it again after each change, until
@@ -59,9 +59,8 @@ func (l instanceLedger) get(ctx context.Context, id string) (entry, error) {
 	return e, nil
 }
 
-func (l instanceLedger) list(ctx context.Context) ([]entry, error) {
-	all, err := l.operations.Operations(ctx, l.instance)
-	return entries(all, instanceEntry), err
+func (l instanceLedger) list(ctx context.Context, from nf.Cursor) iter.Seq2[entry, error] {
+	return entries(l.operations.OperationsFrom(ctx, l.instance, from), instanceEntry)
 }
 
 func (l instanceLedger) follow(ctx context.Context, id string, _ int) iter.Seq2[update, error] {
@@ -123,14 +122,13 @@ func (ps operationPaths) routes(on route, path string, from func(*http.Request) 
 }
 
 func (ps operationPaths) list(w http.ResponseWriter, r *http.Request, l ledger) error {
-	all, err := l.list(r.Context())
+	query := r.URL.Query()
+	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[entry, error] { return l.list(r.Context(), from) }, entry.key, func(e entry) bool {
+		return selected(query, map[string]string{"state": string(e.state), "project": e.project})
+	})
 	if err != nil {
 		return err
 	}
-	query := r.URL.Query()
-	page := paginate(r, all, func(e entry) string { return e.id }, func(e entry) bool {
-		return selected(query, map[string]string{"state": string(e.state), "project": e.project})
-	})
 	return answerPage(w, "operations", page, func(e entry) any { return e.document() })
 }
 

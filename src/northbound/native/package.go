@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,8 +21,8 @@ type Packages interface {
 	Uploads
 	// Package returns a package, or nf.NotFound.
 	Package(ctx context.Context, id string) (nf.Package, error)
-	// Packages returns all packages, sorted by id.
-	Packages(ctx context.Context) ([]nf.Package, error)
+	// PackagesFrom yields the packages, sorted by id.
+	PackagesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Package, error]
 	// Content returns a package and its archive, which the caller must close.
 	// The archive is read from the store incrementally. Content returns
 	// nf.Conflict if the package has no content yet.
@@ -72,14 +73,15 @@ func (ps packages) routes(on route) {
 }
 
 func (ps packages) list(w http.ResponseWriter, r *http.Request) error {
-	all, err := ps.store.Packages(r.Context())
+	query := r.URL.Query()
+	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[nf.Package, error] {
+		return ps.store.PackagesFrom(r.Context(), from)
+	}, func(p nf.Package) string { return p.ID }, func(p nf.Package) bool {
+		return selected(query, map[string]string{"project": nf.ProjectOf(p.Project)})
+	})
 	if err != nil {
 		return err
 	}
-	query := r.URL.Query()
-	page := paginate(r, all, func(p nf.Package) string { return p.ID }, func(p nf.Package) bool {
-		return selected(query, map[string]string{"project": nf.ProjectOf(p.Project)})
-	})
 	return answerPage(w, "packages", page, wire.PackageOf)
 }
 

@@ -22,8 +22,8 @@ type Regions interface {
 	Register(ctx context.Context, r nf.Region) (nf.Region, error)
 	// Region returns a region, or nf.NotFound.
 	Region(ctx context.Context, id string) (nf.Region, error)
-	// Regions returns all regions, sorted by id.
-	Regions(ctx context.Context) ([]nf.Region, error)
+	// RegionsFrom yields the regions, sorted by id.
+	RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error]
 	// UpdateRegion edits a region. Edit may be called more than once.
 	UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error)
 	// RemoveRegion deregisters a region. It returns nf.Conflict while instances
@@ -136,15 +136,16 @@ func decodeRegion(r *http.Request) (wire.RegionCreate, nf.RequestKey, error) {
 
 func (rs regions) list(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	all, err := rs.store.Regions(ctx)
+	labels, query := labelFilter(r), r.URL.Query()
+	show := func(g nf.Region) wire.Region { return rs.show(ctx, g) }
+	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[nf.Region, error] {
+		return rs.store.RegionsFrom(ctx, from)
+	}, func(g nf.Region) string { return g.ID }, func(g nf.Region) bool {
+		return labels(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(show(g).State.Condition))
+	})
 	if err != nil {
 		return err
 	}
-	labels, query := labelFilter(r), r.URL.Query()
-	show := func(g nf.Region) wire.Region { return rs.show(ctx, g) }
-	page := paginate(r, all, func(g nf.Region) string { return g.ID }, func(g nf.Region) bool {
-		return labels(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(show(g).State.Condition))
-	})
 	return answerPage(w, "cloud_regions", page, show)
 }
 

@@ -32,9 +32,9 @@ type Sites interface {
 type SiteOperations interface {
 	// SiteOperation returns an operation, or nf.NotFound.
 	SiteOperation(ctx context.Context, site, id string) (nf.Operation, error)
-	// SiteOperations returns the operations of a site in the order of their
+	// SiteOperationsFrom yields the operations of a site in the order of their
 	// acceptance.
-	SiteOperations(ctx context.Context, site string) ([]nf.Operation, error)
+	SiteOperationsFrom(ctx context.Context, site string, from nf.Cursor) iter.Seq2[nf.Operation, error]
 	// FollowSite yields the events of an operation after the given number, and
 	// the operation after each change, until it is final or the context ends.
 	FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]

@@ -144,11 +144,12 @@ func (s *siteStandIn) SiteOperation(_ context.Context, site, id string) (nf.Oper
 	return s.op, s.fail
 }
 
-func (s *siteStandIn) SiteOperations(_ context.Context, site string) ([]nf.Operation, error) {
-	if site != "" && site != s.op.Subject.ID {
-		return nil, s.fail
+func (s *siteStandIn) SiteOperationsFrom(_ context.Context, site string, c nf.Cursor) iter.Seq2[nf.Operation, error] {
+	var all []nf.Operation
+	if site == "" || site == s.op.Subject.ID {
+		all = []nf.Operation{s.op}
 	}
-	return []nf.Operation{s.op}, s.fail
+	return from(c, all, operationID, s.fail)
 }
 
 func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error] {

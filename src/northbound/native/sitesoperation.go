@@ -29,9 +29,8 @@ func (l siteLedger) get(ctx context.Context, id string) (entry, error) {
 	return siteEntry(op), err
 }
 
-func (l siteLedger) list(ctx context.Context) ([]entry, error) {
-	all, err := l.operations.SiteOperations(ctx, l.site)
-	return entries(all, siteEntry), err
+func (l siteLedger) list(ctx context.Context, from nf.Cursor) iter.Seq2[entry, error] {
+	return entries(l.operations.SiteOperationsFrom(ctx, l.site, from), siteEntry)
 }
 
 func (l siteLedger) follow(ctx context.Context, id string, after int) iter.Seq2[update, error] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -182,6 +183,21 @@ func copies[T any](s *standIn, one T, name func(*T, string)) []T {
 	return out
 }
 
+// from yields the items after a cursor, or a failure.
+func from[T any](c nf.Cursor, all []T, id func(T) string, failure error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if failure != nil {
+			yield(*new(T), failure)
+			return
+		}
+		for _, item := range all {
+			if id(item) > c.After && !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
 func missing(noun, id string) error { return nf.E(nf.NotFound, "get", noun+" "+id, nil) }
 
 func (s *standIn) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
@@ -284,8 +300,10 @@ func (s *standIn) Instance(_ context.Context, id string) (nf.Instance, error) {
 	return s.instance, s.fail["Instance"]
 }
 
-func (s *standIn) Instances(context.Context) ([]nf.Instance, error) {
-	return copies(s, s.instance, func(in *nf.Instance, id string) { in.ID = id }), s.fail["Instances"]
+func (s *standIn) InstancesFrom(_ context.Context, region string, c nf.Cursor) iter.Seq2[nf.Instance, error] {
+	all := copies(s, s.instance, func(in *nf.Instance, id string) { in.ID = id })
+	all = slices.DeleteFunc(all, func(in nf.Instance) bool { return region != "" && in.Region != region })
+	return from(c, all, func(in nf.Instance) string { return in.ID }, s.fail["Instances"])
 }
 
 func (s *standIn) Health(context.Context, string) ([]nf.Health, error) {
@@ -317,12 +335,15 @@ func (s *standIn) Operation(_ context.Context, id string) (nf.Operation, error) 
 	return s.operation, s.fail["Operation"]
 }
 
-func (s *standIn) Operations(_ context.Context, instance string) ([]nf.Operation, error) {
-	if instance != "" && instance != s.operation.Subject.ID {
-		return nil, s.fail["Operations"]
+func (s *standIn) OperationsFrom(_ context.Context, instance string, c nf.Cursor) iter.Seq2[nf.Operation, error] {
+	var all []nf.Operation
+	if instance == "" || instance == s.operation.Subject.ID {
+		all = copies(s, s.operation, func(op *nf.Operation, id string) { op.ID = id })
 	}
-	return copies(s, s.operation, func(op *nf.Operation, id string) { op.ID = id }), s.fail["Operations"]
+	return from(c, all, operationID, s.fail["Operations"])
 }
+
+func operationID(op nf.Operation) string { return op.ID }
 
 func (s *standIn) Changes(context.Context, string) ([]nf.Change, error) {
 	return s.changes, s.fail["Changes"]

@@ -25,8 +25,9 @@ func (s *standIn) Region(_ context.Context, id string) (nf.Region, error) {
 	return s.region, s.fail["Region"]
 }
 
-func (s *standIn) Regions(context.Context) ([]nf.Region, error) {
-	return copies(s, s.region, func(r *nf.Region, id string) { r.ID = id }), s.fail["Regions"]
+func (s *standIn) RegionsFrom(_ context.Context, c nf.Cursor) iter.Seq2[nf.Region, error] {
+	all := copies(s, s.region, func(r *nf.Region, id string) { r.ID = id })
+	return from(c, all, func(r nf.Region) string { return r.ID }, s.fail["Regions"])
 }
 
 func (s *standIn) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
@@ -98,8 +99,9 @@ func (s *standIn) Package(_ context.Context, id string) (nf.Package, error) {
 	return s.pkg, s.fail["Package"]
 }
 
-func (s *standIn) Packages(context.Context) ([]nf.Package, error) {
-	return copies(s, s.pkg, func(p *nf.Package, id string) { p.ID = id }), s.fail["Packages"]
+func (s *standIn) PackagesFrom(_ context.Context, c nf.Cursor) iter.Seq2[nf.Package, error] {
+	all := copies(s, s.pkg, func(p *nf.Package, id string) { p.ID = id })
+	return from(c, all, func(p nf.Package) string { return p.ID }, s.fail["Packages"])
 }
 
 func (s *standIn) Content(ctx context.Context, id string) (nf.Package, io.ReadCloser, error) {

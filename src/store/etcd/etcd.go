@@ -114,7 +114,8 @@ func (s *Store) Delete(ctx context.Context, key string, expected store.Revision)
 	}
 }
 
-// The sizes of the pages that List requests. They adapt to the sizes of the
+// The sizes of the pages that List requests, unless the caller expects fewer entries
+// (store.Expecting). They adapt to the sizes of the
 // entries: a page of small entries is one request, and a page of large ones
 // does not fill the memory.
 const (
@@ -136,7 +137,7 @@ func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.
 		}
 		list := s.maintenance.lists.add()
 		defer s.maintenance.lists.remove(list)
-		p := page{prefix: prefix, from: cmp.Or(first, "\x00"), end: clientv3.GetPrefixRangeEnd(prefix), limit: firstPage}
+		p := page{prefix: prefix, from: cmp.Or(first, "\x00"), end: clientv3.GetPrefixRangeEnd(prefix), limit: int64(store.FirstPage(ctx, firstPage, maxPage))}
 		if prefix == "" {
 			p.end = "\x00" // in etcd: no end
 		}

@@ -201,9 +201,9 @@ func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.
 			return
 		}
 		from := bson.E{Key: "$gte", Value: first}
-		for more := true; more; {
+		for more, limit := true, store.FirstPage(ctx, pageLimit, pageLimit); more; limit = min(2*limit, pageLimit) {
 			var page []record
-			page, more, err = s.page(ctx, bson.D{from, {Key: "$lt", Value: prefix + "\x7f"}})
+			page, more, err = s.page(ctx, bson.D{from, {Key: "$lt", Value: prefix + "\x7f"}}, limit)
 			if err != nil {
 				yield(store.Entry{}, nf.E(nf.KindOf(err), "list", quoted(prefix), err))
 				return
@@ -218,14 +218,14 @@ func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.
 	}
 }
 
-// page returns the first records within the bounds, and whether there may be
-// more.
-func (s *Store) page(ctx context.Context, bounds bson.D) (page []record, more bool, err error) {
+// page returns the first records within the bounds, at most as many as the limit,
+// and whether there may be more.
+func (s *Store) page(ctx context.Context, bounds bson.D, limit int) (page []record, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	// A negative limit asks for one response and no cursor. With the server's
 	// default batch size, that response would have at most 101 entries.
-	opts := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(-pageLimit).SetBatchSize(pageLimit)
+	opts := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(-int64(limit)).SetBatchSize(int32(limit))
 	found, err := s.ranges.Find(ctx, bson.D{{Key: "_id", Value: bounds}}, opts)
 	if err == nil {
 		err = found.All(ctx, &page)
@@ -233,16 +233,16 @@ func (s *Store) page(ctx context.Context, bounds bson.D) (page []record, more bo
 	if err != nil {
 		return nil, false, translate(ctx, "read", "the records", err)
 	}
-	return page, isFull(page), nil
+	return page, isFull(page, limit), nil
 }
 
 // isFull reports whether there may be records after a page.
-func isFull(page []record) bool {
+func isFull(page []record, limit int) bool {
 	size := 0
 	for _, r := range page {
 		size += len(r.Value)
 	}
-	return len(page) == pageLimit || size >= fullPage
+	return len(page) == limit || size >= fullPage
 }
 
 // Healthy returns nf.Unreachable unless the database responds and has a primary

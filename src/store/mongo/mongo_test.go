@@ -329,7 +329,7 @@ func TestPages(t *testing.T) {
 			for i := range page {
 				page[i].Value = make([]byte, c.size)
 			}
-			if got := isFull(page); got != c.want {
+			if got := isFull(page, pageLimit); got != c.want {
 				t.Errorf("%s: there may be more: %t, want %t", c.reason, got, c.want)
 			}
 		})

@@ -109,6 +109,32 @@ func listOrder(t *testing.T, kv store.KV, keys int) {
 	}
 }
 
+func listExpecting(t *testing.T, kv store.KV) {
+	const keys = 20
+	for i := range keys {
+		mustPut(t, kv, fmt.Sprintf("k%02d", i), "v")
+	}
+	for _, expected := range []int{0, 1, 3, keys, 10 * many} {
+		for stop := range keys + 1 {
+			seen := 0
+			for e, err := range kv.List(store.Expecting(t.Context(), expected), "k", "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := fmt.Sprintf("k%02d", seen); e.Key != want {
+					t.Errorf("with %d expected entries, entry %d is %q", expected, seen, e.Key)
+				}
+				if seen++; seen == stop {
+					break
+				}
+			}
+			if want := stop; stop > 0 && seen != want || stop == 0 && seen != keys {
+				t.Errorf("with %d expected entries, a loop that stops after %d sees %d", expected, stop, seen)
+			}
+		}
+	}
+}
+
 func listStops(t *testing.T, kv store.KV) {
 	for i := range 10 {
 		mustPut(t, kv, fmt.Sprintf("k%d", i), "v")

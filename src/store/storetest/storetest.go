@@ -74,6 +74,7 @@ func sequential(l load) map[string]aCase {
 		"ListPrefix":     {"a list has all keys with the prefix and no other keys", listPrefix},
 		"ListStart":      {"a list has the keys from the start on", func(t *testing.T, kv store.KV) { listStart(t, kv, l.keys) }},
 		"ListOrder":      {"a list of any length is in the order of bytes", func(t *testing.T, kv store.KV) { listOrder(t, kv, l.keys) }},
+		"ListExpecting":  {"a list has all entries, however many its caller expects", listExpecting},
 		"ListStops":      {"a loop may stop, and may call the database while it runs", listStops},
 		"ListBig":        {"big values are listed whole", func(t *testing.T, kv store.KV) { listBig(t, kv, l) }},
 		"Sizes":          {"values up to the limit are kept, and none above it", func(t *testing.T, kv store.KV) { sizes(t, kv, l.limit) }},

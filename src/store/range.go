@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+type expectedKey struct{}
+
+// Expecting returns a context under which List reads about n entries from the
+// database at first, and more only when its caller has used those. It is for a
+// caller that will probably stop after n entries; the result is the same. With 0,
+// the number is unknown.
+func Expecting(ctx context.Context, n int) context.Context {
+	return context.WithValue(ctx, expectedKey{}, n)
+}
+
+// FirstPage returns the number of entries that a driver reads first: that of
+// Expecting, but at most the limit, and the default if that is unknown.
+func FirstPage(ctx context.Context, unknown, limit int) int {
+	if n, _ := ctx.Value(expectedKey{}).(int); n > 0 {
+		return min(n, limit)
+	}
+	return unknown
+}
+
+// After yields the records whose ids are the prefix and a text that is greater than
+// c.After, in the byte order of their ids.
+func (t Table[T]) After(ctx context.Context, prefix string, c nf.Cursor) iter.Seq2[T, error] {
+	start := t.prefix
+	if c.After != "" {
+		start += escape(prefix + c.After + "\x00") // the least text that is greater
+	}
+	if len(start) > maxKey {
+		start = strings.TrimRight(start[:maxKey], "~") // no key is longer, and no byte is greater
+		start = start[:len(start)-1] + string(start[len(start)-1]+1)
+	}
+	return t.list(Expecting(ctx, c.Expect), t.prefix+escape(prefix), start)
+}
+
+// Merged yields the records of those groups that group reports true for, in the
+// order of key, which is the part of a record's id that follows its group, and only
+// those whose key is greater than c.After. Group returns the beginning of a record's
+// id, which ends with "/". Of the other groups, Merged reads one record each.
+func (t Table[T]) Merged(ctx context.Context, prefix string, c nf.Cursor, key func(T) string, group func(T) (string, bool)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		groups, err := t.groups(Expecting(ctx, 1), prefix, group)
+		if err != nil {
+			var none T
+			yield(none, err)
+			return
+		}
+		each := c
+		each.Expect = (c.Expect + len(groups) - 1) / max(len(groups), 1)
+		var sequences []iter.Seq2[T, error]
+		for _, g := range groups {
+			sequences = append(sequences, t.After(ctx, g, each))
+		}
+		nf.Merged(key, sequences...)(yield)
+	}
+}
+
+// groups returns the groups that group reports true for.
+func (t Table[T]) groups(ctx context.Context, prefix string, group func(T) (string, bool)) ([]string, error) {
+	var out []string
+	for _, err := range t.Without(ctx, prefix, func(v T) string {
+		g, in := group(v)
+		if in {
+			out = append(out, g)
+		}
+		return g
+	}) {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
