@@ -1,6 +1,9 @@
 package audit_test
 
 import (
+	"context"
+	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/audit"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
 
@@ -65,6 +69,80 @@ func TestEntries(t *testing.T) {
 			t.Errorf("the first is %s, %v", e.ID, err)
 		}
 		break // leaving the loop ends it
+	}
+}
+
+// TestCostOfEntries reads pages of a log with an entry every two seconds, after bursts of
+// 1,000 entries in a second. The reads must depend on neither the length of the log nor
+// the length of the bursts.
+func TestCostOfEntries(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
+	var costs [][]int
+	for _, number := range []int{300, 3000} {
+		kv := &counting{KV: memory.New()}
+		log, err := audit.New(audit.Config{KV: kv, Clock: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string // newest first
+		at := now
+		for i := range number + 2000 {
+			switch {
+			case i < 100, i >= 2100:
+				at = at.Add(-2 * time.Second)
+			default:
+				at = at.Add(-time.Millisecond)
+			}
+			e := nf.AuditEntry{ID: fmt.Sprintf("%05d", i), Time: at, Kind: "user"}
+			if err := audit.Put(t.Context(), log, e); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, e.ID)
+		}
+		var got []string
+		var cost []int
+		for marker := ""; len(got) < len(all); {
+			kv.reads = 0
+			page := 0
+			for e, err := range log.Entries(t.Context(), nf.AuditFilter{Before: marker}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, marker = append(got, e.ID), e.Place()
+				if page++; page == 50 {
+					break
+				}
+			}
+			if cost = append(cost, kv.reads); kv.reads > 1500 || page == 0 {
+				t.Fatalf("page %d has %d entries, and reads %d", len(cost), page, kv.reads)
+			}
+		}
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("the pages (-want +got):\n%s", diff)
+		}
+		costs = append(costs, cost[:44])
+	}
+	if diff := cmp.Diff(costs[0], costs[1]); diff != "" {
+		t.Errorf("the entries that each page reads (-of 2300 +of 5000):\n%s", diff)
+	}
+}
+
+// counting counts the entries that its lists yield.
+type counting struct {
+	store.KV
+
+	reads int
+}
+
+func (c *counting) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range c.KV.List(ctx, prefix, start) {
+			c.reads++
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
 }
 
