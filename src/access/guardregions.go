@@ -144,10 +144,12 @@ func (rs *Regions) writable(ctx context.Context, id string) error {
 
 // RegionState implements RegionKeeper. It requires region:read.
 func (rs *Regions) RegionState(ctx context.Context, id string) (nf.RegionState, error) {
-	if _, err := rs.region(ctx, id); err != nil {
+	gone := absent("cloud region", id)
+	if err := rs.guard.see(ctx, nf.ReadRegion, regionScope(id), gone); err != nil {
 		return nf.RegionState{}, err
 	}
-	return rs.keeper.RegionState(ctx, id)
+	state, err := rs.keeper.RegionState(ctx, id)
+	return state, orAbsent(err, gone)
 }
 
 // Users yields the holders of a region or a package. It requires region:read or
