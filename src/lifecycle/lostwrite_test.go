@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,6 +131,7 @@ func TestRecoverFreesInstancesOfOperationsThatEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := s.start()
+		<-time.After(2 * time.Minute) // the first search
 		gone, err := again.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
 		if err != nil {
 			t.Fatalf("the instance stays locked: %v", err)

@@ -190,5 +190,5 @@ func (ac *Acceptor) discard(ctx context.Context, op nf.Operation) {
 
 // jobOf returns an operation as the list of work has it.
 func jobOf(op nf.Operation) Job {
-	return Job{ID: op.ID, Subject: op.Subject, Region: op.Region, Token: op.Claim}
+	return Job{ID: op.ID, Subject: op.Subject, Project: op.Project, Region: op.Region, Token: op.Claim}
 }

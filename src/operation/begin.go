@@ -54,8 +54,8 @@ func (x *execution) begin(ctx context.Context) error {
 		return op.Move(nf.Running)
 	})
 	if nf.KindOf(err) == nf.NotFound { // its request was refused
-		// A job does not have the scope, so the search for stale records deletes the entry there.
-		return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, listed{Subject: x.attempt.job.Subject, Operation: x.attempt.job.ID})), errOver)
+		j := x.attempt.job
+		return cmp.Or(RecordError(x.attempt.ledger.remove(ctx, listedOf(nf.Operation{ID: j.ID, Subject: j.Subject, Project: j.Project, Region: j.Region}))), errOver)
 	}
 	if errors.Is(err, errOver) && refused(ended) { // the process crashed while it removed the records
 		return x.remove(ctx, ended)

@@ -15,6 +15,7 @@ import (
 type claim struct {
 	Operation string     `json:"operation"`
 	Subject   nf.Subject `json:"subject"`
+	Project   string     `json:"project,omitempty"`
 	Region    string     `json:"region"`
 	Replica   string     `json:"replica,omitempty"` // that runs it; empty: none yet
 	Token     string     `json:"token,omitempty"`   // fencing token of this claim, also stored in the operation and its subject
@@ -22,7 +23,12 @@ type claim struct {
 }
 
 func (c claim) job(token string) Job {
-	return Job{ID: c.Operation, Subject: c.Subject, Region: c.Region, Token: token}
+	return Job{ID: c.Operation, Subject: c.Subject, Project: c.Project, Region: c.Region, Token: token}
+}
+
+// claimOn returns the entry of a job.
+func claimOn(j Job, replica, token string) claim {
+	return claim{Operation: j.ID, Subject: j.Subject, Project: j.Project, Region: j.Region, Replica: replica, Token: token}
 }
 
 // Reserve adds a new operation to the list of work, and records which operation
@@ -62,7 +68,7 @@ func (w *Workers) Reserve(ctx context.Context, j Job, key nf.RequestKey, ops ...
 
 // reserveOps returns the ops of Reserve: first that of the key, if there is one.
 func (w *Workers) reserveOps(j Job, key nf.RequestKey, replica string) ([]store.Op, error) {
-	claimed, err := w.claims.InsertOp(j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region, Replica: replica, Token: j.Token})
+	claimed, err := w.claims.InsertOp(j.ID, claimOn(j, replica, j.Token))
 	if key.Key == "" || err != nil {
 		return []store.Op{claimed}, err
 	}
@@ -138,7 +144,7 @@ func (w *Workers) Restore(ctx context.Context, jobs []Job) error {
 		if err != nil {
 			return err
 		}
-		err = w.claims.Insert(ctx, j.ID, claim{Operation: j.ID, Subject: j.Subject, Region: j.Region})
+		err = w.claims.Insert(ctx, j.ID, claimOn(j, "", ""))
 		if nf.KindOf(err) == nf.Exists {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// gcInterval is the pause between two searches for stale records.
-const gcInterval = 10 * time.Minute
+const (
+	gcDelay    = time.Minute      // before the first search for stale records: it reads every record, and a start does not wait for it
+	gcInterval = 10 * time.Minute // between two searches
+)
 
 // StaleRecords maps a description of each stale record to the function that
 // removes it.
@@ -48,27 +51,14 @@ type staleSearch struct {
 	live    []Job          // operations that have not ended
 	expired []nf.Operation // operations past their retention that no subject needs
 	found   StaleRecords
+	locks   StaleRecords // those of found that are locks
 }
 
-// all removes the stale records of a former process. No other process may be
-// active, so one search is enough.
-func (c *collector) all(ctx context.Context) error {
-	r, err := c.search(ctx)
-	if err == nil {
-		err = c.remove(ctx, r.found, r.found)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot remove what a former process left behind: %w", err)
-	}
-	c.before = StaleRecords{}
-	return nil
-}
-
-// run searches every ten minutes, until the context ends.
+// run searches every ten minutes, until the context ends. Requests need no search: what a
+// former process has left of a request that it was accepting is found through its
+// claim, and removed by the replica that takes the claim.
 func (c *collector) run(ctx context.Context) {
-	if c.before != nil { // all has just searched
-		delay.For(ctx, gcInterval, nil)
-	}
+	delay.For(ctx, gcDelay, nil)
 	for ctx.Err() == nil {
 		if err := c.collect(ctx); err != nil && ctx.Err() == nil {
 			c.workers.cfg.Logger.WarnContext(ctx, "failed to remove stale records", "error", err)
@@ -79,11 +69,17 @@ func (c *collector) run(ctx context.Context) {
 
 // collect removes a record if two successive searches find it: a request that is
 // being accepted has such records for a moment, too. The first search only finds;
-// the others also delete expired operations.
+// the others also delete expired operations. But if there is only one process, the
+// first search removes locks: no request can use their subjects, and no operation that
+// has ended or does not exist locks again.
 func (c *collector) collect(ctx context.Context) error {
 	r, err := c.search(ctx)
-	if err == nil && c.before != nil {
+	switch {
+	case err != nil:
+	case c.before != nil:
 		err = errors.Join(c.remove(ctx, c.before, r.found), c.expire(ctx, r.expired))
+	case c.workers.cfg.Sole:
+		err = c.remove(ctx, r.locks, r.locks)
 	}
 	c.before = r.found
 	return err
@@ -143,6 +139,7 @@ func (c *collector) search(ctx context.Context) (*staleSearch, error) {
 	for _, lock := range r.named.locks { // of operations that have ended or do not exist
 		r.found[lock.what] = func(ctx context.Context) error { return lock.release(ctx, r.now.UTC()) }
 	}
+	r.locks = maps.Clone(r.found)
 	var errs []error
 	for _, sweep := range r.sweeps {
 		errs = append(errs, sweep.Find(ctx, r.found))

@@ -44,13 +44,6 @@ func (w *Workers) Join(ctx context.Context) error {
 			return err
 		}
 	}
-	// Only once: later, requests may be under way here.
-	if w.cfg.Sole && !w.joined {
-		if err := w.collector.all(ctx); err != nil {
-			return err
-		}
-		w.joined = true
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.membership = &membership{id: m.ID(), member: m}

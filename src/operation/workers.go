@@ -91,6 +91,7 @@ type Kind struct {
 type Job struct {
 	ID      string     // of the operation
 	Subject nf.Subject // what the operation changes
+	Project string     // the operation's
 	Region  string     // for the fair use of places
 	Token   string     // fencing token of the claim
 }
@@ -116,7 +117,6 @@ type Workers struct {
 	wakeCh    delay.Signal  // holds a token when there may be work to claim
 	stopped   chan struct{} // closed when Run returns
 	collector *collector
-	joined    bool // Join has returned before; only Join uses it
 
 	mu         sync.Mutex
 	membership *membership                        // nil while this replica holds no lease

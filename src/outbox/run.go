@@ -14,6 +14,7 @@ import (
 const (
 	joinPause  = time.Second
 	leavePause = 5 * time.Second // limits the time to leave the group
+	gcDelay    = 2 * time.Minute // the first search for stale requests reads all of them, and a start does not wait for it
 	gcInterval = time.Hour
 )
 
@@ -88,6 +89,7 @@ func (ms *membership) serve(ctx context.Context) error {
 
 // runGC calls collect periodically until the context ends.
 func (o *Outbox) runGC(ctx context.Context) {
+	delay.For(ctx, gcDelay, nil)
 	for ctx.Err() == nil {
 		if err := errors.Join(o.collect(ctx), o.source.Collect(ctx)); err != nil && ctx.Err() == nil {
 			o.log.WarnContext(ctx, "failed to delete stale requests", "error", err)

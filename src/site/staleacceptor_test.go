@@ -165,7 +165,8 @@ func TestLostClaim(t *testing.T) {
 }
 
 // TestSoleProcess starts the only process of a store with a site that is locked
-// by an operation that has ended. The site is free at once.
+// by an operation that has ended. The site is free after the first search for stale
+// records.
 func TestSoleProcess(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
@@ -178,6 +179,7 @@ func TestSoleProcess(t *testing.T) {
 		})
 		must(t, err)
 		again, _ := w.start(t, func(c *config) { c.Work.Sole = true })
+		<-time.After(2 * time.Minute)
 		w.removable(t, again, true)
 	})
 }

@@ -54,6 +54,7 @@ const (
 	settling  = time.Minute      // for what has no operation to be followed
 	deadline  = 3 * time.Hour    // longer than any operation may run
 	scans     = 25 * time.Minute // for two scans of the collector
+	soleScans = 13 * time.Minute // the same, from the start of a process
 	longLease = 24 * time.Hour   // of a process that stalls: its own timers stand still
 	slowLease = time.Minute      // of the process that takes over
 )
@@ -192,8 +193,8 @@ func (r *run) configure() (pause, rest time.Duration) {
 	case r.fault.afterDeadline:
 		return deadline, settling
 	}
-	r.first.sole, r.second.sole = true, true
-	return 0, settling
+	r.first.sole, r.second.sole, r.second.lease = true, true, slowLease
+	return 0, soleScans
 }
 
 // repeat makes the request until no other one with its key is being accepted.
