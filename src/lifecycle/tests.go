@@ -67,7 +67,7 @@ func (w *work) runTest(ctx context.Context, do func(context.Context) error) erro
 
 // finishTests unlocks the instance, or returns nf.Failed if a test has failed:
 // then Release unlocks it, after the failure is recorded.
-func (w *work) finishTests(ctx context.Context) error {
+func (w *work) finishTests(context.Context) error {
 	var v nf.Violations
 	for _, s := range w.run.op().Steps {
 		if s.Failed {

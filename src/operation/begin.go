@@ -18,16 +18,7 @@ var errNotAccepted = &nf.Error{Op: "accept", Subject: "the request", Reason: nf.
 func (x *execution) begin(ctx context.Context) error {
 	op, read, err := x.attempt.ledger.operations.GetRevision(ctx, x.attempt.job.ID)
 	if err == nil && op.Attempts == 0 && op.State == nf.Queued && op.Claim == x.attempt.job.Token {
-		// No attempt has begun: the first step is written with the begin.
-		x.attempt.draft.reset(op, read)
-		x.attempt.initial = true
-		now := x.attempt.Now()
-		x.attempt.Note(func(op *nf.Operation) { op.Attempts, op.Started, op.State = 1, now, nf.Running })
-		op, err = x.attempt.draft.current()
-		if err != nil {
-			return err
-		}
-		return x.proceedWith(ctx, op, false)
+		return x.beginFirst(ctx, op, read)
 	}
 	resumed := false
 	var ended nf.Operation
@@ -65,6 +56,20 @@ func (x *execution) begin(ctx context.Context) error {
 	}
 	x.attempt.draft.reset(op, store.Absent)
 	return x.proceedWith(ctx, op, resumed)
+}
+
+// beginFirst begins the first attempt at an operation that this replica has accepted.
+// The begin is written with the first step.
+func (x *execution) beginFirst(ctx context.Context, op nf.Operation, read store.Revision) error {
+	x.attempt.draft.reset(op, read)
+	x.attempt.initial = true
+	now := x.attempt.Now()
+	x.attempt.Note(func(op *nf.Operation) { op.Attempts, op.Started, op.State = 1, now, nf.Running })
+	op, err := x.attempt.draft.current()
+	if err != nil {
+		return err
+	}
+	return x.proceedWith(ctx, op, false)
 }
 
 // proceedWith takes over the operation as this attempt begins it, and binds its
