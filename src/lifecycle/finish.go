@@ -44,10 +44,18 @@ func (w *work) reserve(ctx context.Context) error {
 func (w *work) activate(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	rev := w.run.op().Instance.Target
-	if err := w.releasePackages(ctx, rev); err != nil {
+	var revisions []nf.Revision
+	if rev.Number > 1 { // the first one is the only one
+		var err error
+		if revisions, err = w.revisions(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.releasePackages(ctx, revisions, rev); err != nil {
 		return err
 	}
-	if err := w.deleteFailedRevisions(ctx, rev.Number); err != nil {
+	revisions, err := w.deleteFailedRevisions(ctx, revisions, rev.Number)
+	if err != nil {
 		return err
 	}
 	w.run.unlock(func(in *nf.Instance) {
@@ -55,29 +63,27 @@ func (w *work) activate(ctx context.Context) error {
 		in.Revision, in.Inventory = rev.Number, itemsOf(w.run.plan, in.Inventory)
 		in.Become(nf.Ready, "")
 	})
-	return w.trim(ctx, rev.Number)
+	return w.trim(ctx, revisions, rev.Number)
 }
 
-// deleteFailedRevisions deletes the kept revisions that failed after the active
-// one. They can no longer be retried, and are not worth a rollback.
-func (w *work) deleteFailedRevisions(ctx context.Context, newest int) error {
+// deleteFailedRevisions deletes those of the instance's revisions that failed after the
+// active one, and returns the others. The failed ones can no longer be retried, and are
+// not worth a rollback.
+func (w *work) deleteFailedRevisions(ctx context.Context, revisions []nf.Revision, newest int) (kept []nf.Revision, err error) {
 	in, err := w.run.instance(ctx)
 	if err != nil {
-		return operation.RecordError(err)
-	}
-	revisions, err := w.revisions(ctx)
-	if err != nil {
-		return err
+		return nil, operation.RecordError(err)
 	}
 	for _, rev := range revisions {
 		if rev.Number <= in.Revision || rev.Number >= newest {
+			kept = append(kept, rev)
 			continue
 		}
 		if err := w.records.dropRevision(ctx, rev); err != nil {
-			return operation.RecordError(err)
+			return nil, operation.RecordError(err)
 		}
 	}
-	return nil
+	return kept, nil
 }
 
 // restoreRecord restores the instance's record to its state before the change.
@@ -88,7 +94,11 @@ func (w *work) restoreRecord(ctx context.Context) error {
 		return operation.RecordError(err)
 	}
 	failed := w.run.op().Instance.Target
-	if err := w.releasePackages(ctx, inForce(in)); err != nil {
+	revisions, err := w.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.releasePackages(ctx, revisions, inForce(in)); err != nil {
 		return err
 	}
 	if err := errors.Join(w.records.deleteRevision(ctx, failed), w.records.dropPlan(ctx, failed)); err != nil {
@@ -113,14 +123,10 @@ func (w *work) revisions(ctx context.Context) ([]nf.Revision, error) {
 	return revisions, w.run.attempt.Held(ctx)
 }
 
-// releasePackages releases the holds on the packages of all the instance's
-// revisions, except the packages of one revision.
-func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
+// releasePackages releases the holds on the packages of the instance's revisions,
+// except the packages of one revision.
+func (w *work) releasePackages(ctx context.Context, revisions []nf.Revision, except nf.Revision) error {
 	kept := packagesOf(except)
-	revisions, err := w.revisions(ctx)
-	if err != nil {
-		return err
-	}
 	for _, rev := range revisions {
 		for _, pkg := range packagesOf(rev) {
 			if slices.Contains(kept, pkg) {
@@ -140,10 +146,9 @@ func (w *work) releasePackages(ctx context.Context, except nf.Revision) error {
 
 // trim deletes the oldest revisions, so that at most Config.Revisions remain. One that
 // cannot be deleted now is deleted after the next change.
-func (w *work) trim(ctx context.Context, newest int) error {
-	revisions, err := w.revisions(ctx)
-	if err != nil || len(revisions) <= w.kept {
-		return err
+func (w *work) trim(ctx context.Context, revisions []nf.Revision, newest int) error {
+	if len(revisions) <= w.kept {
+		return nil
 	}
 	// The newest one must be in force before another one is deleted.
 	if err := w.run.attempt.Save(ctx, func(*nf.Operation) {}); err != nil {
@@ -170,11 +175,11 @@ func (w *work) deleteRecords(ctx context.Context) error {
 	if err != nil {
 		return operation.RecordError(nf.IgnoreNotFound(err))
 	}
-	if err := w.releasePackages(ctx, nf.Revision{}); err != nil {
-		return err
-	}
 	revisions, err := w.revisions(ctx)
 	if err != nil {
+		return err
+	}
+	if err := w.releasePackages(ctx, revisions, nf.Revision{}); err != nil {
 		return err
 	}
 	for _, rev := range revisions {

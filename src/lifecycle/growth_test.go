@@ -155,29 +155,31 @@ type field struct {
 	catalog *catalog.Catalog
 }
 
-func newField(t *testing.T) *field {
+// newField has the engine use the counted store through a decorator.
+func newField(t *testing.T, decorate func(store.KV) store.KV) *field {
 	t.Helper()
 	f := &field{
 		ledger: &countingStore{KV: memory.New(), calls: map[string]int{}, largest: map[string]int{}},
 		region: &stubCluster{fakeCluster: newFakeCluster()},
 	}
+	kv := decorate(f.ledger)
 	var ids atomic.Int64
 	newID := func() string { return fmt.Sprintf("id%06d", ids.Add(1)) }
 	renderers := map[string]render.Renderer{"manifest": listRenderer{}}
 	var err error
 	f.catalog, err = catalog.New(catalog.Config{
-		KV: f.ledger, Limits: render.DefaultLimits(), Renderers: renderers, NewID: newID,
+		KV: kv, Limits: render.DefaultLimits(), Renderers: renderers, NewID: newID,
 		Probe: func(context.Context, nf.Access) (nf.Probe, error) { return nf.Probe{Version: "v1.37.1"}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	work, err := operation.New(operation.Config{KV: f.ledger, NewID: newID})
+	work, err := operation.New(operation.Config{KV: kv, NewID: newID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Engine, err = lifecycle.New(lifecycle.Config{
-		KV: f.ledger, Catalog: f.catalog, Renderers: renderers, NewID: newID, Workers: work, Places: 32,
+		KV: kv, Catalog: f.catalog, Renderers: renderers, NewID: newID, Workers: work, Places: 32,
 		Open: func(context.Context, string, string) (lifecycle.Cluster, error) { return f.region, nil },
 	})
 	if err != nil {
@@ -271,7 +273,7 @@ func TestGrowth(t *testing.T) {
 		sample  = 100
 		largest = 8 << 10 // bytes of any record
 	)
-	f := newField(t)
+	f := newField(t, func(kv store.KV) store.KV { return kv })
 	f.grow(t, sample) // the first ones meet empty caches
 	first := f.grow(t, sample)
 	f.grow(t, *growth-3*sample)
