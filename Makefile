@@ -6,6 +6,7 @@ FUZZTIME ?= 10s
 KILLS    ?= 100
 SEED     ?= 1
 N        ?= 3
+SCENARIO ?= objects
 
 # Parsers, codecs, ciphers and compressors have no goroutines, and watching their memory takes half
 # of the CPU time of some tests. This project, and the libraries that have goroutines, are watched
@@ -63,8 +64,8 @@ build-race: # the service with the race detector, which test-go runs, as OUT
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
-bench: build bin/helm ## measure the service against bare requests, kubectl and Helm
-	$(SANDBOX) exec -- go run ./src/cmd/bench
+bench: build bin/helm ## measure the service: SCENARIO=objects against bare requests, kubectl and Helm; SCENARIO=many instances
+	$(SANDBOX) exec -- go run ./src/cmd/bench --scenario $(SCENARIO)
 
 bin/helm: tools/helm/go.mod
 	CGO_ENABLED=0 go build -modfile=tools/helm/go.mod -o $@ helm.sh/helm/v4/cmd/helm

@@ -52,6 +52,11 @@ func run(ctx context.Context, args []string) error {
 	binary := flags.String("binary", "bin/k8splugin", "program of the service")
 	helm := flags.String("helm", "bin/helm", "Helm's program")
 	out := flags.String("out", "docs/benchmarks.md", "file to write the tables to")
+	scenario := flags.String("scenario", "objects", "what to measure: objects, or many (instances over regions)")
+	var l load
+	flags.IntVar(&l.instances, "instances", 300, "number of instances of the scenario many")
+	flags.IntVar(&l.regions, "regions", 100, "number of regions of the scenario many")
+	flags.IntVar(&l.clients, "clients", 32, "concurrent clients of the scenario many")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -68,6 +73,9 @@ func run(ctx context.Context, args []string) error {
 		plan.sizes = append(plan.sizes, size)
 	}
 	b := bench{binary: *binary, kubectl: bin + "/kubectl", helm: *helm, workers: *workers}
+	if *scenario == "many" {
+		return b.many(ctx, kubeconfig, filepath.Join(filepath.Dir(*out), "benchmarks-many.md"), l)
+	}
 	near, err := b.all(ctx, kubeconfig, plan)
 	if err != nil {
 		return err
