@@ -39,7 +39,11 @@ func leases() []string {
 // openSecureStore opens the configured store and migrates it to the current schema.
 func openSecureStore(ctx context.Context, cfg Config, obs observability) (*secureStore, error) {
 	// Meter below the encryption, to measure the database only.
-	return openOver(ctx, cfg, obs.log, func(kv store.KV) store.KV { return metered.New(kv, obs.metrics.StoreRequest) })
+	v, err := openOver(ctx, cfg, obs.log, func(kv store.KV) store.KV { return metered.New(kv, obs.metrics.StoreRequest) })
+	if err == nil && v.db.sole {
+		v.kv = cache.New(v.encrypted) // above the encryption: what is kept need not be decrypted again
+	}
+	return v, err
 }
 
 // openOver opens the configured store, puts a decorator between it and the
@@ -58,9 +62,7 @@ func openOver(ctx context.Context, cfg Config, log *slog.Logger, decorate func(s
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	if v.kv = v.encrypted; v.db.sole {
-		v.kv = cache.New(v.encrypted) // above the encryption: what is kept need not be decrypted again
-	}
+	v.kv = v.encrypted
 	return v, nil
 }
 

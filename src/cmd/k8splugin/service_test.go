@@ -43,10 +43,11 @@ func startService(t *testing.T) *testService {
 // startBareService starts a service that knows no region.
 func startBareService(t *testing.T, edit ...func(*Config)) *testService {
 	t.Helper()
-	return startServiceOver(t, func(kv store.KV) store.KV { return kv }, edit...)
+	return startServiceOver(t, nil, edit...)
 }
 
-// startServiceOver starts a service whose database has a decorator.
+// startServiceOver starts a service whose database has a decorator. It keeps no records
+// in memory, so that the decorator sees all reads. Without a decorator, it does.
 func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...func(*Config)) *testService {
 	t.Helper()
 	cfg := Config{Store: "memory", LogLevel: "info", LogFormat: "text", Workers: 16, OperationTimeout: 3 * time.Minute, SyncWait: 3 * time.Minute, DrainTimeout: 10 * time.Second, MaxPackage: 1 << 20, Retention: time.Hour, ProtectMetrics: true}
@@ -57,7 +58,11 @@ func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := openOver(t.Context(), cfg, obs.log, decorate)
+	open := func() (*secureStore, error) { return openSecureStore(t.Context(), cfg, obs) }
+	if decorate != nil {
+		open = func() (*secureStore, error) { return openOver(t.Context(), cfg, obs.log, decorate) }
+	}
+	db, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
