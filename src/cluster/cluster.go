@@ -64,7 +64,7 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 		return nil, fmt.Errorf("cannot create the discovery client: %w", err)
 	}
 	plain := rest.CopyConfig(cfg)
-	plain.NegotiatedSerializer = statuses()
+	plain.NegotiatedSerializer = pc.codecs
 	plain.WarningHandler = rest.NoWarnings{} // Apply returns them instead
 	untyped, err := rest.UnversionedRESTClientForConfigAndClient(plain, connection)
 	if err != nil {
@@ -78,6 +78,7 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 }
 
 // statuses decodes metav1.Status, the only type that the untyped client needs.
+// It takes 9 KiB, so the clusters of a pool share it.
 func statuses() runtime.NegotiatedSerializer {
 	s := runtime.NewScheme()
 	metav1.AddToGroupVersion(s, schema.GroupVersion{Version: "v1"})

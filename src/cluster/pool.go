@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/multicloud-k8s/k8splugin/src/cluster/schema"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
@@ -39,10 +41,11 @@ type PoolConfig struct {
 	Logger *slog.Logger     // logs once when a region becomes unreachable, and once when it recovers; default: no log
 	Clock  func() time.Time // default time.Now
 
-	limits  limits        // for tests; default: regionLimits
-	usage   *usage        // shared by several clusters; default: a new one for each
-	dial    dialer        // for tests; default: to the addresses that Hosts allow
-	schemas *schema.Cache // shared by all regions; default: a new one
+	limits  limits                       // for tests; default: regionLimits
+	usage   *usage                       // shared by several clusters; default: a new one for each
+	dial    dialer                       // for tests; default: to the addresses that Hosts allow
+	schemas *schema.Cache                // shared by all regions; default: a new one
+	codecs  runtime.NegotiatedSerializer // shared by all regions; default: statuses()
 }
 
 func (cfg PoolConfig) filled() PoolConfig {
@@ -51,6 +54,9 @@ func (cfg PoolConfig) filled() PoolConfig {
 	}
 	if cfg.schemas == nil {
 		cfg.schemas = schema.NewCache(schema.Config{})
+	}
+	if cfg.codecs == nil {
+		cfg.codecs = statuses()
 	}
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 16

@@ -33,7 +33,7 @@ func (p *Pool) Probe(ctx context.Context, access nf.Access) (nf.Probe, error) {
 	if err := p.Check(access); err != nil {
 		return nf.Probe{}, err
 	}
-	c, err := newCluster(access, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes}.filled())
+	c, err := newCluster(access, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes, codecs: p.cfg.codecs}.filled())
 	if err != nil {
 		return nf.Probe{}, nf.E(nf.Invalid, "use", "access", err)
 	}
