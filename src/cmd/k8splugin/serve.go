@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,7 @@ func serve(ctx context.Context, cfg Config, p process, listening func(address st
 	}
 	log := obs.log
 	log.InfoContext(ctx, "service starting", "version", version(), "config", cfg)
+	limitMemory(ctx, log, os.DirFS("/"), p.getenv)
 	db, err := openSecureStore(ctx, cfg, obs)
 	if err != nil {
 		return err
