@@ -26,6 +26,8 @@ type Metrics struct {
 	replicas      prometheus.Counter
 	takeovers     prometheus.Counter
 	requests      *prometheus.HistogramVec
+	sent          *prometheus.CounterVec
+	seconds       *prometheus.CounterVec
 	failures      *prometheus.CounterVec
 	store         *prometheus.HistogramVec
 	audit         prometheus.Counter
@@ -43,13 +45,13 @@ func NewMetrics(registry *prometheus.Registry, version string) (*Metrics, error)
 	m := &Metrics{registry: registry}
 	m.makeOperations()
 	m.makeParts()
-	m.regions = newRegionSeries(m.operations, m.requests, m.failures)
+	m.regions = newRegionSeries(m.operations, m.sent, m.seconds, m.failures)
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "k8splugin_build_info", Help: "Always 1; the labels are the versions of the service and of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 	for _, c := range []prometheus.Collector{
-		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.failures, m.store, m.audit, m.notifications, build,
+		m.operations, m.duration, m.leases, m.replicas, m.takeovers, m.requests, m.sent, m.seconds, m.failures, m.store, m.audit, m.notifications, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {
@@ -82,8 +84,14 @@ func (m *Metrics) makeOperations() {
 func (m *Metrics) makeParts() {
 	m.requests = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "k8splugin_region_request_duration_seconds", Help: "Time of a request to a region's API server, by HTTP method or watch, and by status class: none if there was no response.",
-		Buckets: []float64{.01, .05, .1, .25, .5, 1, 5, 30}, // few, because each region has its own series
-	}, []string{"region", "verb", "code"})
+		Buckets: []float64{.01, .05, .1, .25, .5, 1, 5, 30},
+	}, []string{"verb", "code"}) // without region: a thousand regions would make 100,000 series and more
+	m.sent = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "k8splugin_region_requests_total", Help: "Requests to a region's API server, including failed ones; without those that were not sent.",
+	}, []string{"region"})
+	m.seconds = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "k8splugin_region_request_seconds_total", Help: "Total time of the requests to a region's API server, each until the response was read or the watch had started.",
+	}, []string{"region"})
 	m.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "k8splugin_region_request_failures_total", Help: "Requests to a region's API server that failed because of the region, by reason; breaker for requests that were not sent.",
 	}, []string{"region", "reason"})
@@ -139,7 +147,9 @@ func (m *Metrics) Resumed(nf.Operation) { m.takeovers.Inc() }
 func (m *Metrics) RegionRequest(region, verb string, code int, reason string, took time.Duration) {
 	sent := reason != nf.ReasonBreaker && reason != nf.ReasonReplaced
 	if sent && reason != "cancelled" {
-		m.requests.WithLabelValues(region, known(strings.ToLower(verb), requestVerbs[:]), codeClass(code)).Observe(took.Seconds())
+		m.requests.WithLabelValues(known(strings.ToLower(verb), requestVerbs[:]), codeClass(code)).Observe(took.Seconds())
+		m.sent.WithLabelValues(region).Inc()
+		m.seconds.WithLabelValues(region).Add(max(0, took.Seconds())) // a clock can be set back
 	}
 	if reason != "" && reason != nf.ReasonReplaced && reason != "cancelled" {
 		m.failures.WithLabelValues(region, known(reason, failureReasons[:])).Inc()

@@ -49,21 +49,27 @@ func TestMetricsMove(t *testing.T) {
 		"Request": {"a request that the region granted is no failure", func(m *telemetry.Metrics) {
 			m.RegionRequest("east", http.MethodPatch, http.StatusCreated, "", 2*time.Second)
 		}, map[string]float64{
-			"k8splugin_region_request_duration_seconds_count{code=2xx,region=east,verb=patch}": 1,
-			"k8splugin_region_request_duration_seconds_sum{code=2xx,region=east,verb=patch}":   2,
+			"k8splugin_region_request_duration_seconds_count{code=2xx,verb=patch}": 1,
+			"k8splugin_region_request_duration_seconds_sum{code=2xx,verb=patch}":   2,
+			"k8splugin_region_requests_total{region=east}":                         1,
+			"k8splugin_region_request_seconds_total{region=east}":                  2,
 		}},
 		"RequestRefused": {"what the region rightly refused is no failure either", func(m *telemetry.Metrics) {
 			m.RegionRequest("east", "get", http.StatusNotFound, "", time.Second)
 		}, map[string]float64{
-			"k8splugin_region_request_duration_seconds_count{code=4xx,region=east,verb=get}": 1,
-			"k8splugin_region_request_duration_seconds_sum{code=4xx,region=east,verb=get}":   1,
+			"k8splugin_region_request_duration_seconds_count{code=4xx,verb=get}": 1,
+			"k8splugin_region_request_duration_seconds_sum{code=4xx,verb=get}":   1,
+			"k8splugin_region_requests_total{region=east}":                       1,
+			"k8splugin_region_request_seconds_total{region=east}":                1,
 		}},
 		"RequestUnanswered": {"a request without an answer has no status, and a reason", func(m *telemetry.Metrics) {
 			m.RegionRequest("east", "WATCH", 0, "dns", time.Second)
 		}, map[string]float64{
-			"k8splugin_region_request_duration_seconds_count{code=none,region=east,verb=watch}": 1,
-			"k8splugin_region_request_duration_seconds_sum{code=none,region=east,verb=watch}":   1,
-			"k8splugin_region_request_failures_total{reason=dns,region=east}":                   1,
+			"k8splugin_region_request_duration_seconds_count{code=none,verb=watch}": 1,
+			"k8splugin_region_request_duration_seconds_sum{code=none,verb=watch}":   1,
+			"k8splugin_region_requests_total{region=east}":                          1,
+			"k8splugin_region_request_seconds_total{region=east}":                   1,
+			"k8splugin_region_request_failures_total{reason=dns,region=east}":       1,
 		}},
 		"RequestHeldBack": {"a request that was not sent took no time, and would make the region look fast", func(m *telemetry.Metrics) {
 			m.RegionRequest("east", http.MethodGet, 0, "breaker", 0)
@@ -76,9 +82,11 @@ func TestMetricsMove(t *testing.T) {
 			m.RegionRequest("east", "frobnicate", 999, "moon phase", time.Second)
 			m.RegionRequest("east", "defrobnicate", -1, "sun spots", time.Second)
 		}, map[string]float64{
-			"k8splugin_region_request_duration_seconds_count{code=none,region=east,verb=other}": 2,
-			"k8splugin_region_request_duration_seconds_sum{code=none,region=east,verb=other}":   2,
-			"k8splugin_region_request_failures_total{reason=other,region=east}":                 2,
+			"k8splugin_region_request_duration_seconds_count{code=none,verb=other}": 2,
+			"k8splugin_region_request_duration_seconds_sum{code=none,verb=other}":   2,
+			"k8splugin_region_requests_total{region=east}":                          2,
+			"k8splugin_region_request_seconds_total{region=east}":                   2,
+			"k8splugin_region_request_failures_total{reason=other,region=east}":     2,
 		}},
 		"Store": {"a request to the store is told by method and outcome", func(m *telemetry.Metrics) {
 			m.StoreRequest("put", "conflict", 3*time.Second)
@@ -280,7 +288,7 @@ func TestMissedRegionThatComesBack(t *testing.T) {
 	regions := map[string]nf.RegionState{}
 	watch(t, m, telemetry.Sources{Regions: func() map[string]nf.RegionState { return regions }})
 	m.RegionRequest("east", "get", 200, "", time.Second)
-	const name = "k8splugin_region_request_duration_seconds_count{code=2xx,region=east,verb=get}"
+	const name = "k8splugin_region_requests_total{region=east}"
 	for range 3 { // missed, seen, missed, …: never twice in a row
 		series(t, registry)
 		regions["east"] = nf.RegionState{}
