@@ -3,10 +3,9 @@
 // An operation changes one subject, such as a VNF instance or a site. A kind
 // brings what only it knows (Kind, Work, Sweep): where its subject has its lock, the
 // steps, how they are undone, and what an error may show. Everything else is
-// here: accepting a request, the list of work that replicas share, steps that are
-// recorded before they run, deadlines, cancellation, waiting for something that
-// is away, the log and its followers, retention, and the removal of stale
-// records.
+// here: accepting a request, the list of work that replicas share, the record of
+// the steps, deadlines, cancellation, waiting for something that is away, the log and
+// its followers, retention, and the removal of stale records.
 //
 // The parts, each of which calls only those below it:
 //
