@@ -94,6 +94,26 @@ func (c *Catalog) HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
 	return append(region, pkg...), nil
 }
 
+// ReleaseOps returns the ops of Release, for a list with other writes. They fail if a
+// hold is not the one that ReleaseOps has read.
+func (c *Catalog) ReleaseOps(ctx context.Context, h nf.Holding) ([]store.Op, error) {
+	var ops []store.Op
+	for _, of := range []struct {
+		holds store.Holds
+		thing string
+	}{{c.regions.Holds(), h.Region}, {c.packages.Holds(), h.Package}} {
+		if of.thing == "" {
+			continue
+		}
+		dropped, err := of.holds.DropOps(ctx, of.thing, h.Holder)
+		if err != nil {
+			return nil, fmt.Errorf("cannot release %s: %w", of.thing, err)
+		}
+		ops = append(ops, dropped...)
+	}
+	return ops, nil
+}
+
 // Release ends a hold on a region and a package. A missing hold is
 // not an error.
 func (c *Catalog) Release(ctx context.Context, h nf.Holding) error {

@@ -141,7 +141,7 @@ func deathScenarios() map[string]deathScenario {
 		"hook fails, undo": {
 			prepare: func(_ *testing.T, s *site, _ *engine) { s.cluster.script("lonce", nf.StatusFailed, "no") },
 			request: instantiate("early.e_x_late.lonce", nf.Undo),
-			deaths:  314,
+			deaths:  320,
 			loses:   "the failed hook's object is deleted before the failure is recorded",
 		},
 		"upgrade with hooks":       pair(244, first(hooked), upgrade("early.e_db-new_late.lonce", "")),

@@ -34,6 +34,9 @@ type Holds interface {
 	// them changes before they are written. It returns nf.NotFound if one of them does
 	// not exist.
 	HoldOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
+	// ReleaseOps returns the ops that release the holds. They fail if a hold is not the
+	// one that ReleaseOps has read.
+	ReleaseOps(ctx context.Context, h nf.Holding) ([]store.Op, error)
 	// Release releases the holds.
 	Release(ctx context.Context, h nf.Holding) error
 	// HolderIDs yields the ids of the holders of the region or, without one, of all

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -14,8 +15,9 @@ import (
 // holds are released for the packages that revisions name.
 func (w *work) recordRevision() {
 	rev := w.run.op().Instance.Target
-	w.run.attempt.Also(func(context.Context) (store.Op, error) {
-		return w.records.revisions.PutOp(revisionKey(rev.Instance, rev.Number), rev)
+	w.run.attempt.Also(func(context.Context) ([]store.Op, error) {
+		op, err := w.records.revisions.PutOp(revisionKey(rev.Instance, rev.Number), rev)
+		return []store.Op{op}, err
 	})
 }
 
@@ -166,38 +168,84 @@ func (w *work) trim(ctx context.Context, revisions []nf.Revision, newest int) er
 	return nil
 }
 
-// deleteRecords deletes the instance's records. The instance's own record comes
-// last, because the others are found through it. After another replica has
-// claimed the operation, a new instance may have the id and the name: then
-// deleteRecords returns operation.ErrTaken.
+// deleteRecords deletes the instance's records, with the end of the operation. After
+// another replica has claimed the operation, a new instance may have the id and the
+// name: then it returns operation.ErrTaken.
 func (w *work) deleteRecords(ctx context.Context) error {
 	in, err := w.records.locks.Get(ctx, w.run.attempt)
 	if err != nil {
 		return operation.RecordError(nf.IgnoreNotFound(err))
 	}
-	revisions, err := w.revisions(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.releasePackages(ctx, revisions, nf.Revision{}); err != nil {
-		return err
-	}
+	w.run.attempt.Also(func(ctx context.Context) ([]store.Op, error) {
+		revisions, err := w.revisions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ops, err := w.records.deletion(ctx, in, w.run.op(), revisions)
+		if err != nil {
+			return nil, err
+		}
+		// Order matters: what was read is not what a new instance with the id has.
+		return ops, w.run.attempt.Held(ctx)
+	})
+	w.records.locks.Delete(w.run.attempt) // the last one, because the others are found through it
+	return nil
+}
+
+// deletion returns the ops that delete what an instance has, except its own record.
+// They fail if something is not as it was read.
+func (s *records) deletion(ctx context.Context, in nf.Instance, op nf.Operation, revisions []nf.Revision) ([]store.Op, error) {
+	var ops []store.Op
+	var failed error
+	add := func(more []store.Op, err error) { ops, failed = append(ops, more...), errors.Join(failed, err) }
+	// Order matters: the packages that are held are found through the revisions.
+	packages := []string{in.Package}
 	for _, rev := range revisions {
-		if err := w.records.dropRevision(ctx, rev); err != nil {
-			return operation.RecordError(err)
+		packages = append(packages, packagesOf(rev)...)
+	}
+	slices.Sort(packages)
+	for _, pkg := range slices.Compact(packages) {
+		add(s.holds.ReleaseOps(ctx, nf.Holding{Holder: holderOf(op), Package: pkg}))
+	}
+	users := map[string][]string{} // of each plan
+	for _, rev := range append(slices.Clip(revisions), op.Instance.Target) {
+		if rev.Plan != "" {
+			users[rev.Plan] = append(users[rev.Plan], planUser(rev.Operation))
 		}
 	}
-	if err := w.run.attempt.Held(ctx); err != nil {
-		return err
+	for _, digest := range slices.Sorted(maps.Keys(users)) {
+		add(s.blobs.ReleaseOp(ctx, digest, users[digest]...))
 	}
-	err = errors.Join(
-		w.records.holds.Release(ctx, nf.Holding{Holder: holderOf(w.run.op()), Region: in.Region, Package: in.Package}),
-		w.records.dropPlan(ctx, w.run.op().Instance.Target),
-		w.records.releaseNameIf(ctx, in, w.run.attempt.Held),
-	)
-	if err != nil {
-		return operation.RecordError(err)
+	for _, rev := range revisions {
+		add(s.revisionDeletion(ctx, rev))
 	}
-	w.records.locks.Delete(w.run.attempt)
-	return nil
+	add(s.holds.ReleaseOps(ctx, nf.Holding{Holder: holderOf(op), Region: in.Region}))
+	add(s.nameDeletion(ctx, in))
+	return ops, operation.RecordError(failed)
+}
+
+// revisionDeletion returns the op that deletes the record of a revision, unless another
+// operation has written it.
+func (s *records) revisionDeletion(ctx context.Context, rev nf.Revision) ([]store.Op, error) {
+	now, read, err := s.revisions.GetRevision(ctx, revisionKey(rev.Instance, rev.Number))
+	if err != nil || now.Operation != rev.Operation {
+		return nil, nf.IgnoreNotFound(err)
+	}
+	op, err := s.revisions.DeleteOp(revisionKey(rev.Instance, rev.Number), read)
+	return []store.Op{op}, err
+}
+
+// nameDeletion returns the op that releases the name of an instance, if the instance
+// still has it.
+func (s *records) nameDeletion(ctx context.Context, in nf.Instance) ([]store.Op, error) {
+	if in.Name == "" {
+		return nil, nil
+	}
+	key := reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
+	holder, read, err := s.names.GetRevision(ctx, key)
+	if err != nil || holder.Instance != in.ID {
+		return nil, nf.IgnoreNotFound(err)
+	}
+	op, err := s.names.DeleteOp(key, read)
+	return []store.Op{op}, err
 }

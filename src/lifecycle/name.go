@@ -87,8 +87,6 @@ func nameBusy(t target) error {
 		Err: errors.New("another request is creating an instance with that name")}
 }
 
-var errOtherHolder = errors.New("the record now belongs to another instance or operation")
-
 // releaseNameOf releases the name of an instance whose request was never
 // accepted. Other reports that another request for an instance with the same id
 // has a name.
@@ -109,24 +107,9 @@ func (s *records) releaseNameOf(ctx context.Context, op nf.Operation) (other boo
 
 // releaseName releases the name of an instance, if the instance still has it.
 func (s *records) releaseName(ctx context.Context, in nf.Instance) error {
-	return s.releaseNameIf(ctx, in, func(context.Context) error { return nil })
-}
-
-// releaseNameIf is releaseName if held returns nil after the name was read. It
-// returns held's error.
-func (s *records) releaseNameIf(ctx context.Context, in nf.Instance, held func(context.Context) error) error {
 	if in.Name == "" {
 		return nil
 	}
 	key := reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
-	err := s.names.DeleteIf(ctx, key, func(n reservation) error {
-		if n.Instance != in.ID {
-			return errOtherHolder // this is being repeated
-		}
-		return held(ctx)
-	})
-	if errors.Is(err, errOtherHolder) {
-		return nil
-	}
-	return nf.IgnoreNotFound(err)
+	return s.names.DeleteWhere(ctx, key, func(n reservation) bool { return n.Instance == in.ID })
 }

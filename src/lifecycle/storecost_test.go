@@ -1,7 +1,7 @@
 package lifecycle_test
 
 import (
-	"maps"
+	"strings"
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -18,48 +18,64 @@ func TestStoreCost(t *testing.T) {
 	if _, _, err := f.catalog.Upload(t.Context(), nf.Package{ID: "four"}, tarOf(map[string]string{"list": "a/b/c/d"})); err != nil {
 		t.Fatal(err)
 	}
-	cost := func(namespace string) (writes, reads map[string]int) {
-		f.ledger.mu.Lock()
-		clear(f.ledger.calls)
-		f.ledger.mu.Unlock()
+	var instance string
+	instantiate := func(namespace string) (nf.Operation, error) {
 		op, err := f.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: namespace, Name: "of-" + namespace, Spec: nf.Spec{Package: "four"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if op, err = f.Wait(t.Context(), op.ID); err != nil || op.State != nf.Succeeded {
-			t.Fatalf("the operation is %s: %v, %v", op.State, op.Failure, err)
-		}
-		f.ledger.mu.Lock()
-		defer f.ledger.mu.Unlock()
-		writes, reads = map[string]int{}, maps.Clone(f.ledger.calls)
-		for what, n := range f.ledger.calls {
-			switch what {
-			case "put replicas", "get replicas", "list replicas", "list claims": // of the replica, by the clock
-				delete(reads, what)
-			default:
-				if what[0] != 'g' && what[0] != 'l' {
-					writes[what] = n
-					delete(reads, what)
-				}
-			}
-		}
-		return writes, reads
+		instance = op.Subject.ID
+		return op, err
 	}
-	const (
-		mostWrites = 6 // its acceptance, its begin, its namespace, all objects applied, the begin of its end, its end
-		mostReads  = 4 // for a plan, a name, an instance and a namespace that do not exist yet
-	)
-	sum := func(counts map[string]int) (n int) {
-		for _, each := range counts {
-			n += each
-		}
-		return n
+	terminate := func() (nf.Operation, error) { return f.Terminate(t.Context(), instance, nf.TerminateRequest{}) }
+	cases := []struct {
+		reason        string
+		do            func() (nf.Operation, error)
+		writes, reads int
+	}{
+		// Its acceptance, its begin, its namespace, all objects applied, the begin of its end, its end. A plan, a name, an
+		// instance and a namespace that do not exist yet are read.
+		{"a new instance", func() (nf.Operation, error) { return instantiate("new") }, 6, 4},
+		{"the removal of an instance and its namespace", terminate, 7, 1},
+		{"an instance after another one", func() (nf.Operation, error) { return instantiate("other") }, 6, 4},
 	}
-	for _, namespace := range []string{"new", "other"} {
-		writes, reads := cost(namespace)
-		t.Logf("in namespace %s: writes %v, reads %v", namespace, writes, reads)
-		if sum(writes) > mostWrites || sum(reads) > mostReads {
-			t.Errorf("an instance has cost %d writes and %d reads, want at most %d and %d", sum(writes), sum(reads), mostWrites, mostReads)
+	for _, c := range cases {
+		writes, reads := f.storeCost(t, c.do)
+		t.Logf("%s: writes %v, reads %v", c.reason, writes, reads)
+		if sum(writes) > c.writes || sum(reads) > c.reads {
+			t.Errorf("%s has cost %d writes and %d reads, want at most %d and %d", c.reason, sum(writes), sum(reads), c.writes, c.reads)
 		}
 	}
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, each := range counts {
+		n += each
+	}
+	return n
+}
+
+// storeCost returns the writes and reads of an operation, by method and table.
+func (f *field) storeCost(t *testing.T, do func() (nf.Operation, error)) (writes, reads map[string]int) {
+	t.Helper()
+	f.ledger.mu.Lock()
+	clear(f.ledger.calls)
+	f.ledger.mu.Unlock()
+	op, err := do()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if op, err = f.Wait(t.Context(), op.ID); err != nil || op.State != nf.Succeeded {
+		t.Fatalf("the operation is %s: %v, %v", op.State, op.Failure, err)
+	}
+	f.ledger.mu.Lock()
+	defer f.ledger.mu.Unlock()
+	writes, reads = map[string]int{}, map[string]int{}
+	for what, n := range f.ledger.calls {
+		switch method, _, _ := strings.Cut(what, " "); {
+		case strings.HasSuffix(what, " replicas"), what == "list claims": // of the replica, by the clock
+		case method == "get", method == "list":
+			reads[what] = n
+		default:
+			writes[what] = n
+		}
+	}
+	return writes, reads
 }

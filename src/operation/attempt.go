@@ -72,10 +72,9 @@ func (a *Attempt) interrupt(op *nf.Operation) {
 // times, each time on a fresh value.
 func (a *Attempt) Note(edit func(*nf.Operation)) { a.draft.note(edit) }
 
-// Also adds an op to the next write of the operation's record, before that record.
-// Build returns the op, or one without a key if there is nothing to write. It may run
-// several times, and reads what the op depends on each time.
-func (a *Attempt) Also(build func(context.Context) (store.Op, error)) { a.draft.also(build) }
+// Also adds ops to the next write of the operation's record, before that record.
+// Build may run several times, and reads what the ops depend on each time.
+func (a *Attempt) Also(build func(context.Context) ([]store.Op, error)) { a.draft.also(build) }
 
 // Save writes the operation with what was noted and added.
 func (a *Attempt) Save(ctx context.Context, edit func(*nf.Operation)) error {

@@ -25,7 +25,7 @@ type draft struct {
 	text    []byte         // the stored value; nil: not known
 	edits   []func(*nf.Operation)
 	changes map[int][]nf.Change // by the index of the step
-	builds  []func(context.Context) (store.Op, error)
+	builds  []func(context.Context) ([]store.Op, error)
 	timer   *time.Timer // of the next flush; nil: none
 	taken   bool        // another replica has claimed the operation
 }
@@ -54,7 +54,7 @@ func (d *draft) note(edit func(*nf.Operation)) {
 	d.edits = append(d.edits, edit)
 }
 
-func (d *draft) also(build func(context.Context) (store.Op, error)) {
+func (d *draft) also(build func(context.Context) ([]store.Op, error)) {
 	defer d.lock()()
 	d.builds = append(d.builds, build)
 }
@@ -202,13 +202,11 @@ func (d *draft) opsBefore(ctx context.Context, a *Attempt) ([]store.Op, error) {
 		ops = append(ops, op)
 	}
 	for _, build := range d.builds {
-		op, err := build(ctx)
+		built, err := build(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if op.Key != "" {
-			ops = append(ops, op)
-		}
+		ops = append(ops, built...)
 	}
 	return ops, nil
 }

@@ -152,18 +152,19 @@ func (l Locks[T]) leave(a *Attempt, build func(v T, read store.Revision) (store.
 		return
 	}
 	a.leaving = true
-	a.Also(func(ctx context.Context) (store.Op, error) {
+	a.Also(func(ctx context.Context) ([]store.Op, error) {
 		v, read, err := l.Subjects.GetRevision(ctx, a.job.Subject.ID)
 		switch {
 		case err != nil:
-			return store.Op{}, nf.IgnoreNotFound(err)
+			return nil, nf.IgnoreNotFound(err)
 		case *l.Of(&v).Operation != a.job.ID:
-			return store.Op{}, nil
+			return nil, nil
 		}
 		if err := l.Of(&v).held(a); err != nil {
-			return store.Op{}, err
+			return nil, err
 		}
-		return build(v, read)
+		op, err := build(v, read)
+		return []store.Op{op}, err
 	})
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -30,6 +31,33 @@ func (b Blobs) PutOp(ctx context.Context, user string, content []byte) (Op, stri
 	m.hold(user)
 	op, err := b.manifests.op(digest, m, read)
 	return op, digest, err
+}
+
+// ReleaseOp returns the op that removes users from a blob, and deletes the blob with
+// its last user. There is none if the blob does not exist. If chunks have to be deleted,
+// too, ReleaseOp releases the blob at once. The op fails if the users change at the same
+// time.
+func (b Blobs) ReleaseOp(ctx context.Context, digest string, users ...string) ([]Op, error) {
+	m, read, err := b.manifests.GetRevision(ctx, digest)
+	if err != nil {
+		return nil, nf.IgnoreNotFound(err)
+	}
+	m.Users = slices.DeleteFunc(m.Users, func(has string) bool { return slices.Contains(users, has) })
+	var op Op
+	switch {
+	case len(m.Users) > 0:
+		op, err = b.manifests.ReplaceOp(digest, m, read)
+	case m.Upload == "":
+		op, err = b.manifests.DeleteOp(digest, read)
+	default:
+		for _, user := range users {
+			if err := b.Release(ctx, user, digest); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	return []Op{op}, err
 }
 
 // HoldOp returns the op that adds a user to a blob. It returns nf.NotFound if there

@@ -67,6 +67,43 @@ func TestBlobsInline(t *testing.T) {
 	})
 }
 
+// TestBlobsReleaseOp releases blobs by ops.
+func TestBlobsReleaseOp(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		prepare func(t *testing.T, kv store.KV) (digest string)
+		release []string
+		left    int // keys
+	}{
+		"LastUser": {"its record has the content", func(t *testing.T, kv store.KV) string { return putInline(t, kv, "a", content(9)) }, []string{"a"}, 0},
+		"OtherUser": {"another user still holds it", func(t *testing.T, kv store.KV) string {
+			putInline(t, kv, "a", content(9))
+			return putInline(t, kv, "b", content(9))
+		}, []string{"a"}, 1},
+		"SeveralUsers": {"they are its last users", func(t *testing.T, kv store.KV) string {
+			putInline(t, kv, "a", content(9))
+			return putInline(t, kv, "b", content(9))
+		}, []string{"a", "b"}, 0},
+		"NoUser":  {"it never held the blob", func(t *testing.T, kv store.KV) string { return putInline(t, kv, "a", content(9)) }, []string{"c"}, 1},
+		"Chunks":  {"the chunks are deleted at once", func(t *testing.T, kv store.KV) string { return put(t, store.NewBlobs(kv), "a", 2*chunk) }, []string{"a"}, 0},
+		"Nothing": {"there is no such blob", func(*testing.T, store.KV) string { return digestOf(nil) }, []string{"a"}, 0},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, kv store.KV) {
+				digest := c.prepare(t, kv)
+				ops, err := store.NewBlobs(kv).ReleaseOp(t.Context(), digest, c.release...)
+				must(t, err)
+				_, err = store.Write(t.Context(), kv, ops)
+				must(t, err)
+				if left := keysOf(t, kv, ""); len(left) != c.left {
+					t.Errorf("%s: left are %v", c.reason, left)
+				}
+			})
+		})
+	}
+}
+
 // TestBlobsInlineAfterUpload holds content by an op that was uploaded before.
 func TestBlobsInlineAfterUpload(t *testing.T) {
 	onEach(t, func(t *testing.T, kv store.KV) {
