@@ -217,35 +217,11 @@ func (s *records) deletion(ctx context.Context, in nf.Instance, op nf.Operation,
 		add(s.blobs.ReleaseOp(ctx, digest, users[digest]...))
 	}
 	for _, rev := range revisions {
-		add(s.revisionDeletion(ctx, rev))
+		add(s.revisions.DeleteWhereOps(ctx, revisionKey(rev.Instance, rev.Number), sameRevision(rev)))
 	}
 	add(s.holds.ReleaseOps(ctx, nf.Holding{Holder: holderOf(op), Region: in.Region}))
-	add(s.nameDeletion(ctx, in))
+	if in.Name != "" {
+		add(s.names.DeleteWhereOps(ctx, nameKey(in), heldBy(in)))
+	}
 	return ops, operation.RecordError(failed)
-}
-
-// revisionDeletion returns the op that deletes the record of a revision, unless another
-// operation has written it.
-func (s *records) revisionDeletion(ctx context.Context, rev nf.Revision) ([]store.Op, error) {
-	now, read, err := s.revisions.GetRevision(ctx, revisionKey(rev.Instance, rev.Number))
-	if err != nil || now.Operation != rev.Operation {
-		return nil, nf.IgnoreNotFound(err)
-	}
-	op, err := s.revisions.DeleteOp(revisionKey(rev.Instance, rev.Number), read)
-	return []store.Op{op}, err
-}
-
-// nameDeletion returns the op that releases the name of an instance, if the instance
-// still has it.
-func (s *records) nameDeletion(ctx context.Context, in nf.Instance) ([]store.Op, error) {
-	if in.Name == "" {
-		return nil, nil
-	}
-	key := reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
-	holder, read, err := s.names.GetRevision(ctx, key)
-	if err != nil || holder.Instance != in.ID {
-		return nil, nf.IgnoreNotFound(err)
-	}
-	op, err := s.names.DeleteOp(key, read)
-	return []store.Op{op}, err
 }

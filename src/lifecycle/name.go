@@ -110,6 +110,15 @@ func (s *records) releaseName(ctx context.Context, in nf.Instance) error {
 	if in.Name == "" {
 		return nil
 	}
-	key := reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
-	return s.names.DeleteWhere(ctx, key, func(n reservation) bool { return n.Instance == in.ID })
+	return s.names.DeleteWhere(ctx, nameKey(in), heldBy(in))
+}
+
+// nameKey returns the key of an instance's name.
+func nameKey(in nf.Instance) string {
+	return reservation{Region: in.Region, Namespace: in.Namespace, Name: in.Name}.key()
+}
+
+// heldBy reports whether an instance has a reserved name.
+func heldBy(in nf.Instance) func(reservation) bool {
+	return func(n reservation) bool { return n.Instance == in.ID }
 }

@@ -130,7 +130,13 @@ func (s *records) idle(ctx context.Context, verb, id string) (nf.Instance, error
 // deleteRevision deletes the record of a revision, unless another operation has
 // written it: a later instance may have the id.
 func (s *records) deleteRevision(ctx context.Context, rev nf.Revision) error {
-	return s.revisions.DeleteWhere(ctx, revisionKey(rev.Instance, rev.Number), func(now nf.Revision) bool { return now.Operation == rev.Operation })
+	return s.revisions.DeleteWhere(ctx, revisionKey(rev.Instance, rev.Number), sameRevision(rev))
+}
+
+// sameRevision reports whether a stored revision is one that was read, and not that of
+// a later instance with the id.
+func sameRevision(rev nf.Revision) func(now nf.Revision) bool {
+	return func(now nf.Revision) bool { return now.Operation == rev.Operation }
 }
 
 // packagesOf returns the packages that a revision was rendered from.

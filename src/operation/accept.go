@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
@@ -117,9 +115,8 @@ func (ac *Acceptor) record(ctx context.Context, k nf.RequestKey, req Request) (n
 		if changed := errors.As(err, new(*store.WriteError)) && (kind == nf.Conflict || kind == nf.Exists); !changed {
 			return op, err
 		}
-		delay.For(ctx, rand.N(delay.Doubled(time.Millisecond, 64*time.Millisecond, attempt)), nil)
-		if ctx.Err() != nil {
-			return op, nf.E(nf.Unreachable, "record", "operation "+op.ID, context.Cause(ctx))
+		if err := store.Pause(ctx, attempt); err != nil {
+			return op, err
 		}
 	}
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
@@ -133,10 +131,7 @@ func (d *draft) write(ctx context.Context, a *Attempt, edit func(*nf.Operation),
 			}
 		case nf.Conflict: // for example, the operation was cancelled
 			d.read = store.Absent
-			delay.For(ctx, rand.N(delay.Doubled(time.Millisecond, 64*time.Millisecond, attempt)), nil)
-			if err = ctx.Err(); err != nil {
-				err = nf.E(nf.Unreachable, "wait for", "other writers", err)
-			}
+			err = store.Pause(ctx, attempt)
 		default:
 			if err == nil {
 				return op, nil

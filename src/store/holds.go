@@ -103,13 +103,7 @@ func (h Holds) AddOp(thing string, holder nf.Holder) (Op, error) {
 // DropOps returns the op that deletes a hold as it is now. There is none without the
 // hold.
 func (h Holds) DropOps(ctx context.Context, thing string, holder nf.Holder) ([]Op, error) {
-	id := h.hold(thing, holder).id()
-	_, read, err := h.all.GetRevision(ctx, id)
-	if err != nil {
-		return nil, nf.IgnoreNotFound(err)
-	}
-	op, err := h.all.DeleteOp(id, read)
-	return []Op{op}, err
+	return h.all.DeleteWhereOps(ctx, h.hold(thing, holder).id(), func(Hold) bool { return true })
 }
 
 // Drop deletes a hold. It returns nil if there is none.

@@ -100,6 +100,17 @@ func (t Table[T]) DeleteWhere(ctx context.Context, id string, match func(T) bool
 	return nf.IgnoreNotFound(err)
 }
 
+// DeleteWhereOps returns the op of DeleteWhere, which fails if the record has changed.
+// There is none if there is no record, or if it does not match.
+func (t Table[T]) DeleteWhereOps(ctx context.Context, id string, match func(T) bool) ([]Op, error) {
+	v, read, err := t.GetRevision(ctx, id)
+	if err != nil || !match(v) {
+		return nil, nf.IgnoreNotFound(err)
+	}
+	op, err := t.DeleteOp(id, read)
+	return []Op{op}, err
+}
+
 var errNoMatch = errors.New("the record does not match")
 
 // InsertOp returns the op that creates the record. The methods that end in Op
@@ -246,7 +257,7 @@ func (t Table[T]) change(ctx context.Context, op, id string, decide func(*T) (re
 			return v, nil
 		}
 		if nf.KindOf(err) == nf.Conflict {
-			err = pause(ctx, attempt)
+			err = Pause(ctx, attempt)
 		}
 		if err != nil {
 			return none, t.fail(op, id, err)
@@ -334,9 +345,9 @@ func (t Table[T]) fail(op, id string, err error) error { return failed(op, t.sub
 
 func (t Table[T]) subject(id string) string { return t.noun + " " + strconv.Quote(id) }
 
-// pause waits for a random time that grows with the attempts, to spread
-// concurrent writers of one record.
-func pause(ctx context.Context, attempt int) error {
+// Pause waits for a random time that grows with the attempts, to spread
+// concurrent writers of one record. It returns nf.Unreachable when the context ends.
+func Pause(ctx context.Context, attempt int) error {
 	delay.For(ctx, rand.N(delay.Doubled(time.Millisecond, 64*time.Millisecond, attempt)), nil)
 	if err := ctx.Err(); err != nil {
 		return nf.E(nf.Unreachable, "wait for", "other writers", err)
