@@ -3,6 +3,7 @@ package operation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -91,15 +92,19 @@ func (d *draft) edited(op nf.Operation) nf.Operation {
 	return op
 }
 
-// flushSoon stores the draft after flushSteps, unless it is written before.
+// flushSoon stores the draft after flushSteps, unless it is written before. If that
+// fails, it tries again, until the context ends or the claim is lost.
 func (d *draft) flushSoon(ctx context.Context, a *Attempt) {
 	defer d.lock()()
-	if d.timer == nil {
-		d.timer = time.AfterFunc(flushSteps, func() {
-			// The next write returns the error.
-			_, _ = d.write(ctx, a, func(*nf.Operation) {})
-		})
+	if d.timer != nil || ctx.Err() != nil {
+		return
 	}
+	d.timer = time.AfterFunc(flushSteps, func() {
+		if _, err := d.write(ctx, a, func(*nf.Operation) {}); err != nil && !errors.Is(err, ErrTaken) {
+			d.stop()
+			d.flushSoon(ctx, a)
+		}
+	})
 }
 
 // stop prevents a flush.
