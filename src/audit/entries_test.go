@@ -1,9 +1,7 @@
 package audit_test
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +10,8 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/audit"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 func TestEntries(t *testing.T) {
@@ -80,7 +78,7 @@ func TestCostOfEntries(t *testing.T) {
 	now := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
 	var costs [][]int
 	for _, number := range []int{300, 3000} {
-		kv := &counting{KV: memory.New()}
+		kv := &storetest.Counting{KV: memory.New()}
 		log, err := audit.New(audit.Config{KV: kv, Clock: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
@@ -103,7 +101,7 @@ func TestCostOfEntries(t *testing.T) {
 		var got []string
 		var cost []int
 		for marker := ""; len(got) < len(all); {
-			kv.reads = 0
+			kv.Entries = 0
 			page := 0
 			for e, err := range log.Entries(t.Context(), nf.AuditFilter{Before: marker}) {
 				if err != nil {
@@ -114,8 +112,8 @@ func TestCostOfEntries(t *testing.T) {
 					break
 				}
 			}
-			if cost = append(cost, kv.reads); kv.reads > 1500 || page == 0 {
-				t.Fatalf("page %d has %d entries, and reads %d", len(cost), page, kv.reads)
+			if cost = append(cost, kv.Entries); kv.Entries > 1500 || page == 0 {
+				t.Fatalf("page %d has %d entries, and reads %d", len(cost), page, kv.Entries)
 			}
 		}
 		if diff := cmp.Diff(all, got); diff != "" {
@@ -125,24 +123,6 @@ func TestCostOfEntries(t *testing.T) {
 	}
 	if diff := cmp.Diff(costs[0], costs[1]); diff != "" {
 		t.Errorf("the entries that each page reads (-of 2300 +of 5000):\n%s", diff)
-	}
-}
-
-// counting counts the entries that its lists yield.
-type counting struct {
-	store.KV
-
-	reads int
-}
-
-func (c *counting) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		for e, err := range c.KV.List(ctx, prefix, start) {
-			c.reads++
-			if !yield(e, err) {
-				return
-			}
-		}
 	}
 }
 

@@ -41,19 +41,15 @@ func (a *applier) apply(ctx context.Context, index int, last bool) error {
 	if err != nil {
 		return located(err, a.run.plan)
 	}
-	now := a.run.attempt.Now()
-	count := func(op *nf.Operation) {
+	a.run.attempt.Note(func(op *nf.Operation) {
 		step := &op.Steps[len(op.Steps)-1]
 		step.Objects, step.Current, step.Changes = len(wanted), len(wanted), len(changes)
-		if last && !op.Undoing {
-			op.Applied = now
-		}
+	})
+	if !last || a.run.op().Undoing {
+		return nil
 	}
-	if last && !a.run.op().Undoing { // a client waits for it
-		return a.run.attempt.Save(ctx, count)
-	}
-	a.run.attempt.Note(count)
-	return nil
+	now := a.run.attempt.Now()
+	return a.run.attempt.Save(ctx, func(op *nf.Operation) { op.Applied = now }) // a client waits for it
 }
 
 // ensureShared creates the missing objects that the instance needs but does not

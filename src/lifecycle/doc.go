@@ -2,9 +2,9 @@
 // upgrade, configure, roll back, test and terminate, and their retry and undo.
 //
 // Guarantees: an invalid request is rejected before any record or object
-// changes. An accepted operation is stored before it acts. A step that must not run
-// twice is stored before it runs, and any other within a second. The inventory names an object before the object can
-// exist. Every operation ends the same way, whether or not its client or this
+// changes. An accepted operation is stored before it acts. A step that must not
+// run twice is stored before it runs, and any other within a second. The
+// inventory names an object before the object can exist. Every operation ends the same way, whether or not its client or this
 // process survives: any replica claims unfinished operations and resumes them
 // at the recorded step.
 //

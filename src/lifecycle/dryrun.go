@@ -15,7 +15,8 @@ import (
 
 // dryRun has the region's API server check the prepared objects: all of them if
 // the request asks for that, otherwise those that preflight may have misjudged
-// and that it has not accepted recently, with the names of another instance. If the request asks for it, objects that could not be checked are a warning.
+// and that it has not accepted recently, with the names of another instance. If
+// the request asks for it, objects that could not be checked are a warning.
 func (pr *preparer) dryRun(ctx context.Context, in nf.Instance, p *prepared, opts nf.Options) error {
 	objects := withHooks(p.plan)
 	var names []string

@@ -15,23 +15,21 @@ import (
 // storePlan returns the op that holds the plan for the operation. It stores a large
 // plan at once. The plan of an earlier revision is already stored.
 func (s *records) storePlan(ctx context.Context, op *nf.Operation, encoded []byte) ([]store.Op, error) {
-	var held store.Op
+	ops := make([]store.Op, 1)
 	var err error
 	switch user := planUser(op.ID); {
 	case op.Instance.Target.Plan != "":
-		held, err = s.blobs.HoldOp(ctx, user, op.Instance.Target.Plan)
+		ops[0], err = s.blobs.HoldOp(ctx, user, op.Instance.Target.Plan)
 	case len(encoded) <= store.MaxInline:
-		held, op.Instance.Target.Plan, err = s.blobs.PutOp(ctx, user, encoded)
+		ops[0], op.Instance.Target.Plan, err = s.blobs.PutOp(ctx, user, encoded)
 	default:
+		ops = nil
 		op.Instance.Target.Plan, _, err = s.blobs.Put(ctx, user, bytes.NewReader(encoded), int64(len(encoded)))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot store the plan: %w", err)
 	}
-	if held.Key == "" {
-		return nil, nil
-	}
-	return []store.Op{held}, nil
+	return ops, nil
 }
 
 // dropPlan releases a revision's plan.

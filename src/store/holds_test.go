@@ -1,9 +1,7 @@
 package store_test
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 type thing struct {
@@ -189,7 +188,7 @@ func TestHoldersIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, hidden := range []int{0, 100} {
-				kv := &counting{KV: memory.New()}
+				kv := &storetest.Counting{KV: memory.New()}
 				holds := store.NewHolds(kv, "things/")
 				of := map[string][]nf.Holder{"east": {inA("1"), inA("2"), inB("1"), network("n")}, "west": {inA("3")}}
 				for i := range hidden {
@@ -202,7 +201,7 @@ func TestHoldersIn(t *testing.T) {
 						}
 					}
 				}
-				kv.reads = 0
+				kv.Entries = 0
 				got := holdersOf(t, holds, tc.thing, func(kind nf.SubjectKind, s nf.Scope) bool { return s.Project != "hidden" && tc.in(kind, s) })
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("%s: with %d hidden holders (-want +got):\n%s", tc.reason, hidden, diff)
@@ -211,8 +210,8 @@ func TestHoldersIn(t *testing.T) {
 				if hidden > 0 && tc.thing != "eas" {
 					want++
 				}
-				if kv.reads != want {
-					t.Errorf("%s: with %d hidden holders it reads %d holds, want %d", tc.reason, hidden, kv.reads, want)
+				if kv.Entries != want {
+					t.Errorf("%s: with %d hidden holders it reads %d holds, want %d", tc.reason, hidden, kv.Entries, want)
 				}
 			}
 		})
@@ -222,24 +221,6 @@ func TestHoldersIn(t *testing.T) {
 // only selects the instances of a project.
 func only(project string) func(nf.SubjectKind, nf.Scope) bool {
 	return func(kind nf.SubjectKind, s nf.Scope) bool { return kind == nf.InstanceSubject && s.Project == project }
-}
-
-// counting counts the entries that its lists yield.
-type counting struct {
-	store.KV
-
-	reads int
-}
-
-func (c *counting) List(ctx context.Context, prefix, start string) iter.Seq2[store.Entry, error] {
-	return func(yield func(store.Entry, error) bool) {
-		for e, err := range c.KV.List(ctx, prefix, start) {
-			c.reads++
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
 }
 
 // TestAbandonedHolds checks that the sweep for one kind finds the holds of that

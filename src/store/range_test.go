@@ -10,6 +10,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
 // TestAfter reads records after an id that exists, one that does not, and one that no
@@ -61,7 +62,7 @@ func TestMerged(t *testing.T) {
 	key := func(r record) string { return r.ID[strings.Index(r.ID, "/")+1:] }
 	var reads []int
 	for _, each := range []int{100, 1000} {
-		kv := &counting{KV: memory.New()}
+		kv := &storetest.Counting{KV: memory.New()}
 		table := records(kv)
 		for i := range groups * each {
 			id := fmt.Sprintf("group%d/%05d", i%groups, i)
@@ -71,7 +72,7 @@ func TestMerged(t *testing.T) {
 			"":      {"00000", "00001", "00003", "00004", "00005"},
 			"00200": {"00201", "00203", "00204", "00205", "00207"},
 		} {
-			kv.reads = 0
+			kv.Entries = 0
 			var got []string
 			for r, err := range table.Merged(t.Context(), "", nf.Cursor{After: after}, key, in) {
 				must(t, err)
@@ -82,7 +83,7 @@ func TestMerged(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("after %q (-want +got):\n%s", after, diff)
 			}
-			reads = append(reads, kv.reads)
+			reads = append(reads, kv.Entries)
 		}
 	}
 	for _, n := range reads {

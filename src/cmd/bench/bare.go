@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os/exec"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -54,17 +54,10 @@ func (a *apiServer) do(ctx context.Context, method, path, contentType string, bo
 
 // bare sends one server-side apply request per object.
 func (b *bench) bare(ctx context.Context, set objectSet) (time.Duration, error) {
-	const owner = "0123456789abcdef"
 	bodies := make([][]byte, len(set.objects))
 	for i, o := range set.objects {
-		final := maps.Clone(o.body)
-		metadata := maps.Clone(o.body["metadata"].(map[string]any))
-		labels := maps.Clone(metadata["labels"].(map[string]any))
-		labels["k8splugin.io/rb-instance-id"] = owner
-		metadata["labels"], metadata["namespace"] = labels, namespace
-		final["metadata"] = metadata
 		var err error
-		if bodies[i], err = json.Marshal(final); err != nil {
+		if bodies[i], err = o.owned(namespace); err != nil {
 			return 0, err
 		}
 	}
@@ -73,16 +66,21 @@ func (b *bench) bare(ctx context.Context, set objectSet) (time.Duration, error) 
 	group.SetLimit(b.workers)
 	for i, o := range set.objects {
 		group.Go(func() error {
-			path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?fieldManager=bench&fieldValidation=Strict"
-			status, answer, err := b.api.do(ctx, http.MethodPatch, path, "application/apply-patch+yaml", bodies[i])
-			if err == nil && status != http.StatusCreated {
-				err = fmt.Errorf("cannot apply %s: status %d: %s", o.name, status, answer)
-			}
-			return err
+			return b.api.apply(ctx, o, namespace, bodies[i])
 		})
 	}
 	err := group.Wait()
 	return time.Since(began), err
+}
+
+// apply creates an object by a server-side apply request.
+func (a *apiServer) apply(ctx context.Context, o object, namespace string, body []byte) error {
+	path := fmt.Sprintf(o.path, namespace) + "/" + o.name + "?fieldManager=bench&fieldValidation=Strict"
+	status, answer, err := a.do(ctx, http.MethodPatch, path, "application/apply-patch+yaml", body)
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("cannot apply %s: status %d: %s", o.name, status, answer)
+	}
+	return err
 }
 
 // apply runs kubectl on the files.
@@ -99,12 +97,21 @@ func (b *bench) apply(ctx context.Context, set objectSet) (time.Duration, error)
 
 // createNamespace creates the namespace unless it exists.
 func (a *apiServer) createNamespace(ctx context.Context) error {
-	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, namespace)
-	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
-	if err != nil || status != http.StatusCreated && status != http.StatusConflict {
-		return errors.Join(fmt.Errorf("cannot create the namespace: status %d: %s", status, answer), err)
+	if err := a.postNamespace(ctx, namespace, http.StatusCreated, http.StatusConflict); err != nil {
+		return err
 	}
 	return a.pollUntil(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", found)
+}
+
+// postNamespace requests a namespace. It returns an error unless the status is a
+// wanted one.
+func (a *apiServer) postNamespace(ctx context.Context, name string, wanted ...int) error {
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
+	if err != nil || !slices.Contains(wanted, status) {
+		return errors.Join(fmt.Errorf("cannot create namespace %s: status %d: %s", name, status, answer), err)
+	}
+	return nil
 }
 
 // clear deletes all objects of the namespace, and waits until controllers have

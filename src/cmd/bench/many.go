@@ -87,31 +87,22 @@ func (l load) each(ctx context.Context, do func(ctx context.Context, i int) erro
 }
 
 func (b *bench) bareLoad(ctx context.Context, l load) (time.Duration, error) {
-	var bodies [][]byte
-	var paths []string
-	for _, kind := range loadKinds {
-		o := newObject(kind)
-		metadata := maps.Clone(o.body["metadata"].(map[string]any))
-		labels := maps.Clone(metadata["labels"].(map[string]any))
-		labels["k8splugin.io/rb-instance-id"] = "0123456789abcdef"
-		metadata["labels"], o.body["metadata"] = labels, metadata
-		body, err := json.Marshal(o.body)
-		if err != nil {
-			return 0, err
-		}
-		bodies, paths = append(bodies, body), append(paths, o.path+"/"+o.name+"?fieldManager=bench&fieldValidation=Strict")
-	}
 	return l.each(ctx, func(ctx context.Context, i int) error {
 		name := fmt.Sprintf("bench-bare-%04d", i)
-		namespace := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
-		status, answer, err := b.api.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(namespace))
-		for n := 0; err == nil && status == http.StatusCreated && n < len(bodies); n++ {
-			status, answer, err = b.api.do(ctx, http.MethodPatch, fmt.Sprintf(paths[n], name), "application/apply-patch+yaml", bodies[n])
+		if err := b.api.postNamespace(ctx, name, http.StatusCreated); err != nil {
+			return err
 		}
-		if err == nil && status != http.StatusCreated {
-			err = fmt.Errorf("cannot apply the objects of %s: status %d: %s", name, status, answer)
+		for _, kind := range loadKinds {
+			o := newObject(kind)
+			body, err := o.owned(name)
+			if err == nil {
+				err = b.api.apply(ctx, o, name, body)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +102,18 @@ func newObject(i int) object {
 	}
 	o.body["kind"] = o.kind
 	return o
+}
+
+// owned returns the final bytes of the object in a namespace, with the label of an
+// owner, as the service applies it.
+func (o object) owned(namespace string) ([]byte, error) {
+	final := maps.Clone(o.body)
+	metadata := maps.Clone(o.body["metadata"].(map[string]any))
+	labels := maps.Clone(metadata["labels"].(map[string]any))
+	labels["k8splugin.io/rb-instance-id"] = "0123456789abcdef"
+	metadata["labels"], metadata["namespace"] = labels, namespace
+	final["metadata"] = metadata
+	return json.Marshal(final)
 }
 
 func deploymentSpec(labels map[string]any) map[string]any {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -99,13 +100,8 @@ func (s *Store) beginRead(key string) *read {
 func (s *Store) endRead(key string, r *read, found record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	others := s.reading[key][:0]
-	for _, other := range s.reading[key] {
-		if other != r {
-			others = append(others, other)
-		}
-	}
-	if s.reading[key] = others; len(others) == 0 {
+	s.reading[key] = slices.DeleteFunc(s.reading[key], func(other *read) bool { return other == r })
+	if len(s.reading[key]) == 0 {
 		delete(s.reading, key)
 	}
 	if !r.outdated && nf.IgnoreNotFound(err) == nil {

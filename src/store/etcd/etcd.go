@@ -62,30 +62,17 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 
 // Put implements store.KV, in one transaction.
 func (s *Store) Put(ctx context.Context, key string, value []byte, expected store.Revision) (store.Revision, error) {
-	if err := s.check(ctx, "write", key); err != nil {
-		return 0, err
+	if value == nil {
+		value = []byte{} // an op without a value deletes
 	}
-	if err := store.CheckValue(key, value); err != nil {
-		return 0, err
+	revision, failed := s.transact(ctx, []store.Op{{Key: key, Value: value, Expect: expected}})
+	if failed == nil {
+		return revision, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
-	defer cancel()
-	put := s.client.Txn(ctx)
-	if expected != store.Any {
-		put = put.If(clientv3.Compare(clientv3.ModRevision(key), "=", int64(expected)))
+	if kind := nf.KindOf(failed.Err); kind == nf.Exists || kind == nf.Conflict {
+		return 0, fail(kind, "write", key)
 	}
-	done, err := callEtcd(ctx, s, put.Then(clientv3.OpPut(key, s.stored(key, value))).Commit)
-	if err != nil {
-		return 0, s.translate(ctx, "write", quoted(key), err)
-	}
-	switch {
-	case done.Succeeded:
-		return store.Revision(done.Header.Revision), s.acknowledge()
-	case expected == store.Absent:
-		return 0, fail(nf.Exists, "write", key)
-	default:
-		return 0, fail(nf.Conflict, "write", key)
-	}
+	return 0, failed.Err
 }
 
 // Delete implements store.KV, in one transaction.
