@@ -1,21 +1,17 @@
 package etcd
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 )
 
 // TestDamage damages each file of a data folder in every way, one at a time. The
@@ -150,31 +146,6 @@ func flip(path string, at int64, bits byte) error {
 		return err
 	}
 	return change(path, at, []byte{content[at] ^ bits})
-}
-
-// TestCheckRecord flips each bit of a record. Either that is noticed, or the key,
-// its revision and its value are what they were.
-func TestCheckRecord(t *testing.T) {
-	was := &mvccpb.KeyValue{Key: []byte("regions/east"), CreateRevision: 3, ModRevision: 7, Version: 2}
-	was.Value = []byte(withSum(string(was.Key), []byte("a value")))
-	whole, err := proto.Marshal(was)
-	must(t, err)
-	key := append(binary.BigEndian.AppendUint64(nil, 7), "_\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	must(t, checkRecord(key, whole, true))
-	for i := range whole {
-		for bit := range 8 {
-			record := slices.Clone(whole)
-			record[i] ^= 1 << bit
-			if checkRecord(key, record, true) != nil {
-				continue
-			}
-			var is mvccpb.KeyValue
-			must(t, proto.Unmarshal(record, &is))
-			if string(is.Key) != string(was.Key) || is.ModRevision != 7 || string(withoutSum(string(is.Key), is.Value)) != "a value" {
-				t.Errorf("bit %d of byte %d is overlooked: %v", bit, i, &is)
-			}
-		}
-	}
 }
 
 // TestUnreadable has files and folders that the process may not read or write.

@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.etcd.io/etcd/server/v3/storage/wal/walpb"
 	"go.uber.org/zap"
-	"google.golang.org/protobuf/proto"
 )
 
 // layout is the layout of a server's data folder.
@@ -148,42 +147,23 @@ func (l layout) inspectDatabase(m mark, unused bool) (applied uint64, err error)
 	if unused && stat.Size() <= 4*int64(os.Getpagesize()) {
 		return 0, nil // as created by bbolt
 	}
+	r := newRevisions(m.index > 0)
 	err = walkTree(file, stat.Size(), func(bucket string, key, value []byte) error {
-		if bucket == "meta" && string(key) == "consistent_index" && len(value) == 8 {
+		switch {
+		case bucket == "key":
+			return r.add(key, value)
+		case bucket == "meta" && string(key) == "consistent_index" && len(value) == 8:
 			applied = binary.BigEndian.Uint64(value)
-		}
-		if bucket == "key" {
-			return checkRecord(key, value, m.index > 0)
+		case bucket == "meta" && slices.Contains(compactedKeys, string(key)) && len(value) == 17:
+			r.compacted = max(r.compacted, binary.BigEndian.Uint64(value))
 		}
 		return nil
 	})
+	if err == nil {
+		err = r.checkDeletions()
+	}
 	if err != nil {
 		return 0, fmt.Errorf("the database file %s is damaged: %w", l.database(), err)
 	}
 	return applied, nil
-}
-
-// checkRecord returns an error if etcd cannot read a revision of a key, or if
-// the checksum of its value is missing or wrong. It does not check the checksum
-// in a folder without a watermark: an operator deletes the watermark to accept
-// damaged values.
-func checkRecord(key, value []byte, marked bool) error {
-	deleted := len(key) == 18 && key[17] == 't'
-	var kv mvccpb.KeyValue
-	if len(key) != 17 && !deleted || key[8] != '_' || proto.Unmarshal(value, &kv) != nil {
-		return fmt.Errorf("revision %x cannot be read", key)
-	}
-	if deleted {
-		return nil
-	}
-	if uint64(kv.ModRevision) != binary.BigEndian.Uint64(key) {
-		return fmt.Errorf("revision %x cannot be read", key)
-	}
-	if !marked {
-		return nil
-	}
-	if err := checkSum(string(kv.Key), kv.Value); err != nil {
-		return fmt.Errorf("key %q: %w", kv.Key, err)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,8 +93,8 @@ func play(part, dir string) error {
 	return errors.Join(err, s.Close())
 }
 
-// playFill writes records and says of each when it is acknowledged, until its
-// input ends.
+// playFill writes and deletes records, compacts what it has written until then, and
+// says of each record when it is acknowledged. It ends with its input.
 func playFill(s *Store) error {
 	out := json.NewEncoder(os.Stdout)
 	lines := make(chan record)
@@ -111,7 +112,8 @@ func playFill(s *Store) error {
 		writers.Go(func() error {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for i := range 40 {
-				r := record{Key: fmt.Sprintf("fill/%d/%d", w, i%25), Value: make([]byte, 200+random.IntN(200))}
+				name := sha256.Sum256(fmt.Append(nil, w, i%25)) // the damage of a bit makes it no other key
+				r := record{Key: fmt.Sprintf("fill/%x", name[:8]), Value: make([]byte, 200+random.IntN(200))}
 				for n := range r.Value {
 					r.Value[n] = byte(random.Uint32())
 				}
@@ -126,6 +128,11 @@ func playFill(s *Store) error {
 						return err
 					}
 					lines <- record{Key: r.Key}
+				}
+				if w == 0 && i == 20 {
+					if _, err := s.client.Compact(context.Background(), int64(rev)); err != nil {
+						return err
+					}
 				}
 			}
 			return nil
