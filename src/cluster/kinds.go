@@ -53,7 +53,8 @@ func (k kind) at(r *rest.Request, namespace, name string) *rest.Request {
 	return r
 }
 
-// kinds is everything that the API server serves.
+// kinds is everything that the API server serves. Regions share it, so it does not
+// change once it has been read.
 type kinds struct {
 	by      map[schema.GroupKind][]kind // the preferred version comes first
 	partial error                       // set if some groups could not be read
@@ -109,6 +110,7 @@ type apis struct {
 	region    region
 	usage     *usage
 	discovery *discovery.DiscoveryClient
+	sets      *kindSets
 
 	mu    sync.Mutex
 	known *kinds // nil: not read yet
@@ -149,6 +151,7 @@ func (a *apis) discover(ctx context.Context) (*kinds, error) {
 	for _, group := range groups {
 		ks.prefer(group)
 	}
+	ks = a.sets.share(ks)
 	a.mu.Lock()
 	a.known = ks
 	a.mu.Unlock()

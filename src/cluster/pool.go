@@ -46,6 +46,7 @@ type PoolConfig struct {
 	dial    dialer                       // for tests; default: to the addresses that Hosts allow
 	schemas *schema.Cache                // shared by all regions; default: a new one
 	codecs  runtime.NegotiatedSerializer // shared by all regions; default: statuses()
+	kinds   *kindSets                    // shared by all regions; default: a new one
 }
 
 func (cfg PoolConfig) filled() PoolConfig {
@@ -54,6 +55,9 @@ func (cfg PoolConfig) filled() PoolConfig {
 	}
 	if cfg.schemas == nil {
 		cfg.schemas = schema.NewCache(schema.Config{})
+	}
+	if cfg.kinds == nil {
+		cfg.kinds = newKindSets()
 	}
 	if cfg.codecs == nil {
 		cfg.codecs = statuses()
