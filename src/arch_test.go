@@ -1,11 +1,13 @@
 package src_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -119,6 +121,7 @@ var outside = map[string]struct {
 	"k8s.io/apiserver":                         {[]string{"cluster/schema"}, "the rules of custom resources are evaluated in one place"},
 	"k8s.io/kube-openapi":                      {[]string{"cluster/schema"}, "the formats of strings are those of the API server"},
 	"k8s.io/api":                               {[]string{"cluster"}, "a request for a token is one of Kubernetes' types, not a copy of it"},
+	"k8s.io/client-go/util/jsonpath":           {[]string{"cmd/k8splugin/cli"}, "templates of output are those of kubectl"},
 	"k8s.io/client-go":                         {[]string{"cluster"}, "a reader knows where Kubernetes is spoken to"},
 	"sigs.k8s.io/structured-merge-diff":        {[]string{"cluster"}, "whose field is whose is read where it is applied"},
 	"helm.sh/helm/v4":                          {[]string{"render/helm"}, "charts are read and rendered in one place"},
@@ -321,10 +324,13 @@ func checkImport(dir, name string, spec *ast.ImportSpec) []string {
 	if slices.Contains(bare, dir) {
 		return []string{fmt.Sprintf("%s imports %s, but %s needs the standard library only", name, imported, dir)}
 	}
-	for prefix, where := range outside {
+	// The longest name is the most specific one.
+	longest := slices.SortedFunc(maps.Keys(outside), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, prefix := range longest {
 		if !below(imported, prefix) {
 			continue
 		}
+		where := outside[prefix]
 		allowed := func(folder string) bool { return folder == "*" || below(dir, folder) }
 		if slices.ContainsFunc(where.folders, allowed) {
 			return nil

@@ -263,6 +263,8 @@ type page struct {
 	parts int
 	items []json.RawMessage
 	next  string // marker of the next page, if it was not read
+
+	changed bool // the items are not as in the first page
 }
 
 func (p *page) add(a answer) (next string, err error) {
@@ -295,12 +297,25 @@ func (p *page) join(a answer) {
 	p.parts++
 }
 
+// documents returns the items as they were sent.
+func (p *page) documents() [][]byte {
+	out := make([][]byte, len(p.items))
+	for i, item := range p.items {
+		out[i] = item
+	}
+	return out
+}
+
 // answer returns the collection as one response.
 func (p *page) answer() (answer, error) {
-	if p.parts == 1 {
+	if p.parts == 1 && !p.changed {
 		return answer{body: p.first}, nil
 	}
-	body, err := json.Marshal(map[string]any{p.key: p.items})
+	all := map[string]any{p.key: p.items}
+	if p.next != "" {
+		all["next"] = p.next
+	}
+	body, err := json.Marshal(all)
 	if err != nil {
 		return answer{}, fmt.Errorf("cannot join the responses: %w", err)
 	}

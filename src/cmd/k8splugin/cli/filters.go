@@ -1,15 +1,51 @@
 package cli
 
 import (
+	"context"
 	"net/url"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
 
-// filters holds the flags of a list command that become query parameters.
+// filters holds the flags of a list command: those that become query parameters, and
+// the order of the items.
 type filters struct {
 	flags []filter
 	label *[]string
+	order order
+
+	// prepare changes the query before it is sent. It may be nil.
+	prepare func(ctx context.Context, c *client, query url.Values) error
+}
+
+// order is the order in which a list is printed. The default applies to tables and
+// names of complete lists. It is the server's order unless natural or newest is set.
+type order struct {
+	sortBy  pathFlag
+	natural pathFlag // not a flag
+	newest  bool     // the server's order, reversed
+}
+
+// defineOrder defines the flags of each list.
+func (f *filters) defineOrder(cmd *cobra.Command, out *printer) {
+	cmd.Flags().BoolVar(&out.noHeaders, "no-headers", false, "print no line of column heads")
+	cmd.Flags().Var(&f.order.sortBy, "sort-by", "sort by a field of the JSON output, such as .created_at")
+}
+
+// apply sorts the items for an output.
+func (o order) apply(p *page, out format) error {
+	complete := (out.people() || out.name == formatName) && p.next == ""
+	switch {
+	case o.sortBy.path != nil:
+		return p.sortBy(o.sortBy.path)
+	case complete && o.newest:
+		slices.Reverse(p.items)
+		p.changed = true
+	case complete && o.natural.path != nil:
+		return p.sortBy(o.natural.path)
+	}
+	return nil
 }
 
 type filter struct {
@@ -20,6 +56,14 @@ type filter struct {
 // add defines a flag for a query parameter.
 func (f *filters) add(cmd *cobra.Command, flag, parameter, usage string) {
 	f.flags = append(f.flags, filter{parameter, cmd.Flags().String(flag, "", usage)})
+}
+
+// namespace defines -n and -A, as kubectl has them. Lists have all namespaces by
+// default.
+func (f *filters) namespace(cmd *cobra.Command) {
+	f.flags = append(f.flags, filter{"namespace", cmd.Flags().StringP("namespace", "n", "", "filter by namespace")})
+	cmd.Flags().BoolP("all-namespaces", "A", false, "")
+	_ = cmd.Flags().MarkHidden("all-namespaces") // fails only for an unknown flag
 }
 
 // project defines --project.

@@ -26,7 +26,8 @@ func instanceCommand(s *session) *cobra.Command {
 func instanceList(s *session) *cobra.Command {
 	cmd, q := listCommand(s, "List instances", instances(), instanceColumns)
 	q.add(cmd, "region", "cloud_region_id", "filter by region")
-	q.add(cmd, "namespace", "namespace", "filter by namespace")
+	q.namespace(cmd)
+	_ = q.order.natural.Set(".vnf_instance_name") // it is a path
 	q.add(cmd, "name", "vnf_instance_name", "filter by name")
 	q.add(cmd, "package", "csar_id", "filter by package")
 	q.add(cmd, "state", "state", "filter by state: instantiating, ready, updating, failed or terminating")

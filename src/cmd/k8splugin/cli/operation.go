@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -43,28 +44,30 @@ func operationCommand(s *session) *cobra.Command {
 }
 
 func operationList(s *session) *cobra.Command {
-	var q filters
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List operations",
-		Args:  noArgs,
-		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			query := q.values()
-			if query.Has("subject") && query.Has("vnf_id") {
-				return usagef("--instance cannot be combined with --subject: --instance ID means --subject %s/ID", nf.InstanceSubject)
-			}
-			p, err := c.list(ctx, at("operations"), "operations", query)
-			if err != nil {
-				return err
-			}
-			return printAll(s.out, p, operationColumns)
-		}),
-	}
+	cmd, q := listCommand(s, "List operations, newest first", operations(), operationColumns)
+	q.order.newest = true
 	q.add(cmd, "subject", "subject", "filter by subject: vnf_instance/ID or site/ID, or vnf_instance or site for all of them")
-	q.add(cmd, "instance", "vnf_id", "filter by instance")
+	q.add(cmd, "instance", "vnf_id", "filter by instance: its ID or name")
 	q.add(cmd, "state", "state", "filter by state: queued, running, succeeded, failed or cancelled")
 	q.project(cmd)
 	q.pages(cmd)
+	q.prepare = func(ctx context.Context, c *client, query url.Values) error {
+		if !query.Has("vnf_id") {
+			return nil
+		}
+		if query.Has("subject") {
+			return usagef("--instance cannot be combined with --subject: --instance ID means --subject %s/ID", nf.InstanceSubject)
+		}
+		id, err := c.idOf(ctx, query.Get("vnf_id"))
+		if err == nil {
+			query.Set("vnf_id", id)
+		}
+		if ExitCode(err) == exitNotFound {
+			err = nil // it may be the id of an instance, which may be deleted
+		}
+		return err
+	}
+	completeFlag(cmd, "instance", s.ids(instances(), true))
 	completeFlag(cmd, "subject", fixed(string(nf.InstanceSubject), string(nf.SiteSubject)))
 	completeFlag(cmd, "state", fixed("queued", "running", "succeeded", "failed", "cancelled"))
 	return cmd
@@ -210,7 +213,7 @@ func (pr *printer) report(op operation) {
 	if err := json.Compact(&line, op.sent); err != nil {
 		return // parsed before
 	}
-	if pr.format == formatYAML {
+	if pr.format.name == formatYAML {
 		fmt.Fprintln(pr.stdout, "---")
 	}
 	_ = pr.print(answer{body: line.Bytes()}, nil) // if the reader has gone, the exit code still has the result

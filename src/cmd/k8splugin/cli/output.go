@@ -16,41 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// format is the output format of responses.
-type format string
-
-const (
-	formatTable format = "table"
-	formatWide  format = "wide"
-	formatJSON  format = "json"
-	formatYAML  format = "yaml"
-)
-
-func formats() []string {
-	return []string{string(formatTable), string(formatWide), string(formatJSON), string(formatYAML)}
-}
-
-// String, Set and Type implement pflag.Value.
-func (f *format) String() string {
-	if *f == "" {
-		return string(formatTable)
-	}
-	return string(*f)
-}
-
-func (f *format) Set(text string) error {
-	if !slices.Contains(formats(), text) {
-		return fmt.Errorf("must be one of %s", strings.Join(formats(), ", "))
-	}
-	*f = format(text)
-	return nil
-}
-
-func (f *format) Type() string { return "format" }
-
-// people reports whether the output is for people.
-func (f format) people() bool { return f != formatJSON && f != formatYAML }
-
 // printer prints responses on standard output, and warnings and progress on
 // standard error.
 type printer struct {
@@ -59,12 +24,13 @@ type printer struct {
 	colourless               bool // the environment forbids color
 	clock                    clock
 
-	format  format
-	noColor bool
+	format    format
+	noColor   bool
+	noHeaders bool // of lists
 }
 
 func (pr *printer) define(flags *pflag.FlagSet) {
-	flags.VarP(&pr.format, "output", "o", "output format: table, wide, json or yaml")
+	flags.VarP(&pr.format, "output", "o", "output format: "+strings.Join(formats(), ", "))
 	flags.BoolVar(&pr.noColor, "no-color", false, "print without color (env NO_COLOR)")
 }
 
@@ -80,11 +46,17 @@ func (pr *printer) warn(texts ...string) {
 }
 
 // print prints a response: as the server sent it for -o json, converted for -o
-// yaml, and by show otherwise.
+// yaml, by the user's template, and by show otherwise.
 func (pr *printer) print(a answer, show func(w io.Writer) error) error {
 	out := a.body
-	switch pr.format {
+	switch pr.format.name {
 	case formatJSON:
+	case formatColumns:
+		return pr.printColumns([][]byte{a.body})
+	case formatJSONPath:
+		return printPath(pr.stdout, pr.format.path, a.body)
+	case formatName:
+		return usagef("-o name cannot be used here: the output is not an object or a list of objects")
 	case formatYAML:
 		text, err := yaml.JSONToYAML(a.body)
 		if err != nil {
@@ -110,11 +82,10 @@ type column[T any] struct {
 
 // printAll prints a collection as a table with a row for each item.
 func printAll[T any](pr *printer, p page, columns func(clock) []column[T]) error {
-	a, err := p.answer()
-	if err != nil {
-		return err
-	}
-	return pr.print(a, func(w io.Writer) error {
+	switch {
+	case pr.format.name == formatColumns:
+		return pr.printColumns(p.documents())
+	case pr.format.people() || pr.format.name == formatName:
 		items, err := decodeAll[T](p)
 		if err != nil {
 			return err
@@ -122,34 +93,58 @@ func printAll[T any](pr *printer, p page, columns func(clock) []column[T]) error
 		if p.next != "" {
 			defer fmt.Fprintf(pr.stderr, "more items: --marker %s\n", p.next)
 		}
-		return table(w, pr.format == formatWide, columns(pr.clock), items)
-	})
+		return printItems(pr, columns(pr.clock), items)
+	}
+	a, err := p.answer()
+	if err != nil {
+		return err
+	}
+	return pr.print(a, nil)
 }
 
 // printOne prints an object as a table with one row.
 func printOne[T any](pr *printer, a answer, columns func(clock) []column[T]) error {
-	return pr.print(a, func(w io.Writer) error {
-		var item T
-		if err := a.decode(&item); err != nil {
-			return err
-		}
-		return table(w, pr.format == formatWide, columns(pr.clock), []T{item})
-	})
+	if !pr.format.people() && pr.format.name != formatName {
+		return pr.print(a, nil)
+	}
+	var item T
+	if err := a.decode(&item); err != nil {
+		return err
+	}
+	return printItems(pr, columns(pr.clock), []T{item})
 }
 
+// printItems prints a table for people, or the first cell of each row as the item's
+// name.
+func printItems[T any](pr *printer, columns []column[T], items []T) error {
+	if pr.format.name == formatName {
+		for _, item := range items {
+			fmt.Fprintln(pr.stdout, flat(columns[0].cell(item)))
+		}
+		return nil
+	}
+	if pr.noHeaders {
+		columns = slices.Clone(columns)
+		for i := range columns {
+			columns[i].head = ""
+		}
+	}
+	return table(pr.stdout, pr.format.name == formatWide, columns, items)
+}
+
+// table prints a table. It has no line of heads if all of them are empty.
 func table[T any](w io.Writer, wide bool, columns []column[T], items []T) error {
 	shown := slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool { return c.wide && !wide })
 	t := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	row := func(cell func(column[T]) string) {
 		for i, c := range shown {
-			if i > 0 {
-				fmt.Fprint(t, "\t")
-			}
-			fmt.Fprint(t, cell(c))
+			fmt.Fprint(t, separator(i), cell(c))
 		}
 		fmt.Fprintln(t)
 	}
-	row(func(c column[T]) string { return c.head })
+	if slices.ContainsFunc(shown, func(c column[T]) bool { return c.head != "" }) {
+		row(func(c column[T]) string { return c.head })
+	}
 	for _, item := range items {
 		row(func(c column[T]) string { return oneLine(c.cell(item)) })
 	}

@@ -41,7 +41,7 @@ func (pr *printer) progress() *progress {
 // states returns the display of a command that only watches: each state in the
 // output format for programs, or the progress.
 func (pr *printer) states() *progress {
-	if pr.format.people() {
+	if pr.format.people() || pr.format.name == formatName {
 		return pr.progress()
 	}
 	return &progress{report: pr.report}

@@ -127,18 +127,29 @@ func (s *session) run(verb func(ctx context.Context, c *client, args []string) e
 // which the caller defines flags.
 func listCommand[T any](s *session, short string, from catalogue, columns func(clock) []column[T]) (*cobra.Command, *filters) {
 	q := &filters{}
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: short,
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			p, err := c.list(ctx, from.path, from.key, q.values())
+			query := q.values()
+			if q.prepare != nil {
+				if err := q.prepare(ctx, c, query); err != nil {
+					return err
+				}
+			}
+			p, err := c.list(ctx, from.path, from.key, query)
+			if err == nil {
+				err = q.order.apply(&p, s.out.format)
+			}
 			if err != nil {
 				return err
 			}
 			return printAll(s.out, p, columns)
 		}),
-	}, q
+	}
+	q.defineOrder(cmd, s.out)
+	return cmd, q
 }
 
 // showCommand returns the command that prints one object.

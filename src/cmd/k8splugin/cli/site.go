@@ -306,7 +306,7 @@ func (pr *printer) describeSite(w io.Writer, a answer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	return table(w, pr.format == formatWide, []column[wire.SiteHost]{
+	return table(w, pr.format.name == formatWide, []column[wire.SiteHost]{
 		{"HOST", false, func(h wire.SiteHost) string { return h.Name }},
 		{"ADDRESS", false, func(h wire.SiteHost) string { return h.Address + ":" + strconv.Itoa(h.Port) }},
 		{"USER", false, func(h wire.SiteHost) string { return h.User }},
