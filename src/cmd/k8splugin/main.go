@@ -64,6 +64,8 @@ func (p process) command() *cobra.Command {
 		Use:           "k8splugin",
 		Short:         "Manage network functions on Kubernetes clusters",
 		Version:       version(),
+		Args:          cli.NoSuchCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -30,7 +30,7 @@ operation continues.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&body.Region, "region", "", "cloud region of the release")
-	flags.StringVar(&body.Namespace, "namespace", "", `namespace of the release (default: the region's, or "default")`)
+	flags.StringVarP(&body.Namespace, "namespace", "n", "", `namespace of the release (default: the region's, or "default")`)
 	flags.StringVar(&body.Release, "release", "", "name of the release")
 	flags.StringVar(&body.Package, "package", "", "csar_id of the package, which is the release's chart")
 	flags.StringVar(&body.Name, "name", "", "name of the instance, unique in its region and namespace")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 
 // defineValues defines the flags for parameters.
 func defineValues(flags *pflag.FlagSet, files *[]string, set settings) {
-	flags.StringArrayVar(files, "values", nil, "YAML or JSON file with parameters; - reads standard input")
+	flags.StringArrayVarP(files, "values", "f", nil, "YAML or JSON file with parameters; - reads standard input")
 	flags.Var(setFlag{set, typed}, "set", "parameter, or a.b=… for a value inside one; 3 is a number, true a boolean, [a, b] a list; for charts, a[0]=… as in Helm")
 	flags.Var(setFlag{set, textJSON}, "set-string", "parameter whose value is always text")
 }
@@ -186,27 +187,29 @@ func instanceCreate(s *session) *cobra.Command {
 	var w waiting
 	var dry bool
 	cmd := &cobra.Command{
-		Use:   "create --region REGION --package PACKAGE",
-		Short: "Create an instance of a package",
-		Long:  "Create an instance of a package in a namespace of a cloud region." + waitHelp,
-		Example: `  k8splugin instance create --region east --package firewall --name fw-1 --set replicas=3
-  k8splugin instance create --region east --package firewall --values values.yaml --wait`,
-		Args: noArgs,
+		Use:     "create [NAME] --region REGION --package PACKAGE",
+		Aliases: []string{"install"},
+		Short:   "Create an instance of a package",
+		Long:    "Create an instance of a package in a namespace of a cloud region." + waitHelp,
+		Example: `  k8splugin instance create fw-1 --region east --package firewall --set replicas=3
+  k8splugin instance create --region east --package firewall -f values.yaml --wait`,
+		Args: nameOrFlag,
 	}
 	f.define(s, cmd)
 	w.define(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Region, "region", "", "cloud region of the instance")
-	flags.StringVar(&f.Namespace, "namespace", "", `namespace, created if missing (default: the region's, or "default")`)
+	flags.StringVarP(&f.Namespace, "namespace", "n", "", `namespace, created if missing (default: the region's, or "default")`)
 	flags.StringVar(&f.Name, "name", "", "name, unique in its region and namespace")
 	flags.StringVar(&f.Project, "project", "", `project of the instance (default "default")`)
 	flags.StringVar(&f.Release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")
 	flags.BoolVar(&dry, "dry-run", false, "show the changes without making them")
 	completeFlag(cmd, "region", s.ids(regions(), true))
-	cmd.RunE = s.run(func(ctx context.Context, c *client, _ []string) error {
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		if f.Region == "" || f.pkg == "" {
 			return misused(cmd, errors.New("--region and --package are required"))
 		}
+		f.Name = cmp.Or(strings.Join(args, ""), f.Name)
 		body, err := f.create(s.in)
 		if err != nil {
 			return err
@@ -218,6 +221,14 @@ func instanceCreate(s *session) *cobra.Command {
 		return s.change(ctx, c, r, body, changeOptions{waiting: w})
 	})
 	return cmd
+}
+
+// nameOrFlag accepts a name as an argument, unless --name is given.
+func nameOrFlag(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && cmd.Flags().Changed("name") {
+		return misused(cmd, errors.New("give the name as an argument or with --name, not both"))
+	}
+	return cmp.Or(checkArgs(cmd, cobra.MaximumNArgs(1), args), checkNames(cmd, args))
 }
 
 // dryRun prints what a request would change.
@@ -358,7 +369,7 @@ func (pr *printer) printInstance(a answer) error {
 	}
 	pr.warn(i.Warnings...)
 	if i.RunningOperation != "" && pr.format.people() {
-		fmt.Fprintf(pr.stderr, "operation %s continues\n", i.RunningOperation)
+		fmt.Fprintf(pr.stderr, "operation %s continues; to watch it: k8splugin operation watch %[1]s\n", i.RunningOperation)
 	}
 	return printOne(pr, a, instanceColumns)
 }

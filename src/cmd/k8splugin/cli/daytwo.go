@@ -67,7 +67,7 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 		if remove {
 			r.method = http.MethodDelete
 		}
-		i, _, err := c.find(ctx, args[0])
+		i, _, err := s.find(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ The exit code is 1 if a test failed.`,
 		if err != nil {
 			return err
 		}
-		i, _, err := c.find(ctx, args[0])
+		i, _, err := s.find(ctx, c, args[0])
 		if err != nil {
 			return err
 		}

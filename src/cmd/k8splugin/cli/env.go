@@ -1,5 +1,6 @@
 // Package cli provides the client commands of the program: region, package,
-// instance, operation, site, audit and keys, and the exit-codes help topic.
+// instance, operation, site, notification, audit and keys, get, and the exit-codes
+// help topic.
 //
 // It uses only the server's HTTP API. It prints responses as tables and trees
 // for people, or as the server's JSON for programs. A command that stops
@@ -50,6 +51,7 @@ func Commands(env Env) []*cobra.Command {
 
 func commands(s *session) []*cobra.Command {
 	return []*cobra.Command{
+		getCommand(s),
 		regionCommand(s),
 		packageCommand(s),
 		instanceCommand(s),

@@ -18,9 +18,11 @@ import (
 )
 
 func instanceCommand(s *session) *cobra.Command {
-	return s.noun("instance", "Create, change and delete VNF instances",
-		instanceCreate(s), instanceAdopt(s), instanceList(s), instanceShow(s), instanceTree(s),
-		instanceUpdate(s), instanceDiff(s), instanceConfigure(s), instanceTest(s), instanceRevisions(s), instanceRollback(s), instanceDelete(s))
+	cmd := s.noun("instance", "Create, change and delete VNF instances", instanceCreate(s), instanceAdopt(s), instanceList(s))
+	cmd.AddCommand(s.scoped(
+		instanceShow(s), instanceTree(s), instanceUpdate(s), instanceApply(s), instanceDiff(s), instanceConfigure(s), instanceTest(s),
+		instanceRevisions(s), instanceRollback(s), instanceRetry(s), instanceUndo(s), instanceCancel(s), instanceDelete(s))...)
+	return cmd
 }
 
 func instanceList(s *session) *cobra.Command {
@@ -60,8 +62,22 @@ func instanceColumns(now clock) []column[wire.Instance] {
 	}
 }
 
+// scope tells instances of one name apart.
+type scope struct{ region, namespace string }
+
+// scoped adds the flags that tell instances of one name apart to commands that take
+// names of instances.
+func (s *session) scoped(verbs ...*cobra.Command) []*cobra.Command {
+	for _, cmd := range verbs {
+		cmd.Flags().StringVar(&s.scope.region, "region", "", "region of the named instance")
+		cmd.Flags().StringVarP(&s.scope.namespace, "namespace", "n", "", "namespace of the named instance")
+		completeFlag(cmd, "region", s.ids(regions(), true))
+	}
+	return verbs
+}
+
 // find reads the instance with the id or, if there is none, with the name.
-func (c *client) find(ctx context.Context, what string) (wire.Instance, answer, error) {
+func (s *session) find(ctx context.Context, c *client, what string) (wire.Instance, answer, error) {
 	var found wire.Instance
 	// Text with a slash is not an id, and would be another path.
 	if !strings.Contains(what, "/") {
@@ -73,7 +89,7 @@ func (c *client) find(ctx context.Context, what string) (wire.Instance, answer, 
 			return found, a, err
 		}
 	}
-	id, err := c.idOf(ctx, what)
+	id, err := s.idOf(ctx, c, what)
 	if err != nil {
 		return found, answer{}, err
 	}
@@ -84,9 +100,15 @@ func (c *client) find(ctx context.Context, what string) (wire.Instance, answer, 
 	return found, a, a.decode(&found)
 }
 
-// idOf returns the id of the only instance with the name.
-func (c *client) idOf(ctx context.Context, name string) (string, error) {
-	p, err := c.list(ctx, at("vnf_instances"), "vnf_instances", url.Values{"vnf_instance_name": {name}})
+// idOf returns the id of the only instance with the name in the scope.
+func (s *session) idOf(ctx context.Context, c *client, name string) (string, error) {
+	query := url.Values{"vnf_instance_name": {name}}
+	for parameter, value := range map[string]string{"cloud_region_id": s.scope.region, "namespace": s.scope.namespace} {
+		if value != "" {
+			query.Set(parameter, value)
+		}
+	}
+	p, err := c.list(ctx, at("vnf_instances"), "vnf_instances", query)
 	if err != nil {
 		return "", err
 	}
@@ -104,17 +126,18 @@ func (c *client) idOf(ctx context.Context, name string) (string, error) {
 	for _, i := range all {
 		fmt.Fprintf(&b, "\n  %s in region %s, namespace %s", i.ID, i.Region, i.Namespace)
 	}
-	return "", usagef("%d instances are named %q; give the id of one of them:%s", len(all), name, b.String())
+	return "", usagef("%d instances are named %q; give the id of one of them, or --region and --namespace:%s", len(all), name, b.String())
 }
 
 func instanceShow(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "show ID|NAME",
+		Aliases:           []string{"get", "describe"},
 		Short:             "Show an instance and the health of its objects",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			i, a, err := c.find(ctx, args[0])
+			i, a, err := s.find(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
@@ -182,7 +205,7 @@ func instanceDelete(s *session) *cobra.Command {
 	var m executionFlags
 	cmd := &cobra.Command{
 		Use:     "delete ID|NAME...",
-		Aliases: []string{"remove"},
+		Aliases: []string{"remove", "rm", "uninstall", "terminate"},
 		Short:   "Delete instances and all their objects",
 		Long: "Delete instances and all their objects. With --orphan the objects stay, unowned.\n" +
 			"PersistentVolumeClaims that StatefulSets created stay, and the operation's warnings\n" +
@@ -220,13 +243,24 @@ func instanceDelete(s *session) *cobra.Command {
 }
 
 // deleteAll requests the deletion of every instance before it waits for any, so
-// that they run concurrently.
+// that they run concurrently. It deletes none if one does not exist.
 func (s *session) deleteAll(ctx context.Context, c *client, names []string, query url.Values, wait bool) error {
+	var failed multiError
+	var ids []string
+	for _, name := range names {
+		i, _, err := s.find(ctx, c, name)
+		if err != nil {
+			failed = append(failed, err)
+		}
+		ids = append(ids, i.ID)
+	}
+	if len(failed) > 0 {
+		return failed
+	}
 	begun := page{key: "operations"}
 	var running []string
-	var failed multiError
-	for _, name := range names {
-		a, err := c.delete(ctx, name, query)
+	for _, id := range ids {
+		a, err := c.call(ctx, request{method: http.MethodDelete, path: at("vnf_instances", id), query: query, header: async()})
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -248,13 +282,4 @@ func (s *session) deleteAll(ctx context.Context, c *client, names []string, quer
 		}
 	}
 	return failed.orNil()
-}
-
-// delete starts the deletion of the instance with the id or name.
-func (c *client) delete(ctx context.Context, what string, query url.Values) (answer, error) {
-	i, _, err := c.find(ctx, what)
-	if err != nil {
-		return answer{}, err
-	}
-	return c.call(ctx, request{method: http.MethodDelete, path: at("vnf_instances", i.ID), query: query, header: async()})
 }

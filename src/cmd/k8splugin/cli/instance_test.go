@@ -199,7 +199,7 @@ func TestInstance(t *testing.T) {
 			}},
 		},
 		"instance-delete": {
-			reason: "each is started; an unknown one does not stop the others",
+			reason: "none is deleted if one is unknown",
 			args:   []string{"instance", "delete", "nowhere", "k3x9vq2m", "--timeout", "90s"},
 			replies: replies{
 				"GET /v1/vnf_instances?vnf_instance_name=nowhere": {body: `{"vnf_instances":[]}`},

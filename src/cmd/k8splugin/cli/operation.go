@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func operationList(s *session) *cobra.Command {
 		if query.Has("subject") {
 			return usagef("--instance cannot be combined with --subject: --instance ID means --subject %s/ID", nf.InstanceSubject)
 		}
-		id, err := c.idOf(ctx, query.Get("vnf_id"))
+		id, err := s.idOf(ctx, c, query.Get("vnf_id"))
 		if err == nil {
 			query.Set("vnf_id", id)
 		}
@@ -217,22 +216,4 @@ func (pr *printer) report(op operation) {
 		fmt.Fprintln(pr.stdout, "---")
 	}
 	_ = pr.print(answer{body: line.Bytes()}, nil) // if the reader has gone, the exit code still has the result
-}
-
-func operationCancel(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "cancel ID",
-		Short: "Cancel an operation",
-		Long: "Request that an operation stop. Its --on-failure setting decides whether its results are\n" +
-			"undone or kept. The results of a site's operation are always kept.",
-		Args:              oneName,
-		ValidArgsFunction: s.ids(operations(), false),
-		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			a, err := c.call(ctx, request{method: http.MethodPost, path: at("operations", args[0], "cancel")})
-			if err != nil {
-				return err
-			}
-			return printOne(s.out, a, operationColumns)
-		}),
-	}
 }

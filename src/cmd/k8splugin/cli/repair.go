@@ -1,34 +1,106 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/spf13/cobra"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
+const (
+	retryHelp = "Retry a failed operation whose results were kept. The retry is a new operation. If it\n" +
+		"fails too, its results are kept again, unless --on-failure is undo. The retry of an\n" +
+		"operation whose undo failed is undone if it fails, unless --on-failure is keep."
+	undoHelp   = "Undo a failed operation whose results were kept. The undo is a new operation."
+	cancelHelp = "Request that an operation stop. Its --on-failure setting decides whether its results are\n" +
+		"undone or kept. The results of a site's operation are always kept."
+)
+
 func operationRetry(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{
-		Use: "retry ID", Short: "Retry a failed operation whose results were kept",
-		Long: "Retry a failed operation whose results were kept. The retry is a new operation. If it\n" +
-			"fails too, its results are kept again, unless --on-failure is undo. The retry of an\n" +
-			"operation whose undo failed is undone if it fails, unless --on-failure is keep.",
-	}, "retry", "keep")
+	return s.repair(&cobra.Command{Use: "retry ID", Short: "Retry a failed operation whose results were kept", Long: retryHelp}, "retry", "keep", s.operation)
 }
 
 func operationUndo(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{
-		Use: "undo ID", Short: "Undo a failed operation whose results were kept",
-		Long: "Undo a failed operation whose results were kept. The undo is a new operation.",
-	}, "undo", "")
+	return s.repair(&cobra.Command{Use: "undo ID", Short: "Undo a failed operation whose results were kept", Long: undoHelp}, "undo", "", s.operation)
 }
 
-// repair completes a command that starts an operation because another one
+func instanceRetry(s *session) *cobra.Command {
+	return s.repair(&cobra.Command{Use: "retry ID|NAME", Short: "Retry an instance's last operation", Long: retryHelp}, "retry", "keep", s.lastOperation)
+}
+
+func instanceUndo(s *session) *cobra.Command {
+	return s.repair(&cobra.Command{Use: "undo ID|NAME", Short: "Undo an instance's last operation", Long: undoHelp}, "undo", "", s.lastOperation)
+}
+
+// choice returns the id of the operation that an argument chooses.
+type choice func(ctx context.Context, c *client, what string) (string, error)
+
+func (s *session) operation(_ context.Context, _ *client, id string) (string, error) { return id, nil }
+
+// lastOperation returns the last operation of the instance with the id or name.
+func (s *session) lastOperation(ctx context.Context, c *client, what string) (string, error) {
+	i, _, err := s.find(ctx, c, what)
+	return i.Operation, err
+}
+
+// runningOperation returns the running operation of the instance with the id or name.
+func (s *session) runningOperation(ctx context.Context, c *client, what string) (string, error) {
+	i, _, err := s.find(ctx, c, what)
+	if err == nil && i.RunningOperation == "" {
+		err = &exitError{exitConflict, fmt.Errorf("no operation is running on instance %s", what)}
+	}
+	return i.RunningOperation, err
+}
+
+func operationCancel(s *session) *cobra.Command {
+	return s.cancel(&cobra.Command{Use: "cancel ID", Short: "Cancel an operation"}, operations(), s.operation)
+}
+
+func instanceCancel(s *session) *cobra.Command {
+	return s.cancel(&cobra.Command{Use: "cancel ID|NAME", Short: "Cancel an instance's running operation"}, instances(), s.runningOperation)
+}
+
+// cancel completes a command that cancels the chosen operation.
+func (s *session) cancel(cmd *cobra.Command, from catalogue, chosen choice) *cobra.Command {
+	var wait bool
+	cmd.Long, cmd.Args, cmd.ValidArgsFunction = cancelHelp, oneName, s.ids(from, false)
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the operation has ended, and show progress")
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		id, err := chosen(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		a, err := c.call(ctx, request{method: http.MethodPost, path: at("operations", id, "cancel")})
+		if err != nil || !wait {
+			return cmp.Or(err, printOne(s.out, a, operationColumns))
+		}
+		return s.awaitCancelled(ctx, c, id)
+	})
+	return cmd
+}
+
+// awaitCancelled waits for the end of an operation that was asked to stop. It returns
+// an error if the operation ended otherwise.
+func (s *session) awaitCancelled(ctx context.Context, c *client, id string) error {
+	op, err := s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
+	if op.State == nf.OperationCancelled {
+		return nil
+	}
+	if op.State == nf.Succeeded {
+		return &exitError{exitConflict, fmt.Errorf("operation %s succeeded before it could be cancelled", id)}
+	}
+	return err
+}
+
+// repair completes a command that starts an operation because the chosen one
 // failed. Policy is the default of --on-failure; if it is empty, the command
 // does not have the flag.
-func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command {
+func (s *session) repair(cmd *cobra.Command, verb, policy string, chosen choice) *cobra.Command {
 	var w waiting
 	var k confirmFlags
 	var m executionFlags
@@ -49,7 +121,11 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string) *cobra.Command
 		if err != nil {
 			return err
 		}
-		r := request{method: http.MethodPost, path: at("operations", args[0], verb)}
+		id, err := chosen(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		r := request{method: http.MethodPost, path: at("operations", id, verb)}
 		a, op, err := s.begin(ctx, c, r, &body, changeOptions{w, k})
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -18,7 +19,7 @@ func instanceRevisions(s *session) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			i, _, err := c.find(ctx, args[0])
+			i, _, err := s.find(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
@@ -72,13 +73,13 @@ func instanceRollback(s *session) *cobra.Command {
 	var body wire.Rollback
 	var dry bool
 	cmd := &cobra.Command{
-		Use:   "rollback ID|NAME",
+		Use:   "rollback ID|NAME [REVISION]",
 		Short: "Roll an instance back to an earlier revision",
 		Long: `Roll an instance back to an earlier revision: the one before the active revision, or
-the one that --to names. The content of the earlier revision is applied unchanged,
+the given one. The content of the earlier revision is applied unchanged,
 and becomes a new revision.` + waitHelp + confirmHelp,
-		Example:           "  k8splugin instance rollback fw-1 --to 3 --dry-run",
-		Args:              oneName,
+		Example:           "  k8splugin instance rollback fw-1 3 --dry-run",
+		Args:              nameAndRevision,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	cmd.Flags().IntVar(&body.Revision, "to", 0, "number of the revision, as listed by \"instance revisions\"")
@@ -89,14 +90,14 @@ and becomes a new revision.` + waitHelp + confirmHelp,
 	w.define(cmd)
 	k.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		if cmd.Flags().Changed("to") && body.Revision < 1 {
-			return usagef("--to: must be the number of a revision, at least 1, got %d", body.Revision)
-		}
 		var err error
+		if body.Revision, err = revisionOf(cmd, args, body.Revision); err != nil {
+			return err
+		}
 		if body.Execution, err = m.options(); err != nil {
 			return err
 		}
-		i, _, err := c.find(ctx, args[0])
+		i, _, err := s.find(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
@@ -107,4 +108,27 @@ and becomes a new revision.` + waitHelp + confirmHelp,
 		return s.change(ctx, c, r, &body, changeOptions{w, k})
 	})
 	return cmd
+}
+
+// nameAndRevision accepts the name of an instance and the number of a revision.
+func nameAndRevision(cmd *cobra.Command, args []string) error {
+	return cmp.Or(checkArgs(cmd, cobra.RangeArgs(1, 2), args), checkNames(cmd, args))
+}
+
+// revisionOf returns the revision that the second argument or --to gives; 0 if none.
+func revisionOf(cmd *cobra.Command, args []string, to int) (int, error) {
+	given := cmd.Flags().Changed("to")
+	switch {
+	case len(args) == 2 && given:
+		return 0, usagef("give the revision as an argument or with --to, not both")
+	case len(args) == 2:
+		number, err := strconv.Atoi(args[1])
+		if err != nil || number < 1 {
+			return 0, usagef("the revision must be a number, at least 1, got %q", args[1])
+		}
+		return number, nil
+	case given && to < 1:
+		return 0, usagef("--to: must be the number of a revision, at least 1, got %d", to)
+	}
+	return to, nil
 }

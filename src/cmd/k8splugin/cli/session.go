@@ -20,6 +20,7 @@ type session struct {
 	out        *printer
 	prompt     prompt
 	watcher    watcher
+	scope      scope
 	lint       func(archive []byte) (warnings []string, err error)
 }
 
@@ -43,10 +44,11 @@ func newSession(env Env) *session {
 // noun returns the command that groups the verbs of one noun.
 func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   name,
-		Short: short,
-		Args:  noSuchVerb,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     name,
+		Aliases: []string{name + "s"},
+		Short:   short,
+		Args:    NoSuchCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
 		SuggestionsMinimumDistance: 2,
 	}
@@ -58,7 +60,8 @@ func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Comma
 	return cmd
 }
 
-func noSuchVerb(cmd *cobra.Command, args []string) error {
+// NoSuchCommand is the argument check of a command that only groups others.
+func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -128,9 +131,10 @@ func (s *session) run(verb func(ctx context.Context, c *client, args []string) e
 func listCommand[T any](s *session, short string, from catalogue, columns func(clock) []column[T]) (*cobra.Command, *filters) {
 	q := &filters{}
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: short,
-		Args:  noArgs,
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   short,
+		Args:    noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
 			query := q.values()
 			if q.prepare != nil {
@@ -156,6 +160,7 @@ func listCommand[T any](s *session, short string, from catalogue, columns func(c
 func (s *session) showCommand(use, short string, from catalogue, describe func(io.Writer, answer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:               use,
+		Aliases:           []string{"get", "describe"},
 		Short:             short,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(from, false),
@@ -174,7 +179,7 @@ func (s *session) showCommand(use, short string, from catalogue, describe func(i
 func (s *session) deleteCommand(short string, from catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use:               "delete ID...",
-		Aliases:           []string{"remove"},
+		Aliases:           []string{"remove", "rm"},
 		Short:             short,
 		Args:              someNames,
 		ValidArgsFunction: s.ids(from, true),

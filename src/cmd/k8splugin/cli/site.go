@@ -188,7 +188,7 @@ func siteRemove(s *session) *cobra.Command {
 	var run siteRun
 	cmd := &cobra.Command{
 		Use:     "delete NAME",
-		Aliases: []string{"remove"},
+		Aliases: []string{"remove", "rm"},
 		Short:   "Deregister a site's region and reset its hosts",
 		Long: `Deregister a site's region and reset its hosts.
 

@@ -20,7 +20,7 @@ func instanceTree(s *session) *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			i, a, err := c.find(ctx, args[0])
+			i, a, err := s.find(ctx, c, args[0])
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 func instanceUpdate(s *session) *cobra.Command {
@@ -35,13 +37,48 @@ existing list.` + waitHelp + confirmHelp,
 			return err
 		}
 		if string(jsonOf(body)) == "{}" {
-			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --label or --description")
+			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --label or --description; "+
+				"to correct drift: k8splugin instance apply %s", args[0])
 		}
-		r, err := patchOf(ctx, c, args[0])
+		r, err := s.patchOf(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
 		return s.change(ctx, c, r, body, changeOptions{w, k})
+	})
+	return cmd
+}
+
+// instanceApply returns the command that applies an instance as it is.
+func instanceApply(s *session) *cobra.Command {
+	var m executionFlags
+	var w waiting
+	var k confirmFlags
+	cmd := &cobra.Command{
+		Use:   "apply ID|NAME",
+		Short: "Apply an instance again, to correct drift",
+		Long: `Apply the objects of an instance's active revision again. Objects that others have
+changed or deleted become as they were. "instance diff" without flags shows what
+this would change.` + waitHelp + confirmHelp,
+		Example:           "  k8splugin instance apply fw-1 --wait",
+		Args:              oneName,
+		ValidArgsFunction: s.ids(instances(), false),
+	}
+	m.define(cmd)
+	m.defineOnFailure(cmd, "undo")
+	m.defineValidate(cmd)
+	w.define(cmd)
+	k.define(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		options, err := m.options()
+		if err != nil {
+			return err
+		}
+		r, err := s.patchOf(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return s.change(ctx, c, r, &wire.InstancePatch{Execution: options}, changeOptions{w, k})
 	})
 	return cmd
 }
@@ -66,7 +103,7 @@ Values of Secrets are masked.`,
 		if err != nil {
 			return err
 		}
-		r, err := patchOf(ctx, c, args[0])
+		r, err := s.patchOf(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
@@ -94,7 +131,7 @@ func (f *specFlags) defineChange(s *session, cmd *cobra.Command) {
 }
 
 // patchOf returns the request that changes the instance with the id or name.
-func patchOf(ctx context.Context, c *client, what string) (request, error) {
-	i, _, err := c.find(ctx, what)
+func (s *session) patchOf(ctx context.Context, c *client, what string) (request, error) {
+	i, _, err := s.find(ctx, c, what)
 	return request{method: http.MethodPatch, path: at("vnf_instances", i.ID)}, err
 }
