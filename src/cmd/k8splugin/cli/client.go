@@ -29,6 +29,7 @@ type client struct {
 	base          *url.URL
 	http          *http.Client
 	authorization string          // Authorization header; may be empty
+	insecure      bool            // the server's certificate is not verified
 	retries       []time.Duration // pauses before reopening a broken event stream or resending a request
 }
 

@@ -59,7 +59,7 @@ func (s *session) ids(from catalogue, every bool) cobra.CompletionFunc {
 
 // words returns the ids in a collection, or nothing on error.
 func (s *session) words(ctx context.Context, from catalogue) []cobra.Completion {
-	c, err := s.connection.client()
+	c, err := s.connection.client(ctx)
 	if err != nil {
 		return nil
 	}

@@ -75,12 +75,12 @@ func TestCaution(t *testing.T) {
 		to := connection{getenv: func(name string) string {
 			return map[string]string{"K8SPLUGIN_SERVER": url, "K8SPLUGIN_TOKEN": "the-secret"}[name]
 		}}
-		c, err := to.client()
+		c, err := to.client(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		said := &strings.Builder{}
-		to.warnInsecure(c, &printer{stderr: said})
+		c.warnInsecure(&printer{stderr: said})
 		if got := said.String(); warns != strings.Contains(got, "warning: credentials are sent to") || strings.Contains(got, "the-secret") {
 			t.Errorf("%s: the warning is %q", url, got)
 		}

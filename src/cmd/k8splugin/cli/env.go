@@ -1,6 +1,6 @@
 // Package cli provides the client commands of the program: region, package,
-// instance, operation, site, notification, audit and keys, get, and the exit-codes
-// help topic.
+// instance, operation, site, notification, audit, keys and context, get and login, and the
+// exit-codes help topic.
 //
 // It uses only the server's HTTP API. It prints responses as tables and trees
 // for people, or as the server's JSON for programs. A command that stops
@@ -60,6 +60,8 @@ func commands(s *session) []*cobra.Command {
 		siteCommand(s),
 		auditCommand(s),
 		keysCommand(s),
+		contextCommand(s),
+		loginCommand(s),
 		exitCodesTopic(),
 	}
 }

@@ -41,7 +41,7 @@ func extract(text []byte, context, folder string) ([]byte, error) {
 		context = in.CurrentContext
 	}
 	if context == "" {
-		return nil, errors.New("cannot read the kubeconfig: it has no current-context; name one with --context")
+		return nil, errors.New("cannot read the kubeconfig: it has no current-context; name one with --kube-context")
 	}
 	chosen, err := find(in.Contexts, "context", context)
 	if err != nil {

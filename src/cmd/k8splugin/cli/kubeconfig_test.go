@@ -73,7 +73,7 @@ func TestExtract(t *testing.T) {
 		"NoSuchContext":  {reason: "the name is in the error", context: "north", wantErr: `no context "north"`},
 		"NoSuchCluster":  {reason: "a context must lead to a cluster", context: "lost", wantErr: `no cluster "none"`},
 		"NoSuchFile":     {reason: "a file that cannot be read is an error", context: "missing", wantErr: "nowhere.crt"},
-		"NoContext":      {reason: "without a current context one must be named", in: "kind: Config", wantErr: "--context"},
+		"NoContext":      {reason: "without a current context one must be named", in: "kind: Config", wantErr: "--kube-context"},
 		"NotAKubeconfig": {reason: "anything else is refused", in: "a: [", wantErr: "cannot read the kubeconfig"},
 	}
 	for name, tc := range cases {

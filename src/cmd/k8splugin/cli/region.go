@@ -34,7 +34,7 @@ type regionFlags struct {
 func (f *regionFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster; - reads standard input")
-	flags.StringVar(&f.context, "context", "", "kubeconfig context to use instead of the current one")
+	flags.StringVar(&f.context, "kube-context", "", "kubeconfig context to use instead of the current one")
 	flags.StringVar(&f.access, "access", "", "YAML file with server, ca and one credential, instead of a kubeconfig; - reads standard input")
 	flags.StringVar(&f.description, "description", "", "description of the region")
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
@@ -46,7 +46,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 func (f *regionFlags) connection(in input) (access map[string]any, kubeconfig string, err error) {
 	switch {
 	case f.context != "" && f.kubeconfig == "":
-		return nil, "", usagef("--context requires --kubeconfig")
+		return nil, "", usagef("--kube-context requires --kubeconfig")
 	case f.access != "" && f.kubeconfig != "":
 		return nil, "", usagef("give --access or --kubeconfig, not both")
 	case f.access != "":
@@ -78,13 +78,13 @@ func regionAdd(s *session) *cobra.Command {
 		Long: `Register a Kubernetes cluster as a cloud region.
 
 The command sends only one context of the kubeconfig: the current one, or the one
-that --context names. The certificate, key and token files that this context
+that --kube-context names. The certificate, key and token files that this context
 refers to are included. Instead of a kubeconfig, --access names a YAML file with
 the fields of access in the API: server, ca, insecure_skip_tls_verify, and token,
 username and password, client_certificate and client_key, or oidc. With
 service_account, the server renews the token. The server connects to the cluster
 before it registers the region.`,
-		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --context east-admin\n" +
+		Example: "  k8splugin region add east --kubeconfig ~/.kube/config --kube-context east-admin\n" +
 			"  k8splugin region add west --access west.yaml --default-namespace edge",
 		Args: oneName,
 	}

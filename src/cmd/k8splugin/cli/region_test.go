@@ -6,7 +6,7 @@ func TestRegion(t *testing.T) {
 	play(t, map[string]commandCase{
 		"region-add": {
 			reason:  "only the chosen context is sent, in base64",
-			args:    []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--context", "west", "--owner", "acme", "--label", "site=east", "--description", "d"},
+			args:    []string{"region", "add", "east", "--kubeconfig", "KUBE/config", "--kube-context", "west", "--owner", "acme", "--label", "site=east", "--description", "d"},
 			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
 		},
 		"region-add-stdin": {

@@ -34,7 +34,7 @@ func newSession(env Env) *session {
 		colourless: env.Getenv("NO_COLOR") != "", clock: env.Now,
 	}
 	return &session{
-		connection: connection{in: in, getenv: env.Getenv, retries: retries()},
+		connection: connection{in: in, getenv: env.Getenv, now: env.Now, retries: retries()},
 		in:         in, out: out, lint: env.Lint,
 		prompt:  prompt{env.Stdin, env.Stderr, env.InIsTerminal && env.ErrIsTerminal},
 		watcher: watcher{out, time.Second},
@@ -117,11 +117,11 @@ func misused(cmd *cobra.Command, err error) error {
 // command's context, which ends when the user interrupts.
 func (s *session) run(verb func(ctx context.Context, c *client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := s.connection.client()
+		c, err := s.connection.client(cmd.Context())
 		if err != nil {
 			return err
 		}
-		s.connection.warnInsecure(c, s.out)
+		c.warnInsecure(s.out)
 		return verb(cmd.Context(), c, args)
 	}
 }

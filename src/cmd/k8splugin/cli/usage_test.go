@@ -9,7 +9,7 @@ func TestUsage(t *testing.T) {
 		"no-such-format":   {reason: "a wrong format is an error of usage", args: []string{"region", "list", "-o", "xml"}},
 		"too-few":          {reason: "a missing name is an error of usage", args: []string{"region", "show"}},
 		"not-a-name":       {reason: "what would name another path is refused", args: []string{"package", "delete", ".."}},
-		"bad-server":       {reason: "a server is a URL", args: []string{"region", "list", "--server", "nowhere"}},
+		"bad-server":       {reason: "a server is a URL", args: []string{"region", "list", "--server", "ftp://nowhere"}},
 		"exit-codes":       {reason: "the help topic", args: []string{"help", "exit-codes"}},
 		"complete-regions": {reason: "ids are completed by asking the server", args: []string{"__complete", "region", "show", ""}, replies: one("/v1/cloud_regions", `{"cloud_regions":[`+regionJSON+`]}`)},
 		"complete-instances": {
