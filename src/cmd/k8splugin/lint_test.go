@@ -17,7 +17,7 @@ func TestLintLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	warnings, err := lint(archive)
+	_, warnings, err := lint(archive)
 	if err != nil || !slices.Contains(warnings, "disk.img: is named by no entry of metadata.yaml") {
 		t.Errorf("lint says %q: %v", warnings, err)
 	}

@@ -107,7 +107,7 @@ type console struct {
 	terminal bool
 	person   bool // a person uses the terminal
 	env      map[string]string
-	lint     func([]byte) ([]string, error)
+	lint     func([]byte) (string, []string, error)
 }
 
 // result is what came of a command line.
@@ -132,7 +132,7 @@ func (c console) run(ctx context.Context, url string, args ...string) result {
 	})
 	s.connection.retries, s.watcher.redraw = []time.Duration{0, 0}, time.Hour
 	if s.lint == nil {
-		s.lint = func([]byte) ([]string, error) { return nil, nil }
+		s.lint = func([]byte) (string, []string, error) { return "", nil, nil }
 	}
 	root := &cobra.Command{Use: "k8splugin", SilenceErrors: true, SilenceUsage: true}
 	root.SetOut(&stdout)

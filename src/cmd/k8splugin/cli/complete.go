@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ const completionTime = 2 * time.Second
 type catalogue struct {
 	path, key string
 	fields    []string // of an item, to complete
+	about     []string // fields that describe an item
 	query     url.Values
 }
 
@@ -25,19 +27,19 @@ type catalogue struct {
 func (from catalogue) item(id string) string { return from.path + "/" + url.PathEscape(id) }
 
 func regions() catalogue {
-	return catalogue{path: at("cloud_regions"), key: "cloud_regions", fields: []string{"cloud_region_id"}}
+	return catalogue{path: at("cloud_regions"), key: "cloud_regions", fields: []string{"cloud_region_id"}, about: []string{"server", "description"}}
 }
 
 func packages() catalogue {
-	return catalogue{path: at("packages"), key: "packages", fields: []string{"csar_id"}}
+	return catalogue{path: at("packages"), key: "packages", fields: []string{"csar_id"}, about: []string{"name", "version", "state"}}
 }
 
 func instances() catalogue {
-	return catalogue{path: at("vnf_instances"), key: "vnf_instances", fields: []string{"vnf_instance_name", "vnf_id"}}
+	return catalogue{path: at("vnf_instances"), key: "vnf_instances", fields: []string{"vnf_instance_name", "vnf_id"}, about: []string{"vnf_instance_name", "cloud_region_id", "namespace", "state"}}
 }
 
 func operations() catalogue {
-	return catalogue{path: at("operations"), key: "operations", fields: []string{"operation_id"}}
+	return catalogue{path: at("operations"), key: "operations", fields: []string{"operation_id"}, about: []string{"verb", "vnf_id", "state", "accepted_at"}}
 }
 
 // instanceOperations returns the operations that can be retried or undone.
@@ -75,14 +77,23 @@ func (s *session) words(ctx context.Context, from catalogue) []cobra.Completion 
 	}
 	var words []cobra.Completion
 	for _, item := range items {
-		for _, field := range from.fields {
-			var word string
-			if json.Unmarshal(item[field], &word) == nil && word != "" {
-				words = append(words, word)
-			}
+		about := strings.Join(texts(item, from.about), " · ")
+		for _, word := range texts(item, from.fields) {
+			words = append(words, cobra.CompletionWithDesc(word, flat(about)))
 		}
 	}
 	return words
+}
+
+// texts returns the fields of an item that are texts and not empty.
+func texts(item map[string]json.RawMessage, fields []string) (out []string) {
+	for _, field := range fields {
+		var text string
+		if json.Unmarshal(item[field], &text) == nil && text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // fixed completes one of the words.

@@ -34,9 +34,10 @@ type Env struct {
 	// NO_COLOR.
 	Getenv func(key string) string
 
-	// Lint checks a package (the bytes of a zip or tar.gz) as an upload does.
-	// Its error contains nf.Violations if there are any.
-	Lint func(archive []byte) (warnings []string, err error)
+	// Lint checks a package (the bytes of a zip or tar.gz) as an upload does, and
+	// returns the name that it declares. Its error contains nf.Violations if there
+	// are any.
+	Lint func(archive []byte) (name string, warnings []string, err error)
 
 	// Now is the clock for ages; default time.Now.
 	Now func() time.Time

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
 // The exit codes of the program.
@@ -118,6 +119,32 @@ func codeOf(kind nf.Kind) int {
 	return exitFailed
 }
 
+// asJSON is an error of a command whose output is JSON.
+type asJSON struct{ err error }
+
+func (e asJSON) Error() string { return e.err.Error() }
+func (e asJSON) Unwrap() error { return e.err }
+
+// reportJSON prints an error as a problem document (RFC 9457): that of the server, or
+// one with the error's text. It has the exit code, too.
+func reportJSON(w io.Writer, err error) {
+	var document any
+	if p, ok := errors.AsType[*problem](err); ok {
+		document = struct {
+			wire.Problem
+
+			Code int `json:"exit_code"`
+		}{wire.Problem(*p), ExitCode(err)}
+	} else {
+		document = struct {
+			Detail string           `json:"detail"`
+			Errors []wire.Violation `json:"errors,omitempty"`
+			Code   int              `json:"exit_code"`
+		}{err.Error(), wire.ViolationsOf(nf.ViolationsOf(err)), ExitCode(err)}
+	}
+	fmt.Fprintf(w, "%s\n", jsonOf(document))
+}
+
 // Report prints a command's error, and the command or the id that gives details.
 // It prints a line for each violation that lint found; those that the server
 // found are in the text. It prints nothing if the output is enough.
@@ -129,6 +156,10 @@ func Report(w io.Writer, err error) {
 		for _, one := range all {
 			Report(w, one)
 		}
+		return
+	}
+	if document, ok := errors.AsType[asJSON](err); ok {
+		reportJSON(w, document.err)
 		return
 	}
 	fmt.Fprintf(w, "error: %s\n", printable(err.Error()))

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -37,6 +38,21 @@ func (pr *printer) define(flags *pflag.FlagSet) {
 // colour reports whether color may be written to a stream.
 func (pr *printer) colour(terminal bool) bool {
 	return terminal && !pr.noColor && !pr.colourless
+}
+
+// inFormat has an error reported as JSON if that is the output format.
+func (pr *printer) inFormat(err error) error {
+	if err == nil || pr.format.name != formatJSON || errors.Is(err, errSilent) {
+		return err
+	}
+	if all, ok := errors.AsType[multiError](err); ok {
+		documents := make(multiError, len(all))
+		for i, one := range all {
+			documents[i] = asJSON{one}
+		}
+		return documents
+	}
+	return asJSON{err}
 }
 
 func (pr *printer) warn(texts ...string) {

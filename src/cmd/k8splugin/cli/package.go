@@ -37,7 +37,11 @@ metadata.yaml or a Chart.yaml.
 
 The command checks a folder as "package lint" does, and packs it. The same files
 always produce the same archive. Files whose names begin with a dot are omitted,
-and so are the files that a chart's .helmignore lists.`,
+and so are the files that a chart's .helmignore lists.
+
+Without --id, the csar_id of a folder is the name that its metadata.yaml or
+Chart.yaml declares, and a package with that id must not exist. An archive gets a
+random id.`,
 		Example: `  k8splugin package push ./firewall
   k8splugin package push firewall.zip --id firewall`,
 		Args: oneFile,
@@ -50,6 +54,11 @@ and so are the files that a chart's .helmignore lists.`,
 			return err
 		}
 		defer content.Close()
+		if packed, ok := content.(packedFolder); ok && id == "" && packed.declared != "" {
+			if id, err = c.unused(ctx, packed.declared); err != nil {
+				return err
+			}
+		}
 		a, err := c.upload(ctx, id, project, content)
 		if err != nil {
 			return err
@@ -57,6 +66,18 @@ and so are the files that a chart's .helmignore lists.`,
 		return s.out.printPackageID(a)
 	})
 	return cmd
+}
+
+// unused returns an error if a package has the id.
+func (c *client) unused(ctx context.Context, id string) (string, error) {
+	_, err := c.get(ctx, at("packages", id), nil)
+	switch {
+	case err == nil:
+		return "", &exitError{exitConflict, fmt.Errorf("package %s exists; to replace its content, give --id %[1]s; for another package, give another id", id)}
+	case ExitCode(err) != exitNotFound:
+		return "", err
+	}
+	return id, nil
 }
 
 // printPackageID prints the id of an uploaded package.
@@ -90,13 +111,14 @@ func (s *session) content(name string) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.lint(archive); err != nil {
-		if found := nf.ViolationsOf(err); len(found) > 0 {
-			return nil, lintError{name, found}
-		}
+	declared, _, err := s.lint(archive)
+	if found := nf.ViolationsOf(err); len(found) > 0 {
+		return nil, lintError{name, found}
+	}
+	if err != nil {
 		return nil, err
 	}
-	return inMemory{bytes.NewReader(archive)}, nil
+	return packedFolder{bytes.NewReader(archive), declared}, nil
 }
 
 // source is content to upload. It can be read again.
@@ -105,10 +127,14 @@ type source interface {
 	io.Seeker
 }
 
-// inMemory is a source that needs no closing.
-type inMemory struct{ io.ReadSeeker }
+// packedFolder is the archive of a folder, in memory.
+type packedFolder struct {
+	io.ReadSeeker
 
-func (inMemory) Close() error { return nil }
+	declared string // the name that the package declares
+}
+
+func (packedFolder) Close() error { return nil }
 
 // lintError is the error of a folder that lint rejects. Report prints a line for
 // each violation.
@@ -156,7 +182,7 @@ warning, "warning: message". The exit code is 1 if there is an error.`,
 			if err != nil {
 				return err
 			}
-			warnings, err := s.lint(archive)
+			_, warnings, err := s.lint(archive)
 			violations := nf.ViolationsOf(err)
 			if err != nil && len(violations) == 0 {
 				return err

@@ -41,8 +41,8 @@ func TestPackage(t *testing.T) {
 		"package-push-unfit": {
 			reason: "a folder that is wrong is never sent",
 			args:   []string{"package", "push", "PKG"},
-			console: console{lint: func([]byte) ([]string, error) {
-				return nil, nf.E(nf.Invalid, "read", "package", nf.Violations{{File: "service.yaml", Line: 7, Message: "mapping values are not allowed here"}})
+			console: console{lint: func([]byte) (string, []string, error) {
+				return "", nil, nf.E(nf.Invalid, "read", "package", nf.Violations{{File: "service.yaml", Line: 7, Message: "mapping values are not allowed here"}})
 			}},
 		},
 		"package-push-refused": {
@@ -66,24 +66,50 @@ func TestPackage(t *testing.T) {
 		"package-lint": {
 			reason: "lint prints file:line: message and fails without another word",
 			args:   []string{"package", "lint", "PKG"},
-			console: console{lint: func([]byte) ([]string, error) {
-				return []string{"notes.txt is named by nothing"}, nf.E(nf.Invalid, "read", "package",
+			console: console{lint: func([]byte) (string, []string, error) {
+				return "", []string{"notes.txt is named by nothing"}, nf.E(nf.Invalid, "read", "package",
 					nf.Violations{{File: "service.yaml", Line: 7, Message: "bad\x1b[2J"}, {File: "metadata.yaml", Field: "resources", Message: "is missing"}})
 			}},
 		},
 		"package-lint-json": {
 			reason: "programs get the same as JSON, in the form of the server's errors",
 			args:   []string{"package", "lint", "PKG/metadata.yaml", "-o", "json"},
-			console: console{lint: func([]byte) ([]string, error) {
-				return nil, nf.Violations{{
+			console: console{lint: func([]byte) (string, []string, error) {
+				return "", nil, nf.Violations{{
 					Object: nf.Ref{Version: "v1", Kind: "Pod", Name: "web"}, Field: "spec", File: "service.yaml", Line: 7,
 					Message: "bad", Mentions: []nf.Mentioned{{Instance: "vnf1"}},
 				}}
 			}},
+		},
+		"package-push-named": {
+			reason: "a folder's id is the name that it declares", args: []string{"package", "push", "PKG"}, console: named("firewall"),
+			replies: replies{"PUT /v1/packages/firewall": {status: 201, body: packageJSON}},
+		},
+		"package-push-exists": {
+			reason: "a package is replaced only if its id is given", args: []string{"package", "push", "PKG"}, console: named("firewall"),
+			replies: one("/v1/packages/firewall", packageJSON),
+		},
+		"package-push-exists-json": {
+			reason: "programs get an error as a document", args: []string{"package", "push", "PKG", "-o", "json"}, console: named("firewall"),
+			replies: one("/v1/packages/firewall", packageJSON),
+		},
+		"package-push-unfit-json": {
+			reason: "with the violations", args: []string{"package", "push", "PKG", "-o", "json"},
+			console: console{lint: func([]byte) (string, []string, error) {
+				return "", nil, nf.E(nf.Invalid, "read", "package", nf.Violations{{File: "service.yaml", Line: 7, Message: "mapping values are not allowed here"}})
+			}},
+		},
+		"package-show-json": {
+			reason: "and the server's problem as it is", args: []string{"package", "show", "none", "-o", "json"},
 		},
 		"package-lint-here": {reason: "the folder may be this one", args: []string{"package", "lint", "."}},
 		"package-lint-good": {
 			reason: "nothing wrong, nothing said", args: []string{"package", "lint", "PKG"},
 		},
 	})
+}
+
+// named is a console whose packages declare a name.
+func named(name string) console {
+	return console{lint: func([]byte) (string, []string, error) { return name, nil, nil }}
 }

@@ -21,7 +21,7 @@ type session struct {
 	prompt     prompt
 	watcher    watcher
 	scope      scope
-	lint       func(archive []byte) (warnings []string, err error)
+	lint       func(archive []byte) (name string, warnings []string, err error)
 }
 
 func newSession(env Env) *session {
@@ -119,10 +119,10 @@ func (s *session) run(verb func(ctx context.Context, c *client, args []string) e
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := s.connection.client(cmd.Context())
 		if err != nil {
-			return err
+			return s.out.inFormat(err)
 		}
 		c.warnInsecure(s.out)
-		return verb(cmd.Context(), c, args)
+		return s.out.inFormat(verb(cmd.Context(), c, args))
 	}
 }
 
