@@ -77,6 +77,8 @@ var floors = map[string]floor{
 
 	"onapimport": {[]string{"nf", "store", "render", "bundle", "onapstore", "northbound/onap"}, "imported instances are stored as ONAP's API stores its own; the engine and the regions are declared"},
 
+	"declared": {[]string{"nf", "syntax", "wire"}, "what files declare is known without knowing who applies it, and how"},
+
 	"chartsource": {[]string{"nf", "outbound"}, "where an archive comes from is forgotten once it is here"},
 
 	"access":    {[]string{"nf"}, "permissions are checked on the engine's own types, not on those of an API"},
@@ -102,7 +104,7 @@ var floors = map[string]floor{
 	"telemetry/telemetrytest": {nil, "one test collector, for every package that sends to it"},
 
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
-	"cmd/k8splugin/cli": {[]string{"nf", "wire"}, "the command line is a client like any other: it knows the wire, not the service"},
+	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
 	"cmd/artifacts":     {nil, "what a site is built from is made without the service"},
 	"cmd/chaos":         {[]string{"cmd/sandbox/bare", "cluster/clustertest/adversary"}, "what is killed is killed, and looked at, from outside"},
 	"cmd/bench":         {[]string{"cmd/sandbox/bare"}, "what is measured is measured from outside"},
@@ -142,9 +144,9 @@ var outside = map[string]struct {
 	"github.com/Masterminds/sprig/v3":          {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/BurntSushi/toml":               {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"render/helm"}, "a chart may say what its values are to be like"},
-	"go.yaml.in/yaml/v3":                       {[]string{"render", "access", "chartsource", "cmd"}, "YAML with lines and columns, for what people write"},
+	"go.yaml.in/yaml/v3":                       {[]string{"render", "access", "chartsource", "declared", "cmd"}, "YAML with lines and columns, for what people write"},
 	"sigs.k8s.io/json":                         {[]string{"store/backup"}, "JSON without unknown, repeated or trailing data, as the API server reads it"},
-	"sigs.k8s.io/yaml":                         {[]string{"cmd", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
+	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
 	"go.opentelemetry.io":                      {[]string{"telemetry"}, "traces are made in one place; what is traced knows an interface of its own"},
 	"google.golang.org/grpc":                   {[]string{"store/etcd"}, "etcd speaks it"},

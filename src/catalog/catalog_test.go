@@ -142,6 +142,10 @@ func TestRegionLife(t *testing.T) {
 	if err != nil || string(updated.Access.Kubeconfig) != "up # renamed" || updated.Access.Server != "up" || f.probes != probes {
 		t.Errorf("a kubeconfig that leads to the same access is kept without a probe: %+v, %v", updated, err)
 	}
+	same, err := f.UpdateRegion(ctx, "east", func(r *nf.Region) error { r.Access = nf.Access{Kubeconfig: nf.Secret("up # renamed")}; return nil })
+	if err != nil || !same.Updated.Equal(updated.Updated) || f.probes != probes {
+		t.Errorf("an update that changes nothing has time %s, want %s: %v", same.Updated, updated.Updated, err)
+	}
 	if err := f.RemoveRegion(ctx, "east"); err != nil {
 		t.Errorf("remove: %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -100,7 +101,7 @@ func (c *Catalog) read(a nf.Access) (nf.Access, error) {
 // UpdateRegion edits a region. Changes of its id, origin, holds and times are ignored.
 // A new access is probed first; if the probe fails, the region is not changed.
 // It returns nf.Conflict if the access was changed concurrently. The edit may be
-// called more than once.
+// called more than once. A region that the edit leaves as it is keeps its time.
 func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Region) error) (nf.Region, error) {
 	before, err := c.regions.Get(ctx, id)
 	if err != nil {
@@ -133,12 +134,20 @@ func (c *Catalog) UpdateRegion(ctx context.Context, id string, edit func(*nf.Reg
 			return nf.E(nf.Conflict, "update", "cloud region "+id, nf.Violations{{Field: "access", Message: "was changed by another request"}})
 		}
 		r.ID, r.Origin, r.Removing, r.Created = fixed.ID, fixed.Origin, fixed.Removing, fixed.Created
-		r.Access, r.Probe, r.Updated = access, probe, c.cfg.Clock().UTC()
+		r.Access, r.Probe, r.Updated = access, probe, fixed.Updated
 		if r.Access.Renewed = nil; r.Access.Equal(fixed.Access) {
 			r.Access.Renewed = fixed.Access.Renewed
 		}
+		if !sameAccess(r.Access, fixed.Access) || !reflect.DeepEqual(withoutAccess(*r), withoutAccess(fixed)) {
+			r.Updated = c.cfg.Clock().UTC()
+		}
 		return nil
 	})
+}
+
+func withoutAccess(r nf.Region) nf.Region {
+	r.Access = nf.Access{}
+	return r
 }
 
 // KeepToken stores a token that was renewed for a region's access, unless a token

@@ -32,17 +32,17 @@ func TestHealthAfterReady(t *testing.T) {
 		"object deleted": {
 			reason: "another client deletes one object", want: nf.Unhealthy, says: "ConfigMap %/settings is missing",
 			spoil: func(t *testing.T, b broken) {
-				b.kubectl(t, http.MethodDelete, "/api/v1/namespaces/"+b.namespace+"/configmaps/settings", "")
+				kubectl(t, http.MethodDelete, "/api/v1/namespaces/"+b.namespace+"/configmaps/settings", "")
 			},
 		},
 		"namespace deleted": {
 			reason: "another client deletes the namespace with all its objects", want: nf.Unhealthy, says: "ConfigMap %/settings is missing, and 1 more of 2 objects are not healthy",
-			spoil: func(t *testing.T, b broken) { b.kubectl(t, http.MethodDelete, "/api/v1/namespaces/"+b.namespace, "") },
+			spoil: func(t *testing.T, b broken) { kubectl(t, http.MethodDelete, "/api/v1/namespaces/"+b.namespace, "") },
 		},
 		"pods crash": {
 			reason: "the pods of a Deployment do not start any more", want: nf.Unhealthy, says: "Deployment %/web is not ready",
 			spoil: func(t *testing.T, b broken) {
-				b.kubectl(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+b.namespace+"/deployments/web",
+				kubectl(t, http.MethodPatch, "/apis/apps/v1/namespaces/"+b.namespace+"/deployments/web",
 					`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"sandbox.invalid/no-such-image:1"}]}}}}`)
 			},
 		},
@@ -78,7 +78,7 @@ type broken struct {
 }
 
 // kubectl changes the region behind the service's back.
-func (b broken) kubectl(t *testing.T, method, path, patch string) {
+func kubectl(t *testing.T, method, path, patch string) {
 	t.Helper()
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(clustertest.Kubeconfig(t))
 	if err != nil {

@@ -159,6 +159,7 @@ type commandCase struct {
 	args    []string
 	console console
 	replies replies
+	hidden  string // a folder of the arguments, which is FILES in the golden file
 }
 
 // play holds each case's outcome (what is printed, the requests that were
@@ -181,6 +182,9 @@ func play(t *testing.T, cases map[string]commandCase) {
 			}
 			r := sc.console.run(t.Context(), srv.URL, args...)
 			got := transcript(sc.args, r, srv.asked.String())
+			if sc.hidden != "" {
+				got = strings.ReplaceAll(got, sc.hidden, "FILES")
+			}
 			golden(t, name, sc.reason, strings.NewReplacer(srv.URL, "SERVER", pkg, "PKG", kube, "KUBE").Replace(got))
 		})
 	}

@@ -89,7 +89,7 @@ func (s *session) find(ctx context.Context, c *client, what string) (wire.Instan
 			return found, a, err
 		}
 	}
-	id, err := s.idOf(ctx, c, what)
+	id, err := c.idOf(ctx, what, s.scope)
 	if err != nil {
 		return found, answer{}, err
 	}
@@ -101,9 +101,9 @@ func (s *session) find(ctx context.Context, c *client, what string) (wire.Instan
 }
 
 // idOf returns the id of the only instance with the name in the scope.
-func (s *session) idOf(ctx context.Context, c *client, name string) (string, error) {
+func (c *client) idOf(ctx context.Context, name string, in scope) (string, error) {
 	query := url.Values{"vnf_instance_name": {name}}
-	for parameter, value := range map[string]string{"cloud_region_id": s.scope.region, "namespace": s.scope.namespace} {
+	for parameter, value := range map[string]string{"cloud_region_id": in.region, "namespace": in.namespace} {
 		if value != "" {
 			query.Set(parameter, value)
 		}

@@ -57,7 +57,7 @@ func operationList(s *session) *cobra.Command {
 		if query.Has("subject") {
 			return usagef("--instance cannot be combined with --subject: --instance ID means --subject %s/ID", nf.InstanceSubject)
 		}
-		id, err := s.idOf(ctx, c, query.Get("vnf_id"))
+		id, err := c.idOf(ctx, query.Get("vnf_id"), scope{})
 		if err == nil {
 			query.Set("vnf_id", id)
 		}

@@ -52,12 +52,17 @@ func (s *session) noun(name, short string, verbs ...*cobra.Command) *cobra.Comma
 
 		SuggestionsMinimumDistance: 2,
 	}
+	s.standAlone(cmd)
+	cmd.AddCommand(verbs...)
+	return cmd
+}
+
+// standAlone gives a command below the root the flags of every command.
+func (s *session) standAlone(cmd *cobra.Command) {
 	s.connection.define(cmd.PersistentFlags())
 	s.out.define(cmd.PersistentFlags())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(err) })
 	completeFlag(cmd, "output", fixed(formats()...))
-	cmd.AddCommand(verbs...)
-	return cmd
 }
 
 // NoSuchCommand is the argument check of a command that only groups others.
