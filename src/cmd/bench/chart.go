@@ -185,7 +185,6 @@ const chartHeader = `
 `
 
 func (r result) chartRow() string {
-	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
 	return fmt.Sprintf("| %d | %s | %s | %.2f | %s | %s | %s |", r.size, ms(r.median(chartWay)), ms(r.median(helmWay)),
 		r.ratio(helmWay, chartWay),
 		ms(r.median(removeWay)), ms(r.median(bareRemovalWay)), ms(r.median(removeWay)-r.median(bareRemovalWay)))

@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -44,51 +42,102 @@ type bench struct {
 	service *service
 }
 
+// options holds the flags.
+type options struct {
+	scenario, out string
+	binary, helm  string
+	workers       int
+
+	sizes     numbers // of objects
+	rounds    int
+	roundTrip time.Duration
+
+	load   load
+	stored numbers // instances
+}
+
+func (o *options) declare(flags *flag.FlagSet) {
+	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), or stored (instances that exist)")
+	flags.StringVar(&o.out, "out", "docs/benchmarks.md", "report of the scenario objects; other scenarios append their names")
+	flags.StringVar(&o.binary, "binary", "bin/k8splugin", "program of the service")
+	flags.StringVar(&o.helm, "helm", "bin/helm", "Helm's program")
+	flags.IntVar(&o.workers, "workers", 16, "concurrent requests of the bare client, as many as the service uses")
+	o.sizes = numbers{10, 100, 500}
+	flags.Var(&o.sizes, "sizes", "numbers of objects")
+	flags.IntVar(&o.rounds, "rounds", 7, "number of rounds; each runs every way once, starting with a different one")
+	flags.DurationVar(&o.roundTrip, "distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
+	flags.IntVar(&o.load.instances, "instances", 300, "number of instances of the scenario many")
+	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenario many")
+	flags.IntVar(&o.load.clients, "clients", 32, "concurrent clients of the scenarios many and stored")
+	o.stored = numbers{100, 10_000}
+	flags.Var(&o.stored, "stored", "numbers of stored instances of the scenario stored, in ascending order")
+}
+
+// report returns the path of a scenario's report.
+func (o *options) report(scenario string) string {
+	return strings.TrimSuffix(o.out, ".md") + "-" + scenario + ".md"
+}
+
+// numbers is a comma-separated list as a flag.
+type numbers []int
+
+// String implements flag.Value.
+func (n *numbers) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*n), " ", ","), "&[]")
+}
+
+// Set implements flag.Value.
+func (n *numbers) Set(text string) error {
+	*n = nil
+	for part := range strings.SplitSeq(text, ",") {
+		number, err := strconv.Atoi(part)
+		if err != nil {
+			return fmt.Errorf("cannot read the number %q: %w", part, err)
+		}
+		*n = append(*n, number)
+	}
+	return nil
+}
+
 func run(ctx context.Context, args []string) error {
+	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	sizes := flags.String("sizes", "10,100,500", "numbers of objects")
-	rounds := flags.Int("rounds", 7, "number of rounds; each runs every way once, starting with a different one")
-	workers := flags.Int("workers", 16, "concurrent requests of the bare client, as many as the service uses")
-	roundTrip := flags.Duration("distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
-	binary := flags.String("binary", "bin/k8splugin", "program of the service")
-	helm := flags.String("helm", "bin/helm", "Helm's program")
-	out := flags.String("out", "docs/benchmarks.md", "file to write the tables to")
-	scenario := flags.String("scenario", "objects", "what to measure: objects, quick (whether its ratios still hold), or many (instances over regions)")
-	var l load
-	flags.IntVar(&l.instances, "instances", 300, "number of instances of the scenario many")
-	flags.IntVar(&l.regions, "regions", 100, "number of regions of the scenario many")
-	flags.IntVar(&l.clients, "clients", 32, "concurrent clients of the scenario many")
+	o.declare(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	b := bench{binary: o.binary, helm: o.helm, workers: o.workers}
+	if o.scenario == "stored" { // with a light API server
+		return b.stored(ctx, o.report("stored"), o.stored, o.load.clients)
 	}
 	kubeconfig, bin := os.Getenv("K8SPLUGIN_SANDBOX"), os.Getenv("K8SPLUGIN_SANDBOX_BIN")
 	if kubeconfig == "" || bin == "" {
 		return errors.New("cannot find the sandbox: run this with make bench")
 	}
-	plan := plan{rounds: *rounds}
-	for text := range strings.SplitSeq(*sizes, ",") {
-		size, err := strconv.Atoi(text)
-		if err != nil {
-			return fmt.Errorf("cannot read the size %q: %w", text, err)
-		}
-		plan.sizes = append(plan.sizes, size)
-	}
-	b := bench{binary: *binary, kubectl: bin + "/kubectl", helm: *helm, workers: *workers}
-	switch *scenario {
+	b.kubectl = bin + "/kubectl"
+	switch o.scenario {
 	case "quick":
-		return b.quick(ctx, kubeconfig, *out)
+		return b.quick(ctx, kubeconfig, o.out)
 	case "many":
-		return b.many(ctx, kubeconfig, filepath.Join(filepath.Dir(*out), "benchmarks-many.md"), l)
+		return b.many(ctx, kubeconfig, o.report("many"), o.load)
+	case "objects":
+		return b.objects(ctx, kubeconfig, o)
 	}
-	near, err := b.all(ctx, kubeconfig, plan)
+	return fmt.Errorf("cannot run the scenario %q: it is unknown", o.scenario)
+}
+
+// objects compares the ways for each number of objects, near and at a distance.
+func (b *bench) objects(ctx context.Context, kubeconfig string, o options) error {
+	p := plan{sizes: o.sizes, rounds: o.rounds}
+	near, err := b.all(ctx, kubeconfig, p)
 	if err != nil {
 		return err
 	}
-	far, err := b.allFrom(ctx, *roundTrip, kubeconfig, plan)
+	far, err := b.allFrom(ctx, o.roundTrip, kubeconfig, p)
 	if err != nil {
 		return err
 	}
-	return b.report(*out, tables{near: near, far: far, roundTrip: *roundTrip, rounds: *rounds})
+	return b.report(o.out, tables{near: near, far: far, roundTrip: o.roundTrip, rounds: o.rounds})
 }
 
 // plan is the input of one table.
@@ -226,22 +275,15 @@ func (b *bench) once(ctx context.Context, w way, set objectSet) (time.Duration, 
 }
 
 func (r result) median(way string) time.Duration {
-	sorted := slices.Sorted(slices.Values(r.times[way]))
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[len(sorted)/2]
+	return quantile(r.times[way], 0.5)
 }
 
 // ratio returns the ratio of the medians of two ways.
 func (r result) ratio(x, y string) float64 { return float64(r.median(x)) / float64(r.median(y)) }
 
 func (r result) row() string {
-	ms := func(way string) string {
-		return strconv.FormatFloat(float64(r.median(way).Microseconds())/1000, 'f', 1, 64)
-	}
 	ratio := func(x, y string) string { return strconv.FormatFloat(r.ratio(x, y), 'f', 2, 64) }
-	return fmt.Sprintf("| %d | %s | %s | %s | %s | %s | %s |", r.size, ms(bareWay), ms(serviceWay), ms(acceptedWay), ms(kubectlWay),
+	return fmt.Sprintf("| %d | %s | %s | %s | %s | %s | %s |", r.size, ms(r.median(bareWay)), ms(r.median(serviceWay)), ms(r.median(acceptedWay)), ms(r.median(kubectlWay)),
 		ratio(serviceWay, bareWay), ratio(kubectlWay, serviceWay))
 }
 
@@ -301,12 +343,5 @@ func (b *bench) report(path string, t tables) error {
 	t.write(&text, t.near)
 	fmt.Fprintf(&text, "\n## At a distance of %s\n\nAll clients reach the API server over a connection with this round trip, which is typical of regions.\n%s", t.roundTrip, header)
 	t.write(&text, t.far)
-	notes, err := os.ReadFile(filepath.Join(filepath.Dir(path), "benchmarks-notes.md"))
-	if err == nil {
-		text.WriteString("\n" + string(notes))
-	}
-	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
-		return fmt.Errorf("cannot write the tables: %w", err)
-	}
-	return nil
+	return writeReport(path, text.String())
 }

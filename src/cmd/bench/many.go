@@ -54,10 +54,7 @@ func (b *bench) many(ctx context.Context, kubeconfig, out string, l load) error 
 	text := fmt.Sprintf(loadReport, time.Now().Format(time.DateOnly), b.version, runtime.Version(), runtime.NumCPU(), l.instances, l.regions, l.clients,
 		floor.Seconds(), took.Seconds(), took.Seconds()/floor.Seconds(), used.Seconds()*1000/float64(l.instances))
 	fmt.Print(text)
-	if err := os.WriteFile(out, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("cannot write the table: %w", err)
-	}
-	return nil
+	return writeReport(out, text)
 }
 
 const loadReport = `# Many instances over many regions
@@ -73,13 +70,13 @@ applies its four objects one after another. The service answers when all objects
 | %.1f | %.1f | %.2f | %.1f |
 `
 
-// each calls do for every instance, as many at a time as there are clients, and
-// returns the time.
-func (l load) each(ctx context.Context, do func(ctx context.Context, i int) error) (time.Duration, error) {
+// each calls do with the numbers from one up to, but excluding, another, as many
+// at a time as there are clients, and returns the time.
+func each(ctx context.Context, from, to, clients int, do func(ctx context.Context, i int) error) (time.Duration, error) {
 	began := time.Now()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(l.clients)
-	for i := range l.instances {
+	group.SetLimit(clients)
+	for i := from; i < to && ctx.Err() == nil; i++ {
 		group.Go(func() error { return do(ctx, i) })
 	}
 	err := group.Wait()
@@ -87,7 +84,7 @@ func (l load) each(ctx context.Context, do func(ctx context.Context, i int) erro
 }
 
 func (b *bench) bareLoad(ctx context.Context, l load) (time.Duration, error) {
-	return l.each(ctx, func(ctx context.Context, i int) error {
+	return each(ctx, 0, l.instances, l.clients, func(ctx context.Context, i int) error {
 		name := fmt.Sprintf("bench-bare-%04d", i)
 		if err := b.api.postNamespace(ctx, name, http.StatusCreated); err != nil {
 			return err
@@ -112,35 +109,41 @@ func (b *bench) serviceLoad(ctx context.Context, kubeconfig string, l load) (too
 		return 0, 0, fmt.Errorf("cannot read the kubeconfig: %w", err)
 	}
 	for i := range l.regions {
-		if err := b.service.post(ctx, "/v1/cloud_regions", map[string]any{"cloud_region_id": regionName(i), "kubeconfig": access}, nil); err != nil {
+		if err := b.service.register(ctx, regionName(i), access); err != nil {
 			return 0, 0, err
 		}
 	}
-	archive, err := loadPackage()
+	if err := b.service.uploadLoad(ctx); err != nil {
+		return 0, 0, err
+	}
+	before, err := processorTime(b.service.cmd.Process.Pid)
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := b.service.send(ctx, http.MethodPut, "/v1/packages/bench-many", content{"application/zip", archive}, nil); err != nil {
-		return 0, 0, err
-	}
-	before, err := b.service.processorTime()
-	if err != nil {
-		return 0, 0, err
-	}
-	took, err = l.each(ctx, func(ctx context.Context, i int) error {
+	took, err = each(ctx, 0, l.instances, l.clients, func(ctx context.Context, i int) error {
 		_, err := b.service.create(ctx, map[string]any{
-			"cloud_region_id": regionName(i % l.regions), "csar_id": "bench-many", "namespace": fmt.Sprintf("bench-many-%04d", i), "vnf_instance_name": "bench",
+			"cloud_region_id": regionName(i % l.regions), "csar_id": loadPackageID, "namespace": fmt.Sprintf("bench-many-%04d", i), "vnf_instance_name": "bench",
 		})
 		return err
 	})
 	if err != nil {
 		return 0, 0, err
 	}
-	after, err := b.service.processorTime()
+	after, err := processorTime(b.service.cmd.Process.Pid)
 	return took, after - before, err
 }
 
 func regionName(i int) string { return fmt.Sprintf("bench-%03d", i) }
+
+const loadPackageID = "bench-many"
+
+func (s *service) uploadLoad(ctx context.Context) error {
+	archive, err := loadPackage()
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, http.MethodPut, "/v1/packages/"+loadPackageID, content{"application/zip", archive}, nil)
+}
 
 // loadPackage returns the package of an instance, as a zip archive.
 func loadPackage() ([]byte, error) {
@@ -166,24 +169,4 @@ func loadPackage() ([]byte, error) {
 	}
 	err := archive.Close()
 	return buffer.Bytes(), err
-}
-
-// processorTime returns the time that the service has used, of all processors.
-func (s *service) processorTime() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("cannot read the processor time of the service: %w", err)
-	}
-	// The name of the program may contain spaces; it ends with the last parenthesis.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const user, system, ticks = 11, 12, 100 // proc(5); the unit is 1/100 s
-	ofUser, err := strconv.Atoi(fields[user])
-	if err != nil {
-		return 0, fmt.Errorf("cannot read the processor time of the service: %w", err)
-	}
-	ofSystem, err := strconv.Atoi(fields[system])
-	if err != nil {
-		return 0, fmt.Errorf("cannot read the processor time of the service: %w", err)
-	}
-	return time.Duration(ofUser+ofSystem) * time.Second / ticks, nil
 }

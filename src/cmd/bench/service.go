@@ -18,44 +18,70 @@ import (
 // service is the measured program, in a separate process with its embedded
 // database.
 type service struct {
-	cmd  *exec.Cmd
-	data string
-	url  string
+	binary string
+	cmd    *exec.Cmd
+	data   string
+	url    string
+	client *http.Client
 }
 
+// startService starts a service with the API server of a kubeconfig as its
+// region.
 func startService(ctx context.Context, binary, kubeconfig string) (*service, error) {
-	data, err := os.MkdirTemp("", "bench-service-")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a data folder: %w", err)
-	}
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	logs, err := os.Create(filepath.Join(data, "log"))
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a log: %w", err)
-	}
-	defer func() { _ = logs.Close() }() // the process has its own descriptor
-	s := &service{url: "http://" + address, data: data}
-	s.cmd = exec.CommandContext(ctx, binary, "serve", "--listen", address, "--data", filepath.Join(data, "db"), "--log-level", "warn")
-	s.cmd.Stderr = logs
-	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start the service: %w", err)
-	}
-	if err := s.ready(ctx); err != nil {
-		s.stop()
-		return nil, err
-	}
 	access, err := os.ReadFile(kubeconfig)
-	if err == nil {
-		err = s.post(ctx, "/v1/cloud_regions", map[string]any{"cloud_region_id": "sandbox", "kubeconfig": access}, nil)
-	}
 	if err != nil {
+		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
+	}
+	s, err := newService(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.register(ctx, "sandbox", access); err != nil {
 		s.stop()
 		return nil, err
 	}
 	return s, nil
+}
+
+// newService starts a service with an empty database.
+func newService(ctx context.Context, binary string) (*service, error) {
+	data, err := os.MkdirTemp("", "bench-service-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a data folder: %w", err)
+	}
+	const clients = 64 // at most; each keeps its connection
+	s := &service{binary: binary, data: data, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}}
+	if _, err := s.start(ctx); err != nil {
+		s.stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// start starts the process on its data, and returns the time until it is ready.
+func (s *service) start(ctx context.Context) (time.Duration, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return 0, err
+	}
+	logs, err := os.Create(filepath.Join(s.data, "log"))
+	if err != nil {
+		return 0, fmt.Errorf("cannot make a log: %w", err)
+	}
+	defer func() { _ = logs.Close() }() // the process has its own descriptor
+	s.url = "http://" + address
+	s.cmd = exec.CommandContext(ctx, s.binary, "serve", "--listen", address, "--data", filepath.Join(s.data, "db"), "--log-level", "warn")
+	s.cmd.Stderr = logs
+	began := time.Now()
+	if err := s.cmd.Start(); err != nil {
+		return 0, fmt.Errorf("cannot start the service: %w", err)
+	}
+	err = s.ready(ctx)
+	return time.Since(began), err
+}
+
+func (s *service) register(ctx context.Context, region string, kubeconfig []byte) error {
+	return s.post(ctx, "/v1/cloud_regions", map[string]any{"cloud_region_id": region, "kubeconfig": kubeconfig}, nil)
 }
 
 func freeAddress() (string, error) {
@@ -70,7 +96,7 @@ func freeAddress() (string, error) {
 func (s *service) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if err := s.send(ctx, http.MethodGet, "/readyz", content{}, nil); err == nil {
@@ -86,9 +112,16 @@ func (s *service) ready(ctx context.Context) error {
 
 // stop ends the process and deletes its data.
 func (s *service) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	_ = s.cmd.Wait()
+	s.end()
 	_ = os.RemoveAll(s.data)
+}
+
+// end ends the process, if it was started.
+func (s *service) end() {
+	if s.cmd != nil && s.cmd.Process != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		_ = s.cmd.Wait()
+	}
 }
 
 func (s *service) upload(ctx context.Context, set objectSet) error {
@@ -177,6 +210,17 @@ type content struct {
 	bytes     []byte
 }
 
+// statusError is the answer to a request that failed.
+type statusError struct {
+	status int
+	body   string
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.body) }
+
+// send sends a request, and decodes the answer as JSON, unless answer is nil or a
+// *[]byte.
 func (s *service) send(ctx context.Context, method, path string, body content, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body.bytes))
 	if err != nil {
@@ -185,7 +229,7 @@ func (s *service) send(ctx context.Context, method, path string, body content, a
 	if body.mediaType != "" {
 		req.Header.Set("Content-Type", body.mediaType)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("cannot %s %s: %w", method, path, err)
 	}
@@ -195,7 +239,11 @@ func (s *service) send(ctx context.Context, method, path string, body content, a
 		return fmt.Errorf("cannot read the answer to %s %s: %w", method, path, err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("cannot %s %s: status %d: %s", method, path, resp.StatusCode, got)
+		return fmt.Errorf("cannot %s %s: %w", method, path, &statusError{resp.StatusCode, string(got)})
+	}
+	if text, ok := answer.(*[]byte); ok {
+		*text = got
+		return nil
 	}
 	if answer == nil || len(got) == 0 {
 		return nil

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// storedReport holds the results of the scenario stored.
+type storedReport struct {
+	machine string
+	clients int
+	idle    memory // with all regions and no instance
+	levels  []level
+	reads   readResult
+
+	repeated int64 // requests
+}
+
+const storedPreamble = `# Stored instances
+
+Written by ` + "`make bench SCENARIO=stored`" + ` on %s: %s.
+
+The service is the released binary with its embedded store and encryption. %d regions are registered, and %d of them have instances. All regions are paths of one light
+API server in the process of the benchmark. It keeps the objects in memory, accepts every object, and has no schemas, so the service compares and waits for nothing.
+Instances have four objects in four stages and a namespace each; %d clients create them through the API.
+
+For each number of stored instances, %d more are created and the processor time of the service is measured. Then the pages are read, the memory and the files
+are measured, and the service is stopped and started again on its data. Times depend on the machine and its other load; ratios and sizes carry further.
+A page has 100 items; its time is the median of 11 requests, on the first page and on the last one that is full, if it is
+reached within a minute.
+`
+
+func (r storedReport) write(path, binary string) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, storedPreamble, time.Now().Format(time.DateOnly), r.machine, lightRegions, usedRegions, r.clients, measured)
+	text.WriteString("\n| stored instances |")
+	for _, l := range r.levels {
+		fmt.Fprintf(&text, " %d |", l.stored)
+	}
+	text.WriteString(" goal |\n|---|" + strings.Repeat("--:|", len(r.levels)) + "---|\n")
+	for _, row := range r.rows() {
+		text.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	fmt.Fprintf(&text, "\nWith %d regions and no instances, the service has %s MiB of memory one minute after its start (%s MiB of it not mapped from files, heap %s MiB). The goal is ≤ 120 MiB.\n",
+		lightRegions, mib(r.idle.resident), mib(r.idle.anonymous), mib(r.idle.heap))
+	if file, err := os.Stat(binary); err == nil {
+		fmt.Fprintf(&text, "The stripped binary has %.1f MB; the goal is ≤ 80 MB.\n", float64(file.Size())/1e6)
+	}
+	if r.repeated > 0 {
+		fmt.Fprintf(&text, "%d requests were repeated, because the service had no lease when they arrived: the machine was too busy for its heartbeats.\n", r.repeated)
+	}
+	fmt.Fprintf(&text, "\n## Reads\n\n%d reads per second for %d seconds, with %d regions and %d instances, lists included. The service uses %.2f cores. The goal is a p99 of at most 50 ms.\n\n"+
+		"| read | p50, ms | p99, ms |\n|---|--:|--:|\n| all | %s | %s |\n", readRate, readSeconds, lightRegions, r.reads.stored, r.reads.cores,
+		ms(quantile(r.reads.times.all(), 0.5)), ms(quantile(r.reads.times.all(), 0.99)))
+	for _, name := range r.reads.times.names {
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", name, ms(quantile(r.reads.times.byName[name], 0.5)), ms(quantile(r.reads.times.byName[name], 0.99)))
+	}
+	if err := writeReport(path, text.String()); err != nil {
+		return err
+	}
+	fmt.Print(text.String())
+	return nil
+}
+
+// rows returns the table of the levels: a name, the values and the goal.
+func (r storedReport) rows() [][]string {
+	var rows [][]string
+	row := func(name, goal string, value func(l level) string) {
+		cells := []string{name}
+		for _, l := range r.levels {
+			cells = append(cells, value(l))
+		}
+		rows = append(rows, append(cells, goal))
+	}
+	row("processor time for an instance, ms", "", func(l level) string { return ms(l.processor) })
+	row("its ratio to the first column", "≤ 1.05 at 10 000, ≤ 1.1 at 50 000", func(l level) string {
+		return fmt.Sprintf("%.2f", float64(l.processor)/float64(r.levels[0].processor))
+	})
+	row("instances created per second", "", func(l level) string { return fmt.Sprintf("%.0f", l.rate) })
+	for i, list := range lists {
+		row("page of "+list.name+", first and last, ms", list.goal, func(l level) string { return ms(l.pages[i].first) + ", " + l.pages[i].lastText() })
+	}
+	row("start until ready, s", "≤ 1.5 at 10 000", func(l level) string { return fmt.Sprintf("%.2f", l.start.Seconds()) })
+	row("database file, all files of the store, MiB", "≤ 250 at 10 000", func(l level) string { return mib(int(l.database)) + ", " + mib(int(l.all)) })
+	row("memory, its part that is not mapped from files, MiB", "≤ 400 at 10 000", func(l level) string { return mib(l.memory.resident) + ", " + mib(l.memory.anonymous) })
+	row("heap in use, MiB", "", func(l level) string { return mib(l.memory.heap) })
+	return rows
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+
+func (p pageTimes) lastText() string {
+	if p.last == 0 {
+		return "not reached"
+	}
+	return ms(p.last)
+}
+
+func mib(bytes int) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }
+
+// writeReport writes a report, followed by its notes, which are the file of the
+// same name with -notes appended.
+func writeReport(path, text string) error {
+	notes, err := os.ReadFile(strings.TrimSuffix(path, filepath.Ext(path)) + "-notes.md")
+	if err == nil {
+		text += "\n" + string(notes)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("cannot write the report: %w", err)
+	}
+	return nil
+}
