@@ -64,7 +64,7 @@ build-race: # the service with the race detector, which test-go runs, as OUT
 chaos: ## kill servers and database nodes and cut networks under load, KILLS times; see docs/reliability.md
 	$(SANDBOX) exec -- go run ./src/cmd/chaos --kills $(KILLS) --seed $(SEED)
 
-bench: build bin/helm ## measure the service: SCENARIO=objects against kubectl and Helm, many instances, or stored ones
+bench: build bin/helm bin/kustomize-controller ## measure the service: SCENARIO=objects against kubectl and Helm, many against Flux, or stored
 	$(if $(filter stored,$(SCENARIO)),,$(SANDBOX) exec --) go run ./src/cmd/bench --scenario $(SCENARIO)
 
 bench-quick: build ## fail if the service takes twice as long, compared to bare requests, as docs/benchmarks.md records (one minute)
@@ -72,6 +72,9 @@ bench-quick: build ## fail if the service takes twice as long, compared to bare 
 
 bin/helm: tools/helm/go.mod
 	CGO_ENABLED=0 go build -modfile=tools/helm/go.mod -o $@ helm.sh/helm/v4/cmd/helm
+
+bin/kustomize-controller: tools/flux/go.mod
+	CGO_ENABLED=0 go build -modfile=tools/flux/go.mod -trimpath -ldflags '-s -w' -o $@ github.com/fluxcd/kustomize-controller
 
 golden: ## rewrite the golden files of the tests; read the difference
 	go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' src | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
@@ -86,6 +89,7 @@ tidy: ## tidy the modules
 	go mod tidy
 	go -C tools mod tidy
 	go -C tools/helm mod tidy
+	go -C tools/flux mod tidy
 
 fuzz: ## run each fuzzer for FUZZTIME
 	@grep -rno --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' src | while IFS=: read -r file _ name; do \

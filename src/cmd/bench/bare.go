@@ -100,16 +100,20 @@ func (a *apiServer) createNamespace(ctx context.Context) error {
 	if err := a.postNamespace(ctx, namespace, http.StatusCreated, http.StatusConflict); err != nil {
 		return err
 	}
-	return a.pollUntil(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", found)
+	return a.pollUntil(ctx, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", pollInterval, found)
 }
 
 // postNamespace requests a namespace. It returns an error unless the status is a
 // wanted one.
 func (a *apiServer) postNamespace(ctx context.Context, name string, wanted ...int) error {
-	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
-	status, answer, err := a.do(ctx, http.MethodPost, "/api/v1/namespaces", "application/json", []byte(body))
+	return a.post(ctx, "/api/v1/namespaces", fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name), wanted...)
+}
+
+// post creates an object. It returns an error unless the status is a wanted one.
+func (a *apiServer) post(ctx context.Context, path, body string, wanted ...int) error {
+	status, answer, err := a.do(ctx, http.MethodPost, path, "application/json", []byte(body))
 	if err != nil || !slices.Contains(wanted, status) {
-		return errors.Join(fmt.Errorf("cannot create namespace %s: status %d: %s", name, status, answer), err)
+		return errors.Join(fmt.Errorf("cannot create an object of %s: status %d: %s", path, status, answer), err)
 	}
 	return nil
 }
@@ -125,7 +129,7 @@ func (a *apiServer) clear(ctx context.Context) error {
 		}
 	}
 	for _, path := range []string{apps + "/deployments", apps + "/replicasets", core + "/pods", core + "/services", discovery + "/endpointslices"} {
-		if err := a.pollUntil(ctx, path+"?limit=1", none); err != nil {
+		if err := a.pollUntil(ctx, path+"?limit=1", pollInterval, none); err != nil {
 			return err
 		}
 	}
@@ -146,9 +150,11 @@ func none(status int, list []byte) bool {
 	return status == http.StatusOK && !bytes.Contains(list, []byte(`"uid"`))
 }
 
-// pollUntil requests a path repeatedly until the response is as wanted.
-func (a *apiServer) pollUntil(ctx context.Context, path string, wanted func(status int, answer []byte) bool) error {
-	tick := time.NewTicker(50 * time.Millisecond)
+const pollInterval = 50 * time.Millisecond
+
+// pollUntil requests a path at an interval until the response is as wanted.
+func (a *apiServer) pollUntil(ctx context.Context, path string, interval time.Duration, wanted func(status int, answer []byte) bool) error {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		status, answer, err := a.do(ctx, http.MethodGet, path, "", nil)

@@ -158,7 +158,7 @@ func (b *bench) byHand(ctx context.Context, set objectSet, _ string) (map[string
 	err := group.Wait()
 	for _, path := range []string{"/apis/apps/v1/namespaces/" + namespace + "/deployments", "/api/v1/namespaces/" + namespace + "/services"} {
 		if err == nil {
-			err = b.api.pollUntil(ctx, path+"?limit=1", none)
+			err = b.api.pollUntil(ctx, path+"?limit=1", pollInterval, none)
 		}
 	}
 	return map[string]time.Duration{bareRemovalWay: time.Since(began)}, err
@@ -172,7 +172,7 @@ func (b *bench) settled(ctx context.Context, set objectSet) error {
 			continue
 		}
 		ready := func(_ int, answer []byte) bool { return bytes.Contains(answer, []byte(`"readyReplicas":1`)) }
-		if err := b.api.pollUntil(ctx, fmt.Sprintf(o.path, namespace)+"/"+o.name, ready); err != nil {
+		if err := b.api.pollUntil(ctx, fmt.Sprintf(o.path, namespace)+"/"+o.name, pollInterval, ready); err != nil {
 			return err
 		}
 	}

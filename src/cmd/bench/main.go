@@ -34,8 +34,8 @@ func main() {
 
 // bench is one run of the benchmark.
 type bench struct {
-	binary, kubectl, helm string
-	workers               int
+	binary, kubectl, helm, flux string
+	workers                     int
 
 	api     *apiServer // API server of the present table
 	version string     // of the API server
@@ -46,14 +46,16 @@ type bench struct {
 type options struct {
 	scenario, out string
 	binary, helm  string
+	flux          string
 	workers       int
 
 	sizes     numbers // of objects
 	rounds    int
 	roundTrip time.Duration
 
-	load   load
-	stored numbers // instances
+	load      load
+	instances numbers // of the scenario many
+	stored    numbers // instances
 }
 
 func (o *options) declare(flags *flag.FlagSet) {
@@ -61,12 +63,14 @@ func (o *options) declare(flags *flag.FlagSet) {
 	flags.StringVar(&o.out, "out", "docs/benchmarks.md", "report of the scenario objects; other scenarios append their names")
 	flags.StringVar(&o.binary, "binary", "bin/k8splugin", "program of the service")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "Helm's program")
+	flags.StringVar(&o.flux, "flux", "bin/kustomize-controller", "program of Flux's kustomize-controller")
 	flags.IntVar(&o.workers, "workers", 16, "concurrent requests of the bare client, as many as the service uses")
 	o.sizes = numbers{10, 100, 500}
 	flags.Var(&o.sizes, "sizes", "numbers of objects")
 	flags.IntVar(&o.rounds, "rounds", 7, "number of rounds; each runs every way once, starting with a different one")
 	flags.DurationVar(&o.roundTrip, "distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
-	flags.IntVar(&o.load.instances, "instances", 300, "number of instances of the scenario many")
+	o.instances = numbers{100, 1000}
+	flags.Var(&o.instances, "instances", "numbers of instances of the scenario many")
 	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenario many")
 	flags.IntVar(&o.load.clients, "clients", 32, "concurrent clients of the scenarios many and stored")
 	o.stored = numbers{100, 10_000}
@@ -106,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := bench{binary: o.binary, helm: o.helm, workers: o.workers}
+	b := bench{binary: o.binary, helm: o.helm, flux: o.flux, workers: o.workers}
 	if o.scenario == "stored" { // with a light API server
 		return b.stored(ctx, o.report("stored"), o.stored, o.load.clients)
 	}
@@ -119,7 +123,7 @@ func run(ctx context.Context, args []string) error {
 	case "quick":
 		return b.quick(ctx, kubeconfig, o.out)
 	case "many":
-		return b.many(ctx, kubeconfig, o.report("many"), o.load)
+		return b.many(ctx, kubeconfig, o.report("many"), o.instances, o.load)
 	case "objects":
 		return b.objects(ctx, kubeconfig, o)
 	}
