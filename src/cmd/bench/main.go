@@ -59,7 +59,7 @@ type options struct {
 }
 
 func (o *options) declare(flags *flag.FlagSet) {
-	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), or stored (instances that exist)")
+	flags.StringVar(&o.scenario, "scenario", "objects", "objects, quick (whether the ratios of objects hold), many (instances over regions), stored (instances that exist), or regions (some with faults)")
 	flags.StringVar(&o.out, "out", "docs/benchmarks.md", "report of the scenario objects; other scenarios append their names")
 	flags.StringVar(&o.binary, "binary", "bin/k8splugin", "program of the service")
 	flags.StringVar(&o.helm, "helm", "bin/helm", "Helm's program")
@@ -71,7 +71,7 @@ func (o *options) declare(flags *flag.FlagSet) {
 	flags.DurationVar(&o.roundTrip, "distance", 20*time.Millisecond, "round-trip time to the remote API server of the second table")
 	o.instances = numbers{100, 1000}
 	flags.Var(&o.instances, "instances", "numbers of instances of the scenario many")
-	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenario many")
+	flags.IntVar(&o.load.regions, "regions", 100, "number of regions of the scenarios many and regions")
 	flags.IntVar(&o.load.clients, "clients", 32, "concurrent clients of the scenarios many and stored")
 	o.stored = numbers{100, 10_000}
 	flags.Var(&o.stored, "stored", "numbers of stored instances of the scenario stored, in ascending order")
@@ -111,8 +111,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	b := bench{binary: o.binary, helm: o.helm, flux: o.flux, workers: o.workers}
-	if o.scenario == "stored" { // with a light API server
+	switch o.scenario { // with a light API server
+	case "stored":
 		return b.stored(ctx, o.report("stored"), o.stored, o.load.clients)
+	case "regions":
+		return b.regions(ctx, o.report("regions"), o.load)
 	}
 	kubeconfig, bin := os.Getenv("K8SPLUGIN_SANDBOX"), os.Getenv("K8SPLUGIN_SANDBOX_BIN")
 	if kubeconfig == "" || bin == "" {
