@@ -33,8 +33,8 @@ help: ## list these targets
 build: ## build bin/k8splugin, one static binary
 	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w' -o bin/k8splugin ./src/cmd/k8splugin
 
-run: build ## bring up a sample VNF twice, on $KUBECONFIG or else on the sandbox, and serve
-	@if [ -n "$$KUBECONFIG" ]; then exec ./bin/k8splugin demo; fi; \
+run: build ## bring up a sample VNF twice, on the sandbox or on $DEMO_KUBECONFIG, and serve
+	@if [ -n "$$DEMO_KUBECONFIG" ]; then exec ./bin/k8splugin demo; fi; \
 	kubeconfig=$$($(SANDBOX) up) && exec ./bin/k8splugin demo --kubeconfig "$$kubeconfig" --data "$$(dirname "$$kubeconfig")/data"
 
 sandbox: ## start a real control plane on loopback; print its kubeconfig

@@ -45,14 +45,15 @@ func demoCommand(p process) *cobra.Command {
 		},
 	}
 	configFlags(cmd.Flags())
-	cmd.Flags().StringVar(&d.kubeconfig, "kubeconfig", p.getenv("KUBECONFIG"), "kubeconfig of the cluster to use (env KUBECONFIG)")
+	// Not KUBECONFIG: that may be the cluster of someone's daily work.
+	cmd.Flags().StringVar(&d.kubeconfig, "kubeconfig", p.getenv("DEMO_KUBECONFIG"), "kubeconfig of the cluster to use (env DEMO_KUBECONFIG)")
 	cmd.Flags().StringVar(&d.pkg, "package", "deployments/samples/edgex", "package to instantiate: a folder or an archive")
 	return cmd
 }
 
 func (d demo) run(ctx context.Context, cfg Config) error {
 	if d.kubeconfig == "" {
-		return cli.Usage(errors.New("no cluster given: give --kubeconfig or set KUBECONFIG"))
+		return cli.Usage(errors.New("no cluster given: give --kubeconfig or set DEMO_KUBECONFIG"))
 	}
 	logs, err := d.logFile(cfg)
 	if err != nil {
