@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"time"
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/access"
@@ -231,12 +232,21 @@ func (r regions) UpdateRegion(ctx context.Context, id string, edit func(*nf.Regi
 	return changed, nil
 }
 
+// probeCounts is how long a region counts as available because its registration or
+// its last update connected to it. The pool has checked it itself by then.
+const probeCounts = 30 * time.Second
+
 // RegionState implements native.Conditions.
 func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, error) {
-	if _, err := r.Region(ctx, id); err != nil {
+	region, err := r.Region(ctx, id)
+	if err != nil {
 		return nf.RegionState{}, err
 	}
-	return r.pool.State(id), nil
+	state := r.pool.State(id)
+	if probed := region.Probe.Time; state.Condition == nf.RegionUnknown && time.Since(probed) < probeCounts {
+		state.Condition, state.Since, state.Checked = nf.RegionAvailable, probed, probed
+	}
+	return state, nil
 }
 
 // clusters opens the clusters of registered regions. If projects are isolated,

@@ -120,7 +120,7 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Location", wire.RegionPath(made.ID))
-	return northbound.Answer(w, http.StatusCreated, wire.RegionOf(made))
+	return northbound.Answer(w, http.StatusCreated, rs.show(r.Context(), made))
 }
 
 func decodeRegion(r *http.Request) (wire.RegionCreate, nf.RequestKey, error) {
@@ -184,7 +184,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		g.DefaultNamespace = edit.Namespace
 		return nil
 	})
-	return respond(w, changed, err, wire.RegionOf)
+	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(r.Context(), g) })
 }
 
 func (rs regions) remove(w http.ResponseWriter, r *http.Request) error {

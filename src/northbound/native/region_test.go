@@ -17,8 +17,7 @@ func TestRegions(t *testing.T) {
 		"server": "https://10.0.0.1:6443", "kubernetes_version": "v1.37.1", "apis": ["apps/v1", "v1"],
 		"probed_at": "2026-11-20T12:00:00Z",
 		"created_at": "2026-11-20T12:00:00Z", "updated_at": "2026-11-20T12:00:00Z"`
-	const region = `{` + fields + `}`
-	const shown = `{` + fields + `,
+	const region = `{` + fields + `,
 		"state": {"condition": "expiring", "since": "2026-11-20T12:00:00Z", "checked_at": "2026-11-20T12:00:01Z", "breaker": "closed"},
 		"credential": {"kind": "client-certificate", "expires_at": "2026-11-20T12:00:59Z"}}`
 	away := func(s *standIn) {
@@ -163,7 +162,7 @@ func TestRegions(t *testing.T) {
 		},
 		"List": {
 			reason: "all regions are listed", request: "GET /v1/cloud_regions",
-			status: 200, want: `{"cloud_regions": [` + shown + `]}`,
+			status: 200, want: `{"cloud_regions": [` + region + `]}`,
 		},
 		"ListNone": {
 			reason: "an empty list is []", request: "GET /v1/cloud_regions?label=site=west", status: 200, want: `{"cloud_regions": []}`,
@@ -188,12 +187,12 @@ func TestRegions(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "label[0]", "message": "must be name=value"}]`),
 		},
 		"ListFails": {
-			reason: "the cause of a defect is not shown", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
+			reason: "the cause of a defect is not region", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",
 			status: 500, want: problem("internal", `"detail": "unexpected error; the service's log contains the cause under the request's id"`),
 		},
 		"ListByCondition": {
 			reason: "only those that are so", arrange: func(s *standIn) { s.more = []string{"north"} }, request: "GET /v1/cloud_regions?condition=expiring",
-			status: 200, want: `{"cloud_regions": [` + shown + `]}`,
+			status: 200, want: `{"cloud_regions": [` + region + `]}`,
 		},
 		"ListByOtherCondition": {
 			reason: "a region of which nothing is known is unknown", arrange: func(s *standIn) { s.more = []string{"north"} }, request: "GET /v1/cloud_regions?condition=unknown",
@@ -203,7 +202,7 @@ func TestRegions(t *testing.T) {
 			reason: "a condition is one of four", request: "GET /v1/cloud_regions?condition=good",
 			status: 400, want: problem("invalid", `"errors": [{"field": "condition", "message": "must be one of unknown, available, expiring, unreachable"}]`),
 		},
-		"Get":      {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: strings.Replace(shown, "{", `{"vnf_instances": ["vnf-1"], `, 1)},
+		"Get":      {reason: "a region is read", request: "GET /v1/cloud_regions/east", status: 200, want: strings.Replace(region, "{", `{"vnf_instances": ["vnf-1"], `, 1)},
 		"GetAway":  {reason: "the failure and the time of the next attempt are reported", arrange: away, request: "GET /v1/cloud_regions/east", status: 200, want: `{"vnf_instances": ["vnf-1"], ` + fields + `, ` + isAway + `}`},
 		"GetBlind": {reason: "a region is read, whatever is known of its state", arrange: failing("RegionState", errDisk), request: "GET /v1/cloud_regions/east", status: 200, want: `{"...": "", ` + `"state": {"condition": "<<>>", "...": ""}}`},
 		"GetUsed": {
@@ -215,7 +214,7 @@ func TestRegions(t *testing.T) {
 			reason: "a merge patch changes what it names", request: "PATCH /v1/cloud_regions/east", header: []string{asPatch},
 			body:   `{"description": null, "labels": {"site": null, "tier": "gold"}, "kubeconfig": "` + kubeconfig + `"}`,
 			status: 200, want: `{"cloud_region_id": "east", "cloud_owner": "acme", "type": "kubernetes", "origin": "site", "labels": {"tier": "gold"}, "default_namespace": "edge", "server": "<<>>",
-				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "created_at": "<<>>", "updated_at": "<<>>"}`,
+				"kubernetes_version": "<<>>", "apis": ["..."], "probed_at": "<<>>", "created_at": "<<>>", "updated_at": "<<>>", "state": "<<>>", "credential": "<<>>"}`,
 		},
 		"Tenants": {
 			reason: "what projects may use is part of a region", request: "POST /v1/cloud_regions", header: []string{asJSON},
