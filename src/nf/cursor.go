@@ -9,9 +9,27 @@ import (
 // of its items.
 type Cursor struct {
 	After string // id of the last item that the caller has; empty: none
+	// Backward reads from the greatest id to the least. Only an index does that.
+	Backward bool
 	// Expect is the number of items that the caller will probably read, so that no more
 	// are read from the store; 0: unknown.
 	Expect int
+	// Where and In are conditions of the items. A list that has no index yields the other
+	// items, too, so the caller checks the conditions itself.
+	Where []Attribute
+	In    func(Scope) bool // nil: all scopes
+}
+
+// Selects reports whether an item meets the conditions.
+func (c Cursor) Selects(s Summary) bool { return (c.In == nil || c.In(s.Scope)) && s.Has(c.Where) }
+
+// Selective reports whether there are conditions.
+func (c Cursor) Selective() bool { return c.In != nil || len(c.Where) > 0 }
+
+// And returns the cursor with one more condition.
+func (c Cursor) And(a Attribute) Cursor {
+	c.Where = append(slices.Clip(c.Where), a)
+	return c
 }
 
 // Merged merges sequences that are ordered by a key into one. Of each sequence it

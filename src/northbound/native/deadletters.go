@@ -69,9 +69,9 @@ func (ls deadLetters) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	query := r.URL.Query()
+	where := wanted(r, "vnf_id", "subscription")
 	page := paginate(r, all, func(l DeadLetter) string { return l.ID }, func(l DeadLetter) bool {
-		return selected(query, map[string]string{"vnf_id": l.Instance, "subscription": l.Subscription})
+		return nf.Summary{Attributes: []nf.Attribute{{Name: "vnf_id", Value: l.Instance}, {Name: "subscription", Value: l.Subscription}}}.Has(where)
 	})
 	return answerPage(w, "dead_letters", page, fromDeadLetter)
 }

@@ -109,25 +109,14 @@ func (is instances) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (is instances) list(w http.ResponseWriter, r *http.Request) error {
-	named, well := instanceFilter(r), is.healthFilter(r)
-	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
-		return is.store.InstancesFrom(r.Context(), r.URL.Query().Get("cloud_region_id"), from)
-	}, func(in nf.Instance) string { return in.ID }, func(in nf.Instance) bool { return named(in) && well(in) })
+	where := wanted(r, nf.AttributeRegion, nf.AttributeNamespace, nf.AttributeInstance, nf.AttributePackage, nf.AttributeState, nf.AttributeProject, nf.AttributeLabel)
+	page, err := paginateFrom(r, where, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
+		return kept(is.store.InstancesFrom(r.Context(), r.URL.Query().Get(nf.AttributeRegion), from), is.healthFilter(r))
+	}, func(in nf.Instance) string { return in.ID })
 	if err != nil {
 		return err
 	}
 	return answerPage(w, "vnf_instances", page, is.summarize)
-}
-
-// instanceFilter returns the filter for the request's parameters.
-func instanceFilter(r *http.Request) func(nf.Instance) bool {
-	labels, query := labelFilter(r), r.URL.Query()
-	return func(in nf.Instance) bool {
-		return labels(in.Labels) && selected(query, map[string]string{
-			"cloud_region_id": in.Region, "namespace": in.Namespace, "vnf_instance_name": in.Name,
-			"csar_id": in.Package, "state": string(in.State), "project": nf.ProjectOf(in.Project),
-		})
-	}
 }
 
 func (is instances) get(w http.ResponseWriter, r *http.Request) error {

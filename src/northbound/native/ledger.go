@@ -27,15 +27,13 @@ type ledger interface {
 
 // entry is an operation of any kind.
 type entry struct {
-	id       string
-	subject  nf.Subject
-	project  string
-	state    nf.OperationState
+	nf.Operation
+
 	document func() any // of package wire
 }
 
 // key returns the entry's place in a list.
-func (e entry) key() string { return e.id }
+func (e entry) key() string { return e.ID }
 
 // update is one event of an operation's stream: the operation, or an entry of
 // its log.

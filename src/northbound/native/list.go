@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"net/url"
 	"sort"
 	"strconv"
 	"strings"
@@ -43,16 +42,26 @@ func paginate[T any](r *http.Request, all []T, key func(T) string, keep func(T) 
 	return out
 }
 
-// paginateFrom does the same for a collection that is read from the store: from yields
-// the items after a cursor, sorted by key. It reads only as many as the page needs.
-func paginateFrom[T any](r *http.Request, from func(nf.Cursor) iter.Seq2[T, error], key func(T) string, keep func(T) bool) (page[T], error) {
-	return collect(r, func(yield func(T, error) bool) {
-		for item, err := range from(nf.Cursor{After: r.URL.Query().Get("marker"), Expect: limitOf(r) + 1}) {
+// paginateFrom returns the page of the items of a stored collection that have the
+// attributes. From yields the items after a cursor, sorted by key. It reads only as many
+// as the page needs.
+func paginateFrom[T summarized](r *http.Request, where []nf.Attribute, from func(nf.Cursor) iter.Seq2[T, error], key func(T) string) (page[T], error) {
+	c := nf.Cursor{After: r.URL.Query().Get("marker"), Expect: limitOf(r) + 1, Where: where}
+	return collect(r, kept(from(c), func(item T) bool { return item.Summary().Has(where) }), key)
+}
+
+// summarized is an item that lists select by its attributes.
+type summarized interface{ Summary() nf.Summary }
+
+// kept yields the items of a sequence that keep reports true for.
+func kept[T any](items iter.Seq2[T, error], keep func(T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for item, err := range items {
 			if (err != nil || keep(item)) && !yield(item, err) {
 				return
 			}
 		}
-	}, key)
+	}
 }
 
 // limitOf returns the number of items that a page may have.
@@ -113,30 +122,22 @@ func (l listing) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// selected reports whether an item has the values that a query requires. The
-// values are those of the item, by the parameters that select them.
-func selected(query url.Values, values map[string]string) bool {
-	for name, value := range values {
-		if query.Has(name) && query.Get(name) != value {
-			return false
-		}
-	}
-	return true
-}
-
-// labelFilter returns the filter for the request's label parameters. All of
-// them must be among the labels.
-func labelFilter(r *http.Request) func(labels map[string]string) bool {
-	wanted := r.URL.Query()["label"]
-	return func(labels map[string]string) bool {
-		for _, pair := range wanted {
-			name, value, _ := strings.Cut(pair, "=")
-			if have, ok := labels[name]; !ok || have != value {
-				return false
+// wanted returns the attributes that the named parameters of a request require.
+func wanted(r *http.Request, parameters ...string) []nf.Attribute {
+	query := r.URL.Query()
+	var out []nf.Attribute
+	for _, name := range parameters {
+		switch {
+		case name == nf.AttributeLabel:
+			for _, pair := range query[name] {
+				label, value, _ := strings.Cut(pair, "=")
+				out = append(out, nf.Attribute{Name: name, Value: label + "=" + value})
 			}
+		case query.Has(name):
+			out = append(out, nf.Attribute{Name: name, Value: query.Get(name)})
 		}
-		return true
 	}
+	return out
 }
 
 func invalid(field, message string) error {

@@ -22,11 +22,12 @@ func (ns nested) routes(on route) {
 
 func (ns nested) list(w http.ResponseWriter, r *http.Request) error {
 	vars, ids := mux.Vars(r), []string{}
-	for in, err := range ns.instances.store.InstancesFrom(r.Context(), vars["cloud_region_id"], nf.Cursor{}) {
+	where := []nf.Attribute{{Name: nf.AttributeRegion, Value: vars["cloud_region_id"]}, {Name: nf.AttributeNamespace, Value: vars["namespace"]}}
+	for in, err := range ns.instances.store.InstancesFrom(r.Context(), vars["cloud_region_id"], nf.Cursor{Where: where}) {
 		if err != nil {
 			return err
 		}
-		if in.Region == vars["cloud_region_id"] && in.Namespace == vars["namespace"] {
+		if in.Summary().Has(where) {
 			ids = append(ids, in.ID)
 		}
 	}

@@ -79,7 +79,7 @@ func (l instanceLedger) cancel(ctx context.Context, id string) (entry, error) {
 }
 
 func instanceEntry(op nf.Operation) entry {
-	return entry{op.ID, op.Subject, nf.ProjectOf(op.Project), op.State, func() any { return wire.OperationOf(op) }}
+	return entry{op, func() any { return wire.OperationOf(op) }}
 }
 
 // operations serves the operations of all kinds, and repairs those of VNF
@@ -122,10 +122,9 @@ func (ps operationPaths) routes(on route, path string, from func(*http.Request) 
 }
 
 func (ps operationPaths) list(w http.ResponseWriter, r *http.Request, l ledger) error {
-	query := r.URL.Query()
-	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[entry, error] { return l.list(r.Context(), from) }, entry.key, func(e entry) bool {
-		return selected(query, map[string]string{"state": string(e.state), "project": e.project})
-	})
+	page, err := paginateFrom(r, wanted(r, nf.AttributeState, nf.AttributeProject), func(from nf.Cursor) iter.Seq2[entry, error] {
+		return l.list(r.Context(), from)
+	}, entry.key)
 	if err != nil {
 		return err
 	}

@@ -73,12 +73,9 @@ func (ps packages) routes(on route) {
 }
 
 func (ps packages) list(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[nf.Package, error] {
+	page, err := paginateFrom(r, wanted(r, nf.AttributeProject), func(from nf.Cursor) iter.Seq2[nf.Package, error] {
 		return ps.store.PackagesFrom(r.Context(), from)
-	}, func(p nf.Package) string { return p.ID }, func(p nf.Package) bool {
-		return selected(query, map[string]string{"project": nf.ProjectOf(p.Project)})
-	})
+	}, func(p nf.Package) string { return p.ID })
 	if err != nil {
 		return err
 	}

@@ -136,13 +136,13 @@ func decodeRegion(r *http.Request) (wire.RegionCreate, nf.RequestKey, error) {
 
 func (rs regions) list(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	labels, query := labelFilter(r), r.URL.Query()
+	query := r.URL.Query()
 	show := func(g nf.Region) wire.Region { return rs.show(ctx, g) }
-	page, err := paginateFrom(r, func(from nf.Cursor) iter.Seq2[nf.Region, error] {
-		return rs.store.RegionsFrom(ctx, from)
-	}, func(g nf.Region) string { return g.ID }, func(g nf.Region) bool {
-		return labels(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(show(g).State.Condition))
-	})
+	page, err := paginateFrom(r, wanted(r, nf.AttributeLabel), func(from nf.Cursor) iter.Seq2[nf.Region, error] {
+		return kept(rs.store.RegionsFrom(ctx, from), func(g nf.Region) bool {
+			return !query.Has("condition") || query.Get("condition") == string(show(g).State.Condition)
+		})
+	}, func(g nf.Region) string { return g.ID })
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ func (ops operations) irreparable(r *http.Request, id string, err error) error {
 		return err
 	}
 	e, failed := all.get(r.Context(), id)
-	if failed != nil || e.subject.Kind == nf.InstanceSubject {
+	if failed != nil || e.Subject.Kind == nf.InstanceSubject {
 		return err
 	}
-	return nf.E(nf.Unsupported, "repair", "operation "+id, fmt.Errorf("it is an operation of %s; repeat the request that started it", e.subject))
+	return nf.E(nf.Unsupported, "repair", "operation "+id, fmt.Errorf("it is an operation of %s; repeat the request that started it", e.Subject))
 }

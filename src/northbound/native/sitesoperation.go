@@ -49,7 +49,7 @@ func (l siteLedger) cancel(ctx context.Context, id string) (entry, error) {
 }
 
 func siteEntry(op nf.Operation) entry {
-	return entry{op.ID, op.Subject, nf.ProjectOf(op.Project), op.State, func() any { return wire.SiteOperationOf(op) }}
+	return entry{op, func() any { return wire.SiteOperationOf(op) }}
 }
 
 func siteUpdate(u nf.OperationUpdate) update {

@@ -61,10 +61,8 @@ func (ss sites) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	query := r.URL.Query()
-	page := paginate(r, all, func(s nf.Site) string { return s.ID }, func(s nf.Site) bool {
-		return selected(query, map[string]string{"state": string(s.State), "project": nf.ProjectOf(s.Project)})
-	})
+	where := wanted(r, nf.AttributeState, nf.AttributeProject)
+	page := paginate(r, all, func(s nf.Site) string { return s.ID }, func(s nf.Site) bool { return s.Summary().Has(where) })
 	return answerPage(w, "sites", page, wire.SiteOf)
 }
 
