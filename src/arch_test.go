@@ -48,6 +48,7 @@ var floors = map[string]floor{
 	"store/mongo":     {[]string{"nf", "store"}, "a driver knows its contract"},
 	"store/metered":   {[]string{"nf", "store"}, "what a store takes is measured without knowing which it is"},
 	"store/cache":     {[]string{"nf", "store"}, "what was read is kept, whichever the database"},
+	"store/index":     {[]string{"nf", "store", "delay"}, "records are found by what is known of them, whichever the database"},
 	"store/dryrun":    {[]string{"nf", "store"}, "a dry run writes nothing, whichever the database"},
 	"store/schema":    {[]string{"nf", "store"}, "what a store holds is known before anything is read from it"},
 	"store/seal":      {[]string{"nf", "store", "store/schema"}, "what is stored is secret, whichever the database"},
@@ -166,7 +167,7 @@ var outside = map[string]struct {
 	"github.com/go-logr/logr":                  {[]string{"cmd"}, "main decides where logs go"},
 	"golang.org/x/text":                        {[]string{"render"}, "two names of files that look alike are one"},
 	"golang.org/x/sync":                        {[]string{"*"}, "the function that starts goroutines waits for them"},
-	"github.com/google/btree":                  {[]string{"store/memory"}, "what is in memory is in order, too"},
+	"github.com/google/btree":                  {[]string{"store/memory", "store/index"}, "what is in memory is in order, too"},
 	"github.com/google/go-cmp":                 {testKits, "tests tell differences"},
 	"github.com/rogpeppe/go-internal":          {testKits, "transcripts and scripts are text"},
 }

@@ -28,8 +28,13 @@ func FirstPage(ctx context.Context, unknown, limit int) int {
 }
 
 // After yields the records whose ids are the prefix and a text that is greater than
-// c.After, in the byte order of their ids.
+// c.After, in the byte order of their ids. It ignores the conditions of c.
 func (t Table[T]) After(ctx context.Context, prefix string, c nf.Cursor) iter.Seq2[T, error] {
+	return t.list(Expecting(ctx, c.Expect), t.prefix+escape(prefix), t.after(prefix, c))
+}
+
+// after returns the least key that After may yield.
+func (t Table[T]) after(prefix string, c nf.Cursor) string {
 	start := t.prefix
 	if c.After != "" {
 		start += escape(prefix + c.After + "\x00") // the least text that is greater
@@ -38,7 +43,61 @@ func (t Table[T]) After(ctx context.Context, prefix string, c nf.Cursor) iter.Se
 		start = strings.TrimRight(start[:maxKey], "~") // no key is longer, and no byte is greater
 		start = start[:len(start)-1] + string(start[len(start)-1]+1)
 	}
-	return t.list(Expecting(ctx, c.Expect), t.prefix+escape(prefix), start)
+	return start
+}
+
+// Finder is a KV that has an index of the records of some tables.
+type Finder interface {
+	// Find yields the keys with the prefix of a table whose records may meet the
+	// conditions of c, in the order of c, ascending from start or descending from the
+	// greatest key below start. It ignores c.After. It returns false if it has no
+	// complete index of the table.
+	Find(prefix, start string, c nf.Cursor) (iter.Seq[string], bool)
+}
+
+// Find yields the records after the cursor that meet its conditions, in the byte order
+// of their ids, and reads few others. It returns false if the store has no index of the
+// table, and if there are no conditions: a range of the store is then read at less cost.
+func (t Table[T]) Find(ctx context.Context, c nf.Cursor) (iter.Seq2[T, error], bool) {
+	index, ok := t.kv.(Finder)
+	if !ok || !c.Selective() {
+		return nil, false
+	}
+	start := t.after("", c)
+	switch {
+	case c.Backward && c.After == "":
+		start = t.prefix + "\x7f" // greater than all keys
+	case c.Backward:
+		start = t.prefix + escape(c.After)
+	}
+	keys, ok := index.Find(t.prefix, start, c)
+	if !ok {
+		return nil, false
+	}
+	return func(yield func(T, error) bool) {
+		for key := range keys {
+			v, err := t.found(ctx, key)
+			if nf.KindOf(err) == nf.NotFound {
+				continue
+			}
+			if s, ok := any(v).(interface{ Summary() nf.Summary }); err == nil && ok && !c.Selects(s.Summary()) {
+				continue // it has changed
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}, true
+}
+
+// found returns the record of a key.
+func (t Table[T]) found(ctx context.Context, key string) (T, error) {
+	e, err := t.kv.Get(ctx, key)
+	if err != nil {
+		var none T
+		return none, nf.E(nf.KindOf(err), "list", t.noun+" records", err)
+	}
+	return t.decode(e)
 }
 
 // Merged yields the records of those groups that group reports true for, in the

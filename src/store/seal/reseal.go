@@ -74,7 +74,7 @@ func (s *Store) renew(ctx context.Context, e store.Entry, primary KEK) (bool, er
 		if id == primary.ID() {
 			return false, nil
 		}
-		plain, err := s.open(ctx, e)
+		plain, err := s.Open(ctx, e)
 		if err != nil {
 			return false, err
 		}

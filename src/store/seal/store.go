@@ -43,7 +43,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err != nil {
 		return store.Entry{}, err
 	}
-	return s.open(ctx, e)
+	return s.Open(ctx, e)
 }
 
 // Put implements store.KV.
@@ -92,7 +92,7 @@ func (s *Store) List(ctx context.Context, prefix, start string) iter.Seq2[store.
 				continue
 			}
 			if err == nil {
-				e, err = s.open(ctx, e)
+				e, err = s.Open(ctx, e)
 			}
 			if !yield(e, err) || err != nil {
 				return
@@ -112,7 +112,8 @@ func (s *Store) seal(ctx context.Context, key string, value []byte) ([]byte, err
 	return sealValue(ctx, kek, key, value)
 }
 
-func (s *Store) open(ctx context.Context, e store.Entry) (store.Entry, error) {
+// Open decrypts an entry of the KV.
+func (s *Store) Open(ctx context.Context, e store.Entry) (store.Entry, error) {
 	value, err := openValue(ctx, s.keys, e.Key, e.Value)
 	if err != nil {
 		return store.Entry{}, err

@@ -1,0 +1,222 @@
+package index
+
+import (
+	"iter"
+	"sync"
+	"unique"
+
+	"github.com/google/btree"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// record is the summary of a record. It is never modified.
+type record struct {
+	key      string
+	revision store.Revision
+	// doubt is not 0 if the summary may be wrong: after a write with an unknown result,
+	// until a read that began later returns. It is the number of the write.
+	doubt      int
+	scope      unique.Handle[nf.Scope]
+	attributes []unique.Handle[nf.Attribute]
+}
+
+// table is the index of a table.
+type table struct {
+	Table
+
+	most int
+	full chan struct{} // closed if the table has too many records
+
+	mu      sync.Mutex
+	records *btree.BTreeG[*record] // by key; nil if the table has too many
+	filled  bool
+	doubts  int
+}
+
+func newTable(t Table, most int) *table {
+	out := &table{Table: t, most: most, full: make(chan struct{})}
+	out.empty()
+	return out
+}
+
+// empty removes all records, unless there are too many.
+func (t *table) empty() {
+	const degree = 32
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-t.full:
+	default:
+		t.records = btree.NewG(degree, func(a, b *record) bool { return a.key < b.key })
+	}
+}
+
+func (t *table) setFilled(filled bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.filled = filled && t.records != nil
+}
+
+func (t *table) status() Status {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.records == nil {
+		return Status{}
+	}
+	return Status{Records: t.records.Len(), Filled: t.filled}
+}
+
+// find yields the keys of Store.Find, as they are when it is called.
+func (t *table) find(start string, c nf.Cursor) (iter.Seq[string], bool) {
+	records := t.snapshot()
+	if records == nil {
+		return nil, false
+	}
+	var where []unique.Handle[nf.Attribute]
+	for _, a := range c.Where {
+		where = append(where, unique.Make(a))
+	}
+	return func(yield func(string) bool) {
+		visit := func(r *record) bool { return !r.meets(where, c.In) || yield(r.key) }
+		if c.Backward {
+			records.DescendLessOrEqual(&record{key: start}, func(r *record) bool { return r.key == start || visit(r) })
+			return
+		}
+		records.AscendGreaterOrEqual(&record{key: start}, visit)
+	}, true
+}
+
+// snapshot returns the present records, or nil if the index is not filled.
+func (t *table) snapshot() *btree.BTreeG[*record] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.filled {
+		return nil
+	}
+	return t.records.Clone()
+}
+
+// meets reports whether the record may have the attributes and be in one of the scopes.
+func (r *record) meets(where []unique.Handle[nf.Attribute], in func(nf.Scope) bool) bool {
+	if r.doubt != 0 {
+		return true
+	}
+	for _, wanted := range where {
+		has := false
+		for _, a := range r.attributes {
+			has = has || a == wanted
+		}
+		if !has {
+			return false
+		}
+	}
+	return in == nil || in(r.scope.Value())
+}
+
+// get returns the record of a key, or nil.
+func (t *table) get(key string) *record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.locked(key)
+}
+
+func (t *table) locked(key string) *record {
+	if t.records == nil {
+		return nil
+	}
+	r, _ := t.records.Get(&record{key: key})
+	return r
+}
+
+// older reports whether the index is in use and has neither the revision of a key nor a
+// later one.
+func (t *table) older(key string, revision store.Revision) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.locked(key)
+	return t.records != nil && (r == nil || r.revision < revision)
+}
+
+// keep keeps the summary of an entry, unless the index has a later one. An entry that was
+// read settles the doubt of the record that was seen before the read.
+func (t *table) keep(e store.Entry, seen *record) {
+	if seen == nil && !t.older(e.Key, e.Revision) {
+		return
+	}
+	next := t.summaryOf(e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	have := t.locked(e.Key)
+	if have != nil {
+		settles := seen != nil && have.doubt == seen.doubt
+		if e.Revision < have.revision || e.Revision == have.revision && !settles {
+			return
+		}
+		if next.doubt == 0 && !settles {
+			next.doubt = have.doubt
+		}
+	}
+	t.insert(next)
+}
+
+// summaryOf returns the record of an entry. Without a summary, it is in doubt.
+func (t *table) summaryOf(e store.Entry) *record {
+	r := &record{key: e.Key, revision: e.Revision}
+	s, err := t.summarize(e.Value)
+	if err != nil {
+		r.doubt = -1
+		return r
+	}
+	r.scope = unique.Make(s.Scope)
+	r.attributes = make([]unique.Handle[nf.Attribute], len(s.Attributes))
+	for i, a := range s.Attributes {
+		r.attributes[i] = unique.Make(a)
+	}
+	return r
+}
+
+// insert inserts or replaces a record. If there are too many, it drops all of them. The
+// lock is held.
+func (t *table) insert(r *record) {
+	if t.records == nil {
+		return
+	}
+	if t.records.ReplaceOrInsert(r); t.records.Len() > t.most {
+		t.records, t.filled = nil, false
+		close(t.full)
+	}
+}
+
+// doubt records that a write has an unknown result.
+func (t *table) doubt(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.doubts++
+	r := &record{key: key}
+	if have := t.locked(key); have != nil {
+		*r = *have
+	}
+	r.doubt = t.doubts
+	t.insert(r)
+}
+
+// drop removes a record that was seen before it was deleted, or before a read that did
+// not find it, unless it has changed since.
+func (t *table) drop(seen *record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if seen != nil && t.locked(seen.key) == seen {
+		t.records.Delete(seen)
+	}
+}
+
+// remove removes a record that was deleted at a revision, unless the index has a later one.
+func (t *table) remove(key string, revision store.Revision) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r := t.locked(key); r != nil && r.revision < revision {
+		t.records.Delete(r)
+	}
+}
