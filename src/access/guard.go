@@ -230,14 +230,14 @@ func (g *guard) visible(ctx context.Context, p nf.Permission) (func(nf.Scope) bo
 	return g.authorizer.Visible(ctx, id, p), nil
 }
 
-// mayRead returns a function that reports whether the identity may read the instances
-// of a scope. It returns nil for an identity that may read all.
-func (g *guard) mayRead(ctx context.Context) (func(nf.Scope) bool, error) {
+// mayRead returns a function that reports whether the identity has a permission to read
+// in a scope. It returns nil for an identity that has it everywhere.
+func (g *guard) mayRead(ctx context.Context, p nf.Permission) (func(nf.Scope) bool, error) {
 	id, err := g.asker(ctx)
-	if err != nil || g.authorizer.view(ctx, id).everywhere(nf.ReadInstance) {
+	if err != nil || g.authorizer.view(ctx, id).everywhere(p) {
 		return nil, err
 	}
-	return g.authorizer.Visible(ctx, id, nf.ReadInstance), nil
+	return g.authorizer.Visible(ctx, id, p), nil
 }
 
 // sees returns a function that reports whether an instance exists and the

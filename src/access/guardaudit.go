@@ -30,18 +30,13 @@ func (l *AuditLog) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.A
 			yield(nf.AuditEntry{}, err)
 			return
 		}
-		all := l.guard.authorizer.view(ctx, id).everywhere(nf.ReadAudit)
-		visible := l.guard.authorizer.Visible(ctx, id, nf.ReadAudit)
-		for e, err := range l.audits.Entries(ctx, f) {
-			if err == nil && !visible(nf.Scope{Project: e.Project, Region: e.Region}) {
-				continue
-			}
-			if !all && e.Outcome == nf.AuditHidden {
+		f.In, _ = l.guard.mayRead(ctx, nf.ReadAudit) // the identity is known
+		scope := func(e nf.AuditEntry) nf.Scope { return nf.Scope{Project: e.Project, Region: e.Region} }
+		list[nf.AuditEntry]{l.audits.Entries(ctx, f), scope, f.In}.shown(func(e nf.AuditEntry) (nf.AuditEntry, error) {
+			if f.In != nil && e.Outcome == nf.AuditHidden {
 				e.Outcome = nf.NotFound.String()
 			}
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
+			return e, nil
+		})(yield)
 	}
 }

@@ -238,7 +238,7 @@ func (is *Instances) Instances(ctx context.Context) ([]nf.Instance, error) {
 // InstancesFrom yields the instances of a region, or of all if it is empty, after the
 // cursor and ordered by id.
 func (is *Instances) InstancesFrom(ctx context.Context, region string, from nf.Cursor) iter.Seq2[nf.Instance, error] {
-	visible, err := is.guard.mayRead(ctx)
+	visible, err := is.guard.mayRead(ctx, nf.ReadInstance)
 	if err != nil {
 		return failed[nf.Instance](err)
 	}

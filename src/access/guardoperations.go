@@ -132,7 +132,7 @@ func (ops *Operations) operation(ctx context.Context, id string) (nf.Operation, 
 
 // OperationsFrom implements OperationRecords.
 func (ops *Operations) OperationsFrom(ctx context.Context, instance string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
-	visible, err := ops.guard.mayRead(ctx)
+	visible, err := ops.guard.mayRead(ctx, nf.ReadInstance)
 	if err != nil {
 		return failed[nf.Operation](err)
 	}
@@ -140,6 +140,7 @@ func (ops *Operations) OperationsFrom(ctx context.Context, instance string, from
 	if instance == "" && visible != nil {
 		all = ops.scoped.OperationsIn(ctx, visible, from)
 	} else {
+		from.In = visible
 		all = ops.engine.OperationsFrom(ctx, instance, from)
 	}
 	return list[nf.Operation]{all, operationScope, visible}.shown(ops.guard.mentions().shownIn(ctx))

@@ -116,10 +116,11 @@ func (ps *Packages) usable(ctx context.Context, id string) error {
 
 // PackagesFrom implements PackageRecords.
 func (ps *Packages) PackagesFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Package, error] {
-	visible, err := ps.guard.visible(ctx, nf.ReadPackage)
+	visible, err := ps.guard.mayRead(ctx, nf.ReadPackage)
 	if err != nil {
 		return failed[nf.Package](err)
 	}
+	from.In = visible
 	return list[nf.Package]{ps.keeper.PackagesFrom(ctx, from), packageScope, visible}.shown(func(p nf.Package) (nf.Package, error) { return p, nil })
 }
 

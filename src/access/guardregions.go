@@ -88,10 +88,11 @@ func (rs *Regions) usable(ctx context.Context, id string) error {
 
 // RegionsFrom implements RegionRecords.
 func (rs *Regions) RegionsFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Region, error] {
-	visible, err := rs.guard.visible(ctx, nf.ReadRegion)
+	visible, err := rs.guard.mayRead(ctx, nf.ReadRegion)
 	if err != nil {
 		return failed[nf.Region](err)
 	}
+	from.In = visible
 	scope := func(r nf.Region) nf.Scope { return regionScope(r.ID) }
 	return list[nf.Region]{rs.keeper.RegionsFrom(ctx, from), scope, visible}.shown(func(r nf.Region) (nf.Region, error) {
 		err := rs.narrow(ctx, &r)

@@ -219,9 +219,12 @@ func (s Sites) operation(ctx context.Context, of, id string) (nf.Operation, erro
 // SiteOperationsFrom yields the operations that the identity may read, after the
 // cursor and in the order of their acceptance.
 func (s Sites) SiteOperationsFrom(ctx context.Context, of string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
-	visible, err := s.guard.visible(ctx, nf.ReadRegion)
+	visible, err := s.guard.mayRead(ctx, nf.ReadRegion)
 	if err != nil {
 		return failed[nf.Operation](err)
+	}
+	if visible != nil {
+		from.In = func(s nf.Scope) bool { return visible(siteScope(s.Region)) }
 	}
 	scope := func(op nf.Operation) nf.Scope { return siteScope(op.Region) }
 	return list[nf.Operation]{s.keeper.Operations(ctx, of, from), scope, visible}.shown(s.guard.mentions().shownIn(ctx))

@@ -22,7 +22,7 @@ func (g *guard) mentions() *mentions { return &mentions{guard: g, hidden: map[st
 // identity. An instance without a record is hidden from an identity that may not
 // see all instances, because its scope is unknown.
 func (g *guard) hides(ctx context.Context) (func(id string) (bool, error), error) {
-	visible, err := g.mayRead(ctx)
+	visible, err := g.mayRead(ctx, nf.ReadInstance)
 	if err != nil {
 		return nil, err
 	}

@@ -30,18 +30,39 @@ const (
 
 // Entries yields the entries of all replicas that the filter selects, newest
 // first. An error ends the sequence. The error is nf.Invalid if Before is not a
-// place. It reads few more entries than it examines.
+// place. It reads few more entries than it examines. If the store has an index, it
+// examines only those that f selects, and leaves out those that do not meet f.In.
 func (l *Log) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	return func(yield func(nf.AuditEntry, error) bool) {
 		first, end, err := l.bounds(f)
+		if err != nil {
+			yield(nf.AuditEntry{}, err)
+			return
+		}
+		entries, ok := l.found(ctx, f, end)
+		if !ok {
+			entries = l.read(ctx, f, first, end)
+		}
+		for e, err := range entries {
+			if err == nil && e.Time.Before(first) || !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// read yields the entries from a time until before another that a filter selects,
+// newest first.
+func (l *Log) read(ctx context.Context, f nf.AuditFilter, first, end time.Time) iter.Seq2[nf.AuditEntry, error] {
+	return func(yield func(nf.AuditEntry, error) bool) {
 		now := l.cfg.Clock()
 		w := window{end: end, length: max(end.Sub(now), firstWindow), most: longestWindow} // the future is one window
-		for err == nil && w.end.After(first) {
+		for w.end.After(first) {
 			start := later(w.end.Add(-w.length), first)
-			var entries []nf.AuditEntry
-			var all bool
-			if entries, all, err = l.between(ctx, start, w.end, w.length > leastWindow); err != nil {
-				break
+			entries, all, err := l.between(ctx, start, w.end, w.length > leastWindow)
+			if err != nil {
+				yield(nf.AuditEntry{}, err)
+				return
 			}
 			if !all {
 				w.narrow(start)
@@ -55,10 +76,17 @@ func (l *Log) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditE
 			}
 			w.advance(start, read, now)
 		}
-		if err != nil {
-			yield(nf.AuditEntry{}, err)
-		}
 	}
+}
+
+// found yields the entries from before a time that an index finds for a filter, newest
+// first. It returns false without an index.
+func (l *Log) found(ctx context.Context, f nf.AuditFilter, end time.Time) (iter.Seq2[nf.AuditEntry, error], bool) {
+	last := end.UTC().Format(place)
+	if f.Before != "" {
+		last = min(last, f.Before)
+	}
+	return l.entries.Find(ctx, nf.Cursor{After: last, Backward: true, Where: f.Where(), In: f.In})
 }
 
 // selected returns the entries that a filter selects, the last one first.

@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,14 +10,46 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/audit"
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/index"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 	"github.com/multicloud-k8s/k8splugin/src/store/storetest"
 )
 
+// TestEntries selects entries, without an index and with one.
 func TestEntries(t *testing.T) {
 	t.Parallel()
-	log, err := audit.New(audit.Config{KV: memory.New(), Clock: func() time.Time { return time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC) }})
+	t.Run("Store", func(t *testing.T) { testEntries(t, memory.New()) })
+	t.Run("Index", func(t *testing.T) { testEntries(t, indexed(t, memory.New())) })
+}
+
+// indexed returns a store with an index of the entries, which is filled.
+func indexed(t *testing.T, kv store.KV) store.KV {
+	t.Helper()
+	s, err := index.New(index.Config{KV: kv, Tables: []index.Table{index.Of[nf.AuditEntry]("audit/")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	for tries := 0; !s.Status()["audit"].Filled; tries++ {
+		delay.For(t.Context(), delay.Doubled(time.Millisecond, time.Second, tries), nil)
+	}
+	return s
+}
+
+func testEntries(t *testing.T, kv store.KV) {
+	t.Helper()
+	log, err := audit.New(audit.Config{KV: kv, Clock: func() time.Time { return time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +81,10 @@ func TestEntries(t *testing.T) {
 		"Identity": {"a name", nf.AuditFilter{Identity: "so"}, []string{"day", "week"}},
 		"Kind":     {"of a kind", nf.AuditFilter{Identity: "so", Kind: "token"}, []string{"week"}},
 		"Project":  {"a project", nf.AuditFilter{Project: "a"}, []string{"day", "old"}},
+		"Caller":   {"the scopes of a caller that sees only some", nf.AuditFilter{From: at(30, 0), Kind: "user", Region: "west"}, []string{"hour", "day"}},
+		"Absent":   {"nobody", nf.AuditFilter{Identity: "eve"}, nil},
+		"Both":     {"a filter after a marker, in a time", nf.AuditFilter{Identity: "ann", Before: entries[4].Place(), From: at(40, 0), To: at(0, 0)}, []string{"hour", "old"}},
+		"Since":    {"a filter in a time", nf.AuditFilter{Identity: "ann", From: at(39, 0)}, []string{"now", "hour"}},
 		"Region":   {"in a region", nf.AuditFilter{Project: "a", Region: "east"}, []string{"old"}},
 		"Marker":   {"a list goes on where it was", nf.AuditFilter{Before: entries[3].Place()}, []string{"day", "week", "old"}},
 		"MarkerTo": {"within its bounds", nf.AuditFilter{Before: entries[3].Place(), From: at(2, 0)}, []string{"day"}},
@@ -67,6 +104,54 @@ func TestEntries(t *testing.T) {
 			t.Errorf("the first is %s, %v", e.ID, err)
 		}
 		break // leaving the loop ends it
+	}
+}
+
+// TestCostOfFilteredEntries reads a page of the entries of one identity, in which the
+// caller sees only some scopes. The index must not read the other entries.
+func TestCostOfFilteredEntries(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 4, 12, 0, 0, 0, time.UTC)
+	for _, number := range []int{300, 3000} {
+		reads := 0
+		kv := indexed(t, storetest.Failing{KV: memory.New(), Fail: func(method, _ string) error {
+			if method == "Get" {
+				reads++
+			}
+			return nil
+		}})
+		log, err := audit.New(audit.Config{KV: kv, Clock: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range number {
+			e := nf.AuditEntry{ID: fmt.Sprintf("%05d", i), Time: now.Add(-time.Duration(i) * time.Minute), Identity: []string{"ann", "so"}[i%2], Project: []string{"a", "b", "c"}[i%3]}
+			if err := audit.Put(t.Context(), log, e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, tc := range map[string]struct {
+			filter nf.AuditFilter
+			want   int
+		}{
+			"Identity": {nf.AuditFilter{Identity: "so"}, 20},
+			"Scope":    {nf.AuditFilter{In: func(s nf.Scope) bool { return s.Project == "b" }}, 20},
+			"Absent":   {nf.AuditFilter{Identity: "eve"}, 0},
+		} {
+			reads = 0
+			items := 0
+			for _, err := range log.Entries(t.Context(), tc.filter) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if items++; items == 20 {
+					break
+				}
+			}
+			if items != tc.want || reads != tc.want {
+				t.Errorf("%s in %d entries: %d items, %d reads, want %d of both", name, number, items, reads, tc.want)
+			}
+		}
 	}
 }
 

@@ -21,8 +21,18 @@ func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
 
 // InstancesIn yields the instances in the scopes that in reports true for, and in the
 // region unless that is empty, after the cursor and ordered by id. It does not read the
-// others. If in is nil, every scope is selected.
+// others. If in is nil, every scope is selected. If the store has an index, InstancesIn
+// leaves out the instances that do not meet the conditions of the cursor.
 func (e *Engine) InstancesIn(ctx context.Context, region string, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Instance, error] {
+	if in != nil {
+		from.In = in
+	}
+	if region != "" {
+		from = from.And(nf.Attribute{Name: nf.AttributeRegion, Value: region})
+	}
+	if found, ok := e.records.instances.Find(ctx, from); ok {
+		return found
+	}
 	if region == "" && in == nil {
 		return e.records.instances.After(ctx, "", from)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/index"
 )
 
 func TestWait(t *testing.T) {
@@ -90,63 +91,81 @@ func TestOtherKinds(t *testing.T) {
 }
 
 // TestListsInScopes checks which instances and operations a reader of one project gets,
-// also after an instance is deleted.
+// also after an instance is deleted, without an index and with one.
 func TestListsInScopes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t)
-		e := s.start()
-		of := func(project, region string) func(*nf.InstantiateRequest) {
-			return func(r *nf.InstantiateRequest) {
-				r.Project, r.Region, r.Namespace = project, region, "ns-"+project+region
-			}
-		}
-		blue, west, red := e.up(t, "a", of("blue", "east")), e.up(t, "a", of("blue", "west")), e.up(t, "a", of("red", "east"))
-		usual := e.up(t, "a", of("", "east"))
-		op, err := e.Terminate(t.Context(), blue.Subject.ID, nf.TerminateRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ended := e.end(t, op)
-		for name, tc := range map[string]struct {
-			reason                string
-			in                    func(nf.Scope) bool
-			instances, operations []string
-		}{
-			"Project": {"the operations of a deleted instance are kept", func(s nf.Scope) bool { return s.Project == "blue" },
-				[]string{west.Subject.ID}, []string{blue.ID, west.ID, ended.ID}},
-			"Region":  {"a scope is a project in a region", func(s nf.Scope) bool { return s == nf.Scope{Project: "red", Region: "east"} }, []string{red.Subject.ID}, []string{red.ID}},
-			"Default": {"an instance without a project is in the default one", func(s nf.Scope) bool { return s.Project == nf.DefaultProject }, []string{usual.Subject.ID}, []string{usual.ID}},
-			"None":    {"nothing is visible", func(nf.Scope) bool { return false }, nil, nil},
-			"All":     {"all scopes", nil, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
-			"Every":   {"the index has all of them", func(nf.Scope) bool { return true }, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
-		} {
-			slices.Sort(tc.instances)
-			pages := map[string]int{"in one page": 100, "in pages of one": 1}
-			for how, size := range pages {
-				instances := paged(t, size, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] { return e.InstancesIn(t.Context(), "", tc.in, from) })
-				operations := paged(t, size, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] { return e.OperationsIn(t.Context(), tc.in, from) })
-				if diff := cmp.Diff([][]string{tc.instances, tc.operations}, [][]string{instances, operations}); diff != "" {
-					t.Errorf("%s, %s: %s (-want +got):\n%s", name, how, tc.reason, diff)
-				}
-			}
-		}
-		want := []string{red.Subject.ID, usual.Subject.ID}
-		slices.Sort(want)
-		for name, in := range map[string]func(nf.Scope) bool{"all": nil, "every": func(nf.Scope) bool { return true }} {
-			got := paged(t, 1, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
-				return e.InstancesIn(t.Context(), "east", in, from)
-			})
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the instances of a region in %s scopes (-want +got):\n%s", name, diff)
-			}
-		}
-		got := paged(t, 1, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] {
-			return e.OperationsFrom(t.Context(), blue.Subject.ID, from)
-		})
-		if diff := cmp.Diff([]string{blue.ID, ended.ID}, got); diff != "" {
-			t.Errorf("the operations of an instance (-want +got):\n%s", diff)
-		}
+	t.Run("Store", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { testListsInScopes(t, newSite(t).start()) })
 	})
+	t.Run("Index", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(t)
+			kv, err := index.New(index.Config{KV: s.kv, Tables: []index.Table{index.Of[nf.Instance]("instances/"), index.Of[nf.Operation]("operations/")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go kv.Run(t.Context()) //nolint:errcheck // it ends with the bubble
+			synctest.Wait()
+			if got := kv.Status()["instances"]; !got.Filled {
+				t.Fatalf("the index is %+v", got)
+			}
+			testListsInScopes(t, s.start(func(c *config) { c.KV = kv }))
+		})
+	})
+}
+
+func testListsInScopes(t *testing.T, e *engine) {
+	t.Helper()
+	of := func(project, region string) func(*nf.InstantiateRequest) {
+		return func(r *nf.InstantiateRequest) {
+			r.Project, r.Region, r.Namespace = project, region, "ns-"+project+region
+		}
+	}
+	blue, west, red := e.up(t, "a", of("blue", "east")), e.up(t, "a", of("blue", "west")), e.up(t, "a", of("red", "east"))
+	usual := e.up(t, "a", of("", "east"))
+	op, err := e.Terminate(t.Context(), blue.Subject.ID, nf.TerminateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := e.end(t, op)
+	for name, tc := range map[string]struct {
+		reason                string
+		in                    func(nf.Scope) bool
+		instances, operations []string
+	}{
+		"Project": {"the operations of a deleted instance are kept", func(s nf.Scope) bool { return s.Project == "blue" },
+			[]string{west.Subject.ID}, []string{blue.ID, west.ID, ended.ID}},
+		"Region":  {"a scope is a project in a region", func(s nf.Scope) bool { return s == nf.Scope{Project: "red", Region: "east"} }, []string{red.Subject.ID}, []string{red.ID}},
+		"Default": {"an instance without a project is in the default one", func(s nf.Scope) bool { return s.Project == nf.DefaultProject }, []string{usual.Subject.ID}, []string{usual.ID}},
+		"None":    {"nothing is visible", func(nf.Scope) bool { return false }, nil, nil},
+		"All":     {"all scopes", nil, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
+		"Every":   {"the index has all of them", func(nf.Scope) bool { return true }, []string{west.Subject.ID, red.Subject.ID, usual.Subject.ID}, []string{blue.ID, west.ID, red.ID, usual.ID, ended.ID}},
+	} {
+		slices.Sort(tc.instances)
+		pages := map[string]int{"in one page": 100, "in pages of one": 1}
+		for how, size := range pages {
+			instances := paged(t, size, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] { return e.InstancesIn(t.Context(), "", tc.in, from) })
+			operations := paged(t, size, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] { return e.OperationsIn(t.Context(), tc.in, from) })
+			if diff := cmp.Diff([][]string{tc.instances, tc.operations}, [][]string{instances, operations}); diff != "" {
+				t.Errorf("%s, %s: %s (-want +got):\n%s", name, how, tc.reason, diff)
+			}
+		}
+	}
+	want := []string{red.Subject.ID, usual.Subject.ID}
+	slices.Sort(want)
+	for name, in := range map[string]func(nf.Scope) bool{"all": nil, "every": func(nf.Scope) bool { return true }} {
+		got := paged(t, 1, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
+			return e.InstancesIn(t.Context(), "east", in, from)
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the instances of a region in %s scopes (-want +got):\n%s", name, diff)
+		}
+	}
+	got := paged(t, 1, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] {
+		return e.OperationsFrom(t.Context(), blue.Subject.ID, from)
+	})
+	if diff := cmp.Diff([]string{blue.ID, ended.ID}, got); diff != "" {
+		t.Errorf("the operations of an instance (-want +got):\n%s", diff)
+	}
 }
 
 func instanceID(in nf.Instance) string   { return in.ID }

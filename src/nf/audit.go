@@ -1,6 +1,9 @@
 package nf
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // AuditEntry records a request to the service and its outcome. A request that
 // may change something has two entries with the same ID: one from before it is
@@ -53,13 +56,19 @@ type AuditFilter struct {
 	Project  string
 	Region   string
 	Before   string // the place of an entry: selects only the entries that follow it in the list
+	// In is a condition that the caller checks itself, as in Cursor.
+	In func(Scope) bool
 }
 
-// Matches reports whether the filter selects an entry, Before aside.
+// Where returns the attributes of the entries that the filter selects.
+func (f AuditFilter) Where() []Attribute {
+	all := []Attribute{{AttributeIdentityKind, f.Kind}, {AttributeIdentity, f.Identity}, {AttributeProject, f.Project}, {AttributeRegion, f.Region}}
+	return slices.DeleteFunc(all, func(a Attribute) bool { return a.Value == "" })
+}
+
+// Matches reports whether the filter selects an entry, Before and In aside.
 func (f AuditFilter) Matches(e AuditEntry) bool {
-	same := func(wanted, is string) bool { return wanted == "" || wanted == is }
-	return same(f.Kind, e.Kind) && same(f.Identity, e.Identity) && same(f.Project, e.Project) && same(f.Region, e.Region) &&
-		!e.Time.Before(f.From) && (f.To.IsZero() || e.Time.Before(f.To))
+	return e.Summary().Has(f.Where()) && !e.Time.Before(f.From) && (f.To.IsZero() || e.Time.Before(f.To))
 }
 
 // Place returns the position of an entry in the order of time.

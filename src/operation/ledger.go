@@ -96,8 +96,14 @@ func (l *Ledger) List(ctx context.Context, of nf.Subject) ([]nf.Operation, error
 
 // From yields the operations of a subject, or of a whole kind if the subject has no
 // id, after the cursor and in the order of their acceptance. For a whole kind it also
-// reads the operations of the other kinds; see In.
+// reads the operations of the other kinds; see In. If the store has an index, From leaves
+// out the operations that do not meet the conditions of the cursor.
 func (l *Ledger) From(ctx context.Context, of nf.Subject, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	if of.ID != "" || from.Selective() {
+		if found, ok := l.operations.Find(ctx, from.And(nf.Attribute{Name: nf.AttributeSubject, Value: of.String()})); ok {
+			return found
+		}
+	}
 	if of.ID != "" {
 		return l.named(ctx, l.bySubject.After(ctx, of.String()+"/", from))
 	}
@@ -112,8 +118,14 @@ func (l *Ledger) From(ctx context.Context, of nf.Subject, from nf.Cursor) iter.S
 
 // In yields the operations of a kind in the scopes that in reports true for, after the
 // cursor and in the order of their acceptance. It does not read the others. If in is
-// nil, it yields all.
+// nil, it yields all. Of an index, it makes the use that From makes.
 func (l *Ledger) In(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	if in != nil {
+		from.In = in
+	}
+	if found, ok := l.operations.Find(ctx, from.And(nf.Attribute{Name: nf.AttributeSubject, Value: string(kind)})); ok {
+		return found
+	}
 	return l.named(ctx, l.byScope.Merged(ctx, string(kind)+"/", from, func(e listed) string { return e.Operation }, func(e listed) (string, bool) {
 		return e.scopeKey(), in == nil || in(e.Scope)
 	}))

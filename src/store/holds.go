@@ -203,8 +203,12 @@ func (t HeldTable[T]) List(ctx context.Context, prefix string) ([]T, error) {
 	return t.records.List(ctx, prefix)
 }
 
-// After yields the records after the cursor, ordered by id.
+// After yields the records after the cursor, ordered by id. If the store has an index,
+// it leaves out those that do not meet the conditions of the cursor.
 func (t HeldTable[T]) After(ctx context.Context, c nf.Cursor) iter.Seq2[T, error] {
+	if found, ok := t.records.Find(ctx, c); ok {
+		return found
+	}
 	return t.records.After(ctx, "", c)
 }
 

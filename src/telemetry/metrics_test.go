@@ -183,6 +183,12 @@ func TestSourcesAreShown(t *testing.T) {
 		"Targets": {"targets are counted by their breaker", telemetry.Sources{Targets: func() map[nf.BreakerState]int {
 			return map[nf.BreakerState]int{nf.BreakerClosed: 2, nf.BreakerOpen: 0}
 		}}, map[string]float64{"k8splugin_notification_targets{state=closed}": 2, "k8splugin_notification_targets{state=open}": 0}},
+		"Index": {"a table is in use or not", telemetry.Sources{Index: func() map[string]telemetry.IndexStatus {
+			return map[string]telemetry.IndexStatus{"instances": {Records: 7, Filled: true}, "audit": {}}
+		}}, map[string]float64{
+			"k8splugin_index_records{table=instances}": 7, "k8splugin_index_filled{table=instances}": 1,
+			"k8splugin_index_records{table=audit}": 0, "k8splugin_index_filled{table=audit}": 0,
+		}},
 		"NewStore": {"nothing is known yet", telemetry.Sources{Store: func() telemetry.StoreSpace { return telemetry.StoreSpace{} }}, map[string]float64{}},
 		"Broken":   {"files that cannot be used are counted by what they hold", telemetry.Sources{Broken: func() map[string]int64 { return map[string]int64{"rules": 2} }}, map[string]float64{"k8splugin_access_reload_failures_total{file=rules}": 2}},
 		"Garbled":  {"a label that is no text does not fail the scrape", telemetry.Sources{Sealed: func() map[string]int { return map[string]int{"a\xff": 1} }}, map[string]float64{"k8splugin_encrypted_records{key=a?}": 1}},

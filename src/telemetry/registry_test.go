@@ -86,6 +86,9 @@ func busy(t testing.TB) *prometheus.Registry {
 		Store: func() telemetry.StoreSpace {
 			return telemetry.StoreSpace{Size: 80, InUse: 60, Quota: 100, Compacted: accepted}
 		},
+		Index: func() map[string]telemetry.IndexStatus {
+			return map[string]telemetry.IndexStatus{"instances": {Records: 7, Filled: true}}
+		},
 		Targets: func() map[nf.BreakerState]int {
 			return map[nf.BreakerState]int{nf.BreakerClosed: 2, nf.BreakerHalfOpen: 0, nf.BreakerOpen: 1}
 		},

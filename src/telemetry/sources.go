@@ -22,6 +22,7 @@ type Sources struct {
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
 	Sealed      func() map[string]int            // records by the key that encrypts them
 	Store       func() StoreSpace                // usage of the store
+	Index       func() map[string]IndexStatus    // the index of lists with filters, by table
 	Targets     func() map[nf.BreakerState]int   // recent targets of notifications by the state of their circuit breaker
 	Broken      func() map[string]int64          // new versions of files that could not be used, by content: "rules"
 }
@@ -32,6 +33,12 @@ type StoreSpace struct {
 	Size, InUse, Quota int64     // bytes
 	Compacted          time.Time // when history was last removed
 	Full               bool      // writes are refused
+}
+
+// IndexStatus is the state of the index of a table.
+type IndexStatus struct {
+	Records int
+	Filled  bool // it is in use
 }
 
 // Watch shows the values of the sources from the next scrape on. It returns an
@@ -61,6 +68,9 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Store != nil {
 		all = append(all, storeGauges(s.Store))
+	}
+	if s.Index != nil {
+		all = append(all, indexGauges(s.Index))
 	}
 	if s.Targets != nil {
 		all = append(all, targetGauge(s.Targets))
@@ -186,6 +196,22 @@ func storeGauges(space func() StoreSpace) *sourceCollector {
 			showTime(show, compacted, s.Compacted)
 		},
 	}
+}
+
+// indexGauges returns the gauges of the index of lists with filters.
+func indexGauges(status func() map[string]IndexStatus) *sourceCollector {
+	records := desc("k8splugin_index_records", "Records in the index of lists with filters, by table of the store.", "table")
+	filled := desc("k8splugin_index_filled", "1 if lists with filters use the index of the table, 0 while it is being filled and if the table has too many records for it.", "table")
+	return &sourceCollector{descs: []*prometheus.Desc{records, filled}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for table, s := range status() {
+			value := 0.0
+			if s.Filled {
+				value = 1
+			}
+			show(records, float64(s.Records), table)
+			show(filled, value, table)
+		}
+	}}
 }
 
 func targetGauge(targets func() map[nf.BreakerState]int) *sourceCollector {

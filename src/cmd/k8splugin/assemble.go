@@ -28,6 +28,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/index"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
@@ -36,6 +37,7 @@ type keepToken = func(ctx context.Context, region string, access nf.Access, toke
 
 // service holds the components of the running service.
 type service struct {
+	index    *index.Store
 	workers  *operation.Workers
 	engine   *lifecycle.Engine
 	pool     *cluster.Pool
@@ -59,6 +61,9 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 		return nil, err
 	}
 	s := &service{log: obs.log, wait: db.db.wait}
+	if s.index, err = db.index(obs.log); err != nil {
+		return nil, err
+	}
 	s.pool = obs.pool(hosts, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
 	})

@@ -68,6 +68,7 @@ type database struct {
 	healthy func(context.Context) error
 	wait    func(context.Context) error // returns when the database cannot be used any longer, or nil when the context ends
 	space   func() telemetry.StoreSpace // nil: unknown
+	changes store.Watcher               // nil: it does not report changes
 	sole    bool                        // no other process can have it open
 }
 
@@ -97,7 +98,7 @@ func stores() map[string]opener {
 			if err != nil {
 				return database{}, err
 			}
-			return database{KV: kv, healthy: kv.Healthy, wait: kv.Wait, space: func() telemetry.StoreSpace { return telemetry.StoreSpace(kv.Space()) }, sole: location == ""}, nil
+			return database{KV: kv, healthy: kv.Healthy, wait: kv.Wait, space: func() telemetry.StoreSpace { return telemetry.StoreSpace(kv.Space()) }, changes: kv, sole: location == ""}, nil
 		},
 		"mongodb":     mongoOpener("mongodb://"),
 		"mongodb+srv": mongoOpener("mongodb+srv://"),

@@ -68,6 +68,13 @@ func (s observability) watch(ctx context.Context, parts *service, d accessConfig
 		Operations: parts.workers.Ledger().Running, Queue: parts.workers.Queued, Replicas: parts.workers.Replicas, Instances: parts.health.InstanceCounts,
 		Regions: parts.pool.States, Sealed: db.sealed, Store: db.db.space, Targets: parts.notifier.Targets,
 	}
+	sources.Index = func() map[string]telemetry.IndexStatus {
+		out := map[string]telemetry.IndexStatus{}
+		for table, s := range parts.index.Status() {
+			out[table] = telemetry.IndexStatus(s)
+		}
+		return out
+	}
 	if d.tls != nil {
 		sources.Certificate = func() time.Time { return d.tls.Expires(ctx) }
 	}

@@ -95,6 +95,7 @@ func newAccessWorld(t *testing.T) *accessWorld {
 		}
 		w.onap = append(w.onap, w.onapObject(region))
 	}
+	untilIndexed(t, w.parts)
 	w.collectHidden()
 	w.before = w.revisions()
 	return w

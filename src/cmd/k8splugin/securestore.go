@@ -14,6 +14,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/backup"
 	"github.com/multicloud-k8s/k8splugin/src/store/cache"
+	"github.com/multicloud-k8s/k8splugin/src/store/index"
 	"github.com/multicloud-k8s/k8splugin/src/store/metered"
 	"github.com/multicloud-k8s/k8splugin/src/store/schema"
 	"github.com/multicloud-k8s/k8splugin/src/store/seal"
@@ -167,6 +168,30 @@ func (v *secureStore) healthy(ctx context.Context) error {
 		}
 	}
 	return v.db.healthy(ctx)
+}
+
+// index adds an index to the store.
+func (v *secureStore) index(log *slog.Logger) (*index.Store, error) {
+	cfg := index.Config{KV: v.kv, Tables: indexes(), Logger: log}
+	switch {
+	case v.db.changes != nil:
+		cfg.Changes, cfg.Open = v.db.changes, v.encrypted.Open
+	case !v.db.sole:
+		cfg.Tables = nil // writes of other replicas are unknown
+	}
+	s, err := index.New(cfg)
+	if err == nil {
+		v.kv = s
+	}
+	return s, err
+}
+
+// indexes returns the tables whose lists have filters, except those with few records.
+func indexes() []index.Table {
+	return []index.Table{
+		index.Of[nf.Region]("regions/"), index.Of[nf.Package]("packages/"), index.Of[nf.Instance]("instances/"),
+		index.Of[nf.Operation]("operations/"), index.Of[nf.AuditEntry]("audit/"),
+	}
 }
 
 // Reencrypt implements access.StoreKeeper. It skips leases, because they are

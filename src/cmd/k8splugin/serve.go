@@ -97,6 +97,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, drain time.Dur
 	})
 	group.Go(func() error { return s.wait(ctx) })
 	group.Go(func() error { return s.workers.Run(ctx) })
+	group.Go(func() error { return s.index.Run(ctx) })
 	group.Go(func() error { return s.pool.Run(ctx, s.catalog.Regions) })
 	group.Go(func() error { return s.audit.Run(ctx) })
 	group.Go(func() error { return s.notifier.Run(ctx) })

@@ -16,6 +16,7 @@ import (
 
 	k8splugin "github.com/multicloud-k8s/k8splugin"
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/northboundtest"
 	"github.com/multicloud-k8s/k8splugin/src/render/rendertest"
 	"github.com/multicloud-k8s/k8splugin/src/store"
@@ -87,6 +88,24 @@ func startServiceOver(t *testing.T, decorate func(store.KV) store.KV, edit ...fu
 		}
 	})
 	return s
+}
+
+// untilIndexed waits until lists with filters use the index.
+func untilIndexed(t testing.TB, parts *service) {
+	t.Helper()
+	for tries := 0; ; tries++ {
+		waiting := false
+		for _, table := range parts.index.Status() {
+			waiting = waiting || !table.Filled
+		}
+		if !waiting {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the index is not filled")
+		}
+		delay.For(t.Context(), delay.Doubled(time.Millisecond, time.Second, tries), nil)
+	}
 }
 
 // answer is what came back.
