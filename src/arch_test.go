@@ -130,6 +130,8 @@ var outside = map[string]struct {
 	"helm.sh/helm/v4":                          {[]string{"render/helm"}, "charts are read and rendered in one place"},
 	"oras.land/oras-go/v2":                     {[]string{"chartsource"}, "registries are asked in one place"},
 	"github.com/fluxcd/cli-utils":              {[]string{"cluster"}, "one place judges whether an object is ready"},
+	"k8s.io/apimachinery/pkg/labels":           {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "label selectors are those of Kubernetes"},
+	"k8s.io/apimachinery/pkg/selection":        {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "and so are their operators"},
 	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle"}, "Kubernetes' types stay in the packages that handle objects"},
 	"github.com/gorilla/mux":                   {[]string{"northbound"}, "requests are routed in one place"},
 	"github.com/getkin/kin-openapi":            {[]string{"northbound"}, "requests are held against the contract where they arrive"},

@@ -109,9 +109,16 @@ func (is instances) update(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (is instances) list(w http.ResponseWriter, r *http.Request) error {
-	where := wanted(r, nf.AttributeRegion, nf.AttributeNamespace, nf.AttributeInstance, nf.AttributePackage, nf.AttributeState, nf.AttributeProject, nf.AttributeLabel)
+	labels, err := selectorOf(r)
+	if err != nil {
+		return err
+	}
+	where := append(labels.equal, wanted(r, nf.AttributeRegion, nf.AttributeNamespace, nf.AttributeInstance, nf.AttributePackage, nf.AttributeState, nf.AttributeProject)...)
+	healthy := is.healthFilter(r)
 	page, err := paginateFrom(r, where, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
-		return kept(is.store.InstancesFrom(r.Context(), r.URL.Query().Get(nf.AttributeRegion), from), is.healthFilter(r))
+		return kept(is.store.InstancesFrom(r.Context(), r.URL.Query().Get(nf.AttributeRegion), from), func(in nf.Instance) bool {
+			return labels.matches(in.Labels) && healthy(in)
+		})
 	}, func(in nf.Instance) string { return in.ID })
 	if err != nil {
 		return err

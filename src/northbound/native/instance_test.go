@@ -234,6 +234,9 @@ func TestReadInstances(t *testing.T) {
 		"vnf_instance_name=fw-1": true, "vnf_instance_name=fw-2": false, "csar_id=firewall": true, "csar_id=other": false,
 		"state=ready": true, "health=healthy": true, "health=unhealthy": false, "state=failed": false, "label=tenant%3Dblue": true, "label=tenant%3Dred": false,
 		"label=tenant%3Dblue&label=x%3Dy": false, "cloud_region_id=east&state=failed": false,
+		"label=tenant": true, "label=!tenant": false, "label=x": false, "label=!x": true, "label=tenant!%3Dblue": false, "label=tenant!%3Dred": true,
+		"label=tenant+in+(red,blue)": true, "label=tenant+in+(blue)": true, "label=tenant+notin+(red,blue)": false, "label=tenant%3D%3Dblue,!x": true,
+		"label=tenant%3Dblue,tenant%3Dred": false, "label=x+notin+(y)": true,
 	} {
 		want := `{"vnf_instances": []}`
 		if hit {

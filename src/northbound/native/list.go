@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
@@ -127,13 +126,7 @@ func wanted(r *http.Request, parameters ...string) []nf.Attribute {
 	query := r.URL.Query()
 	var out []nf.Attribute
 	for _, name := range parameters {
-		switch {
-		case name == nf.AttributeLabel:
-			for _, pair := range query[name] {
-				label, value, _ := strings.Cut(pair, "=")
-				out = append(out, nf.Attribute{Name: name, Value: label + "=" + value})
-			}
-		case query.Has(name):
+		if query.Has(name) {
 			out = append(out, nf.Attribute{Name: name, Value: query.Get(name)})
 		}
 	}

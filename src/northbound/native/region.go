@@ -138,9 +138,13 @@ func (rs regions) list(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	query := r.URL.Query()
 	show := func(g nf.Region) wire.Region { return rs.show(ctx, g) }
-	page, err := paginateFrom(r, wanted(r, nf.AttributeLabel), func(from nf.Cursor) iter.Seq2[nf.Region, error] {
+	labels, err := selectorOf(r)
+	if err != nil {
+		return err
+	}
+	page, err := paginateFrom(r, labels.equal, func(from nf.Cursor) iter.Seq2[nf.Region, error] {
 		return kept(rs.store.RegionsFrom(ctx, from), func(g nf.Region) bool {
-			return !query.Has("condition") || query.Get("condition") == string(show(g).State.Condition)
+			return labels.matches(g.Labels) && (!query.Has("condition") || query.Get("condition") == string(show(g).State.Condition))
 		})
 	}, func(g nf.Region) string { return g.ID })
 	if err != nil {
@@ -184,7 +188,8 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 		g.DefaultNamespace = edit.Namespace
 		return nil
 	})
-	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(r.Context(), g) })
+	ctx := r.Context()
+	return respond(w, changed, err, func(g nf.Region) wire.Region { return rs.show(ctx, g) })
 }
 
 func (rs regions) remove(w http.ResponseWriter, r *http.Request) error {

@@ -183,8 +183,8 @@ func TestRegions(t *testing.T) {
 			status: 400, want: problem("invalid", `"errors": [{"field": "limit", "message": "must be at least 1"}]`),
 		},
 		"ListBadLabel": {
-			reason: "a filter that is no label is refused", request: "GET /v1/cloud_regions?label=site",
-			status: 400, want: problem("invalid", `"errors": [{"field": "label[0]", "message": "must be name=value"}]`),
+			reason: "a filter that is no selector is refused", request: "GET /v1/cloud_regions?label=site&label=site%3D%3D%3Deast",
+			status: 400, want: problem("invalid", `"errors": [{"field": "label[1]", "message": "<<>>"}]`),
 		},
 		"ListFails": {
 			reason: "the cause of a defect is not region", arrange: failing("Regions", errDisk), request: "GET /v1/cloud_regions",

@@ -58,8 +58,7 @@ instance whose objects differ from its revision is applied again.
 Everything is checked before anything changes. Regions are applied first, then
 packages, then instances.
 
-With --prune, instances that have all labels of --label and are not declared are
-deleted.` + waitHelp + confirmHelp,
+With --prune, instances that --label selects and that are not declared are deleted.` + waitHelp + confirmHelp,
 		Example: "  k8splugin apply -f lab.yaml --dry-run\n  k8splugin apply -f lab/ --prune --label site=lab --wait",
 		Args:    noArgs,
 	}
@@ -67,7 +66,7 @@ deleted.` + waitHelp + confirmHelp,
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file, or folder with .yaml and .yml files; - reads standard input; can be repeated")
 	flags.BoolVar(&f.dry, "dry-run", false, "show what would change, without changing anything")
 	flags.BoolVar(&f.prune, "prune", false, "delete instances that are not declared; requires --label")
-	flags.StringArrayVarP(&f.labels, "label", "l", nil, "label that instances to prune have: key=value; can be repeated")
+	flags.StringArrayVarP(&f.labels, "label", "l", nil, "label selector of the instances to prune; can be repeated")
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // filters holds the flags of a list command: those that become query parameters, and
@@ -73,7 +74,13 @@ func (f *filters) project(cmd *cobra.Command) {
 
 // labels defines --label.
 func (f *filters) labels(cmd *cobra.Command) {
-	f.label = cmd.Flags().StringArray("label", nil, "filter by label: key=value; can be repeated")
+	f.label = cmd.Flags().StringArrayP("label", "l", nil, "label selector, such as site=east,tier!=core or 'site in (east, west)'; can be repeated")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "selector" { // kubectl's name
+			name = "label"
+		}
+		return pflag.NormalizedName(name)
+	})
 }
 
 // pages defines the paging flags for a collection that is read completely by

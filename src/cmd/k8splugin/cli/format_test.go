@@ -28,6 +28,7 @@ func TestFormats(t *testing.T) {
 		"list-sort-json":         {reason: "the JSON is sorted, too", args: list("--sort-by", "vnf_instance_name", "-o", "json"), replies: two},
 		"list-sort-bad":          {reason: "a wrong path", args: list("--sort-by", "{.x"), replies: two},
 		"list-namespace-short":   {reason: "kubectl's short flags", args: list("-n", "core", "-A"), replies: one("/v1/vnf_instances?namespace=core", `{"vnf_instances":[`+otherJSON+`]}`)},
+		"list-selector":          {reason: "kubectl's selectors", args: list("-l", "tenant in (blue, red),tier!=core", "--selector", "site"), replies: one("/v1/vnf_instances?label=tenant+in+%28blue%2C+red%29%2Ctier%21%3Dcore&label=site", `{"vnf_instances":[`+instanceJSON+`]}`)},
 		"list-operations-newest": {reason: "the newest operation comes first", args: []string{"operation", "list"}, replies: one("/v1/operations", `{"operations":[`+op1+`,`+siteOpRunning+`]}`)},
 	})
 }
