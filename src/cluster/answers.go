@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unique"
 
@@ -26,7 +27,8 @@ const (
 // request is not sent again. All clients of the region share it. It is safe for
 // concurrent use.
 type answers struct {
-	clock func() time.Time
+	clock   func() time.Time
+	listing atomic.Bool // the API server has refused a watch that sends the present state first
 
 	mu         sync.Mutex
 	accepted   *simplelru.LRU[digest, time.Time] // objects that a dry run accepted

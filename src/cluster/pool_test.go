@@ -51,6 +51,8 @@ func TestPool(t *testing.T) {
 // watches send no events.
 func served(req *http.Request) (*http.Response, error) {
 	switch {
+	case req.URL.Query().Get("sendInitialEvents") != "":
+		return unsupported(req)
 	case req.URL.Query().Get("watch") != "":
 		resp, err := answer(200, "")
 		resp.Body = io.NopCloser(&drip{ctx: req.Context(), left: 1, pause: watchTime, end: io.EOF})
@@ -64,6 +66,12 @@ func served(req *http.Request) (*http.Response, error) {
 			{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get","list","watch","patch","delete"]}]}`)
 	}
 	return answer(200, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+}
+
+// unsupported refuses a watch that is to send the present state, as API servers
+// before 1.32 do.
+func unsupported(*http.Request) (*http.Response, error) {
+	return answer(422, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"sendInitialEvents is forbidden"}`)
 }
 
 // awaited is a ConfigMap that is not there.

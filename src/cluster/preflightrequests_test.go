@@ -256,10 +256,10 @@ func TestRequestsOfInstances(t *testing.T) {
 		id, name, space string
 		most, dryRuns   int
 	}{
-		{"a new namespace", "vnf-1", "alpha", spaces[0], 8, 0},
-		{"another new namespace", "vnf-2", "gamma", spaces[1], 8, 0},
-		{"an existing namespace, and objects that the API server has not seen", "vnf-3", "delta", spaces[2], 16, 4},
-		{"an existing namespace, and objects that the API server has accepted", "vnf-4", "theta", spaces[3], 12, 0},
+		{"a new namespace", "vnf-1", "alpha", spaces[0], 7, 0},
+		{"another new namespace", "vnf-2", "gamma", spaces[1], 7, 0},
+		{"an existing namespace, and objects that the API server has not seen", "vnf-3", "delta", spaces[2], 15, 4},
+		{"an existing namespace, and objects that the API server has accepted", "vnf-4", "theta", spaces[3], 11, 0},
 	}
 	for _, tc := range cases {
 		got, sum, dryRuns := create(tc.id, tc.name, tc.space), 0, 0

@@ -107,14 +107,6 @@ func TestFollowShares(t *testing.T) {
 	t.Parallel()
 	c, r, ns := recorded(t)
 	mustApply(t, c, "follow-1", configMap(t, "follow-1", ns, "a", "1"))
-	watches := func() (n int) {
-		for _, q := range r.Requests() {
-			if strings.HasSuffix(q.Path, "/configmaps") && q.Query.Get("watch") != "" {
-				n++
-			}
-		}
-		return n
-	}
 	w := watchOver(c)
 	var inner func(depth int)
 	inner = func(depth int) {
@@ -152,14 +144,9 @@ func TestFollowShares(t *testing.T) {
 		inner(2)
 		break
 	}
-	if n := watches(); n > 1 {
-		t.Errorf("the region was asked %d times to be watched, want once at most", n)
-	}
-	lists := slices.DeleteFunc(r.Requests(), func(q clustertest.Request) bool {
-		return q.Path != "/api/v1/configmaps" || q.Query.Get("watch") != ""
-	})
-	if len(lists) != 1 {
-		t.Errorf("the region was asked for a list %d times, want once", len(lists))
+	asked := slices.DeleteFunc(r.Requests(), func(q clustertest.Request) bool { return q.Path != "/api/v1/configmaps" })
+	if len(asked) != 1 || asked[0].Query.Get("sendInitialEvents") != "true" {
+		t.Errorf("the requests are %v, want one watch, which sends the present state first", asked)
 	}
 	if n := len(w.broadcasts); n > 0 {
 		t.Errorf("%d watches are left when nobody follows", n)

@@ -30,7 +30,10 @@ type stream struct {
 	aside  bool             // it only explains: read errors are ignored
 	keys   []string         // Ref.Key of the targets that it reports
 	known  map[string]int64 // the weight of each existing object, by Ref.Key
-	synced bool             // the first list is complete
+	synced bool             // the first state is complete
+
+	initial map[string]bool // the objects that a watch has sent so far of the present state, by Ref.Key; nil: it is complete
+	listing bool            // a watch has not sent the whole present state
 
 	unserved bool // the kind was not served at the last list
 	lean     bool // the sink keeps almost nothing of an object; a failed list ends the stream
@@ -47,17 +50,24 @@ type sink interface {
 // watchTime is the timeout of a watch that the API server is asked for.
 const watchTime = 8 * time.Minute
 
-// run lists and watches until the context ends or a permanent error occurs. It
-// passes a permanent error to the view.
+// initialTime is how long a watch may take to send the present state.
+const initialTime = 10 * time.Second
+
+// run reads the present state and watches until the context ends or a permanent
+// error occurs. It passes a permanent error to the view.
 func (s *stream) run(ctx context.Context) {
 	defer s.release()
 	for failures := 1; ctx.Err() == nil; failures++ {
-		version, err := s.list(ctx)
+		version, err := s.begin(ctx)
 		blind := err != nil && s.lean
 		if err == nil {
 			var events int
 			if events, err = s.watch(ctx, version); events > 0 {
 				failures = 1
+			}
+			if s.initial != nil {
+				s.fallBack(err)
+				continue
 			}
 		}
 		if blind || err != nil && s.isFatal(err) {
@@ -90,6 +100,26 @@ func (s *stream) release() {
 	s.known = nil
 }
 
+// begin returns the resource version from which to watch. It lists the scope,
+// unless the watch will send the present state first (version is empty).
+func (s *stream) begin(ctx context.Context) (version string, err error) {
+	if s.lean || s.listing || s.client.answers.listing.Load() {
+		return s.list(ctx)
+	}
+	s.initial = map[string]bool{}
+	return "", nil
+}
+
+// fallBack makes the stream list before it watches, because a watch ended before it
+// had sent the present state. Other streams do so, too, if the API server does not
+// support such a watch: it is older than 1.32, or its feature WatchList is off.
+func (s *stream) fallBack(err error) {
+	s.initial, s.listing = nil, true
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		s.client.answers.listing.Store(true)
+	}
+}
+
 // list reads the scope into the view and returns its resource version.
 func (s *stream) list(ctx context.Context) (string, error) {
 	if s.lean {
@@ -105,23 +135,37 @@ func (s *stream) list(ctx context.Context) (string, error) {
 		h.release()
 		return "", err
 	}
-	now := map[string]int64{}
+	now := map[string]bool{}
 	for i := range h.items {
-		now[s.view.put(&h.items[i])] += h.weights[i]
+		now[s.hold(&h.items[i], h.weights[i])] = true
 	}
 	s.complete(now)
 	return version, nil
 }
 
-// complete ends a list: objects that are not in now are dropped.
-func (s *stream) complete(now map[string]int64) {
-	for key, weight := range s.known {
-		s.give(weight)
-		if _, still := now[key]; !still {
-			s.view.drop(key)
+// hold passes an object to the view. Its weight has been reserved.
+func (s *stream) hold(u *unstructured.Unstructured, weight int64) (key string) {
+	key = s.view.put(u)
+	s.give(s.known[key])
+	s.known[key] = weight
+	return key
+}
+
+// drop removes an object from the view, and releases its weight.
+func (s *stream) drop(key string) {
+	s.give(s.known[key])
+	delete(s.known, key)
+	s.view.drop(key)
+}
+
+// complete ends the read of the present state: objects that are not in now are
+// dropped.
+func (s *stream) complete(now map[string]bool) {
+	for key := range s.known {
+		if !now[key] {
+			s.drop(key)
 		}
 	}
-	s.known = now
 	if !s.synced {
 		s.synced = true
 		s.view.markChanged(s.keys)
@@ -164,7 +208,7 @@ func (s *stream) acceptable(u *unstructured.Unstructured) error {
 // listLean is list for a lean stream: it releases each page before it reads the
 // next one.
 func (s *stream) listLean(ctx context.Context) (string, error) {
-	now := map[string]int64{}
+	now := map[string]bool{}
 	forget := func(drop bool) {
 		for key := range now {
 			if s.known[key] != 0 {
@@ -189,24 +233,24 @@ func (s *stream) listLean(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for key := range now {
-		delete(s.known, key) // its weight is reserved already
+		s.known[key] = leanWeight // it is reserved already
 	}
 	s.complete(now)
 	return version, nil
 }
 
 // addLean adds one object of a list, and reserves weight for it if it is new.
-func (s *stream) addLean(u *unstructured.Unstructured, now map[string]int64) error {
+func (s *stream) addLean(u *unstructured.Unstructured, now map[string]bool) error {
 	if err := s.acceptable(u); err != nil {
 		return err
 	}
 	key := s.view.put(u)
-	if now[key] == 0 && s.known[key] == 0 {
+	if !now[key] && s.known[key] == 0 {
 		if err := s.keep(leanWeight); err != nil {
 			return err
 		}
 	}
-	now[key] = leanWeight
+	now[key] = true
 	return nil
 }
 
@@ -216,7 +260,7 @@ func (s *stream) watch(ctx context.Context, version string) (events int, err err
 	for ctx.Err() == nil {
 		n, last, err := s.watchOnce(ctx, version)
 		events += n
-		if err != nil || n == 0 {
+		if err != nil || n == 0 || s.initial != nil {
 			return events, err
 		}
 		version = last
@@ -236,6 +280,11 @@ func (s *stream) watchOnce(ctx context.Context, version string) (events int, las
 	// The API server ends the watch itself; if it does not, it may be dead.
 	ctx, cancel := context.WithTimeout(ctx, watchTime+time.Minute)
 	defer cancel()
+	late := time.AfterFunc(initialTime, cancel)
+	defer late.Stop()
+	if s.initial == nil {
+		late.Stop()
+	}
 	body, err := s.watchRequest(version).MaxRetries(0).Stream(ctx)
 	if err != nil {
 		return 0, "", err
@@ -259,6 +308,9 @@ func (s *stream) watchOnce(ctx context.Context, version string) (events int, las
 		if last, err = s.handle(e); err != nil {
 			return events, last, err
 		}
+		if s.initial == nil {
+			late.Stop()
+		}
 	}
 }
 
@@ -268,6 +320,9 @@ func (s *stream) watchRequest(version string) *rest.Request {
 	r := s.scope.kind.at(s.client.verb(http.MethodGet), s.scope.namespace, "").
 		Param("watch", "true").Param("allowWatchBookmarks", "true").
 		Param("timeoutSeconds", strconv.Itoa(int(watchTime/time.Second)))
+	if s.initial != nil {
+		r.Param("sendInitialEvents", "true").Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
+	}
 	set(r, "resourceVersion", version)
 	set(r, "labelSelector", s.query.labels)
 	set(r, "fieldSelector", s.query.fields)
@@ -308,14 +363,18 @@ func (s *stream) handle(e event) (version string, err error) {
 		if err := s.keep(weight); err != nil {
 			return "", err
 		}
-		key := s.view.put(u)
-		s.give(s.known[key])
-		s.known[key] = weight
+		if key := s.hold(u, weight); s.initial != nil {
+			s.initial[key] = true
+		}
 	case watch.Deleted:
 		key := s.scope.ref(&metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName()}).Key()
-		s.give(s.known[key])
-		delete(s.known, key)
-		s.view.drop(key)
+		delete(s.initial, key)
+		s.drop(key)
+	case watch.Bookmark:
+		if s.initial != nil && u.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			s.complete(s.initial)
+			s.initial = nil
+		}
 	}
 	return u.GetResourceVersion(), nil
 }

@@ -165,6 +165,8 @@ func TestWatchEndsEvents(t *testing.T) {
 				_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
 					query := req.URL.Query()
 					switch {
+					case query.Get("sendInitialEvents") != "":
+						return unsupported(req)
 					case query.Get("watch") == "" && strings.HasSuffix(req.URL.Path, "/configmaps"):
 						if lists++; lists > 1 {
 							from <- ""
@@ -197,6 +199,105 @@ func TestWatchEndsEvents(t *testing.T) {
 				cancel()
 				if err := <-done; err != nil {
 					t.Errorf("%s: %v", tc.reason, err)
+				}
+			})
+		})
+	}
+}
+
+// TestWatchOfPresentState is about a watch that sends the present state first.
+func TestWatchOfPresentState(t *testing.T) {
+	added := `{"type":"ADDED","object":` + aConfigMap(2) + "}\n"
+	whole := `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
+	deleted := `{"type":"DELETED","object":` + aConfigMap(3) + "}\n"
+	refused := func(code int, reason string) stub {
+		return func(*http.Request) (*http.Response, error) {
+			return answer(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code))
+		}
+	}
+	sends := func(events string, pause time.Duration, end error) stub {
+		return func(req *http.Request) (*http.Response, error) {
+			resp, err := answer(200, "")
+			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(events), &drip{ctx: req.Context(), left: 1, pause: pause, end: end}))
+			return resp, err
+		}
+	}
+	cases := map[string]struct {
+		reason  string
+		present stub     // the first watch
+		then    []string // the following requests: "list", "watch from VERSION", "present" for a watch that sends the present state
+		seen    nf.Status
+		within  time.Duration
+		other   string // the first request of another watch
+	}{
+		"exists":    {"an object is reported before the state is complete", sends(added+whole, time.Minute, io.EOF), []string{"watch from 7"}, nf.Current, 0, "present"},
+		"missing":   {"the complete state is empty", sends(whole, time.Minute, io.EOF), []string{"watch from 7"}, nf.Absent, 0, "present"},
+		"deleted":   {"an object is deleted before the state is complete", sends(added+deleted+whole, time.Minute, io.EOF), []string{"watch from 7"}, nf.Absent, 0, "present"},
+		"old":       {"API servers before 1.32 do not support it", refused(422, "Invalid"), []string{"list", "watch from 1"}, nf.Current, 0, "list"},
+		"strange":   {"another API server does not support it", refused(400, "BadRequest"), []string{"list", "watch from 1"}, nf.Current, 0, "list"},
+		"overload":  {"a refusal that is about this watch", refused(429, "TooManyRequests"), []string{"list", "watch from 1"}, nf.Current, 0, "present"},
+		"cut":       {"the state is not complete", sends("", time.Second, io.ErrUnexpectedEOF), []string{"list", "watch from 1"}, nf.Current, time.Second, "present"},
+		"forgotten": {"the API server ignores what it is asked for", sends("", time.Hour, io.EOF), []string{"list", "watch from 1"}, nf.Current, initialTime, "present"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked := make(chan string, 9)
+				presents := 0
+				_, c, _ := alone(t, func(req *http.Request) (*http.Response, error) {
+					query := req.URL.Query()
+					switch {
+					case !strings.HasSuffix(req.URL.Path, "/configmaps"):
+						return served(req)
+					case query.Get("sendInitialEvents") == "true":
+						asked <- "present"
+						if presents++; presents > 1 {
+							return hole(req)
+						}
+						if query.Get("resourceVersionMatch") != "NotOlderThan" || query.Get("allowWatchBookmarks") != "true" || query.Get("resourceVersion") != "" {
+							t.Errorf("strict API servers refuse %v", query)
+						}
+						return tc.present(req)
+					case query.Get("watch") != "":
+						asked <- "watch from " + query.Get("resourceVersion")
+						return hole(req)
+					}
+					asked <- "list"
+					return listed(req, 1)
+				})
+				follow := func(until func(nf.Health) bool) {
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+					defer cancel()
+					for h, err := range c.Watch(ctx, instance("vnf-1"), []nf.Change{{Ref: awaited}}) {
+						if err != nil {
+							t.Errorf("%s: %v", tc.reason, err)
+						}
+						if until(h) {
+							return
+						}
+					}
+				}
+				start := time.Now()
+				follow(func(h nf.Health) bool {
+					if h.Status == tc.seen && time.Since(start) <= tc.within && len(asked) > 0 {
+						start = start.Add(-time.Hour)
+					}
+					return false
+				})
+				if time.Since(start) < time.Hour {
+					t.Errorf("%s: it is not seen %s within %v", tc.reason, tc.seen, tc.within)
+				}
+				for _, want := range append([]string{"present"}, tc.then...) {
+					if got := <-asked; got != want {
+						t.Errorf("%s: the request is %q, want %q", tc.reason, got, want)
+					}
+				}
+				for len(asked) > 0 {
+					<-asked
+				}
+				follow(func(nf.Health) bool { return true })
+				if got := <-asked; got != tc.other {
+					t.Errorf("%s: another watch begins with %q, want %q", tc.reason, got, tc.other)
 				}
 			})
 		})
