@@ -126,6 +126,13 @@ func (a *answers) namespace(name string) (s sighting, known bool) {
 	return s, known && a.clock().Sub(s.at) < namespaceTime
 }
 
+// namespaceMissing reports whether a namespace did not exist when it was read
+// recently.
+func (a *answers) namespaceMissing(name string) bool {
+	s, known := a.namespace(name)
+	return known && s.missing
+}
+
 // namespaceExisted reports whether a namespace existed when it was last read.
 func (a *answers) namespaceExisted(name string) bool {
 	a.mu.Lock()

@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -51,9 +50,6 @@ func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstr
 	if t.kinds, err = c.client.apis.kinds(ctx, nil); err != nil {
 		return nil, err
 	}
-	if t.namespaces, err = c.knownNamespaces(ctx, namespacesIn(sent)); err != nil {
-		return nil, err
-	}
 	checked, found := make([]bool, len(sent)), make([]nf.Violations, len(sent))
 	err = each(c.client.parallel, len(sent), func(i int) (err error) {
 		found[i], checked[i], err = t.try(ctx, sent[i], digests[i])
@@ -70,24 +66,6 @@ func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstr
 	return unchecked, refused(nil, slices.Concat(found...))
 }
 
-// knownNamespaces is Namespaces, but it does not read a namespace that was read
-// just before.
-func (c *Cluster) knownNamespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {
-	out := map[string]nf.Namespace{}
-	var unknown []string
-	for _, name := range names {
-		switch seen, known := c.service.answers.namespace(name); {
-		case !known:
-			unknown = append(unknown, name)
-		case !seen.missing:
-			out[name] = seen.is
-		}
-	}
-	read, err := c.Namespaces(ctx, unknown)
-	maps.Copy(out, read)
-	return out, err
-}
-
 func namespacesIn(objects []*unstructured.Unstructured) []string {
 	var out []string
 	for _, u := range objects {
@@ -100,11 +78,10 @@ func namespacesIn(objects []*unstructured.Unstructured) []string {
 
 // trial is the dry run of an owner's objects.
 type trial struct {
-	client     *client
-	owner      nf.Subject
-	kinds      *kinds
-	namespaces map[string]nf.Namespace          // that exist
-	defined    map[schema.GroupVersionKind]kind // by CustomResourceDefinitions among the objects
+	client  *client
+	owner   nf.Subject
+	kinds   *kinds
+	defined map[schema.GroupVersionKind]kind // by CustomResourceDefinitions among the objects
 }
 
 // try returns the fields of an object that the API server rejects, and whether
@@ -113,8 +90,7 @@ type trial struct {
 func (t trial) try(ctx context.Context, u *unstructured.Unstructured, is digest) (v nf.Violations, checked bool, err error) {
 	k, served := t.kinds.exact(u.GroupVersionKind())
 	_, changes := t.defined[u.GroupVersionKind()]
-	_, there := t.namespaces[u.GetNamespace()]
-	if !served || changes || k.namespaced && !there {
+	if !served || changes || k.namespaced && t.client.answers.namespaceMissing(u.GetNamespace()) {
 		return nil, false, nil
 	}
 	a := application{client: t.client, owner: t.owner, target: target{refOf(u), k, true}, object: u}

@@ -129,13 +129,14 @@ func (n namespace) read(ctx context.Context) (m *metav1.ObjectMeta, found bool, 
 
 // create creates the namespace.
 func (n namespace) create(ctx context.Context, project string) error {
-	body, err := json.Marshal(metav1.PartialObjectMetadata{
+	made := metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: n.target.ref.Name, Labels: map[string]string{nf.CreatedByLabel: nf.CreatedBy},
 			Annotations: map[string]string{nf.ProjectAnnotation: project},
 		},
-	})
+	}
+	body, err := json.Marshal(made)
 	if err != nil {
 		return err
 	}
@@ -144,6 +145,9 @@ func (n namespace) create(ctx context.Context, project string) error {
 		return namespaceKind.at(n.client.verb(http.MethodPost), "", "").Param("fieldManager", userAgent).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", acceptMeta).Body(body)
 	}, nil)
+	if err == nil {
+		n.client.answers.sawNamespace(n.target.ref.Name, &made.ObjectMeta)
+	}
 	return err
 }
 

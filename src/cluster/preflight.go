@@ -49,15 +49,15 @@ func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector n
 	if err != nil {
 		return nil, err
 	}
-	namespaces := append(namespacesIn(p.objects), bounds.Namespace)
 	// A namespace that this process has never seen may be missing, and then there
-	// is nothing to look for in it.
-	unseen := slices.DeleteFunc(slices.Clone(namespaces), p.service.answers.namespaceExisted)
+	// is nothing to look for in it. One that has existed is not read: if it is gone,
+	// so are its objects.
+	unseen := slices.DeleteFunc(append(namespacesIn(p.objects), bounds.Namespace), p.service.answers.namespaceExisted)
 	if _, err := newFinder(p.service, nil).run(p.seeNamespaces(ctx, unseen)); err != nil {
 		return nil, err
 	}
 	f := newFinder(p.client, p.inNamespaces(targets))
-	live, err := f.run(append(f.lookups(ctx), p.seeNamespaces(ctx, namespaces)...))
+	live, err := f.run(f.lookups(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -78,10 +78,7 @@ func (p preflight) checkOwners(ctx context.Context, bounds nf.Bounds, selector n
 // inNamespaces returns the targets, without those in a namespace that has just
 // been found missing.
 func (p preflight) inNamespaces(targets []target) []target {
-	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
-		s, known := p.client.answers.namespace(t.ref.Namespace)
-		return known && s.missing
-	})
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return p.client.answers.namespaceMissing(t.ref.Namespace) })
 }
 
 // seeNamespaces returns the requests that read those namespaces whose state is

@@ -152,15 +152,41 @@ func TestNamespaceSeenMissing(t *testing.T) {
 	if kept, err := c.RemoveNamespace(t.Context(), ns); err != nil || len(kept) != 1 {
 		t.Fatalf("the namespace has an object: %v, %v", kept, err)
 	}
-	got = requestsOf(r, ns, func() {
-		if _, err := c.DryRun(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{configMap(t, "vnf-1", ns, "a", "1")}, nil); err != nil {
-			t.Error(err)
-		}
-	})
-	diff(t, "a namespace that was to be removed is read again", map[string]int{"GET v1/namespaces/NS": 1, "DRY-RUN v1/namespaces/NS/configmaps/a": 1}, got)
+	got = requestsOf(r, ns, func() { _ = preflight() })
+	diff(t, "a namespace that was to be removed is read again", map[string]int{"GET v1/namespaces/NS": 1, "GET v1/namespaces/NS/configmaps/a": 1}, got)
 	after.Add(int64(namespaceTime))
 	got = requestsOf(r, ns, func() { _ = preflight() })
-	diff(t, "so is one that was read long ago", map[string]int{"GET v1/namespaces/NS": 1, "GET v1/namespaces/NS/configmaps/a": 1}, got)
+	diff(t, "one that has existed is not", map[string]int{"GET v1/namespaces/NS/configmaps/a": 1}, got)
+}
+
+// TestNamespaceSeen has other clients delete a namespace after it was seen.
+func TestNamespaceSeen(t *testing.T) {
+	c, r, after := clocked(t)
+	ns := clustertest.Namespace(t)
+	if _, err := c.EnsureNamespace(t.Context(), ns, "ours"); err != nil {
+		t.Fatal(err)
+	}
+	other := openAt(t, clustertest.Kubeconfig(t))
+	if kept, err := other.RemoveNamespace(t.Context(), ns); err != nil || len(kept) > 0 {
+		t.Fatal(kept, err)
+	}
+	after.Add(int64(namespaceTime))
+	us := []*unstructured.Unstructured{configMap(t, "vnf-1", "", "a", "1")}
+	got := requestsOf(r, ns, func() {
+		if existing, err := c.Preflight(t.Context(), instance("vnf-1"), inside(ns), us); err != nil || existing > 0 {
+			t.Errorf("%d objects exist, %v", existing, err)
+		}
+		if unchecked, err := c.DryRun(t.Context(), instance("vnf-1"), us, nil); err != nil || len(unchecked) != 1 {
+			t.Errorf("the API server checked an object in a missing namespace: %v, %v", unchecked, err)
+		}
+	})
+	diff(t, "it is taken to exist", map[string]int{"GET v1/namespaces/NS/configmaps/a": 1, "DRY-RUN v1/namespaces/NS/configmaps/a": 1}, got)
+	got = requestsOf(r, ns, func() {
+		if is, err := c.EnsureNamespace(t.Context(), ns, "theirs"); err != nil || is.Project != "theirs" {
+			t.Errorf("the namespace is %+v, %v", is, err)
+		}
+	})
+	diff(t, "it is created again", map[string]int{"GET v1/namespaces/NS": 1, "POST v1/namespaces": 1}, got)
 }
 
 // TestWatchRequests counts what is read until applied objects are ready.
@@ -260,6 +286,8 @@ func TestRequestsOfInstances(t *testing.T) {
 		{"another new namespace", "vnf-2", "gamma", spaces[1], 7, 0},
 		{"an existing namespace, and objects that the API server has not seen", "vnf-3", "delta", spaces[2], 15, 4},
 		{"an existing namespace, and objects that the API server has accepted", "vnf-4", "theta", spaces[3], 11, 0},
+		{"a namespace that this process has read before", "vnf-5", "kappa", spaces[3], 10, 0},
+		{"a namespace that this process has created", "vnf-6", "sigma", spaces[0], 10, 0},
 	}
 	for _, tc := range cases {
 		got, sum, dryRuns := create(tc.id, tc.name, tc.space), 0, 0
