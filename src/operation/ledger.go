@@ -99,10 +99,8 @@ func (l *Ledger) List(ctx context.Context, of nf.Subject) ([]nf.Operation, error
 // reads the operations of the other kinds; see In. If the store has an index, From leaves
 // out the operations that do not meet the conditions of the cursor.
 func (l *Ledger) From(ctx context.Context, of nf.Subject, from nf.Cursor) iter.Seq2[nf.Operation, error] {
-	if of.ID != "" || from.Selective() {
-		if found, ok := l.operations.Find(ctx, from.And(nf.Attribute{Name: nf.AttributeSubject, Value: of.String()})); ok {
-			return found
-		}
+	if found, ok := l.find(ctx, of, from); ok {
+		return found
 	}
 	if of.ID != "" {
 		return l.named(ctx, l.bySubject.After(ctx, of.String()+"/", from))
@@ -123,12 +121,22 @@ func (l *Ledger) In(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) 
 	if in != nil {
 		from.In = in
 	}
-	if found, ok := l.operations.Find(ctx, from.And(nf.Attribute{Name: nf.AttributeSubject, Value: string(kind)})); ok {
+	if found, ok := l.find(ctx, nf.Subject{Kind: kind}, from); ok {
 		return found
 	}
 	return l.named(ctx, l.byScope.Merged(ctx, string(kind)+"/", from, func(e listed) string { return e.Operation }, func(e listed) (string, bool) {
 		return e.scopeKey(), in == nil || in(e.Scope)
 	}))
+}
+
+// find yields the operations of a subject, or of a whole kind, that meet the conditions of
+// the cursor. It returns false without conditions, because the store has an index of the
+// subjects, and without an index of the conditions.
+func (l *Ledger) find(ctx context.Context, of nf.Subject, from nf.Cursor) (iter.Seq2[nf.Operation, error], bool) {
+	if !from.Selective() {
+		return nil, false
+	}
+	return l.operations.Find(ctx, from.And(nf.Attribute{Name: nf.AttributeSubject, Value: of.String()}))
 }
 
 // named yields the operations that entries name. The others are being stored or

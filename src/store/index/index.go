@@ -17,7 +17,7 @@ import (
 )
 
 // MostRecords is the default limit of the records of a table. The index of a table with
-// so many records takes at most about 80 MiB.
+// so many records takes about 40 MiB.
 const MostRecords = 200_000
 
 // The pauses before a table is filled again after a failure.

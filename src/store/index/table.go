@@ -1,7 +1,9 @@
 package index
 
 import (
+	"hash/maphash"
 	"iter"
+	"slices"
 	"sync"
 	"unique"
 
@@ -19,7 +21,7 @@ type record struct {
 	// until a read that began later returns. It is the number of the write.
 	doubt      int
 	scope      unique.Handle[nf.Scope]
-	attributes []unique.Handle[nf.Attribute]
+	attributes []uint64 // hashes: of two attributes with one hash, the reader of the record finds out which it has
 }
 
 // table is the index of a table.
@@ -27,6 +29,7 @@ type table struct {
 	Table
 
 	most int
+	seed maphash.Seed
 	full chan struct{} // closed if the table has too many records
 
 	mu      sync.Mutex
@@ -36,7 +39,7 @@ type table struct {
 }
 
 func newTable(t Table, most int) *table {
-	out := &table{Table: t, most: most, full: make(chan struct{})}
+	out := &table{Table: t, most: most, seed: maphash.MakeSeed(), full: make(chan struct{})}
 	out.empty()
 	return out
 }
@@ -74,10 +77,7 @@ func (t *table) find(start string, c nf.Cursor) (iter.Seq[string], bool) {
 	if records == nil {
 		return nil, false
 	}
-	var where []unique.Handle[nf.Attribute]
-	for _, a := range c.Where {
-		where = append(where, unique.Make(a))
-	}
+	where := t.hashes(c.Where)
 	return func(yield func(string) bool) {
 		visit := func(r *record) bool { return !r.meets(where, c.In) || yield(r.key) }
 		if c.Backward {
@@ -98,17 +98,21 @@ func (t *table) snapshot() *btree.BTreeG[*record] {
 	return t.records.Clone()
 }
 
+func (t *table) hashes(of []nf.Attribute) []uint64 {
+	out := make([]uint64, len(of))
+	for i, a := range of {
+		out[i] = maphash.Comparable(t.seed, a)
+	}
+	return out
+}
+
 // meets reports whether the record may have the attributes and be in one of the scopes.
-func (r *record) meets(where []unique.Handle[nf.Attribute], in func(nf.Scope) bool) bool {
+func (r *record) meets(where []uint64, in func(nf.Scope) bool) bool {
 	if r.doubt != 0 {
 		return true
 	}
 	for _, wanted := range where {
-		has := false
-		for _, a := range r.attributes {
-			has = has || a == wanted
-		}
-		if !has {
+		if !slices.Contains(r.attributes, wanted) {
 			return false
 		}
 	}
@@ -169,11 +173,7 @@ func (t *table) summaryOf(e store.Entry) *record {
 		r.doubt = -1
 		return r
 	}
-	r.scope = unique.Make(s.Scope)
-	r.attributes = make([]unique.Handle[nf.Attribute], len(s.Attributes))
-	for i, a := range s.Attributes {
-		r.attributes[i] = unique.Make(a)
-	}
+	r.scope, r.attributes = unique.Make(s.Scope), t.hashes(s.Attributes)
 	return r
 }
 
