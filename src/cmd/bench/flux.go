@@ -72,7 +72,7 @@ func fluxArtifact() ([]byte, error) {
 	var err error
 	for i, o := range objects {
 		text, e := json.Marshal(o)
-		err = errors.Join(err, e, files.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.json", i), Mode: 0o644, Size: int64(len(text))}))
+		err = errors.Join(err, e, files.WriteHeader(&tar.Header{Name: fmt.Sprintf("%d.yaml", i), Mode: 0o644, Size: int64(len(text))}))
 		_, e = files.Write(text)
 		err = errors.Join(err, e)
 	}

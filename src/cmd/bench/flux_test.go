@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,10 +27,15 @@ func TestFluxArtifact(t *testing.T) {
 	}
 	var got []string
 	for files := tar.NewReader(zipped); ; {
-		if _, err := files.Next(); errors.Is(err, io.EOF) {
+		file, err := files.Next()
+		if errors.Is(err, io.EOF) {
 			break
-		} else if err != nil {
+		}
+		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file.Name, ".yaml") {
+			t.Errorf("Flux ignores the file %s", file.Name)
 		}
 		var object struct {
 			Kind     string
