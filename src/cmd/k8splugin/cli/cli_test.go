@@ -131,6 +131,7 @@ func (c console) run(ctx context.Context, url string, args ...string) result {
 		Now:  func() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC) },
 	})
 	s.connection.retries, s.watcher.redraw = []time.Duration{0, 0}, time.Hour
+	s.interval = time.Millisecond
 	if s.lint == nil {
 		s.lint = func([]byte) (string, []string, error) { return "", nil, nil }
 	}

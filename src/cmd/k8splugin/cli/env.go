@@ -1,5 +1,5 @@
 // Package cli provides the client commands of the program: region, package,
-// instance, operation, site, notification, audit, keys and context, get, apply and login, and the
+// instance, operation, site, notification, audit, keys and context, get, apply, status and login, and the
 // exit-codes help topic.
 //
 // It uses only the server's HTTP API. It prints responses as tables and trees
@@ -54,6 +54,7 @@ func commands(s *session) []*cobra.Command {
 	return []*cobra.Command{
 		getCommand(s),
 		applyCommand(s),
+		statusCommand(s),
 		regionCommand(s),
 		packageCommand(s),
 		instanceCommand(s),

@@ -15,6 +15,7 @@ type filters struct {
 	flags []filter
 	label *[]string
 	order order
+	watch bool
 
 	// prepare changes the query before it is sent. It may be nil.
 	prepare func(ctx context.Context, c *client, query url.Values) error

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -76,8 +75,11 @@ func (s *session) cancel(cmd *cobra.Command, from catalogue, chosen choice) *cob
 			return err
 		}
 		a, err := c.call(ctx, request{method: http.MethodPost, path: at("operations", id, "cancel")})
-		if err != nil || !wait {
-			return cmp.Or(err, printOne(s.out, a, operationColumns))
+		if err != nil {
+			return err
+		}
+		if !wait {
+			return printOne(s.out, a, operationColumns)
 		}
 		return s.awaitCancelled(ctx, c, id)
 	})

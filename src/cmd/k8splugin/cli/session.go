@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type session struct {
 	prompt     prompt
 	watcher    watcher
 	scope      scope
+	interval   time.Duration // between two reads of what is watched
 	lint       func(archive []byte) (name string, warnings []string, err error)
 }
 
@@ -37,7 +39,7 @@ func newSession(env Env) *session {
 		connection: connection{in: in, getenv: env.Getenv, now: env.Now, retries: retries()},
 		in:         in, out: out, lint: env.Lint,
 		prompt:  prompt{env.Stdin, env.Stderr, env.InIsTerminal && env.ErrIsTerminal},
-		watcher: watcher{out, time.Second},
+		watcher: watcher{out, time.Second}, interval: time.Second,
 	}
 }
 
@@ -147,17 +149,25 @@ func listCommand[T any](s *session, short string, from catalogue, columns func(c
 					return err
 				}
 			}
-			p, err := c.list(ctx, from.path, from.key, query)
-			if err == nil {
-				err = q.order.apply(&p, s.out.format)
+			list := func(ctx context.Context) (page, error) {
+				p, err := c.list(ctx, from.path, from.key, maps.Clone(query))
+				if err == nil {
+					err = q.order.apply(&p, s.out.format)
+				}
+				return p, err
 			}
-			if err != nil {
+			p, err := list(ctx)
+			if err == nil {
+				err = printAll(s.out, p, columns)
+			}
+			if err != nil || !q.watch {
 				return err
 			}
-			return printAll(s.out, p, columns)
+			return watchList(ctx, s, list, columns, p)
 		}),
 	}
 	q.defineOrder(cmd, s.out)
+	cmd.Flags().BoolVarP(&q.watch, "watch", "w", false, "after the list, print the rows that change, until interrupted")
 	return cmd, q
 }
 
