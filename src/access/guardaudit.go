@@ -26,11 +26,13 @@ func (l *AuditLog) Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.A
 		if err == nil && !l.guard.authorizer.anywhere(ctx, id, nf.ReadAudit) {
 			err = l.guard.may(ctx, nf.ReadAudit, nf.Scope{Project: f.Project, Region: f.Region})
 		}
+		if err == nil {
+			f.In, err = l.guard.mayRead(ctx, nf.ReadAudit)
+		}
 		if err != nil {
 			yield(nf.AuditEntry{}, err)
 			return
 		}
-		f.In, _ = l.guard.mayRead(ctx, nf.ReadAudit) // the identity is known
 		scope := func(e nf.AuditEntry) nf.Scope { return nf.Scope{Project: e.Project, Region: e.Region} }
 		list[nf.AuditEntry]{l.audits.Entries(ctx, f), scope, f.In}.shown(func(e nf.AuditEntry) (nf.AuditEntry, error) {
 			if f.In != nil && e.Outcome == nf.AuditHidden {
