@@ -89,14 +89,14 @@ type OperationRecords interface {
 	Follow(ctx context.Context, id string) iter.Seq2[nf.Operation, error]
 }
 
-// ScopedRecords yields the records in the scopes that in reports true for, and does not
-// read the others.
+// ScopedRecords yields the records in the scopes of a cursor, and does not read the
+// others.
 type ScopedRecords interface {
 	// InstancesIn yields instances, ordered by id: those of a region, or of all if it is
-	// empty. If in is nil, every scope is selected.
-	InstancesIn(ctx context.Context, region string, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Instance, error]
+	// empty.
+	InstancesIn(ctx context.Context, region string, from nf.Cursor) iter.Seq2[nf.Instance, error]
 	// OperationsIn yields operations in the order of their acceptance.
-	OperationsIn(ctx context.Context, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error]
+	OperationsIn(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Operation, error]
 }
 
 // RegionKeeper stores cloud regions, and knows their state.

@@ -242,8 +242,9 @@ func (is *Instances) InstancesFrom(ctx context.Context, region string, from nf.C
 	if err != nil {
 		return failed[nf.Instance](err)
 	}
+	from.In = visible
 	m := is.guard.mentions()
-	return list[nf.Instance]{is.scoped.InstancesIn(ctx, region, visible, from), instanceScope, visible}.shown(func(in nf.Instance) (nf.Instance, error) {
+	return list[nf.Instance]{is.scoped.InstancesIn(ctx, region, from), instanceScope, visible}.shown(func(in nf.Instance) (nf.Instance, error) {
 		err := m.filter(ctx, &in.Mentions)
 		return in, err
 	})

@@ -136,12 +136,10 @@ func (ops *Operations) OperationsFrom(ctx context.Context, instance string, from
 	if err != nil {
 		return failed[nf.Operation](err)
 	}
-	var all iter.Seq2[nf.Operation, error]
+	from.In = visible
+	all := ops.engine.OperationsFrom(ctx, instance, from)
 	if instance == "" && visible != nil {
-		all = ops.scoped.OperationsIn(ctx, visible, from)
-	} else {
-		from.In = visible
-		all = ops.engine.OperationsFrom(ctx, instance, from)
+		all = ops.scoped.OperationsIn(ctx, from)
 	}
 	return list[nf.Operation]{all, operationScope, visible}.shown(ops.guard.mentions().shownIn(ctx))
 }

@@ -135,14 +135,14 @@ func (w *world) Instance(_ context.Context, id string) (nf.Instance, error) {
 	return nf.Instance{}, nf.E(nf.NotFound, "look for", "something "+id, errors.New("in the words of the store"))
 }
 
-func (w *world) InstancesIn(_ context.Context, region string, in func(nf.Scope) bool, _ nf.Cursor) iter.Seq2[nf.Instance, error] {
+func (w *world) InstancesIn(_ context.Context, region string, from nf.Cursor) iter.Seq2[nf.Instance, error] {
 	return sequence(slices.DeleteFunc(w.instances(), func(i nf.Instance) bool {
-		return region != "" && i.Region != region || in != nil && !in(nf.Scope{Project: i.Project, Region: i.Region})
+		return region != "" && i.Region != region || from.In != nil && !from.In(nf.Scope{Project: i.Project, Region: i.Region})
 	}))
 }
 
-func (w *world) OperationsIn(_ context.Context, in func(nf.Scope) bool, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
-	return sequence(slices.DeleteFunc(w.operations(), func(op nf.Operation) bool { return !in(nf.Scope{Project: op.Project, Region: op.Region}) }))
+func (w *world) OperationsIn(_ context.Context, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return sequence(slices.DeleteFunc(w.operations(), func(op nf.Operation) bool { return !from.In(nf.Scope{Project: op.Project, Region: op.Region}) }))
 }
 
 func (w *world) OperationsFrom(context.Context, string, nf.Cursor) iter.Seq2[nf.Operation, error] {

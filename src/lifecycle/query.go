@@ -19,27 +19,24 @@ func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
 	return e.records.instances.List(ctx, "")
 }
 
-// InstancesIn yields the instances in the scopes that in reports true for, and in the
-// region unless that is empty, after the cursor and ordered by id. It does not read the
-// others. If in is nil, every scope is selected. If the store has an index, InstancesIn
-// leaves out the instances that do not meet the conditions of the cursor.
-func (e *Engine) InstancesIn(ctx context.Context, region string, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Instance, error] {
-	if in != nil {
-		from.In = in
-	}
+// InstancesIn yields the instances in the scopes of the cursor, and in the region unless
+// that is empty, after the cursor and ordered by id. It does not read the others. If the
+// store has an index, InstancesIn also leaves out the instances without the attributes
+// of the cursor.
+func (e *Engine) InstancesIn(ctx context.Context, region string, from nf.Cursor) iter.Seq2[nf.Instance, error] {
 	if region != "" {
 		from = from.And(nf.Attribute{Name: nf.AttributeRegion, Value: region})
 	}
 	if found, ok := e.records.instances.Find(ctx, from); ok {
 		return found
 	}
-	if region == "" && in == nil {
+	if region == "" && from.In == nil {
 		return e.records.instances.After(ctx, "", from)
 	}
 	// An instance holds its region from before its record is written until the record
 	// is about to be deleted.
 	ids := e.records.holds.HolderIDs(ctx, nf.Holding{Region: region}, func(kind nf.SubjectKind, s nf.Scope) bool {
-		return kind == nf.InstanceSubject && (in == nil || in(s))
+		return kind == nf.InstanceSubject && (from.In == nil || from.In(s))
 	}, from)
 	return e.records.instances.Existing(ctx, ids) // the others are being created or deleted
 }
@@ -71,10 +68,10 @@ func (e *Engine) OperationsFrom(ctx context.Context, instance string, from nf.Cu
 	return e.records.ledger.From(ctx, subjectOf(instance), from)
 }
 
-// OperationsIn yields the operations in the scopes that in reports true for, after the
-// cursor and in the order they were accepted. It does not read the others.
-func (e *Engine) OperationsIn(ctx context.Context, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error] {
-	return e.records.ledger.In(ctx, nf.InstanceSubject, in, from)
+// OperationsIn yields the operations in the scopes of the cursor, after it and in the
+// order they were accepted. It does not read the others.
+func (e *Engine) OperationsIn(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Operation, error] {
+	return e.records.ledger.In(ctx, nf.InstanceSubject, from)
 }
 
 // Changes returns the changes that an operation has made to objects so far, by

@@ -143,8 +143,14 @@ func testListsInScopes(t *testing.T, e *engine) {
 		slices.Sort(tc.instances)
 		pages := map[string]int{"in one page": 100, "in pages of one": 1}
 		for how, size := range pages {
-			instances := paged(t, size, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] { return e.InstancesIn(t.Context(), "", tc.in, from) })
-			operations := paged(t, size, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] { return e.OperationsIn(t.Context(), tc.in, from) })
+			instances := paged(t, size, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
+				from.In = tc.in
+				return e.InstancesIn(t.Context(), "", from)
+			})
+			operations := paged(t, size, operationID, func(from nf.Cursor) iter.Seq2[nf.Operation, error] {
+				from.In = tc.in
+				return e.OperationsIn(t.Context(), from)
+			})
 			if diff := cmp.Diff([][]string{tc.instances, tc.operations}, [][]string{instances, operations}); diff != "" {
 				t.Errorf("%s, %s: %s (-want +got):\n%s", name, how, tc.reason, diff)
 			}
@@ -154,7 +160,8 @@ func testListsInScopes(t *testing.T, e *engine) {
 	slices.Sort(want)
 	for name, in := range map[string]func(nf.Scope) bool{"all": nil, "every": func(nf.Scope) bool { return true }} {
 		got := paged(t, 1, instanceID, func(from nf.Cursor) iter.Seq2[nf.Instance, error] {
-			return e.InstancesIn(t.Context(), "east", in, from)
+			from.In = in
+			return e.InstancesIn(t.Context(), "east", from)
 		})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the instances of a region in %s scopes (-want +got):\n%s", name, diff)

@@ -114,18 +114,14 @@ func (l *Ledger) From(ctx context.Context, of nf.Subject, from nf.Cursor) iter.S
 	}
 }
 
-// In yields the operations of a kind in the scopes that in reports true for, after the
-// cursor and in the order of their acceptance. It does not read the others. If in is
-// nil, it yields all. Of an index, it makes the use that From makes.
-func (l *Ledger) In(ctx context.Context, kind nf.SubjectKind, in func(nf.Scope) bool, from nf.Cursor) iter.Seq2[nf.Operation, error] {
-	if in != nil {
-		from.In = in
-	}
+// In yields the operations of a kind in the scopes of the cursor, after it and in the
+// order of their acceptance. It does not read the others. It uses an index as From does.
+func (l *Ledger) In(ctx context.Context, kind nf.SubjectKind, from nf.Cursor) iter.Seq2[nf.Operation, error] {
 	if found, ok := l.find(ctx, nf.Subject{Kind: kind}, from); ok {
 		return found
 	}
 	return l.named(ctx, l.byScope.Merged(ctx, string(kind)+"/", from, func(e listed) string { return e.Operation }, func(e listed) (string, bool) {
-		return e.scopeKey(), in == nil || in(e.Scope)
+		return e.scopeKey(), from.In == nil || from.In(e.Scope)
 	}))
 }
 

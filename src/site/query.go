@@ -24,7 +24,7 @@ func (s *Sites) Operation(ctx context.Context, site, id string) (nf.Operation, e
 // they were accepted; an empty site stands for every site.
 func (s *Sites) Operations(ctx context.Context, site string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
 	if site == "" {
-		return s.ledger.In(ctx, nf.SiteSubject, nil, from) // few of all operations
+		return s.ledger.In(ctx, nf.SiteSubject, from) // few of all operations
 	}
 	return s.ledger.From(ctx, subjectOf(site), from)
 }
