@@ -78,7 +78,7 @@ func (a *applier) prepare() error {
 			_, _, err = a.session.lint(archive)
 		}
 		if found := nf.ViolationsOf(err); len(found) > 0 {
-			err = lintError{"package " + name + " is", found}
+			err = lintError{"package " + name + " is not valid", found}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: path: %w", d.Origin, err)

@@ -114,7 +114,7 @@ func (s *session) declarations(names []string) (declared.Set, error) {
 	}
 	set, err := declared.Read(s.in.readFile, files...)
 	if found := nf.ViolationsOf(err); len(found) > 0 {
-		return set, Usage(lintError{"the declarations are", found})
+		return set, Usage(lintError{"the declarations are not valid", found})
 	}
 	return set, err
 }
@@ -141,14 +141,10 @@ func declarationsIn(folder string) (files []string, err error) {
 func (s *session) apply(ctx context.Context, c *client, f applyFlags, set declared.Set) error {
 	a := applier{session: s, client: c, flags: f, set: set}
 	err := a.all(ctx)
-	p := page{key: "results", changed: true}
-	for _, one := range a.outcomes {
-		p.join(answer{body: jsonOf(one)})
-	}
 	if len(a.outcomes) == 0 && err != nil {
 		return err
 	}
-	return cmp.Or(printAll(s.out, p, outcomeColumns), err)
+	return cmp.Or(printAll(s.out, pageOf("results", a.outcomes), outcomeColumns), err)
 }
 
 func outcomeColumns(clock) []column[outcome] {

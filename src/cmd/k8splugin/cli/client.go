@@ -291,20 +291,20 @@ func (p *page) add(a answer) (next string, err error) {
 	return p.next, nil
 }
 
+// pageOf returns a collection that the command line has made itself.
+func pageOf[T any](key string, items []T) page {
+	p := page{key: key, items: make([]json.RawMessage, len(items)), changed: true}
+	for i, item := range items {
+		p.items[i] = jsonOf(item)
+	}
+	return p
+}
+
 // join adds an object that was read separately.
 func (p *page) join(a answer) {
 	p.first = a.body
 	p.items = append(p.items, a.body)
 	p.parts++
-}
-
-// documents returns the items as they were sent.
-func (p *page) documents() [][]byte {
-	out := make([][]byte, len(p.items))
-	for i, item := range p.items {
-		out[i] = item
-	}
-	return out
 }
 
 // answer returns the collection as one response.

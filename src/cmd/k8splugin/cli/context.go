@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -202,16 +203,8 @@ func contextList(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := page{key: "contexts"}
-			for _, one := range f.Contexts {
-				p.join(answer{body: jsonOf(one)})
-			}
-			p.changed = true
-			current := s.connection.either(s.connection.context, "K8SPLUGIN_CONTEXT")
-			if current == "" {
-				current = f.Current
-			}
-			return printAll(s.out, p, contextColumns(current))
+			current := cmp.Or(s.connection.either(s.connection.context, "K8SPLUGIN_CONTEXT"), f.Current)
+			return printAll(s.out, pageOf("contexts", f.Contexts), contextColumns(current))
 		},
 	}
 }

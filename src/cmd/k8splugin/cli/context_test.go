@@ -102,7 +102,7 @@ func TestContextCommands(t *testing.T) {
 		{reason: "another one becomes current", args: "use edge"},
 		{reason: "as is listed", args: "list -o custom-columns=N:.name,S:.oidc.scopes[0]", stdout: "edge   groups"},
 		{reason: "an unknown one does not", args: "use nowhere", code: exitNotFound, stderr: `no context is named "nowhere"`},
-		{reason: "nobody is logged in", args: "../region list", code: exitNotAllowed, stderr: "k8splugin login --context edge"},
+		{reason: "there is no token yet", args: "../region list", code: exitNotAllowed, stderr: "k8splugin login --context edge"},
 		{reason: "a context is deleted", args: "delete edge"},
 		{reason: "then none is the current one", args: "list -o json", stdout: `{"contexts":[{"name":"lab","server":"https://lab.example.com","user":"ann","password_file":"HOME/pw"}]}`},
 	}

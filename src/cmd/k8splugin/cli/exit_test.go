@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 		},
 		"Lint": {
 			"the violations that lint finds get a line each",
-			lintError{"package web is", nf.Violations{{File: "a.yaml", Line: 3, Message: "bad"}, {File: "b.yaml", Message: "worse"}}},
+			lintError{"package web is not valid", nf.Violations{{File: "a.yaml", Line: 3, Message: "bad"}, {File: "b.yaml", Message: "worse"}}},
 			"error: package web is not valid\n  a.yaml:3: bad\n  b.yaml: worse\n",
 		},
 		"Defect":  {"a defect is found in the log by its request", &problem{Detail: "x", Status: 500, RequestID: "R"}, "error: x\n  request: R\n"},

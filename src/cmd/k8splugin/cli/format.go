@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -143,33 +142,22 @@ func evaluate(path *jsonpath.JSONPath, text []byte) (string, error) {
 }
 
 // printColumns prints the columns that the user has defined, with a row for each item.
-func (pr *printer) printColumns(items [][]byte) error {
-	t := tabwriter.NewWriter(pr.stdout, 0, 8, 3, ' ', 0)
-	if !pr.noHeaders {
-		for i, c := range pr.format.columns {
-			fmt.Fprint(t, separator(i), c.head)
-		}
-		fmt.Fprintln(t)
+func printColumns[T ~[]byte](pr *printer, items []T) error {
+	var columns []column[[]string]
+	for i, c := range pr.format.columns {
+		columns = append(columns, column[[]string]{head: c.head, cell: func(row []string) string { return row[i] }})
 	}
-	for _, item := range items {
-		for i, c := range pr.format.columns {
+	rows := make([][]string, len(items))
+	for i, item := range items {
+		for _, c := range pr.format.columns {
 			cell, err := evaluate(c.path, item)
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(t, separator(i), oneLine(cell))
+			rows[i] = append(rows[i], cell)
 		}
-		fmt.Fprintln(t)
 	}
-	return t.Flush()
-}
-
-// separator returns what comes before the nth cell of a row.
-func separator(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return "\t"
+	return printItems(pr, columns, rows)
 }
 
 // printPath prints what a path selects in a document.

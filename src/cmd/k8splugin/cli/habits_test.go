@@ -24,6 +24,7 @@ func TestHabits(t *testing.T) {
 			"GET /v1/vnf_instances?cloud_region_id=east&namespace=edge&vnf_instance_name=fw-1": {body: `{"vnf_instances":[` + instanceJSON + `]}`}, getIt: {body: instanceJSON},
 		}},
 		"habit-retry":          {reason: "the last operation of an instance", args: []string{"instance", "retry", "k3x9vq2m", "--no-wait"}, replies: replies{getIt: {body: failed}, "POST /v1/operations/0192f3a5c7d1-a7c1/retry": {status: 202, location: operation1, body: op1}, "GET " + operation1: {body: op1}}},
+		"habit-retry-complete": {reason: "an instance is completed, and not an operation", args: []string{"__complete", "instance", "retry", ""}, replies: one("/v1/vnf_instances", `{"vnf_instances":[`+instanceJSON+`]}`)},
 		"habit-undo":           {reason: "the same", args: []string{"instance", "undo", "k3x9vq2m", "--no-wait"}, replies: replies{getIt: {body: failed}, "POST /v1/operations/0192f3a5c7d1-a7c1/undo": {status: 202, location: operation1, body: op1}, "GET " + operation1: {body: op1}}},
 		"habit-cancel":         {reason: "the running operation of an instance", args: []string{"instance", "cancel", "k3x9vq2m"}, replies: replies{getIt: {body: running}, cancelIt: {status: 202, body: op3}}},
 		"habit-cancel-idle":    {reason: "there is none", args: []string{"instance", "cancel", "k3x9vq2m"}, replies: replies{getIt: {body: instanceJSON}}},

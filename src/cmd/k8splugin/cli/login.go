@@ -81,7 +81,7 @@ func (l *login) again(why error) error {
 func (l *login) read() (t tokens, err error) {
 	text, err := os.ReadFile(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return t, l.again(errors.New("nobody is logged in"))
+		return t, l.again(errors.New("no token is stored"))
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &t)

@@ -68,7 +68,7 @@ func (pr *printer) print(a answer, show func(w io.Writer) error) error {
 	switch pr.format.name {
 	case formatJSON:
 	case formatColumns:
-		return pr.printColumns([][]byte{a.body})
+		return printColumns(pr, [][]byte{a.body})
 	case formatJSONPath:
 		return printPath(pr.stdout, pr.format.path, a.body)
 	case formatName:
@@ -100,7 +100,7 @@ type column[T any] struct {
 func printAll[T any](pr *printer, p page, columns func(clock) []column[T]) error {
 	switch {
 	case pr.format.name == formatColumns:
-		return pr.printColumns(p.documents())
+		return printColumns(pr, p.items)
 	case pr.format.people() || pr.format.name == formatName:
 		items, err := decodeAll[T](p)
 		if err != nil {
@@ -154,7 +154,10 @@ func table[T any](w io.Writer, wide bool, columns []column[T], items []T) error 
 	t := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	row := func(cell func(column[T]) string) {
 		for i, c := range shown {
-			fmt.Fprint(t, separator(i), cell(c))
+			if i > 0 {
+				fmt.Fprint(t, "\t")
+			}
+			fmt.Fprint(t, cell(c))
 		}
 		fmt.Fprintln(t)
 	}

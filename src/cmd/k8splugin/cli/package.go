@@ -113,7 +113,7 @@ func (s *session) content(name string) (source, error) {
 	}
 	declared, _, err := s.lint(archive)
 	if found := nf.ViolationsOf(err); len(found) > 0 {
-		return nil, lintError{"package " + name + " is", found}
+		return nil, lintError{"package " + name + " is not valid", found}
 	}
 	if err != nil {
 		return nil, err
@@ -139,11 +139,11 @@ func (packedFolder) Close() error { return nil }
 // lintError is the error of a folder that lint rejects. Report prints a line for
 // each violation.
 type lintError struct {
-	name  string // with its verb
+	text  string
 	found nf.Violations
 }
 
-func (e lintError) Error() string { return e.name + " not valid" }
+func (e lintError) Error() string { return e.text }
 func (e lintError) Unwrap() error { return e.found }
 
 // upload streams a package to the server.

@@ -21,25 +21,31 @@ const (
 )
 
 func operationRetry(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "retry ID", Short: "Retry a failed operation whose results were kept", Long: retryHelp}, "retry", "keep", s.operation)
+	return s.repair(&cobra.Command{Use: "retry ID", Short: "Retry a failed operation whose results were kept", Long: retryHelp}, "retry", "keep", operationChoice())
 }
 
 func operationUndo(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "undo ID", Short: "Undo a failed operation whose results were kept", Long: undoHelp}, "undo", "", s.operation)
+	return s.repair(&cobra.Command{Use: "undo ID", Short: "Undo a failed operation whose results were kept", Long: undoHelp}, "undo", "", operationChoice())
 }
 
 func instanceRetry(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "retry ID|NAME", Short: "Retry an instance's last operation", Long: retryHelp}, "retry", "keep", s.lastOperation)
+	return s.repair(&cobra.Command{Use: "retry ID|NAME", Short: "Retry an instance's last operation", Long: retryHelp}, "retry", "keep", choice{instances(), s.lastOperation})
 }
 
 func instanceUndo(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "undo ID|NAME", Short: "Undo an instance's last operation", Long: undoHelp}, "undo", "", s.lastOperation)
+	return s.repair(&cobra.Command{Use: "undo ID|NAME", Short: "Undo an instance's last operation", Long: undoHelp}, "undo", "", choice{instances(), s.lastOperation})
 }
 
-// choice returns the id of the operation that an argument chooses.
-type choice func(ctx context.Context, c *client, what string) (string, error)
+// choice is how an argument chooses an operation: by an id or name in a collection.
+type choice struct {
+	from catalogue
+	id   func(ctx context.Context, c *client, what string) (string, error)
+}
 
-func (s *session) operation(_ context.Context, _ *client, id string) (string, error) { return id, nil }
+// operationChoice chooses an operation that can be retried or undone, by its id.
+func operationChoice() choice { return choice{instanceOperations(), itself} }
+
+func itself(_ context.Context, _ *client, id string) (string, error) { return id, nil }
 
 // lastOperation returns the last operation of the instance with the id or name.
 func (s *session) lastOperation(ctx context.Context, c *client, what string) (string, error) {
@@ -57,20 +63,20 @@ func (s *session) runningOperation(ctx context.Context, c *client, what string) 
 }
 
 func operationCancel(s *session) *cobra.Command {
-	return s.cancel(&cobra.Command{Use: "cancel ID", Short: "Cancel an operation"}, operations(), s.operation)
+	return s.cancel(&cobra.Command{Use: "cancel ID", Short: "Cancel an operation"}, choice{operations(), itself})
 }
 
 func instanceCancel(s *session) *cobra.Command {
-	return s.cancel(&cobra.Command{Use: "cancel ID|NAME", Short: "Cancel an instance's running operation"}, instances(), s.runningOperation)
+	return s.cancel(&cobra.Command{Use: "cancel ID|NAME", Short: "Cancel an instance's running operation"}, choice{instances(), s.runningOperation})
 }
 
 // cancel completes a command that cancels the chosen operation.
-func (s *session) cancel(cmd *cobra.Command, from catalogue, chosen choice) *cobra.Command {
+func (s *session) cancel(cmd *cobra.Command, chosen choice) *cobra.Command {
 	var wait bool
-	cmd.Long, cmd.Args, cmd.ValidArgsFunction = cancelHelp, oneName, s.ids(from, false)
+	cmd.Long, cmd.Args, cmd.ValidArgsFunction = cancelHelp, oneName, s.ids(chosen.from, false)
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the operation has ended, and show progress")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		id, err := chosen(ctx, c, args[0])
+		id, err := chosen.id(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
@@ -107,7 +113,7 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string, chosen choice)
 	var k confirmFlags
 	var m executionFlags
 	cmd.Long += waitHelp + confirmHelp
-	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(instanceOperations(), false)
+	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(chosen.from, false)
 	m.define(cmd)
 	m.defineValidate(cmd)
 	if policy != "" {
@@ -123,7 +129,7 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string, chosen choice)
 		if err != nil {
 			return err
 		}
-		id, err := chosen(ctx, c, args[0])
+		id, err := chosen.id(ctx, c, args[0])
 		if err != nil {
 			return err
 		}

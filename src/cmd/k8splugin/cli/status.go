@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 
@@ -53,15 +52,11 @@ omitted.`,
 
 // printTrouble prints what is wrong. It returns errSilent if anything is.
 func (pr *printer) printTrouble(found []trouble) error {
-	p := page{key: "problems", items: []json.RawMessage{}, changed: true}
-	for _, one := range found {
-		p.join(answer{body: jsonOf(one)})
-	}
 	if len(found) == 0 && pr.format.people() {
 		_, err := fmt.Fprintln(pr.stdout, "nothing is wrong")
 		return err
 	}
-	err := printAll(pr, p, func(clock) []column[trouble] {
+	err := printAll(pr, pageOf("problems", found), func(clock) []column[trouble] {
 		return []column[trouble]{
 			{"NAME", false, func(t trouble) string { return t.Kind + "/" + t.Name }},
 			{"WHERE", false, func(t trouble) string { return t.Where }},
