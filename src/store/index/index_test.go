@@ -42,11 +42,7 @@ func TestNewRefuses(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	below := memory.New()
-	before := store.NewTable[nf.Instance](below, prefix, "VNF instance")
-	for n := range 12 {
-		id := fmt.Sprintf("i%02d", n)
-		must(t, before.Insert(t.Context(), id, instance(id, n)))
-	}
+	insertTwelve(t, below)
 	must(t, store.NewTable[nf.Package](below, "packages/", "package").Insert(t.Context(), "p", nf.Package{ID: "p"}))
 	x := running(t, index.Config{KV: below})
 	x.agrees(t)
@@ -129,11 +125,7 @@ func TestReads(t *testing.T) {
 func TestWritesDuringFill(t *testing.T) {
 	t.Parallel()
 	below := memory.New()
-	table := store.NewTable[nf.Instance](below, prefix, "VNF instance")
-	for n := range 12 {
-		id := fmt.Sprintf("i%02d", n)
-		must(t, table.Insert(t.Context(), id, instance(id, n)))
-	}
+	insertTwelve(t, below)
 	reached, proceed := make(chan struct{}), make(chan struct{})
 	x := over(t, index.Config{KV: pausing{below, "instances/i06", reached, proceed}})
 	x.run(t)

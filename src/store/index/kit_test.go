@@ -260,3 +260,13 @@ func (s *shared) Watch(ctx context.Context, of string) (iter.Seq2[store.Change, 
 		}
 	}, nil
 }
+
+// insertTwelve inserts twelve instances into the table of a database.
+func insertTwelve(t *testing.T, kv store.KV) {
+	t.Helper()
+	table := store.NewTable[nf.Instance](kv, prefix, "VNF instance")
+	for n := range 12 {
+		id := fmt.Sprintf("i%02d", n)
+		must(t, table.Insert(t.Context(), id, instance(id, n)))
+	}
+}
