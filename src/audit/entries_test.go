@@ -82,7 +82,7 @@ func testEntries(t *testing.T, kv store.KV) {
 		"Kind":     {"of a kind", nf.AuditFilter{Identity: "so", Kind: "token"}, []string{"week"}},
 		"Project":  {"a project", nf.AuditFilter{Project: "a"}, []string{"day", "old"}},
 		"Caller":   {"the scopes of a caller that sees only some", nf.AuditFilter{From: at(30, 0), Kind: "user", Region: "west"}, []string{"hour", "day"}},
-		"Absent":   {"nobody", nf.AuditFilter{Identity: "eve"}, nil},
+		"Absent":   {"no entry has the identity", nf.AuditFilter{Identity: "eve"}, nil},
 		"Both":     {"a filter after a marker, in a time", nf.AuditFilter{Identity: "ann", Before: entries[4].Place(), From: at(40, 0), To: at(0, 0)}, []string{"hour", "old"}},
 		"Since":    {"a filter in a time", nf.AuditFilter{Identity: "ann", From: at(39, 0)}, []string{"now", "hour"}},
 		"Region":   {"in a region", nf.AuditFilter{Project: "a", Region: "east"}, []string{"old"}},

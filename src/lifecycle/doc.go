@@ -4,9 +4,9 @@
 // Guarantees: an invalid request is rejected before any record or object
 // changes. An accepted operation is stored before it acts. A step that must not
 // run twice is stored before it runs, and any other within a second. The
-// inventory names an object before the object can exist. Every operation ends the same way, whether or not its client or this
-// process survives: any replica claims unfinished operations and resumes them
-// at the recorded step.
+// inventory names an object before the object can exist. Every operation ends
+// the same way, whether or not its client or this process survives: any replica
+// claims unfinished operations and resumes them at the recorded step.
 //
 // An Engine has the verbs and the queries that other packages use. A verb asks
 // the preparer for a request that can be carried out, and the acceptor records
