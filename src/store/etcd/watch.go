@@ -25,10 +25,13 @@ func (s *Store) Watch(ctx context.Context, prefix string) (iter.Seq2[store.Chang
 	return func(yield func(store.Change, error) bool) {
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 		defer cancel()
-		for got := range s.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(now+1)) {
-			if err := got.Err(); err != nil {
-				yield(store.Change{}, s.translate(ctx, "watch", quoted(prefix), err))
-				return
+		responses, err := callEtcd(ctx, s, func() (clientv3.WatchChan, error) {
+			return s.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(now+1)), nil
+		})
+		for err == nil {
+			var got clientv3.WatchResponse
+			if got, err = callEtcd(ctx, s, func() (clientv3.WatchResponse, error) { return nextResponse(responses) }); err != nil {
+				break
 			}
 			for _, e := range got.Events {
 				c := store.Change{Entry: store.Entry{Key: string(e.Kv.Key), Revision: store.Revision(e.Kv.ModRevision)}, Deleted: e.Type == clientv3.EventTypeDelete}
@@ -40,8 +43,17 @@ func (s *Store) Watch(ctx context.Context, prefix string) (iter.Seq2[store.Chang
 				}
 			}
 		}
-		yield(store.Change{}, s.translate(ctx, "watch", quoted(prefix), errWatchEnded))
+		yield(store.Change{}, s.translate(ctx, "watch", quoted(prefix), err))
 	}, nil
+}
+
+// nextResponse waits for the next response of a watch.
+func nextResponse(responses clientv3.WatchChan) (clientv3.WatchResponse, error) {
+	got, open := <-responses
+	if !open {
+		return got, errWatchEnded
+	}
+	return got, got.Err()
 }
 
 // now returns the present revision of the database.

@@ -102,3 +102,37 @@ func TestWatchAfterEnd(t *testing.T) {
 		t.Errorf("the watch returns %v", err)
 	}
 }
+
+// TestWatchOfFailedServer has an embedded server that fails during the watch. Its
+// goroutines then block, and report nothing.
+func TestWatchOfFailedServer(t *testing.T) {
+	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := s.Watch(t.Context(), "a/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), "a/1", nil, store.Any); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("the disk is broken")
+	seen := 0
+	for _, err := range changes {
+		switch {
+		case err == nil:
+			seen++
+			s.server.fail(broken)
+		case nf.KindOf(err) != nf.Unreachable || !errors.Is(err, broken):
+			t.Errorf("the watch ends with %v", err)
+		}
+	}
+	if seen != 1 {
+		t.Errorf("the watch has reported %d changes, want 1", seen)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s.server.etcd.Close() // it has not failed really
+}
