@@ -26,6 +26,7 @@ const (
 	joinPause  = time.Second      // between attempts to join again
 	leavePause = 5 * time.Second  // limit for the last writes
 	scanPause  = 10 * time.Second // limit for one scan of the list of work
+	acceptTime = time.Minute      // limit for the writes that accept a request, if there are no other replicas
 )
 
 var errNoLease = errors.New("this replica has not joined yet")
@@ -164,7 +165,7 @@ func (w *Workers) endMembership(ctx context.Context, t *membership, lost bool) {
 // lease is lost.
 func (w *Workers) renew(ctx context.Context, t *membership, lose func()) {
 	lease.Renewer{
-		Lasts: w.cfg.Lease, Renew: t.member.Renew, Lose: lose,
+		Lasts: w.cfg.Lease, Sole: w.cfg.Sole, Renew: t.member.Renew, Lose: lose,
 		Failed: func(err error) {
 			w.cfg.Logger.WarnContext(ctx, "failed to renew the lease", "replica", t.id, "error", err)
 		},
@@ -200,7 +201,12 @@ func (w *Workers) setLiving(alive map[string]bool) {
 // before another replica may consider this one dead.
 func (w *Workers) detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
-	if t := w.currentMembership(); t != nil {
+	t := w.currentMembership()
+	switch {
+	case t == nil:
+	case w.cfg.Sole:
+		return context.WithTimeout(ctx, acceptTime)
+	default:
 		return context.WithDeadline(ctx, *t.validUntil.Load())
 	}
 	return context.WithDeadline(ctx, lease.ValidUntil(time.Now(), w.cfg.Lease)) // the request will be refused

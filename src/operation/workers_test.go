@@ -215,6 +215,25 @@ func TestLostLease(t *testing.T) {
 	})
 }
 
+// TestSoleLease checks that the only process of a store goes on with its operations
+// while its writes are late: no other process can take them over.
+func TestSoleLease(t *testing.T) {
+	bubble(t, func(t *testing.T, g *group) {
+		one := g.join(t, func(c *operation.Config, _ *operation.Kind) { c.Sole = true }).run(t)
+		one.accept(t, "op-1", "east")
+		one.cut.set(true)
+		pass(t, 3*lease)
+		if err := one.Healthy(t.Context()); err != nil {
+			t.Errorf("it has lost its lease: %v", err)
+		}
+		one.cut.set(false)
+		one.accept(t, "op-2", "east")
+		if diff := cmp.Diff([]string{"op-1", "op-2"}, one.performed()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestCancel checks that a cancellation reaches an operation on any replica.
 func TestCancel(t *testing.T) {
 	bubble(t, func(t *testing.T, g *group) {

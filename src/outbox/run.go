@@ -63,7 +63,7 @@ func (ms *membership) serve(ctx context.Context) error {
 	chores.Go(func() { ms.o.runGC(work) })
 	defer chores.Wait()
 	lease.Renewer{
-		Lasts: ms.o.cfg.Lease, Renew: ms.member.Renew, Lose: func() { stop(lease.ErrLost) },
+		Lasts: ms.o.cfg.Lease, Sole: ms.o.cfg.Sole, Renew: ms.member.Renew, Lose: func() { stop(lease.ErrLost) },
 		Failed: func(err error) {
 			ms.o.log.WarnContext(ctx, "failed to renew the lease for the delivery of requests", "error", err)
 		},

@@ -13,6 +13,9 @@ const renewals = 5 // renewals in the time of a lease
 // Renewer renews a lease while work is done under it.
 type Renewer struct {
 	Lasts time.Duration // the time of the lease
+	// Sole: no other process can declare the lease expired, so it is not lost however
+	// late it is renewed.
+	Sole bool
 
 	// Renew changes the heartbeat; its context lasts for a third of the lease
 	// time. It returns ErrLost if the lease no longer exists.
@@ -38,7 +41,11 @@ func ValidUntil(renewed time.Time, lasts time.Duration) time.Time { return renew
 // treats the lease as renewed at the time of the call.
 func (k Renewer) Run(ctx context.Context) {
 	began := time.Now()
-	late := time.AfterFunc(delay.Positive(time.Until(ValidUntil(began, k.Lasts))), k.Lose)
+	late := time.AfterFunc(delay.Positive(time.Until(ValidUntil(began, k.Lasts))), func() {
+		if !k.Sole {
+			k.Lose()
+		}
+	})
 	defer late.Stop()
 	for ctx.Err() == nil {
 		began = time.Now()

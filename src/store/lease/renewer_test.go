@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,8 @@ func TestRenewer(t *testing.T) {
 		stop   time.Duration // when its context ends
 		told   []string
 	}{
+		"Sole": {"no other process can declare it expired", func(context.Context, time.Duration) error { return errAway }, 9 * time.Second,
+			[]string{"failed 0s", "failed 2s", "failed 4s", "failed 6s", "failed 8s"}},
 		"Well": {"it goes on", func(context.Context, time.Duration) error { return nil }, 5 * time.Second,
 			[]string{"renewed 0s", "renewed 2s", "renewed 4s"}},
 		"Over": {"another has ended it", func(_ context.Context, at time.Duration) error {
@@ -77,7 +80,7 @@ func TestRenewer(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), tc.stop)
 				defer stop()
 				lease.Renewer{
-					Lasts:   lasts,
+					Lasts: lasts, Sole: strings.HasSuffix(t.Name(), "/Sole"),
 					Renew:   func(ctx context.Context) error { return tc.renew(ctx, time.Since(began)) },
 					Lose:    func() { tell("lost", time.Now()) },
 					Renewed: func(at time.Time) { tell("renewed", at) },
