@@ -1,0 +1,87 @@
+package nf
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Network is a virtual network of a cloud region that the pods of VNF instances
+// attach to. Its objects in the region belong to the network, and not to an
+// instance. It exists as long as it has a holder, or for ever if it is kept.
+type Network struct {
+	ID          string            `json:"id"`     // NetworkID of Region and Name
+	Name        string            `json:"name"`   // unique in the region, in all projects
+	Region      string            `json:"region"` // id of the cloud region
+	Project     string            `json:"project,omitempty"`
+	Driver      string            `json:"driver"` // "multus"
+	Spec        json.RawMessage   `json:"spec"`   // as the driver has normalized it
+	Keep        bool              `json:"keep,omitempty"`
+	Description string            `json:"description,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	State       NetworkState      `json:"state"`
+	Failure     Text              `json:"failure,omitzero"` // of NetworkFailed
+	Inventory   []Ref             `json:"inventory,omitempty"`
+	Operation   string            `json:"operation,omitempty"` // that changes it; empty: none
+	Claim       string            `json:"claim,omitempty"`     // token of the operation's claim
+	Last        string            `json:"last,omitempty"`      // the last operation that was accepted
+	Created     time.Time         `json:"created"`
+	Updated     time.Time         `json:"updated"`
+}
+
+// NetworkState is the state of a network.
+type NetworkState string
+
+// The states of a network.
+const (
+	NetworkCreating NetworkState = "creating"
+	NetworkActive   NetworkState = "active"
+	NetworkChanging NetworkState = "changing"
+	NetworkDeleting NetworkState = "deleting" // unless it gets a holder in time
+	NetworkFailed   NetworkState = "failed"   // a change or a deletion has failed; it can be repeated
+)
+
+// NetworkID returns the id of the network with the name in a region: "edge.oam". No
+// name contains a dot, so two networks never have the same id.
+func NetworkID(region, name string) string { return region + "." + name }
+
+// CheckNetworkName returns a violation unless name can name a network: an RFC 1123
+// label, as the annotation for attachments allows it.
+func CheckNetworkName(field, name string) Violations {
+	if namespacePattern.MatchString(name) {
+		return nil
+	}
+	return Violations{{Field: field, Message: fmt.Sprintf("%q is not a network name: 1 to 63 lower-case letters, digits or '-', a letter or digit at both ends", name)}}
+}
+
+// Attachment attaches the pods of a workload to a network.
+type Attachment struct {
+	Network      string     `json:"network"`                 // name in the instance's region
+	Workload     string     `json:"workload,omitempty"`      // "Kind/name" or "name" of an object with pods; AllWorkloads: every one; empty: the only one
+	Interface    string     `json:"interface,omitempty"`     // in the pod; empty: net1, net2, … by position
+	IPs          []string   `json:"ips,omitempty"`           // fixed addresses, with or without a prefix length, as the driver needs them
+	MAC          string     `json:"mac,omitempty"`           // fixed
+	DefaultRoute []string   `json:"default_route,omitempty"` // gateways of a default route through the interface
+	Bandwidth    *Bandwidth `json:"bandwidth,omitempty"`
+}
+
+// AllWorkloads selects every object of an instance that has pods.
+const AllWorkloads = "*"
+
+// Bandwidth limits the traffic of an interface, in bits and bits per second.
+type Bandwidth struct {
+	IngressRate  int64 `json:"ingress_rate,omitempty"`
+	IngressBurst int64 `json:"ingress_burst,omitempty"`
+	EgressRate   int64 `json:"egress_rate,omitempty"`
+	EgressBurst  int64 `json:"egress_burst,omitempty"`
+}
+
+// Connection is an attachment as the driver of its network carries it out.
+type Connection struct {
+	Attachment
+
+	Field       string            // of the request: "networks[0]"
+	Selection   map[string]any    // element of the annotation k8s.v1.cni.cncf.io/networks: name, namespace, ips, …; without interface
+	Annotations map[string]string // further ones, of the pod
+	Resources   map[string]int64  // extended resources that one attachment takes: "intel.com/sriov" → 1
+}
