@@ -58,6 +58,8 @@ var floors = map[string]floor{
 
 	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
 
+	"network/multus": {[]string{"nf"}, "a driver knows its contract"},
+
 	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
 	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},
 	"lifecycle": {[]string{"nf", "store", "operation", "render", "delay"}, "the engine is tested without Kubernetes and without HTTP"},
@@ -132,7 +134,7 @@ var outside = map[string]struct {
 	"github.com/fluxcd/cli-utils":              {[]string{"cluster"}, "one place judges whether an object is ready"},
 	"k8s.io/apimachinery/pkg/labels":           {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "label selectors are those of Kubernetes"},
 	"k8s.io/apimachinery/pkg/selection":        {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "and so are their operators"},
-	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle"}, "Kubernetes' types stay in the packages that handle objects"},
+	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle", "network"}, "Kubernetes' types stay in the packages that handle objects"},
 	"github.com/gorilla/mux":                   {[]string{"northbound"}, "requests are routed in one place"},
 	"github.com/getkin/kin-openapi":            {[]string{"northbound"}, "requests are held against the contract where they arrive"},
 	"go.etcd.io/etcd":                          {[]string{"store/etcd", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},

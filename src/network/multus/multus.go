@@ -1,0 +1,97 @@
+// Package multus is the driver of networks that multus attaches: it turns the
+// specification of a network into NetworkAttachmentDefinitions, and attachments
+// into elements of the annotation k8s.v1.cni.cncf.io/networks.
+//
+// A specification is the configuration of a main plugin of CNI with its IPAM and
+// the plugins chained after it; or it names a definition that exists; or it is a
+// raw configuration. The fields of each plugin are tables in plugins.go.
+// Combinations that multus or a plugin accepts without an effect are errors.
+//
+// All functions are pure: the same input gives the same output. The package does
+// not access a cluster. It does not know which plugins the nodes of a region have.
+package multus
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// Driver is the driver "multus" of networks.
+type Driver struct{}
+
+// definition is the kind of the objects of networks.
+var definition = nf.Ref{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}
+
+// resourceAnnotation ties a definition to an extended resource.
+const resourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
+
+// Kinds returns the kinds, without names, that a region must serve.
+func (Driver) Kinds() []nf.Ref { return []nf.Ref{definition} }
+
+// Normalize checks a specification and returns it in its canonical form: with
+// defaults and sorted keys. Specifications that mean the same have the same
+// canonical form. The error is nf.Invalid with all violations; their fields begin
+// with "spec".
+func (Driver) Normalize(spec json.RawMessage) (json.RawMessage, error) {
+	out, err := parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	return canonical(out)
+}
+
+// Objects returns the NetworkAttachmentDefinitions of a network, without labels of
+// an owner: one; two if the specification has fixed addresses; none if it names
+// an existing definition. The specification must be normalized.
+func (Driver) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructured, error) {
+	spec, err := read(n)
+	if err != nil {
+		return nil, err
+	}
+	if spec["existing"] != nil {
+		return nil, nil
+	}
+	names := []string{n.Name}
+	if len(listOf(spec, fixedField)) > 0 {
+		names = append(names, n.Name+fixedSuffix)
+	}
+	var out []*unstructured.Unstructured
+	for i, name := range names {
+		config, err := configOf(n.Name, spec, i > 0)
+		if err != nil {
+			return nil, fmt.Errorf("cannot encode the configuration of network %q: %w", n.Name, err)
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": config}}}
+		u.SetAPIVersion(definition.APIVersion())
+		u.SetKind(definition.Kind)
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		if resource, _ := spec[resourceField].(string); resource != "" {
+			u.SetAnnotations(map[string]string{resourceAnnotation: resource})
+		}
+		out = append(out, u)
+	}
+	return out, nil
+}
+
+// NodeLocal reports whether a normalized specification gives addresses that are
+// unique on each node only, and does not say that this is intended. Two pods of
+// such a network on two nodes can have the same address.
+func (Driver) NodeLocal(spec json.RawMessage) bool {
+	m, err := decode(spec)
+	return err == nil && m[nodeLocalField] != true && ipamOf(m)["type"] == hostLocal
+}
+
+// read returns the specification of a network, which is normalized. It is not
+// checked again: a later release can be stricter than the one that stored it.
+func read(n nf.Network) (map[string]any, error) {
+	spec, err := decode(n.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the specification of network %q: %w", n.Name, err)
+	}
+	return spec, nil
+}
