@@ -66,6 +66,9 @@ func connect(a nf.Attachment, w render.Workload) (nf.Connection, error) {
 	if len(a.IPs) > 0 {
 		c.Selection["ips"] = a.IPs
 	}
+	if a.MAC != "" {
+		c.Selection["mac"] = a.MAC
+	}
 	return c, nil
 }
 

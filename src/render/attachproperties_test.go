@@ -24,6 +24,7 @@ func TestAttachProperties(t *testing.T) {
 	attachments := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) nf.Attachment {
 		return nf.Attachment{Network: names.Draw(t, "network"), Interface: interfaces.Draw(t, "interface")}
 	}), 1, 5)
+	attached := 0
 	rapid.Check(t, func(r *rapid.T) {
 		before := strings.Join(entries.Draw(r, "entries"), ",")
 		wanted := wantedOf(attachments.Draw(r, "attachments")...)
@@ -32,6 +33,7 @@ func TestAttachProperties(t *testing.T) {
 		if err != nil {
 			return // a clash; TestAttachWrong has them
 		}
+		attached++
 		twice, err := once.Attach(wanted, connect)
 		if err != nil {
 			r.Fatalf("the second time: %v", err)
@@ -65,6 +67,9 @@ func TestAttachProperties(t *testing.T) {
 			seen[at] = true
 		}
 	})
+	if attached < 10 {
+		t.Errorf("only %d plans had no clash", attached)
+	}
 }
 
 // TestAttachCommutes checks that the order of attachments with named interfaces

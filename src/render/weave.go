@@ -27,15 +27,18 @@ type selections struct {
 
 // attach adds connections to the template of the workload's pods.
 func (t target) attach(namespace string, connections []nf.Connection) nf.Violations {
+	if own := t.planned.Object.GetNamespace(); own != "" {
+		namespace = own
+	}
 	template := descend(t.planned.Object.Object, t.kind.template...)
+	if t.kind.machine {
+		return t.attachMachine(namespace, template, connections)
+	}
 	annotations := ensure(ensure(template, "metadata"), "annotations")
 	if annotations == nil {
 		return t.violation("", "is not a template of pods")
 	}
 	field := "metadata.annotations[" + networksAnnotation + "]"
-	if own := t.planned.Object.GetNamespace(); own != "" {
-		namespace = own
-	}
 	s, err := parseSelections(annotations[networksAnnotation], namespace)
 	if err != nil {
 		return t.violation(field, err.Error())
@@ -44,20 +47,30 @@ func (t target) attach(namespace string, connections []nf.Connection) nf.Violati
 		return t.violation(field, fmt.Sprintf("two networks have the interface %s", twice))
 	}
 	added, wrong := s.add(t.Workload, connections)
-	for _, c := range connections {
-		for _, name := range slices.Sorted(maps.Keys(c.Annotations)) {
-			if has, there := annotations[name]; there && has != c.Annotations[name] {
-				wrong = append(wrong, nf.Violation{Field: c.Field, Message: fmt.Sprintf("%s has another value of the annotation %s", t.Workload.Name(), name)})
-			}
-			annotations[name] = c.Annotations[name]
-		}
-	}
+	wrong = append(wrong, t.annotate(template, connections)...)
 	wrong = append(wrong, t.request(descend(template, "spec"), added)...)
 	text, err := s.encode()
 	if err != nil {
 		return t.violation(field, err.Error())
 	}
 	annotations[networksAnnotation] = text
+	return wrong
+}
+
+// annotate adds the further annotations of connections to a template.
+func (t target) annotate(template map[string]any, connections []nf.Connection) (wrong nf.Violations) {
+	for _, c := range connections {
+		for _, name := range slices.Sorted(maps.Keys(c.Annotations)) {
+			annotations := ensure(ensure(template, "metadata"), "annotations")
+			if annotations == nil {
+				return t.violation("metadata.annotations", "must be an object")
+			}
+			if has, there := annotations[name]; there && has != c.Annotations[name] {
+				wrong = append(wrong, nf.Violation{Field: c.Field, Message: fmt.Sprintf("%s has another value of the annotation %s", t.Workload.Name(), name)})
+			}
+			annotations[name] = c.Annotations[name]
+		}
+	}
 	return wrong
 }
 
@@ -118,8 +131,13 @@ func (s *selections) add(w Workload, connections []nf.Connection) (added []nf.Co
 // append adds an element for a connection. If its interface may have any name, it
 // is the position in the list, or else the next free number.
 func (s *selections) append(c nf.Connection, reserved map[string]bool) {
-	name := c.Interface
-	for n := len(s.list) + 1; name == ""; n++ {
+	name, named := c.Interface, 0
+	for _, entry := range s.list {
+		if entry["name"] != nil {
+			named++
+		}
+	}
+	for n := named + 1; name == ""; n++ {
 		if free := fmt.Sprintf("net%d", n); !reserved[free] && s.holder(free) < 0 {
 			name = free
 		}
@@ -144,6 +162,8 @@ func (s *selections) unnamed(c nf.Connection, reserved map[string]bool) int {
 // interface, or "".
 func (s *selections) conflict(at int, c nf.Connection) string {
 	switch entry := s.list[at]; {
+	case entry["name"] == nil:
+		return "is another network's name"
 	case s.used[at] || !s.sameNetwork(entry, c.Selection):
 		return fmt.Sprintf("is attached to the network %v already", entry["name"])
 	case !covers(entry, c.Selection):

@@ -29,25 +29,31 @@ func (w Workload) Name() string { return w.Ref.Kind + "/" + w.Ref.Name }
 type workloadKind struct {
 	template []string
 	pods     func(spec map[string]any) int
+	machine  bool // the template is that of a virtual machine instance of KubeVirt
 }
 
 var (
 	templateOfSpec = []string{"spec", "template"}
 
 	workloadKinds = map[string]workloadKind{
-		"Pod":                   {nil, onePod},
-		"Deployment.apps":       {templateOfSpec, replicas},
-		"StatefulSet.apps":      {templateOfSpec, replicas},
-		"ReplicaSet.apps":       {templateOfSpec, replicas},
-		"ReplicationController": {templateOfSpec, replicas},
-		"DaemonSet.apps":        {templateOfSpec, unknownPods},
-		"Job.batch":             {templateOfSpec, jobPods},
-		"CronJob.batch":         {[]string{"spec", "jobTemplate", "spec", "template"}, cronJobPods},
+		"Pod":                   {pods: onePod},
+		"Deployment.apps":       {template: templateOfSpec, pods: replicas},
+		"StatefulSet.apps":      {template: templateOfSpec, pods: replicas},
+		"ReplicaSet.apps":       {template: templateOfSpec, pods: replicas},
+		"ReplicationController": {template: templateOfSpec, pods: replicas},
+		"DaemonSet.apps":        {template: templateOfSpec, pods: unknownPods},
+		"Job.batch":             {template: templateOfSpec, pods: jobPods},
+		"CronJob.batch":         {template: []string{"spec", "jobTemplate", "spec", "template"}, pods: cronJobPods},
+
+		"VirtualMachine.kubevirt.io":                   {template: templateOfSpec, pods: onePod, machine: true},
+		"VirtualMachineInstance.kubevirt.io":           {pods: onePod, machine: true},
+		"VirtualMachineInstanceReplicaSet.kubevirt.io": {template: templateOfSpec, pods: replicas, machine: true},
+		"VirtualMachinePool.pool.kubevirt.io":          {template: []string{"spec", "virtualMachineTemplate", "spec", "template"}, pods: replicas, machine: true},
 	}
 
 	// otherKind are the objects of other kinds with a template of pods in the same
 	// place, such as custom resources.
-	otherKind = workloadKind{templateOfSpec, unknownPods}
+	otherKind = workloadKind{template: templateOfSpec, pods: unknownPods}
 )
 
 func onePod(map[string]any) int        { return 1 }
