@@ -159,7 +159,28 @@ func deathScenarios() map[string]deathScenario {
 		"other namespaces":        pair(202, elsewhere("mon"), move("db_new", "logs")),
 		"other namespaces, undo":  pair(267, func(t *testing.T, s *site, e *engine) { elsewhere("mon")(t, s, e); refuse(s) }, move("db_new-bad", "logs")),
 		"terminate elsewhere":     pair(166, elsewhere("mon"), terminate(false)),
+		"on networks":             pair(145, func(*testing.T, *site, *engine) {}, attached("pods.web", attachments("oam", "lan"))),
+		"on networks, undo":       pair(200, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, attached("pods.web_bad", attachments("oam", "lan"))),
+		"other networks":          pair(128, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")) }, rewired("pods.web")),
+		"other networks, undo":    pair(180, func(t *testing.T, s *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")); refuse(s) }, rewired("pods.web_bad")),
+		"terminate on networks":   pair(140, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")) }, terminate(false)),
 		"undo of a failed change": pair(157, broken("db_bad-new"), again((*engine).Undo)),
+	}
+}
+
+// attached makes an instance with attachments.
+func attached(pkg string, networks []nf.Attachment) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		return e.Instantiate(ctx, nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: pkg, Networks: networks}, Options: nf.Options{Key: key}})
+	}
+}
+
+// rewired changes the instance to the networks oam and wan.
+func rewired(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		req := onNetworks(pkg, nf.Undo, "oam", "wan")
+		req.Key = key
+		return e.Upgrade(ctx, e.only(ctx).ID, req)
 	}
 }
 

@@ -37,6 +37,9 @@ func (w *work) reserve(ctx context.Context) error {
 			return operation.RecordError(err)
 		}
 	}
+	if err := w.networks.acquire(ctx, rev); err != nil {
+		return err
+	}
 	return w.namespaces.acquireNamespaces(ctx)
 }
 
@@ -54,6 +57,9 @@ func (w *work) activate(ctx context.Context) error {
 		}
 	}
 	if err := w.releasePackages(ctx, revisions, rev); err != nil {
+		return err
+	}
+	if err := w.networks.release(ctx, revisions, rev); err != nil {
 		return err
 	}
 	revisions, err := w.deleteFailedRevisions(ctx, revisions, rev.Number)
@@ -101,6 +107,9 @@ func (w *work) restoreRecord(ctx context.Context) error {
 		return err
 	}
 	if err := w.releasePackages(ctx, revisions, inForce(in)); err != nil {
+		return err
+	}
+	if err := w.networks.release(ctx, revisions, inForce(in)); err != nil {
 		return err
 	}
 	if err := errors.Join(w.records.deleteRevision(ctx, failed), w.records.dropPlan(ctx, failed)); err != nil {

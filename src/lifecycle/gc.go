@@ -31,18 +31,23 @@ type sweep struct {
 	entered map[string]bool    // namespaces that an operation may be about to acquire or release
 	needed  map[string]bool    // operations whose plans are needed
 	undone  map[string]bool    // operations whose revisions were deleted
+
+	attached map[string]map[string]bool // names of the networks that revisions of an instance attach to, by instance
+	changing map[string]bool            // instances that an operation changes
 }
 
 var _ operation.Sweep = (*sweep)(nil)
 
 func newSweep(kv store.KV, stored *records) *sweep {
-	return &sweep{kv, stored, map[string]bool{}, map[nf.Holder]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	return &sweep{kv, stored, map[string]bool{}, map[nf.Holder]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}}
 }
 
 // Subjects implements operation.Sweep.
 func (s *sweep) Subjects(ctx context.Context, named operation.Named) error {
 	return s.records.locks.Scan(ctx, named, func(in nf.Instance) {
 		s.know(in.ID, in.Project, in.Region)
+		s.attach(in.ID, inForce(in))
+		s.changing[in.ID] = in.Operation != ""
 		for _, namespace := range in.Entered {
 			s.entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || s.entered[namespaceKey(in.Region, namespace)]
 		}
@@ -58,6 +63,7 @@ func (s *sweep) Operation(op nf.Operation) {
 	s.undone[op.ID] = op.State.Final() && op.Undoing && op.UndoFailure == nil
 	if !op.State.Final() {
 		s.know(op.Subject.ID, op.Project, op.Region)
+		s.changing[op.Subject.ID] = true
 		s.entered[namespaceKey(op.Region, op.Instance.Namespace)] = true
 	}
 }
@@ -67,15 +73,35 @@ func (s *sweep) know(instance, project, region string) {
 	s.known[instance], s.holders[holder(instance, project, region)] = true, true
 }
 
-// exists reports whether the instance of a hold exists in the hold's scope: a later
-// instance may have the id.
-func (s *sweep) exists(h nf.Holder) bool {
-	return s.holders[h] || h.Scope == (nf.Scope{}) && s.known[h.Subject.ID]
+// attach records the networks of a revision of an instance.
+func (s *sweep) attach(instance string, rev nf.Revision) {
+	for _, a := range rev.Networks {
+		if s.attached[instance] == nil {
+			s.attached[instance] = map[string]bool{}
+		}
+		s.attached[instance][a.Network] = true
+	}
 }
+
+// needs reports whether the instance of a hold exists in the hold's scope, and uses the
+// thing: a later instance may have the id, and a stalled process may have held a network
+// after its operation was undone.
+func (s *sweep) needs(h store.Hold) bool {
+	id := h.Holder.Subject.ID
+	exists := s.holders[h.Holder] || h.Holder.Scope == (nf.Scope{}) && s.known[id]
+	if !exists || h.Table != networkTable {
+		return exists
+	}
+	name, _ := strings.CutPrefix(h.Thing, h.Holder.Scope.Region+".")
+	return s.changing[id] || s.attached[id][name]
+}
+
+// networkTable is the table of the networks that instances hold.
+const networkTable = "networks"
 
 // Find implements operation.Sweep.
 func (s *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
-	return errors.Join(s.addNames(ctx, found), s.addHolds(ctx, found), s.addRevisions(ctx, found), s.addBlobs(ctx, found))
+	return errors.Join(s.addNames(ctx, found), s.addRevisions(ctx, found), s.addHolds(ctx, found), s.addBlobs(ctx, found))
 }
 
 // addNames finds the names of instances that do not exist: the replica crashed
@@ -105,6 +131,7 @@ func (s *sweep) addRevisions(ctx context.Context, found operation.StaleRecords) 
 		}
 		if s.known[rev.Instance] && !s.undone[rev.Operation] {
 			s.needed[rev.Operation] = true
+			s.attach(rev.Instance, rev)
 			continue
 		}
 		found[fmt.Sprintf("revision %d of %s", rev.Number, rev.Instance)] = func(ctx context.Context) error {
@@ -117,7 +144,7 @@ func (s *sweep) addRevisions(ctx context.Context, found operation.StaleRecords) 
 // addHolds finds the holds of instances that do not exist, namespace uses without
 // a user, and removals of namespaces by such instances.
 func (s *sweep) addHolds(ctx context.Context, found operation.StaleRecords) error {
-	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.exists)
+	abandoned, held, err := store.AbandonedHolds(ctx, s.kv, nf.InstanceSubject, s.needs)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,7 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -12,11 +10,12 @@ import (
 
 // performer opens the work of operations on instances.
 type performer struct {
-	records *records
-	catalog Catalog
-	open    OpenCluster
-	apart   bool // see Config
-	kept    int  // revisions kept per instance
+	records  *records
+	catalog  Catalog
+	networks Networks
+	open     OpenCluster
+	apart    bool // see Config
+	kept     int  // revisions kept per instance
 }
 
 // work returns the work of one attempt at an operation.
@@ -25,6 +24,7 @@ func (p *performer) work(a *operation.Attempt) operation.Work {
 	return &work{
 		run: r, records: p.records, open: p.open, kept: p.kept,
 		applier: &applier{run: r, tried: map[int]bool{}}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
+		networks: &networkUser{run: r, networks: p.networks},
 	}
 }
 
@@ -66,15 +66,12 @@ func (w *work) Failure(ctx context.Context, step string, err error) *nf.Failure 
 
 // WaitReason implements operation.Waiter.
 func (w *work) WaitReason(err error) *nf.Wait {
-	if nf.KindOf(err) != nf.Unreachable {
-		return nil
+	reason := operation.RegionAway(err)
+	if reason != nil {
+		said := reason.Said().Map(w.run.redactor.values.Text)
+		reason.For, reason.Mentions = said.Message, said.Mentions
 	}
-	cause := err
-	if e, ok := errors.AsType[*nf.Error](err); ok {
-		cause = cmp.Or(e.Err, err) // without the action that was attempted
-	}
-	said := nf.TextOf(cause).Map(w.run.redactor.values.Text)
-	return &nf.Wait{Reason: nf.ReasonOf(err), For: said.Message, Mentions: said.Mentions}
+	return reason
 }
 
 // Reopen implements operation.Waiter: the region may be registered with another

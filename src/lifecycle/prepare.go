@@ -22,6 +22,7 @@ type preparer struct {
 	newID     func() string
 	apart     bool // see Config
 	guard     DeletionGuard
+	networks  Networks // nil: none
 }
 
 // target is the desired state of an instance.
@@ -63,7 +64,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Instance: p.target.id, Number: n, Package: p.target.spec.Package, PackageDigest: p.pkg.Digest,
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
-		Hidden: p.hidden,
+		Hidden: p.hidden, Networks: p.target.spec.Networks,
 	}
 }
 
@@ -107,6 +108,9 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region) error {
 	if err := pr.amend(ctx, p, region); err != nil {
 		return p.redactor().error(err)
+	}
+	if err := pr.attach(ctx, p); err != nil {
+		return p.redactor().error(located(err, p.plan))
 	}
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no objects"}})

@@ -177,6 +177,7 @@ func specOf(rev nf.Revision) nf.Spec {
 	return nf.Spec{
 		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
 		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
+		Networks: rev.Networks,
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *site) start(edit ...func(*config)) *engine {
 	for _, e := range edit {
 		e(&cfg)
 	}
-	cfg.Work.KV, cfg.Work.NewID = cfg.KV, cfg.NewID
+	cfg.Work.KV, cfg.Work.NewID, cfg.Networks = cfg.KV, cfg.NewID, fakeNetworks{cfg.KV}
 	work, err := operation.New(cfg.Work)
 	if err != nil {
 		s.t.Fatal(err)

@@ -17,6 +17,7 @@ type work struct {
 	kept       int // revisions kept per instance
 	applier    *applier
 	namespaces *namespaceUser
+	networks   *networkUser
 }
 
 // step returns a step that is the only one of its phase.

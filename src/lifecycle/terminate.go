@@ -54,7 +54,29 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 		}
 		out = []operation.Step{w.step(nf.PhaseOrphan, func(ctx context.Context) error { return w.applier.orphan(ctx, refs) })}
 	}
+	release, err := w.releaseNetworks(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, release...)
 	return append(out, w.step(nf.PhaseReleaseNamespaces, w.namespaces.releaseNamespaces), w.step(nf.PhaseDeleteRecords, w.deleteRecords)), nil
+}
+
+// releaseNetworks returns the step that releases the networks of an instance, if any
+// of its revisions attaches to one.
+func (w *work) releaseNetworks(ctx context.Context, in nf.Instance) ([]operation.Step, error) {
+	revisions := []nf.Revision{inForce(in), w.run.op().Instance.Target}
+	if in.Newest > 1 {
+		stored, err := w.revisions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		revisions = append(revisions, stored...)
+	}
+	if len(networksOf(in.Region, revisions...)) == 0 {
+		return nil, nil
+	}
+	return []operation.Step{w.step(nf.PhaseReleaseNetworks, func(ctx context.Context) error { return w.networks.releaseAll(ctx, revisions) })}, nil
 }
 
 // volumeSteps returns a removal's steps for the claims of StatefulSets: one

@@ -29,6 +29,8 @@ const (
 	CreateInstance  Permission = "instance:instantiate"
 	ChangeInstance  Permission = "instance:change" // upgrade, roll back, retry, undo, cancel
 	RemoveInstance  Permission = "instance:terminate"
+	ReadNetwork     Permission = "network:read"  // includes attaching to it
+	WriteNetwork    Permission = "network:write" // create, change, release
 	ReadAudit       Permission = "audit:read"
 	AdministerStore Permission = "store:admin" // keys and backups
 )
@@ -36,7 +38,7 @@ const (
 // Permissions lists every permission.
 func Permissions() []Permission {
 	return []Permission{ReadRegion, WriteRegion, ReadPackage, WritePackage, ReadInstance, CreateInstance,
-		ChangeInstance, RemoveInstance, ReadAudit, AdministerStore}
+		ChangeInstance, RemoveInstance, ReadNetwork, WriteNetwork, ReadAudit, AdministerStore}
 }
 
 // Scope is the project and region that a permission is required in. An empty

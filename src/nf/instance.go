@@ -35,6 +35,7 @@ type Instance struct {
 	Description   string            `json:"description,omitempty"`
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
+	Networks      []Attachment      `json:"networks,omitempty"`
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
 	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
@@ -123,6 +124,7 @@ type Revision struct {
 	Namespaces    []string          `json:"namespaces,omitempty"`
 	Amendments    []Amendment       `json:"amendments,omitempty"`
 	Annotations   map[string]string `json:"annotations,omitempty"`
+	Networks      []Attachment      `json:"networks,omitempty"`
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has

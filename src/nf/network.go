@@ -3,6 +3,7 @@ package nf
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -44,6 +45,82 @@ const (
 // NetworkID returns the id of the network with the name in a region: "edge.oam". No
 // name contains a dot, so two networks never have the same id.
 func NetworkID(region, name string) string { return region + "." + name }
+
+// MaxAttachments is how many attachments an instance may have.
+const MaxAttachments = 64
+
+// NoNetwork returns the violation of the attachment with an index whose network does
+// not exist.
+func NoNetwork(i int, region, name string) Violation {
+	return Violation{Field: fmt.Sprintf("networks[%d].network", i), Message: fmt.Sprintf("cloud region %s has no network %q", region, name)}
+}
+
+// checkAttachments returns a violation for each attachment without a valid network. The
+// driver of the network checks the rest.
+func checkAttachments(all []Attachment) Violations {
+	var v Violations
+	if len(all) > MaxAttachments {
+		v = append(v, Violation{Field: "networks", Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxAttachments)})
+	}
+	for i, a := range all {
+		v = append(v, CheckNetworkName(fmt.Sprintf("networks[%d].network", i), a.Network)...)
+	}
+	return v
+}
+
+// Scope returns the scope that permissions on the network are required in.
+func (n Network) Scope() Scope { return Scope{Project: ProjectOf(n.Project), Region: n.Region} }
+
+// Summary returns the summary of the network.
+func (n Network) Summary() Summary {
+	return Summary{Scope: n.Scope(), Attributes: append(labels(n.Labels),
+		Attribute{AttributeRegion, n.Region}, Attribute{AttributeState, string(n.State)}, Attribute{AttributeProject, ProjectOf(n.Project)},
+		Attribute{AttributeDriver, n.Driver})}
+}
+
+// NetworkRequest asks for a new network, or for a hold on one that is equal.
+type NetworkRequest struct {
+	Network Network // ID, State, Inventory and times are not read
+	Holder  string  // that holds it
+	Timeout time.Duration
+	Key     RequestKey
+	Trace   string
+}
+
+// Validate returns nf.Invalid unless the request is complete. The driver checks the spec.
+func (r NetworkRequest) Validate() error {
+	n := r.Network
+	v := slices.Concat(CheckNetworkName("name", n.Name), CheckID("cloud_region_id", n.Region), CheckLabels("labels", n.Labels), CheckText("description", n.Description),
+		CheckID("holder", r.Holder), checkTimeout(r.Timeout))
+	if n.Project != "" {
+		v = append(v, CheckID("project", n.Project)...)
+	}
+	if len(v) == 0 {
+		v = Subject{Kind: NetworkSubject, ID: NetworkID(n.Region, n.Name)}.CheckOwner("name")
+	}
+	if len(v) > 0 {
+		return E(Invalid, "create", "network "+n.Name, v)
+	}
+	return nil
+}
+
+// NetworkChangeRequest asks for a change of a network. The edit receives the present
+// one and changes Spec, Keep, Description or Labels; it may be called more than once.
+type NetworkChangeRequest struct {
+	Edit    func(*Network) error
+	Timeout time.Duration
+	Key     RequestKey
+	Trace   string
+}
+
+// NetworkReleaseRequest asks to release a network.
+type NetworkReleaseRequest struct {
+	Holder   string // whose hold ends; there need not be one
+	IfUnused bool   // return Conflict if there is another holder
+	Timeout  time.Duration
+	Key      RequestKey
+	Trace    string
+}
 
 // CheckNetworkName returns a violation unless name can name a network: an RFC 1123
 // label, as the annotation for attachments allows it.

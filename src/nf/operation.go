@@ -1,6 +1,7 @@
 package nf
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -43,6 +44,7 @@ type Operation struct {
 	// What only the kind of the subject has. The others are zero.
 	Instance InstanceTask `json:"instance,omitzero"`
 	Site     SiteTask     `json:"site,omitzero"`
+	Network  NetworkTask  `json:"network,omitzero"`
 }
 
 // InstanceTask is what an operation on a VNF instance has to do.
@@ -63,6 +65,12 @@ type SiteTask struct {
 	UID       string   `json:"uid"`                  // of the site
 	Instances []string `json:"instances,omitempty"`  // of remove: the instances that are terminated first
 	KeepHosts bool     `json:"keep_hosts,omitempty"` // of remove: the hosts stay as they are
+}
+
+// NetworkTask is what an operation on a network has to do.
+type NetworkTask struct {
+	Spec   json.RawMessage `json:"spec,omitempty"`   // of change: the new one, as the driver has normalized it
+	Holder string          `json:"holder,omitempty"` // of create: the name that holds the network
 }
 
 // Wait is a condition that an operation waits for before it can continue.
@@ -93,15 +101,19 @@ const (
 	SiteBuild  Verb = "build"
 	SiteChange Verb = "change"
 	SiteRemove Verb = "remove"
+
+	NetworkCreate Verb = "create"
+	NetworkChange Verb = "change"
+	NetworkRemove Verb = "remove"
 )
 
 // QualifiedVerb returns the verb for metrics, traces and logs, where it tells
 // the kind of the subject: "site_build".
 func (o Operation) QualifiedVerb() Verb {
-	if o.Subject.Kind == SiteSubject {
-		return "site_" + o.Verb
+	if o.Subject.Kind == InstanceSubject {
+		return o.Verb
 	}
-	return o.Verb
+	return Verb(o.Subject.Kind) + "_" + o.Verb
 }
 
 // OperationState is the progress of an operation.

@@ -17,6 +17,7 @@ type Spec struct {
 	Namespaces  []string          // further ones that may contain objects, in addition to those that the package opens
 	Amendments  []Amendment       // names are distinct
 	Annotations map[string]string // data that an API stores with the revision
+	Networks    []Attachment      // of its workloads
 }
 
 // InstantiateRequest asks for a new instance.
@@ -186,6 +187,7 @@ func (s Spec) violations() Violations {
 	}
 	v = append(v, checkAmendments(s.Amendments)...)
 	v = append(v, CheckNamespaces("namespaces", s.Namespaces)...)
+	v = append(v, checkAttachments(s.Networks)...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

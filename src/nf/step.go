@@ -29,6 +29,7 @@ const (
 	PhaseOrphan            Phase = "orphan"              // releases all objects
 	PhaseAdopt             Phase = "adopt"               // makes the objects of an adoption the instance's
 	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
+	PhaseReleaseNetworks   Phase = "release_networks"    // releases all networks
 	PhaseReleaseNamespaces Phase = "release_namespaces"  // releases all namespaces
 	PhaseDeleteRecords     Phase = "delete_records"      // deletes the instance's records
 	PhaseFinish            Phase = "finish"              // activates the result, and unlocks the instance
@@ -43,6 +44,11 @@ const (
 	PhaseTerminate     Phase = "terminate"
 	PhaseDeregister    Phase = "deregister"
 	PhaseResetHosts    Phase = "reset_hosts"
+)
+
+// The phases of a network's operations, besides those of an instance's.
+const (
+	PhaseCheckHolders Phase = "check_holders" // finds out whether the network is in use again
 )
 
 // HookEvent is a point in an instance's life cycle at which hooks of its
@@ -124,9 +130,9 @@ func (s Step) Title() string {
 
 func (s Step) title() string {
 	switch {
-	case s.Phase == PhaseApply || s.Phase == PhaseWait:
+	case s.Of > 0 && (s.Phase == PhaseApply || s.Phase == PhaseWait):
 		return fmt.Sprintf("%s %d/%d %s", s.Phase, s.Stage, s.Of, s.StageName)
-	case s.Phase == PhasePrune || s.Phase == PhaseDelete:
+	case s.Stage > 0 && (s.Phase == PhasePrune || s.Phase == PhaseDelete):
 		return fmt.Sprintf("%s stage %d", s.Phase, s.Stage)
 	case s.OfHook():
 		return fmt.Sprintf("%s %s %d/%d %s %s", s.Phase.title(), s.Event, s.Index, s.Of, s.Ref.Kind, s.Ref.Name)
@@ -143,6 +149,7 @@ func (p Phase) title() string {
 		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
 		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
+		PhaseCheckHolders: "check holders", PhaseReleaseNetworks: "release networks",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
 	}
 	return cmp.Or(titles[p], string(p))

@@ -13,6 +13,8 @@ type SubjectKind string
 const (
 	InstanceSubject SubjectKind = "vnf_instance"
 	SiteSubject     SubjectKind = "site"
+	NetworkSubject  SubjectKind = "network"
+	HolderSubject   SubjectKind = "holder" // a name that holds a network for a client; no operation changes it
 )
 
 // Key returns the name of a subject's id in logs and traces: "instance".

@@ -16,6 +16,7 @@ const (
 	AttributeProject      = "project"
 	AttributeSubject      = "subject" // of an operation: the kind of its subject, and the subject
 	AttributeLabel        = "label"   // "name=value"
+	AttributeDriver       = "driver"
 	AttributeIdentity     = "identity"
 	AttributeIdentityKind = "identity_kind"
 )

@@ -28,6 +28,20 @@ func (a *Attempt) TimedOut(cause error) error {
 	return cause
 }
 
+// RegionAway is Waiter.WaitReason of work that waits for a cloud region: it returns
+// what to wait for if the error is nf.Unreachable.
+func RegionAway(err error) *nf.Wait {
+	if nf.KindOf(err) != nf.Unreachable {
+		return nil
+	}
+	cause := err
+	if e, ok := errors.AsType[*nf.Error](err); ok {
+		cause = cmp.Or(e.Err, err) // without the action that was attempted
+	}
+	said := nf.TextOf(cause)
+	return &nf.Wait{Reason: nf.ReasonOf(err), For: said.Message, Mentions: said.Mentions}
+}
+
 const (
 	firstWait = time.Second      // for something that is away; doubled after each failure
 	lastWait  = 15 * time.Second // at most this

@@ -58,17 +58,18 @@ func allHolds(kv KV) Table[Hold] { return NewTable[Hold](kv, holdsPrefix, "hold"
 type Held map[string]bool
 
 // AbandonedHolds finds the holds, on the records of any table, of holders of a
-// kind that do not exist. Alive reports whether one exists. It returns the
-// holds by name, each with a function that drops it, and the things that have a
-// holder, for SharedTable.Abandoned: so all holds are read once.
-func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, alive func(nf.Holder) bool) (map[string]func(context.Context) error, Held, error) {
+// kind that do not need them. Needed reports whether one does: its holder exists, and
+// uses the thing. It returns the holds by name, each with a function that drops it,
+// and the things that have a holder, for SharedTable.Abandoned: so all holds are read
+// once.
+func AbandonedHolds(ctx context.Context, kv KV, kind nf.SubjectKind, needed func(Hold) bool) (map[string]func(context.Context) error, Held, error) {
 	found, held, holds := map[string]func(context.Context) error{}, Held{}, allHolds(kv)
 	for hold, err := range holds.All(ctx, "") {
 		if err != nil {
 			return nil, nil, err
 		}
 		held[hold.thing()] = true
-		if hold.Holder.Subject.Kind == kind && !alive(hold.Holder) {
+		if hold.Holder.Subject.Kind == kind && !needed(hold) {
 			found["hold "+hold.id()] = func(ctx context.Context) error {
 				return nf.IgnoreNotFound(holds.Delete(ctx, hold.id()))
 			}

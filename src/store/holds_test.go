@@ -252,7 +252,7 @@ func TestAbandonedHolds(t *testing.T) {
 					}
 				}
 			}
-			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, func(h nf.Holder) bool { return slices.Contains(tc.alive, h.Subject.ID) })
+			found, held, err := store.AbandonedHolds(ctx, kv, tc.kind, func(h store.Hold) bool { return slices.Contains(tc.alive, h.Holder.Subject.ID) })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -218,7 +218,7 @@ func TestAbandoned(t *testing.T) {
 				t.Fatal(err)
 			}
 			alive := map[string]bool{"a": true}
-			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, func(h nf.Holder) bool { return alive[h.Subject.ID] })
+			_, held, err := store.AbandonedHolds(ctx, kv, nf.InstanceSubject, func(h store.Hold) bool { return alive[h.Holder.Subject.ID] })
 			if err != nil {
 				t.Fatal(err)
 			}

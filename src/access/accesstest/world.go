@@ -35,8 +35,8 @@ type person struct {
 }
 
 func people() []person {
-	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance}
-	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance)
+	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance, nf.ReadNetwork}
+	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WriteNetwork)
 	return []person{
 		{name: "stranger"},
 		{"viewer-a-east", "viewer", viewer, ProjectA, East},

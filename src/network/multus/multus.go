@@ -29,9 +29,6 @@ var definition = nf.Ref{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkA
 // resourceAnnotation ties a definition to an extended resource.
 const resourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 
-// Kinds returns the kinds, without names, that a region must serve.
-func (Driver) Kinds() []nf.Ref { return []nf.Ref{definition} }
-
 // Normalize checks a specification and returns it in its canonical form: with
 // defaults and sorted keys. Specifications that mean the same have the same
 // canonical form. The error is nf.Invalid with all violations; their fields begin

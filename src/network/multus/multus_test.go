@@ -247,11 +247,3 @@ func TestNodeLocal(t *testing.T) {
 		})
 	}
 }
-
-func TestKinds(t *testing.T) {
-	t.Parallel()
-	want := []nf.Ref{{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}}
-	if diff := cmp.Diff(want, multus.Driver{}.Kinds()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}

@@ -1,0 +1,52 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// attach attaches the workloads of the plan to the networks of the target.
+func (pr *preparer) attach(ctx context.Context, p *prepared) error {
+	attachments := p.target.spec.Networks
+	if len(attachments) == 0 {
+		return nil
+	}
+	if pr.networks == nil {
+		return nf.E(nf.Unsupported, "attach", "VNF instance "+p.target.id, errors.New("this service has no virtual networks"))
+	}
+	networks := make([]nf.Network, len(attachments))
+	var v nf.Violations
+	for i, a := range attachments {
+		var err error
+		networks[i], err = pr.networks.Network(ctx, nf.NetworkID(p.target.region, a.Network))
+		switch {
+		case err == nil:
+		case nf.KindOf(err) == nf.NotFound:
+			v = append(v, nf.NoNetwork(i, p.target.region, a.Network))
+		default:
+			return err
+		}
+	}
+	if len(v) > 0 {
+		return nf.E(nf.NotFound, "use", "networks of "+p.target.region, v)
+	}
+	wanted := make([]nf.Connection, len(attachments))
+	index := map[string]nf.Network{}
+	for i, a := range attachments {
+		wanted[i], index[a.Network] = nf.Connection{Attachment: a, Field: fmt.Sprintf("networks[%d]", i)}, networks[i]
+	}
+	plan, err := p.plan.Attach(wanted, func(a nf.Attachment, w render.Workload) (nf.Connection, error) {
+		return pr.networks.Connect(index[a.Network], a, w.Replicas)
+	})
+	if v := nf.ViolationsOf(err); v != nil {
+		err = nf.E(nf.Invalid, "attach", "VNF instance "+p.target.id, v)
+	}
+	if err == nil {
+		p.plan = plan
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package lifecycle_test
+
+import (
+	"context"
+	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// fakeNetworks knows every network but "missing", in every region, as a name holds them
+// all. The store has the holds of instances.
+type fakeNetworks struct{ kv store.KV }
+
+func (n fakeNetworks) holds() store.Holds { return store.NewHolds(n.kv, "networks/") }
+
+func (n fakeNetworks) Network(_ context.Context, id string) (nf.Network, error) {
+	region, name, _ := strings.Cut(id, ".")
+	if name == "missing" {
+		return nf.Network{}, nf.E(nf.NotFound, "get", "network "+id, nil)
+	}
+	return nf.Network{ID: id, Name: name, Region: region, State: nf.NetworkActive}, nil
+}
+
+func (n fakeNetworks) Connect(in nf.Network, a nf.Attachment, replicas int) (nf.Connection, error) {
+	if len(a.IPs) > 0 && replicas != 1 {
+		return nf.Connection{}, nf.E(nf.Invalid, "attach", "it", nf.Violations{{Field: "ips", Message: "are too few"}})
+	}
+	return nf.Connection{Attachment: a, Selection: map[string]any{"name": in.Name, "namespace": "networks"}}, nil
+}
+
+func (n fakeNetworks) Use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error) {
+	if err := n.holds().Add(ctx, id, holder); err != nil {
+		return nf.Network{}, err
+	}
+	return n.Network(ctx, id)
+}
+
+func (n fakeNetworks) Leave(ctx context.Context, id string, holder nf.Holder) error {
+	return n.holds().Drop(ctx, id, holder)
+}

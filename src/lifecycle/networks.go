@@ -1,0 +1,135 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// Networks gives access to the virtual networks of regions.
+type Networks interface {
+	// Network returns a network, or nf.NotFound.
+	Network(ctx context.Context, id string) (nf.Network, error)
+	// Connect returns what the pods of a workload need to be attached to a network.
+	// Replicas is the number of pods, or negative if it is unknown. It returns
+	// nf.Invalid with violations whose fields are those of the attachment.
+	Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connection, error)
+	// Use adds a holder to a network. It returns nf.Busy, with the operation, while
+	// the network is being created or deleted: the holder must then use it again. It
+	// returns nf.NotFound or nf.Conflict if the network cannot be used; then the
+	// holder has no hold. It is idempotent.
+	Use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error)
+	// Leave ends a hold. The last holder begins the removal of the network. It returns
+	// nf.Busy, with the operation, if another operation of the network runs: the
+	// holder must then leave again. It is idempotent.
+	Leave(ctx context.Context, id string, holder nf.Holder) error
+}
+
+// networkUser holds and releases networks for a run's instance.
+type networkUser struct {
+	run      *run
+	networks Networks
+}
+
+// networksOf returns the ids of the networks that revisions of an instance attach to,
+// sorted.
+func networksOf(region string, revisions ...nf.Revision) []string {
+	var ids []string
+	for _, rev := range revisions {
+		for _, a := range rev.Networks {
+			ids = append(ids, nf.NetworkID(region, a.Network))
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// acquire holds the networks of a revision, and waits until they exist.
+func (n *networkUser) acquire(ctx context.Context, rev nf.Revision) error {
+	for _, id := range networksOf(n.run.op().Region, rev) {
+		if err := n.hold(ctx, id, holderOf(n.run.op())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *networkUser) hold(ctx context.Context, id string, holder nf.Holder) error {
+	return n.unlessBusy(ctx, func() error {
+		_, err := n.networks.Use(ctx, id, holder)
+		return err
+	})
+}
+
+// release ends the holds on the networks of revisions, except those of one revision.
+func (n *networkUser) release(ctx context.Context, revisions []nf.Revision, except nf.Revision) error {
+	region := n.run.op().Region
+	kept := networksOf(region, except)
+	for _, id := range networksOf(region, revisions...) {
+		if slices.Contains(kept, id) {
+			continue
+		}
+		if err := n.leave(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *networkUser) leave(ctx context.Context, id string) error {
+	return n.unlessBusy(ctx, func() error { return n.networks.Leave(ctx, id, holderOf(n.run.op())) })
+}
+
+// unlessBusy makes a call. If an operation of the network runs, it waits until that
+// has ended, leaves its place to others in the meantime, and makes the call again.
+func (n *networkUser) unlessBusy(ctx context.Context, call func() error) error {
+	for {
+		if err := n.run.attempt.Held(ctx); err != nil {
+			return err
+		}
+		err := call()
+		other := nf.OperationOf(err)
+		if nf.KindOf(err) != nf.Busy || other == "" {
+			return operation.RecordError(err)
+		}
+		n.run.progress(0, 1, fmt.Sprintf("waiting for operation %s on a network", other))
+		if err := n.await(ctx, other); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits until an operation ends.
+func (n *networkUser) await(ctx context.Context, id string) error {
+	defer n.run.attempt.Yield()()
+	for op, err := range n.run.records.ledger.Follow(ctx, id) {
+		if err != nil {
+			return operation.RecordError(nf.IgnoreNotFound(err))
+		}
+		if op.State.Final() {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// releaseAll ends all holds of the instance on networks. If its objects stay in place,
+// a name holds the networks from now on, because pods remain attached.
+func (n *networkUser) releaseAll(ctx context.Context, revisions []nf.Revision) error {
+	op := n.run.op()
+	for _, id := range networksOf(op.Region, revisions...) {
+		if op.Instance.Orphan {
+			name := nf.Holder{Subject: nf.Subject{Kind: nf.HolderSubject, ID: "orphans-of-" + op.Subject.ID}}
+			if err := n.hold(ctx, id, name); err != nil && nf.KindOf(err) != nf.NotFound && nf.KindOf(err) != nf.Conflict {
+				return err
+			}
+		}
+		if err := n.leave(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

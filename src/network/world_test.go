@@ -1,0 +1,332 @@
+package network_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/network"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/store/memory"
+)
+
+// world is a store with the dependencies of Networks: the region "edge", whose objects
+// are in memory.
+type world struct {
+	kv     store.KV
+	ledger *operation.Ledger // of the replica that was started last
+
+	mu      sync.Mutex
+	held    map[string]bool   // holders of the region
+	objects map[string]string // owners of the objects, by Ref.Key
+	nodes   int               // of the region
+	refused string            // end of the names of objects that the region refuses; empty: none
+	away    bool              // the region does not answer
+}
+
+func newWorld() *world {
+	return &world{kv: memory.New(), held: map[string]bool{}, objects: map[string]string{}}
+}
+
+// config configures Networks and their workers, which have the same store.
+type config struct {
+	network.Config
+	Work operation.Config
+}
+
+// start runs a replica until the test ends or the returned function is called.
+func (w *world) start(t *testing.T, edit ...func(*config)) (s *network.Networks, stop func()) {
+	t.Helper()
+	cfg := config{Config: network.Config{KV: w.kv, Regions: w, Drivers: map[string]network.Driver{"plain": plain{}}, Open: w.open(w)}}
+	for _, f := range edit {
+		f(&cfg)
+	}
+	cfg.Work.KV, cfg.Work.NewID = cfg.KV, rand.Text
+	work, err := operation.New(cfg.Work)
+	must(t, err)
+	cfg.Workers, w.ledger = work, work.Ledger()
+	s, err = network.New(cfg.Config)
+	must(t, err)
+	must(t, work.Join(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = work.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return s, stop
+}
+
+func (w *world) open(c network.Cluster) func(context.Context, string) (network.Cluster, error) {
+	return func(_ context.Context, region string) (network.Cluster, error) {
+		if region != "edge" {
+			return nil, nf.E(nf.NotFound, "open", "cloud region "+region, nil)
+		}
+		return c, nil
+	}
+}
+
+func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
+	if id != "edge" {
+		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
+	}
+	return nf.Region{ID: id}, nil
+}
+
+func (w *world) Hold(_ context.Context, h nf.Holding) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held[h.Holder.Subject.String()] = true
+	return nil
+}
+
+func (w *world) Release(_ context.Context, h nf.Holding) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, h.Holder.Subject.String())
+	return nil
+}
+
+func (w *world) unreachable() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.away {
+		return &nf.Error{Kind: nf.Unreachable, Op: "reach", Subject: "cloud region edge", Reason: nf.ReasonTCP, Err: errors.New("no route")}
+	}
+	return nil
+}
+
+// setAway sets whether the region answers.
+func (w *world) setAway(away bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.away = away
+}
+
+func (w *world) Preflight(_ context.Context, owner nf.Subject, _ nf.Bounds, objects []*unstructured.Unstructured) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, obj := range objects {
+		if by := w.objects[keyOf(obj)]; by != "" && by != owner.String() {
+			return 0, nf.E(nf.Conflict, "apply", keyOf(obj), errors.New("it belongs to "+by))
+		}
+	}
+	return 0, nil
+}
+
+func (w *world) Lookup(context.Context, nf.Ref) (map[string]any, error) {
+	return map[string]any{"items": make([]any, w.nodes)}, w.unreachable()
+}
+
+func (w *world) EnsureNamespace(context.Context, string, string) (nf.Namespace, error) {
+	return nf.Namespace{Created: true}, w.unreachable()
+}
+
+func (w *world) Apply(_ context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
+	if err := w.unreachable(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []nf.Change
+	for _, obj := range objects {
+		if w.refused != "" && strings.HasSuffix(obj.GetName(), w.refused) {
+			return out, nf.E(nf.Failed, "apply", obj.GetName(), errors.New("no such card"))
+		}
+		if got := nf.OwnerOf(obj.GetLabels()); got != owner {
+			return nil, fmt.Errorf("the object is labelled for %s", got)
+		}
+		w.objects[keyOf(obj)] = owner.String()
+		out = append(out, nf.Change{Ref: refOf(obj), Action: nf.Created})
+	}
+	return out, nil
+}
+
+func (w *world) Delete(_ context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error) {
+	if err := w.unreachable(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []nf.Change
+	for _, ref := range refs {
+		action := nf.Unchanged
+		if w.objects[ref.Key()] == owner.String() {
+			action = nf.Deleted
+			delete(w.objects, ref.Key())
+		}
+		out = append(out, nf.Change{Ref: ref, Action: action})
+	}
+	return out, nil
+}
+
+func (w *world) Watch(_ context.Context, _ nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
+	return func(yield func(nf.Health, error) bool) {
+		for _, target := range targets {
+			w.mu.Lock()
+			_, there := w.objects[target.Key()]
+			w.mu.Unlock()
+			h := nf.Health{Ref: target.Ref, Status: nf.Absent}
+			if there {
+				h.Status = nf.Current
+			}
+			if !yield(h, nil) {
+				return
+			}
+		}
+	}
+}
+
+// applied returns the keys of the objects in the region.
+func (w *world) applied() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.objects))
+}
+
+func refOf(obj *unstructured.Unstructured) nf.Ref {
+	return nf.Ref{Group: "test", Version: "v1", Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+func keyOf(obj *unstructured.Unstructured) string { return refOf(obj).Key() }
+
+// plain is a driver whose networks have one object for each wire of the spec:
+// {"wires": ["a", "b"]}.
+type plain struct{}
+
+type plainSpec struct {
+	Wires []string `json:"wires"`
+	Local bool     `json:"local,omitempty"`
+}
+
+func (plain) Normalize(raw json.RawMessage) (json.RawMessage, error) {
+	var s plainSpec
+	if err := json.Unmarshal(raw, &s); err != nil || len(s.Wires) == 0 {
+		return nil, nf.E(nf.Invalid, "check", "network", nf.Violations{{Field: "spec.wires", Message: "are missing"}})
+	}
+	slices.Sort(s.Wires)
+	return json.Marshal(s)
+}
+
+func (plain) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructured, error) {
+	var s plainSpec
+	if err := json.Unmarshal(n.Spec, &s); err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, name := range s.Wires {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("test/v1")
+		obj.SetKind("Wire")
+		obj.SetNamespace(namespace)
+		obj.SetName(n.Name + "-" + name)
+		out = append(out, obj)
+	}
+	return out, nil
+}
+
+func (plain) NodeLocal(spec json.RawMessage) bool {
+	var s plainSpec
+	return json.Unmarshal(spec, &s) == nil && s.Local
+}
+
+func (plain) Connect(n nf.Network, namespace string, a nf.Attachment, _ int) (nf.Connection, error) {
+	return nf.Connection{Attachment: a, Selection: map[string]any{"name": n.Name, "namespace": namespace}}, nil
+}
+
+// request returns a request for the network "oam".
+func request(edit ...func(*nf.NetworkRequest)) nf.NetworkRequest {
+	req := nf.NetworkRequest{Network: nf.Network{Name: "oam", Region: "edge", Driver: "plain", Spec: json.RawMessage(`{"wires":["a"]}`)}, Holder: "ann"}
+	for _, f := range edit {
+		f(&req)
+	}
+	return req
+}
+
+const oam = "edge.oam"
+
+// create creates a network and waits until it exists.
+func (w *world) create(t *testing.T, s *network.Networks, req nf.NetworkRequest) {
+	t.Helper()
+	op, err := s.Create(t.Context(), req)
+	must(t, err)
+	w.end(t, op)
+}
+
+// end waits until an operation ends, and returns it.
+func (w *world) end(t *testing.T, op nf.Operation) nf.Operation {
+	t.Helper()
+	if op.ID == "" {
+		return op
+	}
+	for now, err := range w.ledger.Follow(t.Context(), op.ID) {
+		must(t, err)
+		op = now
+	}
+	synctest.Wait()
+	return op
+}
+
+// instance returns a VNF instance as a holder.
+func instance(id string) nf.Holder {
+	return nf.Holder{Subject: nf.Subject{Kind: nf.InstanceSubject, ID: id}, Scope: nf.Scope{Project: "default", Region: "edge"}}
+}
+
+// count returns the number of holders of the network.
+func count(t *testing.T, s *network.Networks) int {
+	t.Helper()
+	n := 0
+	for _, err := range s.Holders(t.Context(), oam) {
+		must(t, err)
+		n++
+	}
+	return n
+}
+
+// state returns the state of the network; "" if it does not exist.
+func state(t *testing.T, s *network.Networks) nf.NetworkState {
+	t.Helper()
+	n, err := s.Network(t.Context(), oam)
+	must(t, nf.IgnoreNotFound(err))
+	return n.State
+}
+
+// bubble runs a test on a clock of its own.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stored returns the keys of the store by table, except those of replicas.
+func (w *world) stored(t *testing.T) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for e, err := range w.kv.List(t.Context(), "", "") {
+		must(t, err)
+		table, _, _ := strings.Cut(e.Key, "/")
+		if table != "replicas" {
+			out[table]++
+		}
+	}
+	return out
+}
