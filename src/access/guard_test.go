@@ -335,7 +335,7 @@ func TestFollowEndsWithTheGrant(t *testing.T) {
 			return empty(h.Operations.Follow(ctx, "op-a-east"))
 		}},
 		"Site": {"of a site", func(ctx context.Context, h *house) iter.Seq2[bool, error] {
-			return empty(access.NewSites(h.Guarded, sites{world: h.world}).FollowSite(ctx, "s", "o", 0))
+			return empty(access.NewSiteOperations(h.Guarded, sites{world: h.world}).Follow(ctx, "s", "o", 0))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

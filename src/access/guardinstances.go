@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -17,6 +18,7 @@ type Instances struct {
 	operations *Operations
 	engine     InstanceEngine
 	scoped     ScopedRecords
+	networks   NetworkKeeper // nil: none
 }
 
 var _ InstanceEngine = (*Instances)(nil)
@@ -71,6 +73,9 @@ func (is *Instances) target(ctx context.Context, req nf.InstantiateRequest, p nf
 	if err == nil {
 		err = is.packages.usable(ctx, req.Package)
 	}
+	if err == nil {
+		err = is.attachable(ctx, req.Region, req.Networks, nil)
+	}
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return err
 	}
@@ -85,7 +90,7 @@ func (is *Instances) Upgrade(ctx context.Context, id string, req nf.UpgradeReque
 		req.Edit = onlyAgain
 	}
 	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
-		return is.engine.Upgrade(ctx, id, is.withPackage(ctx, req))
+		return is.engine.Upgrade(ctx, id, is.withUses(ctx, id, req))
 	})
 }
 
@@ -99,22 +104,56 @@ func (is *Instances) PreviewUpgrade(ctx context.Context, id string, req nf.Upgra
 	if req.Secrets, err = is.guard.could(ctx, nf.ChangeInstance, instanceScope(in)); err != nil {
 		return nf.Preview{}, err
 	}
-	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withPackage(ctx, req))
+	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, id, req))
 	return is.previewed(ctx, preview, err)
 }
 
-// withPackage makes an upgrade check that the identity may read a new package.
-func (is *Instances) withPackage(ctx context.Context, req nf.UpgradeRequest) nf.UpgradeRequest {
+// attachable returns nf.NotFound if the identity may not see one of the networks that
+// are attached to and were not before.
+func (is *Instances) attachable(ctx context.Context, region string, attachments, before []nf.Attachment) error {
+	if is.networks == nil {
+		return nil // the engine refuses them
+	}
+	for i, a := range attachments {
+		if slices.ContainsFunc(before, func(b nf.Attachment) bool { return b.Network == a.Network }) {
+			continue
+		}
+		n, err := is.networks.Network(ctx, nf.NetworkID(region, a.Network))
+		if err == nil {
+			err = is.guard.see(ctx, nf.ReadNetwork, n.Scope(), nf.E(nf.NotFound, "use", "networks of "+region, nf.Violations{nf.NoNetwork(i, region, a.Network)}))
+		} else {
+			err = nf.IgnoreNotFound(err) // the engine says so
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withUses makes an upgrade check that the identity may read a new package and new
+// networks.
+func (is *Instances) withUses(ctx context.Context, id string, req nf.UpgradeRequest) nf.UpgradeRequest {
 	edit := req.Edit
 	req.Edit = func(s *nf.Spec) error {
-		before := s.Package
+		before := *s
 		if err := edit(s); err != nil {
 			return err
 		}
-		if s.Package != before && s.Validate() == nil { // the engine reports an invalid spec
-			return is.packages.usable(ctx, s.Package)
+		valid := s.Validate() == nil // otherwise the engine reports it
+		if valid && s.Package != before.Package {
+			if err := is.packages.usable(ctx, s.Package); err != nil {
+				return err
+			}
 		}
-		return nil
+		if !valid || len(s.Networks) == 0 {
+			return nil
+		}
+		in, err := is.engine.Instance(ctx, id)
+		if err != nil {
+			return err
+		}
+		return is.attachable(ctx, in.Region, s.Networks, before.Networks)
 	}
 	return req
 }

@@ -16,21 +16,17 @@ type SiteKeeper interface {
 	SiteRecords
 }
 
-// SiteChanges starts and cancels operations on sites.
+// SiteChanges starts operations on sites.
 type SiteChanges interface {
 	Create(ctx context.Context, req nf.SiteRequest) (nf.Operation, error)
 	Change(ctx context.Context, id string, req nf.SiteChangeRequest) (nf.Operation, error)
 	Remove(ctx context.Context, id string, req nf.SiteRemoveRequest) (nf.Operation, error)
-	Cancel(ctx context.Context, site, operation string) (nf.Operation, error)
 }
 
-// SiteRecords reads sites and their operations. An empty site means all sites.
+// SiteRecords reads sites.
 type SiteRecords interface {
 	Site(ctx context.Context, id string) (nf.Site, error)
 	Sites(ctx context.Context) ([]nf.Site, error)
-	Operation(ctx context.Context, site, id string) (nf.Operation, error)
-	Operations(ctx context.Context, site string, from nf.Cursor) iter.Seq2[nf.Operation, error]
-	Follow(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]
 }
 
 // Sites gives access to a SiteKeeper with the permissions of the identity in
@@ -50,16 +46,6 @@ func NewSites(guarded *Guarded, keeper SiteKeeper) Sites {
 func siteScope(region string) nf.Scope { return nf.Scope{Region: region} }
 
 func absentSite(id string) error { return nf.E(nf.NotFound, "get", "site "+strconv.Quote(id), nil) }
-
-// seen returns hidden if the identity may not read in the scope.
-func (s Sites) seen(ctx context.Context, scope nf.Scope, hidden error) error {
-	err := s.guard.may(ctx, nf.ReadRegion, scope)
-	if nf.KindOf(err) == nf.Forbidden {
-		nf.TrailOf(ctx).Hide()
-		return hidden
-	}
-	return err
-}
 
 // writable returns the site if the identity may change it.
 func (s Sites) writable(ctx context.Context, id string) (nf.Site, error) {
@@ -168,12 +154,12 @@ func (s Sites) Site(ctx context.Context, id string) (nf.Site, error) {
 	in, err := s.keeper.Site(ctx, id)
 	if nf.KindOf(err) == nf.NotFound {
 		// Without an identity the error is nf.Unauthenticated, too.
-		return nf.Site{}, errors.Join(s.seen(ctx, nf.Scope{}, nil), absentSite(id))
+		return nf.Site{}, errors.Join(s.guard.see(ctx, nf.ReadRegion, nf.Scope{}, nil), absentSite(id))
 	}
 	if err != nil {
 		return nf.Site{}, err
 	}
-	if err := s.seen(ctx, siteScope(in.Region), absentSite(id)); err != nil {
+	if err := s.guard.see(ctx, nf.ReadRegion, siteScope(in.Region), absentSite(id)); err != nil {
 		return nf.Site{}, err
 	}
 	return in, nil
@@ -190,97 +176,6 @@ func (s Sites) Sites(ctx context.Context) ([]nf.Site, error) {
 		return nil, err
 	}
 	return keep(all, func(in nf.Site) nf.Scope { return siteScope(in.Region) }, visible), nil
-}
-
-// SiteOperation returns an operation of a site. It requires region:read.
-func (s Sites) SiteOperation(ctx context.Context, of, id string) (nf.Operation, error) {
-	op, err := s.operation(ctx, of, id)
-	if err != nil {
-		return nf.Operation{}, err
-	}
-	return s.guard.mentions().operation(ctx, op)
-}
-
-func (s Sites) operation(ctx context.Context, of, id string) (nf.Operation, error) {
-	absent := nf.E(nf.NotFound, "get", "operation "+strconv.Quote(id), nil)
-	op, err := s.keeper.Operation(ctx, of, id)
-	if nf.KindOf(err) == nf.NotFound {
-		return op, absent
-	}
-	if err != nil {
-		return op, err
-	}
-	if err := s.seen(ctx, siteScope(op.Region), absent); err != nil {
-		return nf.Operation{}, err
-	}
-	return op, nil
-}
-
-// SiteOperationsFrom yields the operations that the identity may read, after the
-// cursor and in the order of their acceptance.
-func (s Sites) SiteOperationsFrom(ctx context.Context, of string, from nf.Cursor) iter.Seq2[nf.Operation, error] {
-	visible, err := s.guard.mayRead(ctx, nf.ReadRegion)
-	if err != nil {
-		return failed[nf.Operation](err)
-	}
-	if visible != nil {
-		from.In = func(s nf.Scope) bool { return visible(siteScope(s.Region)) }
-	}
-	scope := func(op nf.Operation) nf.Scope { return siteScope(op.Region) }
-	return list[nf.Operation]{s.keeper.Operations(ctx, of, from), scope, visible}.shown(s.guard.mentions().shownIn(ctx))
-}
-
-// FollowSite yields the events and states of an operation. It requires
-// region:read, and checks that again on each update.
-func (s Sites) FollowSite(ctx context.Context, of, id string, after int) iter.Seq2[nf.OperationUpdate, error] {
-	return func(yield func(nf.OperationUpdate, error) bool) {
-		op, err := s.operation(ctx, of, id)
-		if err != nil {
-			yield(nf.OperationUpdate{}, err)
-			return
-		}
-		for u, err := range s.keeper.Follow(ctx, of, id, after) {
-			if err == nil {
-				err = s.seen(ctx, siteScope(op.Region), absent("operation", id))
-			}
-			if err == nil {
-				err = s.filter(ctx, &u)
-			}
-			if err != nil {
-				yield(nf.OperationUpdate{}, err)
-				return
-			}
-			if !yield(u, nil) {
-				return
-			}
-		}
-	}
-}
-
-// filter hides hidden instances in the mentions of an update.
-func (s Sites) filter(ctx context.Context, u *nf.OperationUpdate) error {
-	m := s.guard.mentions()
-	if u.Operation == nil {
-		return m.filter(ctx, &u.Entry.Mentions)
-	}
-	op, err := m.operation(ctx, *u.Operation)
-	u.Operation = &op
-	return err
-}
-
-// CancelSite cancels an operation. It requires region:write.
-func (s Sites) CancelSite(ctx context.Context, of, id string) (nf.Operation, error) {
-	op, err := s.operation(ctx, of, id)
-	if err != nil {
-		return op, err
-	}
-	if err := s.guard.may(ctx, nf.WriteRegion, siteScope(op.Region), op.Subject.ID); err != nil {
-		return nf.Operation{}, err
-	}
-	if op, err = s.keeper.Cancel(ctx, of, id); err != nil {
-		return op, s.guard.shown(ctx, err)
-	}
-	return s.guard.mentions().operation(ctx, op)
 }
 
 // begun records the started operation in the audit trail.

@@ -25,7 +25,7 @@ func (s *twoSites) Sites(context.Context) ([]nf.Site, error) {
 	return []nf.Site{{ID: "east-site", Region: accesstest.East}, {ID: "west-site", Region: accesstest.West}}, nil
 }
 
-func (s *twoSites) Operations(_ context.Context, site string, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
+func (s *twoSites) OperationsFrom(_ context.Context, site string, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
 	return sequence(s.operations(site))
 }
 
@@ -64,7 +64,7 @@ func (s *twoSites) Cancel(ctx context.Context, site, id string) (nf.Operation, e
 func TestListsLeaveNoTrail(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	sites := access.NewSites(h.Guarded, &twoSites{})
+	sites, operations := access.NewSites(h.Guarded, &twoSites{}), access.NewSiteOperations(h.Guarded, &twoSites{})
 	cases := map[string]struct {
 		reason string
 		list   func(context.Context) (int, error)
@@ -81,7 +81,7 @@ func TestListsLeaveNoTrail(t *testing.T) {
 		}},
 		"Sites": {"sites", func(ctx context.Context) (int, error) { return length(sites.Sites(ctx)) }},
 		"SiteOperations": {"the operations of sites", func(ctx context.Context) (int, error) {
-			return length(collected(sites.SiteOperationsFrom(ctx, "", nf.Cursor{})))
+			return length(collected(operations.OperationsFrom(ctx, "", nf.Cursor{})))
 		}},
 	}
 	for name, tc := range cases {
@@ -118,7 +118,7 @@ func TestOperationsByRole(t *testing.T) {
 	tried := map[accesstest.Outcome]int{}
 	for _, who := range accesstest.People() {
 		keeper := &twoSites{}
-		sites, ctx := access.NewSites(h.Guarded, keeper), h.as(t, who)
+		operations, ctx := access.NewSiteOperations(h.Guarded, keeper), h.as(t, who)
 		var listed, instances []string
 		for _, region := range []string{accesstest.East, accesstest.West} {
 			want, cancel := accesstest.Hidden, accesstest.Hidden
@@ -141,10 +141,10 @@ func TestOperationsByRole(t *testing.T) {
 			}
 			for _, site := range []string{"", region + "-site"} {
 				keeper.cancelled = nil
-				_, read := sites.SiteOperation(ctx, site, region)
-				_, stopped := sites.CancelSite(ctx, site, region)
+				_, read := operations.Operation(ctx, site, region)
+				_, stopped := operations.Cancel(ctx, site, region)
 				followed := error(nil)
-				for _, err := range sites.FollowSite(ctx, site, region, 0) {
+				for _, err := range operations.Follow(ctx, site, region, 0) {
 					followed = err
 				}
 				got := []accesstest.Outcome{outcome(read), outcome(followed), outcome(stopped)}
@@ -154,7 +154,7 @@ func TestOperationsByRole(t *testing.T) {
 				tried[cancel]++
 			}
 		}
-		all, err := collected(sites.SiteOperationsFrom(ctx, "", nf.Cursor{}))
+		all, err := collected(operations.OperationsFrom(ctx, "", nf.Cursor{}))
 		if got := ids(all, func(op nf.Operation) string { return op.ID }); !slices.Equal(got, listed) || (err != nil) != (who == accesstest.Anonymous) {
 			t.Errorf("%s sees the operations %v of sites, want %v: %v", who, got, listed, err)
 		}

@@ -31,7 +31,7 @@ func (s sites) Site(context.Context, string) (nf.Site, error) {
 	return nf.Site{ID: "s", Region: "east"}, nil
 }
 
-func (s sites) Operations(ctx context.Context, _ string, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
+func (s sites) OperationsFrom(ctx context.Context, _ string, _ nf.Cursor) iter.Seq2[nf.Operation, error] {
 	op, _ := s.Operation(ctx, "s", "o")
 	return sequence([]nf.Operation{op})
 }
@@ -87,7 +87,7 @@ type answer struct {
 
 // calls makes each call whose answer or error mentions the world's instance.
 func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
-	keeper := access.NewSites(h.Guarded, sites{world: h.world})
+	keeper, operations := access.NewSites(h.Guarded, sites{world: h.world}), access.NewSiteOperations(h.Guarded, sites{world: h.world})
 	spec := nf.InstantiateRequest{Spec: nf.Spec{Package: "pkg-a"}, Project: "a", Region: "east"}
 	edit := nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }}
 	siteRequest := nf.SiteRequest{Site: nf.Site{ID: "s", Region: "east"}}
@@ -103,12 +103,12 @@ func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
 		"Upgrade":            func() (any, error) { return h.Instances.Upgrade(ctx, "vnf-a-east", edit) },
 		"Cancel":             func() (any, error) { return h.Operations.Cancel(ctx, "op-a-east") },
 		"CreateSite":         func() (any, error) { return keeper.CreateSite(ctx, siteRequest) },
-		"CancelSite":         func() (any, error) { return keeper.CancelSite(ctx, "s", "o") },
+		"CancelSite":         func() (any, error) { return operations.Cancel(ctx, "s", "o") },
 		"Follow":             func() (any, error) { return collected(h.Operations.Follow(ctx, "op-a-east")) },
 		"PreviewInstantiate": func() (any, error) { return h.Instances.PreviewInstantiate(ctx, spec) },
-		"SiteOperation":      func() (any, error) { return keeper.SiteOperation(ctx, "s", "o") },
-		"SiteOperations":     func() (any, error) { return collected(keeper.SiteOperationsFrom(ctx, "s", nf.Cursor{})) },
-		"FollowSite":         func() (any, error) { return collected(keeper.FollowSite(ctx, "s", "o", 0)) },
+		"SiteOperation":      func() (any, error) { return operations.Operation(ctx, "s", "o") },
+		"SiteOperations":     func() (any, error) { return collected(operations.OperationsFrom(ctx, "s", nf.Cursor{})) },
+		"FollowSite":         func() (any, error) { return collected(operations.Follow(ctx, "s", "o", 0)) },
 
 		"fail: Instantiate":   func() (any, error) { return h.Instances.Instantiate(ctx, spec) },
 		"fail: Upgrade":       func() (any, error) { return h.Instances.Upgrade(ctx, "vnf-a-east", edit) },
@@ -126,7 +126,7 @@ func (h *house) calls(ctx context.Context) map[string]func() (any, error) {
 		},
 		"fail: ChangeSite": func() (any, error) { return keeper.ChangeSite(ctx, "s", nf.SiteChangeRequest{}) },
 		"fail: RemoveSite": func() (any, error) { return keeper.RemoveSite(ctx, "s", nf.SiteRemoveRequest{}, false) },
-		"fail: CancelSite": func() (any, error) { return keeper.CancelSite(ctx, "s", "o") },
+		"fail: CancelSite": func() (any, error) { return operations.Cancel(ctx, "s", "o") },
 	}
 }
 
@@ -315,7 +315,7 @@ func TestMentionsInFailures(t *testing.T) {
 			h := newHouse(t)
 			h.world.failure = tc.failure
 			for who, message := range map[string]string{"admin-all": tc.failure.Said().String(), "admin-east": tc.message} {
-				op, err := access.NewSites(h.Guarded, sites{world: h.world}).SiteOperation(h.as(t, who), "s", "o")
+				op, err := access.NewSiteOperations(h.Guarded, sites{world: h.world}).Operation(h.as(t, who), "s", "o")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -23,7 +23,7 @@ func TestCancelDecided(t *testing.T) {
 			}
 			ops, err := operationsOf(t, s, "edge")
 			if err == nil && len(ops) == 1 && ops[0].Succeeding && !ops[0].State.Final() {
-				_, refusals["while it updates its site"] = s.Cancel(t.Context(), "edge", ops[0].ID)
+				_, refusals["while it updates its site"] = s.Operations().Cancel(t.Context(), "edge", ops[0].ID)
 			}
 			return err
 		}}
@@ -31,7 +31,7 @@ func TestCancelDecided(t *testing.T) {
 		op, err := s.Create(t.Context(), request())
 		must(t, err)
 		op, _ = end(t, s, op)
-		_, refusals["after its end"] = s.Cancel(t.Context(), "edge", op.ID)
+		_, refusals["after its end"] = s.Operations().Cancel(t.Context(), "edge", op.ID)
 		for when, why := range map[string]string{"while it updates its site": "its outcome is decided: succeeded", "after its end": "it has ended: succeeded"} {
 			err := refusals[when]
 			wantKind(t, when, err, nf.Conflict)

@@ -77,7 +77,7 @@ type crashingRequest func(ctx context.Context, s *site.Sites, key nf.RequestKey)
 func (r crashingRequest) cancelled(ctx context.Context, s *site.Sites, key nf.RequestKey) (nf.Operation, error) {
 	op, err := r(ctx, s, key)
 	if err == nil {
-		_, err = s.Cancel(ctx, "edge", op.ID)
+		_, err = s.Operations().Cancel(ctx, "edge", op.ID)
 	}
 	if nf.KindOf(err) == nf.Conflict {
 		err = nil // it was cancelled before

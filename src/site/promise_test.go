@@ -134,7 +134,7 @@ func TestEndWhileSwept(t *testing.T) {
 					t.Fatalf("the operation is %s", op.State)
 				}
 				<-time.After(5 * time.Minute)
-				now, err := s.Operation(t.Context(), op.Subject.ID, op.ID)
+				now, err := s.Operations().Operation(t.Context(), op.Subject.ID, op.ID)
 				if diff := cmp.Diff(op, now); err != nil || diff != "" {
 					t.Errorf("an operation that ended during the scan has changed: %v (-want +got):\n%s", err, diff)
 				}
@@ -187,7 +187,7 @@ func TestRetention(t *testing.T) {
 		in, err := s.Site(t.Context(), "edge")
 		must(t, err)
 		<-time.After(3 * time.Hour)
-		if _, err := s.Operation(t.Context(), "edge", in.Last); err != nil {
+		if _, err := s.Operations().Operation(t.Context(), "edge", in.Last); err != nil {
 			t.Errorf("the operation that the site names has expired: %v", err)
 		}
 		op, err := s.Remove(t.Context(), "edge", nf.SiteRemoveRequest{})

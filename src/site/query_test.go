@@ -55,10 +55,10 @@ func TestOperationsOfSites(t *testing.T) {
 			"Missing": {"an id that no operation has", "", "none", nf.NotFound},
 		}
 		for name, tc := range reads {
-			op, err := s.Operation(t.Context(), tc.site, tc.id)
-			_, cancelled := s.Cancel(t.Context(), tc.site, tc.id)
+			op, err := s.Operations().Operation(t.Context(), tc.site, tc.id)
+			_, cancelled := s.Operations().Cancel(t.Context(), tc.site, tc.id)
 			var followed error
-			for _, err := range s.Follow(t.Context(), tc.site, tc.id, 0) {
+			for _, err := range s.Operations().Follow(t.Context(), tc.site, tc.id, 0) {
 				followed = err
 			}
 			if tc.kind != 0 {
@@ -79,7 +79,7 @@ func TestOperationsOfSites(t *testing.T) {
 func operationsOf(t *testing.T, s *site.Sites, of string) ([]nf.Operation, error) {
 	t.Helper()
 	var out []nf.Operation
-	for op, err := range s.Operations(t.Context(), of, nf.Cursor{}) {
+	for op, err := range s.Operations().OperationsFrom(t.Context(), of, nf.Cursor{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -142,7 +142,7 @@ func TestTraced(t *testing.T) {
 		"Cancelled": {
 			"what somebody wished has not failed",
 			func(ctx context.Context, _ int, s *site.Sites, op nf.Operation, _ func()) error {
-				_, err := s.Cancel(ctx, op.Subject.ID, op.ID)
+				_, err := s.Operations().Cancel(ctx, op.Subject.ID, op.ID)
 				<-ctx.Done()
 				return errors.Join(err, ctx.Err())
 			},

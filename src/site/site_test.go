@@ -69,7 +69,7 @@ func TestLife(t *testing.T) {
 		if left := keys(t, w, "sitesecrets/"); len(left) != 0 {
 			t.Errorf("secrets of a site that is gone are kept: %v", left)
 		}
-		if _, err := s.Operation(t.Context(), "edge", op.ID); err != nil {
+		if _, err := s.Operations().Operation(t.Context(), "edge", op.ID); err != nil {
 			t.Errorf("what became of a removal can be read afterwards: %v", err)
 		}
 	})
@@ -205,7 +205,7 @@ func TestCancel(t *testing.T) {
 		if _, err := s.Change(t.Context(), "edge", nf.SiteChangeRequest{}); nf.KindOf(err) != nf.Busy || nf.OperationOf(err) != op.ID {
 			t.Errorf("a second change while one runs is refused, naming that: %v", err)
 		}
-		_, err = s.Cancel(t.Context(), "edge", op.ID)
+		_, err = s.Operations().Cancel(t.Context(), "edge", op.ID)
 		must(t, err)
 		op, _ = end(t, s, op)
 		if op.State != nf.OperationCancelled || op.Failure.Kind != nf.Cancelled || op.Failure.Step != "build cluster" {
@@ -214,7 +214,7 @@ func TestCancel(t *testing.T) {
 		if w.underWay() != 0 || len(w.regions) != 0 {
 			t.Errorf("%d runs go on, and regions %v are registered", w.underWay(), w.regions)
 		}
-		_, err = s.Cancel(t.Context(), "edge", op.ID)
+		_, err = s.Operations().Cancel(t.Context(), "edge", op.ID)
 		wantKind(t, "what has ended cannot be cancelled", err, nf.Conflict)
 	})
 }

@@ -158,7 +158,7 @@ func TestLostClaim(t *testing.T) {
 		must(t, w.kv.Delete(t.Context(), "claims/"+op.ID, store.Any))
 		next, _ := w.start(t)
 		<-time.After(time.Hour)
-		if op, err = next.Operation(t.Context(), "", op.ID); err != nil || op.State != nf.Succeeded {
+		if op, err = next.Operations().Operation(t.Context(), "", op.ID); err != nil || op.State != nf.Succeeded {
 			t.Errorf("the operation is %s: %+v, %v", op.State, op.Failure, err)
 		}
 	})

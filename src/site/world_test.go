@@ -251,7 +251,7 @@ func request(edit ...func(*nf.SiteRequest)) nf.SiteRequest {
 func end(t *testing.T, s *site.Sites, op nf.Operation) (nf.Operation, []nf.LogEntry) {
 	t.Helper()
 	var events []nf.LogEntry
-	for u, err := range s.Follow(t.Context(), op.Subject.ID, op.ID, 0) {
+	for u, err := range s.Operations().Follow(t.Context(), op.Subject.ID, op.ID, 0) {
 		must(t, err)
 		if u.Operation != nil {
 			op = *u.Operation

@@ -40,6 +40,8 @@ func documents() map[string]document {
 		"BackupRequest":     {of: wire.BackupRequest{}},
 		"SiteCreate":        {wire.SiteCreate{}, hosts("hosts")},
 		"SitePatch":         {wire.SitePatch{}, hosts("add_hosts")},
+		"NetworkCreate":     {of: wire.NetworkCreate{}},
+		"NetworkPatch":      {of: wire.NetworkEdit{}},
 
 		"CloudRegion":        {of: wire.Region{}},
 		"Package":            {of: wire.Package{}},
@@ -52,7 +54,9 @@ func documents() map[string]document {
 		"DeadLetter":         {of: wire.DeadLetter{}},
 		"Site":               {of: wire.Site{}},
 		"SiteOperation":      {of: wire.SiteOperation{}},
-		"SiteEvent":          {of: wire.SiteEvent{}},
+		"SiteEvent":          {of: wire.SubjectEvent{}},
+		"Network":            {of: wire.Network{}},
+		"NetworkOperation":   {of: wire.NetworkOperation{}},
 		"AuditEntry":         {of: wire.AuditEntry{}},
 		"Problem":            {of: wire.Problem{}},
 	}

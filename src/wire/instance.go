@@ -55,6 +55,7 @@ type Instance struct {
 	Components        map[string][]string `json:"vnf_components"`
 	Release           string              `json:"release,omitempty"`
 	Namespaces        []string            `json:"namespaces,omitempty"` // additional namespaces from its request
+	Networks          []Attachment        `json:"networks,omitempty"`
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
@@ -82,7 +83,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Components:      nf.Components(in.Inventory),
 		Release:         in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
-		Amendments: amendmentsOf(in.Amendments, in.Sensitive),
+		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
 	}
 }
 

@@ -26,6 +26,7 @@ type InstanceEdit struct {
 	Overrides         map[string]string `json:"set,omitempty"` // of a chart, by path, as in Helm's --set
 	Labels            map[string]string `json:"labels,omitempty"`
 	Namespaces        []string          `json:"namespaces,omitzero"` // additional namespaces that objects may be in; [] removes all
+	Networks          []Attachment      `json:"networks,omitzero"`   // of its workloads; [] removes all
 }
 
 // InstancePatch is a merge patch of an instance, as a client sends it. It does

@@ -11,6 +11,9 @@ func PackagePath(id string) string { return "/v1/packages/" + id }
 // InstancePath returns the path of a VNF instance.
 func InstancePath(id string) string { return "/v1/vnf_instances/" + id }
 
+// NetworkPath returns the path of a network.
+func NetworkPath(id string) string { return "/v1/networks/" + id }
+
 // OperationPath returns the path of an operation among those of all subjects.
 func OperationPath(id string) string { return "/v1/operations/" + id }
 

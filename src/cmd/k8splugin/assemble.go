@@ -20,6 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
+	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
@@ -47,6 +48,7 @@ type service struct {
 	notifier *notify.Notifier
 	health   *health.Watcher
 	sites    *site.Sites
+	networks *network.Networks
 	audit    *audit.Log
 	tls      *access.TLS                 // nil: connections are not encrypted
 	wait     func(context.Context) error // returns when the store cannot be used any longer
@@ -85,9 +87,12 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
+	if s.networks, err = s.networkKeeper(cfg, db); err != nil {
+		return nil, err
+	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Networks: s.networks, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})
 	if err != nil {
@@ -117,6 +122,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	s.tls = rules.tls
 	guarded, err := access.NewGuarded(access.GuardedConfig{
 		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit,
+		Networks: s.networks,
 	})
 	if err != nil {
 		return err
@@ -173,9 +179,9 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 	if err != nil {
 		return nil, err
 	}
-	sites := access.NewSites(guarded, s.sites)
 	return native.New(native.Config{
-		Sites: sites, SiteOperations: sites,
+		Sites: access.NewSites(guarded, s.sites), SiteOperations: access.NewSiteOperations(guarded, s.sites.Operations()),
+		Networks: access.NewNetworks(guarded, s.networks), NetworkOperations: access.NewNetworkOperations(guarded, s.networks.Operations()),
 		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),

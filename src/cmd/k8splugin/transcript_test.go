@@ -30,6 +30,7 @@ func TestTranscripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	renewed := strings.Replace(string(direct), "{", `{"service_account": {"namespace": "default", "name": "default"}, `, 1)
+	clustertest.Networks(t)
 	for _, file := range transcripts(t) {
 		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
 			t.Parallel()

@@ -16,12 +16,17 @@ func unknown(inventory []nf.Item, why string) []nf.Health {
 func enter(s *nf.Spec, e wire.InstanceEdit) {
 	s.Package, s.Labels, s.Description, s.Namespaces = e.Package, e.Labels, e.Description, e.Namespaces
 	s.Inputs.Parameters, s.Inputs.OOF, s.Inputs.Network, s.Inputs.Overrides = e.Parameters, e.OOFParameters, e.NetworkParameters, e.Overrides
+	s.Networks = nil
+	if len(e.Networks) > 0 {
+		s.Networks = wire.List(e.Networks, wire.Attachment.Domain)
+	}
 }
 
 func editOf(s nf.Spec) wire.InstanceEdit {
 	return wire.InstanceEdit{
 		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
+		Networks: wire.List(s.Networks, wire.AttachmentOf),
 	}
 }
 

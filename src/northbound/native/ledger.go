@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -54,14 +56,16 @@ type kind struct {
 // ledgers are the operations of each kind of subjects.
 type ledgers struct {
 	instances Operations
-	sites     SiteOperations // nil: no sites
+	others    map[nf.SubjectKind]KindOperations // may be nil
 }
 
 // kinds returns the kinds of subjects whose operations /v1/operations has.
 func (ls ledgers) kinds() []kind {
 	all := []kind{{nf.InstanceSubject, func(id string) ledger { return instanceLedger{ls.instances, id} }}}
-	if ls.sites != nil {
-		all = append(all, kind{nf.SiteSubject, func(id string) ledger { return siteLedger{ls.sites, id} }})
+	for _, name := range slices.Sorted(maps.Keys(ls.others)) {
+		if operations := ls.others[name]; operations != nil {
+			all = append(all, kind{name, func(id string) ledger { return subjectLedger{operations, id} }})
+		}
 	}
 	return all
 }

@@ -1,5 +1,5 @@
 // Package native implements the native API: /v1/cloud_regions, /v1/packages,
-// /v1/vnf_instances, /v1/operations and /v1/sites, the nested paths of the 2018
+// /v1/vnf_instances, /v1/operations, /v1/sites and /v1/networks, the nested paths of the 2018
 // URL layout, dead letters, and the administration of the service.
 //
 // It converts requests to calls of the interfaces that it declares, and their
@@ -22,6 +22,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 )
 
@@ -47,7 +48,10 @@ type Config struct {
 	DeadLetters DeadLetters // default: no notifications
 
 	Sites          Sites          // default: no sites
-	SiteOperations SiteOperations // default: no sites
+	SiteOperations KindOperations // default: no sites
+
+	Networks          Networks       // default: no networks
+	NetworkOperations KindOperations // default: no networks
 
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: from its header
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
@@ -69,6 +73,7 @@ type API struct {
 	operations  operations
 	deadLetters deadLetters
 	sites       sites
+	networks    networks
 	audit       auditLog
 	storeAdmin  storeAdmin
 }
@@ -108,9 +113,10 @@ func New(cfg Config) (*API, error) {
 		revisions:   revisions{instances: cfg.Instances, history: cfg.History, run: run},
 		dayTwo:      dayTwo{engine: cfg.Configurer, run: run},
 		nested:      nested{is},
-		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, cfg.SiteOperations}, repairs: cfg.Repairs, run: run},
+		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations}}, repairs: cfg.Repairs, run: run},
 		deadLetters: deadLetters{cfg.DeadLetters},
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
+		networks:    networks{store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
 		audit:       auditLog{cfg.Audit},
 		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
 	}, nil
@@ -124,7 +130,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
 	// Order matters: the nested paths match those of revisions and amendments.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.audit, a.storeAdmin,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks, a.audit, a.storeAdmin,
 	} {
 		part.routes(on)
 	}

@@ -2,7 +2,6 @@ package native
 
 import (
 	"context"
-	"iter"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
@@ -25,22 +24,6 @@ type Sites interface {
 	Site(ctx context.Context, id string) (nf.Site, error)
 	// Sites returns all sites, sorted by id.
 	Sites(ctx context.Context) ([]nf.Site, error)
-}
-
-// SiteOperations manages the operations of sites, including those of removed
-// sites. An empty site stands for every site.
-type SiteOperations interface {
-	// SiteOperation returns an operation, or nf.NotFound.
-	SiteOperation(ctx context.Context, site, id string) (nf.Operation, error)
-	// SiteOperationsFrom yields the operations of a site in the order of their
-	// acceptance.
-	SiteOperationsFrom(ctx context.Context, site string, from nf.Cursor) iter.Seq2[nf.Operation, error]
-	// FollowSite yields the events of an operation after the given number, and
-	// the operation after each change, until it is final or the context ends.
-	FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error]
-	// CancelSite cancels an operation. It returns nf.Conflict if the operation
-	// has ended.
-	CancelSite(ctx context.Context, site, id string) (nf.Operation, error)
 }
 
 func siteRequest(c wire.SiteCreate, key nf.RequestKey) (nf.SiteRequest, error) {

@@ -137,14 +137,14 @@ func (s *siteStandIn) Site(_ context.Context, id string) (nf.Site, error) {
 
 func (s *siteStandIn) Sites(context.Context) ([]nf.Site, error) { return []nf.Site{s.site}, s.fail }
 
-func (s *siteStandIn) SiteOperation(_ context.Context, site, id string) (nf.Operation, error) {
+func (s *siteStandIn) Operation(_ context.Context, site, id string) (nf.Operation, error) {
 	if site != "" && site != s.op.Subject.ID || id != s.op.ID {
 		return nf.Operation{}, missing("operation", id)
 	}
 	return s.op, s.fail
 }
 
-func (s *siteStandIn) SiteOperationsFrom(_ context.Context, site string, c nf.Cursor) iter.Seq2[nf.Operation, error] {
+func (s *siteStandIn) OperationsFrom(_ context.Context, site string, c nf.Cursor) iter.Seq2[nf.Operation, error] {
 	var all []nf.Operation
 	if site == "" || site == s.op.Subject.ID {
 		all = []nf.Operation{s.op}
@@ -152,9 +152,9 @@ func (s *siteStandIn) SiteOperationsFrom(_ context.Context, site string, c nf.Cu
 	return from(c, all, operationID, s.fail)
 }
 
-func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error] {
+func (s *siteStandIn) Follow(ctx context.Context, site, id string, after int) iter.Seq2[nf.OperationUpdate, error] {
 	return func(yield func(nf.OperationUpdate, error) bool) {
-		if _, err := s.SiteOperation(ctx, site, id); err != nil {
+		if _, err := s.Operation(ctx, site, id); err != nil {
 			yield(nf.OperationUpdate{}, err)
 			return
 		}
@@ -170,8 +170,8 @@ func (s *siteStandIn) FollowSite(ctx context.Context, site, id string, after int
 	}
 }
 
-func (s *siteStandIn) CancelSite(ctx context.Context, site, id string) (nf.Operation, error) {
-	op, err := s.SiteOperation(ctx, site, id)
+func (s *siteStandIn) Cancel(ctx context.Context, site, id string) (nf.Operation, error) {
+	op, err := s.Operation(ctx, site, id)
 	op.Cancel = true
 	return op, err
 }

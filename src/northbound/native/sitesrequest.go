@@ -15,7 +15,7 @@ import (
 // sites serves sites and their operations.
 type sites struct {
 	store      Sites          // nil: none
-	operations SiteOperations // nil: none
+	operations KindOperations // nil: none
 	paths      operationPaths
 	waiter     waiter
 	trace      func(*http.Request) string
@@ -102,48 +102,26 @@ func (ss sites) remove(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	op, done, err := ss.await(w, r, op)
+	op, done, err := ss.waiter.ended(w, r, ss.operations, siteReference(op), op)
 	if err != nil {
 		return siteReference(op).refuse(w, r, err)
 	}
 	if !done {
-		return northbound.Answer(w, http.StatusAccepted, wire.SiteOperationOf(op))
+		return northbound.Answer(w, http.StatusAccepted, wire.SubjectOperationOf(op))
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// await waits until an operation has ended, as long as the client wants to
-// wait, and returns the operation and its error. If the wait ends first, it
-// returns false.
-func (ss sites) await(w http.ResponseWriter, r *http.Request, op nf.Operation) (nf.Operation, bool, error) {
-	ended, err := ss.waiter.wait(w, r, siteReference(op), func(ctx context.Context) (bool, error) {
-		for u, err := range ss.operations.FollowSite(ctx, op.Subject.ID, op.ID, lastEvent) {
-			if err != nil {
-				return false, err
-			}
-			if u.Operation != nil {
-				op = *u.Operation
-			}
-			if op.State.Final() {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
-	if ended {
-		err = op.Err()
-	}
-	return op, ended, err
+// ledger returns the operations of the request's site.
+func (ss sites) ledger(r *http.Request) (ledger, error) {
+	return subjectLedger{ss.operations, mux.Vars(r)["site_id"]}, ss.missing("get")
 }
-
-// lastEvent is greater than any event number.
-const lastEvent = 1 << 30
 
 // answer waits for an operation and responds with the site. The status is
 // the given one, or 202 if the wait ends before the operation.
 func (ss sites) answer(w http.ResponseWriter, r *http.Request, op nf.Operation, status int) error {
-	op, done, err := ss.await(w, r, op)
+	op, done, err := ss.waiter.ended(w, r, ss.operations, siteReference(op), op)
 	if err != nil {
 		return siteReference(op).refuse(w, r, err)
 	}

@@ -50,7 +50,7 @@ func preferenceOf(r *http.Request, longest time.Duration) preference {
 // reference identifies an operation in a response.
 type reference struct {
 	id, path string
-	instance string // empty: the operation of a site
+	instance string // empty: the operation of another subject
 }
 
 func instanceReference(op nf.Operation) reference {
@@ -59,6 +59,10 @@ func instanceReference(op nf.Operation) reference {
 
 func siteReference(op nf.Operation) reference {
 	return reference{op.ID, wire.SiteOperationPath(op.Subject.ID, op.ID), ""}
+}
+
+func networkReference(op nf.Operation) reference {
+	return reference{op.ID, wire.OperationPath(op.ID), ""}
 }
 
 // refuse responds with the error of the operation, or of waiting for it.
@@ -155,3 +159,29 @@ func (n runner) answerApplied(w http.ResponseWriter, r *http.Request, op nf.Oper
 	}
 	return northbound.Answer(w, status, out)
 }
+
+// ended waits until an operation has ended, as long as the client wants to wait, and
+// returns the operation and its error. If the wait ends first, it returns false.
+func (wr waiter) ended(w http.ResponseWriter, r *http.Request, operations KindOperations, ref reference, op nf.Operation) (nf.Operation, bool, error) {
+	ended, err := wr.wait(w, r, ref, func(ctx context.Context) (bool, error) {
+		for u, err := range operations.Follow(ctx, op.Subject.ID, op.ID, lastEvent) {
+			if err != nil {
+				return false, err
+			}
+			if u.Operation != nil {
+				op = *u.Operation
+			}
+			if op.State.Final() {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if ended {
+		err = op.Err()
+	}
+	return op, ended, err
+}
+
+// lastEvent is greater than any event number.
+const lastEvent = 1 << 30

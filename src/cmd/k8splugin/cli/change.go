@@ -33,6 +33,7 @@ type specFlags struct {
 	oof, network []string
 	labels       labelsFlag
 	namespaces   []string
+	attach       attachFlag
 	execution    executionFlags
 }
 
@@ -46,6 +47,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; can be repeated")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
+	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; can be repeated")
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)
@@ -118,7 +120,7 @@ func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
 // patch returns the change of an instance with the given flags only.
 func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	out := &wire.InstancePatch{
-		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces},
+		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Networks: f.attach.all},
 		Overrides:    f.set.texts, Labels: f.labels.labels,
 	}
 	var err error

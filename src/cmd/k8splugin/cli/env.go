@@ -60,6 +60,7 @@ func commands(s *session) []*cobra.Command {
 		instanceCommand(s),
 		operationCommand(s),
 		notificationCommand(s),
+		networkCommand(s),
 		siteCommand(s),
 		auditCommand(s),
 		keysCommand(s),

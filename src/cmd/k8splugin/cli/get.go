@@ -10,6 +10,7 @@ func getCommand(s *session) *cobra.Command {
 		either("package", packageList(s), packageShow(s)),
 		either("instance", instanceList(s), instanceShow(s)),
 		either("operation", operationList(s), operationShow(s)),
+		either("network", networkList(s), networkShow(s)),
 		either("site", siteList(s), siteShow(s)),
 	)
 	cmd.Aliases = nil

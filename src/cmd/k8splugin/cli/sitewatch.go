@@ -13,7 +13,7 @@ import (
 )
 
 // siteEvent is one event of a site operation.
-type siteEvent struct{ wire.SiteEvent }
+type siteEvent struct{ wire.SubjectEvent }
 
 // line returns the event as a line, or "" if the event is not of interest to a
 // reader.

@@ -6,17 +6,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// SiteOperation is an operation on a site.
-type SiteOperation struct {
+// SubjectOperation is the part that the operations on all subjects other than VNF
+// instances have.
+type SubjectOperation struct {
 	ID              string            `json:"operation_id"`
 	Subject         Subject           `json:"subject"`
-	Site            string            `json:"site_id"`
 	Region          string            `json:"cloud_region_id"`
 	Project         string            `json:"project"`
 	Verb            nf.Verb           `json:"verb"`
 	State           nf.OperationState `json:"state"`
-	Instances       []string          `json:"vnf_instances,omitempty"` // terminated with the site
-	KeepHosts       bool              `json:"keep_hosts,omitempty"`
 	CancelRequested bool              `json:"cancel_requested,omitempty"`
 	Attempts        int               `json:"attempts,omitempty"`
 	Steps           []Step            `json:"steps"`
@@ -28,23 +26,42 @@ type SiteOperation struct {
 	Deadline        time.Time         `json:"deadline"`
 }
 
-// SiteOperationOf converts an operation. It shows the failure only after the
-// operation has ended: before, the failure may not be final.
-func SiteOperationOf(op nf.Operation) SiteOperation {
-	out := SiteOperation{
-		ID: op.ID, Subject: Subject(op.Subject), Site: op.Subject.ID, Region: op.Region, Project: nf.ProjectOf(op.Project), Verb: op.Verb, State: op.State,
-		Instances: op.Site.Instances, KeepHosts: op.Site.KeepHosts, CancelRequested: op.Cancel, Attempts: op.Attempts,
-		Steps: List(op.Steps, stepOf), Warnings: op.Warnings,
+// SiteOperation is an operation on a site.
+type SiteOperation struct {
+	SubjectOperation
+
+	Site      string   `json:"site_id"`
+	Instances []string `json:"vnf_instances,omitempty"` // terminated with the site
+	KeepHosts bool     `json:"keep_hosts,omitempty"`
+}
+
+// NetworkOperation is an operation on a network.
+type NetworkOperation struct {
+	SubjectOperation
+
+	Network string `json:"network_id"`
+}
+
+// SubjectOperationOf converts an operation to the document of its subject's kind. It
+// shows the failure only after the operation has ended: before, the failure may not be
+// final.
+func SubjectOperationOf(op nf.Operation) any {
+	out := SubjectOperation{
+		ID: op.ID, Subject: Subject(op.Subject), Region: op.Region, Project: nf.ProjectOf(op.Project), Verb: op.Verb, State: op.State,
+		CancelRequested: op.Cancel, Attempts: op.Attempts, Steps: List(op.Steps, stepOf), Warnings: op.Warnings,
 		Accepted: op.Accepted, Started: op.Started, Finished: op.Finished, Deadline: op.Deadline,
 	}
 	if op.State.Final() {
 		out.Failure = failureOf(op.Failure)
 	}
-	return out
+	if op.Subject.Kind == nf.NetworkSubject {
+		return NetworkOperation{SubjectOperation: out, Network: op.Subject.ID}
+	}
+	return SiteOperation{SubjectOperation: out, Site: op.Subject.ID, Instances: op.Site.Instances, KeepHosts: op.Site.KeepHosts}
 }
 
-// SiteEvent is an event of an operation on a site.
-type SiteEvent struct {
+// SubjectEvent is an event of an operation on such a subject.
+type SubjectEvent struct {
 	Number  int          `json:"number"`
 	Time    time.Time    `json:"time"`
 	Kind    nf.EntryKind `json:"kind"`
@@ -55,9 +72,9 @@ type SiteEvent struct {
 	Message string       `json:"message,omitempty"`
 }
 
-// SiteEventOf converts an event.
-func SiteEventOf(e nf.LogEntry) SiteEvent {
-	return SiteEvent{
+// SubjectEventOf converts an event.
+func SubjectEventOf(e nf.LogEntry) SubjectEvent {
+	return SubjectEvent{
 		Number: e.Number, Time: e.Time, Kind: e.Kind, Step: e.Step, Play: e.Play, Task: e.Task, Host: e.Host, Message: e.Said().String(),
 	}
 }

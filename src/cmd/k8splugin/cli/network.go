@@ -1,0 +1,292 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/wire"
+)
+
+func networkCommand(s *session) *cobra.Command {
+	return s.noun("network", "Create and manage virtual networks of cloud regions",
+		networkCreate(s), networkList(s), networkShow(s), networkUpdate(s), networkDelete(s))
+}
+
+func networks() catalogue {
+	return catalogue{path: at("networks"), key: "networks", fields: []string{"network_id"}, about: []string{"driver", "state", "description"}}
+}
+
+// networkFlags holds the flags that describe a network.
+type networkFlags struct {
+	file, spec  string
+	keep        bool
+	description string
+	labels      labelsFlag
+}
+
+func (f *networkFlags) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "file with the spec of the network; - reads standard input")
+	flags.StringVar(&f.spec, "spec", "", "spec of the network as YAML or JSON")
+	flags.BoolVar(&f.keep, "keep", false, "keep the network when nothing holds it")
+	flags.StringVar(&f.description, "description", "", "description of the network")
+	flags.Var(&f.labels, "label", "label; can be repeated")
+	cmd.MarkFlagsMutuallyExclusive("file", "spec")
+}
+
+// read returns the spec as JSON, or nil if there is none.
+func (f *networkFlags) read(in input) (json.RawMessage, error) {
+	text, from := []byte(f.spec), "--spec"
+	if f.file != "" {
+		var err error
+		if text, err = in.readFile(f.file); err != nil {
+			return nil, err
+		}
+		from = f.file
+	}
+	if len(text) == 0 {
+		return nil, nil
+	}
+	spec := map[string]any{}
+	if err := yaml.UnmarshalStrict(text, &spec); err != nil {
+		return nil, usagef("cannot read %s: it must be a YAML map: %w", from, err)
+	}
+	return jsonOf(spec), nil
+}
+
+func networkCreate(s *session) *cobra.Command {
+	var f networkFlags
+	var body wire.NetworkCreate
+	cmd := &cobra.Command{
+		Use:   "create NAME --region REGION --spec SPEC | -f FILE",
+		Short: "Create a network, or hold one that is equal",
+		Long: `Create a virtual network in a cloud region.
+
+If the region has an equal network with the name, the command only adds a holder to
+it. The network exists as long as it has a holder: a name, or a VNF instance that
+attaches to it. docs/networks.md describes the spec.`,
+		Example: "  k8splugin network create oam --region edge-1 --spec '{type: macvlan, master: eth1, ipam: {type: static}}'",
+		Args:    oneName,
+	}
+	f.define(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&body.Region, "region", "", "cloud region of the network")
+	flags.StringVar(&body.Driver, "driver", "multus", "driver that creates the network")
+	flags.StringVar(&body.Holder, "holder", "", "name that holds the network (default your own)")
+	flags.StringVar(&body.Project, "project", "", "project of the network")
+	completeFlag(cmd, "region", s.ids(regions(), false))
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		spec, err := f.read(s.in)
+		switch {
+		case err != nil:
+			return err
+		case body.Region == "" || spec == nil:
+			return misused(cmd, errors.New("--region and --spec or --file are required"))
+		}
+		body.Name = args[0]
+		body.NetworkEdit = wire.NetworkEdit{Spec: spec, Keep: f.keep, Description: f.description, Labels: present(f.labels.labels)}
+		a, err := c.send(ctx, request{method: http.MethodPost, path: networks().path}, "application/json", body)
+		if err != nil {
+			return err
+		}
+		return printOne(s.out, a, networkColumns)
+	})
+	return cmd
+}
+
+func networkUpdate(s *session) *cobra.Command {
+	f := networkFlags{labels: labelsFlag{removable: true}}
+	cmd := &cobra.Command{
+		Use:   "update NETWORK",
+		Short: "Change a network",
+		Long: `Change a network. The spec is a merge patch: a field that it does not name stays,
+and null removes a field. Pods that run get the change when they are created again.
+--label key- removes a label.`,
+		Args:              oneName,
+		ValidArgsFunction: s.ids(networks(), false),
+	}
+	f.define(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		spec, err := f.read(s.in)
+		if err != nil {
+			return err
+		}
+		body := map[string]any{}
+		if spec != nil {
+			body["spec"] = spec
+		}
+		for name, value := range map[string]any{"keep": f.keep, "description": f.description} {
+			if cmd.Flags().Changed(name) {
+				body[name] = value
+			}
+		}
+		if len(f.labels.labels) > 0 {
+			body["labels"] = f.labels.labels
+		}
+		if len(body) == 0 {
+			return misused(cmd, errors.New("nothing to change"))
+		}
+		a, err := c.submit(ctx, request{method: http.MethodPatch, path: networks().item(args[0])}, body)
+		if err != nil {
+			return err
+		}
+		return printOne(s.out, a, networkColumns)
+	})
+	return cmd
+}
+
+func networkDelete(s *session) *cobra.Command {
+	var holder string
+	var unused bool
+	cmd := &cobra.Command{
+		Use:     "delete NETWORK",
+		Aliases: []string{"release", "remove", "rm"},
+		Short:   "Release a network; the last holder deletes it",
+		Long: `End your hold on a network, or that of --holder. If the network has other holders,
+it remains. Otherwise it is deleted.`,
+		Args:              oneName,
+		ValidArgsFunction: s.ids(networks(), false),
+	}
+	cmd.Flags().StringVar(&holder, "holder", "", "name that releases the network (default your own)")
+	cmd.Flags().BoolVar(&unused, "if-unused", false, "fail if the network has other holders")
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		query := url.Values{}
+		if holder != "" {
+			query.Set("holder", holder)
+		}
+		if unused {
+			query.Set("if_unused", "true")
+		}
+		a, err := c.call(ctx, request{method: http.MethodDelete, path: networks().item(args[0]), query: query})
+		if err != nil || len(a.body) == 0 {
+			return err
+		}
+		return printOne(s.out, a, networkColumns)
+	})
+	return cmd
+}
+
+func networkList(s *session) *cobra.Command {
+	cmd, q := listCommand(s, "List networks", networks(), networkColumns)
+	q.add(cmd, "region", "cloud_region_id", "filter by cloud region")
+	q.add(cmd, "driver", "driver", "filter by driver")
+	q.add(cmd, "state", "state", "filter by state: creating, active, changing, deleting or failed")
+	q.project(cmd)
+	q.pages(cmd)
+	completeFlag(cmd, "region", s.ids(regions(), false))
+	completeFlag(cmd, "state", fixed("creating", "active", "changing", "deleting", "failed"))
+	return cmd
+}
+
+func networkColumns(now clock) []column[wire.Network] {
+	return []column[wire.Network]{
+		{"NETWORK", false, func(n wire.Network) string { return n.ID }},
+		{"STATE", false, func(n wire.Network) string { return string(n.State) }},
+		{"DRIVER", false, func(n wire.Network) string { return n.Driver }},
+		{"USERS", false, func(n wire.Network) string { return countOf(n) }},
+		{"KEEP", true, func(n wire.Network) string { return strconv.FormatBool(n.Keep) }},
+		{"AGE", false, func(n wire.Network) string { return now.age(n.Created) }},
+		{"PROJECT", true, func(n wire.Network) string { return n.Project }},
+		{"DESCRIPTION", true, func(n wire.Network) string { return n.Description }},
+	}
+}
+
+// countOf returns the number of holders of a network; lists do not have it.
+func countOf(n wire.Network) string {
+	if n.UseCount == nil {
+		return "-"
+	}
+	return strconv.Itoa(*n.UseCount)
+}
+
+func networkShow(s *session) *cobra.Command {
+	return s.showCommand("show NETWORK", "Show a network and its users", networks(), s.out.describeNetwork)
+}
+
+func (pr *printer) describeNetwork(w io.Writer, a answer) error {
+	var n wire.Network
+	if err := a.decode(&n); err != nil {
+		return err
+	}
+	var objects []string
+	for _, r := range n.Refs {
+		objects = append(objects, strings.TrimPrefix(r.Kind+" "+r.Namespace+"/"+r.Name, "/"))
+	}
+	if err := printFields(w, []field{
+		{"Id", n.ID}, {"Description", n.Description}, {"Project", n.Project}, {"Region", n.Region}, {"State", string(n.State)}, {"Message", n.Message},
+		{"Driver", n.Driver}, {"Spec", string(n.Spec)}, {"Keep", strconv.FormatBool(n.Keep)}, {"Objects", strings.Join(objects, ", ")},
+		{"Operation", n.Operation}, {"Created", pr.clock.stamp(n.Created)}, {"Updated", pr.clock.stamp(n.Updated)}, {"Users", countOf(n)},
+	}); err != nil {
+		return err
+	}
+	if len(n.Users) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return table(w, pr.format.name == formatWide, []column[wire.Subject]{
+		{"KIND", false, func(u wire.Subject) string { return string(u.Kind) }},
+		{"USER", false, func(u wire.Subject) string { return u.ID }},
+	}, n.Users)
+}
+
+// attachFlag is --attach: each use is one attachment.
+type attachFlag struct{ all []wire.Attachment }
+
+func (f *attachFlag) String() string { return "" }
+func (f *attachFlag) Type() string   { return "name[,key=value...]" }
+
+// Set parses "oam,workload=router,ip=10.0.0.9/24,mac=…,interface=net1".
+func (f *attachFlag) Set(text string) error {
+	name, rest, _ := strings.Cut(text, ",")
+	a := wire.Attachment{Network: name}
+	keys := map[string]func(string){
+		"workload": func(v string) { a.Workload = v }, "interface": func(v string) { a.Interface = v }, "mac": func(v string) { a.MAC = v },
+		"ip":            func(v string) { a.IPs = append(a.IPs, v) },
+		"default-route": func(v string) { a.DefaultRoute = append(a.DefaultRoute, v) },
+	}
+	if name == "" || strings.Contains(name, "=") {
+		return errors.New("it must begin with the name of a network, as in oam,workload=router,ip=10.0.0.9/24")
+	}
+	for part := range strings.SplitSeq(rest, ",") {
+		if rest == "" {
+			break
+		}
+		key, value, _ := strings.Cut(part, "=")
+		set := keys[key]
+		if set == nil || value == "" {
+			return fmt.Errorf("%q is not one of %s, with a value", part, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+		}
+		set(value)
+	}
+	f.all = append(f.all, a)
+	return nil
+}
+
+// attachmentsOf returns attachments as --attach has them.
+func attachmentsOf(all []wire.Attachment) string {
+	var out []string
+	for _, a := range all {
+		parts := []string{a.Network}
+		for _, part := range []struct{ key, value string }{
+			{"workload", a.Workload}, {"interface", a.Interface}, {"ip", strings.Join(a.IPs, " ")}, {"mac", a.MAC}, {"default-route", strings.Join(a.DefaultRoute, " ")},
+		} {
+			if part.value != "" {
+				parts = append(parts, part.key+"="+part.value)
+			}
+		}
+		out = append(out, strings.Join(parts, " "))
+	}
+	return strings.Join(out, "; ")
+}
