@@ -157,7 +157,7 @@ func (ns networks) release(w http.ResponseWriter, r *http.Request) error {
 			return ns.answer(w, r, op, id, http.StatusOK)
 		}
 		w.WriteHeader(http.StatusNoContent) // another holder has removed it
-		return nil                          //nolint:nilerr // it is what the request wants
+		return nil
 	}
 	op, done, err := ns.waiter.ended(w, r, ns.operations, networkReference(op), op)
 	switch {

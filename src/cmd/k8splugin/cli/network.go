@@ -20,7 +20,7 @@ import (
 )
 
 func networkCommand(s *session) *cobra.Command {
-	return s.noun("network", "Create and manage virtual networks of cloud regions",
+	return s.noun("network", "Create and manage virtual networks of regions",
 		networkCreate(s), networkList(s), networkShow(s), networkUpdate(s), networkDelete(s))
 }
 
@@ -77,7 +77,7 @@ func networkCreate(s *session) *cobra.Command {
 If the region has an equal network with the name, the command only adds a holder to
 it. The network exists as long as it has a holder: a name, or a VNF instance that
 attaches to it. docs/networks.md describes the spec.`,
-		Example: "  k8splugin network create oam --region edge-1 --spec '{type: macvlan, master: eth1, ipam: {type: static}}'",
+		Example: "  k8splugin network create oam --region edge-1 -f oam.yaml",
 		Args:    oneName,
 	}
 	f.define(cmd)
