@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"encoding/json"
 	"fmt"
 	"mime"
 	"net/http"
@@ -38,7 +39,38 @@ func readContract(swagger []byte) (*contract, error) {
 	// Authentication is done elsewhere. The library would read the whole body,
 	// whatever its size, before authenticating the request.
 	doc.Security = nil
+	if err := acceptAlso(doc.Components.Schemas); err != nil {
+		return nil, fmt.Errorf("cannot use the OpenAPI document: %w", err)
+	}
 	return &contract{yaml: swagger, json: asJSON, doc: doc}, nil
+}
+
+// acceptAlso makes each schema with the extension x-also accept what the schema
+// in the extension accepts, too. The document shows the one plain type that
+// generators of clients need; requests may have the other form as well.
+func acceptAlso(schemas openapi3.Schemas) error {
+	for name, ref := range schemas {
+		also, found := ref.Value.Extensions["x-also"]
+		if !found {
+			continue
+		}
+		text, err := json.Marshal(also)
+		if err != nil {
+			return fmt.Errorf("cannot read x-also of the schema %s: %w", name, err)
+		}
+		var other openapi3.Schema
+		if err := json.Unmarshal(text, &other); err != nil {
+			return fmt.Errorf("cannot read x-also of the schema %s: %w", name, err)
+		}
+		plain := *ref.Value
+		plain.Extensions = nil
+		*ref.Value = openapi3.Schema{ // in place, because other schemas refer to it
+			AnyOf:      openapi3.SchemaRefs{openapi3.NewSchemaRef("", &plain), openapi3.NewSchemaRef("", &other)},
+			Nullable:   plain.Nullable,
+			Extensions: ref.Value.Extensions,
+		}
+	}
+	return nil
 }
 
 // route returns the contract's route for a path template and method, or nil.

@@ -309,6 +309,7 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, swagger := range map[string]string{
 		"Nothing": "", "NotYAML": "\t", "NotOpenAPI": "openapi: 3.0.3\npaths: {}\n", "BadReference": "openapi: 3.0.3\ninfo: {title: x, version: x}\npaths: {/x: {$ref: '#/nowhere'}}\n",
+		"BadAlso": "openapi: 3.0.3\ninfo: {title: x, version: x}\npaths: {}\ncomponents: {schemas: {X: {type: string, x-also: 1}}}\n",
 	} {
 		if _, err := northbound.New(northbound.Config{Swagger: []byte(swagger)}); err == nil {
 			t.Errorf("%s: a handler was made from an unusable contract", name)
