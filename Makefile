@@ -24,7 +24,7 @@ WATCHED := crypto/tls k8s.io/kube-openapi/pkg/cached
 RACE := -race $(SERIAL:%=-gcflags='%=-race=false -l') $(WATCHED:%=-gcflags=%=)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-race run sandbox sandbox-stop test announce test-deps test-go chaos bench bench-quick golden lint fmt tidy fuzz subjects check clean
+.PHONY: help build build-race run sandbox sandbox-stop test announce test-deps api-deps test-go chaos bench bench-quick golden lint lint-api fmt tidy fuzz subjects check clean
 .PHONY: kud-site kud-bundle kud-quick kud-test kud-test-more site-lab site-lab-down
 
 help: ## list these targets
@@ -50,7 +50,7 @@ announce: # what make test will do
 	@echo 'The collection in kud/ on one host, about 9 minutes; then every Go package under the race detector, about 22 minutes on two cores.'
 	@echo 'Each package is told when it and those before it are done. The first time, a Kubernetes control plane is built, about 10 minutes.'
 
-test-deps: # Ansible, what it is checked with, and what a host is made of
+test-deps: api-deps # Ansible, what it is checked with, and what a host is made of
 	@kud/lab/lab deps
 
 test-go: ## run the tests of the service with a separate sandbox
@@ -76,11 +76,18 @@ bin/helm: tools/helm/go.mod
 bin/kustomize-controller: tools/flux/go.mod
 	CGO_ENABLED=0 go build -modfile=tools/flux/go.mod -trimpath -ldflags '-s -w' -o $@ github.com/fluxcd/kustomize-controller
 
-golden: ## rewrite the golden files of the tests; read the difference
+golden: ## rewrite the golden files of the tests, and the Go client of the API; read the difference
+	go generate ./api/client
 	go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' src | xargs -n1 dirname | sort -u | sed 's|^|./|') -update
 
 lint: ## run the linters
 	$(LINT) run ./...
+
+lint-api: api-deps ## lint swagger.yaml, and generate and compile its clients in Go, TypeScript and Python
+	tools/api/lint
+
+api-deps: # Node.js, Java, and modules of Python
+	@tools/api/lint deps
 
 fmt: ## format the code
 	$(LINT) fmt ./...
@@ -88,6 +95,7 @@ fmt: ## format the code
 tidy: ## tidy the modules
 	go mod tidy
 	go -C tools mod tidy
+	go -C tools/api mod tidy
 	go -C tools/helm mod tidy
 	go -C tools/flux mod tidy
 
@@ -124,7 +132,7 @@ site-lab-down: ## remove the hosts, and whatever else there is of them
 subjects: ## hold the subjects of commits to their form
 	@.ci/subjects
 
-check: tidy fmt lint subjects test bench-quick ## what a change must pass; fails if it leaves the tree dirty
+check: tidy fmt lint lint-api subjects test bench-quick ## what a change must pass; fails if it leaves the tree dirty
 	@test -z "$$(git status --porcelain)" || { git status --short; echo 'the tree is dirty'; exit 1; }
 
 clean: ## remove what was built here; the sandbox stays in the user's cache
