@@ -910,13 +910,6 @@ type Problem struct {
 // ProblemKind defines model for ProblemKind.
 type ProblemKind string
 
-// Readiness defines model for Readiness.
-type Readiness struct {
-	// Checks Result of each check; "ok" or the error.
-	Checks map[string]string `json:"checks"`
-	Ready  bool              `json:"ready"`
-}
-
 // RegionAccess How to connect to the API server, with exactly one of `token` (which `service_account` renews), `username` and `password`,
 // `client_certificate` and `client_key`, or `oidc`. In a PATCH, it replaces the earlier access as a whole. It is never part of a response.
 type RegionAccess struct {
@@ -1820,21 +1813,6 @@ type MisdirectedResponse = Problem
 // NotFoundResponse Problem details (RFC 9457).
 type NotFoundResponse = Problem
 
-// OnapErrorResponse Problem details (RFC 9457).
-type OnapErrorResponse = Problem
-
-// OnapFailedResponse Problem details (RFC 9457).
-type OnapFailedResponse = Problem
-
-// OnapForbiddenResponse Problem details (RFC 9457).
-type OnapForbiddenResponse = Problem
-
-// OnapTooManyResponse Problem details (RFC 9457).
-type OnapTooManyResponse = Problem
-
-// OnapUnauthenticatedResponse Problem details (RFC 9457).
-type OnapUnauthenticatedResponse = Problem
-
 // PackageCreatedResponse defines model for PackageCreatedResponse.
 type PackageCreatedResponse = Package
 
@@ -2540,24 +2518,6 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
-	// GetDocs request
-	GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetHealth request
-	GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetMetrics request
-	GetMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetReadiness request
-	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetSwaggerJSON request
-	GetSwaggerJSON(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// GetSwaggerYAML request
-	GetSwaggerYAML(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// ListAudit request
 	ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -2586,9 +2546,6 @@ type ClientInterface interface {
 	UpdateCloudRegion(ctx context.Context, cloudRegionID CloudRegionIDParam, body UpdateCloudRegionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	UpdateCloudRegionWithApplicationMergePatchPlusJSONBody(ctx context.Context, cloudRegionID CloudRegionIDParam, body UpdateCloudRegionApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// OnapHealthcheck request
-	OnapHealthcheck(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetKeys request
 	GetKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2740,78 +2697,6 @@ type ClientInterface interface {
 	TestVnfInstance(ctx context.Context, vnfID VnfIDParam, params *TestVnfInstanceParams, body TestVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-func (c *Client) GetDocs(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetDocsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetHealthRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-func (c *Client) GetMetrics(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetMetricsRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetReadinessRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-func (c *Client) GetSwaggerJSON(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSwaggerJSONRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-func (c *Client) GetSwaggerYAML(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetSwaggerYAMLRequest(c.Server)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListAuditRequest(c.Server, params)
 	if err != nil {
@@ -2934,18 +2819,6 @@ func (c *Client) UpdateCloudRegion(ctx context.Context, cloudRegionID CloudRegio
 
 func (c *Client) UpdateCloudRegionWithApplicationMergePatchPlusJSONBody(ctx context.Context, cloudRegionID CloudRegionIDParam, body UpdateCloudRegionApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateCloudRegionRequestWithApplicationMergePatchPlusJSONBody(c.Server, cloudRegionID, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-func (c *Client) OnapHealthcheck(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewOnapHealthcheckRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -3616,168 +3489,6 @@ func (c *Client) TestVnfInstance(ctx context.Context, vnfID VnfIDParam, params *
 	return c.Client.Do(req)
 }
 
-// NewGetDocsRequest generates requests for GetDocs
-func NewGetDocsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/docs")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetHealthRequest generates requests for GetHealth
-func NewGetHealthRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/healthz")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetMetricsRequest generates requests for GetMetrics
-func NewGetMetricsRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/metrics")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetReadinessRequest generates requests for GetReadiness
-func NewGetReadinessRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/readyz")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetSwaggerJSONRequest generates requests for GetSwaggerJSON
-func NewGetSwaggerJSONRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/swagger.json")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
-// NewGetSwaggerYAMLRequest generates requests for GetSwaggerYAML
-func NewGetSwaggerYAMLRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/swagger.yaml")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	return req, nil
-}
-
 // NewListAuditRequest generates requests for ListAudit
 func NewListAuditRequest(server string, params *ListAuditParams) (*http.Request, error) {
 	var err error
@@ -4268,33 +3979,6 @@ func NewUpdateCloudRegionRequestWithBody(server string, cloudRegionID CloudRegio
 	}
 
 	req.Header.Add("Content-Type", contentType)
-
-	return req, nil
-}
-
-// NewOnapHealthcheckRequest generates requests for OnapHealthcheck
-func NewOnapHealthcheckRequest(server string) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/v1/healthcheck")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest("GET", queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
 
 	return req, nil
 }

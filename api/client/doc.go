@@ -8,8 +8,8 @@
 // requests. A RequestEditorFn changes a request first, to add credentials for
 // example. A method whose name ends with WithBody takes the body as a stream.
 //
-// The package has no retries, and leaves out the paths that are marked ONAP or
-// 2018.
+// The package has no retries. It leaves out the paths of ONAP and of the 2018 URL
+// layout, and those outside /v1, such as /metrics.
 package client
 
 //go:generate ../../tools/api/lint client

@@ -13,7 +13,7 @@ import (
 var docs embed.FS
 
 // page is the page under /docs. It is one document that requests only
-// /swagger.json, and its content security policy allows no other script.
+// /openapi.json, and its content security policy allows no other script.
 type page struct {
 	content []byte
 	policy  string

@@ -70,7 +70,8 @@ func (c *Config) complete() error {
 }
 
 // New returns the handler of all APIs and of the service's own paths: /healthz,
-// /readyz, /metrics, /swagger.yaml, /swagger.json and /docs.
+// /readyz, /metrics, /docs, and the contract as /openapi.yaml and /openapi.json,
+// also under its earlier names, /swagger.yaml and /swagger.json.
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err

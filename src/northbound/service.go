@@ -56,8 +56,10 @@ func (s *service) Routes(r *mux.Router) {
 	get("/healthz", static("text/plain; charset=utf-8", []byte("ok\n")))
 	get("/readyz", Handler(s.ready))
 	get("/metrics", s.metrics)
-	get("/swagger.yaml", static("application/yaml", s.rules.yaml))
-	get("/swagger.json", static("application/json", s.rules.json))
+	for _, name := range []string{"/openapi", "/swagger"} {
+		get(name+".yaml", static("application/yaml", s.rules.yaml))
+		get(name+".json", static("application/json", s.rules.json))
+	}
 	get("/docs", s.page)
 }
 

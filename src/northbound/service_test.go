@@ -36,8 +36,10 @@ func TestService(t *testing.T) {
 		"Ready":       {"every check is well", map[string]northbound.Check{"store": up}, "/readyz", 200, "application/json", `{"ready":true,"checks":{"store":"ok"}}`},
 		"NotReady":    {"the failing check is named", map[string]northbound.Check{"store": down, "engine": up}, "/readyz", 503, "application/json", `{"ready":false,"checks":{"engine":"ok","store":"no leader"}}`},
 		"Metrics":     {"the request itself is in flight", nil, "/metrics", 200, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores", "k8splugin_http_requests_in_flight 1"},
-		"SwaggerYAML": {"the file as it is", nil, "/swagger.yaml", 200, "application/yaml", string(k8splugin.Swagger)},
-		"SwaggerJSON": {"the same as JSON", nil, "/swagger.json", 200, "application/json", `"openapi":"3.0.3"`},
+		"OpenAPIYAML": {"the file as it is", nil, "/openapi.yaml", 200, "application/yaml", string(k8splugin.Swagger)},
+		"OpenAPIJSON": {"the same as JSON", nil, "/openapi.json", 200, "application/json", `"openapi":"3.0.3"`},
+		"SwaggerYAML": {"its earlier name", nil, "/swagger.yaml", 200, "application/yaml", string(k8splugin.Swagger)},
+		"SwaggerJSON": {"its earlier name", nil, "/swagger.json", 200, "application/json", `"openapi":"3.0.3"`},
 		"Docs":        {"one page", nil, "/docs", 200, "text/html; charset=utf-8", "<!doctype html>"},
 	}
 	server := func(checks map[string]northbound.Check) string {
@@ -74,10 +76,10 @@ func TestDocsIsOneDocument(t *testing.T) {
 	page := w.Body.String()
 	for _, foreign := range []string{"https://", "http://", "src=", "@import", "/*docs."} {
 		if strings.Contains(page, foreign) {
-			t.Errorf("the page holds %q: it must need nothing but itself and /swagger.json", foreign)
+			t.Errorf("the page holds %q: it must need nothing but itself and /openapi.json", foreign)
 		}
 	}
-	if !strings.Contains(page, "/swagger.json") || !strings.Contains(page, "<main") {
+	if !strings.Contains(page, "/openapi.json") || !strings.Contains(page, "<main") {
 		t.Error("the page is not the page")
 	}
 }

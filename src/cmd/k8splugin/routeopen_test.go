@@ -37,7 +37,7 @@ func TestServiceRoutesAreOpen(t *testing.T) {
 		}
 	}
 	slices.Sort(own)
-	want := []string{"GET /docs", "GET /healthz", "GET /metrics", "GET /readyz", "GET /swagger.json", "GET /swagger.yaml"}
+	want := []string{"GET /docs", "GET /healthz", "GET /metrics", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /swagger.json", "GET /swagger.yaml"}
 	if diff := cmp.Diff(want, own); diff != "" {
 		t.Errorf("routes without a rule (-want +got):\n%s", diff)
 	}

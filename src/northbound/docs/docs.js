@@ -1,6 +1,6 @@
 
 "use strict";
-// The page reads /swagger.json and nothing else. Text from the contract is set
+// The page reads /openapi.json and nothing else. Text from the contract is set
 // as text, never as HTML.
 
 const el = (name, attributes = {}, ...children) => {
@@ -248,7 +248,7 @@ const reveal = () => {
 };
 
 const start = async () => {
-  contract = await (await fetch("/swagger.json")).json();
+  contract = await (await fetch("/openapi.json")).json();
   byID("version").textContent = contract.info.version;
   byID("intro").append(...prose(contract.info.description));
   const operations = Object.entries(contract.paths).flatMap(([path, item]) =>
