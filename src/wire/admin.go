@@ -53,6 +53,11 @@ func AuditEntryOf(e nf.AuditEntry) AuditEntry {
 	}
 }
 
+// Version is the version of the service.
+type Version struct {
+	Version string `json:"version"`
+}
+
 // Keys are the keys of the store, and the number of records that each encrypts.
 type Keys struct {
 	Primary string         `json:"primary"`

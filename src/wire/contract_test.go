@@ -51,6 +51,7 @@ func documents() map[string]document {
 		"Preview":            {of: wire.Preview{}},
 		"Operation":          {of: wire.Operation{}},
 		"Keys":               {of: wire.Keys{}},
+		"Version":            {of: wire.Version{}},
 		"DeadLetter":         {of: wire.DeadLetter{}},
 		"Site":               {of: wire.Site{}},
 		"SiteOperation":      {of: wire.SiteOperation{}},

@@ -186,7 +186,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
-		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent,
+		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
 	})
 }
 

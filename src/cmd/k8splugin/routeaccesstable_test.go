@@ -179,6 +179,7 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/sites/{site_id}/operations/{operation_id}/events":  {region("", "")},
 		"POST /v1/sites/{site_id}/operations/{operation_id}/cancel": {region(nf.WriteRegion, "")},
 		"GET /v1/audit":                                             {{list: true, open: true}}, // TestWhoMayDoWhat and the guard's tests have what it shows
+		"GET /v1/version":                                           {{open: true}},
 		"GET /v1/keys":                                              {service},
 		"POST /v1/keys/reencrypt":                                   {service},
 		"POST /v1/backup":                                           {{of: accesstest.Service, need: nf.AdministerStore, body: `{"recipient": "age1x"}`}},

@@ -47,6 +47,7 @@ func TestStoreAdmin(t *testing.T) {
 	const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 	runAll(t, map[string]exchange{
 		"Keys":        {reason: "the names of keys and what they seal", request: "GET /v1/keys", status: 200, want: keys},
+		"Version":     {reason: "clients compare it with theirs", request: "GET /v1/version", status: 200, want: `{"version": "v1.2.3"}`},
 		"KeysEmpty":   {reason: "nothing sealed is {}", arrange: func(s *standIn) { s.keys.Records = nil }, request: "GET /v1/keys", status: 200, want: `{"primary": "k2", "records": {}}`},
 		"KeysFail":    {reason: "a failing store fails the answer", arrange: failing("KeyStatus", errDisk), request: "GET /v1/keys", status: 500, want: problem("internal")},
 		"Reseal":      {reason: "and then the same", request: "POST /v1/keys/reencrypt", status: 200, want: keys, asked: "reseal"},

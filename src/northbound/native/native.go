@@ -53,6 +53,7 @@ type Config struct {
 	Networks          Networks       // default: no networks
 	NetworkOperations KindOperations // default: no networks
 
+	Version   string                     // of the service, for clients; default: none
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: from its header
 	Wait      time.Duration              // longest wait for an operation in one request; default 10 min
 	Heartbeat time.Duration              // interval of comments in an event stream; default 15 s
@@ -76,6 +77,7 @@ type API struct {
 	networks    networks
 	audit       auditLog
 	storeAdmin  storeAdmin
+	about       about
 }
 
 var _ northbound.API = (*API)(nil)
@@ -119,6 +121,7 @@ func New(cfg Config) (*API, error) {
 		networks:    networks{store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
 		audit:       auditLog{cfg.Audit},
 		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
+		about:       about{cfg.Version},
 	}, nil
 }
 
@@ -130,7 +133,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
 	// Order matters: the nested paths match those of revisions and amendments.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks, a.audit, a.storeAdmin,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks, a.audit, a.storeAdmin, a.about,
 	} {
 		part.routes(on)
 	}

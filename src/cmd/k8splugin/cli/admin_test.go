@@ -23,6 +23,14 @@ func TestAdministration(t *testing.T) {
 			reason: "a key that seals nothing yet is one", args: []string{"keys", "status"}, replies: one("/v1/keys", `{"primary":"k3","records":{"k2":7}}`),
 		},
 		"keys-reencrypt": {reason: "and then the same", args: []string{"keys", "reencrypt"}, replies: replies{"POST /v1/keys/reencrypt": {body: keysJSON}}},
+		"version":        {reason: "of both programs", args: []string{"version"}, replies: one("/v1/version", `{"version":"v0.1.1"}`)},
+		"version-client": {reason: "without a server", args: []string{"version", "--client", "--server", "http://127.0.0.1:1"}},
+		"version-json":   {reason: "both in one document", args: []string{"version", "-o", "json"}, replies: one("/v1/version", `{"version":"v0.1.1"}`)},
+		"version-old":    {reason: "a server may be too old to say it", args: []string{"version"}},
+		"version-denied": {
+			reason: "the client's version is known without the server's", args: []string{"version"},
+			replies: replies{"GET /v1/version": problemReply(401, `{"status":401,"detail":"the request has no credentials","kind":"unauthenticated"}`)},
+		},
 		"package-push-project": {
 			reason: "a package belongs to a project", args: []string{"package", "push", "PKG", "--project", "blue"},
 			replies: replies{"POST /v1/packages?project=blue": {status: 201, body: packageJSON}},

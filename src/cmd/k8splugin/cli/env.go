@@ -1,6 +1,6 @@
 // Package cli provides the client commands of the program: region, package,
-// instance, operation, site, notification, audit, keys and context, get, apply, status and login, and the
-// exit-codes help topic.
+// instance, operation, site, notification, audit, keys and context, get, apply, status, login
+// and version, and the exit-codes help topic.
 //
 // It uses only the server's HTTP API. It prints responses as tables and trees
 // for people, or as the server's JSON for programs. A command that stops
@@ -39,6 +39,9 @@ type Env struct {
 	// are any.
 	Lint func(archive []byte) (name string, warnings []string, err error)
 
+	// Version is the version of the program.
+	Version string
+
 	// Now is the clock for ages; default time.Now.
 	Now func() time.Time
 }
@@ -66,6 +69,7 @@ func commands(s *session) []*cobra.Command {
 		keysCommand(s),
 		contextCommand(s),
 		loginCommand(s),
+		versionCommand(s),
 		exitCodesTopic(),
 	}
 }

@@ -22,6 +22,7 @@ type session struct {
 	prompt     prompt
 	watcher    watcher
 	scope      scope
+	version    string
 	interval   time.Duration // between two reads of what is watched
 	lint       func(archive []byte) (name string, warnings []string, err error)
 }
@@ -37,7 +38,7 @@ func newSession(env Env) *session {
 	}
 	return &session{
 		connection: connection{in: in, getenv: env.Getenv, now: env.Now, retries: retries()},
-		in:         in, out: out, lint: env.Lint,
+		in:         in, out: out, lint: env.Lint, version: env.Version,
 		prompt:  prompt{env.Stdin, env.Stderr, env.InIsTerminal && env.ErrIsTerminal},
 		watcher: watcher{out, time.Second}, interval: time.Second,
 	}
