@@ -134,9 +134,19 @@ func OtherRequest(op, subject string) error {
 
 // Preview is the expected effect of a request.
 type Preview struct {
-	Changes  []Change
-	Warnings []string
-	Confirm  string // the value that the request must contain; empty: no confirmation needed
+	Changes   []Change
+	Warnings  []string
+	Confirm   string     // the value that the request must contain; empty: no confirmation needed
+	Manifests []Manifest // of the objects, in the order in which they are applied, and of the hooks
+}
+
+// Manifest is an object as a package renders it. Its secrets are Masked.
+type Manifest struct {
+	Stage  string // empty for a hook
+	File   string // in the package
+	Line   int
+	Events []HookEvent // of a hook
+	Object map[string]any
 }
 
 // Validate returns nf.Invalid with a violation for every field that is wrong.

@@ -170,6 +170,26 @@ type Preview struct {
 	Changes  []Change `json:"changes"`
 	Warnings []string `json:"warnings"`
 	Confirm  string   `json:"confirm,omitempty"`
+
+	Objects []Manifest `json:"objects,omitempty"` // only if the request asks for them
+}
+
+// Manifest is an object as a package renders it.
+type Manifest struct {
+	Stage  string         `json:"stage,omitempty"`
+	File   string         `json:"file,omitempty"`
+	Line   int            `json:"line,omitempty"`
+	Events []nf.HookEvent `json:"hook_events,omitempty"`
+	Object map[string]any `json:"object"`
+}
+
+// ManifestOf converts a manifest.
+func ManifestOf(m nf.Manifest) Manifest { return Manifest(m) }
+
+// WithObjects returns the preview with the objects of its plan.
+func (p Preview) WithObjects(list []nf.Manifest) Preview {
+	p.Objects = List(list, ManifestOf)
+	return p
 }
 
 // PreviewOf converts a preview.

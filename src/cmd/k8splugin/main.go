@@ -78,7 +78,7 @@ func (p process) command() *cobra.Command {
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		InIsTerminal: p.terminal(p.stdin), IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
 		Getenv: p.getenv,
-		Lint:   lint, Version: version(),
+		Lint:   lint, Render: template, Version: version(),
 	})
 	// Package cli has the client's subcommands for keys and audit; this package
 	// adds those that edit or verify files.

@@ -92,6 +92,7 @@ func (m *masking) native() {
 	}
 	m.ask(
 		place{"a dry run", "POST /v1/vnf_instances?dry_run=true", body("planted-a", "s"), 200, "created"},
+		place{"the objects of a dry run, with a hook's", "POST /v1/vnf_instances?dry_run=true&objects=true", body("planted-a", "s"), 200, `"hook_events":["test"]`},
 		place{"what the chart says of it", "POST /v1/vnf_instances", body("planted-weak", "s"), 400, nf.Masked + " is too weak"},
 		place{"what the region says of it", "POST /v1/vnf_instances", body("!planted-b", "!planted-b"), 400, "-"},
 	)

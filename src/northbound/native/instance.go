@@ -70,7 +70,10 @@ func (is instances) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	if dryRun(r) {
 		p, err := is.inspector.PreviewInstantiate(r.Context(), req)
-		return respond(w, p, err, wire.PreviewOf)
+		if r.URL.Query().Get("objects") != "true" {
+			p.Manifests = nil
+		}
+		return respond(w, p, err, func(p nf.Preview) wire.Preview { return wire.PreviewOf(p).WithObjects(p.Manifests) })
 	}
 	op, err := is.store.Instantiate(r.Context(), req)
 	if err != nil {

@@ -78,6 +78,11 @@ func TestCreateInstance(t *testing.T) {
 			status: 200, want: `{"warnings": [], "changes": [{"api_version": "apps/v1", "kind": "Deployment", "namespace": "edge", "name": "web", "action": "configured",
 				"fields": [{"path": "spec.replicas", "old": 0, "new": 3}, {"path": "spec.paused", "new": false}]}]}`,
 		},
+		"DryRunObjects": {
+			reason: "and the objects, if they are asked for", request: "POST /v1/vnf_instances?dry_run=true&objects=true", header: []string{asJSON}, body: create,
+			status: 200, want: `{"warnings": [], "changes": ["..."], "objects": [{"stage": "deployment", "file": "web.yaml", "line": 1, "object": {"kind": "Deployment"}},
+				{"file": "job.yaml", "line": 2, "hook_events": ["pre-install"], "object": {"kind": "Job"}}]}`,
+		},
 		"DryRunRefused": {
 			reason: "a dry run fails as the request would", arrange: failing("PreviewInstantiate", nf.E(nf.Unsupported, "apply", "the package", nf.Violations{{File: "a.yaml", Line: 1, Message: "the region has no kind Foo"}})),
 			request: "POST /v1/vnf_instances?dry_run=true", header: []string{asJSON}, body: create, status: 422, want: problem("unsupported"),

@@ -120,7 +120,10 @@ func (s *standIn) reset() {
 		preview: nf.Preview{Changes: []nf.Change{{
 			Ref: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "edge", Name: "web"}, Action: nf.Configured,
 			Fields: []nf.Field{{Path: "spec.replicas", Old: 0.0, New: 3.0}, {Path: "spec.paused", New: false}},
-		}}},
+		}}, Manifests: []nf.Manifest{
+			{Stage: "deployment", File: "web.yaml", Line: 1, Object: map[string]any{"kind": "Deployment"}},
+			{File: "job.yaml", Line: 2, Events: []nf.HookEvent{nf.PreInstall}, Object: map[string]any{"kind": "Job"}},
+		}},
 		changes:   []nf.Change{{Ref: nf.Ref{Version: "v1", Kind: "Service", Namespace: "edge", Name: "web"}, Action: nf.Created}},
 		operation: op,
 		versions:  []nf.Operation{op, with(op, func(o *nf.Operation) { o.Applied = noon(2) })},

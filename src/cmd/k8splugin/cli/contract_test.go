@@ -67,7 +67,7 @@ func TestRecordedAnswers(t *testing.T) {
 		"Keys":        {keysJSON},
 		"Package":     {packageJSON, chartJSON, createdJSON},
 		"VnfInstance": {instanceJSON, brokenJSON, acceptedJSON, amendedJSON},
-		"Preview":     {previewJSON},
+		"Preview":     {previewJSON, templateJSON},
 		"DeadLetter":  {deadJSON, resentJSON},
 		"Operation":   {op1, op2, op3, opWaiting, opSucceeded, opFailed, testQueued, testPassed, testFailed, testBroken},
 	} {

@@ -13,10 +13,13 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Env provides the environment of the process to the commands. Every function
@@ -38,6 +41,11 @@ type Env struct {
 	// returns the name that it declares. Its error contains nf.Violations if there
 	// are any.
 	Lint func(archive []byte) (name string, warnings []string, err error)
+
+	// Render renders a package without a region, and returns its manifests. If
+	// secrets is false, they are masked. Its error contains nf.Violations if the
+	// package or the inputs are not valid.
+	Render func(ctx context.Context, archive []byte, req nf.InstantiateRequest, secrets bool) (nf.Preview, error)
 
 	// Version is the version of the program.
 	Version string

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // session holds the parts that the commands share. Its methods build commands
@@ -22,6 +24,7 @@ type session struct {
 	prompt     prompt
 	watcher    watcher
 	scope      scope
+	render     func(ctx context.Context, archive []byte, req nf.InstantiateRequest, secrets bool) (nf.Preview, error)
 	version    string
 	interval   time.Duration // between two reads of what is watched
 	lint       func(archive []byte) (name string, warnings []string, err error)
@@ -38,7 +41,7 @@ func newSession(env Env) *session {
 	}
 	return &session{
 		connection: connection{in: in, getenv: env.Getenv, now: env.Now, retries: retries()},
-		in:         in, out: out, lint: env.Lint, version: env.Version,
+		in:         in, out: out, lint: env.Lint, render: env.Render, version: env.Version,
 		prompt:  prompt{env.Stdin, env.Stderr, env.InIsTerminal && env.ErrIsTerminal},
 		watcher: watcher{out, time.Second}, interval: time.Second,
 	}

@@ -28,7 +28,7 @@ command prints the version of the client, and fails.`,
 	s.standAlone(cmd)
 	cmd.Flags().BoolVar(&alone, "client", false, "show the version of the client only, without a server")
 	asked := s.run(func(ctx context.Context, c *client, _ []string) error {
-		v, failed := s.versions(), error(nil)
+		v, failed := versions{Client: wire.Version{Version: s.version}}, error(nil)
 		if v.Server, failed = c.version(ctx); failed != nil && !s.out.format.people() {
 			return failed
 		}
@@ -39,14 +39,12 @@ command prints the version of the client, and fails.`,
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if alone {
-			return s.out.inFormat(s.out.printVersions(s.versions()))
+			return s.out.inFormat(s.out.printVersions(versions{Client: wire.Version{Version: s.version}}))
 		}
 		return asked(cmd, args)
 	}
 	return cmd
 }
-
-func (s *session) versions() versions { return versions{Client: wire.Version{Version: s.version}} }
 
 // version returns the server's version. Servers up to 0.1.0 do not report it.
 func (c *client) version(ctx context.Context) (*wire.Version, error) {
