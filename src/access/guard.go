@@ -62,6 +62,7 @@ type Previews interface {
 	PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error)
 	PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error)
 	PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error)
+	PreviewTerminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Preview, error)
 }
 
 // Recovery retries, undoes and cancels operations.

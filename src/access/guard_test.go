@@ -43,12 +43,12 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 			_, _, err := h.Packages.Upload(ctx, nf.Package{Project: c.Project}, strings.NewReader(""))
 			return err
 		},
-		"Instance":           func() error { return second(h.Instances.Instance(ctx, id)) },
-		"Revisions":          func() error { return second(h.Instances.Revisions(ctx, id)) },
-		"Revision":           func() error { return second(h.Instances.Revision(ctx, id, 1)) },
-		"Health":             func() error { return second(h.Instances.Health(ctx, id)) },
-		"PreviewUpgrade":     func() error { return second(h.Instances.PreviewUpgrade(ctx, id, edit)) },
-		"PreviewRollback":    func() error { return second(h.Instances.PreviewRollback(ctx, id, nf.RollbackRequest{})) },
+		"Instance":        func() error { return second(h.Instances.Instance(ctx, id)) },
+		"Revisions":       func() error { return second(h.Instances.Revisions(ctx, id)) },
+		"Revision":        func() error { return second(h.Instances.Revision(ctx, id, 1)) },
+		"Health":          func() error { return second(h.Instances.Health(ctx, id)) },
+		"PreviewUpgrade":  func() error { return second(h.Instances.PreviewUpgrade(ctx, id, edit)) },
+		"PreviewRollback": func() error { return second(h.Instances.PreviewRollback(ctx, id, nf.RollbackRequest{})) }, "PreviewTerminate": func() error { return second(h.Instances.PreviewTerminate(ctx, id, nf.TerminateRequest{})) },
 		"Upgrade":            func() error { return second(h.Instances.Upgrade(ctx, id, edit)) },
 		"Rollback":           func() error { return second(h.Instances.Rollback(ctx, id, nf.RollbackRequest{})) },
 		"Configure":          func() error { return second(h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },

@@ -181,6 +181,15 @@ func (is *Instances) Terminate(ctx context.Context, id string, req nf.TerminateR
 	})
 }
 
+// PreviewTerminate implements Previews. It requires instance:read.
+func (is *Instances) PreviewTerminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Preview, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewTerminate(ctx, id, req)
+	return is.previewed(ctx, preview, err)
+}
+
 // MayTerminate returns the error that Terminate returns for an identity that may
 // not terminate the instance.
 func (is *Instances) MayTerminate(ctx context.Context, id string) error {

@@ -113,6 +113,10 @@ func (w *world) PreviewRollback(context.Context, string, nf.RollbackRequest) (nf
 	return nf.Preview{}, nil
 }
 
+func (w *world) PreviewTerminate(context.Context, string, nf.TerminateRequest) (nf.Preview, error) {
+	return nf.Preview{}, nil
+}
+
 func (w *world) Retry(_ context.Context, id string, o nf.Options) (nf.Operation, error) {
 	return w.did("retry "+id, o)
 }

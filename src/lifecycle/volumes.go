@@ -9,6 +9,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // If the request says so, the removal of an instance deletes the volume claims
@@ -37,7 +38,7 @@ func (a *applier) findVolumes(ctx context.Context, refs []nf.Ref) error {
 	if err != nil {
 		return operation.RecordError(err)
 	}
-	found, err := a.run.cluster.VolumeClaims(ctx, a.run.op().Subject, refs, a.planned(refs))
+	found, err := a.run.cluster.VolumeClaims(ctx, a.run.op().Subject, refs, objectsAmong(a.run.plan, refs))
 	for i, set := range found {
 		// The package's own claims are deleted, or kept, with their stage.
 		found[i].Claims = slices.DeleteFunc(set.Claims, func(ref nf.Ref) bool {
@@ -136,11 +137,11 @@ func (a *applier) volumes(ctx context.Context) ([]nf.Ref, error) {
 	return refs, nil
 }
 
-// planned returns the plan's objects among the refs. They are used for
+// objectsAmong returns a plan's objects among the refs. They are used for
 // StatefulSets that no longer exist but have left claims.
-func (a *applier) planned(refs []nf.Ref) []*unstructured.Unstructured {
+func objectsAmong(plan render.Plan, refs []nf.Ref) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, obj := range a.run.plan.Objects() {
+	for _, obj := range plan.Objects() {
 		if slices.ContainsFunc(refs, func(ref nf.Ref) bool { return ref.Key() == refOf(obj).Key() }) {
 			out = append(out, obj)
 		}

@@ -124,6 +124,8 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("POST", "/v1/vnf_instances/adopt", map[string]any{"cloud_region_id": c.Region, "csar_id": "pkg-" + c.Project, "project": c.Project, "release": "none"})
 	case "Terminate":
 		return do("DELETE", instance, nil)
+	case "PreviewTerminate":
+		return do("DELETE", instance+"?dry_run=true", nil)
 	case "Operation":
 		return do("GET", ended, nil)
 	case "Follow":

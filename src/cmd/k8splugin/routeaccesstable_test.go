@@ -148,7 +148,7 @@ func routeAccess() map[string][]routeRule {
 		"PATCH /v1/vnf_instances/{vnf_id}": {
 			instance(nf.ChangeInstance, `{"vnf_instance_description": "changed"}`), with(instance("", `{"vnf_instance_description": "changed"}`), "?dry_run=true"),
 		},
-		"DELETE /v1/vnf_instances/{vnf_id}":                 {instance(nf.RemoveInstance, ""), with(instance(nf.RemoveInstance, ""), "?orphan=true")},
+		"DELETE /v1/vnf_instances/{vnf_id}":                 {instance(nf.RemoveInstance, ""), with(instance(nf.RemoveInstance, ""), "?orphan=true"), with(instance("", ""), "?dry_run=true")},
 		"GET /v1/vnf_instances/{vnf_id}/revisions":          {instance("", "")},
 		"GET /v1/vnf_instances/{vnf_id}/revisions/{number}": {instance("", "")},
 		"POST /v1/vnf_instances/{vnf_id}/rollback": {

@@ -39,6 +39,8 @@ type Inspector interface {
 	PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error)
 	// PreviewUpgrade returns what Upgrade would do, or its error.
 	PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error)
+	// PreviewTerminate returns what Terminate would do, or its error.
+	PreviewTerminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Preview, error)
 }
 
 // instances serves VNF instances.
@@ -165,6 +167,10 @@ func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	}
 	if req.Options, err = is.run.options(r, executionOptionsOf(query), key); err != nil {
 		return err
+	}
+	if dryRun(r) {
+		p, err := is.inspector.PreviewTerminate(r.Context(), mux.Vars(r)["vnf_id"], req)
+		return respond(w, p, err, wire.PreviewOf)
 	}
 	op, err := is.store.Terminate(r.Context(), mux.Vars(r)["vnf_id"], req)
 	if err != nil {

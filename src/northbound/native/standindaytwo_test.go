@@ -80,3 +80,8 @@ func (s *standIn) Fetch(ctx context.Context, project string, ref native.ChartRef
 	}
 	return s.source, s.fail["Fetch"]
 }
+
+func (s *standIn) PreviewTerminate(_ context.Context, _ string, req nf.TerminateRequest) (nf.Preview, error) {
+	s.ask(req)
+	return s.preview, s.fail["PreviewTerminate"]
+}

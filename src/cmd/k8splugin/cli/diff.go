@@ -140,5 +140,8 @@ func (p preview) summary() string {
 	if again := count[nf.Recreated]; again > 0 {
 		text += fmt.Sprintf(", %d recreated", again)
 	}
+	if stay := count[nf.Kept] + count[nf.Orphaned]; stay > 0 {
+		text += fmt.Sprintf(", %d left in place", stay)
+	}
 	return text
 }

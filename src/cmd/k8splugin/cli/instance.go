@@ -200,7 +200,7 @@ func objectColumns() []column[wire.Object] {
 const claimsKeep = "keep"
 
 func instanceDelete(s *session) *cobra.Command {
-	var wait, orphan bool
+	var wait, orphan, dry bool
 	var claims string
 	var m executionFlags
 	cmd := &cobra.Command{
@@ -216,6 +216,7 @@ func instanceDelete(s *session) *cobra.Command {
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is deleted, and show progress")
 	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, unowned")
 	cmd.Flags().StringVar(&claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets created: keep or delete (default keep)")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the objects that would be deleted, and those that would stay")
 	completeFlag(cmd, "claims", fixed(claimsKeep, wire.ClaimsDelete))
 	m.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, names []string) error {
@@ -237,6 +238,9 @@ func instanceDelete(s *session) *cobra.Command {
 		if orphan {
 			query.Set("orphan", "true")
 		}
+		if dry {
+			return previewDelete(ctx, s, c, names, query)
+		}
 		return s.deleteAll(ctx, c, names, query, wait)
 	})
 	return cmd
@@ -246,16 +250,9 @@ func instanceDelete(s *session) *cobra.Command {
 // that they run concurrently. It deletes none if one does not exist.
 func (s *session) deleteAll(ctx context.Context, c *client, names []string, query url.Values, wait bool) error {
 	var failed multiError
-	var ids []string
-	for _, name := range names {
-		i, _, err := s.find(ctx, c, name)
-		if err != nil {
-			failed = append(failed, err)
-		}
-		ids = append(ids, i.ID)
-	}
-	if len(failed) > 0 {
-		return failed
+	ids, err := idsOf(ctx, s, c, names)
+	if err != nil {
+		return err
 	}
 	begun := page{key: "operations"}
 	var running []string

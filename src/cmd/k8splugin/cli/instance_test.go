@@ -175,6 +175,13 @@ func TestInstance(t *testing.T) {
 			reason: "with what StatefulSets leave", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "delete"},
 			replies: replies{getIt: {body: instanceJSON}, deleteIt + "?claims=delete": {status: 202, location: operation1, body: op1}},
 		},
+		"instance-delete-dry-run": {
+			reason: "what would go and what would stay", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "delete", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, deleteIt + "?claims=delete&dry_run=true": {body: `{"changes":[` +
+				`{"api_version":"apps/v1","kind":"StatefulSet","namespace":"edge","name":"db","action":"deleted"},` +
+				`{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"kept","action":"orphaned"},` +
+				`{"api_version":"v1","kind":"PersistentVolumeClaim","namespace":"edge","name":"data-db-0","action":"deleted"}],"warnings":["it is slow"]}`}},
+		},
 		"instance-delete-claims-word":   {reason: "one or the other", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "all"}},
 		"instance-delete-claims-orphan": {reason: "objects that stay keep their claims", args: []string{"instance", "delete", "k3x9vq2m", "--claims", "delete", "--orphan"}},
 		"instance-diff": {
