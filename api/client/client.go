@@ -59,6 +59,33 @@ const (
 	Token             CredentialKind = "token"
 )
 
+// Defines values for NetworkCreateDriver.
+const (
+	Multus NetworkCreateDriver = "multus"
+)
+
+// Defines values for NetworkOperationVerb.
+const (
+	NetworkOperationVerbChange NetworkOperationVerb = "change"
+	NetworkOperationVerbCreate NetworkOperationVerb = "create"
+	NetworkOperationVerbRemove NetworkOperationVerb = "remove"
+)
+
+// Defines values for NetworkState.
+const (
+	NetworkStateActive   NetworkState = "active"
+	NetworkStateChanging NetworkState = "changing"
+	NetworkStateCreating NetworkState = "creating"
+	NetworkStateDeleting NetworkState = "deleting"
+	NetworkStateFailed   NetworkState = "failed"
+)
+
+// Defines values for NetworkUserKind.
+const (
+	NetworkUserKindHolder      NetworkUserKind = "holder"
+	NetworkUserKindVnfInstance NetworkUserKind = "vnf_instance"
+)
+
 // Defines values for ObjectHealthStatus.
 const (
 	ObjectHealthStatusCurrent     ObjectHealthStatus = "Current"
@@ -194,6 +221,7 @@ const (
 
 // Defines values for SubjectKind.
 const (
+	SubjectKindNetwork     SubjectKind = "network"
 	SubjectKindSite        SubjectKind = "site"
 	SubjectKindVnfInstance SubjectKind = "vnf_instance"
 )
@@ -215,9 +243,9 @@ const (
 
 // Defines values for VnfInstanceHealth.
 const (
-	Healthy   VnfInstanceHealth = "healthy"
-	Unhealthy VnfInstanceHealth = "unhealthy"
-	Unknown   VnfInstanceHealth = "unknown"
+	VnfInstanceHealthHealthy   VnfInstanceHealth = "healthy"
+	VnfInstanceHealthUnhealthy VnfInstanceHealth = "unhealthy"
+	VnfInstanceHealthUnknown   VnfInstanceHealth = "unknown"
 )
 
 // Defines values for VnfInstanceState.
@@ -298,10 +326,42 @@ type AmendmentPut struct {
 	Wait *WaitFor `json:"wait,omitempty"`
 }
 
-// AnyOperation Operation of a VNF instance or of a site.
+// AnyOperation Operation of a VNF instance, of a site or of a network.
 type AnyOperation struct {
 	union json.RawMessage
 }
+
+// Attachment Attaches the pods of a workload to a network of the instance's region.
+type Attachment struct {
+	// Bandwidth Limits in bits per second, with bursts in bits.
+	Bandwidth *struct {
+		EgressBurst  *int64 `json:"egress_burst,omitempty"`
+		EgressRate   *int64 `json:"egress_rate,omitempty"`
+		IngressBurst *int64 `json:"ingress_burst,omitempty"`
+		IngressRate  *int64 `json:"ingress_rate,omitempty"`
+	} `json:"bandwidth,omitempty"`
+
+	// DefaultRoute Gateways of the default route through the interface, at most one of each address family.
+	DefaultRoute *[]string `json:"default_route,omitempty"`
+
+	// Interface Name of the interface in the pod; by default `net1`, `net2` and so on, by position.
+	Interface *string `json:"interface,omitempty"`
+
+	// Ips Fixed addresses, in the form that the driver needs.
+	Ips *[]string `json:"ips,omitempty"`
+
+	// Mac Fixed MAC address.
+	Mac *string `json:"mac,omitempty"`
+
+	// Network Unique in its region.
+	Network NetworkName `json:"network"`
+
+	// Workload Name of an object with pods, or its kind and name as in `Deployment/router`, or `*` for all. Not needed if there is only one.
+	Workload *string `json:"workload,omitempty"`
+}
+
+// Attachments Networks that the workloads attach to.
+type Attachments = []Attachment
 
 // AuditEntry defines model for AuditEntry.
 type AuditEntry struct {
@@ -589,12 +649,154 @@ type Labels map[string]string
 // LabelsPatch Labels to set; null removes a label.
 type LabelsPatch map[string]*string
 
+// Manifest Object as the package renders it, with its secrets masked.
+type Manifest struct {
+	// File File in the package.
+	File *string `json:"file,omitempty"`
+
+	// HookEvents Events at which a hook runs.
+	HookEvents *[]string `json:"hook_events,omitempty"`
+
+	// Line Line of the object in the file.
+	Line *int `json:"line,omitempty"`
+
+	// Object The Kubernetes object.
+	Object map[string]interface{} `json:"object"`
+
+	// Stage Stage in which the object is applied; absent for a hook.
+	Stage *string `json:"stage,omitempty"`
+}
+
 // Namespace Name of a Kubernetes namespace.
 type Namespace = string
 
 // Namespaces Namespaces that objects may be in, in addition to the instance's own. The project must be allowed to use each
 // namespace that an object is in. The service creates missing namespaces.
 type Namespaces = []Namespace
+
+// Network defines model for Network.
+type Network struct {
+	CloudRegionID ID        `json:"cloud_region_id"`
+	CreatedAt     time.Time `json:"created_at"`
+	Description   *string   `json:"description,omitempty"`
+	Driver        string    `json:"driver"`
+	Keep          bool      `json:"keep"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels *Labels           `json:"labels,omitempty"`
+	Links  map[string]string `json:"links"`
+
+	// Message Why the state is `failed`, or why the last change was undone.
+	Message *string `json:"message,omitempty"`
+
+	// Name Unique in its region.
+	Name      NetworkName `json:"name"`
+	NetworkID ID          `json:"network_id"`
+
+	// OperationID Id of the last operation.
+	OperationID *string `json:"operation_id,omitempty"`
+	Project     ID      `json:"project"`
+
+	// Refs Objects of the network in the region.
+	Refs []ObjectRef `json:"refs"`
+
+	// Spec What the driver creates. Its fields are those of the driver; docs/networks.md describes them.
+	Spec      NetworkSpec  `json:"spec"`
+	State     NetworkState `json:"state"`
+	UpdatedAt time.Time    `json:"updated_at"`
+
+	// UseCount Number of holders. Lists omit it.
+	UseCount *int `json:"use_count,omitempty"`
+
+	// Users Holders that the caller may see. Lists omit them.
+	Users *[]NetworkUser `json:"users,omitempty"`
+}
+
+// NetworkCreate defines model for NetworkCreate.
+type NetworkCreate struct {
+	CloudRegionID ID                  `json:"cloud_region_id"`
+	Description   *Text               `json:"description,omitempty"`
+	Driver        NetworkCreateDriver `json:"driver"`
+
+	// Holder Name that holds the network; by default the name of the caller.
+	Holder *string `json:"holder,omitempty"`
+
+	// Keep Whether the network remains when nothing holds it.
+	Keep *bool `json:"keep,omitempty"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Unique in its region.
+	Name    NetworkName `json:"name"`
+	Project *ID         `json:"project,omitempty"`
+
+	// Spec What the driver creates. Its fields are those of the driver; docs/networks.md describes them.
+	Spec NetworkSpec `json:"spec"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+}
+
+// NetworkCreateDriver defines model for NetworkCreate.Driver.
+type NetworkCreateDriver string
+
+// NetworkName Unique in its region.
+type NetworkName = string
+
+// NetworkOperation defines model for NetworkOperation.
+type NetworkOperation struct {
+	AcceptedAt time.Time `json:"accepted_at"`
+
+	// Attempts Number of times that the operation was started; more than 1 if a process that ran it ended.
+	Attempts        *int           `json:"attempts,omitempty"`
+	CancelRequested *bool          `json:"cancel_requested,omitempty"`
+	CloudRegionID   ID             `json:"cloud_region_id"`
+	Deadline        time.Time      `json:"deadline"`
+	Failure         *Failure       `json:"failure,omitempty"`
+	FinishedAt      *time.Time     `json:"finished_at,omitempty"`
+	NetworkID       ID             `json:"network_id"`
+	OperationID     ID             `json:"operation_id"`
+	Project         ID             `json:"project"`
+	StartedAt       *time.Time     `json:"started_at,omitempty"`
+	State           OperationState `json:"state"`
+
+	// Steps Steps in the order in which they run; the last step is the current one.
+	Steps []Step `json:"steps"`
+
+	// Subject Object that an operation changes.
+	Subject  Subject              `json:"subject"`
+	Verb     NetworkOperationVerb `json:"verb"`
+	Warnings *[]string            `json:"warnings,omitempty"`
+}
+
+// NetworkOperationVerb defines model for NetworkOperation.Verb.
+type NetworkOperationVerb string
+
+// NetworkPatch defines model for NetworkPatch.
+type NetworkPatch struct {
+	Description nullable.Nullable[string]             `json:"description,omitempty"`
+	Keep        nullable.Nullable[bool]               `json:"keep,omitempty"`
+	Labels      nullable.Nullable[map[string]*string] `json:"labels,omitempty"`
+
+	// Spec What the driver creates. Its fields are those of the driver; docs/networks.md describes them.
+	Spec *NetworkSpec `json:"spec,omitempty"`
+}
+
+// NetworkSpec What the driver creates. Its fields are those of the driver; docs/networks.md describes them.
+type NetworkSpec map[string]interface{}
+
+// NetworkState defines model for NetworkState.
+type NetworkState string
+
+// NetworkUser defines model for NetworkUser.
+type NetworkUser struct {
+	ID   string          `json:"id"`
+	Kind NetworkUserKind `json:"kind"`
+}
+
+// NetworkUserKind defines model for NetworkUser.Kind.
+type NetworkUserKind string
 
 // Next Marker of the next page; absent on the last page.
 type Next = string
@@ -611,6 +813,14 @@ type ObjectHealth struct {
 
 // ObjectHealthStatus defines model for ObjectHealth.Status.
 type ObjectHealthStatus string
+
+// ObjectRef Object in a cloud region.
+type ObjectRef struct {
+	APIVersion string  `json:"api_version"`
+	Kind       string  `json:"kind"`
+	Name       string  `json:"name"`
+	Namespace  *string `json:"namespace,omitempty"`
+}
 
 // OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
 type OnFailure string
@@ -867,8 +1077,11 @@ type Preview struct {
 	Changes []Change `json:"changes"`
 
 	// Confirm Digest that confirms the request; absent if the request needs no confirmation.
-	Confirm  *string  `json:"confirm,omitempty"`
-	Warnings []string `json:"warnings"`
+	Confirm *string `json:"confirm,omitempty"`
+
+	// Objects Objects in the order in which they would be applied, and then the hooks. Present only if the request asks for them.
+	Objects  *[]Manifest `json:"objects,omitempty"`
+	Warnings []string    `json:"warnings"`
 }
 
 // Problem Problem details (RFC 9457).
@@ -1464,6 +1677,9 @@ type VnfInstance struct {
 	// NetworkParameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	NetworkParameters *Values `json:"network_parameters,omitempty"`
 
+	// Networks Networks that the workloads attach to.
+	Networks *Attachments `json:"networks,omitempty"`
+
 	// Objects Objects with their health. Present only when the instance is read.
 	Objects       *[]ObjectHealth `json:"objects,omitempty"`
 	OofParameters *[]Values       `json:"oof_parameters,omitempty"`
@@ -1551,6 +1767,9 @@ type VnfInstanceCreate struct {
 	// NetworkParameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	NetworkParameters *Values `json:"network_parameters,omitempty"`
 
+	// Networks Networks that the workloads attach to.
+	Networks *Attachments `json:"networks,omitempty"`
+
 	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
 	OnFailure *OnFailure `json:"on_failure,omitempty"`
 
@@ -1611,6 +1830,9 @@ type VnfInstancePatch struct {
 	// Namespaces Namespaces as in the create request; an empty list removes all of them.
 	Namespaces        nullable.Nullable[[]Namespace]            `json:"namespaces,omitempty"`
 	NetworkParameters nullable.Nullable[map[string]interface{}] `json:"network_parameters,omitempty"`
+
+	// Networks Networks as in the create request; an empty list removes all of them.
+	Networks nullable.Nullable[[]Attachment] `json:"networks,omitempty"`
 
 	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
 	OnFailure *OnFailure `json:"on_failure,omitempty"`
@@ -1810,6 +2032,12 @@ type MediaTypeResponse = Problem
 // MisdirectedResponse Problem details (RFC 9457).
 type MisdirectedResponse = Problem
 
+// NetworkAcceptedResponse defines model for NetworkAcceptedResponse.
+type NetworkAcceptedResponse = Network
+
+// NetworkResponse defines model for NetworkResponse.
+type NetworkResponse = Network
+
 // NotFoundResponse Problem details (RFC 9457).
 type NotFoundResponse = Problem
 
@@ -1925,6 +2153,56 @@ type CreateCloudRegionParams struct {
 type ReencryptStoreParams struct {
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+}
+
+// ListNetworksParams defines parameters for ListNetworks.
+type ListNetworksParams struct {
+	CloudRegionID *ID           `form:"cloud_region_id,omitempty" json:"cloud_region_id,omitempty"`
+	Driver        *ID           `form:"driver,omitempty" json:"driver,omitempty"`
+	State         *NetworkState `form:"state,omitempty" json:"state,omitempty"`
+	Project       *ID           `form:"project,omitempty" json:"project,omitempty"`
+
+	// Limit Maximum number of items to return.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Marker from the `next` field of the previous page; the page starts after it.
+	Marker *MarkerParam `form:"marker,omitempty" json:"marker,omitempty"`
+}
+
+// CreateNetworkParams defines parameters for CreateNetwork.
+type CreateNetworkParams struct {
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// ReleaseNetworkParams defines parameters for ReleaseNetwork.
+type ReleaseNetworkParams struct {
+	Holder   *ID   `form:"holder,omitempty" json:"holder,omitempty"`
+	IfUnused *bool `form:"if_unused,omitempty" json:"if_unused,omitempty"`
+
+	// Timeout Time limit of the operation.
+	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// UpdateNetworkParams defines parameters for UpdateNetwork.
+type UpdateNetworkParams struct {
+	// Timeout Time limit of the operation.
+	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
 }
 
 // ListDeadLettersParams defines parameters for ListDeadLetters.
@@ -2145,6 +2423,9 @@ type CreateVnfInstanceParams struct {
 	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
 	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
+	// Objects Whether a dry run also returns the objects that would be applied.
+	Objects *bool `form:"objects,omitempty" json:"objects,omitempty"`
+
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 
@@ -2174,6 +2455,9 @@ type DeleteVnfInstanceParams struct {
 	// belongs to another instance, or that another pod or StatefulSet uses. `delete` cannot be combined with `orphan`.
 	Claims        *DeleteVnfInstanceParamsClaims `form:"claims,omitempty" json:"claims,omitempty"`
 	OnUnreachable *OnUnreachable                 `form:"on_unreachable,omitempty" json:"on_unreachable,omitempty"`
+
+	// DryRun Whether to change nothing and return the objects that would be deleted, and those that would stay.
+	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
@@ -2266,6 +2550,15 @@ type UpdateCloudRegionJSONRequestBody = CloudRegionPatch
 
 // UpdateCloudRegionApplicationMergePatchPlusJSONRequestBody defines body for UpdateCloudRegion for application/merge-patch+json ContentType.
 type UpdateCloudRegionApplicationMergePatchPlusJSONRequestBody = CloudRegionPatch
+
+// CreateNetworkJSONRequestBody defines body for CreateNetwork for application/json ContentType.
+type CreateNetworkJSONRequestBody = NetworkCreate
+
+// UpdateNetworkJSONRequestBody defines body for UpdateNetwork for application/json ContentType.
+type UpdateNetworkJSONRequestBody = NetworkPatch
+
+// UpdateNetworkApplicationMergePatchPlusJSONRequestBody defines body for UpdateNetwork for application/merge-patch+json ContentType.
+type UpdateNetworkApplicationMergePatchPlusJSONRequestBody = NetworkPatch
 
 // RetryOperationJSONRequestBody defines body for RetryOperation for application/json ContentType.
 type RetryOperationJSONRequestBody = OperationRetry
@@ -2363,6 +2656,32 @@ func (t *AnyOperation) FromSiteOperation(v SiteOperation) error {
 
 // MergeSiteOperation performs a merge with any union data inside the AnyOperation, using the provided SiteOperation
 func (t *AnyOperation) MergeSiteOperation(v SiteOperation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsNetworkOperation returns the union data inside the AnyOperation as a NetworkOperation
+func (t AnyOperation) AsNetworkOperation() (NetworkOperation, error) {
+	var body NetworkOperation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromNetworkOperation overwrites any union data inside the AnyOperation as the provided NetworkOperation
+func (t *AnyOperation) FromNetworkOperation(v NetworkOperation) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeNetworkOperation performs a merge with any union data inside the AnyOperation, using the provided NetworkOperation
+func (t *AnyOperation) MergeNetworkOperation(v NetworkOperation) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -2552,6 +2871,27 @@ type ClientInterface interface {
 
 	// ReencryptStore request
 	ReencryptStore(ctx context.Context, params *ReencryptStoreParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListNetworks request
+	ListNetworks(ctx context.Context, params *ListNetworksParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateNetworkWithBody request with any body
+	CreateNetworkWithBody(ctx context.Context, params *CreateNetworkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateNetwork(ctx context.Context, params *CreateNetworkParams, body CreateNetworkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReleaseNetwork request
+	ReleaseNetwork(ctx context.Context, networkID ID, params *ReleaseNetworkParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetNetwork request
+	GetNetwork(ctx context.Context, networkID ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateNetworkWithBody request with any body
+	UpdateNetworkWithBody(ctx context.Context, networkID ID, params *UpdateNetworkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateNetwork(ctx context.Context, networkID ID, params *UpdateNetworkParams, body UpdateNetworkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateNetworkWithApplicationMergePatchPlusJSONBody(ctx context.Context, networkID ID, params *UpdateNetworkParams, body UpdateNetworkApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListDeadLetters request
 	ListDeadLetters(ctx context.Context, params *ListDeadLettersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2843,6 +3183,102 @@ func (c *Client) GetKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 
 func (c *Client) ReencryptStore(ctx context.Context, params *ReencryptStoreParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReencryptStoreRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListNetworks(ctx context.Context, params *ListNetworksParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListNetworksRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateNetworkWithBody(ctx context.Context, params *CreateNetworkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNetworkRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateNetwork(ctx context.Context, params *CreateNetworkParams, body CreateNetworkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateNetworkRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ReleaseNetwork(ctx context.Context, networkID ID, params *ReleaseNetworkParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReleaseNetworkRequest(c.Server, networkID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetNetwork(ctx context.Context, networkID ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetNetworkRequest(c.Server, networkID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateNetworkWithBody(ctx context.Context, networkID ID, params *UpdateNetworkParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNetworkRequestWithBody(c.Server, networkID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateNetwork(ctx context.Context, networkID ID, params *UpdateNetworkParams, body UpdateNetworkJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNetworkRequest(c.Server, networkID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateNetworkWithApplicationMergePatchPlusJSONBody(ctx context.Context, networkID ID, params *UpdateNetworkParams, body UpdateNetworkApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateNetworkRequestWithApplicationMergePatchPlusJSONBody(c.Server, networkID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4045,6 +4481,455 @@ func NewReencryptStoreRequest(server string, params *ReencryptStoreParams) (*htt
 			}
 
 			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListNetworksRequest generates requests for ListNetworks
+func NewListNetworksRequest(server string, params *ListNetworksParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/networks")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.CloudRegionID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "cloud_region_id", runtime.ParamLocationQuery, *params.CloudRegionID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Driver != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "driver", runtime.ParamLocationQuery, *params.Driver); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "state", runtime.ParamLocationQuery, *params.State); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "project", runtime.ParamLocationQuery, *params.Project); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "limit", runtime.ParamLocationQuery, *params.Limit); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "marker", runtime.ParamLocationQuery, *params.Marker); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateNetworkRequest calls the generic CreateNetwork builder with application/json body
+func NewCreateNetworkRequest(server string, params *CreateNetworkParams, body CreateNetworkJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateNetworkRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateNetworkRequestWithBody generates requests for CreateNetwork with any type of body
+func NewCreateNetworkRequestWithBody(server string, params *CreateNetworkParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/networks")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReleaseNetworkRequest generates requests for ReleaseNetwork
+func NewReleaseNetworkRequest(server string, networkID ID, params *ReleaseNetworkParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "network_id", runtime.ParamLocationPath, networkID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/networks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.Holder != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "holder", runtime.ParamLocationQuery, *params.Holder); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.IfUnused != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "if_unused", runtime.ParamLocationQuery, *params.IfUnused); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Timeout != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "timeout", runtime.ParamLocationQuery, *params.Timeout); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetNetworkRequest generates requests for GetNetwork
+func NewGetNetworkRequest(server string, networkID ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "network_id", runtime.ParamLocationPath, networkID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/networks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateNetworkRequest calls the generic UpdateNetwork builder with application/json body
+func NewUpdateNetworkRequest(server string, networkID ID, params *UpdateNetworkParams, body UpdateNetworkJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateNetworkRequestWithBody(server, networkID, params, "application/json", bodyReader)
+}
+
+// NewUpdateNetworkRequestWithApplicationMergePatchPlusJSONBody calls the generic UpdateNetwork builder with application/merge-patch+json body
+func NewUpdateNetworkRequestWithApplicationMergePatchPlusJSONBody(server string, networkID ID, params *UpdateNetworkParams, body UpdateNetworkApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateNetworkRequestWithBody(server, networkID, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewUpdateNetworkRequestWithBody generates requests for UpdateNetwork with any type of body
+func NewUpdateNetworkRequestWithBody(server string, networkID ID, params *UpdateNetworkParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "network_id", runtime.ParamLocationPath, networkID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/networks/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.Timeout != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "timeout", runtime.ParamLocationQuery, *params.Timeout); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
 		}
 
 	}
@@ -5904,6 +6789,22 @@ func NewCreateVnfInstanceRequestWithBody(server string, params *CreateVnfInstanc
 
 		}
 
+		if params.Objects != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "objects", runtime.ParamLocationQuery, *params.Objects); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
 		queryURL.RawQuery = queryValues.Encode()
 	}
 
@@ -6089,6 +6990,22 @@ func NewDeleteVnfInstanceRequest(server string, vnfID VnfIDParam, params *Delete
 		if params.OnUnreachable != nil {
 
 			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "on_unreachable", runtime.ParamLocationQuery, *params.OnUnreachable); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
 				return nil, err
 			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
 				return nil, err

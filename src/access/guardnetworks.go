@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -64,7 +65,7 @@ func (ns Networks) CreateNetwork(ctx context.Context, req nf.NetworkRequest) (nf
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return nf.Operation{}, err
 	}
-	if err := errors.Join(ns.guard.may(ctx, nf.WriteNetwork, wanted.Scope(), id), err); err != nil {
+	if err := cmp.Or(ns.guard.may(ctx, nf.WriteNetwork, wanted.Scope(), id), err); err != nil {
 		return nf.Operation{}, err
 	}
 	if there, err := ns.keeper.Network(ctx, id); err == nil {

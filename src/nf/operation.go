@@ -110,7 +110,7 @@ const (
 // QualifiedVerb returns the verb for metrics, traces and logs, where it tells
 // the kind of the subject: "site_build".
 func (o Operation) QualifiedVerb() Verb {
-	if o.Subject.Kind == InstanceSubject {
+	if o.Subject.Kind == InstanceSubject || o.Subject.Kind == "" {
 		return o.Verb
 	}
 	return Verb(o.Subject.Kind) + "_" + o.Verb

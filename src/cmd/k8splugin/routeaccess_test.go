@@ -126,8 +126,11 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	}))
 	id, op := made.text(w.t, "vnf_id"), made.text(w.t, "operation_id")
 	w.want(http.StatusOK, w.as(admin, "GET", "/v1/operations/"+op+"/events", nil)) // ends with the operation
+	network := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/networks", map[string]any{
+		"name": "of-" + project, "cloud_region_id": region, "project": project, "driver": "multus", "spec": map[string]any{"existing": map[string]string{"namespace": "default", "name": "uplink"}},
+	})).text(w.t, "network_id")
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
-		"project": project, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
+		"project": project, "network_id": network, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
 		"number": "1", "amendment": "more", "notification_id": w.die(id, "uid"+id, 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }

@@ -63,7 +63,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -99,6 +99,9 @@ func routeAccess() map[string][]routeRule {
 	instance := func(need nf.Permission, body string) routeRule {
 		return routeRule{of: accesstest.Instance, see: nf.ReadInstance, need: need, body: body}
 	}
+	network := func(need nf.Permission, body string) routeRule {
+		return routeRule{of: accesstest.Instance, see: nf.ReadNetwork, need: need, body: body}
+	}
 	made := func(of accesstest.Subject, need nf.Permission, body string) routeRule {
 		return routeRule{of: of, need: need, body: body}
 	}
@@ -122,6 +125,7 @@ func routeAccess() map[string][]routeRule {
 	const adopt = `{"cloud_region_id": "{cloud_region_id}", "csar_id": "{csar_id}", "project": "{project}", "release": "r"}`
 	const siteBody = `{"site_id": "more", "cloud_region_id": "{cloud_region_id}", "driver": "script", "credential": {"password": "x"}, "script": {"content": "#!/bin/sh"},
 		"hosts": [{"name": "n1", "address": "127.0.0.1", "user": "u", "host_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPHz9pNCHHjPLZMw4oHGnF3ZKP2Sd9AjgPV0QyTxQBH", "role": "control_plane"}]}`
+	const networkBody = `{"name": "more", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "driver": "multus", "spec": {"existing": {"namespace": "default", "name": "uplink"}}}`
 	letter := instance(nf.ChangeInstance, "")
 	out := map[string][]routeRule{
 		"POST /v1/cloud_regions":                     {made(accesstest.Region, nf.WriteRegion, `{"cloud_region_id": "{cloud_region_id}", "kubeconfig": "e30="}`)},
@@ -160,15 +164,21 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}":             {instance("", "")},
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}":    {instance("", "")},
 		"DELETE /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}": {instance(nf.RemoveInstance, "")},
-		"GET /v1/operations":                                        {list, with(list, "?vnf_id={vnf_id}"), with(list, "?subject=vnf_instance"), with(list, "?subject=site"), with(list, "?subject=site/{site_id}")},
-		"GET /v1/operations/{operation_id}":                         {instance("", ""), ofSite("")},
-		"GET /v1/operations/{operation_id}/events":                  {instance("", ""), ofSite("")},
-		"POST /v1/operations/{operation_id}/cancel":                 {instance(nf.ChangeInstance, ""), ofSite(nf.WriteRegion)},
-		"POST /v1/operations/{operation_id}/retry":                  {instance(nf.ChangeInstance, ""), ofSite("")},
-		"POST /v1/operations/{operation_id}/undo":                   {instance(nf.ChangeInstance, ""), ofSite("")},
-		"GET /v1/notifications/dead":                                {list},
-		"POST /v1/notifications/dead/{notification_id}/resend":      {letter},
-		"DELETE /v1/notifications/dead/{notification_id}":           {letter},
+		"GET /v1/operations":                                   {list, with(list, "?vnf_id={vnf_id}"), with(list, "?subject=vnf_instance"), with(list, "?subject=site"), with(list, "?subject=site/{site_id}")},
+		"GET /v1/operations/{operation_id}":                    {instance("", ""), ofSite("")},
+		"GET /v1/operations/{operation_id}/events":             {instance("", ""), ofSite("")},
+		"POST /v1/operations/{operation_id}/cancel":            {instance(nf.ChangeInstance, ""), ofSite(nf.WriteRegion)},
+		"POST /v1/operations/{operation_id}/retry":             {instance(nf.ChangeInstance, ""), ofSite("")},
+		"POST /v1/operations/{operation_id}/undo":              {instance(nf.ChangeInstance, ""), ofSite("")},
+		"GET /v1/notifications/dead":                           {list},
+		"POST /v1/notifications/dead/{notification_id}/resend": {letter},
+		"DELETE /v1/notifications/dead/{notification_id}":      {letter},
+		"POST /v1/networks":                                    {made(accesstest.Instance, nf.WriteNetwork, networkBody)},
+		"GET /v1/networks":                                     {list},
+		"GET /v1/networks/{network_id}":                        {network("", "")},
+		"PATCH /v1/networks/{network_id}":                      {network(nf.WriteNetwork, `{"description": "changed"}`)},
+		"DELETE /v1/networks/{network_id}":                     {network(nf.WriteNetwork, "")},
+
 		"POST /v1/sites":                                            {made(accesstest.Region, nf.WriteRegion, siteBody)},
 		"GET /v1/sites":                                             {list},
 		"GET /v1/sites/{site_id}":                                   {region("", "")},
