@@ -32,7 +32,7 @@ func (c *call) code() int {
 	case c.answer != nil && c.answer.status != 0:
 		return c.answer.status
 	case c.failed: // before anything was written
-		return outcomes[c.kind].status
+		return statuses[c.kind]
 	}
 	return http.StatusOK
 }

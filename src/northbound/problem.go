@@ -33,13 +33,13 @@ func Refuse(w http.ResponseWriter, r *http.Request, err error, amend ...func(*wi
 func problemOf(r *http.Request, err error) wire.Problem {
 	kind := nf.KindOf(err)
 	p := wire.Problem{
-		Title: outcomes[kind].title, Status: Status(err), Detail: err.Error(),
+		Title: http.StatusText(Status(err)), Status: Status(err), Detail: err.Error(),
 		Instance: r.URL.Path, RequestID: RequestID(r.Context()),
 		Kind: kind, Reason: nf.ReasonOf(err), Confirm: nf.ConfirmOf(err), Operation: nf.OperationOf(err),
 		Errors: wire.ViolationsOf(nf.ViolationsOf(err)),
 	}
 	if e, ok := errors.AsType[*protocolError](err); ok {
-		p.Kind, p.Title = e.kind(), http.StatusText(e.status)
+		p.Kind = e.kind()
 	} else if kind == nf.Internal {
 		p.Detail, p.Errors = "unexpected error; the service's log contains the cause under the request's id", nil
 	}

@@ -7,27 +7,24 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// outcomes maps the kinds of errors to HTTP statuses and problem titles.
-var outcomes = map[nf.Kind]struct {
-	status int
-	title  string
-}{
-	nf.Internal:    {http.StatusInternalServerError, "Internal error"},
-	nf.Invalid:     {http.StatusBadRequest, "Bad request"},
-	nf.NotFound:    {http.StatusNotFound, "Not found"},
-	nf.Exists:      {http.StatusConflict, "Already exists"},
-	nf.Conflict:    {http.StatusConflict, "Conflict"},
-	nf.Busy:        {http.StatusConflict, "Operation in progress"},
-	nf.Unreachable: {http.StatusBadGateway, "Region or store unreachable"},
-	nf.Unsupported: {http.StatusUnprocessableEntity, "Not supported by the region"},
-	nf.TooLarge:    {http.StatusRequestEntityTooLarge, "Limit exceeded"},
-	nf.Failed:      {http.StatusFailedDependency, "Operation failed"},
-	nf.Timeout:     {http.StatusGatewayTimeout, "Timed out"},
-	nf.Cancelled:   {http.StatusConflict, "Cancelled"},
+// statuses maps the kinds of errors to HTTP statuses.
+var statuses = map[nf.Kind]int{
+	nf.Internal:    http.StatusInternalServerError,
+	nf.Invalid:     http.StatusBadRequest,
+	nf.NotFound:    http.StatusNotFound,
+	nf.Exists:      http.StatusConflict,
+	nf.Conflict:    http.StatusConflict,
+	nf.Busy:        http.StatusConflict,
+	nf.Unreachable: http.StatusBadGateway,
+	nf.Unsupported: http.StatusUnprocessableEntity,
+	nf.TooLarge:    http.StatusRequestEntityTooLarge,
+	nf.Failed:      http.StatusFailedDependency,
+	nf.Timeout:     http.StatusGatewayTimeout,
+	nf.Cancelled:   http.StatusConflict,
 
-	nf.Unauthenticated: {http.StatusUnauthorized, "Authentication required"},
-	nf.Forbidden:       {http.StatusForbidden, "Permission denied"},
-	nf.TooManyRequests: {http.StatusTooManyRequests, "Rate limit exceeded"},
+	nf.Unauthenticated: http.StatusUnauthorized,
+	nf.Forbidden:       http.StatusForbidden,
+	nf.TooManyRequests: http.StatusTooManyRequests,
 }
 
 // Status returns the HTTP status of an error.
@@ -35,7 +32,7 @@ func Status(err error) int {
 	if p, ok := errors.AsType[*protocolError](err); ok {
 		return p.status
 	}
-	return outcomes[nf.KindOf(err)].status
+	return statuses[nf.KindOf(err)]
 }
 
 // protocolError is an error with an HTTP status that no nf kind maps to.

@@ -56,7 +56,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Method + " " + r.URL.RequestURI()
 	a, ok := s.keep(r, key)
 	if !ok {
-		a = problemReply(404, `{"title":"Not found","detail":"cannot get it: it does not exist","kind":"not-found"}`)
+		a = problemReply(404, `{"title":"Not Found","detail":"cannot get it: it does not exist","kind":"not-found"}`)
 	}
 	if a.media == "" {
 		a.media = "application/json"

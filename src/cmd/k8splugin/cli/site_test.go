@@ -29,7 +29,7 @@ const (
 		`"state":"failed","finished_at":"2026-11-20T09:01:01Z","failure":{"kind":"unreachable","step":"check hosts","message":"host n1 cannot be reached"}}`
 	siteOpRemoving = `{"operation_id":"0193-5f0c","subject":{"kind":"site","id":"edge-1"},"site_id":"edge-1","cloud_region_id":"edge-1","project":"default","verb":"remove",` +
 		`"vnf_instances":["k3x9vq2m","p7"],"keep_hosts":true,"accepted_at":"2026-11-20T09:00:00Z","deadline":"2026-11-20T11:00:00Z","steps":[],"state":"queued"}`
-	siteOpBusy = `{"title":"Operation in progress","status":409,"detail":"cannot change site edge-1: operation 0193-0000 is running","kind":"busy","operation":"0193-0000"}`
+	siteOpBusy = `{"title":"Conflict","status":409,"detail":"cannot change site edge-1: operation 0193-0000 is running","kind":"busy","operation":"0193-0000"}`
 
 	createSite = "POST /v1/sites"
 	patchSite  = "PATCH /v1/sites/edge-1"
