@@ -95,7 +95,7 @@ func TestRecord(t *testing.T) {
 	f := newFixture(t)
 	entry := nf.AuditEntry{
 		ID: "a", Phase: nf.AuditOutcome, Request: "r", Kind: "user", Identity: "ann", Remote: "192.0.2.1", Method: "DELETE", Route: "/v1/vnf_instances/{vnf_id}",
-		Permission: nf.RemoveInstance, Project: "p", Region: "east", Subjects: []string{"vnf"}, Status: 202, Outcome: nf.AuditDone, Operation: "op", Digest: "sha256:0",
+		Permission: nf.RemoveInstance, Project: "p", Region: "east", Subjects: []string{"vnf"}, Status: 202, Outcome: nf.AuditAccepted, Operation: "op", Digest: "sha256:0",
 	}
 	if err := f.Record(t.Context(), entry); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestRecord(t *testing.T) {
 	}
 	first, _, _ := strings.Cut(read(t, f.name), "\n")
 	if want := `{"id":"a","phase":"outcome","time":"2026-11-04T12:01:00Z","replica":"one","request_id":"r","identity_kind":"user","identity":"ann","remote_address":"192.0.2.1",` +
-		`"method":"DELETE","route":"/v1/vnf_instances/{vnf_id}","permission":"instance:terminate","project":"p","region":"east","subjects":["vnf"],"status":202,"outcome":"done","operation":"op","digest":"sha256:0"}`; first != want {
+		`"method":"DELETE","route":"/v1/vnf_instances/{vnf_id}","permission":"instance:terminate","project":"p","region":"east","subjects":["vnf"],"status":202,"outcome":"accepted","operation":"op","digest":"sha256:0"}`; first != want {
 		t.Errorf("the line is\n%s, want\n%s", first, want)
 	}
 	report, err := audit.Verify(strings.NewReader(read(t, f.name)))

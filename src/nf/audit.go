@@ -25,7 +25,7 @@ type AuditEntry struct {
 	Region     string     `json:"region,omitempty"`
 	Subjects   []string   `json:"subjects,omitempty"` // ids of the objects of the request
 	Status     int        `json:"status,omitempty"`   // of the response; 0 in an intent
-	Outcome    string     `json:"outcome,omitempty"`  // AuditDone, AuditHidden, or the kind of the error
+	Outcome    string     `json:"outcome,omitempty"`  // AuditDone, AuditAccepted, AuditHidden, or the kind of the error
 	Operation  string     `json:"operation,omitempty"`
 	Digest     string     `json:"digest,omitempty"`     // "sha256:<hex>" of the body, if all of it was read
 	Missed     int        `json:"suppressed,omitempty"` // earlier denied requests of this client that have no entry
@@ -44,8 +44,9 @@ const (
 
 // Outcomes that are not the kind of an error.
 const (
-	AuditDone   = "done"
-	AuditHidden = "hidden" // it exists, but the caller was told that it does not
+	AuditDone     = "done"
+	AuditAccepted = "accepted" // by an operation, whose result is its own
+	AuditHidden   = "hidden"   // it exists, but the caller was told that it does not
 )
 
 // AuditFilter selects entries. A zero field selects every entry.

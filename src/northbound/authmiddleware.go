@@ -231,14 +231,16 @@ func (ar *auditedRequest) record(ctx context.Context, e nf.AuditEntry, c *call) 
 	}
 	ar.trail.Tell(&e)
 	e.Status, e.Outcome = c.code(), nf.AuditDone
-	if c.failed {
-		e.Outcome = c.kind.String()
-	}
-	if ar.trail.Hidden() && e.Status == http.StatusNotFound {
-		e.Outcome = nf.AuditHidden
-	}
 	if e.Operation == "" {
 		e.Operation = c.begun
+	}
+	switch {
+	case ar.trail.Hidden() && e.Status == http.StatusNotFound:
+		e.Outcome = nf.AuditHidden
+	case c.failed:
+		e.Outcome = c.kind.String()
+	case e.Operation != "":
+		e.Outcome = nf.AuditAccepted
 	}
 	// Record the outcome even if the client has disconnected.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)

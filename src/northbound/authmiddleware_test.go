@@ -145,7 +145,7 @@ func TestGate(t *testing.T) {
 	}{
 		"Change": {"a change has an entry before it and one after", "POST", "/do/x", "ann", 200, "POST by token:ann", []nf.AuditEntry{
 			byAnn(nf.AuditIntent, "POST", "/do/{id}", 0, "", func(e *nf.AuditEntry) { e.Subjects = []string{"x"} }),
-			byAnn(nf.AuditOutcome, "POST", "/do/{id}", 200, "done", trail, func(e *nf.AuditEntry) { e.Digest = sent }),
+			byAnn(nf.AuditOutcome, "POST", "/do/{id}", 200, "accepted", trail, func(e *nf.AuditEntry) { e.Digest = sent }),
 		}, nil},
 		"Read": {"what is read is not recorded", "GET", "/do/x", "ann", 200, "GET by token:ann", nil, nil},
 		"Anonymous": {"a caller without credentials must authenticate", "POST", "/do/x", "", 401, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {

@@ -69,7 +69,7 @@ func (m *requestMiddleware) access(r *http.Request, rec *recorder, took time.Dur
 	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("route", c.route), slog.String("path", r.URL.Path),
-		slog.Int("status", rec.code()), slog.Int64("bytes", rec.bytes), slog.Duration("duration", took),
+		slog.Int("status", rec.code()), slog.Int64("bytes", rec.bytes), slog.Float64("seconds", took.Seconds()),
 		slog.String("request_id", c.id),
 	}
 	if c.identity != "" {

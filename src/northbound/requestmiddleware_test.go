@@ -193,7 +193,7 @@ func TestAccessLogAndMetrics(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("three requests have %d lines: %v", len(lines), lines)
 	}
-	if l := lines[0]; l["method"] != "POST" || l["route"] != "/v1/packages" || l["status"] != 201.0 || l["bytes"] != 5.0 || l["level"] != "INFO" || l["duration"] == nil {
+	if l := lines[0]; l["method"] != "POST" || l["route"] != "/v1/packages" || l["status"] != 201.0 || l["bytes"] != 5.0 || l["level"] != "INFO" || l["seconds"] == nil {
 		t.Errorf("the line of the first request is %v", l)
 	}
 	if l := lines[1]; l["route"] != "" || l["path"] != "/coffee" || l["status"] != 404.0 {

@@ -19,7 +19,7 @@ func TestAudit(t *testing.T) {
 	t.Parallel()
 	const outcome = `{"id": "a-2", "phase": "outcome", "time": "2026-11-20T12:00:03Z", "replica": "r-1", "request_id": "q-1", "identity_kind": "user", "identity": "ann",
 		"remote_address": "10.0.0.9", "method": "POST", "route": "/v1/vnf_instances", "permission": "instance:instantiate", "project": "blue", "region": "east", "subjects": ["vnf-1"],
-		"status": 201, "outcome": "done", "operation_id": "op-1", "digest": "sha256:abc", "suppressed": 2}`
+		"status": 201, "outcome": "accepted", "operation_id": "op-1", "digest": "sha256:abc", "suppressed": 2}`
 	const intent = `{"id": "a-2", "phase": "intent", "time": "2026-11-20T12:00:02Z", "method": "POST", "route": "/v1/vnf_instances"}`
 	const refusal = `{"id": "a-1", "phase": "refusal", "time": "2026-11-20T12:00:01Z", "method": "GET", "route": "/v1/keys", "status": 403, "outcome": "forbidden"}`
 	const place = "2026-11-20T12%2F00%3A02.000000000-a-2-intent"

@@ -143,7 +143,7 @@ func (s *standIn) reset() {
 			{
 				ID: "a-2", Phase: nf.AuditOutcome, Time: noon(3), Replica: "r-1", Request: "q-1", Kind: "user", Identity: "ann", Remote: "10.0.0.9",
 				Method: "POST", Route: "/v1/vnf_instances", Permission: nf.CreateInstance, Project: "blue", Region: "east", Subjects: []string{"vnf-1"},
-				Status: 201, Outcome: nf.AuditDone, Operation: "op-1", Digest: "sha256:abc", Missed: 2, Prev: "the entry before",
+				Status: 201, Outcome: nf.AuditAccepted, Operation: "op-1", Digest: "sha256:abc", Missed: 2, Prev: "the entry before",
 			},
 			{ID: "a-2", Phase: nf.AuditIntent, Time: noon(2), Method: "POST", Route: "/v1/vnf_instances"},
 			{ID: "a-1", Phase: nf.AuditRefusal, Time: noon(1), Method: "GET", Route: "/v1/keys", Status: 403, Outcome: "forbidden"},

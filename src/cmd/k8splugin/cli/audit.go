@@ -70,11 +70,12 @@ func (now clock) instant(text string) (string, error) {
 func auditColumns(clock) []column[wire.AuditEntry] {
 	return []column[wire.AuditEntry]{
 		{"TIME", false, func(e wire.AuditEntry) string { return e.Time.UTC().Format(time.RFC3339) }},
-		{"IDENTITY", false, func(e wire.AuditEntry) string { return strings.TrimPrefix(e.IdentityKind+":"+e.Identity, ":") }},
+		{"IDENTITY", false, func(e wire.AuditEntry) string { return strings.Trim(e.IdentityKind+":"+e.Identity, ":") }},
 		{"PHASE", false, func(e wire.AuditEntry) string { return string(e.Phase) }},
 		{"REQUEST", false, func(e wire.AuditEntry) string { return e.Method + " " + e.Route }},
 		{"SUBJECTS", false, func(e wire.AuditEntry) string { return strings.Join(e.Subjects, ",") }},
 		{"OUTCOME", false, func(e wire.AuditEntry) string { return e.Outcome }},
+		{"OPERATION", false, func(e wire.AuditEntry) string { return e.Operation }},
 		{"STATUS", true, func(e wire.AuditEntry) string {
 			if e.Status == 0 {
 				return ""
@@ -84,7 +85,6 @@ func auditColumns(clock) []column[wire.AuditEntry] {
 		{"PERMISSION", true, func(e wire.AuditEntry) string { return string(e.Permission) }},
 		{"PROJECT", true, func(e wire.AuditEntry) string { return e.Project }},
 		{"REGION", true, func(e wire.AuditEntry) string { return e.Region }},
-		{"OPERATION", true, func(e wire.AuditEntry) string { return e.Operation }},
 		{"REMOTE ADDRESS", true, func(e wire.AuditEntry) string { return e.Remote }},
 		{"REQUEST ID", true, func(e wire.AuditEntry) string { return e.Request }},
 		{"SUPPRESSED", true, func(e wire.AuditEntry) string {

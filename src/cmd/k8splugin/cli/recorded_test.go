@@ -72,9 +72,9 @@ const (
 		`"credential":{"kind":"token","expires_at":"2026-11-20T08:30:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
 	auditJSON = `{"entries":[{"id":"a1","phase":"outcome","time":"2026-11-20T09:02:01Z","request_id":"Q1","identity_kind":"user","identity":"ann","remote_address":"10.0.0.9",` +
 		`"method":"POST","route":"/v1/vnf_instances","permission":"instance:instantiate","project":"blue","region":"east","subjects":["k3x9vq2m"],"status":202,` +
-		`"outcome":"done","operation_id":"0192f3a5c7d1-a7c1"},` +
+		`"outcome":"accepted","operation_id":"0192f3a5c7d1-a7c1"},` +
 		`{"id":"a1","phase":"intent","time":"2026-11-20T09:02:00Z","request_id":"Q1","identity_kind":"user","identity":"ann","method":"POST","route":"/v1/vnf_instances"},` +
-		`{"id":"a0","phase":"refusal","time":"2026-11-20T09:00:00Z","method":"GET","route":"/v1/keys","status":401,"outcome":"unauthenticated","suppressed":4}],"next":"2026-11-20T09/00:00.0-a0-refusal"}`
+		`{"id":"a0","phase":"refusal","time":"2026-11-20T09:00:00Z","identity_kind":"anonymous","method":"GET","route":"/v1/keys","status":401,"outcome":"unauthenticated","suppressed":4}],"next":"2026-11-20T09/00:00.0-a0-refusal"}`
 	keysJSON = `{"primary":"k2","records":{"k1":3,"k2":1204}}`
 	braked   = `{"title":"Conflict","status":409,"detail":"cannot rollback VNF instance k3x9vq2m: PersistentVolumeClaim edge/data: would be deleted, and what it holds cannot be made again",` +
 		`"kind":"conflict","reason":"confirmation-required","confirm":"sha256:6b86b2","errors":[{"field":"PersistentVolumeClaim edge/data","message":"would be deleted, and what it holds cannot be made again"}]}`
