@@ -51,7 +51,7 @@ func newAuthMiddleware(cfg Config) *authMiddleware {
 		origin: http.NewCrossOriginProtection(),
 		hosts:  cfg.Hosts,
 		routed: cfg.Routed,
-		open:   []string{"/healthz", "/readyz", "/docs", "/openapi.yaml", "/openapi.json", "/swagger.yaml", "/swagger.json"},
+		open:   []string{"/healthz", "/readyz", "/", "/docs", "/openapi.yaml", "/openapi.json", "/swagger.yaml", "/swagger.json"},
 		exempt: []string{"/healthz", "/readyz", "/metrics"},
 	}
 	if cfg.MayScrape == nil {

@@ -172,6 +172,7 @@ func TestGate(t *testing.T) {
 		"Panic":   {"what ended in a defect", "POST", "/panic", "ann", 500, "", []nf.AuditEntry{byAnn(nf.AuditIntent, "POST", "/panic", 0, ""), byAnn(nf.AuditOutcome, "POST", "/panic", 500, "internal")}, nil},
 		"Health":  {"machines ask for health without a proof", "GET", "/healthz", "", 200, "", nil, nil},
 		"Docs":    {"and people for the documentation", "GET", "/docs", "", 200, "", nil, nil},
+		"Root":    {"to which the root leads", "GET", "/", "", 303, "", nil, map[string]string{"Location": "/docs"}},
 		"Metrics": {"Prometheus expects no question", "GET", "/metrics", "", 200, "", nil, nil},
 		"NotOpen": {"an open path is itself, and nothing below it", "GET", "/docs/x", "", 401, "", []nf.AuditEntry{entry(func(e *nf.AuditEntry) {
 			e.Phase, e.Method, e.Status, e.Outcome = "refusal", "GET", 401, "unauthenticated"

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"net/http"
 )
 
@@ -19,7 +20,8 @@ type page struct {
 	policy  string
 }
 
-func newPage() (page, error) {
+// newPage returns the page, which shows the version of the program.
+func newPage(version string) (page, error) {
 	var parts [3][]byte
 	for i, name := range []string{"index.html", "docs.css", "docs.js"} {
 		content, err := docs.ReadFile("docs/" + name)
@@ -28,10 +30,11 @@ func newPage() (page, error) {
 		}
 		parts[i] = content
 	}
-	html, style, script := parts[0], parts[1], parts[2]
-	html = bytes.Replace(html, []byte("/*docs.css*/"), style, 1)
-	html = bytes.Replace(html, []byte("/*docs.js*/"), script, 1)
-	return page{content: html, policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
+	document, style, script := parts[0], parts[1], parts[2]
+	document = bytes.Replace(document, []byte("<!--version-->"), []byte(html.EscapeString(version)), 1)
+	document = bytes.Replace(document, []byte("/*docs.css*/"), style, 1)
+	document = bytes.Replace(document, []byte("/*docs.js*/"), script, 1)
+	return page{content: document, policy: "default-src 'none'; connect-src 'self'; style-src " + hash(style) + "; script-src " + hash(script) +
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}, nil
 }
 

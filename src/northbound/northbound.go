@@ -20,6 +20,7 @@ type API interface {
 // Config configures the HTTP layer. Swagger is required.
 type Config struct {
 	Swagger     []byte // the OpenAPI document, in YAML
+	Version     string // version of the program, for the page under /docs; default: none
 	APIs        []API
 	UploadLimit int64                // bytes of an uploaded archive; default 64 MiB
 	Checks      map[string]Check     // readiness checks by name
@@ -70,7 +71,7 @@ func (c *Config) complete() error {
 }
 
 // New returns the handler of all APIs and of the service's own paths: /healthz,
-// /readyz, /metrics, /docs, and the contract as /openapi.yaml and /openapi.json,
+// /readyz, /metrics, /docs, to which / redirects, and the contract as /openapi.yaml and /openapi.json,
 // also under its earlier names, /swagger.yaml and /swagger.json.
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.complete(); err != nil {

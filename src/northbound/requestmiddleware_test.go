@@ -114,7 +114,7 @@ func TestUnroutable(t *testing.T) {
 		allow   string
 	}{
 		"UnknownPath":   {"there is no such path", get("/v2/packages"), 404, nf.NotFound, "no resource has this path", ""},
-		"Root":          {"nor is the root one", get("/"), 404, nf.NotFound, "no resource has this path", ""},
+		"Root":          {"the root only leads to the documentation", httptest.NewRequest(http.MethodPost, "/", nil), 405, nf.Invalid, "only GET is allowed for this path", "GET"},
 		"UncleanPath":   {"a path that is not clean is another one", get("/v1//packages"), 404, nf.NotFound, "no resource has this path", ""},
 		"ParentPath":    {"and so is one that climbs", get("/v1/x/../packages"), 404, nf.NotFound, "no resource has this path", ""},
 		"UnknownMethod": {"the methods are named", httptest.NewRequest(http.MethodPut, "/v1/packages", nil), 405, nf.Invalid, "only GET, POST is allowed for this path", "GET, POST"},

@@ -23,7 +23,7 @@ type service struct {
 }
 
 func newService(cfg Config, rules *contract) (*service, error) {
-	page, err := newPage()
+	page, err := newPage(cfg.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +61,7 @@ func (s *service) Routes(r *mux.Router) {
 		get(name+".json", static("application/json", s.rules.json))
 	}
 	get("/docs", s.page)
+	get("/", http.HandlerFunc(toDocs))
 }
 
 type readiness struct {
@@ -83,6 +84,12 @@ func timed(ctx context.Context, check Check) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	return check(ctx)
+}
+
+// toDocs redirects to the page under /docs.
+func toDocs(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Location", "/docs")
+	w.WriteHeader(http.StatusSeeOther)
 }
 
 // static serves fixed content.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,5 +83,35 @@ func TestDocsIsOneDocument(t *testing.T) {
 	}
 	if !strings.Contains(page, "/openapi.json") || !strings.Contains(page, "<main") {
 		t.Error("the page is not the page")
+	}
+	named := regexp.MustCompile(`byID\("(\w+)"\)`).FindAllStringSubmatch(page, -1)
+	for _, name := range named {
+		if !strings.Contains(page, ` id="`+name[1]+`"`) {
+			t.Errorf("the script needs an element %q", name[1])
+		}
+	}
+	if len(named) == 0 {
+		t.Error("the script needs no elements")
+	}
+}
+
+func TestDocsShowsTheVersion(t *testing.T) {
+	t.Parallel()
+	page := serve(handler(t, northbound.Config{Version: "v1.2.3<x"}), get("/docs")).Body.String()
+	if !strings.Contains(page, "<h1>k8splugin <small>v1.2.3&lt;x ") {
+		t.Errorf("the page does not show the version of the program:\n%.1000s", page)
+	}
+}
+
+func TestRootLeadsToDocs(t *testing.T) {
+	t.Parallel()
+	h := handler(t, northbound.Config{})
+	if w := serve(h, get("/")); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/docs" {
+		t.Errorf("the root: %d to %q", w.Code, w.Header().Get("Location"))
+	}
+	for _, path := range []string{"//", "/docs/", "/index.html"} {
+		if w := serve(h, get(path)); w.Code != http.StatusNotFound || w.Header().Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %d, %s", path, w.Code, w.Header().Get("Content-Type"))
+		}
 	}
 }

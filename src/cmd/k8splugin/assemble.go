@@ -146,6 +146,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	}
 	handler, err := northbound.New(northbound.Config{
 		Swagger:     k8splugin.Swagger,
+		Version:     version(),
 		APIs:        served,
 		UploadLimit: cfg.MaxPackage,
 		Checks:      map[string]northbound.Check{"store": db.healthy, "operations": s.workers.Healthy},

@@ -27,7 +27,7 @@ var goWords = regexp.MustCompile(`runtime error|goroutine|\.go:|reflect|strconv|
 
 // plainPages are no part of the APIs, and take nothing from a request: the metrics
 // of the process and the documentation.
-var plainPages = []string{"/metrics", "/docs", "/openapi.yaml", "/openapi.json", "/swagger.yaml", "/swagger.json"}
+var plainPages = []string{"/metrics", "/", "/docs", "/openapi.yaml", "/openapi.json", "/swagger.yaml", "/swagger.json"}
 
 // TestAnswersHaveNoWordsOfGo makes requests of every operation in swagger.yaml
 // that cannot be understood: their bodies, queries, headers and paths are

@@ -37,7 +37,7 @@ func TestServiceRoutesAreOpen(t *testing.T) {
 		}
 	}
 	slices.Sort(own)
-	want := []string{"GET /docs", "GET /healthz", "GET /metrics", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /swagger.json", "GET /swagger.yaml"}
+	want := []string{"GET /", "GET /docs", "GET /healthz", "GET /metrics", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /swagger.json", "GET /swagger.yaml"}
 	if diff := cmp.Diff(want, own); diff != "" {
 		t.Errorf("routes without a rule (-want +got):\n%s", diff)
 	}
@@ -54,9 +54,13 @@ func TestServiceRoutesAreOpen(t *testing.T) {
 	}
 	for _, route := range slices.DeleteFunc(own, func(route string) bool { return route == "GET /metrics" }) {
 		method, path, _ := strings.Cut(route, " ")
+		status := http.StatusOK
+		if path == "/" {
+			status = http.StatusSeeOther // to /docs
+		}
 		for _, who := range []string{accesstest.Anonymous, "stranger"} {
-			if got := w.as(who, method, path, nil); got.status != http.StatusOK {
-				t.Errorf("%s by %q: status %d, want 200: %s", route, who, got.status, got.body)
+			if got := w.as(who, method, path, nil); got.status != status {
+				t.Errorf("%s by %q: status %d, want %d: %s", route, who, got.status, status, got.body)
 			}
 		}
 	}

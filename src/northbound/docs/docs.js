@@ -110,6 +110,48 @@ const parameterInput = (p) => {
   return el("input", { type: "text", autocomplete: "off", required: p.required, placeholder: p.example ?? "" });
 };
 
+// credentials are the inputs for the credentials of every request.
+const credentials = {
+  token: el("input", { type: "password", autocomplete: "off" }),
+  user: el("input", { type: "text", autocomplete: "off" }),
+  password: el("input", { type: "password", autocomplete: "off" }),
+};
+const authorization = () => {
+  if (credentials.token.value !== "") return `Bearer ${credentials.token.value.trim()}`;
+  if (credentials.user.value === "") return undefined;
+  const bytes = new TextEncoder().encode(`${credentials.user.value}:${credentials.password.value}`);
+  return `Basic ${btoa(String.fromCharCode(...bytes))}`;
+};
+
+// quote quotes a text for a shell.
+const quote = (text) => `'${text.replace(/'/g, "'\\''")}'`;
+
+// curlLine returns the curl command of a request. It contains no secret: the
+// shell reads the token from $TOKEN, and curl asks for a password.
+const curlLine = ({ method, target, headers, body }) => {
+  const words = ["curl"];
+  if (method !== "GET") words.push("-X", method);
+  if (credentials.token.value !== "") words.push("-H", '"Authorization: Bearer $TOKEN"');
+  else if (credentials.user.value !== "") words.push("-u", quote(credentials.user.value));
+  for (const [name, value] of headers) words.push("-H", quote(`${name}: ${value}`));
+  if (body instanceof FormData) for (const [name, value] of body) words.push("-F", quote(`${name}=${value instanceof File ? `@${value.name}` : value}`));
+  else if (body instanceof File) words.push("--data-binary", quote(`@${body.name}`));
+  else if (body !== undefined) words.push("--data-binary", quote(body));
+  return [...words, quote(location.origin + target)].join(" ");
+};
+
+// curlView shows the curl command of the request that a function returns.
+const curlView = (request) => {
+  const line = el("pre", { class: "curl", tabindex: "0", "aria-label": "curl command" });
+  const copy = el("button", { type: "button", class: "quiet", on: { click: async () => {
+    getSelection().selectAllChildren(line); // so that the keys copy it where the clipboard is not available
+    await navigator.clipboard?.writeText(line.textContent);
+  } } }, "Copy");
+  const update = () => { line.textContent = curlLine(request()); };
+  for (const input of Object.values(credentials)) input.addEventListener("input", update);
+  return { node: el("div", {}, line), copy, update };
+};
+
 // bodyInput returns the inputs of one media type, and what they make a body of.
 const bodyInput = (media, m) => {
   const schema = resolve(m.schema);
@@ -181,10 +223,8 @@ const tryForm = (method, path, parameters, body) => {
   const inputs = parameters.map((p) => [p, parameterInput(p)]);
   const content = body ? bodyForm(body.content) : null;
   const view = answerView();
-  let abort;
-  const stop = el("button", { type: "button", class: "quiet", hidden: true, on: { click: () => abort.abort() } }, "Stop");
-  const send = async (event) => {
-    event.preventDefault();
+  // request is the request that the inputs describe.
+  const request = () => {
     let url = path;
     const query = new URLSearchParams(), headers = new Headers();
     for (const [p, input] of inputs) {
@@ -194,8 +234,17 @@ const tryForm = (method, path, parameters, body) => {
       else if (p.in === "query") query.append(p.name, input.value);
       else headers.set(p.name, input.value);
     }
-    // The browser writes the boundary of a form itself.
+    // The browser, or curl, writes the boundary of a form itself.
     if (content && content.media() !== "multipart/form-data") headers.set("Content-Type", content.media());
+    return { method, target: query.size ? `${url}?${query}` : url, headers, body: content ? content.make() : undefined };
+  };
+  const curl = curlView(request);
+  let abort;
+  const stop = el("button", { type: "button", class: "quiet", hidden: true, on: { click: () => abort.abort() } }, "Stop");
+  const send = async (event) => {
+    event.preventDefault();
+    const { target, headers, body } = request();
+    if (authorization()) headers.set("Authorization", authorization());
     abort = new AbortController();
     stop.hidden = false;
     view.node.hidden = false;
@@ -203,17 +252,18 @@ const tryForm = (method, path, parameters, body) => {
     view.headers.textContent = view.body.textContent = "";
     const started = performance.now();
     try {
-      const target = query.size ? `${url}?${query}` : url;
-      const response = await fetch(target, { method, headers, body: content ? content.make() : undefined, signal: abort.signal });
+      const response = await fetch(target, { method, headers, body, signal: abort.signal });
       await showAnswer(view, started, response);
     } catch (error) {
       view.line.replaceChildren(el("span", { class: "bad" }, String(error)));
     }
     stop.hidden = true;
   };
-  return el("form", { on: { submit: send } }, el("h3", {}, "Try it"),
+  const form = el("form", { on: { submit: send, input: curl.update, change: curl.update } }, el("h3", {}, "Try it"),
     ...inputs.map(([p, input]) => field(`${p.name}${p.required ? " (required)" : ""}`, input)),
-    content ? content.node : null, el("p", {}, el("button", { type: "submit" }, "Send"), stop), view.node);
+    content ? content.node : null, curl.node, el("p", {}, el("button", { type: "submit" }, "Send"), curl.copy, stop), view.node);
+  curl.update();
+  return form;
 };
 
 const operationView = (op) => {
@@ -249,29 +299,37 @@ const reveal = () => {
 
 const start = async () => {
   contract = await (await fetch("/openapi.json")).json();
-  byID("version").textContent = contract.info.version;
+  byID("version").textContent = `API ${contract.info.version}`;
+  document.title = byID("version").parentElement.parentElement.textContent;
+  byID("credentials").append(...Object.entries(credentials).map(([name, input]) => field(name[0].toUpperCase() + name.slice(1), input)));
   byID("intro").append(...prose(contract.info.description));
   const operations = Object.entries(contract.paths).flatMap(([path, item]) =>
     ["get", "post", "put", "patch", "delete"].filter((m) => item[m]).map((method) => ({ ...item[method], item, path, method })));
   const place = byID("operations"), index = byID("index");
   place.replaceChildren();
-  const entries = [];
+  const entries = [], groups = [];
   for (const tag of contract.tags) {
     const list = el("ul", {}), heading = el("h2", {}, tag.name);
-    place.append(el("h2", {}, tag.name), ...prose(tag.description));
+    const section = el("section", {}, el("h2", {}, tag.name), ...prose(tag.description));
+    place.append(section);
     for (const op of operations.filter((o) => o.tags[0] === tag.name)) {
       const view = operationView(op);
       const link = el("li", {}, el("a", { href: `#${op.operationId}` }, el("span", { class: `method ${op.method}` }, op.method.toUpperCase()), op.path));
-      place.append(view);
+      section.append(view);
       list.append(link);
       entries.push({ view, link, text: `${op.method} ${op.path} ${op.summary} ${op.operationId}`.toLowerCase() });
     }
     index.append(heading, list);
+    groups.push({ list, parts: [heading, list, section] });
   }
   problemsView();
   byID("filter").addEventListener("input", ({ target }) => {
     const words = target.value.toLowerCase().split(/\s+/);
     for (const { view, link, text } of entries) view.hidden = link.hidden = !words.every((word) => text.includes(word));
+    for (const { list, parts } of groups) {
+      const empty = [...list.children].every((link) => link.hidden);
+      for (const part of parts) part.hidden = empty;
+    }
   });
   addEventListener("hashchange", reveal);
   reveal();
