@@ -123,6 +123,7 @@ var outside = map[string]struct {
 	folders []string // with what is below them; "*" is every one
 	reason  string
 }{
+	repository + "/api/client":                 {[]string{"cmd/k8splugin/cli"}, "the command line sends the requests that the contract describes"},
 	repository:                                 {[]string{"cmd/k8splugin"}, "main hands out the contract, swagger.yaml, that the root package carries"},
 	"k8s.io/apiextensions-apiserver":           {[]string{"cluster/schema"}, "custom resources are checked as the API server checks them, with its library"},
 	"k8s.io/apiserver":                         {[]string{"cluster/schema"}, "the rules of custom resources are evaluated in one place"},

@@ -381,7 +381,7 @@ type AuditEntry struct {
 	// OperationID Id of the operation that the request started.
 	OperationID *string `json:"operation_id,omitempty"`
 
-	// Outcome Result: `done`, `hidden` (the object exists, but the response to the caller was that it does not), or the kind of the problem.
+	// Outcome Result: `done`, `accepted` (the operation that `operation_id` names has its own result), `hidden` (the object exists, but the response to the caller was that it does not), or the kind of the problem.
 	Outcome *string `json:"outcome,omitempty"`
 
 	// Permission Permission that decided the request.
@@ -1111,7 +1111,9 @@ type Problem struct {
 	// RequestID Id of the request in the log.
 	RequestID string `json:"request_id"`
 	Status    int    `json:"status"`
-	Title     string `json:"title"`
+
+	// Title Name of the HTTP status.
+	Title string `json:"title"`
 
 	// Type Path of the description of this kind of problem.
 	Type string `json:"type"`
@@ -1619,6 +1621,12 @@ type Variable struct {
 
 // VariableType defines model for Variable.Type.
 type VariableType string
+
+// Version defines model for Version.
+type Version struct {
+	// Version Version of the program: its tag, a pseudo-version that contains the commit, or dev.
+	Version string `json:"version"`
+}
 
 // Violation defines model for Violation.
 type Violation struct {
@@ -2986,6 +2994,9 @@ type ClientInterface interface {
 	// FollowSiteOperation request
 	FollowSiteOperation(ctx context.Context, siteID SiteIDParam, operationID OperationIDParam, params *FollowSiteOperationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetVersion request
+	GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListVnfInstances request
 	ListVnfInstances(ctx context.Context, params *ListVnfInstancesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -3687,6 +3698,18 @@ func (c *Client) CancelSiteOperation(ctx context.Context, siteID SiteIDParam, op
 
 func (c *Client) FollowSiteOperation(ctx context.Context, siteID SiteIDParam, operationID OperationIDParam, params *FollowSiteOperationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewFollowSiteOperationRequest(c.Server, siteID, operationID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetVersion(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVersionRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -6542,6 +6565,33 @@ func NewFollowSiteOperationRequest(server string, siteID SiteIDParam, operationI
 			req.Header.Set("Last-Event-ID", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewGetVersionRequest generates requests for GetVersion
+func NewGetVersionRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/version")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -50,7 +50,7 @@ operation continues.`,
 			return err
 		}
 		body.Labels = present(labels.labels)
-		return s.change(ctx, c, request{method: http.MethodPost, path: at("vnf_instances", "adopt")}, &body, changeOptions{waiting: w})
+		return s.change(ctx, c, ask(api.NewAdoptVnfInstanceRequestWithBody(root, nil, jsonMedia, nil)), &body, changeOptions{waiting: w})
 	})
 	return cmd
 }

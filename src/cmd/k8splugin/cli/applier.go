@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/declared"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
@@ -95,8 +95,8 @@ func (a *applier) done(kind declared.Kind, name, action string) *outcome {
 }
 
 // present reads an object as a tree. It returns nil if it does not exist.
-func (a *applier) present(ctx context.Context, path string) (map[string]any, error) {
-	got, err := a.client.get(ctx, path, nil)
+func (a *applier) present(ctx context.Context, r request) (map[string]any, error) {
+	got, err := a.client.call(ctx, r)
 	if ExitCode(err) == exitNotFound {
 		return nil, nil
 	}
@@ -110,14 +110,14 @@ func (a *applier) present(ctx context.Context, path string) (map[string]any, err
 // region registers or updates a cloud region. Its access cannot be read, so it is always
 // sent; the server changes nothing if it is the same.
 func (a *applier) region(ctx context.Context, d *declared.Region) error {
-	before, err := a.present(ctx, at("cloud_regions", d.ID))
+	before, err := a.present(ctx, ask(api.NewGetCloudRegionRequest(root, d.ID)))
 	if err != nil {
 		return err
 	}
 	wanted := treeOfDocument(d.RegionCreate)
 	if before == nil {
 		if !a.flags.dry {
-			_, err = a.client.send(ctx, request{method: http.MethodPost, path: at("cloud_regions")}, "application/json", wanted)
+			_, err = a.client.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), wanted)
 		}
 		if err == nil {
 			a.done(declared.RegionKind, d.ID, actionCreated)
@@ -152,7 +152,7 @@ func (a *applier) region(ctx context.Context, d *declared.Region) error {
 // was changed since the given time.
 func (a *applier) patchRegion(ctx context.Context, id string, patch, access map[string]any, since any) (bool, error) {
 	maps.Copy(patch, access)
-	got, err := a.client.send(ctx, request{method: http.MethodPatch, path: at("cloud_regions", id)}, mergePatch, patch)
+	got, err := a.client.send(ctx, ask(api.NewUpdateCloudRegionRequestWithBody(root, id, mergePatch, nil)), patch)
 	if err != nil {
 		return false, err
 	}
@@ -163,7 +163,7 @@ func (a *applier) patchRegion(ctx context.Context, id string, patch, access map[
 
 // pkg uploads a package unless the server has the same content.
 func (a *applier) pkg(ctx context.Context, d declared.Package, archive []byte) error {
-	before, err := a.present(ctx, at("packages", d.ID))
+	before, err := a.present(ctx, ask(api.NewGetPackageRequest(root, d.ID)))
 	if err != nil {
 		return err
 	}
@@ -198,18 +198,18 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	id, err := a.client.idOf(ctx, d.Name, scope{d.InstanceTarget.Region, d.Namespace})
 	if ExitCode(err) == exitNotFound {
 		body := &wire.InstanceCreate{InstanceTarget: d.InstanceTarget, InstanceEdit: d.InstanceEdit, Execution: options}
-		return "", a.begins(ctx, d, actionCreated, request{method: http.MethodPost, path: at("vnf_instances")}, body)
+		return "", a.begins(ctx, d, actionCreated, ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil)), body)
 	}
 	if err != nil {
 		return "", err
 	}
-	before, err := a.present(ctx, at("vnf_instances", id))
+	before, err := a.present(ctx, ask(api.NewGetVnfInstanceRequest(root, id)))
 	if err != nil {
 		return id, err
 	}
 	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks"}
 	body := &changePatch{Execution: options, fields: difference(only(before, fields...), treeOfDocument(d.InstanceEdit))}
-	r := request{method: http.MethodPatch, path: at("vnf_instances", id)}
+	r := ask(api.NewUpdateVnfInstanceRequestWithBody(root, id, nil, mergePatch, nil))
 	if !body.visible(before) && !a.repackaged(d) {
 		preview, _, err := a.session.preview(ctx, a.client, r, body)
 		if err != nil {
@@ -260,17 +260,14 @@ func (a *applier) begins(ctx context.Context, d declared.Instance, action string
 		return err
 	}
 	a.session.out.warn(i.Warnings...)
-	one := a.done(declared.InstanceKind, d.Name, action)
-	if one.Operation = got.operation(); one.Operation != "" {
-		one.path = at("operations", one.Operation)
-	}
+	a.done(declared.InstanceKind, d.Name, action).Operation = got.operation()
 	return nil
 }
 
 // prune deletes the instances with the labels of the flags that are not among the known
 // ones.
 func (a *applier) prune(ctx context.Context, known map[string]bool) error {
-	p, err := a.client.list(ctx, at("vnf_instances"), "vnf_instances", url.Values{"label": a.flags.labels})
+	p, err := a.client.list(ctx, instances(), url.Values{"label": a.flags.labels})
 	if err != nil {
 		return err
 	}
@@ -297,14 +294,13 @@ func (a *applier) prune(ctx context.Context, known map[string]bool) error {
 	for _, i := range all {
 		var got answer
 		if !a.flags.dry {
-			if got, err = a.client.call(ctx, request{method: http.MethodDelete, path: at("vnf_instances", i.ID), header: async()}); err != nil {
+			r := ask(api.NewDeleteVnfInstanceRequest(root, i.ID, nil))
+			r.respondAsync()
+			if got, err = a.client.call(ctx, r); err != nil {
 				return err
 			}
 		}
-		one := a.done(declared.InstanceKind, cmp.Or(i.Name, i.ID), actionDeleted)
-		if one.Operation = got.operation(); one.Operation != "" {
-			one.path = at("operations", one.Operation)
-		}
+		a.done(declared.InstanceKind, cmp.Or(i.Name, i.ID), actionDeleted).Operation = got.operation()
 	}
 	return nil
 }
@@ -325,10 +321,10 @@ func (a *applier) await(ctx context.Context) (failed multiError) {
 	}
 	for i := range a.outcomes {
 		one := &a.outcomes[i]
-		if one.path == "" || a.flags.change.waiting.noWait {
+		if one.Operation == "" || a.flags.change.waiting.noWait {
 			continue
 		}
-		if _, err := a.session.watcher.follow(ctx, a.client, one.path, done, view); err != nil {
+		if _, err := a.session.watcher.follow(ctx, a.client, ask(api.NewFollowOperationRequest(root, one.Operation, nil)), done, view); err != nil {
 			failed = append(failed, fmt.Errorf("instance %s: %w", one.Name, err))
 			one.Message = "failed"
 		}

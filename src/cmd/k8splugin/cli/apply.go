@@ -33,8 +33,6 @@ type outcome struct {
 	Action    string        `json:"action"`
 	Operation string        `json:"operation_id,omitempty"`
 	Message   string        `json:"message,omitempty"`
-
-	path string // of the operation
 }
 
 // The actions of apply.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -37,7 +38,7 @@ func auditList(s *session) *cobra.Command {
 			}
 			query.Set(name, t)
 		}
-		p, err := c.list(ctx, at("audit"), "entries", query)
+		p, err := c.list(ctx, catalogue{list: ask(api.NewListAuditRequest(root, nil)), key: "entries"}, query)
 		if err != nil {
 			return err
 		}

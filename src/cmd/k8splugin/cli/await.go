@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -88,7 +89,7 @@ func (s *session) await(ctx context.Context, c *client, last wire.Instance, a an
 		if !pause(limited, s.interval) {
 			break
 		}
-		a, err = c.get(limited, at("vnf_instances", last.ID), nil)
+		a, err = c.call(limited, ask(api.NewGetVnfInstanceRequest(root, last.ID)))
 		if limited.Err() != nil {
 			break
 		}

@@ -15,11 +15,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-const mergePatch = "application/merge-patch+json"
+const (
+	jsonMedia  = "application/json"
+	mergePatch = "application/merge-patch+json"
+)
 
 // specFlags holds the flags that describe an instance and how to execute the
 // change.
@@ -216,7 +220,7 @@ func instanceCreate(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := request{method: http.MethodPost, path: at("vnf_instances")}
+		r := ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil))
 		if dry {
 			return s.dryRun(ctx, c, r, body)
 		}
@@ -257,7 +261,7 @@ func (pr *printer) printSummary(p preview) {
 func (s *session) preview(ctx context.Context, c *client, r request, body any) (preview, answer, error) {
 	r.query = url.Values{"dry_run": {"true"}}
 	var p preview
-	a, err := c.send(ctx, r, mediaOf(r), body)
+	a, err := c.send(ctx, r, body)
 	if err != nil {
 		return p, a, err
 	}
@@ -272,7 +276,7 @@ func (s *session) preview(ctx context.Context, c *client, r request, body any) (
 // methods without a body.
 func (c *client) submit(ctx context.Context, r request, body any) (answer, error) {
 	if r.method != http.MethodDelete {
-		return c.send(ctx, r, mediaOf(r), body)
+		return c.send(ctx, r, body)
 	}
 	r.query = queryOf(body)
 	return c.call(ctx, r)
@@ -294,15 +298,6 @@ func queryOf(document any) url.Values {
 type operationRequest interface {
 	Options() *wire.Execution
 }
-
-func mediaOf(r request) string {
-	if r.method == http.MethodPatch {
-		return mergePatch
-	}
-	return "application/json"
-}
-
-func async() map[string]string { return map[string]string{"Prefer": "respond-async"} }
 
 // operation returns the id of the operation that the request started, or "".
 func (a answer) operation() string {
@@ -330,7 +325,7 @@ func (s *session) change(ctx context.Context, c *client, r request, body operati
 		return err
 	}
 	if op.ID != "" {
-		if a, err = c.get(ctx, at("vnf_instances", op.Instance), nil); err != nil {
+		if a, err = c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, op.Instance))); err != nil {
 			return err
 		}
 	}
@@ -347,7 +342,7 @@ func (s *session) begin(ctx context.Context, c *client, r request, body operatio
 	if h.waiting.wait == wire.WaitApplied {
 		body.Options().Wait = wire.WaitApplied
 	}
-	r.header = async()
+	r.respondAsync()
 	if a, err = s.prompt.submit(ctx, c, r, body, h.confirm); err != nil {
 		return a, op, err
 	}
@@ -355,9 +350,9 @@ func (s *session) begin(ctx context.Context, c *client, r request, body operatio
 	switch {
 	case id == "" || h.waiting.noWait:
 	case h.waiting.wait != "":
-		op, err = s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
+		op, err = s.watcher.follow(ctx, c, ask(api.NewFollowOperationRequest(root, id, nil)), ended, s.out.progress())
 	default:
-		op, err = s.watcher.follow(ctx, c, at("operations", id), applied, nil)
+		op, err = s.watcher.follow(ctx, c, ask(api.NewFollowOperationRequest(root, id, nil)), applied, nil)
 	}
 	return a, op, err
 }

@@ -36,11 +36,28 @@ type client struct {
 // request is one API request.
 type request struct {
 	method string
-	path   string // escaped path from the API's root, such as "/v1/packages/web"
+	path   string // escaped path from the server's root, such as "/v1/packages/web"
 	query  url.Values
-	header map[string]string
+	header http.Header
 	body   io.Reader
+	err    error // the request cannot be made
 }
+
+// root is the server of requests that the client addresses to its own.
+const root = "/"
+
+// ask returns a request that package api/client made. That package has the method,
+// the path and the media type of each operation. The body is added later, so that
+// it can be sent again.
+func ask(r *http.Request, err error) request {
+	if err != nil {
+		return request{header: http.Header{}, err: fmt.Errorf("cannot create the request: %w", err)}
+	}
+	return request{method: r.Method, path: r.URL.EscapedPath(), query: r.URL.Query(), header: r.Header}
+}
+
+// respondAsync asks for the response before the operation has ended.
+func (r request) respondAsync() { r.header.Set("Prefer", "respond-async") }
 
 // problem is an error response of the server.
 type problem wire.Problem
@@ -59,6 +76,9 @@ func (p *problem) Error() string {
 // body. The error is a *problem if the server responded with one, and an
 // exitError if the server cannot be reached or the context ended.
 func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
 	target := c.base.JoinPath(r.path)
 	target.RawQuery = r.query.Encode()
 	body := r.body
@@ -69,9 +89,7 @@ func (c *client) open(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create the request: %w", err)
 	}
-	for name, value := range r.header {
-		req.Header.Set(name, value)
-	}
+	maps.Copy(req.Header, r.header)
 	if c.authorization != "" {
 		req.Header.Set("Authorization", c.authorization)
 	}
@@ -125,11 +143,8 @@ func (c *client) call(ctx context.Context, r request) (answer, error) {
 	if !r.repeatable() {
 		return c.once(ctx, r)
 	}
-	r.header = maps.Clone(r.header)
-	if r.header == nil {
-		r.header = map[string]string{}
-	}
-	r.header["Idempotency-Key"] = rand.Text()
+	r.header = r.header.Clone()
+	r.header.Set("Idempotency-Key", rand.Text())
 	var arrived atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { arrived.Store(true) }})
 	for failed := 0; ; failed++ {
@@ -146,9 +161,9 @@ func (c *client) call(ctx context.Context, r request) (answer, error) {
 func (r request) repeatable() bool {
 	switch r.method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return !strings.HasPrefix(r.path, deadLetters().path+"/") // a repetition would fail: a resent letter is not a dead letter
+		return !strings.HasPrefix(r.path, deadLetters().list.path+"/") // a repetition would fail: a resent letter is not a dead letter
 	case http.MethodDelete:
-		return strings.HasPrefix(r.path, at("vnf_instances")+"/")
+		return strings.HasPrefix(r.path, instances().list.path+"/")
 	}
 	return false
 }
@@ -180,32 +195,26 @@ func (c *client) once(ctx context.Context, r request) (answer, error) {
 	return answer{header: res.Header, body: body}, nil
 }
 
-// get reads one object.
-func (c *client) get(ctx context.Context, path string, query url.Values) (answer, error) {
-	return c.call(ctx, request{method: http.MethodGet, path: path, query: query})
-}
-
-// send sends a document with a media type.
-func (c *client) send(ctx context.Context, r request, media string, document any) (answer, error) {
+// send sends a request with a document.
+func (c *client) send(ctx context.Context, r request, document any) (answer, error) {
 	body, err := json.Marshal(document)
 	if err != nil {
 		return answer{}, fmt.Errorf("cannot encode the request: %w", err)
 	}
-	header := map[string]string{"Content-Type": media}
-	maps.Copy(header, r.header)
-	r.header, r.body = header, bytes.NewReader(body)
+	r.body = bytes.NewReader(body)
 	return c.call(ctx, r)
 }
 
-// list reads all pages of a collection whose items have the key. With a limit
-// in the query it reads one page.
-func (c *client) list(ctx context.Context, path, key string, query url.Values) (page, error) {
-	all := page{key: key}
+// list reads all pages of a collection. With a limit in the query it reads one
+// page.
+func (c *client) list(ctx context.Context, from catalogue, query url.Values) (page, error) {
+	all, r := page{key: from.key}, from.list
 	if query == nil {
 		query = url.Values{}
 	}
 	for {
-		a, err := c.get(ctx, path, query)
+		r.query = query
+		a, err := c.call(ctx, r)
 		if err != nil {
 			return page{}, err
 		}
@@ -332,14 +341,4 @@ func decodeAll[T any](p page) ([]T, error) {
 		}
 	}
 	return out, nil
-}
-
-// at joins path segments and escapes each.
-func at(segments ...string) string {
-	var b strings.Builder
-	b.WriteString("/v1")
-	for _, s := range segments {
-		b.WriteString("/" + url.PathEscape(s))
-	}
-	return b.String()
 }

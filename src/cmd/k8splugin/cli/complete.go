@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -17,29 +18,34 @@ const completionTime = 2 * time.Second
 
 // catalogue is a collection of objects that have ids.
 type catalogue struct {
-	path, key string
-	fields    []string // of an item, to complete
-	about     []string // fields that describe an item
-	query     url.Values
+	list   request
+	key    string   // of the items in a page
+	fields []string // of an item, to complete
+	about  []string // fields that describe an item
+	query  url.Values
 }
 
-// item returns the path of one object.
-func (from catalogue) item(id string) string { return from.path + "/" + url.PathEscape(id) }
+// item returns the request for one object.
+func (from catalogue) item(method, id string) request {
+	r := from.list
+	r.method, r.path = method, r.path+"/"+url.PathEscape(id)
+	return r
+}
 
 func regions() catalogue {
-	return catalogue{path: at("cloud_regions"), key: "cloud_regions", fields: []string{"cloud_region_id"}, about: []string{"server", "description"}}
+	return catalogue{list: ask(api.NewListCloudRegionsRequest(root, nil)), key: "cloud_regions", fields: []string{"cloud_region_id"}, about: []string{"server", "description"}}
 }
 
 func packages() catalogue {
-	return catalogue{path: at("packages"), key: "packages", fields: []string{"csar_id"}, about: []string{"name", "version", "state"}}
+	return catalogue{list: ask(api.NewListPackagesRequest(root, nil)), key: "packages", fields: []string{"csar_id"}, about: []string{"name", "version", "state"}}
 }
 
 func instances() catalogue {
-	return catalogue{path: at("vnf_instances"), key: "vnf_instances", fields: []string{"vnf_instance_name", "vnf_id"}, about: []string{"vnf_instance_name", "cloud_region_id", "namespace", "state"}}
+	return catalogue{list: ask(api.NewListVnfInstancesRequest(root, nil)), key: "vnf_instances", fields: []string{"vnf_instance_name", "vnf_id"}, about: []string{"vnf_instance_name", "cloud_region_id", "namespace", "state"}}
 }
 
 func operations() catalogue {
-	return catalogue{path: at("operations"), key: "operations", fields: []string{"operation_id"}, about: []string{"verb", "vnf_id", "state", "accepted_at"}}
+	return catalogue{list: ask(api.NewListOperationsRequest(root, nil)), key: "operations", fields: []string{"operation_id"}, about: []string{"verb", "vnf_id", "state", "accepted_at"}}
 }
 
 // instanceOperations returns the operations that can be retried or undone.
@@ -67,7 +73,7 @@ func (s *session) words(ctx context.Context, from catalogue) []cobra.Completion 
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTime)
 	defer cancel()
-	p, err := c.list(ctx, from.path, from.key, from.query)
+	p, err := c.list(ctx, from, from.query)
 	if err != nil {
 		return nil
 	}

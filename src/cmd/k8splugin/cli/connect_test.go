@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 )
 
 func TestCredentials(t *testing.T) {
@@ -271,13 +273,13 @@ func TestRepeatable(t *testing.T) {
 		r      request
 		want   bool
 	}{
-		"Get":      {"nothing is lost by asking anew", request{method: http.MethodGet, path: at("keys")}, false},
-		"Post":     {"a request has a key", request{method: http.MethodPost, path: at("cloud_regions")}, true},
-		"Patch":    {"and so has a change", request{method: http.MethodPatch, path: at("vnf_instances", "x")}, true},
-		"Put":      {"putting twice is putting once", request{method: http.MethodPut, path: at("packages", "x")}, true},
-		"Delete":   {"the removal of an instance has a key", request{method: http.MethodDelete, path: at("vnf_instances", "x")}, true},
-		"DeleteIt": {"that of a region has none, and is not found the second time", request{method: http.MethodDelete, path: at("cloud_regions", "x")}, false},
-		"Resend":   {"a dead letter is not there to be sent a second time", request{method: http.MethodPost, path: at("notifications", "dead", "x", "resend")}, false},
+		"Get":      {"nothing is lost by asking anew", ask(api.NewGetKeysRequest(root)), false},
+		"Post":     {"a request has a key", ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), true},
+		"Patch":    {"and so has a change", ask(api.NewUpdateVnfInstanceRequestWithBody(root, "x", nil, mergePatch, nil)), true},
+		"Put":      {"putting twice is putting once", ask(api.NewPutPackageRequestWithBody(root, "x", nil, jsonMedia, nil)), true},
+		"Delete":   {"the removal of an instance has a key", ask(api.NewDeleteVnfInstanceRequest(root, "x", nil)), true},
+		"DeleteIt": {"that of a region has none, and is not found the second time", ask(api.NewDeleteCloudRegionRequest(root, "x")), false},
+		"Resend":   {"a dead letter is not there to be sent a second time", ask(api.NewResendDeadLetterRequest(root, "x")), false},
 	}
 	for name, c := range cases {
 		if got := c.r.repeatable(); got != c.want {

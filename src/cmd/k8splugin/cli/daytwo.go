@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -63,15 +63,14 @@ An existing amendment of the same name is replaced. --remove removes it.` + wait
 		if remove == (body.Package != "") || remove && (given || m.validate != "") {
 			return misused(cmd, errors.New("give either --package, optionally with --values and --set, or --remove"))
 		}
-		r := request{method: http.MethodPut}
-		if remove {
-			r.method = http.MethodDelete
-		}
 		i, _, err := s.find(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
-		r.path = at("vnf_instances", i.ID, "amendments", args[1])
+		r := ask(api.NewPutAmendmentRequestWithBody(root, i.ID, args[1], nil, jsonMedia, nil))
+		if remove {
+			r = ask(api.NewDeleteAmendmentRequest(root, i.ID, args[1], nil))
+		}
 		return s.change(ctx, c, r, &body, changeOptions{w, k})
 	})
 	return cmd
@@ -99,8 +98,9 @@ The exit code is 1 if a test failed.`,
 		if err != nil {
 			return err
 		}
-		r := request{method: http.MethodPost, path: at("vnf_instances", i.ID, "tests"), header: async()}
-		a, err := c.send(ctx, r, mediaOf(r), body)
+		r := ask(api.NewTestVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil))
+		r.respondAsync()
+		a, err := c.send(ctx, r, body)
 		if err != nil {
 			return err
 		}
@@ -114,11 +114,11 @@ The exit code is 1 if a test failed.`,
 
 // testResults waits for the end of tests, and prints their results.
 func (s *session) testResults(ctx context.Context, c *client, id string) error {
-	last, err := s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
+	last, err := s.watcher.follow(ctx, c, ask(api.NewFollowOperationRequest(root, id, nil)), ended, s.out.progress())
 	if last.Passed == nil {
 		return err // not all tests ran; the error says why
 	}
-	a, err := c.get(ctx, at("operations", id), nil)
+	a, err := c.call(ctx, ask(api.NewGetOperationRequest(root, id)))
 	if err != nil {
 		return err
 	}

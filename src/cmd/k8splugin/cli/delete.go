@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 	"io"
-	"net/http"
 	"net/url"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -34,7 +34,9 @@ func previewDelete(ctx context.Context, s *session, c *client, names []string, q
 	query.Set("dry_run", "true")
 	all := preview{wire.Preview{Changes: []wire.Change{}, Warnings: []string{}}}
 	for _, id := range ids {
-		a, err := c.call(ctx, request{method: http.MethodDelete, path: at("vnf_instances", id), query: query})
+		r := ask(api.NewDeleteVnfInstanceRequest(root, id, nil))
+		r.query = query
+		a, err := c.call(ctx, r)
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -43,11 +43,11 @@ func (s *session) fetch(ctx context.Context, c *client, from string, f chartFlag
 			return err
 		}
 	}
-	r := request{method: http.MethodPost, path: at("packages")}
+	r := ask(api.NewCreatePackageRequestWithBody(root, nil, jsonMedia, nil))
 	if f.id != "" {
-		r.method, r.path = http.MethodPut, at("packages", f.id)
+		r = ask(api.NewPutPackageRequestWithBody(root, f.id, nil, jsonMedia, nil))
 	}
-	a, err := c.send(ctx, r, "application/json", wire.PackageCreate{Project: f.project, Chart: &f.Chart})
+	a, err := c.send(ctx, r, wire.PackageCreate{Project: f.project, Chart: &f.Chart})
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -99,7 +99,7 @@ Existing objects of the project's instances do not change.`,
 
 // regrant changes what a project may use of a region.
 func (s *session) regrant(ctx context.Context, c *client, args []string, edit func(tenant) tenant) error {
-	a, err := c.get(ctx, at("cloud_regions", args[0]), nil)
+	a, err := c.call(ctx, ask(api.NewGetCloudRegionRequest(root, args[0])))
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (s *session) regrant(ctx context.Context, c *client, args []string, edit fu
 		entry = map[string]any{"namespaces": list(to.Namespaces), "cluster_kinds": list(to.ClusterKinds), "service_account": to.ServiceAccount}
 	}
 	body := map[string]any{"tenants": map[string]any{args[1]: entry}}
-	if a, err = c.send(ctx, request{method: http.MethodPatch, path: at("cloud_regions", args[0])}, mergePatch, body); err != nil {
+	if a, err = c.send(ctx, ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil)), body); err != nil {
 		return err
 	}
 	return printOne(s.out, a, regionColumns)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -81,7 +81,7 @@ func (s *session) find(ctx context.Context, c *client, what string) (wire.Instan
 	var found wire.Instance
 	// Text with a slash is not an id, and would be another path.
 	if !strings.Contains(what, "/") {
-		a, err := c.get(ctx, at("vnf_instances", what), nil)
+		a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, what)))
 		if err == nil {
 			return found, a, a.decode(&found)
 		}
@@ -93,7 +93,7 @@ func (s *session) find(ctx context.Context, c *client, what string) (wire.Instan
 	if err != nil {
 		return found, answer{}, err
 	}
-	a, err := c.get(ctx, at("vnf_instances", id), nil)
+	a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, id)))
 	if err != nil {
 		return found, answer{}, err
 	}
@@ -108,7 +108,7 @@ func (c *client) idOf(ctx context.Context, name string, in scope) (string, error
 			query.Set(parameter, value)
 		}
 	}
-	p, err := c.list(ctx, at("vnf_instances"), "vnf_instances", query)
+	p, err := c.list(ctx, instances(), query)
 	if err != nil {
 		return "", err
 	}
@@ -257,7 +257,10 @@ func (s *session) deleteAll(ctx context.Context, c *client, names []string, quer
 	begun := page{key: "operations"}
 	var running []string
 	for _, id := range ids {
-		a, err := c.call(ctx, request{method: http.MethodDelete, path: at("vnf_instances", id), query: query, header: async()})
+		r := ask(api.NewDeleteVnfInstanceRequest(root, id, nil))
+		r.query = query
+		r.respondAsync()
+		a, err := c.call(ctx, r)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -274,7 +277,7 @@ func (s *session) deleteAll(ctx context.Context, c *client, names []string, quer
 		return failed.orNil()
 	}
 	for _, id := range running {
-		if _, err := s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress()); err != nil {
+		if _, err := s.watcher.follow(ctx, c, ask(api.NewFollowOperationRequest(root, id, nil)), ended, s.out.progress()); err != nil {
 			failed = append(failed, err)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -24,7 +24,7 @@ func keysStatus(s *session) *cobra.Command {
 		Long:  "Show the keys and how many records each encrypts. A key that encrypts no record can be removed.",
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			a, err := c.get(ctx, at("keys"), nil)
+			a, err := c.call(ctx, ask(api.NewGetKeysRequest(root)))
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func keysReencrypt(s *session) *cobra.Command {
 		Short: "Re-encrypt every record with the primary key",
 		Args:  noArgs,
 		RunE: s.run(func(ctx context.Context, c *client, _ []string) error {
-			a, err := c.call(ctx, request{method: http.MethodPost, path: at("keys", "reencrypt")})
+			a, err := c.call(ctx, ask(api.NewReencryptStoreRequest(root, nil)))
 			if err != nil {
 				return err
 			}

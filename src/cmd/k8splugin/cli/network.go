@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -25,7 +25,7 @@ func networkCommand(s *session) *cobra.Command {
 }
 
 func networks() catalogue {
-	return catalogue{path: at("networks"), key: "networks", fields: []string{"network_id"}, about: []string{"driver", "state", "description"}}
+	return catalogue{list: ask(api.NewListNetworksRequest(root, nil)), key: "networks", fields: []string{"network_id"}, about: []string{"driver", "state", "description"}}
 }
 
 // networkFlags holds the flags that describe a network.
@@ -97,7 +97,7 @@ attaches to it. docs/networks.md describes the spec.`,
 		}
 		body.Name = args[0]
 		body.NetworkEdit = wire.NetworkEdit{Spec: spec, Keep: f.keep, Description: f.description, Labels: present(f.labels.labels)}
-		a, err := c.send(ctx, request{method: http.MethodPost, path: networks().path}, "application/json", body)
+		a, err := c.send(ctx, ask(api.NewCreateNetworkRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ and null removes a field. Pods that run get the change when they are created aga
 		if len(body) == 0 {
 			return misused(cmd, errors.New("nothing to change"))
 		}
-		a, err := c.submit(ctx, request{method: http.MethodPatch, path: networks().item(args[0])}, body)
+		a, err := c.send(ctx, ask(api.NewUpdateNetworkRequestWithBody(root, args[0], nil, mergePatch, nil)), body)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,9 @@ it remains. Otherwise it is deleted.`,
 		if unused {
 			query.Set("if_unused", "true")
 		}
-		a, err := c.call(ctx, request{method: http.MethodDelete, path: networks().item(args[0]), query: query})
+		r := ask(api.NewReleaseNetworkRequest(root, args[0], nil))
+		r.query = query
+		a, err := c.call(ctx, r)
 		if err != nil || len(a.body) == 0 {
 			return err
 		}

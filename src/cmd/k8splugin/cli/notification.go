@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -27,7 +27,7 @@ func notificationCommand(s *session) *cobra.Command {
 }
 
 func deadLetters() catalogue {
-	return catalogue{path: at("notifications", "dead"), key: "dead_letters", fields: []string{"notification_id"}}
+	return catalogue{list: ask(api.NewListDeadLettersRequest(root, nil)), key: "dead_letters", fields: []string{"notification_id"}}
 }
 
 func notificationList(s *session) *cobra.Command {
@@ -63,7 +63,7 @@ func notificationResend(s *session) *cobra.Command {
 			sent := page{key: deadLetters().key}
 			var failed multiError
 			for _, id := range ids {
-				a, err := c.call(ctx, request{method: http.MethodPost, path: at("notifications", "dead", id, "resend")})
+				a, err := c.call(ctx, ask(api.NewResendDeadLetterRequest(root, id)))
 				if err != nil {
 					failed = append(failed, err)
 					continue

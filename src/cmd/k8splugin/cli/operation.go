@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -200,7 +201,7 @@ An interrupt ends only the watching; the operation continues.`,
 		Args:              oneName,
 		ValidArgsFunction: s.ids(operations(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			_, err := s.watcher.follow(ctx, c, at("operations", args[0]), ended, s.out.states())
+			_, err := s.watcher.follow(ctx, c, ask(api.NewFollowOperationRequest(root, args[0], nil)), ended, s.out.states())
 			return err
 		}),
 	}

@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -70,7 +69,7 @@ random id.`,
 
 // unused returns an error if a package has the id.
 func (c *client) unused(ctx context.Context, id string) (string, error) {
-	_, err := c.get(ctx, at("packages", id), nil)
+	_, err := c.call(ctx, ask(api.NewGetPackageRequest(root, id)))
 	switch {
 	case err == nil:
 		return "", &exitError{exitConflict, fmt.Errorf("package %s exists; to replace its content, give --id %[1]s; for another package, give another id", id)}
@@ -155,15 +154,12 @@ func (c *client) upload(ctx context.Context, id, project string, content io.Read
 	if _, err := content.Seek(0, io.SeekStart); err != nil { // a pipe can be sent only once
 		body = io.MultiReader(bytes.NewReader(head[:n]), content)
 	}
-	r := request{
-		method: http.MethodPost, path: at("packages"), query: url.Values{}, body: body,
-		header: map[string]string{"Content-Type": media},
-	}
-	if project != "" {
-		r.query.Set("project", project)
-	}
+	r := ask(api.NewCreatePackageRequestWithBody(root, nil, media, nil))
 	if id != "" {
-		r.method, r.path = http.MethodPut, at("packages", id)
+		r = ask(api.NewPutPackageRequestWithBody(root, id, nil, media, nil))
+	}
+	if r.body = body; project != "" {
+		r.query.Set("project", project)
 	}
 	return c.call(ctx, r)
 }
@@ -352,7 +348,7 @@ must have allowed the host.`,
 		if chart != (chartFlags{}) {
 			return usagef("%q is not a URL: with a csar_id only --output is allowed", args[0])
 		}
-		res, err := c.open(ctx, request{method: http.MethodGet, path: at("packages", args[0], "content")})
+		res, err := c.open(ctx, ask(api.NewGetPackageContentRequest(root, args[0], nil)))
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -31,7 +31,7 @@ content.`,
 		for name, value := range data.labels {
 			body.UserData[name] = value
 		}
-		a, err := c.send(ctx, request{method: http.MethodPost, path: at("packages")}, "application/json", body)
+		a, err := c.send(ctx, ask(api.NewCreatePackageRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
 			return err
 		}
@@ -63,8 +63,8 @@ back and terminated.`,
 func packageSwitch(s *session, enabled bool, cmd cobra.Command) *cobra.Command {
 	cmd.Args, cmd.ValidArgsFunction = oneName, s.ids(packages(), false)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		r := request{method: http.MethodPatch, path: at("packages", args[0])}
-		a, err := c.send(ctx, r, mergePatch, wire.PackageEdit{Enabled: enabled})
+		r := ask(api.NewUpdatePackageRequestWithBody(root, args[0], mergePatch, nil))
+		a, err := c.send(ctx, r, wire.PackageEdit{Enabled: enabled})
 		if err != nil {
 			return err
 		}

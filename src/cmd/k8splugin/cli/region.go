@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -101,7 +101,7 @@ before it registers the region.`,
 		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
 			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Namespace: f.namespace, Kubeconfig: kubeconfig,
 		}}, access}
-		a, err := c.send(ctx, request{method: http.MethodPost, path: at("cloud_regions")}, "application/json", body)
+		a, err := c.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
 			return err
 		}
@@ -143,8 +143,8 @@ func regionUpdate(s *session) *cobra.Command {
 		if len(body) == 0 {
 			return usagef("nothing to change: give --label, --description, --default-namespace, --kubeconfig or --access")
 		}
-		r := request{method: http.MethodPatch, path: at("cloud_regions", args[0])}
-		a, err := c.send(ctx, r, mergePatch, body)
+		r := ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil))
+		a, err := c.send(ctx, r, body)
 		if err != nil {
 			return err
 		}

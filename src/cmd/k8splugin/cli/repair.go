@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -21,19 +21,19 @@ const (
 )
 
 func operationRetry(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "retry ID", Short: "Retry a failed operation whose results were kept", Long: retryHelp}, "retry", "keep", operationChoice())
+	return s.repair(&cobra.Command{Use: "retry ID", Short: "Retry a failed operation whose results were kept", Long: retryHelp}, "keep", retryOf, operationChoice())
 }
 
 func operationUndo(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "undo ID", Short: "Undo a failed operation whose results were kept", Long: undoHelp}, "undo", "", operationChoice())
+	return s.repair(&cobra.Command{Use: "undo ID", Short: "Undo a failed operation whose results were kept", Long: undoHelp}, "", undoOf, operationChoice())
 }
 
 func instanceRetry(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "retry ID|NAME", Short: "Retry an instance's last operation", Long: retryHelp}, "retry", "keep", choice{instances(), s.lastOperation})
+	return s.repair(&cobra.Command{Use: "retry ID|NAME", Short: "Retry an instance's last operation", Long: retryHelp}, "keep", retryOf, choice{instances(), s.lastOperation})
 }
 
 func instanceUndo(s *session) *cobra.Command {
-	return s.repair(&cobra.Command{Use: "undo ID|NAME", Short: "Undo an instance's last operation", Long: undoHelp}, "undo", "", choice{instances(), s.lastOperation})
+	return s.repair(&cobra.Command{Use: "undo ID|NAME", Short: "Undo an instance's last operation", Long: undoHelp}, "", undoOf, choice{instances(), s.lastOperation})
 }
 
 // choice is how an argument chooses an operation: by an id or name in a collection.
@@ -80,7 +80,7 @@ func (s *session) cancel(cmd *cobra.Command, chosen choice) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := c.call(ctx, request{method: http.MethodPost, path: at("operations", id, "cancel")})
+		a, err := c.call(ctx, ask(api.NewCancelOperationRequest(root, id, nil)))
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (s *session) cancel(cmd *cobra.Command, chosen choice) *cobra.Command {
 // awaitCancelled waits for the end of an operation that was asked to stop. It returns
 // an error if the operation ended otherwise.
 func (s *session) awaitCancelled(ctx context.Context, c *client, id string) error {
-	op, err := s.watcher.follow(ctx, c, at("operations", id), ended, s.out.progress())
+	op, err := s.watcher.follow(ctx, c, ask(api.NewFollowOperationRequest(root, id, nil)), ended, s.out.progress())
 	if op.State == nf.OperationCancelled {
 		return nil
 	}
@@ -105,10 +105,18 @@ func (s *session) awaitCancelled(ctx context.Context, c *client, id string) erro
 	return err
 }
 
+func retryOf(operation string) request {
+	return ask(api.NewRetryOperationRequestWithBody(root, operation, nil, jsonMedia, nil))
+}
+
+func undoOf(operation string) request {
+	return ask(api.NewUndoOperationRequestWithBody(root, operation, nil, jsonMedia, nil))
+}
+
 // repair completes a command that starts an operation because the chosen one
 // failed. Policy is the default of --on-failure; if it is empty, the command
 // does not have the flag.
-func (s *session) repair(cmd *cobra.Command, verb, policy string, chosen choice) *cobra.Command {
+func (s *session) repair(cmd *cobra.Command, policy string, start func(operation string) request, chosen choice) *cobra.Command {
 	var w waiting
 	var k confirmFlags
 	var m executionFlags
@@ -133,13 +141,13 @@ func (s *session) repair(cmd *cobra.Command, verb, policy string, chosen choice)
 		if err != nil {
 			return err
 		}
-		r := request{method: http.MethodPost, path: at("operations", id, verb)}
+		r := start(id)
 		a, op, err := s.begin(ctx, c, r, &body, changeOptions{w, k})
 		if err != nil {
 			return err
 		}
 		if op.ID != "" {
-			if a, err = c.get(ctx, at("operations", op.ID), nil); err != nil {
+			if a, err = c.call(ctx, ask(api.NewGetOperationRequest(root, op.ID))); err != nil {
 				return err
 			}
 		}

@@ -3,11 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -23,7 +23,7 @@ func instanceRevisions(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := c.list(ctx, at("vnf_instances", i.ID, "revisions"), "revisions", nil)
+			p, err := c.list(ctx, catalogue{list: ask(api.NewListRevisionsRequest(root, i.ID, nil)), key: "revisions"}, nil)
 			if err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ and becomes a new revision.` + waitHelp + confirmHelp,
 		if err != nil {
 			return err
 		}
-		r := request{method: http.MethodPost, path: at("vnf_instances", i.ID, "rollback")}
+		r := ask(api.NewRollBackVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil))
 		if dry {
 			return s.dryRun(ctx, c, r, &body)
 		}

@@ -154,7 +154,7 @@ func listCommand[T any](s *session, short string, from catalogue, columns func(c
 				}
 			}
 			list := func(ctx context.Context) (page, error) {
-				p, err := c.list(ctx, from.path, from.key, maps.Clone(query))
+				p, err := c.list(ctx, from, maps.Clone(query))
 				if err == nil {
 					err = q.order.apply(&p, s.out.format)
 				}
@@ -184,7 +184,7 @@ func (s *session) showCommand(use, short string, from catalogue, describe func(i
 		Args:              oneName,
 		ValidArgsFunction: s.ids(from, false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			a, err := c.get(ctx, from.item(args[0]), nil)
+			a, err := c.call(ctx, from.item(http.MethodGet, args[0]))
 			if err != nil {
 				return err
 			}
@@ -205,7 +205,7 @@ func (s *session) deleteCommand(short string, from catalogue) *cobra.Command {
 		RunE: s.run(func(ctx context.Context, c *client, ids []string) error {
 			var failed multiError
 			for _, id := range ids {
-				if _, err := c.call(ctx, request{method: http.MethodDelete, path: from.item(id)}); err != nil {
+				if _, err := c.call(ctx, from.item(http.MethodDelete, id)); err != nil {
 					failed = append(failed, err)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -24,7 +25,7 @@ func siteCommand(s *session) *cobra.Command {
 }
 
 func sites() catalogue {
-	return catalogue{path: at("sites"), key: "sites", fields: []string{"site_id"}}
+	return catalogue{list: ask(api.NewListSitesRequest(root, nil)), key: "sites", fields: []string{"site_id"}}
 }
 
 const siteWaitHelp = `
@@ -69,7 +70,7 @@ that contain the values. Their paths are relative to the folder of the file.` + 
 		if err != nil {
 			return err
 		}
-		return s.runSite(ctx, c, request{method: http.MethodPost, path: sites().path}, body, run)
+		return s.runSite(ctx, c, ask(api.NewCreateSiteRequestWithBody(root, nil, jsonMedia, nil)), body, run)
 	})
 	return cmd
 }
@@ -98,7 +99,7 @@ does not change, and the playbooks or the script run again.` + siteWaitHelp,
 				return err
 			}
 		}
-		return s.runSite(ctx, c, request{method: http.MethodPatch, path: at("sites", args[0])}, body, run)
+		return s.runSite(ctx, c, ask(api.NewUpdateSiteRequestWithBody(root, args[0], nil, mergePatch, nil)), body, run)
 	})
 	return cmd
 }
@@ -131,7 +132,7 @@ func siteAddWorker(s *session) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.runSite(ctx, c, request{method: http.MethodPatch, path: at("sites", args[0])}, map[string]any{"add_hosts": []wire.SiteHost{add}}, run)
+		return s.runSite(ctx, c, ask(api.NewUpdateSiteRequestWithBody(root, args[0], nil, mergePatch, nil)), map[string]any{"add_hosts": []wire.SiteHost{add}}, run)
 	})
 	return cmd
 }
@@ -146,7 +147,7 @@ func (s *session) worker(ctx context.Context, c *client, id string, h wire.SiteH
 		h.Key = strings.TrimSpace(string(text))
 	}
 	if h.User == "" {
-		a, err := c.get(ctx, at("sites", id), nil)
+		a, err := c.call(ctx, ask(api.NewGetSiteRequest(root, id)))
 		if err != nil {
 			return h, err
 		}
@@ -178,7 +179,7 @@ func siteRemoveWorker(s *session) *cobra.Command {
 	}
 	run.define(cmd)
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		return s.runSite(ctx, c, request{method: http.MethodPatch, path: at("sites", args[0])}, map[string]any{"remove_hosts": args[1:]}, run)
+		return s.runSite(ctx, c, ask(api.NewUpdateSiteRequestWithBody(root, args[0], nil, mergePatch, nil)), map[string]any{"remove_hosts": args[1:]}, run)
 	})
 	return cmd
 }
@@ -209,7 +210,7 @@ exist.` + siteWaitHelp,
 				body[name] = true
 			}
 		}
-		return s.runSite(ctx, c, request{method: http.MethodDelete, path: at("sites", args[0])}, body, run)
+		return s.runSite(ctx, c, ask(api.NewDeleteSiteRequest(root, args[0], nil)), body, run)
 	})
 	return cmd
 }
@@ -217,7 +218,7 @@ exist.` + siteWaitHelp,
 // runSite sends a request that starts a site operation, and follows the
 // operation.
 func (s *session) runSite(ctx context.Context, c *client, r request, body map[string]any, run siteRun) error {
-	r.header = map[string]string{"Prefer": "respond-async"}
+	r.respondAsync()
 	if run.timeout != 0 {
 		body["timeout"] = run.timeout.String()
 	}
@@ -230,7 +231,7 @@ func (s *session) runSite(ctx context.Context, c *client, r request, body map[st
 		return &exitError{exitNoServer, errors.New("the server's response does not name the operation that was started")}
 	}
 	if !run.noWait {
-		if _, err := s.watcher.follow(ctx, c, at("sites", name, "operations", op), ended, s.out.progress()); err != nil {
+		if _, err := s.watcher.follow(ctx, c, ask(api.NewFollowSiteOperationRequest(root, name, op, nil)), ended, s.out.progress()); err != nil {
 			return err
 		}
 	}
@@ -238,7 +239,7 @@ func (s *session) runSite(ctx context.Context, c *client, r request, body map[st
 	case r.method == http.MethodDelete:
 		return nil
 	case !run.noWait:
-		if a, err = c.get(ctx, at("sites", name), nil); err != nil {
+		if a, err = c.call(ctx, ask(api.NewGetSiteRequest(root, name))); err != nil {
 			return err
 		}
 	}

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -53,7 +53,7 @@ ends only the watching; the operation continues.`,
 			if err != nil {
 				return err
 			}
-			_, err = s.watcher.follow(ctx, c, at("sites", args[0], "operations", op), ended, s.out.states())
+			_, err = s.watcher.follow(ctx, c, ask(api.NewFollowSiteOperationRequest(root, args[0], op, nil)), ended, s.out.states())
 			return err
 		}),
 	}
@@ -71,7 +71,7 @@ func siteCancel(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := c.call(ctx, request{method: http.MethodPost, path: at("sites", args[0], "operations", op, "cancel")})
+			a, err := c.call(ctx, ask(api.NewCancelSiteOperationRequest(root, args[0], op, nil)))
 			if err != nil {
 				return err
 			}
@@ -86,7 +86,7 @@ func (c *client) siteOperation(ctx context.Context, args []string) (string, erro
 	if len(args) > 1 {
 		return args[1], nil
 	}
-	a, err := c.get(ctx, at("sites", args[0]), nil)
+	a, err := c.call(ctx, ask(api.NewGetSiteRequest(root, args[0])))
 	if err != nil {
 		return "", err
 	}

@@ -71,7 +71,7 @@ func (pr *printer) printTrouble(found []trouble) error {
 
 // listAll reads and decodes a collection.
 func listAll[T any](ctx context.Context, c *client, from catalogue, query url.Values) ([]T, error) {
-	p, err := c.list(ctx, from.path, from.key, query)
+	p, err := c.list(ctx, from, query)
 	if err != nil {
 		return nil, err
 	}

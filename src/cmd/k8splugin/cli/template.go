@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -107,7 +107,7 @@ func packageArchive(ctx context.Context, s *session, what string) ([]byte, error
 		return nil, err
 	}
 	c.warnInsecure(s.out)
-	a, err := c.get(ctx, at("packages", what, "content"), nil)
+	a, err := c.call(ctx, ask(api.NewGetPackageContentRequest(root, what, nil)))
 	return a.body, err
 }
 
@@ -126,8 +126,9 @@ func templateFor(ctx context.Context, s *session, id string, f specFlags) error 
 		return err
 	}
 	c.warnInsecure(s.out)
-	r := request{method: http.MethodPost, path: at("vnf_instances"), query: url.Values{"dry_run": {"true"}, "objects": {"true"}}}
-	a, err := c.send(ctx, r, mediaOf(r), body)
+	r := ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil))
+	r.query = url.Values{"dry_run": {"true"}, "objects": {"true"}}
+	a, err := c.send(ctx, r, body)
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"io"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -133,5 +133,5 @@ func (f *specFlags) defineChange(s *session, cmd *cobra.Command) {
 // patchOf returns the request that changes the instance with the id or name.
 func (s *session) patchOf(ctx context.Context, c *client, what string) (request, error) {
 	i, _, err := s.find(ctx, c, what)
-	return request{method: http.MethodPatch, path: at("vnf_instances", i.ID)}, err
+	return ask(api.NewUpdateVnfInstanceRequestWithBody(root, i.ID, nil, mergePatch, nil)), err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
@@ -48,7 +49,7 @@ command prints the version of the client, and fails.`,
 
 // version returns the server's version. Servers up to 0.1.0 do not report it.
 func (c *client) version(ctx context.Context) (*wire.Version, error) {
-	a, err := c.get(ctx, at("version"), nil)
+	a, err := c.call(ctx, ask(api.NewGetVersionRequest(root)))
 	switch {
 	case ExitCode(err) == exitNotFound:
 		return &wire.Version{Version: "unknown: 0.1.0 or earlier"}, nil

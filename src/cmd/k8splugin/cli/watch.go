@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,11 +39,11 @@ type watcher struct {
 	redraw time.Duration // interval of redraws on a terminal
 }
 
-// follow waits for the operation at a path and displays its progress. It returns
-// an error if the operation failed. If the context ends first, the operation
+// follow waits for an operation and displays its progress. From requests its event
+// stream. It returns an error if the operation failed. If the context ends first, the operation
 // continues, and the error says so.
-func (w watcher) follow(ctx context.Context, c *client, from string, done waitCondition, view *progress) (operation, error) {
-	id := idIn(from)
+func (w watcher) follow(ctx context.Context, c *client, from request, done waitCondition, view *progress) (operation, error) {
+	id := idIn(strings.TrimSuffix(from.path, "/events"))
 	var op operation
 	err := w.observe(view, c.watch(ctx, from, done), func(n news) {
 		if n.operation == nil {
@@ -97,7 +98,7 @@ func (w watcher) observe(view *progress, stream iter.Seq2[news, error], show fun
 // watch yields the updates of an operation until the state that is waited for. A
 // stream that breaks before is reopened after a pause, as often as the client
 // has retries. Each entry of the log is yielded once.
-func (c *client) watch(ctx context.Context, from string, done waitCondition) iter.Seq2[news, error] {
+func (c *client) watch(ctx context.Context, from request, done waitCondition) iter.Seq2[news, error] {
 	return func(yield func(news, error) bool) {
 		w := watch{done: done, yield: yield}
 		for failed := 0; ; failed++ {
@@ -169,9 +170,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // stream reads one event stream of an operation.
-func (c *client) stream(ctx context.Context, from string) iter.Seq2[news, error] {
+func (c *client) stream(ctx context.Context, from request) iter.Seq2[news, error] {
 	return func(yield func(news, error) bool) {
-		res, err := c.open(ctx, request{method: http.MethodGet, path: from + "/events", header: map[string]string{"Accept": "text/event-stream"}})
+		from.header.Set("Accept", "text/event-stream")
+		res, err := c.open(ctx, from)
 		if err != nil {
 			yield(news{}, err)
 			return
