@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -88,7 +89,7 @@ the store.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.stdout, "%d entries, %d torn lines; from %s to %s\n", report.Entries, report.Torn, report.First, report.Last)
+			fmt.Fprintf(p.stdout, "%d entries, %d torn lines; from %s to %s\n", report.Entries, report.Torn, cmp.Or(report.First, "the beginning of the log"), report.Last)
 			return nil
 		},
 	}
