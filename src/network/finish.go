@@ -15,14 +15,12 @@ func (r *run) checkHolders(ctx context.Context) error {
 	if err != nil || !used {
 		return operation.RecordError(err)
 	}
-	r.used = true
-	r.attempt.Note(func(op *nf.Operation) { op.Warnings = []string{"the network is in use again, and remains"} })
+	r.attempt.Note(func(op *nf.Operation) {
+		op.Network.Used, op.Warnings = true, []string{"the network is in use again, and remains"}
+	})
 	r.s.locks.Release(r.attempt, func(n *nf.Network) { n.State, n.Failure = nf.NetworkActive, nf.Text{} })
 	return nil
 }
-
-// remains reports whether an earlier attempt has found out that the network remains.
-func (r *run) remains(context.Context) bool { return len(r.op().Warnings) > 0 }
 
 // finish records the network as it is now, and unlocks it.
 func (r *run) finish(n nf.Network) error {

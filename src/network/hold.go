@@ -11,31 +11,35 @@ import (
 )
 
 // Use adds a holder to a network that may be used. It returns nf.NotFound if the
-// network does not exist, and nf.Conflict if it has failed; then the holder has no
-// hold. It returns nf.Busy, with the operation, while the network is being created or
+// network does not exist, and nf.Conflict if it has failed; then the holder has no hold,
+// except that which it had on a failed network. It returns nf.Busy, with the operation, while the network is being created or
 // deleted: the holder must then use it again, or release it. It is idempotent.
 func (s *Networks) Use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error) {
+	had, err := s.holds.Has(ctx, id, holder)
+	if err != nil {
+		return nf.Network{}, err
+	}
+	n, err := s.use(ctx, id, holder)
+	if kind := nf.KindOf(err); err != nil && (kind == nf.NotFound || kind == nf.Conflict && !had) {
+		err = errors.Join(err, s.holds.Drop(ctx, id, holder))
+	}
+	return n, err
+}
+
+func (s *Networks) use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error) {
 	if err := s.holds.Add(ctx, id, holder); err != nil {
 		return nf.Network{}, err
 	}
 	n, err := s.networks.Get(ctx, id)
 	switch {
-	case nf.KindOf(err) == nf.NotFound:
-		return n, errors.Join(err, s.holds.Drop(ctx, id, holder))
 	case err != nil:
 		return n, err
-	case n.State == nf.NetworkCreating || n.State == nf.NetworkDeleting:
-		if n.Operation == "" { // its operation was given up
-			break
-		}
-		return n, lockOf(&n).Free("use")
-	case n.State == nf.NetworkFailed:
-		break
-	default:
+	case n.State == nf.NetworkActive || n.State == nf.NetworkChanging:
 		return n, nil
+	case n.State == nf.NetworkFailed || n.Operation == "": // or its operation was given up
+		return n, nf.E(nf.Conflict, "use", "network "+id, nf.Errorf("it has failed: %s", n.Failure))
 	}
-	failed := nf.E(nf.Conflict, "use", "network "+id, nf.Errorf("it has failed: %s", n.Failure))
-	return n, errors.Join(failed, s.holds.Drop(ctx, id, holder))
+	return n, lockOf(&n).Free("use")
 }
 
 // Leave ends a hold on a network. The last holder begins the removal of the network,

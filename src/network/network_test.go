@@ -215,6 +215,59 @@ func TestUsedAgain(t *testing.T) {
 	})
 }
 
+// TestUsedBeforeItsRemoval lets an instance use a network whose removal was accepted,
+// and has not begun: the network remains.
+func TestUsedBeforeItsRemoval(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		s, _ := w.start(t, func(c *config) { c.Parallel = 1 })
+		w.create(t, s, request())
+		w.gate = make(chan struct{})
+		_, err := s.Create(t.Context(), request(func(r *nf.NetworkRequest) { r.Network.Name = "wan" })) // takes the only place
+		must(t, err)
+		synctest.Wait()
+		op, err := s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "ann"})
+		must(t, err)
+		_, busy := s.Use(t.Context(), oam, instance("vnf-1"))
+		close(w.gate)
+		op = w.end(t, op)
+		_, again := s.Use(t.Context(), oam, instance("vnf-1"))
+		if nf.KindOf(busy) != nf.Busy || again != nil || !op.Network.Used || op.State != nf.Succeeded {
+			t.Errorf("the removal is %s, and has found a holder: %t; the network was used: %v, and then: %v", op.State, op.Network.Used, busy, again)
+		}
+		if got := state(t, s); got != nf.NetworkActive || count(t, s) != 1 || len(w.applied()) != 2 {
+			t.Errorf("the network is %q, with %d holders; in the region: %v", got, count(t, s), w.applied())
+		}
+	})
+}
+
+// TestFailedNetwork has a change whose undo fails. Its holders remain, and new ones are
+// refused.
+func TestFailedNetwork(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		s, _ := w.start(t)
+		w.create(t, s, request())
+		_, err := s.Use(t.Context(), oam, instance("vnf-1"))
+		must(t, err)
+		w.refused = "a" // the former wire, too
+		op, err := s.Change(t.Context(), oam, nf.NetworkChangeRequest{Edit: func(n *nf.Network) error {
+			n.Spec = json.RawMessage(`{"wires":["aa"]}`)
+			return nil
+		}})
+		must(t, err)
+		w.end(t, op)
+		for _, id := range []string{"vnf-1", "vnf-2"} {
+			if _, err := s.Use(t.Context(), oam, instance(id)); nf.KindOf(err) != nf.Conflict {
+				t.Errorf("%s uses a failed network: %v", id, err)
+			}
+		}
+		if got := state(t, s); got != nf.NetworkFailed || count(t, s) != 2 {
+			t.Errorf("the network is %q, with %d holders, want those that it had", got, count(t, s))
+		}
+	})
+}
+
 // TestManyUsers lets 100 instances use and leave one network at once.
 func TestManyUsers(t *testing.T) {
 	bubble(t, func(t *testing.T) {

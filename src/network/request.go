@@ -63,14 +63,21 @@ func (s *Networks) join(ctx context.Context, there, wanted nf.Network, req nf.Ne
 	if v := differences(there, wanted); len(v) > 0 {
 		return nf.Operation{}, nf.E(nf.Exists, "create", "network "+wanted.ID, v)
 	}
-	n, err := s.Use(ctx, there.ID, Named(req.Holder))
+	holder := Named(req.Holder)
+	had, err := s.holds.Has(ctx, there.ID, holder)
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	n, err := s.Use(ctx, there.ID, holder)
 	switch {
 	case nf.KindOf(err) != nf.Busy:
 		return nf.Operation{}, err
 	case n.State == nf.NetworkCreating:
 		return s.ledger.Get(ctx, n.Operation) // the answer waits for it
+	case !had:
+		err = errors.Join(err, s.holds.Drop(ctx, there.ID, holder))
 	}
-	return nf.Operation{}, errors.Join(err, s.holds.Drop(ctx, there.ID, Named(req.Holder)))
+	return nf.Operation{}, err
 }
 
 // differences returns a violation for each difference between a network and another

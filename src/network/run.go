@@ -16,7 +16,6 @@ type run struct {
 	attempt *operation.Attempt
 	network nf.Network
 	cluster Cluster
-	used    bool // a removal has found a holder
 }
 
 var (
@@ -109,7 +108,7 @@ func (r *run) rollout(n nf.Network) []operation.Step {
 func (r *run) removal() []operation.Step {
 	unless := func(do func(context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if r.used || r.remains(ctx) {
+			if r.op().Network.Used {
 				return nil
 			}
 			return do(ctx)

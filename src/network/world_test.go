@@ -35,6 +35,7 @@ type world struct {
 	nodes   int               // of the region
 	refused string            // end of the names of objects that the region refuses; empty: none
 	away    bool              // the region does not answer
+	gate    chan struct{}     // Apply returns after it is closed; nil: at once
 }
 
 func newWorld() *world {
@@ -137,6 +138,9 @@ func (w *world) EnsureNamespace(context.Context, string, string) (nf.Namespace, 
 func (w *world) Apply(_ context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	if err := w.unreachable(); err != nil {
 		return nil, err
+	}
+	if w.gate != nil {
+		<-w.gate
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

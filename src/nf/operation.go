@@ -71,6 +71,7 @@ type SiteTask struct {
 type NetworkTask struct {
 	Spec   json.RawMessage `json:"spec,omitempty"`   // of change: the new one, as the driver has normalized it
 	Holder string          `json:"holder,omitempty"` // of create: the name that holds the network
+	Used   bool            `json:"used,omitempty"`   // of remove: the network is in use again, and remains
 }
 
 // Wait is a condition that an operation waits for before it can continue.

@@ -95,6 +95,12 @@ func (h Holds) Add(ctx context.Context, thing string, holder nf.Holder) error {
 	return err
 }
 
+// Has reports whether there is a hold.
+func (h Holds) Has(ctx context.Context, thing string, holder nf.Holder) (bool, error) {
+	_, err := h.all.Get(ctx, h.hold(thing, holder).id())
+	return err == nil, nf.IgnoreNotFound(err)
+}
+
 // AddOp returns the op that records a hold. It need not be new.
 func (h Holds) AddOp(thing string, holder nf.Holder) (Op, error) {
 	hold := h.hold(thing, holder)

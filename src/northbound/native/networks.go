@@ -165,7 +165,7 @@ func (ns networks) release(w http.ResponseWriter, r *http.Request) error {
 		return networkReference(op).refuse(w, r, err)
 	case !done:
 		return northbound.Answer(w, http.StatusAccepted, wire.SubjectOperationOf(op))
-	case len(op.Warnings) > 0: // it was used again in the meantime
+	case op.Network.Used: // in the meantime
 		return ns.answer(w, r, nf.Operation{}, id, http.StatusOK)
 	}
 	w.WriteHeader(http.StatusNoContent)
