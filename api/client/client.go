@@ -139,6 +139,14 @@ const (
 	PackageStateOnboarded PackageState = "onboarded"
 )
 
+// Defines values for PodStatus.
+const (
+	PodStatusCurrent     PodStatus = "Current"
+	PodStatusFailed      PodStatus = "Failed"
+	PodStatusInProgress  PodStatus = "InProgress"
+	PodStatusTerminating PodStatus = "Terminating"
+)
+
 // Defines values for ProblemKind.
 const (
 	ProblemKindAlreadyExists   ProblemKind = "already-exists"
@@ -243,9 +251,9 @@ const (
 
 // Defines values for VnfInstanceHealth.
 const (
-	VnfInstanceHealthHealthy   VnfInstanceHealth = "healthy"
-	VnfInstanceHealthUnhealthy VnfInstanceHealth = "unhealthy"
-	VnfInstanceHealthUnknown   VnfInstanceHealth = "unknown"
+	Healthy   VnfInstanceHealth = "healthy"
+	Unhealthy VnfInstanceHealth = "unhealthy"
+	Unknown   VnfInstanceHealth = "unknown"
 )
 
 // Defines values for VnfInstanceState.
@@ -633,6 +641,18 @@ type ID = string
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// Interface defines model for Interface.
+type Interface struct {
+	Ips *[]string `json:"ips,omitempty"`
+	Mac *string   `json:"mac,omitempty"`
+
+	// Name Name in the pod, such as `net1`.
+	Name string `json:"name"`
+
+	// Network Name of a network of the region, or else the namespace and the name of its definition. The network of the cluster has a name of its own.
+	Network string `json:"network"`
+}
 
 // Keys defines model for Keys.
 type Keys struct {
@@ -1071,6 +1091,28 @@ type PackagePatch struct {
 	// UserData Data to merge, at most 16 KiB of JSON together; null removes all of it.
 	UserData nullable.Nullable[map[string]interface{}] `json:"user_data,omitempty"`
 }
+
+// Pod Pod of an instance with its health.
+type Pod struct {
+	APIVersion string `json:"api_version"`
+
+	// Interfaces Interfaces that Multus has reported.
+	Interfaces *[]Interface `json:"interfaces,omitempty"`
+	Kind       string       `json:"kind"`
+
+	// Message Phase and state of the containers of a pod that is not ready.
+	Message   *string   `json:"message,omitempty"`
+	Name      string    `json:"name"`
+	Namespace *string   `json:"namespace,omitempty"`
+	Node      *string   `json:"node,omitempty"`
+	Status    PodStatus `json:"status"`
+
+	// Workload Object in a cloud region.
+	Workload ObjectRef `json:"workload"`
+}
+
+// PodStatus defines model for Pod.Status.
+type PodStatus string
 
 // Preview defines model for Preview.
 type Preview struct {
@@ -1697,7 +1739,10 @@ type VnfInstance struct {
 
 	// Parameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	Parameters *Values `json:"parameters,omitempty"`
-	Project    ID      `json:"project"`
+
+	// Pods Pods of the objects. Present only with the parameter `pods`, if the region is reachable.
+	Pods    *[]Pod `json:"pods,omitempty"`
+	Project ID     `json:"project"`
 
 	// Release Release name of a chart; the instance's name, or else its id, if omitted.
 	Release *Release `json:"release,omitempty"`
@@ -2477,6 +2522,13 @@ type DeleteVnfInstanceParams struct {
 // DeleteVnfInstanceParamsClaims defines parameters for DeleteVnfInstance.
 type DeleteVnfInstanceParamsClaims string
 
+// GetVnfInstanceParams defines parameters for GetVnfInstance.
+type GetVnfInstanceParams struct {
+	// Pods Also return the present pods of the objects, with their interfaces. Multus reports the addresses of an interface
+	// when it has created the pod.
+	Pods *bool `form:"pods,omitempty" json:"pods,omitempty"`
+}
+
 // UpdateVnfInstanceParams defines parameters for UpdateVnfInstance.
 type UpdateVnfInstanceParams struct {
 	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
@@ -3014,7 +3066,7 @@ type ClientInterface interface {
 	DeleteVnfInstance(ctx context.Context, vnfID VnfIDParam, params *DeleteVnfInstanceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetVnfInstance request
-	GetVnfInstance(ctx context.Context, vnfID VnfIDParam, reqEditors ...RequestEditorFn) (*http.Response, error)
+	GetVnfInstance(ctx context.Context, vnfID VnfIDParam, params *GetVnfInstanceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateVnfInstanceWithBody request with any body
 	UpdateVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *UpdateVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3792,8 +3844,8 @@ func (c *Client) DeleteVnfInstance(ctx context.Context, vnfID VnfIDParam, params
 	return c.Client.Do(req)
 }
 
-func (c *Client) GetVnfInstance(ctx context.Context, vnfID VnfIDParam, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewGetVnfInstanceRequest(c.Server, vnfID)
+func (c *Client) GetVnfInstance(ctx context.Context, vnfID VnfIDParam, params *GetVnfInstanceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVnfInstanceRequest(c.Server, vnfID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7107,7 +7159,7 @@ func NewDeleteVnfInstanceRequest(server string, vnfID VnfIDParam, params *Delete
 }
 
 // NewGetVnfInstanceRequest generates requests for GetVnfInstance
-func NewGetVnfInstanceRequest(server string, vnfID VnfIDParam) (*http.Request, error) {
+func NewGetVnfInstanceRequest(server string, vnfID VnfIDParam, params *GetVnfInstanceParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7130,6 +7182,28 @@ func NewGetVnfInstanceRequest(server string, vnfID VnfIDParam) (*http.Request, e
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.Pods != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "pods", runtime.ParamLocationQuery, *params.Pods); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
 	}
 
 	req, err := http.NewRequest("GET", queryURL.String(), nil)

@@ -78,6 +78,7 @@ type InstanceRecords interface {
 	Revisions(ctx context.Context, id string) ([]nf.Revision, error)
 	Revision(ctx context.Context, id string, number int) (nf.Revision, error)
 	Health(ctx context.Context, id string) ([]nf.Health, error)
+	Pods(ctx context.Context, id string) ([]nf.Pod, error)
 }
 
 // OperationRecords reads operations.

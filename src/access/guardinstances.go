@@ -321,3 +321,11 @@ func (is *Instances) Health(ctx context.Context, id string) ([]nf.Health, error)
 	}
 	return is.engine.Health(ctx, id)
 }
+
+// Pods implements InstanceRecords.
+func (is *Instances) Pods(ctx context.Context, id string) ([]nf.Pod, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nil, err
+	}
+	return is.engine.Pods(ctx, id)
+}

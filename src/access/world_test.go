@@ -199,6 +199,7 @@ func (w *world) Revision(context.Context, string, int) (nf.Revision, error) {
 }
 
 func (w *world) Health(context.Context, string) ([]nf.Health, error) { return nil, nil }
+func (w *world) Pods(context.Context, string) ([]nf.Pod, error)      { return nil, nil }
 
 func (w *world) Operation(_ context.Context, id string) (nf.Operation, error) {
 	all := w.operations()

@@ -102,6 +102,16 @@ func isReady(p *unstructured.Unstructured) bool {
 
 // report returns the health of a pod that is not ready, with a message.
 func report(ctx context.Context, c *client, p *unstructured.Unstructured) nf.Health {
+	out := podState(p)
+	if e := lastEvent(ctx, c, p); e != nil {
+		event := words("last event", text(e.Object, "reason"), text(e.Object, "message"))
+		out.Message = cut(out.Message+"; "+event, longestReport)
+	}
+	return out
+}
+
+// podState returns the health of a pod that is not ready, with a message.
+func podState(p *unstructured.Unstructured) nf.Health {
 	out := nf.Health{Ref: refOf(p), Status: nf.InProgress, UID: string(p.GetUID())}
 	phase := cmp.Or(text(p.Object, "status", "phase"), "Pending")
 	if phase == "Failed" {
@@ -115,9 +125,6 @@ func report(ctx context.Context, c *client, p *unstructured.Unstructured) nf.Hea
 		if says := containerSays(s); says != "" {
 			parts = append(parts, says)
 		}
-	}
-	if e := lastEvent(ctx, c, p); e != nil {
-		parts = append(parts, words("last event", text(e.Object, "reason"), text(e.Object, "message")))
 	}
 	out.Message = cut(strings.Join(parts, "; "), longestReport)
 	return out

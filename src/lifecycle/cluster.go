@@ -122,6 +122,9 @@ type Watcher interface {
 	// quota) is StatusFailed with the pod's own message.
 	Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error]
 
+	// Pods returns the pods of the present revision of each of the owner's refs.
+	Pods(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Pod, error)
+
 	// Unready returns the pods of the owner's refs that are not ready, sorted, at
 	// most as many as asked for, and the number of the others. The message of each
 	// states its phase, the state of its containers and its last event, in bounded

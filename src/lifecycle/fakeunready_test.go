@@ -20,3 +20,13 @@ func (c *fakeCluster) Unready(ctx context.Context, _ nf.Subject, refs []nf.Ref, 
 	most = min(most, len(c.unready))
 	return c.unready[:most], len(c.unready) - most, c.unreadyErr
 }
+
+// Pods returns a pod of each ref.
+func (c *fakeCluster) Pods(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Pod, error) {
+	health, err := c.Health(ctx, owner, refs)
+	var out []nf.Pod
+	for _, h := range health {
+		out = append(out, nf.Pod{Health: h, Workload: h.Ref})
+	}
+	return out, err
+}

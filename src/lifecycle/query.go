@@ -136,25 +136,43 @@ func (e *Engine) Plan(ctx context.Context, id string) (render.Plan, error) {
 	return plan, err
 }
 
+// Pods returns the present pods of an instance, as read from the region.
+func (e *Engine) Pods(ctx context.Context, id string) ([]nf.Pod, error) {
+	in, cluster, refs, err := e.judged(ctx, id)
+	if err != nil || len(refs) == 0 {
+		return nil, err
+	}
+	pods, err := cluster.Pods(ctx, subjectOf(id), refs)
+	redactor := newRedactor(inForce(in))
+	for i := range pods {
+		pods[i].Message = redactor.values.Text(pods[i].Message)
+	}
+	return pods, err
+}
+
+// judged returns an instance, its cluster, and the objects whose health is its own.
+func (e *Engine) judged(ctx context.Context, id string) (in nf.Instance, c Cluster, refs []nf.Ref, err error) {
+	if in, err = e.records.instances.Get(ctx, id); err != nil {
+		return in, nil, nil, err
+	}
+	for _, it := range nf.Judged(in.Inventory) {
+		refs = append(refs, it.Ref)
+	}
+	if len(refs) == 0 {
+		return in, nil, nil, nil
+	}
+	c, err = e.open(ctx, in.Region, nf.ProjectOf(in.Project))
+	return in, c, refs, err
+}
+
 // Health returns the present status of every object in an instance's inventory,
 // except hook objects and volumes, as read from the region.
 func (e *Engine) Health(ctx context.Context, id string) ([]nf.Health, error) {
-	in, err := e.records.instances.Get(ctx, id)
-	if err != nil {
+	in, cluster, refs, err := e.judged(ctx, id)
+	if err != nil || len(refs) == 0 {
 		return nil, err
 	}
 	inventory := nf.Judged(in.Inventory)
-	if len(inventory) == 0 {
-		return nil, nil
-	}
-	cluster, err := e.open(ctx, in.Region, nf.ProjectOf(in.Project))
-	if err != nil {
-		return nil, err
-	}
-	refs := make([]nf.Ref, len(inventory))
-	for i, it := range inventory {
-		refs[i] = it.Ref
-	}
 	health, err := cluster.Health(ctx, subjectOf(in.ID), refs)
 	if err != nil {
 		return nil, err

@@ -12,9 +12,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// Namespace is the namespace of a region that contains the objects of networks.
-const Namespace = "k8splugin-networks"
-
 // Config configures Networks. The fields of the first group are required.
 type Config struct {
 	KV      store.KV
@@ -112,7 +109,7 @@ func (s *Networks) Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Conn
 	if err != nil {
 		return nf.Connection{}, err
 	}
-	return driver.Connect(n, Namespace, a, replicas)
+	return driver.Connect(n, nf.NetworkNamespace, a, replicas)
 }
 
 // driver returns the driver of a network. It returns nf.Unsupported if this service

@@ -158,7 +158,7 @@ func (s *Networks) check(ctx context.Context, n nf.Network) ([]*unstructured.Uns
 	}
 	objects, err := ownedObjects(driver, n)
 	if err == nil && len(objects) > 0 {
-		_, err = c.Preflight(ctx, subjectOf(n.ID), nf.Bounds{Namespace: Namespace}, objects)
+		_, err = c.Preflight(ctx, subjectOf(n.ID), nf.Bounds{Namespace: nf.NetworkNamespace}, objects)
 	}
 	return objects, err
 }

@@ -125,7 +125,7 @@ func (r *run) reserve(ctx context.Context) error {
 	if err := r.s.cfg.Regions.Hold(ctx, r.holding()); err != nil {
 		return operation.RecordError(err)
 	}
-	_, err := r.cluster.EnsureNamespace(ctx, Namespace, nf.DefaultProject)
+	_, err := r.cluster.EnsureNamespace(ctx, nf.NetworkNamespace, nf.DefaultProject)
 	return err
 }
 
@@ -167,7 +167,7 @@ func (r *run) refs(n nf.Network) ([]nf.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, err := driver.Objects(n, Namespace)
+	objects, err := driver.Objects(n, nf.NetworkNamespace)
 	return refsOf(objects), err
 }
 
@@ -213,7 +213,7 @@ func (r *run) await(ctx context.Context, targets []nf.Change, wanted nf.Status) 
 
 // ownedObjects returns the objects of a network with its owner label.
 func ownedObjects(d Driver, n nf.Network) ([]*unstructured.Unstructured, error) {
-	objects, err := d.Objects(n, Namespace)
+	objects, err := d.Objects(n, nf.NetworkNamespace)
 	for _, obj := range objects {
 		key, value := subjectOf(n.ID).Label()
 		labels := obj.GetLabels()

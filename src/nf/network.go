@@ -30,6 +30,9 @@ type Network struct {
 	Updated     time.Time         `json:"updated"`
 }
 
+// NetworkNamespace is the namespace of a region that contains the objects of networks.
+const NetworkNamespace = "k8splugin-networks"
+
 // NetworkState is the state of a network.
 type NetworkState string
 

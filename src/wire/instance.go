@@ -64,6 +64,34 @@ type Instance struct {
 	Warnings          []string            `json:"warnings,omitempty"` // warnings of this request
 	Healthy           *bool               `json:"healthy,omitempty"`  // nil: not requested
 	Objects           []Object            `json:"objects,omitzero"`   // nil: not requested
+	Pods              []Pod               `json:"pods,omitzero"`      // nil: not requested
+}
+
+// Pod is a pod of an instance with its health.
+type Pod struct {
+	Ref
+
+	Status     nf.Status   `json:"status"`
+	Message    string      `json:"message,omitempty"`
+	Node       string      `json:"node,omitempty"`
+	Workload   Ref         `json:"workload"`
+	Interfaces []Interface `json:"interfaces,omitempty"`
+}
+
+// Interface is an interface of a pod.
+type Interface struct {
+	Name    string   `json:"name"`
+	Network string   `json:"network"`
+	IPs     []string `json:"ips,omitempty"`
+	MAC     string   `json:"mac,omitempty"`
+}
+
+// PodOf converts a pod.
+func PodOf(p nf.Pod) Pod {
+	return Pod{
+		RefOf(p.Ref), p.Status, p.Message, p.Node, RefOf(p.Workload),
+		List(p.Interfaces, func(i nf.Interface) Interface { return Interface(i) }),
+	}
 }
 
 // Object is one object of an instance with its health.

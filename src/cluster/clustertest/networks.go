@@ -3,12 +3,14 @@ package clustertest
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -17,6 +19,29 @@ import (
 //
 //go:embed networks.yaml
 var networkDefinition string
+
+// Attach sets the interfaces of the pods in a namespace, as Multus reports them.
+func Attach(t testing.TB, namespace, status string) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace)
+	pods, err := api.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{"k8s.v1.cni.cncf.io/network-status": status}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		if _, err := api.Patch(t.Context(), p.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Networks makes the sandbox serve NetworkAttachmentDefinitions, as a region with
 // Multus does. Other tests may need the kind at the same time, so it stays.

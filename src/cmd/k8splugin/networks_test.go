@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
@@ -80,6 +81,22 @@ func TestAttachedPods(t *testing.T) {
 	}
 	if oam, lan := count("networks.pods-oam"), count("networks.pods-lan"); oam != 2.0 || lan != 2.0 {
 		t.Errorf("after the creation, the networks have %v and %v holders", oam, lan)
+	}
+	clustertest.Attach(t, ns, `[{"name":"cbr0","interface":"eth0","ips":["10.244.0.5"],"default":true},`+
+		`{"name":"k8splugin-networks/pods-oam","interface":"net1","ips":["10.1.0.9"],"mac":"02:00:00:00:00:09"}]`)
+	pods, _ := cli("instance", "tree", "fw")["pods"].([]any)
+	if len(pods) != 1 {
+		t.Fatalf("the instance has the pods %v", pods)
+	}
+	wanted := map[string]any{"workload": map[string]any{"api_version": "apps/v1", "kind": "Deployment", "namespace": ns, "name": "router"}, "status": "Current",
+		"interfaces": []any{
+			map[string]any{"name": "eth0", "network": "cbr0", "ips": []any{"10.244.0.5"}},
+			map[string]any{"name": "net1", "network": "pods-oam", "ips": []any{"10.1.0.9"}, "mac": "02:00:00:00:00:09"},
+		}}
+	for field, want := range wanted {
+		if diff := cmp.Diff(want, pods[0].(map[string]any)[field]); diff != "" {
+			t.Errorf("%s of the pod (-want +got):\n%s", field, diff)
+		}
 	}
 	cli("instance", "update", "fw", "--attach", "pods-lan", "--wait")
 	want = []string{"kube-system/own", "k8splugin-networks/pods-lan"}

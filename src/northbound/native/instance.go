@@ -35,6 +35,8 @@ type Instances interface {
 type Inspector interface {
 	// Health returns the present status of each object of an instance.
 	Health(ctx context.Context, id string) ([]nf.Health, error)
+	// Pods returns the present pods of an instance.
+	Pods(ctx context.Context, id string) ([]nf.Pod, error)
 	// PreviewInstantiate returns what Instantiate would do, or its error.
 	PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error)
 	// PreviewUpgrade returns what Upgrade would do, or its error.
@@ -151,7 +153,15 @@ func (is instances) answer(w http.ResponseWriter, r *http.Request, in nf.Instanc
 			return err
 		}
 	}
-	return northbound.Answer(w, http.StatusOK, wire.InstanceOf(in).WithObjects(health))
+	out := wire.InstanceOf(in).WithObjects(health)
+	if r.URL.Query().Get("pods") == "true" && err == nil {
+		pods, err := is.inspector.Pods(r.Context(), in.ID)
+		if err != nil {
+			return err
+		}
+		out.Pods = wire.List(pods, wire.PodOf)
+	}
+	return northbound.Answer(w, http.StatusOK, out)
 }
 
 func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {

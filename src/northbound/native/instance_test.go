@@ -203,9 +203,12 @@ func TestReadInstances(t *testing.T) {
 			request: "GET /v1/vnf_instances/vnf-1", status: 200,
 			want: `{"healthy": false, "health": "unknown", "objects": [{"kind": "Service", "status": "Unknown", "message": "cannot read cloud region east: no route", "...": ""}, "..."], "...": ""}`,
 		},
-		"GetDefect":  {reason: "a defect is a defect", arrange: failing("Health", errDisk), request: "GET /v1/vnf_instances/vnf-1", status: 500, want: problem("internal")},
-		"GetMissing": {reason: "no instance, no answer", request: "GET /v1/vnf_instances/vnf-2", status: 404, want: problem("not-found")},
-		"List":       {reason: "instances are listed as summaries", request: "GET /v1/vnf_instances", status: 200, want: `{"vnf_instances": [` + inList + `]}`},
+		"GetPods": {reason: "with the pods and their interfaces", request: "GET /v1/vnf_instances/vnf-1?pods=true", status: 200,
+			want: `{"pods": [{"name": "web", "status": "Current", "workload": {"name": "web", "...": ""}, "interfaces": [{"name": "net1", "network": "oam", "ips": ["10.1.0.9"]}], "...": ""}, "..."], "...": ""}`},
+		"GetPodsDefect": {reason: "a defect is a defect", arrange: failing("Pods", errDisk), request: "GET /v1/vnf_instances/vnf-1?pods=true", status: 500, want: problem("internal")},
+		"GetDefect":     {reason: "a defect is a defect", arrange: failing("Health", errDisk), request: "GET /v1/vnf_instances/vnf-1", status: 500, want: problem("internal")},
+		"GetMissing":    {reason: "no instance, no answer", request: "GET /v1/vnf_instances/vnf-2", status: 404, want: problem("not-found")},
+		"List":          {reason: "instances are listed as summaries", request: "GET /v1/vnf_instances", status: 200, want: `{"vnf_instances": [` + inList + `]}`},
 		"ListUnhealthy": {
 			reason: "a list returns the health without a request to the region", request: "GET /v1/vnf_instances", status: 200,
 			arrange: func(s *standIn) {

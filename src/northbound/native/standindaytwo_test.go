@@ -85,3 +85,11 @@ func (s *standIn) PreviewTerminate(_ context.Context, _ string, req nf.Terminate
 	s.ask(req)
 	return s.preview, s.fail["PreviewTerminate"]
 }
+
+func (s *standIn) Pods(context.Context, string) ([]nf.Pod, error) {
+	var out []nf.Pod
+	for _, h := range s.health {
+		out = append(out, nf.Pod{Health: h, Workload: h.Ref, Interfaces: []nf.Interface{{Name: "net1", Network: "oam", IPs: []string{"10.1.0.9"}}}})
+	}
+	return out, s.fail["Pods"]
+}

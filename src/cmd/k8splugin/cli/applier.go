@@ -203,7 +203,7 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	if err != nil {
 		return "", err
 	}
-	before, err := a.present(ctx, ask(api.NewGetVnfInstanceRequest(root, id)))
+	before, err := a.present(ctx, ask(api.NewGetVnfInstanceRequest(root, id, nil)))
 	if err != nil {
 		return id, err
 	}

@@ -89,7 +89,7 @@ func (s *session) await(ctx context.Context, c *client, last wire.Instance, a an
 		if !pause(limited, s.interval) {
 			break
 		}
-		a, err = c.call(limited, ask(api.NewGetVnfInstanceRequest(root, last.ID)))
+		a, err = c.call(limited, ask(api.NewGetVnfInstanceRequest(root, last.ID, nil)))
 		if limited.Err() != nil {
 			break
 		}

@@ -325,7 +325,7 @@ func (s *session) change(ctx context.Context, c *client, r request, body operati
 		return err
 	}
 	if op.ID != "" {
-		if a, err = c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, op.Instance))); err != nil {
+		if a, err = c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, op.Instance, nil))); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ func TestFormats(t *testing.T) {
 	play(t, map[string]commandCase{
 		"format-name":            {reason: "the ids, one a line, for other commands", args: list("-o", "name"), replies: two},
 		"format-name-changed":    {reason: "an object that a command has changed", args: []string{"region", "update", "east", "--description", "x", "-o", "name"}, replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}}},
-		"format-name-show":       {reason: "what is no object has no name", args: []string{"instance", "tree", "k3x9vq2m", "-o", "name"}, replies: replies{getIt: {body: instanceJSON}}},
+		"format-name-show":       {reason: "what is no object has no name", args: []string{"instance", "tree", "k3x9vq2m", "-o", "name"}, replies: one("/v1/vnf_instances/k3x9vq2m?pods=true", instanceJSON)},
 		"format-jsonpath":        {reason: "a template over the response", args: list("-o", "jsonpath={range .vnf_instances[*]}{.vnf_id}={.revision}{\"\\n\"}{end}"), replies: two},
 		"format-jsonpath-plain":  {reason: "a path needs no braces", args: []string{"instance", "show", "k3x9vq2m", "-o", "jsonpath=.labels.tenant"}, replies: replies{getIt: {body: instanceJSON}}},
 		"format-jsonpath-bad":    {reason: "a wrong path is refused before anything is sent", args: list("-o", "jsonpath={.x")},

@@ -78,10 +78,15 @@ func (s *session) scoped(verbs ...*cobra.Command) []*cobra.Command {
 
 // find reads the instance with the id or, if there is none, with the name.
 func (s *session) find(ctx context.Context, c *client, what string) (wire.Instance, answer, error) {
+	return s.findWith(ctx, c, what, nil)
+}
+
+// findWith is find with parameters of the request.
+func (s *session) findWith(ctx context.Context, c *client, what string, params *api.GetVnfInstanceParams) (wire.Instance, answer, error) {
 	var found wire.Instance
 	// Text with a slash is not an id, and would be another path.
 	if !strings.Contains(what, "/") {
-		a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, what)))
+		a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, what, params)))
 		if err == nil {
 			return found, a, a.decode(&found)
 		}
@@ -93,7 +98,7 @@ func (s *session) find(ctx context.Context, c *client, what string) (wire.Instan
 	if err != nil {
 		return found, answer{}, err
 	}
-	a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, id)))
+	a, err := c.call(ctx, ask(api.NewGetVnfInstanceRequest(root, id, params)))
 	if err != nil {
 		return found, answer{}, err
 	}

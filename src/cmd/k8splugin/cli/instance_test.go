@@ -77,16 +77,16 @@ func TestInstance(t *testing.T) {
 		},
 		"instance-tree": {
 			reason: "plain signs when not on a terminal", args: []string{"instance", "tree", "k3x9vq2m"},
-			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+			replies: one("/v1/vnf_instances/k3x9vq2m?pods=true", withPods(brokenJSON)),
 		},
 		"instance-tree-terminal": {
 			reason: "symbols and colours on one", args: []string{"instance", "tree", "k3x9vq2m"}, console: console{terminal: true},
-			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+			replies: one("/v1/vnf_instances/k3x9vq2m?pods=true", withPods(brokenJSON)),
 		},
 		"instance-tree-no-color": {
 			reason: "NO_COLOR leaves the symbols", args: []string{"instance", "tree", "k3x9vq2m"},
 			console: console{terminal: true, env: map[string]string{"NO_COLOR": "1"}},
-			replies: one("/v1/vnf_instances/k3x9vq2m", brokenJSON),
+			replies: one("/v1/vnf_instances/k3x9vq2m?pods=true", withPods(brokenJSON)),
 		},
 		"instance-update": {
 			reason: "a merge patch of what was named",

@@ -1,5 +1,7 @@
 package cli
 
+import "strings"
+
 // The recorded answers. They are the examples of swagger.yaml.
 const (
 	regionJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","description":"The machine room in the east","labels":{"site":"east"},` +
@@ -97,3 +99,13 @@ func asksBack() reply {
 
 // accepted is the answer to a change with Prefer: respond-async.
 func accepted() reply { return reply{status: 202, location: operation1, body: acceptedJSON} }
+
+// withPods adds pods to an instance: one of the Deployment firewall that is ready and has
+// two interfaces, and one that waits.
+func withPods(instance string) string {
+	const workload = `"workload":{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall"}`
+	return strings.TrimSuffix(instance, "}") + `,"pods":[
+		{"api_version":"v1","kind":"Pod","namespace":"edge","name":"firewall-1","status":"Current","node":"n1",` + workload + `,"interfaces":[
+			{"name":"eth0","network":"cbr0","ips":["10.244.0.5"]},{"name":"net1","network":"oam","ips":["10.1.0.9"],"mac":"02:00:00:00:00:09"}]},
+		{"api_version":"v1","kind":"Pod","namespace":"edge","name":"firewall-2","status":"InProgress","message":"Pending: container firewall is waiting: ImagePullBackOff",` + workload + `}]}`
+}

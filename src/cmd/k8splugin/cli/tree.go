@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	api "github.com/multicloud-k8s/k8splugin/api/client"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
@@ -16,11 +18,11 @@ import (
 func instanceTree(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:               "tree ID|NAME",
-		Short:             "Show an instance's objects and health as a tree",
+		Short:             "Show an instance's objects and pods as a tree",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(instances(), false),
 		RunE: s.run(func(ctx context.Context, c *client, args []string) error {
-			i, a, err := s.find(ctx, c, args[0])
+			i, a, err := s.findWith(ctx, c, args[0], &api.GetVnfInstanceParams{Pods: new(true)})
 			if err != nil {
 				return err
 			}
@@ -49,9 +51,25 @@ func treeOf(i wire.Instance) node {
 			root.children = append(root.children, node{text: o.Kind})
 		}
 		kind := &root.children[at]
-		kind.children = append(kind.children, node{text: objectTitle(o), status: o.Status})
+		kind.children = append(kind.children, node{text: objectTitle(o), status: o.Status, children: podsOf(i, o)})
 	}
 	return root
+}
+
+// podsOf returns the pods of an object, with their interfaces.
+func podsOf(i wire.Instance, of wire.Object) []node {
+	var out []node
+	for _, p := range i.Pods {
+		if p.Workload != of.Ref || p.Ref == of.Ref {
+			continue
+		}
+		n := node{text: objectTitle(wire.Object{Ref: p.Ref, Status: p.Status, Message: p.Message}), status: p.Status}
+		for _, in := range p.Interfaces {
+			n.children = append(n.children, node{text: strings.Join(append([]string{in.Name, in.Network}, in.IPs...), "  ")})
+		}
+		out = append(out, n)
+	}
+	return out
 }
 
 // instanceTitle returns "east (f00d) ready, revision 2 of edgex in region sandbox,
