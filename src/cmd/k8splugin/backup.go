@@ -17,12 +17,10 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store/backup"
 )
 
-// backupCommand groups the commands that create, check and restore backups of
-// any kind of store.
-func backupCommand(p process) *cobra.Command {
-	root := &cobra.Command{Use: "backup", Short: "Create, check and restore encrypted backups", Args: cobra.NoArgs}
-	root.AddCommand(createCommand(p), checkCommand(p), restoreCommand(p), identityCommand(p))
-	return root
+// backupCommands returns the commands that create, check and restore backups of any kind
+// of store.
+func backupCommands(p process) []*cobra.Command {
+	return []*cobra.Command{createCommand(p), checkCommand(p), restoreCommand(p), identityCommand(p)}
 }
 
 // secrecyFlags defines the flags for a backup's recipient or, when reading, its
@@ -43,7 +41,7 @@ func createCommand(p process) *cobra.Command {
 		Long: `Write every record of the store to a file that only its recipients can read.
 
 The command opens the store itself: stop a service that uses the embedded
-database first. POST /v1/backup creates a backup of a running service.`,
+database first. "backup download" gets a backup of a running service.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withSecureStore(cmd, p, func(ctx context.Context, _ Config, v *secureStore) error {
 				summary, err := writeBackup(ctx, cmd.Flags(), v, args[0])

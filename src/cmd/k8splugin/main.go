@@ -73,19 +73,21 @@ func (p process) command() *cobra.Command {
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
-	root.AddCommand(serveCommand(p), demoCommand(p), backupCommand(p), accessCommand(p), importCommand(p))
+	root.AddCommand(serveCommand(p), demoCommand(p), accessCommand(p), importCommand(p))
 	commands := cli.Commands(cli.Env{
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
 		InIsTerminal: p.terminal(p.stdin), IsTerminal: p.terminal(p.stdout), ErrIsTerminal: p.terminal(p.stderr),
 		Getenv: p.getenv,
 		Lint:   lint, Render: template, Version: version(),
 	})
-	// Package cli has the client's subcommands for keys and audit; this package
-	// adds those that edit or verify files.
+	// Package cli has the client's subcommands for keys, backups and audit; this package
+	// adds those that work on files and on the store itself.
 	for _, c := range commands {
 		switch c.Name() {
 		case "keys":
 			c.AddCommand(keyCommands(p)...)
+		case "backup":
+			c.AddCommand(backupCommands(p)...)
 		case "audit":
 			c.AddCommand(verifyCommand(p))
 		}

@@ -75,6 +75,7 @@ func commands(s *session) []*cobra.Command {
 		siteCommand(s),
 		auditCommand(s),
 		keysCommand(s),
+		backupCommand(s),
 		contextCommand(s),
 		loginCommand(s),
 		versionCommand(s),
