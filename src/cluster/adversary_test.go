@@ -115,6 +115,10 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			_, _, err := c.Unready(ctx, instance(owner), refs, 5)
 			return err
 		},
+		"Pods": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Pods(ctx, instance(owner), refs)
+			return err
+		},
 		"VolumeClaims": func(ctx context.Context, c *Cluster) error {
 			_, err := c.VolumeClaims(ctx, instance(owner), []nf.Ref{{Group: "apps", Version: "v1", Kind: "StatefulSet", Namespace: ns, Name: "db"}}, nil)
 			return err
