@@ -36,7 +36,7 @@ func TestStrayRequests(t *testing.T) {
 		"NativePut":   {"for methods, too", "PUT /v1/vnf_instances/a", 405, false},
 		"Nothing":     {"and so does what belongs to neither", "GET /nothing", 404, false},
 		"Broker":      {"two names alone are not the broker's", "GET /acme/east", 404, false},
-		"Root":        {"nor is none", "GET /", 404, false},
+		"Root":        {"the root only leads to the documentation", "POST /", 405, false},
 	}
 	for _, style := range []string{"legacy", "strict"} {
 		s := startBareService(t, func(c *Config) { c.ONAPErrors = style })
