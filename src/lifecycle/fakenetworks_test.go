@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -9,7 +10,7 @@ import (
 )
 
 // fakeNetworks knows every network but "missing", in every region, as a name holds them
-// all. The store has the holds of instances.
+// all. "failed" cannot be used. The store has the holds of instances.
 type fakeNetworks struct{ kv store.KV }
 
 func (n fakeNetworks) holds() store.Holds { return store.NewHolds(n.kv, "networks/") }
@@ -33,7 +34,11 @@ func (n fakeNetworks) Use(ctx context.Context, id string, holder nf.Holder) (nf.
 	if err := n.holds().Add(ctx, id, holder); err != nil {
 		return nf.Network{}, err
 	}
-	return n.Network(ctx, id)
+	in, err := n.Network(ctx, id)
+	if in.Name == "failed" {
+		err = nf.E(nf.Conflict, "use", "network "+id, errors.New("it has failed"))
+	}
+	return in, err
 }
 
 func (n fakeNetworks) Leave(ctx context.Context, id string, holder nf.Holder) error {

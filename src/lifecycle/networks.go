@@ -20,7 +20,7 @@ type Networks interface {
 	// Use adds a holder to a network. It returns nf.Busy, with the operation, while
 	// the network is being created or deleted: the holder must then use it again. It
 	// returns nf.NotFound or nf.Conflict if the network cannot be used; then the
-	// holder has no hold. It is idempotent.
+	// holder has no hold that it did not have before. It is idempotent.
 	Use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error)
 	// Leave ends a hold. The last holder begins the removal of the network. It returns
 	// nf.Busy, with the operation, if another operation of the network runs: the
@@ -92,7 +92,10 @@ func (n *networkUser) unlessBusy(ctx context.Context, call func() error) error {
 		}
 		err := call()
 		other := nf.OperationOf(err)
-		if nf.KindOf(err) != nf.Busy || other == "" {
+		switch kind := nf.KindOf(err); {
+		case kind == nf.Conflict && err != nil:
+			return err // about the network: it is no conflict of two writes
+		case kind != nf.Busy || other == "":
 			return operation.RecordError(err)
 		}
 		n.run.progress(0, 1, fmt.Sprintf("waiting for operation %s on a network", other))

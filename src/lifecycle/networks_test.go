@@ -83,6 +83,24 @@ func TestNetworksOfAnInstance(t *testing.T) {
 	wants("a terminated instance holds none")
 }
 
+// TestFailedNetwork attaches an instance to a network that cannot be used: the operation
+// fails, and is undone.
+func TestFailedNetwork(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	op, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "pods.web", Networks: attachments("failed")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op = e.end(t, op)
+	if op.Failure == nil || op.Failure.Kind != nf.Conflict || op.UndoFailure != nil || op.Attempts != 1 {
+		t.Errorf("the operation is %s after %d attempts: %+v, and its undo: %+v", op.State, op.Attempts, op.Failure, op.UndoFailure)
+	}
+	if got := s.networksHeld(); len(got) > 0 {
+		t.Errorf("it holds %v", got)
+	}
+}
+
 // TestOrphansKeepNetworks leaves the objects of an instance in place: a name holds the
 // networks, because the pods remain attached.
 func TestOrphansKeepNetworks(t *testing.T) {
