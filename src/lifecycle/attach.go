@@ -18,13 +18,18 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 	if pr.networks == nil {
 		return nf.E(nf.Unsupported, "attach", "VNF instance "+p.target.id, errors.New("this service has no virtual networks"))
 	}
-	networks := make([]nf.Network, len(attachments))
+	networks := map[string]nf.Network{} // by name
+	wanted := make([]nf.Connection, len(attachments))
 	var v nf.Violations
 	for i, a := range attachments {
-		var err error
-		networks[i], err = pr.networks.Network(ctx, nf.NetworkID(p.target.region, a.Network))
+		wanted[i] = nf.Connection{Attachment: a, Field: fmt.Sprintf("networks[%d]", i)}
+		if _, read := networks[a.Network]; read {
+			continue
+		}
+		n, err := pr.networks.Network(ctx, nf.NetworkID(p.target.region, a.Network))
 		switch {
 		case err == nil:
+			networks[a.Network] = n
 		case nf.KindOf(err) == nf.NotFound:
 			v = append(v, nf.NoNetwork(i, p.target.region, a.Network))
 		default:
@@ -34,13 +39,8 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 	if len(v) > 0 {
 		return nf.E(nf.NotFound, "use", "networks of "+p.target.region, v)
 	}
-	wanted := make([]nf.Connection, len(attachments))
-	index := map[string]nf.Network{}
-	for i, a := range attachments {
-		wanted[i], index[a.Network] = nf.Connection{Attachment: a, Field: fmt.Sprintf("networks[%d]", i)}, networks[i]
-	}
 	plan, err := p.plan.Attach(wanted, func(a nf.Attachment, w render.Workload) (nf.Connection, error) {
-		return pr.networks.Connect(index[a.Network], a, w.Replicas)
+		return pr.networks.Connect(networks[a.Network], a, w.Replicas)
 	})
 	if v := nf.ViolationsOf(err); v != nil {
 		err = nf.E(nf.Invalid, "attach", "VNF instance "+p.target.id, v)
