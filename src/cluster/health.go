@@ -122,9 +122,12 @@ func (s *streamSet) readOnce(ctx context.Context, unread reasons) error {
 	return silent(errs)
 }
 
-// explain lists the streams that only explain, and ignores errors.
-func (s *streamSet) explain(ctx context.Context) {
-	streams := slices.DeleteFunc(slices.Clone(s.streams), func(one *stream) bool { return !one.aside })
+// explain lists the streams that only explain, except those of some kinds, and ignores
+// errors.
+func (s *streamSet) explain(ctx context.Context, except ...kind) {
+	streams := slices.DeleteFunc(slices.Clone(s.streams), func(one *stream) bool {
+		return !one.aside || slices.ContainsFunc(except, func(k kind) bool { return k.GroupKind() == one.scope.kind.GroupKind() })
+	})
 	tryEach(ctx, s.client.parallel, len(streams), func(i int) error {
 		_, err := streams[i].list(ctx)
 		return err

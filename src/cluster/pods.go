@@ -15,24 +15,18 @@ const statusAnnotation = "k8s.v1.cni.cncf.io/network-status"
 
 // Pods returns the pods of the present revision of each of the owner's refs, in the order
 // of the refs. The message of a pod that is not ready has its phase and the state of its
-// containers.
+// containers. Pods that the credential may not read are omitted. Pods returns
+// nf.Unreachable if the region responds to none of the requests.
 func (c *Cluster) Pods(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Pod, error) {
 	look, err := newSnapshot(ctx, c.client, owner, refs)
 	if err != nil {
 		return nil, err
 	}
 	defer look.set.release()
-	err = each(c.client.parallel, len(look.set.streams), func(i int) error {
-		s := look.set.streams[i]
-		if s.scope.kind.GroupKind() == eventKind.GroupKind() {
-			return nil
-		}
-		_, err := s.list(ctx)
-		return c.client.region.fail(ctx, "list", s.scope.kind.Kind+" objects", err)
-	})
-	if err != nil {
+	if err := look.set.readOnce(ctx, look.unread); err != nil {
 		return nil, err
 	}
+	look.set.explain(ctx, eventKind)
 	return look.set.view.pods(refs), nil
 }
 
