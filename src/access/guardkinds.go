@@ -3,7 +3,6 @@ package access
 import (
 	"context"
 	"iter"
-	"strconv"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -38,6 +37,23 @@ func (s SubjectOperations) scopeOf(op nf.Operation) nf.Scope {
 	return s.scope(nf.Scope{Project: nf.ProjectOf(op.Project), Region: op.Region})
 }
 
+// start makes a request in the name of the identity, and records the operation that it
+// has started, if any, in the audit trail.
+func (g *guard) start(ctx context.Context, key *nf.RequestKey, request func() (nf.Operation, error)) (nf.Operation, error) {
+	if err := g.own(ctx, key); err != nil {
+		return nf.Operation{}, err
+	}
+	op, err := request()
+	if err != nil {
+		return nf.Operation{}, g.shown(ctx, err)
+	}
+	if op.ID == "" {
+		return op, nil
+	}
+	nf.TrailOf(ctx).Begin(op.ID)
+	return g.mentions().operation(ctx, op)
+}
+
 // Operation implements KindOperations.
 func (s SubjectOperations) Operation(ctx context.Context, of, id string) (nf.Operation, error) {
 	op, err := s.operation(ctx, of, id)
@@ -48,15 +64,15 @@ func (s SubjectOperations) Operation(ctx context.Context, of, id string) (nf.Ope
 }
 
 func (s SubjectOperations) operation(ctx context.Context, of, id string) (nf.Operation, error) {
-	absent := nf.E(nf.NotFound, "get", "operation "+strconv.Quote(id), nil)
+	hidden := absent("operation", id)
 	op, err := s.keeper.Operation(ctx, of, id)
 	if nf.KindOf(err) == nf.NotFound {
-		return op, absent
+		return op, hidden
 	}
 	if err != nil {
 		return op, err
 	}
-	if err := s.guard.see(ctx, s.read, s.scopeOf(op), absent); err != nil {
+	if err := s.guard.see(ctx, s.read, s.scopeOf(op), hidden); err != nil {
 		return nf.Operation{}, err
 	}
 	return op, nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -51,10 +50,6 @@ func NewNetworkOperations(guarded *Guarded, keeper KindOperations) SubjectOperat
 	return SubjectOperations{guarded.guard, keeper, nf.ReadNetwork, nf.WriteNetwork, func(s nf.Scope) nf.Scope { return s }}
 }
 
-func absentNetwork(id string) error {
-	return nf.E(nf.NotFound, "get", "network "+strconv.Quote(id), nil)
-}
-
 // CreateNetwork starts to create a network, or holds one that is equal. It requires
 // network:write in the project of the request, and network:read to hold one that
 // exists. Without a holder, the name of the identity holds it.
@@ -76,7 +71,7 @@ func (ns Networks) CreateNetwork(ctx context.Context, req nf.NetworkRequest) (nf
 	if req.Holder, err = ns.holder(ctx, req.Holder); err != nil {
 		return nf.Operation{}, err
 	}
-	return ns.begun(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Create(ctx, req) })
+	return ns.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Create(ctx, req) })
 }
 
 // holder returns the name of a holder; by default, the name of the identity.
@@ -105,7 +100,7 @@ func (ns Networks) ChangeNetwork(ctx context.Context, id string, req nf.NetworkC
 	if err := ns.writable(ctx, id); err != nil {
 		return nf.Operation{}, err
 	}
-	return ns.begun(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Change(ctx, id, req) })
+	return ns.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Change(ctx, id, req) })
 }
 
 // ReleaseNetwork ends a hold on a network, by default that of the identity's name. The
@@ -118,7 +113,7 @@ func (ns Networks) ReleaseNetwork(ctx context.Context, id string, req nf.Network
 	if err != nil {
 		return nf.Operation{}, err
 	}
-	return ns.begun(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Release(ctx, id, req) })
+	return ns.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Release(ctx, id, req) })
 }
 
 // writable returns an error unless the identity may change the network.
@@ -130,34 +125,17 @@ func (ns Networks) writable(ctx context.Context, id string) error {
 	return ns.guard.may(ctx, nf.WriteNetwork, n.Scope(), id)
 }
 
-// begun makes a request in the name of the identity, and records the started operation
-// in the audit trail.
-func (ns Networks) begun(ctx context.Context, key *nf.RequestKey, request func() (nf.Operation, error)) (nf.Operation, error) {
-	if err := ns.guard.own(ctx, key); err != nil {
-		return nf.Operation{}, err
-	}
-	op, err := request()
-	if err != nil {
-		return nf.Operation{}, ns.guard.shown(ctx, err)
-	}
-	if op.ID == "" {
-		return op, nil
-	}
-	nf.TrailOf(ctx).Begin(op.ID)
-	return ns.guard.mentions().operation(ctx, op)
-}
-
 // Network returns a network. It requires network:read.
 func (ns Networks) Network(ctx context.Context, id string) (nf.Network, error) {
 	n, err := ns.keeper.Network(ctx, id)
 	if nf.KindOf(err) == nf.NotFound && err != nil {
 		// Without an identity the error is nf.Unauthenticated, too.
-		return nf.Network{}, errors.Join(ns.guard.see(ctx, nf.ReadNetwork, nf.Scope{}, nil), absentNetwork(id))
+		return nf.Network{}, errors.Join(ns.guard.see(ctx, nf.ReadNetwork, nf.Scope{}, nil), absent("network", id))
 	}
 	if err != nil {
 		return nf.Network{}, err
 	}
-	if err := ns.guard.see(ctx, nf.ReadNetwork, n.Scope(), absentNetwork(id)); err != nil {
+	if err := ns.guard.see(ctx, nf.ReadNetwork, n.Scope(), absent("network", id)); err != nil {
 		return nf.Network{}, err
 	}
 	return n, ns.guard.mentions().filter(ctx, &n.Failure.Mentions)

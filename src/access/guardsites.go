@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -45,8 +44,6 @@ func NewSites(guarded *Guarded, keeper SiteKeeper) Sites {
 
 func siteScope(region string) nf.Scope { return nf.Scope{Region: region} }
 
-func absentSite(id string) error { return nf.E(nf.NotFound, "get", "site "+strconv.Quote(id), nil) }
-
 // writable returns the site if the identity may change it.
 func (s Sites) writable(ctx context.Context, id string) (nf.Site, error) {
 	in, err := s.Site(ctx, id)
@@ -61,11 +58,7 @@ func (s Sites) CreateSite(ctx context.Context, req nf.SiteRequest) (nf.Operation
 	if err := s.guard.may(ctx, nf.WriteRegion, siteScope(req.Site.Region), req.Site.ID); err != nil {
 		return nf.Operation{}, err
 	}
-	if err := s.guard.own(ctx, &req.Key); err != nil {
-		return nf.Operation{}, err
-	}
-	op, err := s.keeper.Create(ctx, req)
-	return s.begun(ctx, op, err)
+	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Create(ctx, req) })
 }
 
 // ChangeSite starts a change of a site. It requires region:write.
@@ -73,11 +66,7 @@ func (s Sites) ChangeSite(ctx context.Context, id string, req nf.SiteChangeReque
 	if _, err := s.writable(ctx, id); err != nil {
 		return nf.Operation{}, err
 	}
-	if err := s.guard.own(ctx, &req.Key); err != nil {
-		return nf.Operation{}, err
-	}
-	op, err := s.keeper.Change(ctx, id, req)
-	return s.begun(ctx, op, err)
+	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Change(ctx, id, req) })
 }
 
 // RemoveSite starts the removal of a site. It requires region:write, and with
@@ -92,11 +81,7 @@ func (s Sites) RemoveSite(ctx context.Context, id string, req nf.SiteRemoveReque
 			return nf.Operation{}, err
 		}
 	}
-	if err := s.guard.own(ctx, &req.Key); err != nil {
-		return nf.Operation{}, err
-	}
-	op, err := s.keeper.Remove(ctx, id, req)
-	return s.begun(ctx, op, err)
+	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Remove(ctx, id, req) })
 }
 
 // users returns the instances that are deleted with a site. Without cascade it
@@ -154,12 +139,12 @@ func (s Sites) Site(ctx context.Context, id string) (nf.Site, error) {
 	in, err := s.keeper.Site(ctx, id)
 	if nf.KindOf(err) == nf.NotFound {
 		// Without an identity the error is nf.Unauthenticated, too.
-		return nf.Site{}, errors.Join(s.guard.see(ctx, nf.ReadRegion, nf.Scope{}, nil), absentSite(id))
+		return nf.Site{}, errors.Join(s.guard.see(ctx, nf.ReadRegion, nf.Scope{}, nil), absent("site", id))
 	}
 	if err != nil {
 		return nf.Site{}, err
 	}
-	if err := s.guard.see(ctx, nf.ReadRegion, siteScope(in.Region), absentSite(id)); err != nil {
+	if err := s.guard.see(ctx, nf.ReadRegion, siteScope(in.Region), absent("site", id)); err != nil {
 		return nf.Site{}, err
 	}
 	return in, nil
@@ -176,13 +161,4 @@ func (s Sites) Sites(ctx context.Context) ([]nf.Site, error) {
 		return nil, err
 	}
 	return keep(all, func(in nf.Site) nf.Scope { return siteScope(in.Region) }, visible), nil
-}
-
-// begun records the started operation in the audit trail.
-func (s Sites) begun(ctx context.Context, op nf.Operation, err error) (nf.Operation, error) {
-	if err != nil {
-		return nf.Operation{}, s.guard.shown(ctx, err)
-	}
-	nf.TrailOf(ctx).Begin(op.ID)
-	return s.guard.mentions().operation(ctx, op)
 }
