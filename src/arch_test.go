@@ -72,7 +72,7 @@ var floors = map[string]floor{
 
 	"site": {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
 
-	"network": {[]string{"nf", "store", "operation"}, "networks are held and removed without knowing what their specs mean, or who attaches to them"},
+	"network": {[]string{"nf", "store", "operation", "render"}, "networks are held and removed without knowing what their specs mean, or who attaches to them"},
 
 	"site/shell":   {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
 	"site/ansible": {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},

@@ -67,18 +67,13 @@ func (r *run) deleteRecords(ctx context.Context) error {
 	return nil
 }
 
-// Release implements operation.Work. The last step of an operation that succeeds
-// unlocks the network.
+// Release implements operation.Work. The last step of an operation that succeeds, or is
+// undone, unlocks the network.
 func (r *run) Release(context.Context) error {
 	failure := r.op().Failure
 	if failure == nil {
 		return nil
 	}
-	undone := r.op().Undoing && r.op().UndoFailure == nil
-	r.s.locks.Release(r.attempt, func(n *nf.Network) {
-		if !undone {
-			n.State, n.Failure = nf.NetworkFailed, failure.Said()
-		}
-	})
+	r.s.locks.Release(r.attempt, func(n *nf.Network) { n.State, n.Failure = nf.NetworkFailed, failure.Said() })
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // run is the work of one attempt at an operation on a network.
@@ -215,13 +216,7 @@ func (r *run) await(ctx context.Context, targets []nf.Change, wanted nf.Status) 
 func ownedObjects(d Driver, n nf.Network) ([]*unstructured.Unstructured, error) {
 	objects, err := d.Objects(n, nf.NetworkNamespace)
 	for _, obj := range objects {
-		key, value := subjectOf(n.ID).Label()
-		labels := obj.GetLabels()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels[key] = value
-		obj.SetLabels(labels)
+		render.Tag(obj, subjectOf(n.ID))
 	}
 	return objects, err
 }
