@@ -89,15 +89,12 @@ func (s *sweep) attach(instance string, rev nf.Revision) {
 func (s *sweep) needs(h store.Hold) bool {
 	id := h.Holder.Subject.ID
 	exists := s.holders[h.Holder] || h.Holder.Scope == (nf.Scope{}) && s.known[id]
-	if !exists || h.Table != networkTable {
+	if !exists || h.Table != nf.NetworkTable {
 		return exists
 	}
 	name, _ := strings.CutPrefix(h.Thing, h.Holder.Scope.Region+".")
 	return s.changing[id] || s.attached[id][name]
 }
-
-// networkTable is the table of the networks that instances hold.
-const networkTable = "networks"
 
 // Find implements operation.Sweep.
 func (s *sweep) Find(ctx context.Context, found operation.StaleRecords) error {

@@ -12,8 +12,9 @@ import (
 
 // Use adds a holder to a network that may be used. It returns nf.NotFound if the
 // network does not exist, and nf.Conflict if it has failed; then the holder has no hold,
-// except that which it had on a failed network. It returns nf.Busy, with the operation, while the network is being created or
-// deleted: the holder must then use it again, or release it. It is idempotent.
+// except that which it had on a failed network. It returns nf.Busy, with the operation,
+// while the network is being created or deleted: the holder must then use it again, or
+// release it. It is idempotent.
 func (s *Networks) Use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error) {
 	had, err := s.holds.Has(ctx, id, holder)
 	if err != nil {

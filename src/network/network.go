@@ -48,7 +48,7 @@ type Networks struct {
 }
 
 // prefix begins the keys of networks.
-const prefix = "networks/"
+const prefix = nf.NetworkTable + "/"
 
 // New returns the networks of a store. The workers run their operations.
 func New(cfg Config) (*Networks, error) {

@@ -21,7 +21,7 @@ type Network struct {
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	State       NetworkState      `json:"state"`
-	Failure     Text              `json:"failure,omitzero"` // of NetworkFailed
+	Failure     Text              `json:"failure,omitzero"` // of NetworkFailed, or of the last change, which was undone
 	Inventory   []Ref             `json:"inventory,omitempty"`
 	Operation   string            `json:"operation,omitempty"` // that changes it; empty: none
 	Claim       string            `json:"claim,omitempty"`     // token of the operation's claim
@@ -32,6 +32,9 @@ type Network struct {
 
 // NetworkNamespace is the namespace of a region that contains the objects of networks.
 const NetworkNamespace = "k8splugin-networks"
+
+// NetworkTable is the table of networks in the store, and of the holds on them.
+const NetworkTable = "networks"
 
 // NetworkState is the state of a network.
 type NetworkState string
