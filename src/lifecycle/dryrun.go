@@ -65,7 +65,7 @@ func (pr *preparer) preview(ctx context.Context, in nf.Instance, p *prepared) (n
 		}
 		changes = append(changes, change)
 	}
-	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings, Confirm: pr.guard.digest(in, pruned), Manifests: p.plan.Manifests(render.Masked(redactor.values))}, nil
+	return nf.Preview{Changes: changes, Warnings: p.plan.Warnings, Confirm: pr.guard.digest(in, pruned)}, nil
 }
 
 // diff compares the objects with the region. An object that would be deleted

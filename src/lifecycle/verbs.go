@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
 // Instantiate accepts a request for a new instance and returns the queued
@@ -39,7 +40,11 @@ func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateReque
 	if err != nil {
 		return nf.Preview{}, err
 	}
-	return e.preparer.preview(ctx, nf.Instance{}, p)
+	preview, err := e.preparer.preview(ctx, nf.Instance{}, p)
+	if err == nil && req.Manifests {
+		preview.Manifests = p.plan.Manifests(render.Masked(newRedactor(p.revision(0)).values))
+	}
+	return preview, err
 }
 
 // Adopt accepts the adoption of objects that already run in a region as an

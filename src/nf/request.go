@@ -95,6 +95,7 @@ type Options struct {
 	Confirm       string        // the value that an error with reason "confirmation-required" asked for
 	Check         string        // CheckServer: a dry run of all objects on the API server; empty: only where it is worth a request
 	Secrets       bool          // of a preview: templates can look up existing Secrets, with masked values
+	Manifests     bool          // of a preview of a new instance: return the objects, too
 	Key           RequestKey    // makes the request idempotent
 	Trace         string        // W3C traceparent of the request; empty: none
 }
@@ -137,7 +138,7 @@ type Preview struct {
 	Changes   []Change
 	Warnings  []string
 	Confirm   string     // the value that the request must contain; empty: no confirmation needed
-	Manifests []Manifest // of the objects, in the order in which they are applied, and of the hooks
+	Manifests []Manifest // of the objects, in the order in which they are applied, and of the hooks; nil: not requested
 }
 
 // Manifest is an object as a package renders it. Its secrets are Masked.

@@ -73,10 +73,8 @@ func (is instances) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if dryRun(r) {
+		req.Manifests = r.URL.Query().Get("objects") == "true"
 		p, err := is.inspector.PreviewInstantiate(r.Context(), req)
-		if r.URL.Query().Get("objects") != "true" {
-			p.Manifests = nil
-		}
 		return respond(w, p, err, func(p nf.Preview) wire.Preview { return wire.PreviewOf(p).WithObjects(p.Manifests) })
 	}
 	op, err := is.store.Instantiate(r.Context(), req)

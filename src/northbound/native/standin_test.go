@@ -317,20 +317,6 @@ func (s *standIn) InstanceHealth(in nf.Instance) nf.InstanceHealth {
 	return nf.Assess(in.State, s.health)
 }
 
-func (s *standIn) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
-	s.ask(req)
-	return s.preview, s.fail["PreviewInstantiate"]
-}
-
-func (s *standIn) PreviewUpgrade(_ context.Context, _ string, req nf.UpgradeRequest) (nf.Preview, error) {
-	up, err := s.edited(req)
-	if err != nil {
-		return nf.Preview{}, err
-	}
-	s.ask(up)
-	return s.preview, s.fail["PreviewUpgrade"]
-}
-
 func (s *standIn) Operation(_ context.Context, id string) (nf.Operation, error) {
 	if id != s.operation.ID {
 		return nf.Operation{}, missing("operation", id)

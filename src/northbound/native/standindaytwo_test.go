@@ -93,3 +93,21 @@ func (s *standIn) Pods(context.Context, string) ([]nf.Pod, error) {
 	}
 	return out, s.fail["Pods"]
 }
+
+func (s *standIn) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
+	s.ask(req)
+	p := s.preview
+	if !req.Manifests {
+		p.Manifests = nil
+	}
+	return p, s.fail["PreviewInstantiate"]
+}
+
+func (s *standIn) PreviewUpgrade(_ context.Context, _ string, req nf.UpgradeRequest) (nf.Preview, error) {
+	up, err := s.edited(req)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	s.ask(up)
+	return s.preview, s.fail["PreviewUpgrade"]
+}
