@@ -214,7 +214,7 @@ func (g *guide) run(script string) string {
 	cmd := exec.CommandContext(ctx, "bash", "-c", script)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = g.dir, file, file
 	cmd.Env = []string{
-		"HOME=" + g.dir, "PATH=" + g.dir + "/bin:" + os.Getenv("PATH"), "K8SPLUGIN_SERVER=http://" + g.ports["127.0.0.1:9015"],
+		"HOME=" + g.dir, "TMPDIR=" + g.dir, "PATH=" + g.dir + "/bin:" + os.Getenv("PATH"), "K8SPLUGIN_SERVER=http://" + g.ports["127.0.0.1:9015"],
 		"GORACE=" + os.Getenv("GORACE"),
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
