@@ -118,7 +118,7 @@ func (is *Instances) attachable(ctx context.Context, region string, attachments,
 		if slices.ContainsFunc(before, func(b nf.Attachment) bool { return b.Network == a.Network }) {
 			continue
 		}
-		n, err := is.networks.Network(ctx, nf.NetworkID(region, a.Network))
+		n, err := is.networks.Get(ctx, nf.SharedID(region, a.Network))
 		if err == nil {
 			err = is.guard.see(ctx, nf.ReadNetwork, n.Scope(), nf.E(nf.NotFound, "use", "networks of "+region, nf.Violations{nf.NoNetwork(i, region, a.Network)}))
 		} else {

@@ -18,15 +18,15 @@ type NetworkKeeper interface {
 
 // NetworkChanges start operations on networks.
 type NetworkChanges interface {
-	Create(ctx context.Context, req nf.NetworkRequest) (nf.Operation, error)
-	Change(ctx context.Context, id string, req nf.NetworkChangeRequest) (nf.Operation, error)
-	Release(ctx context.Context, id string, req nf.NetworkReleaseRequest) (nf.Operation, error)
+	Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
+	Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
+	Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
 }
 
 // NetworkRecords reads networks.
 type NetworkRecords interface {
-	Network(ctx context.Context, id string) (nf.Network, error)
-	NetworksFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Network, error] // ordered by id
+	Get(ctx context.Context, id string) (nf.Network, error)
+	From(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Network, error] // ordered by id
 	Holders(ctx context.Context, id string) iter.Seq2[nf.Holder, error]
 }
 
@@ -53,9 +53,9 @@ func NewNetworkOperations(guarded *Guarded, keeper KindOperations) SubjectOperat
 // CreateNetwork starts to create a network, or holds one that is equal. It requires
 // network:write in the project of the request, and network:read to hold one that
 // exists. Without a holder, the name of the identity holds it.
-func (ns Networks) CreateNetwork(ctx context.Context, req nf.NetworkRequest) (nf.Operation, error) {
-	wanted := req.Network
-	id := nf.NetworkID(wanted.Region, wanted.Name)
+func (ns Networks) CreateNetwork(ctx context.Context, req nf.SharedRequest) (nf.Operation, error) {
+	wanted := req.Resource
+	id := nf.SharedID(wanted.Region, wanted.Name)
 	err := ns.regions.usable(ctx, wanted.Region)
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return nf.Operation{}, err
@@ -63,7 +63,7 @@ func (ns Networks) CreateNetwork(ctx context.Context, req nf.NetworkRequest) (nf
 	if err := cmp.Or(ns.guard.may(ctx, nf.WriteNetwork, wanted.Scope(), id), err); err != nil {
 		return nf.Operation{}, err
 	}
-	if there, err := ns.keeper.Network(ctx, id); err == nil {
+	if there, err := ns.keeper.Get(ctx, id); err == nil {
 		if err := ns.guard.see(ctx, nf.ReadNetwork, there.Scope(), nf.E(nf.Exists, "create", "network "+id, nil)); err != nil {
 			return nf.Operation{}, err
 		}
@@ -96,7 +96,7 @@ func (ns Networks) holder(ctx context.Context, name string) (string, error) {
 }
 
 // ChangeNetwork starts a change of a network. It requires network:write.
-func (ns Networks) ChangeNetwork(ctx context.Context, id string, req nf.NetworkChangeRequest) (nf.Operation, error) {
+func (ns Networks) ChangeNetwork(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error) {
 	if err := ns.writable(ctx, id); err != nil {
 		return nf.Operation{}, err
 	}
@@ -105,7 +105,7 @@ func (ns Networks) ChangeNetwork(ctx context.Context, id string, req nf.NetworkC
 
 // ReleaseNetwork ends a hold on a network, by default that of the identity's name. The
 // last one starts the removal of the network. It requires network:write.
-func (ns Networks) ReleaseNetwork(ctx context.Context, id string, req nf.NetworkReleaseRequest) (nf.Operation, error) {
+func (ns Networks) ReleaseNetwork(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error) {
 	err := ns.writable(ctx, id)
 	if err == nil {
 		req.Holder, err = ns.holder(ctx, req.Holder)
@@ -127,7 +127,7 @@ func (ns Networks) writable(ctx context.Context, id string) error {
 
 // Network returns a network. It requires network:read.
 func (ns Networks) Network(ctx context.Context, id string) (nf.Network, error) {
-	n, err := ns.keeper.Network(ctx, id)
+	n, err := ns.keeper.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound && err != nil {
 		// Without an identity the error is nf.Unauthenticated, too.
 		return nf.Network{}, errors.Join(ns.guard.see(ctx, nf.ReadNetwork, nf.Scope{}, nil), absent("network", id))
@@ -152,7 +152,7 @@ func (ns Networks) NetworksFrom(ctx context.Context, from nf.Cursor) iter.Seq2[n
 		from.In = visible
 	}
 	m := ns.guard.mentions()
-	return list[nf.Network]{ns.keeper.NetworksFrom(ctx, from), nf.Network.Scope, visible}.shown(func(n nf.Network) (nf.Network, error) {
+	return list[nf.Network]{ns.keeper.From(ctx, from), nf.Network.Scope, visible}.shown(func(n nf.Network) (nf.Network, error) {
 		return n, m.filter(ctx, &n.Failure.Mentions)
 	})
 }

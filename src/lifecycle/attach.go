@@ -26,7 +26,7 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 		if _, read := networks[a.Network]; read {
 			continue
 		}
-		n, err := pr.networks.Network(ctx, nf.NetworkID(p.target.region, a.Network))
+		n, err := pr.networks.Get(ctx, nf.SharedID(p.target.region, a.Network))
 		switch {
 		case err == nil:
 			networks[a.Network] = n

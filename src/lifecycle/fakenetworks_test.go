@@ -15,12 +15,12 @@ type fakeNetworks struct{ kv store.KV }
 
 func (n fakeNetworks) holds() store.Holds { return store.NewHolds(n.kv, "networks/") }
 
-func (n fakeNetworks) Network(_ context.Context, id string) (nf.Network, error) {
+func (n fakeNetworks) Get(_ context.Context, id string) (nf.Network, error) {
 	region, name, _ := strings.Cut(id, ".")
 	if name == "missing" {
 		return nf.Network{}, nf.E(nf.NotFound, "get", "network "+id, nil)
 	}
-	return nf.Network{ID: id, Name: name, Region: region, State: nf.NetworkActive}, nil
+	return nf.Network{ID: id, Name: name, Region: region, State: nf.SharedActive}, nil
 }
 
 func (n fakeNetworks) Connect(in nf.Network, a nf.Attachment, replicas int) (nf.Connection, error) {
@@ -34,7 +34,7 @@ func (n fakeNetworks) Use(ctx context.Context, id string, holder nf.Holder) (nf.
 	if err := n.holds().Add(ctx, id, holder); err != nil {
 		return nf.Network{}, err
 	}
-	in, err := n.Network(ctx, id)
+	in, err := n.Get(ctx, id)
 	if in.Name == "failed" {
 		err = nf.E(nf.Conflict, "use", "network "+id, errors.New("it has failed"))
 	}

@@ -11,21 +11,31 @@ import (
 
 // Networks gives access to the virtual networks of regions.
 type Networks interface {
-	// Network returns a network, or nf.NotFound.
-	Network(ctx context.Context, id string) (nf.Network, error)
+	Shared
+	Connector
+}
+
+// Shared gives access to the resources of one kind that instances share.
+type Shared interface {
+	// Get returns a resource, or nf.NotFound.
+	Get(ctx context.Context, id string) (nf.Shared, error)
+	// Use adds a holder to a resource. It returns nf.Busy, with the operation, while
+	// the resource is being created or deleted: the holder must then use it again. It
+	// returns nf.NotFound or nf.Conflict if the resource cannot be used; then the
+	// holder has no hold that it did not have before. It is idempotent.
+	Use(ctx context.Context, id string, holder nf.Holder) (nf.Shared, error)
+	// Leave ends a hold. The last holder begins the removal of the resource. It returns
+	// nf.Busy, with the operation, if another operation of the resource runs: the
+	// holder must then leave again. It is idempotent.
+	Leave(ctx context.Context, id string, holder nf.Holder) error
+}
+
+// Connector attaches workloads to networks.
+type Connector interface {
 	// Connect returns what the pods of a workload need to be attached to a network.
 	// Replicas is the number of pods, or negative if it is unknown. It returns
 	// nf.Invalid with violations whose fields are those of the attachment.
 	Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connection, error)
-	// Use adds a holder to a network. It returns nf.Busy, with the operation, while
-	// the network is being created or deleted: the holder must then use it again. It
-	// returns nf.NotFound or nf.Conflict if the network cannot be used; then the
-	// holder has no hold that it did not have before. It is idempotent.
-	Use(ctx context.Context, id string, holder nf.Holder) (nf.Network, error)
-	// Leave ends a hold. The last holder begins the removal of the network. It returns
-	// nf.Busy, with the operation, if another operation of the network runs: the
-	// holder must then leave again. It is idempotent.
-	Leave(ctx context.Context, id string, holder nf.Holder) error
 }
 
 // networkUser holds and releases networks for a run's instance.
@@ -40,7 +50,7 @@ func networksOf(region string, revisions ...nf.Revision) []string {
 	var ids []string
 	for _, rev := range revisions {
 		for _, a := range rev.Networks {
-			ids = append(ids, nf.NetworkID(region, a.Network))
+			ids = append(ids, nf.SharedID(region, a.Network))
 		}
 	}
 	slices.Sort(ids)

@@ -10,26 +10,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation/operationtest"
+	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
 // TestDeaths lets a process die or stall at each call of a request and of its
 // operation.
 func TestDeaths(t *testing.T) {
-	create := func(ctx context.Context, s *network.Networks, key nf.RequestKey) (nf.Operation, error) {
-		return s.Create(ctx, request(func(r *nf.NetworkRequest) { r.Key = key }))
+	create := func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error) {
+		return s.Create(ctx, request(func(r *nf.SharedRequest) { r.Key = key }))
 	}
-	change := func(ctx context.Context, s *network.Networks, key nf.RequestKey) (nf.Operation, error) {
-		return s.Change(ctx, oam, nf.NetworkChangeRequest{Key: key, Edit: func(n *nf.Network) error {
+	change := func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error) {
+		return s.Change(ctx, oam, nf.SharedChangeRequest{Key: key, Edit: func(n *nf.Network) error {
 			n.Spec = json.RawMessage(`{"wires":["b"]}`)
 			return nil
 		}})
 	}
-	remove := func(ctx context.Context, s *network.Networks, key nf.RequestKey) (nf.Operation, error) {
-		return s.Release(ctx, oam, nf.NetworkReleaseRequest{Holder: "ann", Key: key})
+	remove := func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error) {
+		return s.Release(ctx, oam, nf.SharedReleaseRequest{Holder: "ann", Key: key})
 	}
 	refused := func(w *world) { w.refused = "-a" }
 	made := func(t *testing.T, w *world) {
@@ -40,7 +40,7 @@ func TestDeaths(t *testing.T) {
 	}
 	cases := map[string]struct {
 		prepare func(t *testing.T, w *world)
-		request func(ctx context.Context, s *network.Networks, key nf.RequestKey) (nf.Operation, error)
+		request func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error)
 		deaths  int
 	}{
 		"Create":      {func(*testing.T, *world) {}, create, 40},

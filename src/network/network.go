@@ -3,120 +3,145 @@ package network
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"iter"
-	"time"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/operation"
-	"github.com/multicloud-k8s/k8splugin/src/store"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/shared"
 )
 
-// Config configures Networks. The fields of the first group are required.
-type Config struct {
-	KV      store.KV
-	Regions Regions
-	Open    func(ctx context.Context, region string) (Cluster, error) // does not dial
-	Drivers map[string]Driver                                         // by name
-	Workers *operation.Workers                                        // run the operations; New registers the kind of networks
-
-	Parallel  int           // operations that run at once; default 8
-	Timeout   time.Duration // of an operation whose request sets none; default 5 min
-	Retention time.Duration // how long ended operations are kept; default 30 days
+// Driver knows one kind of networks. Its methods are pure functions.
+type Driver interface {
+	// Normalize checks a spec, and returns it with its defaults: two specs that mean
+	// the same are equal bytes. It returns nf.Invalid with a violation for each fault,
+	// whose field begins with "spec".
+	Normalize(spec json.RawMessage) (json.RawMessage, error)
+	// Objects returns the objects of a network whose spec is normalized. Those with a
+	// namespace are in the given one.
+	Objects(n nf.Network, namespace string) ([]*unstructured.Unstructured, error)
+	// NodeLocal reports whether the addresses of a normalized spec are unique only on
+	// each node, and the spec does not say that this is intended.
+	NodeLocal(spec json.RawMessage) bool
+	// Connect returns what a pod needs to be attached. Replicas is the number of pods
+	// of the workload, or negative if it is unknown. It returns nf.Invalid with
+	// violations whose fields are those of the attachment: "ips[0]".
+	Connect(n nf.Network, namespace string, a nf.Attachment, replicas int) (nf.Connection, error)
 }
 
-func (c *Config) complete() error {
-	if c.KV == nil || c.Regions == nil || c.Open == nil || c.Workers == nil || len(c.Drivers) == 0 {
-		return errors.New("cannot create the network manager: KV, Regions, Open, Workers and Drivers are required")
+// Drivers are the drivers of networks, by name.
+type Drivers map[string]Driver
+
+var _ shared.Kind = Drivers(nil)
+
+// New returns the networks of a store. The configuration lacks what the kind says.
+func New(cfg shared.Config, drivers Drivers) (*shared.Resources, error) {
+	if len(drivers) == 0 {
+		return nil, errors.New("cannot create the networks: Drivers are required")
 	}
-	c.Parallel = cmp.Or(c.Parallel, 8)
-	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
-	c.Retention = cmp.Or(c.Retention, 30*24*time.Hour)
-	return nil
+	cfg.Kind, cfg.Subject, cfg.Table, cfg.Namespace, cfg.Field = drivers, nf.NetworkSubject, nf.NetworkTable, nf.NetworkNamespace, "spec"
+	cfg.Task = func(op *nf.Operation) *nf.SharedTask { return &op.Network }
+	return shared.New(cfg)
 }
 
-// Networks stores networks and accepts operations on them. It is safe for concurrent
-// use.
-type Networks struct {
-	cfg Config
-
-	networks store.Table[nf.Network]
-	holds    store.Holds
-	locks    operation.Locks[nf.Network]
-	ledger   *operation.Ledger
-	acceptor *operation.Acceptor
-}
-
-// prefix begins the keys of networks.
-const prefix = nf.NetworkTable + "/"
-
-// New returns the networks of a store. The workers run their operations.
-func New(cfg Config) (*Networks, error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
+// driver returns the driver of a network. It returns nf.Unsupported if this service
+// does not have it.
+func (d Drivers) driver(verb string, n nf.Network) (Driver, error) {
+	if driver := d[n.Driver]; driver != nil {
+		return driver, nil
 	}
-	networks := store.NewTable[nf.Network](cfg.KV, prefix, "network")
-	s := &Networks{
-		cfg:      cfg,
-		networks: networks,
-		holds:    store.NewHolds(cfg.KV, prefix),
-		locks:    operation.Locks[nf.Network]{Subjects: networks, Of: lockOf},
-		ledger:   cfg.Workers.Ledger(),
-	}
-	s.acceptor = cfg.Workers.Register(operation.Kind{
-		Name: nf.NetworkSubject, Places: cfg.Parallel, Timeout: cfg.Timeout, Perform: s.ledger.Performer(false, s.work),
-		Names: s.locks.Names, Withdraw: s.withdraw,
-		Sweep: func() operation.Sweep { return &sweep{s: s, idle: map[string]bool{}} }, Retention: cfg.Retention,
-	})
-	return s, nil
-}
-
-// lockOf returns the lock of a network.
-func lockOf(n *nf.Network) operation.Lock {
-	return operation.Lock{Subject: subjectOf(n.ID), Operation: &n.Operation, Claim: &n.Claim, Last: &n.Last, Updated: &n.Updated}
-}
-
-// subjectOf returns a network as the subject of operations.
-func subjectOf(id string) nf.Subject { return nf.Subject{Kind: nf.NetworkSubject, ID: id} }
-
-// Named returns a name as the holder of networks.
-func Named(name string) nf.Holder {
-	return nf.Holder{Subject: nf.Subject{Kind: nf.HolderSubject, ID: name}}
-}
-
-// Operations returns the operations on networks.
-func (s *Networks) Operations() operation.OfKind { return s.ledger.OfKind(nf.NetworkSubject) }
-
-// Network returns a network. It returns nf.NotFound if the network does not exist.
-func (s *Networks) Network(ctx context.Context, id string) (nf.Network, error) {
-	return s.networks.Get(ctx, id)
-}
-
-// NetworksFrom yields the networks after the cursor, ordered by id.
-func (s *Networks) NetworksFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Network, error] {
-	return s.networks.After(ctx, "", from)
-}
-
-// Holders yields the holders of a network.
-func (s *Networks) Holders(ctx context.Context, id string) iter.Seq2[nf.Holder, error] {
-	return s.holds.Holders(ctx, id, nil)
+	known := strings.Join(slices.Sorted(maps.Keys(d)), ", ")
+	return nil, nf.E(nf.Unsupported, verb, "network "+n.Name,
+		nf.Violations{{Field: "driver", Message: fmt.Sprintf("%q is not one of %s", cmp.Or(n.Driver, "none"), known)}})
 }
 
 // Connect returns what the pods of a workload need to be attached to a network; see
 // Driver.
-func (s *Networks) Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connection, error) {
-	driver, err := s.driver("attach", n)
+func (d Drivers) Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connection, error) {
+	driver, err := d.driver("attach", n)
 	if err != nil {
 		return nf.Connection{}, err
 	}
 	return driver.Connect(n, nf.NetworkNamespace, a, replicas)
 }
 
-// driver returns the driver of a network. It returns nf.Unsupported if this service
-// does not have it.
-func (s *Networks) driver(verb string, n nf.Network) (Driver, error) {
-	if driver := s.cfg.Drivers[n.Driver]; driver != nil {
-		return driver, nil
+// Normalize implements shared.Kind.
+func (d Drivers) Normalize(n nf.Network, _ json.RawMessage) (json.RawMessage, error) {
+	driver, err := d.driver("create", n)
+	if err != nil {
+		return nil, err
 	}
-	return nil, nf.E(nf.Unsupported, verb, "network "+n.Name, nf.Violations{{Field: "driver", Message: unknownDriver(n.Driver, s.cfg.Drivers)}})
+	return driver.Normalize(n.Spec)
+}
+
+// Check implements shared.Kind.
+func (d Drivers) Check(ctx context.Context, c shared.Cluster, n nf.Network) ([]nf.Ref, error) {
+	driver, err := d.driver("check", n)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNodes(ctx, c, driver, n); err != nil {
+		return nil, err
+	}
+	objects, err := driver.Objects(n, nf.NetworkNamespace)
+	if err != nil || len(objects) == 0 {
+		return nil, err
+	}
+	owner := nf.Subject{Kind: nf.NetworkSubject, ID: n.ID}
+	for _, obj := range objects {
+		render.Tag(obj, owner)
+	}
+	_, err = c.Preflight(ctx, owner, nf.Bounds{Namespace: nf.NetworkNamespace}, objects)
+	return shared.RefsOf(objects), err
+}
+
+// checkNodes returns nf.Invalid for a network that would give two pods on different
+// nodes the same address.
+func checkNodes(ctx context.Context, c shared.Cluster, driver Driver, n nf.Network) error {
+	if !driver.NodeLocal(n.Spec) {
+		return nil
+	}
+	list, err := c.Lookup(ctx, nf.Ref{Version: "v1", Kind: "Node"})
+	if err != nil {
+		return err
+	}
+	if nodes, _ := list["items"].([]any); len(nodes) > 1 {
+		return nf.E(nf.Invalid, "check", "network "+n.Name, nf.Violations{{Field: "spec.ipam.type",
+			Message: fmt.Sprintf("gives addresses on each of the %d nodes independently, so that two pods can get the same one; set spec.node_local to true if that is intended", len(nodes))}})
+	}
+	return nil
+}
+
+// Apply implements shared.Kind.
+func (d Drivers) Apply(ctx context.Context, r *shared.Region, n nf.Network) error {
+	objects, err := d.objects("apply", n)
+	if err != nil {
+		return err
+	}
+	return r.Apply(ctx, objects)
+}
+
+// Refs implements shared.Kind.
+func (d Drivers) Refs(n nf.Network) ([]nf.Ref, error) {
+	objects, err := d.objects("list", n)
+	return shared.RefsOf(objects), err
+}
+
+// Remove implements shared.Kind.
+func (Drivers) Remove(ctx context.Context, r *shared.Region, n nf.Network) error {
+	return r.Delete(ctx, n.Inventory)
+}
+
+func (d Drivers) objects(verb string, n nf.Network) ([]*unstructured.Unstructured, error) {
+	driver, err := d.driver(verb, n)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Objects(n, nf.NetworkNamespace)
 }

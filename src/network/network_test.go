@@ -13,6 +13,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
@@ -29,7 +30,7 @@ func TestUseCount(t *testing.T) {
 			must(t, err)
 			counts = append(counts, count(t, s))
 		}
-		op, err := s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "ann"})
+		op, err := s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "ann"})
 		must(t, err)
 		if op.ID != "" {
 			t.Errorf("a network with holders is removed by %+v", op)
@@ -51,24 +52,24 @@ func TestUseCount(t *testing.T) {
 
 // TestSameNetworkTwice creates a network that exists.
 func TestSameNetworkTwice(t *testing.T) {
-	spec := func(text string) func(*nf.NetworkRequest) {
-		return func(r *nf.NetworkRequest) { r.Network.Spec, r.Holder = json.RawMessage(text), "bob" }
+	spec := func(text string) func(*nf.SharedRequest) {
+		return func(r *nf.SharedRequest) { r.Resource.Spec, r.Holder = json.RawMessage(text), "bob" }
 	}
 	cases := map[string]struct {
 		reason  string
-		edit    func(*nf.NetworkRequest)
+		edit    func(*nf.SharedRequest)
 		kind    nf.Kind
 		field   string
 		holders int
 	}{
 		"Equal":     {"an equal spec adds a holder", spec(`{"wires":["b","a"]}`), 0, "", 2},
-		"Same":      {"a holder counts once", func(*nf.NetworkRequest) {}, 0, "", 1},
+		"Same":      {"a holder counts once", func(*nf.SharedRequest) {}, 0, "", 1},
 		"Different": {"the difference is named", spec(`{"wires":["a"]}`), nf.Exists, "spec.wires", 1},
-		"Driver":    {"another driver is another network", func(r *nf.NetworkRequest) { r.Network.Driver = "other" }, nf.Unsupported, "driver", 1},
+		"Driver":    {"another driver is another network", func(r *nf.SharedRequest) { r.Resource.Driver = "other" }, nf.Unsupported, "driver", 1},
 		"Wrong":     {"the driver refuses the spec", spec(`{}`), nf.Invalid, "spec.wires", 1},
-		"Region":    {"the region does not exist", func(r *nf.NetworkRequest) { r.Network.Region = "west" }, nf.NotFound, "cloud_region_id", 1},
-		"Name":      {"the name is not a label", func(r *nf.NetworkRequest) { r.Network.Name = "a.b" }, nf.Invalid, "name", 1},
-		"Holder":    {"a request without a holder", func(r *nf.NetworkRequest) { r.Holder = "" }, nf.Invalid, "holder", 1},
+		"Region":    {"the region does not exist", func(r *nf.SharedRequest) { r.Resource.Region = "west" }, nf.NotFound, "cloud_region_id", 1},
+		"Name":      {"the name is not a label", func(r *nf.SharedRequest) { r.Resource.Name = "a.b" }, nf.Invalid, "name", 1},
+		"Holder":    {"a request without a holder", func(r *nf.SharedRequest) { r.Holder = "" }, nf.Invalid, "holder", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +77,8 @@ func TestSameNetworkTwice(t *testing.T) {
 				w := newWorld()
 				s, _ := w.start(t)
 				first := spec(`{"wires":["a","b"]}`)
-				w.create(t, s, request(first, func(r *nf.NetworkRequest) { r.Holder = "ann" }))
-				op, err := s.Create(t.Context(), request(first, func(r *nf.NetworkRequest) { r.Holder = "ann" }, tc.edit))
+				w.create(t, s, request(first, func(r *nf.SharedRequest) { r.Holder = "ann" }))
+				op, err := s.Create(t.Context(), request(first, func(r *nf.SharedRequest) { r.Holder = "ann" }, tc.edit))
 				w.end(t, op)
 				violations := nf.ViolationsOf(err)
 				if tc.kind == 0 && err != nil || tc.kind != 0 && (nf.KindOf(err) != tc.kind || len(violations) == 0 || violations[0].Field != tc.field) {
@@ -99,7 +100,7 @@ func TestNodeLocal(t *testing.T) {
 				w := newWorld()
 				w.nodes = nodes
 				s, _ := w.start(t)
-				op, err := s.Create(t.Context(), request(func(r *nf.NetworkRequest) { r.Network.Spec = json.RawMessage(`{"wires":["a"],"local":true}`) }))
+				op, err := s.Create(t.Context(), request(func(r *nf.SharedRequest) { r.Resource.Spec = json.RawMessage(`{"wires":["a"],"local":true}`) }))
 				if v := nf.ViolationsOf(err); wanted != (err == nil) || !wanted && (nf.KindOf(err) != nf.Invalid || v[0].Field != "spec.ipam.type") {
 					t.Errorf("in a region with %d nodes: %v", nodes, err)
 				}
@@ -145,15 +146,15 @@ func TestChange(t *testing.T) {
 				s, _ := w.start(t)
 				w.create(t, s, request())
 				w.refused = tc.refuse
-				op, err := s.Change(t.Context(), oam, nf.NetworkChangeRequest{Edit: func(n *nf.Network) error {
+				op, err := s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: func(n *nf.Network) error {
 					n.Spec, n.Keep = json.RawMessage(`{"wires":["c","b"]}`), true
 					return nil
 				}})
 				must(t, err)
 				op = w.end(t, op)
-				n, err := s.Network(t.Context(), oam)
+				n, err := s.Get(t.Context(), oam)
 				must(t, err)
-				if op.State != tc.state || n.State != nf.NetworkActive || (n.Failure.Message != "") != (tc.refuse != "") {
+				if op.State != tc.state || n.State != nf.SharedActive || (n.Failure.Message != "") != (tc.refuse != "") {
 					t.Errorf("%s: the operation is %s, the network %s: %s", tc.reason, op.State, n.State, n.Failure)
 				}
 				if diff := cmp.Diff(tc.objects, w.applied()); diff != "" || len(n.Inventory) != len(tc.objects) {
@@ -169,21 +170,21 @@ func TestKeep(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld()
 		s, _ := w.start(t)
-		w.create(t, s, request(func(r *nf.NetworkRequest) { r.Network.Keep = true }))
+		w.create(t, s, request(func(r *nf.SharedRequest) { r.Resource.Keep = true }))
 		_, err := s.Use(t.Context(), oam, instance("vnf-1"))
 		must(t, err)
-		_, err = s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "ann"})
+		_, err = s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "ann"})
 		must(t, err)
-		_, err = s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "bob", IfUnused: true})
+		_, err = s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "bob", IfUnused: true})
 		if nf.KindOf(err) != nf.Conflict || len(nf.ViolationsOf(err)) != 1 {
 			t.Errorf("a network in use is removed: %v", err)
 		}
 		must(t, s.Leave(t.Context(), oam, instance("vnf-1")))
 		<-time.After(time.Hour)
-		if got := state(t, s); got != nf.NetworkActive {
+		if got := state(t, s); got != nf.SharedActive {
 			t.Errorf("a kept network is %q", got)
 		}
-		op, err := s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "bob"})
+		op, err := s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "bob"})
 		must(t, err)
 		w.end(t, op)
 		if got := state(t, s); got != "" {
@@ -200,7 +201,7 @@ func TestUsedAgain(t *testing.T) {
 		s, _ := w.start(t)
 		w.create(t, s, request())
 		w.setAway(true)
-		op, err := s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "ann"})
+		op, err := s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "ann"})
 		must(t, err)
 		synctest.Wait() // the removal has found no holder, and waits for the region
 		_, err = s.Use(t.Context(), oam, instance("vnf-1"))
@@ -223,10 +224,10 @@ func TestUsedBeforeItsRemoval(t *testing.T) {
 		s, _ := w.start(t, func(c *config) { c.Parallel = 1 })
 		w.create(t, s, request())
 		w.gate = make(chan struct{})
-		_, err := s.Create(t.Context(), request(func(r *nf.NetworkRequest) { r.Network.Name = "wan" })) // takes the only place
+		_, err := s.Create(t.Context(), request(func(r *nf.SharedRequest) { r.Resource.Name = "wan" })) // takes the only place
 		must(t, err)
 		synctest.Wait()
-		op, err := s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "ann"})
+		op, err := s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "ann"})
 		must(t, err)
 		_, busy := s.Use(t.Context(), oam, instance("vnf-1"))
 		close(w.gate)
@@ -235,7 +236,7 @@ func TestUsedBeforeItsRemoval(t *testing.T) {
 		if nf.KindOf(busy) != nf.Busy || again != nil || !op.Network.Used || op.State != nf.Succeeded {
 			t.Errorf("the removal is %s, and has found a holder: %t; the network was used: %v, and then: %v", op.State, op.Network.Used, busy, again)
 		}
-		if got := state(t, s); got != nf.NetworkActive || count(t, s) != 1 || len(w.applied()) != 2 {
+		if got := state(t, s); got != nf.SharedActive || count(t, s) != 1 || len(w.applied()) != 2 {
 			t.Errorf("the network is %q, with %d holders; in the region: %v", got, count(t, s), w.applied())
 		}
 	})
@@ -251,7 +252,7 @@ func TestFailedNetwork(t *testing.T) {
 		_, err := s.Use(t.Context(), oam, instance("vnf-1"))
 		must(t, err)
 		w.refused = "a" // the former wire, too
-		op, err := s.Change(t.Context(), oam, nf.NetworkChangeRequest{Edit: func(n *nf.Network) error {
+		op, err := s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: func(n *nf.Network) error {
 			n.Spec = json.RawMessage(`{"wires":["aa"]}`)
 			return nil
 		}})
@@ -262,7 +263,7 @@ func TestFailedNetwork(t *testing.T) {
 				t.Errorf("%s uses a failed network: %v", id, err)
 			}
 		}
-		if got := state(t, s); got != nf.NetworkFailed || count(t, s) != 2 {
+		if got := state(t, s); got != nf.SharedFailed || count(t, s) != 2 {
 			t.Errorf("the network is %q, with %d holders, want those that it had", got, count(t, s))
 		}
 	})
@@ -287,7 +288,7 @@ func TestManyUsers(t *testing.T) {
 			t.Errorf("%d holders, want 101", got)
 		}
 		leave.Go(func() {
-			if _, err := s.Release(t.Context(), oam, nf.NetworkReleaseRequest{Holder: "ann"}); err != nil {
+			if _, err := s.Release(t.Context(), oam, nf.SharedReleaseRequest{Holder: "ann"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -331,7 +332,7 @@ func TestAbandoned(t *testing.T) {
 // TestNewRefuses leaves out what a configuration needs.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := network.New(network.Config{}); err == nil {
+	if _, err := network.New(shared.Config{}, network.Drivers{"plain": plain{}}); err == nil {
 		t.Error("an empty configuration is accepted")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
 )
@@ -44,14 +45,14 @@ func newWorld() *world {
 
 // config configures Networks and their workers, which have the same store.
 type config struct {
-	network.Config
+	shared.Config
 	Work operation.Config
 }
 
 // start runs a replica until the test ends or the returned function is called.
-func (w *world) start(t *testing.T, edit ...func(*config)) (s *network.Networks, stop func()) {
+func (w *world) start(t *testing.T, edit ...func(*config)) (s *shared.Resources, stop func()) {
 	t.Helper()
-	cfg := config{Config: network.Config{KV: w.kv, Regions: w, Drivers: map[string]network.Driver{"plain": plain{}}, Open: w.open(w)}}
+	cfg := config{Config: shared.Config{KV: w.kv, Regions: w, Open: w.open(w)}}
 	for _, f := range edit {
 		f(&cfg)
 	}
@@ -59,7 +60,7 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *network.Networks,
 	work, err := operation.New(cfg.Work)
 	must(t, err)
 	cfg.Workers, w.ledger = work, work.Ledger()
-	s, err = network.New(cfg.Config)
+	s, err = network.New(cfg.Config, network.Drivers{"plain": plain{}})
 	must(t, err)
 	must(t, work.Join(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,8 +71,8 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *network.Networks,
 	return s, stop
 }
 
-func (w *world) open(c network.Cluster) func(context.Context, string) (network.Cluster, error) {
-	return func(_ context.Context, region string) (network.Cluster, error) {
+func (w *world) open(c shared.Cluster) func(context.Context, string) (shared.Cluster, error) {
+	return func(_ context.Context, region string) (shared.Cluster, error) {
 		if region != "edge" {
 			return nil, nf.E(nf.NotFound, "open", "cloud region "+region, nil)
 		}
@@ -251,8 +252,8 @@ func (plain) Connect(n nf.Network, namespace string, a nf.Attachment, _ int) (nf
 }
 
 // request returns a request for the network "oam".
-func request(edit ...func(*nf.NetworkRequest)) nf.NetworkRequest {
-	req := nf.NetworkRequest{Network: nf.Network{Name: "oam", Region: "edge", Driver: "plain", Spec: json.RawMessage(`{"wires":["a"]}`)}, Holder: "ann"}
+func request(edit ...func(*nf.SharedRequest)) nf.SharedRequest {
+	req := nf.SharedRequest{Resource: nf.Network{Name: "oam", Region: "edge", Driver: "plain", Spec: json.RawMessage(`{"wires":["a"]}`)}, Holder: "ann"}
 	for _, f := range edit {
 		f(&req)
 	}
@@ -262,7 +263,7 @@ func request(edit ...func(*nf.NetworkRequest)) nf.NetworkRequest {
 const oam = "edge.oam"
 
 // create creates a network and waits until it exists.
-func (w *world) create(t *testing.T, s *network.Networks, req nf.NetworkRequest) {
+func (w *world) create(t *testing.T, s *shared.Resources, req nf.SharedRequest) {
 	t.Helper()
 	op, err := s.Create(t.Context(), req)
 	must(t, err)
@@ -289,7 +290,7 @@ func instance(id string) nf.Holder {
 }
 
 // count returns the number of holders of the network.
-func count(t *testing.T, s *network.Networks) int {
+func count(t *testing.T, s *shared.Resources) int {
 	t.Helper()
 	n := 0
 	for _, err := range s.Holders(t.Context(), oam) {
@@ -300,9 +301,9 @@ func count(t *testing.T, s *network.Networks) int {
 }
 
 // state returns the state of the network; "" if it does not exist.
-func state(t *testing.T, s *network.Networks) nf.NetworkState {
+func state(t *testing.T, s *shared.Resources) nf.SharedState {
 	t.Helper()
-	n, err := s.Network(t.Context(), oam)
+	n, err := s.Get(t.Context(), oam)
 	must(t, nf.IgnoreNotFound(err))
 	return n.State
 }

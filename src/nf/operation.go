@@ -44,7 +44,7 @@ type Operation struct {
 	// What only the kind of the subject has. The others are zero.
 	Instance InstanceTask `json:"instance,omitzero"`
 	Site     SiteTask     `json:"site,omitzero"`
-	Network  NetworkTask  `json:"network,omitzero"`
+	Network  SharedTask   `json:"network,omitzero"`
 }
 
 // InstanceTask is what an operation on a VNF instance has to do.
@@ -67,11 +67,11 @@ type SiteTask struct {
 	KeepHosts bool     `json:"keep_hosts,omitempty"` // of remove: the hosts stay as they are
 }
 
-// NetworkTask is what an operation on a network has to do.
-type NetworkTask struct {
-	Spec   json.RawMessage `json:"spec,omitempty"`   // of change: the new one, as the driver has normalized it
-	Holder string          `json:"holder,omitempty"` // of create: the name that holds the network
-	Used   bool            `json:"used,omitempty"`   // of remove: the network is in use again, and remains
+// SharedTask is what an operation on a shared resource has to do.
+type SharedTask struct {
+	Spec   json.RawMessage `json:"spec,omitempty"`   // of change: the new one, as the kind has normalized it
+	Holder string          `json:"holder,omitempty"` // of create: the name that holds the resource
+	Used   bool            `json:"used,omitempty"`   // of remove: the resource is in use again, and remains
 }
 
 // Wait is a condition that an operation waits for before it can continue.
@@ -103,9 +103,9 @@ const (
 	SiteChange Verb = "change"
 	SiteRemove Verb = "remove"
 
-	NetworkCreate Verb = "create"
-	NetworkChange Verb = "change"
-	NetworkRemove Verb = "remove"
+	SharedCreate Verb = "create"
+	SharedChange Verb = "change"
+	SharedRemove Verb = "remove"
 )
 
 // QualifiedVerb returns the verb for metrics, traces and logs, where it tells

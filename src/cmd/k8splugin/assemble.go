@@ -20,13 +20,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
-	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 	"github.com/multicloud-k8s/k8splugin/src/render"
+	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/index"
@@ -48,7 +48,7 @@ type service struct {
 	notifier *notify.Notifier
 	health   *health.Watcher
 	sites    *site.Sites
-	networks *network.Networks
+	networks *shared.Resources
 	audit    *audit.Log
 	tls      *access.TLS                 // nil: connections are not encrypted
 	wait     func(context.Context) error // returns when the store cannot be used any longer
@@ -92,7 +92,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Networks: s.networks, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Networks: networks{s.networks, networkDrivers()}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})
 	if err != nil {

@@ -20,12 +20,12 @@ type Networks interface {
 	// CreateNetwork starts to create a network. If there is an equal one, it adds a
 	// holder, and the id of the operation is empty unless the network is still being
 	// created. It returns nf.Exists if there is another one of the name.
-	CreateNetwork(ctx context.Context, req nf.NetworkRequest) (nf.Operation, error)
+	CreateNetwork(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
 	// ChangeNetwork starts to change a network.
-	ChangeNetwork(ctx context.Context, id string, req nf.NetworkChangeRequest) (nf.Operation, error)
+	ChangeNetwork(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
 	// ReleaseNetwork ends a hold. The last one starts the removal; otherwise the id of
 	// the operation is empty.
-	ReleaseNetwork(ctx context.Context, id string, req nf.NetworkReleaseRequest) (nf.Operation, error)
+	ReleaseNetwork(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
 	NetworkRecords
 }
 
@@ -76,11 +76,11 @@ func (ns networks) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	n := nf.Network{Name: body.Name, Region: body.Region, Project: body.Project, Driver: body.Driver}
 	editNetwork(&n, body.NetworkEdit)
-	op, err := ns.store.CreateNetwork(r.Context(), nf.NetworkRequest{Network: n, Holder: body.Holder, Timeout: timeout, Key: key, Trace: ns.trace(r)})
+	op, err := ns.store.CreateNetwork(r.Context(), nf.SharedRequest{Resource: n, Holder: body.Holder, Timeout: timeout, Key: key, Trace: ns.trace(r)})
 	if err != nil {
 		return err
 	}
-	return ns.answer(w, r, op, nf.NetworkID(n.Region, n.Name), http.StatusCreated)
+	return ns.answer(w, r, op, nf.SharedID(n.Region, n.Name), http.StatusCreated)
 }
 
 func editNetwork(n *nf.Network, e wire.NetworkEdit) {
@@ -125,7 +125,7 @@ func (ns networks) update(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := mux.Vars(r)["network_id"]
-	op, err := ns.store.ChangeNetwork(r.Context(), id, nf.NetworkChangeRequest{Timeout: timeout, Key: key, Trace: ns.trace(r), Edit: func(n *nf.Network) error {
+	op, err := ns.store.ChangeNetwork(r.Context(), id, nf.SharedChangeRequest{Timeout: timeout, Key: key, Trace: ns.trace(r), Edit: func(n *nf.Network) error {
 		edit, err := apply(body, wire.NetworkEdit{Spec: n.Spec, Keep: n.Keep, Description: n.Description, Labels: n.Labels})
 		if err == nil {
 			editNetwork(n, edit)
@@ -144,7 +144,7 @@ func (ns networks) release(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	query, id := r.URL.Query(), mux.Vars(r)["network_id"]
-	req := nf.NetworkReleaseRequest{Holder: query.Get("holder"), IfUnused: query.Get("if_unused") == "true", Key: key, Trace: ns.trace(r)}
+	req := nf.SharedReleaseRequest{Holder: query.Get("holder"), IfUnused: query.Get("if_unused") == "true", Key: key, Trace: ns.trace(r)}
 	if req.Timeout, err = duration(executionOptionsOf(query).Timeout); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package network
+package shared
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// sweep is one search for networks that nothing holds: a process has crashed after it
+// sweep is one search for resources that nothing holds: a process has crashed after it
 // had released one.
 type sweep struct {
-	s    *Networks
-	idle map[string]bool // networks that are not kept, and that no operation changes
+	resources *Resources
+	idle      map[string]bool // resources that are not kept, and that no operation changes
 }
 
 var _ operation.Sweep = (*sweep)(nil)
 
 // Subjects implements operation.Sweep.
 func (w *sweep) Subjects(ctx context.Context, named operation.Named) error {
-	return w.s.locks.Scan(ctx, named, func(n nf.Network) { w.idle[n.ID] = n.Operation == "" && !n.Keep }, func(_ context.Context, n *nf.Network) error {
-		n.State, n.Failure = nf.NetworkFailed, nf.Textf("operation %s was given up", n.Operation)
+	return w.resources.locks.Scan(ctx, named, func(s nf.Shared) { w.idle[s.ID] = s.Operation == "" && !s.Keep }, func(_ context.Context, s *nf.Shared) error {
+		s.State, s.Failure = nf.SharedFailed, nf.Textf("operation %s was given up", s.Operation)
 		return nil
 	})
 }
@@ -33,12 +33,12 @@ func (w *sweep) Find(ctx context.Context, found operation.StaleRecords) error {
 		if !idle {
 			continue
 		}
-		used, err := w.s.holds.Used(ctx, id)
+		used, err := w.resources.holds.Used(ctx, id)
 		if err != nil {
 			return err
 		}
 		if !used {
-			found["network "+id+" without holders"] = func(ctx context.Context) error { return w.s.collect(ctx, id) }
+			found[w.resources.noun(id)+" without holders"] = func(ctx context.Context) error { return w.resources.collect(ctx, id) }
 		}
 	}
 	return nil

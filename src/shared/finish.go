@@ -1,30 +1,32 @@
-package network
+package shared
 
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
 )
 
-// checkHolders finds out whether a network that is to be removed is in use again. Then
+// checkHolders finds out whether a resource that is to be removed is in use again. Then
 // it becomes active, and the next steps do nothing.
 func (r *run) checkHolders(ctx context.Context) error {
-	used, err := r.s.holds.Used(ctx, r.op().Subject.ID)
+	used, err := r.all.holds.Used(ctx, r.op().Subject.ID)
 	if err != nil || !used {
 		return operation.RecordError(err)
 	}
 	r.attempt.Note(func(op *nf.Operation) {
-		op.Network.Used, op.Warnings = true, []string{"the network is in use again, and remains"}
+		r.all.cfg.Task(op).Used = true
+		op.Warnings = []string{fmt.Sprintf("the %s is in use again, and remains", op.Subject.Kind)}
 	})
-	r.s.locks.Release(r.attempt, func(n *nf.Network) { n.State, n.Failure = nf.NetworkActive, nf.Text{} })
+	r.all.locks.Release(r.attempt, func(s *nf.Shared) { s.State, s.Failure = nf.SharedActive, nf.Text{} })
 	return nil
 }
 
-// finish records the network as it is now, and unlocks it.
-func (r *run) finish(n nf.Network) error {
-	refs, err := r.refs(n)
+// finish records the resource as it is now, and unlocks it.
+func (r *run) finish(s nf.Shared) error {
+	refs, err := r.all.cfg.Kind.Refs(s)
 	if err != nil {
 		return err
 	}
@@ -32,20 +34,20 @@ func (r *run) finish(n nf.Network) error {
 	if f := r.op().Failure; f != nil {
 		failure = nf.Textf("the last change was undone: %s", f.Said())
 	}
-	r.s.locks.Release(r.attempt, func(stored *nf.Network) {
-		stored.State, stored.Spec, stored.Inventory, stored.Failure = nf.NetworkActive, n.Spec, refs, failure
+	r.all.locks.Release(r.attempt, func(stored *nf.Shared) {
+		stored.State, stored.Spec, stored.Inventory, stored.Failure = nf.SharedActive, s.Spec, refs, failure
 	})
 	return nil
 }
 
-// deleteRecords deletes the network, with the end of the operation.
+// deleteRecords deletes the resource, with the end of the operation.
 func (r *run) deleteRecords(ctx context.Context) error {
-	if _, err := r.s.locks.Get(ctx, r.attempt); err != nil {
+	if _, err := r.all.locks.Get(ctx, r.attempt); err != nil {
 		return operation.RecordError(nf.IgnoreNotFound(err)) // an earlier attempt has deleted it
 	}
 	id := r.op().Subject.ID
 	var named []nf.Holder // whose requests have failed
-	for holder, err := range r.s.Holders(ctx, id) {
+	for holder, err := range r.all.Holders(ctx, id) {
 		if err != nil {
 			return operation.RecordError(err)
 		}
@@ -58,22 +60,22 @@ func (r *run) deleteRecords(ctx context.Context) error {
 	}
 	var failed error
 	for _, holder := range named {
-		failed = errors.Join(failed, r.s.holds.Drop(ctx, id, holder))
+		failed = errors.Join(failed, r.all.holds.Drop(ctx, id, holder))
 	}
-	if err := errors.Join(failed, r.s.cfg.Regions.Release(ctx, r.holding())); err != nil {
+	if err := errors.Join(failed, r.all.cfg.Regions.Release(ctx, r.holding())); err != nil {
 		return operation.RecordError(err)
 	}
-	r.s.locks.Delete(r.attempt)
+	r.all.locks.Delete(r.attempt)
 	return nil
 }
 
 // Release implements operation.Work. The last step of an operation that succeeds, or is
-// undone, unlocks the network.
+// undone, unlocks the resource.
 func (r *run) Release(context.Context) error {
 	failure := r.op().Failure
 	if failure == nil {
 		return nil
 	}
-	r.s.locks.Release(r.attempt, func(n *nf.Network) { n.State, n.Failure = nf.NetworkFailed, failure.Said() })
+	r.all.locks.Release(r.attempt, func(s *nf.Shared) { s.State, s.Failure = nf.SharedFailed, failure.Said() })
 	return nil
 }

@@ -1,0 +1,155 @@
+package shared
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// Kind knows the resources of one kind. Its methods may be called more than once for
+// one change.
+type Kind interface {
+	// Normalize checks the spec of a resource, and returns it with its defaults: two
+	// specs that mean the same are equal bytes. Before is the spec that a change
+	// replaces; nil without one. It returns nf.Invalid with a violation for each fault,
+	// and nf.Unsupported if this service cannot create such a resource.
+	Normalize(s nf.Shared, before json.RawMessage) (json.RawMessage, error)
+	// Check returns the objects that Apply may create, if the region accepts them.
+	Check(ctx context.Context, c Cluster, s nf.Shared) ([]nf.Ref, error)
+	// Apply creates the objects of a resource, or changes them to its spec.
+	Apply(ctx context.Context, r *Region, s nf.Shared) error
+	// Refs returns the objects of a resource that has been applied. The others in its
+	// inventory are deleted.
+	Refs(s nf.Shared) ([]nf.Ref, error)
+	// Remove deletes the objects in the inventory of a resource.
+	Remove(ctx context.Context, r *Region, s nf.Shared) error
+}
+
+// Cluster is a cloud region, as shared resources use it. For the contract of its
+// methods, see lifecycle.Cluster.
+type Cluster interface {
+	Observer
+	Changer
+}
+
+// Observer is the part of a Cluster that changes nothing.
+type Observer interface {
+	Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (existing int, err error)
+	Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error)
+	Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error]
+}
+
+// Changer is the part of a Cluster that changes it.
+type Changer interface {
+	EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error)
+	Apply(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error)
+	Delete(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Change, error)
+}
+
+// Regions are the registered cloud regions.
+type Regions interface {
+	// Region returns a region. It returns nf.NotFound if the region is not
+	// registered.
+	Region(ctx context.Context, id string) (nf.Region, error)
+	// Hold prevents the removal of a region. It is idempotent.
+	Hold(ctx context.Context, h nf.Holding) error
+	// Release ends a hold.
+	Release(ctx context.Context, h nf.Holding) error
+}
+
+// Region is the region of a resource during an attempt at an operation. It records the
+// changes and the progress of its methods in the operation.
+type Region struct {
+	Cluster Cluster
+	attempt *operation.Attempt
+}
+
+// Apply applies objects with the owner label of the resource, and waits until they are
+// ready.
+func (r *Region) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	owner := r.attempt.Op().Subject
+	for _, obj := range objects {
+		render.Tag(obj, owner)
+	}
+	changes, err := r.Cluster.Apply(ctx, owner, objects)
+	r.attempt.KeepChanges(changes)
+	if err != nil {
+		return err
+	}
+	return r.await(ctx, changes, nf.Current)
+}
+
+// Delete deletes objects of the resource, and waits until they are gone.
+func (r *Region) Delete(ctx context.Context, refs []nf.Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	changes, err := r.Cluster.Delete(ctx, r.attempt.Op().Subject, refs)
+	r.attempt.KeepChanges(changes)
+	if err != nil {
+		return err
+	}
+	return r.await(ctx, slices.DeleteFunc(slices.Clone(changes), func(c nf.Change) bool { return c.Action != nf.Deleted }), nf.Absent)
+}
+
+// await waits until objects have a status.
+func (r *Region) await(ctx context.Context, targets []nf.Change, wanted nf.Status) error {
+	if len(targets) == 0 {
+		return nil
+	}
+	owner, open := r.attempt.Op().Subject, map[string]nf.Ref{}
+	for _, t := range targets {
+		open[t.Key()] = t.Ref
+	}
+	for h, err := range r.Cluster.Watch(ctx, owner, targets) {
+		switch {
+		case err != nil:
+			return err
+		case h.Status == wanted:
+			delete(open, h.Key())
+		case h.Status == nf.StatusFailed && wanted == nf.Current:
+			return nf.E(nf.Failed, "create", owner.Noun(), nf.Violations{{Object: h.Ref, Message: h.Message}})
+		default:
+			r.attempt.Progress(func(s *nf.Step) { s.Report(h.Ref.String() + " is " + string(h.Status) + ": " + h.Message) })
+		}
+		if len(open) == 0 {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// RefsOf returns the refs of objects.
+func RefsOf(objects []*unstructured.Unstructured) []nf.Ref {
+	var out []nf.Ref
+	for _, obj := range objects {
+		gvk := obj.GroupVersionKind()
+		out = append(out, nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	}
+	return out
+}
+
+func contains(refs []nf.Ref, ref nf.Ref) bool {
+	return slices.ContainsFunc(refs, func(r nf.Ref) bool { return r.Key() == ref.Key() })
+}
+
+// union returns the refs of both lists.
+func union(a, b []nf.Ref) []nf.Ref {
+	out := slices.Clone(a)
+	for _, ref := range b {
+		if !contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}

@@ -1,0 +1,244 @@
+package shared
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/store"
+)
+
+// Create accepts a new resource that the holder of the request holds, and returns the
+// operation that creates it. If the region has a resource with the name, its driver
+// and its spec must be equal: then the holder holds it, too, and the id of the
+// operation is empty. Otherwise Create returns nf.Exists with the differences. It
+// returns nf.Invalid for a wrong spec, nf.Unsupported if the region does not serve
+// what the resource needs, and nf.Conflict for objects of others.
+func (r *Resources) Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error) {
+	if err := req.Validate(r.cfg.Subject); err != nil {
+		return nf.Operation{}, err
+	}
+	s, err := req.Resource, error(nil)
+	s.ID = nf.SharedID(s.Region, s.Name)
+	if s.Spec, err = r.cfg.Kind.Normalize(s, nil); err != nil {
+		return nf.Operation{}, err
+	}
+	op, err := r.accept(ctx, s.ID, req.Key, func() (operation.Request, error) {
+		_, err := r.table.Get(ctx, s.ID)
+		if err == nil {
+			return operation.Request{}, nf.E(nf.Exists, "create", r.noun(s.ID), nil)
+		}
+		if nf.KindOf(err) != nf.NotFound {
+			return operation.Request{}, err
+		}
+		return r.create(ctx, s, req)
+	})
+	if nf.KindOf(err) != nf.Exists {
+		return op, err
+	}
+	there, err := r.table.Get(ctx, s.ID)
+	if err != nil {
+		return op, err
+	}
+	return r.join(ctx, there, s, req)
+}
+
+// join adds the holder of a request to a resource that exists.
+func (r *Resources) join(ctx context.Context, there, wanted nf.Shared, req nf.SharedRequest) (nf.Operation, error) {
+	if v := r.differences(there, wanted); len(v) > 0 {
+		return nf.Operation{}, nf.E(nf.Exists, "create", r.noun(wanted.ID), v)
+	}
+	holder := Named(req.Holder)
+	had, err := r.holds.Has(ctx, there.ID, holder)
+	if err != nil {
+		return nf.Operation{}, err
+	}
+	s, err := r.Use(ctx, there.ID, holder)
+	switch {
+	case nf.KindOf(err) != nf.Busy:
+		return nf.Operation{}, err
+	case s.State == nf.SharedCreating:
+		return r.ledger.Get(ctx, s.Operation) // the answer waits for it
+	case !had:
+		err = errors.Join(err, r.holds.Drop(ctx, there.ID, holder))
+	}
+	return nf.Operation{}, err
+}
+
+// differences returns a violation for each difference between a resource and another
+// one of its name.
+func (r *Resources) differences(there, wanted nf.Shared) nf.Violations {
+	if there.Driver != wanted.Driver {
+		return nf.Violations{{Field: "driver", Message: fmt.Sprintf("the %s exists with the driver %s", r.cfg.Subject, there.Driver)}}
+	}
+	if bytes.Equal(there.Spec, wanted.Spec) {
+		return nil
+	}
+	var has, wants map[string]any
+	if errors.Join(json.Unmarshal(there.Spec, &has), json.Unmarshal(wanted.Spec, &wants)) != nil {
+		return nf.Violations{{Field: r.cfg.Field, Message: fmt.Sprintf("the %s exists with another spec", r.cfg.Subject)}}
+	}
+	return r.different(r.cfg.Field, has, wants)
+}
+
+// different returns a violation for each field in which two values differ.
+func (r *Resources) different(path string, has, wants any) nf.Violations {
+	left, ok := has.(map[string]any)
+	right, both := wants.(map[string]any)
+	if !ok || !both {
+		a, _ := json.Marshal(has)
+		b, _ := json.Marshal(wants)
+		if bytes.Equal(a, b) {
+			return nil
+		}
+		return nf.Violations{{Field: path, Message: fmt.Sprintf("the %s exists with %s instead of %s", r.cfg.Subject, a, b)}}
+	}
+	var v nf.Violations
+	keys := slices.Concat(slices.Collect(maps.Keys(left)), slices.Collect(maps.Keys(right)))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		v = append(v, r.different(strings.TrimPrefix(path+"."+key, "."), left[key], right[key])...)
+	}
+	return v
+}
+
+func (r *Resources) create(ctx context.Context, s nf.Shared, req nf.SharedRequest) (operation.Request, error) {
+	if _, err := r.cfg.Regions.Region(ctx, s.Region); err != nil {
+		if nf.KindOf(err) == nf.NotFound {
+			err = nf.E(nf.NotFound, "create", r.noun(s.Name), nf.Violations{{Field: "cloud_region_id", Message: fmt.Sprintf("%q does not exist", s.Region)}})
+		}
+		return operation.Request{}, err
+	}
+	refs, err := r.check(ctx, s)
+	if err != nil {
+		return operation.Request{}, err
+	}
+	op := r.operation(s, nf.SharedCreate, req.Timeout, req.Trace)
+	r.cfg.Task(&op).Holder = req.Holder
+	s.State, s.Inventory, s.Created = nf.SharedCreating, refs, op.Accepted
+	s.Failure, s.Operation, s.Claim, s.Last = nf.Text{}, "", "", ""
+	r.lockOf(&s).Take(op)
+	return operation.Request{Operation: op, Lock: func(ctx context.Context, _ nf.Operation) ([]store.Op, error) {
+		hold, err := r.holds.AddOp(s.ID, Named(req.Holder))
+		if err != nil {
+			return nil, err
+		}
+		created, err := r.locks.CreateOp(ctx, s)
+		return []store.Op{hold, created}, err
+	}}, nil
+}
+
+// check returns the objects that a resource may get, if its region accepts them.
+func (r *Resources) check(ctx context.Context, s nf.Shared) ([]nf.Ref, error) {
+	c, err := r.cfg.Open(ctx, s.Region)
+	if err != nil {
+		return nil, err
+	}
+	return r.cfg.Kind.Check(ctx, c, s)
+}
+
+// Change accepts a change of a resource, and returns the operation. It returns nf.Busy
+// while another operation of the resource runs, and nf.Conflict if the resource is being
+// removed.
+func (r *Resources) Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error) {
+	return r.accept(ctx, id, req.Key, func() (operation.Request, error) { return r.change(ctx, id, req) })
+}
+
+func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRequest) (operation.Request, error) {
+	before, err := r.table.Get(ctx, id)
+	if err != nil {
+		return operation.Request{}, err
+	}
+	if err := r.lockOf(&before).Free("change"); err != nil {
+		return operation.Request{}, err
+	}
+	after, err := r.edited(before, req.Edit)
+	if err != nil {
+		return operation.Request{}, err
+	}
+	refs, err := r.check(ctx, after)
+	if err != nil {
+		return operation.Request{}, err
+	}
+	op := r.operation(before, nf.SharedChange, req.Timeout, req.Trace)
+	r.cfg.Task(&op).Spec = after.Spec
+	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
+		taken, err := r.locks.TakeOp(ctx, op, before, func(s *nf.Shared) error {
+			s.Keep, s.Description, s.Labels = after.Keep, after.Description, after.Labels
+			s.State, s.Inventory = nf.SharedChanging, union(s.Inventory, refs)
+			return nil
+		})
+		return []store.Op{taken}, err
+	}}, nil
+}
+
+// edited returns a resource after an edit, with a normalized spec.
+func (r *Resources) edited(s nf.Shared, edit func(*nf.Shared) error) (nf.Shared, error) {
+	before := slices.Clone(s.Spec)
+	s.Labels = maps.Clone(s.Labels)
+	if err := edit(&s); err != nil {
+		return s, err
+	}
+	v := slices.Concat(nf.CheckLabels("labels", s.Labels), nf.CheckText("description", s.Description))
+	if len(v) > 0 {
+		return s, nf.E(nf.Invalid, "change", r.noun(s.ID), v)
+	}
+	var err error
+	s.Spec, err = r.cfg.Kind.Normalize(s, before)
+	return s, err
+}
+
+// remove accepts the removal of a resource without holders.
+func (r *Resources) remove(ctx context.Context, seen nf.Shared, req nf.SharedReleaseRequest) (nf.Operation, error) {
+	return r.accept(ctx, seen.ID, req.Key, func() (operation.Request, error) {
+		if err := r.lockOf(&seen).Free("remove"); err != nil {
+			return operation.Request{}, err
+		}
+		op := r.operation(seen, nf.SharedRemove, req.Timeout, req.Trace)
+		return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
+			taken, err := r.locks.TakeOp(ctx, op, seen, func(s *nf.Shared) error { s.State = nf.SharedDeleting; return nil })
+			return []store.Op{taken}, err
+		}}, nil
+	})
+}
+
+// operation returns a new operation of a resource.
+func (r *Resources) operation(s nf.Shared, verb nf.Verb, timeout time.Duration, trace string) nf.Operation {
+	op := r.acceptor.New(r.subjectOf(s.ID), timeout)
+	op.Region, op.Project, op.Verb, op.OnFailure, op.Trace = s.Region, nf.ProjectOf(s.Project), verb, nf.Undo, trace
+	if verb == nf.SharedRemove {
+		op.OnFailure = nf.Keep // what is deleted cannot be restored
+	}
+	return op
+}
+
+// accept executes a request, unless it was already executed under the same key. Keys
+// are those of the requests to one resource.
+func (r *Resources) accept(ctx context.Context, id string, key nf.RequestKey, prepare func() (operation.Request, error)) (nf.Operation, error) {
+	if key.Key != "" {
+		key.Client += "\x00" + r.noun(id)
+	}
+	return r.acceptor.Accept(ctx, key, prepare)
+}
+
+// withdraw deletes the hold of a request that was not accepted, unless another request
+// has created the resource.
+func (r *Resources) withdraw(ctx context.Context, op nf.Operation) error {
+	holder := r.cfg.Task(&op).Holder
+	if holder == "" {
+		return nil
+	}
+	_, err := r.table.Get(ctx, op.Subject.ID)
+	if nf.KindOf(err) != nf.NotFound || err == nil {
+		return err
+	}
+	return r.holds.Drop(ctx, op.Subject.ID, Named(holder))
+}
