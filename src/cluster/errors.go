@@ -59,6 +59,9 @@ func (r region) fail(ctx context.Context, op, subject string, err error) error {
 		e.Kind, e.Reason = nf.Unreachable, nf.ReasonBreaker
 	case refused:
 		e.Kind, e.Reason = refusalKind(status.Status())
+		if rule := missingRule(status.Status()); rule != "" {
+			e.Err = fmt.Errorf("%w; %s", err, rule)
+		}
 	default:
 		e.Kind, e.Reason = nf.Unreachable, unreachable(err)
 	}
@@ -160,6 +163,17 @@ func violations(ref nf.Ref, s metav1.Status) nf.Violations {
 		v = append(v, nf.Violation{Object: ref, Message: clipped(s.Message)})
 	}
 	return v
+}
+
+// missingRule returns a sentence with the rule that the region's account lacks, or "".
+// Kubernetes has no code that tells a missing permission from a denial by an admission
+// plugin, so the text is matched, as for quotas.
+func missingRule(s metav1.Status) string {
+	if s.Reason != metav1.StatusReasonForbidden || s.Details == nil || !strings.Contains(s.Message, `is forbidden: User "`) {
+		return ""
+	}
+	return fmt.Sprintf("the region's account needs a rule for {apiGroups: [%q], resources: [%q]}: on a site of kud, add it to region_rules_extra",
+		s.Details.Group, s.Details.Kind)
 }
 
 // quotedManager matches the field manager of an owner in the message of a

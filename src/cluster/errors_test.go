@@ -56,6 +56,29 @@ func TestViolationsAreShort(t *testing.T) {
 	}
 }
 
+func TestMissingRule(t *testing.T) {
+	of := &metav1.StatusDetails{Group: "apps", Kind: "deployments", Name: "a"}
+	cases := map[string]struct {
+		reason string
+		status metav1.Status
+		rule   bool
+	}{
+		"permission": {"the account lacks a rule", metav1.Status{Reason: metav1.StatusReasonForbidden, Details: of,
+			Message: `deployments.apps "a" is forbidden: User "x" cannot patch resource "deployments" in API group "apps" in the namespace "n"`}, true},
+		"admission": {"no rule helps against an admission plugin", metav1.Status{Reason: metav1.StatusReasonForbidden, Details: of,
+			Message: `deployments.apps "a" is forbidden: exceeded quota: q`}, false},
+		"invalid": {"the object is wrong", metav1.Status{Reason: metav1.StatusReasonInvalid, Details: of, Message: "spec.replicas"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := region("east").fail(t.Context(), "apply", "Deployment a", &apierrors.StatusError{ErrStatus: tc.status})
+			if got := strings.HasSuffix(err.Error(), `; the region's account needs a rule for {apiGroups: ["apps"], resources: ["deployments"]}: on a site of kud, add it to region_rules_extra`); got != tc.rule {
+				t.Errorf("%s: %s", tc.reason, err)
+			}
+		})
+	}
+}
+
 func TestUnreachableErrorsNameTheRegion(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	cases := map[string]struct {

@@ -171,4 +171,8 @@ func TestProbeOfUserWithoutRights(t *testing.T) {
 	if nf.ReasonOf(err) != "forbidden" {
 		t.Errorf("reason is %q, want forbidden: %v", nf.ReasonOf(err), err)
 	}
+	const rule = `the region's account needs a rule for {apiGroups: [""], resources: ["configmaps"]}`
+	if err == nil || !strings.Contains(err.Error(), rule) {
+		t.Errorf("the error %v does not say that %s", err, rule)
+	}
 }
