@@ -28,7 +28,21 @@ type build struct {
 	cgo       bool
 	tags      string
 	optional  bool
+	part      string // "-" and the chosen programs, unless all are
 	version   string // as pinned
+}
+
+// only returns the build of the chosen programs: all if its component is chosen,
+// else those that are chosen by their names.
+func (b build) only(names string) build {
+	if chosen(b.component, names) {
+		return b
+	}
+	b.programs = slices.DeleteFunc(slices.Clone(b.programs), func(p program) bool { return !chosen(p.file(), names) })
+	for _, p := range b.programs {
+		b.part += "-" + p.file()
+	}
+	return b
 }
 
 // program is a program of a build. The default name is the last element of pkg.
@@ -105,7 +119,7 @@ func (f folder) build(ctx context.Context, b build) error {
 	if err != nil {
 		return err
 	}
-	stamp := filepath.Join(f.dir, ".built", strings.ReplaceAll(b.module, "/", "-"))
+	stamp := filepath.Join(f.dir, ".built", strings.ReplaceAll(b.module, "/", "-")+b.part)
 	if f.built(b, dir, stamp, key) {
 		return nil
 	}

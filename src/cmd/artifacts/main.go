@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-const usage = `Usage: artifacts [--only component,...] [--previous] [--kubeadm] [DIR]
+const usage = `Usage: artifacts [--only name,...] [--previous] [--kubeadm] [DIR]
 
 Builds the components of a site into DIR (default: k8splugin/lab/artifacts in the user's cache folder) and prints DIR.
 --previous also builds the previous minor version of Kubernetes, for tests of upgrades.
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("artifacts", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() { fmt.Fprint(stderr, usage) }
-	only := flags.String("only", "", "comma-separated components to build; if empty, all")
+	only := flags.String("only", "", "comma-separated components, or single programs, to build; if empty, all")
 	previous := flags.Bool("previous", false, "also build the previous minor version of Kubernetes")
 	kubeadm := flags.Bool("kubeadm", false, "also pack the images of kubeadm's control plane")
 	if err := flags.Parse(args); err != nil {
@@ -58,7 +58,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.progress = stderr
 	begin := time.Now()
 	for _, b := range slices.Concat(builds(), roleBuilds()) {
-		if b.optional && !*previous || !chosen(b.component, *only) {
+		b = b.only(*only)
+		if b.optional && !*previous || len(b.programs) == 0 {
 			continue
 		}
 		if err := f.build(ctx, b); err != nil {

@@ -38,13 +38,14 @@ func (p *plane) apiServer() component {
 	keys := pkiIn(p.options.dir)
 	return component{
 		name:    "kube-apiserver",
-		healthy: p.url("https", p.ports.api) + "/readyz",
+		healthy: p.apiURL() + "/readyz",
 		args: []string{
 			"--etcd-servers=" + p.url("http", p.ports.etcd),
-			"--bind-address=" + loopback, "--advertise-address=" + loopback, "--secure-port=" + p.ports.api,
+			"--bind-address=" + p.address(), "--advertise-address=" + p.address(), "--secure-port=" + p.ports.api,
 			"--endpoint-reconciler-type=none", // the kubernetes Service must not point to loopback
 			"--tls-cert-file=" + keys.serving, "--tls-private-key-file=" + keys.servingKey,
 			"--client-ca-file=" + keys.caCert,
+			"--kubelet-client-certificate=" + keys.client, "--kubelet-client-key=" + keys.clientKey, "--kubelet-preferred-address-types=InternalIP",
 			"--token-auth-file=" + tokenPath(p.options.dir), "--authorization-mode=Node,RBAC",
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + keys.accountPub, "--service-account-signing-key-file=" + keys.accountKey,

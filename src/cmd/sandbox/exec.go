@@ -22,12 +22,15 @@ const (
 // always stops the sandbox before it returns. If this program is killed, the
 // kernel kills the sandbox.
 func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, err error) {
-	o, argv, err := parse("exec", args, func(flags *flag.FlagSet, o *options) { o.nodesFlag(flags) })
+	o, argv, err := parse("exec", args, func(flags *flag.FlagSet, o *options) { o.nodesFlag(flags); o.hostsFlag(flags) })
 	if err != nil {
 		return 0, err
 	}
 	if len(argv) == 0 {
 		return 0, usageError("exec needs a command")
+	}
+	if o.hosts < 0 || o.hosts > maxHosts {
+		return 0, usageError(fmt.Sprintf("--hosts is a number from 0 to %d", maxHosts))
 	}
 	signals := make(chan os.Signal, 8) // catch all signals from here on; one before the command starts stops the start
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -37,13 +40,25 @@ func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, e
 	if err != nil {
 		return 0, err
 	}
+	if o.hosts > 0 {
+		o.nodes = 0
+		if os.Getenv(envInside) == "" {
+			if err := built.ensureHosts(ctx, stderr); err != nil {
+				return 0, err
+			}
+			return inside(args, signals)
+		}
+		if err := hostNetwork(ctx); err != nil {
+			return 0, err
+		}
+	}
 	o.dir, err = os.MkdirTemp("", "k8splugin-sandbox-")
 	if err != nil {
 		return 0, fmt.Errorf("cannot make a folder for the sandbox: %w", err)
 	}
 	p := &plane{options: o, built: built, tied: true, log: newProgress(stderr)}
 	defer func() {
-		err = errors.Join(err, p.stop(ctx), os.RemoveAll(o.dir))
+		err = errors.Join(err, p.stop(ctx), p.removeGroups(), os.RemoveAll(o.dir))
 	}()
 	if err := p.start(ctx); err != nil {
 		return 0, err
@@ -69,7 +84,7 @@ func (p *plane) casualties() error {
 
 // command runs a command with this process's input and output, and forwards
 // signals to it. It returns the exit code as a shell would.
-func command(argv, env []string, signals <-chan os.Signal) (int, error) {
+func command(argv, env []string, signals <-chan os.Signal, more ...func(*syscall.SysProcAttr)) (int, error) {
 	cmd := exec.Command(argv[0], argv[1:]...) //nolint:noctx // it is ended by the signals it gets, and told no other way
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -79,6 +94,9 @@ func command(argv, env []string, signals <-chan os.Signal) (int, error) {
 	terminal := hasTerminal()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: !terminal}
 	dieWithParent(cmd.SysProcAttr, syscall.SIGTERM)
+	for _, change := range more {
+		change(cmd.SysProcAttr)
+	}
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}

@@ -18,13 +18,19 @@ type identity struct {
 
 const masters = "system:masters" // this group is allowed everything
 
-func identities() []identity {
-	return []identity{
+// identities returns the users of a sandbox with the number of hosts.
+func identities(hosts int) []identity {
+	all := []identity{
 		{file: "admin", user: "admin", group: masters},
 		{file: "controller-manager", user: "system:kube-controller-manager"},
 		{file: "scheduler", user: "system:kube-scheduler"},
 		{file: "kwok", user: "kwok", group: masters},
+		{file: "multus", user: "multus", group: masters},
 	}
+	for i := 1; i <= hosts; i++ {
+		all = append(all, identity{file: hostName(i), user: "system:node:" + hostName(i), group: "system:nodes"})
+	}
+	return all
 }
 
 func kubeconfigPath(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
@@ -97,13 +103,13 @@ func readKubeconfig(path string) (kubeconfig, error) {
 
 // writeAccess creates a new token for each identity. It writes one file with
 // all tokens for the API server, and one kubeconfig per identity.
-func writeAccess(dir, server string) error {
+func writeAccess(dir, server string, users []identity) error {
 	ca, err := os.ReadFile(pkiIn(dir).caCert)
 	if err != nil {
 		return fmt.Errorf("cannot read the sandbox's certificate authority: %w", err)
 	}
 	var tokens strings.Builder
-	for _, id := range identities() {
+	for _, id := range users {
 		token := rand.Text()
 		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, id.user, id.file, id.group)
 		content, err := json.MarshalIndent(newKubeconfig(server, ca, id.file, token), "", "  ")

@@ -15,7 +15,7 @@ import (
 func TestAccess(t *testing.T) {
 	dir := t.TempDir()
 	server := newServer(t, dir)
-	if err := writeAccess(dir, server.URL); err != nil {
+	if err := writeAccess(dir, server.URL, identities(0)); err != nil {
 		t.Fatal(err)
 	}
 	users := readTokens(t, tokenPath(dir))
@@ -27,7 +27,7 @@ func TestAccess(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(`{"user":"` + user + `"}`))
 	})
-	for _, id := range identities() {
+	for _, id := range identities(0) {
 		t.Run(id.file, func(t *testing.T) {
 			client, err := dial(kubeconfigPath(dir, id.file))
 			if err != nil {
@@ -47,11 +47,11 @@ func TestAccess(t *testing.T) {
 func TestAccessIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	server := newServer(t, dir)
-	if err := writeAccess(dir, server.URL); err != nil {
+	if err := writeAccess(dir, server.URL, identities(0)); err != nil {
 		t.Fatal(err)
 	}
 	paths := []string{tokenPath(dir)}
-	for _, id := range identities() {
+	for _, id := range identities(0) {
 		paths = append(paths, kubeconfigPath(dir, id.file))
 	}
 	for _, path := range paths {
@@ -68,7 +68,7 @@ func TestAccessIsPrivate(t *testing.T) {
 func TestTokenStaysHome(t *testing.T) {
 	dir := t.TempDir()
 	server := newServer(t, dir)
-	if err := writeAccess(dir, server.URL); err != nil {
+	if err := writeAccess(dir, server.URL, identities(0)); err != nil {
 		t.Fatal(err)
 	}
 	var sent string

@@ -5,7 +5,8 @@
 //
 // It needs no root, no containers and no network except Go's module proxy. It
 // listens on loopback only, and leaves no process behind that it cannot stop.
-// Pods are only records: they become ready, but run nothing.
+// Pods are only records: they become ready, but run nothing. With `exec --hosts`,
+// which needs root, they run on real nodes instead.
 //
 // It uses the standard library only, so that `go run ./src/cmd/sandbox` is
 // quick.
@@ -31,8 +32,10 @@ const usage = `Usage: sandbox <verb>
   up   [--dir D] [--nodes N] [--keep]
                                  start a sandbox; print the path of its kubeconfig
   down [--dir D]                 stop the sandbox
-  exec [--nodes N] [--] command  run a command with a separate sandbox, and with
-                                 K8SPLUGIN_SANDBOX=<kubeconfig> and K8SPLUGIN_SANDBOX_BIN=<programs>
+  exec [--nodes N | --hosts N] [--] command
+                                 run a command with a separate sandbox, and with
+                                 K8SPLUGIN_SANDBOX=<kubeconfig> and K8SPLUGIN_SANDBOX_BIN=<programs>;
+                                 with --hosts, as root, N real nodes run real pods
   kubectl arguments              run kubectl on the running sandbox
 `
 
@@ -107,6 +110,7 @@ func exitCode(code int, err error) int {
 type options struct {
 	dir   string
 	nodes int
+	hosts int
 	keep  bool
 }
 
@@ -137,6 +141,10 @@ func (o *options) dirFlag(flags *flag.FlagSet) {
 
 func (o *options) nodesFlag(flags *flag.FlagSet) {
 	flags.IntVar(&o.nodes, "nodes", defaultNodes, "number of simulated nodes")
+}
+
+func (o *options) hostsFlag(flags *flag.FlagSet) {
+	flags.IntVar(&o.hosts, "hosts", 0, "number of real nodes, in place of simulated ones")
 }
 
 func buildVerb(ctx context.Context, args []string, stderr io.Writer) error {

@@ -20,6 +20,7 @@ func TestCommandLine(t *testing.T) {
 		"Argument":   {"what nobody reads is refused", "down everything", exitUsage, "no arguments"},
 		"NoCommand":  {"exec has nothing to run", "exec --nodes 3 --", exitUsage, "needs a command"},
 		"NotUp":      {"down of nothing is no failure", "down --dir /no/such/folder", 0, "No sandbox is running."},
+		"Hosts":      {"the network of the hosts has no room for more", "exec --hosts 10 -- true", exitUsage, "from 0 to 9"},
 		"BuildWords": {"build builds all or nothing", "build etcd", exitUsage, "no arguments"},
 	}
 	for name, tc := range cases {

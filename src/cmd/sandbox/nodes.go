@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -107,7 +108,7 @@ func (n node) unusable() bool {
 }
 
 // populate creates the nodes that KWOK simulates. It returns when pods can be
-// created in the default namespace and scheduled.
+// created in the default namespace and scheduled, also on the hosts.
 func (p *plane) populate(ctx context.Context, api *api) error {
 	kept, err := api.nodes(ctx)
 	if err != nil {
@@ -120,15 +121,15 @@ func (p *plane) populate(ctx context.Context, api *api) error {
 	}
 	err = pollUntil(ctx, func() (bool, error) {
 		nodes, err := api.nodes(ctx)
-		if err != nil || slices.ContainsFunc(nodes, node.unusable) {
-			return false, err
+		if err != nil || len(nodes) < p.options.hosts || slices.ContainsFunc(nodes, node.unusable) {
+			return false, errors.Join(err, p.deadHost())
 		}
 		return api.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil) == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("cannot make the nodes ready: %w", err)
 	}
-	p.log.say("%d nodes are ready", max(p.options.nodes, len(kept)))
+	p.log.say("%d nodes are ready", max(p.options.nodes, p.options.hosts, len(kept)))
 	return nil
 }
 

@@ -30,6 +30,7 @@ const (
 type pki struct {
 	caCert, caKey          string // signs serving certificates and the cluster's certificate requests
 	serving, servingKey    string // of all listeners
+	client, clientKey      string // of the API server, for kubelets
 	accountKey, accountPub string // signs and verifies service account tokens
 }
 
@@ -38,6 +39,7 @@ func pkiIn(dir string) pki {
 	return pki{
 		caCert: file("ca.crt"), caKey: file("ca.key"),
 		serving: file("serving.crt"), servingKey: file("serving.key"),
+		client: file("client.crt"), clientKey: file("client.key"),
 		accountKey: file("sa.key"), accountPub: file("sa.pub"),
 	}
 }
@@ -59,6 +61,9 @@ func (p pki) ensure() error {
 	}
 	if err := p.writeServing(ca, caKey); err != nil {
 		return fmt.Errorf("cannot make the sandbox's serving certificate: %w", err)
+	}
+	if err := p.writeClient(ca, caKey); err != nil {
+		return fmt.Errorf("cannot make the API server's client certificate: %w", err)
 	}
 	if err := p.writeAccountKeys(); err != nil {
 		return fmt.Errorf("cannot make the sandbox's service account key: %w", err)
@@ -86,22 +91,35 @@ func (p pki) writeCA() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 }
 
 func (p pki) writeServing(ca *x509.Certificate, caKey *ecdsa.PrivateKey) error {
-	key, err := writeKey(p.servingKey)
-	if err != nil {
-		return err
-	}
 	template := certificate("kube-apiserver")
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = []string{
 		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 	}
-	template.IPAddresses = []net.IP{net.ParseIP(loopback), net.ParseIP(serviceAddress)}
+	template.IPAddresses = []net.IP{net.ParseIP(loopback), net.ParseIP(serviceAddress), net.ParseIP(planeAddress)}
+	return writeSigned(p.serving, p.servingKey, template, ca, caKey)
+}
+
+func (p pki) writeClient(ca *x509.Certificate, caKey *ecdsa.PrivateKey) error {
+	template := certificate("kube-apiserver-kubelet-client")
+	template.Subject.Organization = []string{masters}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return writeSigned(p.client, p.clientKey, template, ca, caKey)
+}
+
+// writeSigned writes a new key, and its certificate.
+func writeSigned(path, keyPath string, template, ca *x509.Certificate, caKey *ecdsa.PrivateKey) error {
+	key, err := writeKey(keyPath)
+	if err != nil {
+		return err
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, ca, &key.PublicKey, caKey)
 	if err != nil {
 		return err
 	}
-	return writePEM(p.serving, "CERTIFICATE", der)
+	return writePEM(path, "CERTIFICATE", der)
 }
 
 func (p pki) writeAccountKeys() error {

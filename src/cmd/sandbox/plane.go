@@ -111,7 +111,7 @@ func (p *plane) attempt(ctx context.Context) (err error) {
 	if p.ports, err = freePorts(); err != nil {
 		return err
 	}
-	if err := writeAccess(p.options.dir, p.url("https", p.ports.api)); err != nil {
+	if err := writeAccess(p.options.dir, p.apiURL(), identities(p.options.hosts)); err != nil {
 		return err
 	}
 	if err := p.writeConfigs(); err != nil {
@@ -132,6 +132,9 @@ func (p *plane) attempt(ctx context.Context) (err error) {
 				return err
 			}
 		}
+	}
+	if err := p.launchHosts(); err != nil {
+		return err
 	}
 	return p.populate(ctx, api)
 }
@@ -228,6 +231,16 @@ func (p *plane) logDir() string { return p.file("log") }
 func (p *plane) url(scheme, port string) string {
 	return scheme + "://" + net.JoinHostPort(loopback, port)
 }
+
+// address returns that of the API server.
+func (p *plane) address() string {
+	if p.options.hosts > 0 {
+		return planeAddress
+	}
+	return loopback
+}
+
+func (p *plane) apiURL() string { return "https://" + net.JoinHostPort(p.address(), p.ports.api) }
 
 func processesPath(dir string) string { return filepath.Join(dir, "pids") }
 

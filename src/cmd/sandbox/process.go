@@ -32,6 +32,15 @@ type process struct {
 // thread that called spawn ends. A child that ends stays a zombie until stop
 // collects it.
 func spawn(name, logDir string, tied bool, path string, args ...string) (process, error) {
+	attr := syscall.SysProcAttr{Setsid: true}
+	if tied {
+		dieWithParent(&attr, syscall.SIGKILL)
+	}
+	return spawnAs(&attr, name, logDir, path, args...)
+}
+
+// spawnAs is spawn with other attributes of the process.
+func spawnAs(attr *syscall.SysProcAttr, name, logDir, path string, args ...string) (process, error) {
 	log, err := os.Create(filepath.Join(logDir, name+".log"))
 	if err != nil {
 		return process{}, fmt.Errorf("cannot make the log of %s: %w", name, err)
@@ -40,10 +49,7 @@ func spawn(name, logDir string, tied bool, path string, args ...string) (process
 	cmd := exec.Command(path, args...) //nolint:noctx // it outlives the call; stop ends it
 	cmd.Dir = logDir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if tied {
-		dieWithParent(cmd.SysProcAttr, syscall.SIGKILL)
-	}
+	cmd.SysProcAttr = attr
 	if err := cmd.Start(); err != nil {
 		return process{}, fmt.Errorf("cannot start %s: %w", name, err)
 	}

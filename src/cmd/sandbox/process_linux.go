@@ -15,6 +15,18 @@ func procStat(pid int) (started uint64, zombie bool, err error) {
 	return parseStat(string(line))
 }
 
+// ownNetwork gives the process a network and mounts of its own.
+func ownNetwork(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= syscall.CLONE_NEWNET | syscall.CLONE_NEWNS
+}
+
+// ownMachine also separates its processes. When the first one ends, the kernel
+// kills the others.
+func ownMachine(attr *syscall.SysProcAttr) {
+	ownNetwork(attr)
+	attr.Cloneflags |= syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+}
+
 // dieWithParent makes the kernel signal the process when the thread that
 // started it ends.
 func dieWithParent(attr *syscall.SysProcAttr, signal syscall.Signal) { attr.Pdeathsig = signal }

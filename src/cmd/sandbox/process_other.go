@@ -12,4 +12,8 @@ func procStat(int) (started uint64, zombie bool, err error) {
 	return 0, false, errors.New("the sandbox runs on Linux only")
 }
 
+func ownNetwork(*syscall.SysProcAttr) {}
+
+func ownMachine(*syscall.SysProcAttr) {}
+
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}

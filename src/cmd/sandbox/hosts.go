@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Hosts are real nodes: each runs a kubelet and containerd in namespaces of its
+// own. They share a network with the control plane and the command, which no
+// other network can reach.
+const (
+	planeAddress = "172.29.0.1" // of the control plane; host N has 172.29.0.(10+N)
+	maxHosts     = 9
+
+	envInside = "K8SPLUGIN_SANDBOX_INSIDE" // set in the network of the hosts
+)
+
+// hostParts are the components that a host consists of, as `artifacts` names
+// them.
+const hostParts = "kubelet,containerd,runc,cni-plugins,multus"
+
+// hostName returns the name of a host, which is also that of its node.
+func hostName(i int) string { return fmt.Sprintf("host%d", i) }
+
+// parts returns the folder of the programs and images of hosts. A digest of
+// everything that they are built from names it.
+func (in installation) parts() (string, error) {
+	h := sha256.New()
+	pins, err := filepath.Glob(filepath.Join(in.modules(), "*", "go.*"))
+	if err != nil || len(pins) == 0 {
+		return "", fmt.Errorf("cannot find the modules of the hosts: %w", errors.Join(err, fs.ErrNotExist))
+	}
+	slices.Sort(pins)
+	for _, name := range append(pins, filepath.Join(in.modules(), "..", "..", "versions.yml")) {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return "", fmt.Errorf("cannot read what hosts are built from: %w", err)
+		}
+		fmt.Fprintf(h, "%s %d\n%s", filepath.Base(name), len(content), content)
+	}
+	return filepath.Join(filepath.Dir(in.dir), "hosts-"+hex.EncodeToString(h.Sum(nil))[:12]), nil
+}
+
+// modules returns the folder of the modules that pin the programs of hosts.
+func (in installation) modules() string {
+	return filepath.Join(in.sources, "..", "..", "kud", "lab", "modules")
+}
+
+// ensureHosts builds the missing programs and images of hosts.
+func (in installation) ensureHosts(ctx context.Context, w io.Writer) error {
+	parts, err := in.parts()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "run", "./src/cmd/artifacts", "--only", hostParts, parts)
+	cmd.Dir = filepath.Join(in.sources, "..", "..")
+	cmd.Stderr = w
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("cannot build the programs of hosts: %w", err)
+	}
+	return nil
+}
+
+// inside runs this program again, in the network of the hosts.
+func inside(args []string, signals <-chan os.Signal) (int, error) {
+	if os.Geteuid() != 0 {
+		return 0, errors.New("hosts have networks and mounts of their own: only root may create them")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, fmt.Errorf("cannot find the program of the sandbox: %w", err)
+	}
+	return command(append([]string{self, "exec"}, args...), []string{envInside + "=1"}, signals, ownNetwork)
+}
+
+// hostNetwork prepares the network of the hosts, in which this process is
+// alone: a bridge with the address of the control plane, and a second one for
+// virtual networks.
+func hostNetwork(ctx context.Context) error {
+	const script = `set -e
+mount --make-rprivate /
+ip link set lo up
+ip link add sandbox type bridge
+ip addr add ` + planeAddress + `/24 dev sandbox
+ip link set sandbox up
+ip link add provider type bridge
+ip link set provider up
+echo 1 >/proc/sys/net/ipv4/ip_forward
+mkdir -p /run/netns
+mount -t tmpfs tmpfs /run/netns
+touch /run/netns/sandbox
+mount --bind /proc/self/ns/net /run/netns/sandbox`
+	output, err := exec.CommandContext(ctx, "sh", "-c", script).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("cannot make the network of the hosts: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// launchHosts starts the hosts.
+func (p *plane) launchHosts() error {
+	if p.options.hosts == 0 {
+		return nil
+	}
+	parts, err := p.built.parts()
+	if err != nil {
+		return err
+	}
+	for i := 1; i <= p.options.hosts; i++ {
+		script := filepath.Join(p.built.sources, "host")
+		attr := syscall.SysProcAttr{Setsid: true}
+		dieWithParent(&attr, syscall.SIGKILL)
+		ownMachine(&attr)
+		started, err := spawnAs(&attr, hostName(i), p.logDir(), script, hostName(i), strconv.Itoa(i), p.options.dir, parts)
+		if err != nil {
+			return err
+		}
+		p.processes = append(p.processes, started)
+	}
+	return nil
+}
+
+// deadHost returns an error if a host has ended.
+func (p *plane) deadHost() error {
+	for _, proc := range p.processes {
+		if strings.HasPrefix(proc.name, "host") && !proc.alive() {
+			return fmt.Errorf("cannot start %s: %w", proc.name, p.death(proc))
+		}
+	}
+	return nil
+}
+
+// removeGroups removes the control groups of ended hosts.
+func (p *plane) removeGroups() error {
+	var dirs []string
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		groups, err := filepath.Glob(pattern + filepath.Base(p.options.dir) + "-host*")
+		if err != nil {
+			return fmt.Errorf("cannot find the control groups of the hosts: %w", err)
+		}
+		for _, group := range groups {
+			err := filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					dirs = append(dirs, path)
+				}
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("cannot list the control groups of the hosts: %w", err)
+			}
+		}
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return bytes.Compare([]byte(b), []byte(a)) }) // a group follows those in it
+	var failures []error
+	for _, dir := range dirs {
+		failures = append(failures, os.Remove(dir))
+	}
+	return errors.Join(failures...)
+}
