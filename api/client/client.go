@@ -61,7 +61,19 @@ const (
 
 // Defines values for NetworkCreateDriver.
 const (
-	Multus NetworkCreateDriver = "multus"
+	NetworkCreateDriverMultus NetworkCreateDriver = "multus"
+)
+
+// Defines values for NetworkFlavor.
+const (
+	NetworkFlavorKubeOvn          NetworkFlavor = "kube-ovn"
+	NetworkFlavorMultus           NetworkFlavor = "multus"
+	NetworkFlavorNodus            NetworkFlavor = "nodus"
+	NetworkFlavorOvnKubernetes    NetworkFlavor = "ovn-kubernetes"
+	NetworkFlavorOvnKubernetesNad NetworkFlavor = "ovn-kubernetes-nad"
+	NetworkFlavorSriovDra         NetworkFlavor = "sriov-dra"
+	NetworkFlavorSriovOperator    NetworkFlavor = "sriov-operator"
+	NetworkFlavorWhereabouts      NetworkFlavor = "whereabouts"
 )
 
 // Defines values for NetworkOperationVerb.
@@ -454,10 +466,14 @@ type ChangeAction string
 // CloudRegion defines model for CloudRegion.
 type CloudRegion struct {
 	// Apis API groups and versions that the API server serves.
-	Apis          []string  `json:"apis"`
-	CloudOwner    ID        `json:"cloud_owner"`
-	CloudRegionID ID        `json:"cloud_region_id"`
-	CreatedAt     time.Time `json:"created_at"`
+	Apis          []string `json:"apis"`
+	CloudOwner    ID       `json:"cloud_owner"`
+	CloudRegionID ID       `json:"cloud_region_id"`
+
+	// CniPlugins CNI plugins on the nodes by type, and whether they are there. No API tells that. A network that needs a plugin that is declared as
+	// absent is rejected. A plugin that is not declared is unknown.
+	CniPlugins *CniPlugins `json:"cni_plugins,omitempty"`
+	CreatedAt  time.Time   `json:"created_at"`
 
 	// Credential Credential of the region. Present only when regions are read.
 	Credential *Credential `json:"credential,omitempty"`
@@ -509,6 +525,10 @@ type CloudRegionCreate struct {
 	CloudOwner    *ID           `json:"cloud_owner,omitempty"`
 	CloudRegionID ID            `json:"cloud_region_id"`
 
+	// CniPlugins CNI plugins on the nodes by type, and whether they are there. No API tells that. A network that needs a plugin that is declared as
+	// absent is rejected. A plugin that is not declared is unknown.
+	CniPlugins *CniPlugins `json:"cni_plugins,omitempty"`
+
 	// DefaultNamespace Namespace of a new or adopted instance whose request to this API names none. Without it, that is `default`.
 	// Instances of ONAP's API take their namespace from the profile.
 	DefaultNamespace *DefaultNamespace `json:"default_namespace,omitempty"`
@@ -532,6 +552,9 @@ type CloudRegionCreate struct {
 type CloudRegionForm struct {
 	CloudOwner    *ID `json:"cloud_owner,omitempty"`
 	CloudRegionID *ID `json:"cloud_region_id,omitempty"`
+
+	// CniPlugins CNI plugins as a JSON object.
+	CniPlugins *string `json:"cni_plugins,omitempty"`
 
 	// DefaultNamespace Namespace of a new or adopted instance whose request to this API names none. Without it, that is `default`.
 	// Instances of ONAP's API take their namespace from the profile.
@@ -561,6 +584,9 @@ type CloudRegionPatch struct {
 	Access     *RegionAccess `json:"access,omitempty"`
 	CloudOwner *ID           `json:"cloud_owner,omitempty"`
 
+	// CniPlugins CNI plugins by type. null removes the declaration of one, or of all.
+	CniPlugins nullable.Nullable[map[string]*bool] `json:"cni_plugins,omitempty"`
+
 	// DefaultNamespace Default namespace; null or empty removes it.
 	DefaultNamespace nullable.Nullable[string] `json:"default_namespace,omitempty"`
 	Description      nullable.Nullable[string] `json:"description,omitempty"`
@@ -574,6 +600,10 @@ type CloudRegionPatch struct {
 	// Tenants Grants to set, by project; null removes all grants of the project.
 	Tenants nullable.Nullable[TenantsPatch] `json:"tenants,omitempty"`
 }
+
+// CniPlugins CNI plugins on the nodes by type, and whether they are there. No API tells that. A network that needs a plugin that is declared as
+// absent is rejected. A plugin that is not declared is unknown.
+type CniPlugins map[string]bool
 
 // Confirm Digest from the `confirm` field of the 409 response or the dry run that listed the objects to be deleted.
 type Confirm = string
@@ -760,6 +790,10 @@ type NetworkCreate struct {
 
 // NetworkCreateDriver defines model for NetworkCreate.Driver.
 type NetworkCreateDriver string
+
+// NetworkFlavor Kind of networks. `ovn-kubernetes-nad` is OVN-Kubernetes without user-defined networks. `sriov-operator` and `sriov-dra` are the
+// operator and the driver of Dynamic Resource Allocation for SR-IOV. `whereabouts` gives addresses.
+type NetworkFlavor string
 
 // NetworkName Unique in its region.
 type NetworkName = string
@@ -1226,6 +1260,129 @@ type RegionAccess struct {
 
 	// Username User of HTTP basic authentication.
 	Username *string `json:"username,omitempty"`
+}
+
+// RegionCapabilities What a cloud region offers. Each list has at most 500 entries; `omitted` names the lists that have more.
+type RegionCapabilities struct {
+	AgeSeconds    int `json:"age_seconds"`
+	CloudRegionID ID  `json:"cloud_region_id"`
+
+	// CniPlugins CNI plugins on the nodes by type, and whether they are there. No API tells that. A network that needs a plugin that is declared as
+	// absent is rejected. A plugin that is not declared is unknown.
+	CniPlugins CniPlugins `json:"cni_plugins"`
+
+	// Devices Devices of Dynamic Resource Allocation by driver.
+	Devices []struct {
+		Driver string `json:"driver"`
+		Free   int    `json:"free"`
+		Total  int    `json:"total"`
+	} `json:"devices"`
+
+	// Features Labels `feature.node.kubernetes.io/` of Node Feature Discovery, without this prefix.
+	Features []struct {
+		Name string `json:"name"`
+
+		// Nodes Nodes that have the label.
+		Nodes int    `json:"nodes"`
+		Value string `json:"value"`
+	} `json:"features"`
+
+	// Groups API groups that the region serves, with at most 200 kinds each.
+	Groups []struct {
+		// Group Empty for the core group.
+		Group string   `json:"group"`
+		Kinds []string `json:"kinds"`
+
+		// Software Software that serves the group, if it is known.
+		Software *string  `json:"software,omitempty"`
+		Versions []string `json:"versions"`
+	} `json:"groups"`
+	KubernetesVersion string `json:"kubernetes_version"`
+
+	// Missing Rules that the account of the region needs for a complete answer.
+	Missing []struct {
+		Group    string `json:"group"`
+		Resource string `json:"resource"`
+
+		// Rule The rule of an RBAC role, for `region_rules_extra` of kud.
+		Rule string `json:"rule"`
+		Verb string `json:"verb"`
+	} `json:"missing"`
+
+	// Networks Kinds of networks that the API of the region shows.
+	Networks []struct {
+		Group string `json:"group"`
+
+		// Name Kind of networks. `ovn-kubernetes-nad` is OVN-Kubernetes without user-defined networks. `sriov-operator` and `sriov-dra` are the
+		// operator and the driver of Dynamic Resource Allocation for SR-IOV. `whereabouts` gives addresses.
+		Name    NetworkFlavor `json:"name"`
+		Version string        `json:"version"`
+	} `json:"networks"`
+
+	// Nodes Numbers of nodes. Values beyond the first 20 of a kind are counted as `other`.
+	Nodes struct {
+		// Architectures Nodes by architecture.
+		Architectures *map[string]int `json:"architectures,omitempty"`
+
+		// ContainerRuntimes Nodes by container runtime.
+		ContainerRuntimes *map[string]int `json:"container_runtimes,omitempty"`
+
+		// Cordoned Nodes that are ready and cordoned.
+		Cordoned int `json:"cordoned"`
+
+		// Kernels Nodes by version of the kernel.
+		Kernels *map[string]int `json:"kernels,omitempty"`
+
+		// Kubelets Nodes by version of the kubelet.
+		Kubelets *map[string]int `json:"kubelets,omitempty"`
+		NotReady int             `json:"not_ready"`
+
+		// OperatingSystems Nodes by operating system.
+		OperatingSystems *map[string]int `json:"operating_systems,omitempty"`
+
+		// OsImages Nodes by image of the operating system.
+		OsImages *map[string]int `json:"os_images,omitempty"`
+
+		// Tainted Nodes that are ready and not cordoned, and have a taint.
+		Tainted int `json:"tainted"`
+		Total   int `json:"total"`
+
+		// Usable Nodes that are ready, not cordoned, and without a taint that keeps pods away.
+		Usable int `json:"usable"`
+	} `json:"nodes"`
+	Omitted *[]string `json:"omitted,omitempty"`
+
+	// ReadAt Time when the region was read.
+	ReadAt time.Time `json:"read_at"`
+
+	// Resources Resources of usable nodes: cpu, memory, hugepages, and devices of device plugins such as virtual functions of SR-IOV. The amounts
+	// are quantities of Kubernetes. Without the pods, only `allocatable` is known.
+	Resources []struct {
+		Allocatable string `json:"allocatable"`
+
+		// Free Amount that no pod requests.
+		Free *string `json:"free,omitempty"`
+
+		// LargestFreeNode Largest amount that is free on one node.
+		LargestFreeNode *string `json:"largest_free_node,omitempty"`
+		Name            string  `json:"name"`
+
+		// Nodes Nodes that have the resource.
+		Nodes int `json:"nodes"`
+
+		// Pending Amount that pods without a node request. It is not subtracted.
+		Pending *string `json:"pending,omitempty"`
+	} `json:"resources"`
+	StorageClasses []struct {
+		BindingMode string `json:"binding_mode"`
+		Default     bool   `json:"default"`
+
+		// Expansion Whether volumes can be expanded.
+		Expansion     bool   `json:"expansion"`
+		Name          string `json:"name"`
+		Provisioner   string `json:"provisioner"`
+		ReclaimPolicy string `json:"reclaim_policy"`
+	} `json:"storage_classes"`
 }
 
 // RegionCondition defines model for RegionCondition.
@@ -2202,6 +2359,12 @@ type CreateCloudRegionParams struct {
 	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
 }
 
+// GetCloudRegionCapabilitiesParams defines parameters for GetCloudRegionCapabilities.
+type GetCloudRegionCapabilitiesParams struct {
+	// Refresh Whether to read the region now.
+	Refresh *bool `form:"refresh,omitempty" json:"refresh,omitempty"`
+}
+
 // ReencryptStoreParams defines parameters for ReencryptStore.
 type ReencryptStoreParams struct {
 	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
@@ -2926,6 +3089,9 @@ type ClientInterface interface {
 
 	UpdateCloudRegionWithApplicationMergePatchPlusJSONBody(ctx context.Context, cloudRegionID CloudRegionIDParam, body UpdateCloudRegionApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetCloudRegionCapabilities request
+	GetCloudRegionCapabilities(ctx context.Context, cloudRegionID CloudRegionIDParam, params *GetCloudRegionCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetKeys request
 	GetKeys(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -3222,6 +3388,18 @@ func (c *Client) UpdateCloudRegion(ctx context.Context, cloudRegionID CloudRegio
 
 func (c *Client) UpdateCloudRegionWithApplicationMergePatchPlusJSONBody(ctx context.Context, cloudRegionID CloudRegionIDParam, body UpdateCloudRegionApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateCloudRegionRequestWithApplicationMergePatchPlusJSONBody(c.Server, cloudRegionID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetCloudRegionCapabilities(ctx context.Context, cloudRegionID CloudRegionIDParam, params *GetCloudRegionCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetCloudRegionCapabilitiesRequest(c.Server, cloudRegionID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4490,6 +4668,62 @@ func NewUpdateCloudRegionRequestWithBody(server string, cloudRegionID CloudRegio
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetCloudRegionCapabilitiesRequest generates requests for GetCloudRegionCapabilities
+func NewGetCloudRegionCapabilitiesRequest(server string, cloudRegionID CloudRegionIDParam, params *GetCloudRegionCapabilitiesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "cloud_region_id", runtime.ParamLocationPath, cloudRegionID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/cloud_regions/%s/capabilities", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.Refresh != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "refresh", runtime.ParamLocationQuery, *params.Refresh); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }

@@ -105,6 +105,8 @@ type ScopedRecords interface {
 type RegionKeeper interface {
 	RegionRecords
 	RegionState(ctx context.Context, id string) (nf.RegionState, error)
+	// RegionCapabilities returns what a region offers; a fresh answer is read now.
+	RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error)
 	// Enlist registers a region even if its cluster is unreachable.
 	Enlist(ctx context.Context, r nf.Region) (nf.Region, error)
 }

@@ -22,7 +22,7 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 	second := func(_ any, err error) error { return err }
 	calls := map[string]func() error{
 		"Region":      func() error { return second(h.Regions.Region(ctx, c.Region)) },
-		"RegionState": func() error { return second(h.Regions.RegionState(ctx, c.Region)) },
+		"RegionState": func() error { return second(h.Regions.RegionState(ctx, c.Region)) }, "RegionCapabilities": func() error { return second(h.Regions.RegionCapabilities(ctx, c.Region, false)) },
 		"UpdateRegion": func() error {
 			return second(h.Regions.UpdateRegion(ctx, c.Region, func(*nf.Region) error { return nil }))
 		},

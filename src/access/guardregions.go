@@ -153,6 +153,15 @@ func (rs *Regions) RegionState(ctx context.Context, id string) (nf.RegionState, 
 	return state, orAbsent(err, gone)
 }
 
+// RegionCapabilities implements RegionKeeper. It requires region:read.
+func (rs *Regions) RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error) {
+	if _, err := rs.region(ctx, id); err != nil {
+		return nf.RegionCapabilities{}, err
+	}
+	read, err := rs.keeper.RegionCapabilities(ctx, id, fresh)
+	return read, orAbsent(err, absent("cloud region", id))
+}
+
 // Users yields the holders of a region or a package. It requires region:read or
 // package:read, and of the VNF instances yields only those that the caller may see.
 // It reads nothing of the others.

@@ -309,6 +309,10 @@ func (w *world) RegionState(context.Context, string) (nf.RegionState, error) {
 	return nf.RegionState{Condition: nf.RegionAvailable}, nil
 }
 
+func (w *world) RegionCapabilities(context.Context, string, bool) (nf.RegionCapabilities, error) {
+	return nf.RegionCapabilities{}, nil
+}
+
 func (w *world) Upload(_ context.Context, as nf.Package, _ io.Reader) (nf.Package, bool, error) {
 	_, err := w.did("upload "+as.ID+" into "+as.Project, nf.Options{Key: as.Request})
 	return as, true, err

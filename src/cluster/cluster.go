@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,7 @@ type Cluster struct {
 	credential nf.Credential
 	service    *client // sends requests as the service
 	client     *client // sends requests as As has set it; by default as the service
+	survey     survey
 }
 
 // As returns a cluster that impersonates a service account, "namespace/name",
@@ -74,7 +76,10 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 		region: region(id), transport: bt, answers: newAnswers(pc.Clock), verb: untyped.Verb, parallel: pc.Parallel,
 		apis: &apis{region: region(id), usage: bt.usage, discovery: surveys, sets: pc.kinds},
 	}
-	return &Cluster{transport: bt, credential: credentialOf(access), service: c, client: c}, nil
+	return &Cluster{
+		transport: bt, credential: credentialOf(access), service: c, client: c,
+		survey: survey{pc.surveys, semaphore.NewWeighted(1)},
+	}, nil
 }
 
 // statuses decodes metav1.Status, the only type that the untyped client needs.

@@ -47,6 +47,7 @@ type PoolConfig struct {
 	schemas *schema.Cache                // shared by all regions; default: a new one
 	codecs  runtime.NegotiatedSerializer // shared by all regions; default: statuses()
 	kinds   *kindSets                    // shared by all regions; default: a new one
+	surveys *surveys                     // shared by all regions; default: a new one
 }
 
 func (cfg PoolConfig) filled() PoolConfig {
@@ -58,6 +59,9 @@ func (cfg PoolConfig) filled() PoolConfig {
 	}
 	if cfg.kinds == nil {
 		cfg.kinds = newKindSets()
+	}
+	if cfg.surveys == nil {
+		cfg.surveys = newSurveys()
 	}
 	if cfg.codecs == nil {
 		cfg.codecs = statuses()

@@ -110,6 +110,49 @@ func TestNodeLocal(t *testing.T) {
 	}
 }
 
+// TestPlugins compares the CNI plugins of a network with those that its region declares.
+func TestPlugins(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		declared map[string]bool
+		field    string // that is refused
+		warnings int
+	}{
+		"there":   {"both plugins are declared", map[string]bool{"a": true, "b": true}, "", 0},
+		"unknown": {"a plugin that is not declared may be there", map[string]bool{"a": true}, "", 1},
+		"absent":  {"one that is declared as absent is not", map[string]bool{"b": false}, "spec.wires[1]", 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := newWorld()
+				s, _ := w.start(t)
+				op, err := s.Create(t.Context(), request())
+				must(t, err)
+				w.end(t, op)
+				w.plugins = tc.declared
+				spec := json.RawMessage(`{"wires":["a","b"]}`)
+				changed, err := s.Change(t.Context(), "edge.oam", nf.SharedChangeRequest{Edit: func(n *nf.Network) error { n.Spec = spec; return nil }})
+				created, createErr := s.Create(t.Context(), request(func(r *nf.SharedRequest) { r.Resource.Name, r.Resource.Spec = "other", spec }))
+				for verb, got := range map[string]struct {
+					op  nf.Operation
+					err error
+				}{"create": {created, createErr}, "change": {changed, err}} {
+					switch v := nf.ViolationsOf(got.err); {
+					case tc.field == "" && (got.err != nil || len(got.op.Warnings) != tc.warnings):
+						t.Errorf("%s: %s: %v, with the warnings %q", verb, tc.reason, got.err, got.op.Warnings)
+					case tc.field != "" && (nf.KindOf(got.err) != nf.Unsupported || len(v) != 1 || v[0].Field != tc.field):
+						t.Errorf("%s: %s: %v, want that %s is refused", verb, tc.reason, got.err, tc.field)
+					}
+					if got.err == nil {
+						w.end(t, got.op)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestCreateFails undoes a network that the region refuses.
 func TestCreateFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -36,6 +36,7 @@ type world struct {
 	nodes   int               // of the region
 	refused string            // end of the names of objects that the region refuses; empty: none
 	away    bool              // the region does not answer
+	plugins map[string]bool   // that the region declares
 	gate    chan struct{}     // Apply returns after it is closed; nil: at once
 }
 
@@ -84,7 +85,7 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 	if id != "edge" {
 		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 	}
-	return nf.Region{ID: id}, nil
+	return nf.Region{ID: id, Plugins: w.plugins}, nil
 }
 
 func (w *world) Hold(_ context.Context, h nf.Holding) error {
@@ -245,6 +246,17 @@ func (plain) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructur
 func (plain) NodeLocal(spec json.RawMessage) bool {
 	var s plainSpec
 	return json.Unmarshal(spec, &s) == nil && s.Local
+}
+
+// Plugins says that each wire is the plugin of its name.
+func (plain) Plugins(spec json.RawMessage) map[string]string {
+	var s plainSpec
+	_ = json.Unmarshal(spec, &s)
+	out := map[string]string{}
+	for i, name := range s.Wires {
+		out[fmt.Sprintf("spec.wires[%d]", i)] = name
+	}
+	return out
 }
 
 func (plain) Connect(n nf.Network, namespace string, a nf.Attachment, _ int) (nf.Connection, error) {

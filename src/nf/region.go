@@ -26,6 +26,10 @@ type Region struct {
 	// DefaultNamespace is the namespace of new instances whose request names
 	// none; empty: "default".
 	DefaultNamespace string `json:"default_namespace,omitempty"`
+
+	// Plugins declares the CNI plugins on the nodes by their types: whether they are
+	// there. No API tells that; a missing one is unknown.
+	Plugins map[string]bool `json:"cni_plugins,omitempty"`
 }
 
 // RegionType is the kind of infrastructure behind a region.

@@ -32,6 +32,13 @@ type Kind interface {
 	Remove(ctx context.Context, r *Region, s nf.Shared) error
 }
 
+// RegionChecker is a Kind that compares a resource with what its region declares.
+type RegionChecker interface {
+	// CheckRegion returns what the region does not declare, or nf.Unsupported with a
+	// violation for each field that needs what the region declares as absent.
+	CheckRegion(region nf.Region, s nf.Shared) (warnings []string, err error)
+}
+
 // Cluster is a cloud region, as shared resources use it. For the contract of its
 // methods, see lifecycle.Cluster.
 type Cluster interface {

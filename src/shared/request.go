@@ -117,12 +117,12 @@ func (r *Resources) create(ctx context.Context, s nf.Shared, req nf.SharedReques
 		}
 		return operation.Request{}, err
 	}
-	refs, err := r.check(ctx, s)
+	refs, warnings, err := r.check(ctx, s)
 	if err != nil {
 		return operation.Request{}, err
 	}
 	op := r.operation(s, nf.SharedCreate, req.Timeout, req.Trace)
-	r.cfg.Task(&op).Holder = req.Holder
+	r.cfg.Task(&op).Holder, op.Warnings = req.Holder, warnings
 	s.State, s.Inventory, s.Created = nf.SharedCreating, refs, op.Accepted
 	s.Failure, s.Operation, s.Claim, s.Last = nf.Text{}, "", "", ""
 	r.lockOf(&s).Take(op)
@@ -136,13 +136,24 @@ func (r *Resources) create(ctx context.Context, s nf.Shared, req nf.SharedReques
 	}}, nil
 }
 
-// check returns the objects that a resource may get, if its region accepts them.
-func (r *Resources) check(ctx context.Context, s nf.Shared) ([]nf.Ref, error) {
+// check returns the objects that a resource may get, and warnings, if its region accepts
+// them.
+func (r *Resources) check(ctx context.Context, s nf.Shared) (refs []nf.Ref, warnings []string, err error) {
+	if checker, ok := r.cfg.Kind.(RegionChecker); ok {
+		region, err := r.cfg.Regions.Region(ctx, s.Region)
+		if err != nil {
+			return nil, nil, err
+		}
+		if warnings, err = checker.CheckRegion(region, s); err != nil {
+			return nil, nil, err
+		}
+	}
 	c, err := r.cfg.Open(ctx, s.Region)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r.cfg.Kind.Check(ctx, c, s)
+	refs, err = r.cfg.Kind.Check(ctx, c, s)
+	return refs, warnings, err
 }
 
 // Change accepts a change of a resource, and returns the operation. It returns nf.Busy
@@ -164,12 +175,12 @@ func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRe
 	if err != nil {
 		return operation.Request{}, err
 	}
-	refs, err := r.check(ctx, after)
+	refs, warnings, err := r.check(ctx, after)
 	if err != nil {
 		return operation.Request{}, err
 	}
 	op := r.operation(before, nf.SharedChange, req.Timeout, req.Trace)
-	r.cfg.Task(&op).Spec = after.Spec
+	r.cfg.Task(&op).Spec, op.Warnings = after.Spec, warnings
 	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
 		taken, err := r.locks.TakeOp(ctx, op, before, func(s *nf.Shared) error {
 			s.Keep, s.Description, s.Labels = after.Keep, after.Description, after.Labels

@@ -44,6 +44,7 @@ func documents() map[string]document {
 		"NetworkPatch":      {of: wire.NetworkEdit{}},
 
 		"CloudRegion":        {of: wire.Region{}},
+		"RegionCapabilities": {of: wire.RegionCapabilities{}},
 		"Package":            {of: wire.Package{}},
 		"VnfInstance":        {of: wire.Instance{}},
 		"VnfInstanceSummary": {of: wire.InstanceSummary{}},

@@ -16,6 +16,7 @@ type Region struct {
 	Description  string               `json:"description,omitempty"`
 	Labels       map[string]string    `json:"labels,omitempty"`
 	Namespace    string               `json:"default_namespace,omitempty"`
+	Plugins      map[string]bool      `json:"cni_plugins,omitempty"`
 	Tenants      map[string]nf.Tenant `json:"tenants,omitempty"` // by project
 	Server       string               `json:"server"`
 	Version      string               `json:"kubernetes_version"`
@@ -50,7 +51,7 @@ type Credential struct {
 func RegionOf(r nf.Region) Region {
 	return Region{
 		ID: r.ID, Owner: r.Owner, Type: r.Type, Origin: r.Origin, Namespace: r.DefaultNamespace, Description: r.Description,
-		Labels: r.Labels, Tenants: r.Tenants,
+		Labels: r.Labels, Plugins: r.Plugins, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
 		Created: r.Created, Updated: r.Updated,
 	}

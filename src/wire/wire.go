@@ -22,9 +22,9 @@ func List[T, U any](items []T, convert func(T) U) []U {
 }
 
 // notNil returns the items, or an empty list for nil, which is [] in JSON.
-func notNil(items []string) []string {
+func notNil[T any](items []T) []T {
 	if items == nil {
-		return []string{}
+		return []T{}
 	}
 	return items
 }

@@ -25,6 +25,10 @@ func (bare) RegionState(context.Context, string) (nf.RegionState, error) {
 	return nf.RegionState{}, nil
 }
 
+func (bare) RegionCapabilities(context.Context, string, bool) (nf.RegionCapabilities, error) {
+	return nf.RegionCapabilities{}, nil
+}
+
 func (bare) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	return func(func(nf.AuditEntry, error) bool) {}
 }

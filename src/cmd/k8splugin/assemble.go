@@ -183,7 +183,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 	return native.New(native.Config{
 		Sites: access.NewSites(guarded, s.sites), SiteOperations: access.NewSiteOperations(guarded, s.sites.Operations()),
 		Networks: access.NewNetworks(guarded, s.networks), NetworkOperations: access.NewNetworkOperations(guarded, s.networks.Operations()),
-		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Packages: guarded.Packages,
+		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
@@ -259,6 +259,19 @@ func (r regions) RegionState(ctx context.Context, id string) (nf.RegionState, er
 		state.Condition, state.Since, state.Checked = nf.RegionAvailable, probed, probed
 	}
 	return state, nil
+}
+
+// RegionCapabilities implements native.Surveys.
+func (r regions) RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error) {
+	region, err := r.Region(ctx, id)
+	if err != nil {
+		return nf.RegionCapabilities{}, err
+	}
+	c, err := r.pool.Open(id, region.Access)
+	if err != nil {
+		return nf.RegionCapabilities{}, err
+	}
+	return c.RegionCapabilities(ctx, fresh)
 }
 
 // clusters opens the clusters of registered regions. If projects are isolated,

@@ -128,11 +128,12 @@ func routeAccess() map[string][]routeRule {
 	const networkBody = `{"name": "more", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "driver": "multus", "spec": {"existing": {"namespace": "default", "name": "uplink"}}}`
 	letter := instance(nf.ChangeInstance, "")
 	out := map[string][]routeRule{
-		"POST /v1/cloud_regions":                     {made(accesstest.Region, nf.WriteRegion, `{"cloud_region_id": "{cloud_region_id}", "kubeconfig": "e30="}`)},
-		"GET /v1/cloud_regions":                      {list},
-		"GET /v1/cloud_regions/{cloud_region_id}":    {region("", "")},
-		"PATCH /v1/cloud_regions/{cloud_region_id}":  {region(nf.WriteRegion, `{"description": "changed"}`)},
-		"DELETE /v1/cloud_regions/{cloud_region_id}": {inUse(region(nf.WriteRegion, ""))},
+		"POST /v1/cloud_regions":                               {made(accesstest.Region, nf.WriteRegion, `{"cloud_region_id": "{cloud_region_id}", "kubeconfig": "e30="}`)},
+		"GET /v1/cloud_regions":                                {list},
+		"GET /v1/cloud_regions/{cloud_region_id}":              {region("", "")},
+		"PATCH /v1/cloud_regions/{cloud_region_id}":            {region(nf.WriteRegion, `{"description": "changed"}`)},
+		"GET /v1/cloud_regions/{cloud_region_id}/capabilities": {region("", "")},
+		"DELETE /v1/cloud_regions/{cloud_region_id}":           {inUse(region(nf.WriteRegion, ""))},
 
 		"POST /v1/packages":                  {upload, made(accesstest.Package, nf.WritePackage, `{"project": "{project}"}`)},
 		"GET /v1/packages":                   {list},

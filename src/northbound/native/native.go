@@ -40,6 +40,7 @@ type Config struct {
 
 	Healths    Healths    // default: the health of instances is unknown
 	Conditions Conditions // default: the condition of regions is unknown
+	Surveys    Surveys    // default: the capabilities of regions are unsupported
 	Audit      Audit      // default: no audit log
 	StoreAdmin StoreAdmin // default: no keys and no backups
 
@@ -108,7 +109,7 @@ func New(cfg Config) (*API, error) {
 	paths := operationPaths{heartbeat: cfg.Heartbeat, logger: cfg.Logger}
 	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, run: run}
 	return &API{
-		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, logger: cfg.Logger},
+		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, surveys: cfg.Surveys, logger: cfg.Logger},
 		packages:    packages{store: cfg.Packages, usage: cfg.Usage},
 		uploads:     uploads{store: cfg.Packages, charts: cfg.Charts, staging: cfg.Staging},
 		instances:   is,

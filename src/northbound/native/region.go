@@ -45,11 +45,19 @@ type Conditions interface {
 	RegionState(ctx context.Context, id string) (nf.RegionState, error)
 }
 
+// Surveys reads what regions offer.
+type Surveys interface {
+	// RegionCapabilities returns what a region offers, as it was read recently, or now
+	// for a fresh answer. It returns nf.NotFound or nf.Unreachable.
+	RegionCapabilities(ctx context.Context, id string, fresh bool) (nf.RegionCapabilities, error)
+}
+
 // regions serves the registered cloud regions.
 type regions struct {
 	store      Regions
 	usage      Usage
 	conditions Conditions // nil: unknown
+	surveys    Surveys
 	logger     *slog.Logger
 }
 
@@ -60,6 +68,7 @@ func (rs regions) routes(on route) {
 	on(http.MethodGet, one, rs.get)
 	on(http.MethodPatch, one, rs.update)
 	on(http.MethodDelete, one, rs.remove)
+	on(http.MethodGet, one+"/capabilities", rs.capabilities)
 }
 
 // show returns a region with its state.
@@ -114,7 +123,7 @@ func (rs regions) create(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := rs.store.Register(r.Context(), nf.Region{
 		ID: in.ID, Owner: in.Owner, Type: in.Type, Origin: nf.OriginAPI, Description: in.Description, Labels: in.Labels,
-		DefaultNamespace: in.Namespace, Tenants: in.Tenants, Access: access, Request: key,
+		DefaultNamespace: in.Namespace, Plugins: in.Plugins, Tenants: in.Tenants, Access: access, Request: key,
 	})
 	if err != nil {
 		return err
@@ -172,7 +181,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 	}
 	changed, err := rs.store.UpdateRegion(r.Context(), mux.Vars(r)["cloud_region_id"], func(g *nf.Region) error {
 		edit, err := apply(change, wire.RegionEdit{
-			Owner: g.Owner, Description: g.Description, Labels: g.Labels, Namespace: g.DefaultNamespace, Tenants: g.Tenants,
+			Owner: g.Owner, Description: g.Description, Labels: g.Labels, Namespace: g.DefaultNamespace, Plugins: g.Plugins, Tenants: g.Tenants,
 		})
 		if err != nil {
 			return err
@@ -185,7 +194,7 @@ func (rs regions) update(w http.ResponseWriter, r *http.Request) error {
 			g.Access = access
 		}
 		g.Owner, g.Description, g.Labels, g.Tenants = edit.Owner, edit.Description, edit.Labels, edit.Tenants
-		g.DefaultNamespace = edit.Namespace
+		g.DefaultNamespace, g.Plugins = edit.Namespace, edit.Plugins
 		return nil
 	})
 	ctx := r.Context()

@@ -53,6 +53,37 @@ func TestRegions(t *testing.T) {
 			body:   "--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\na\n--x\nContent-Disposition: form-data; name=\"kubeconfig\"\n\nb\n--x--\n",
 			status: 400, want: problem("invalid", `"errors": [{"field": "kubeconfig", "message": "is given twice"}]`),
 		},
+		"Capabilities": {
+			reason: "what a region offers, and what it declares", request: "GET /v1/cloud_regions/east/capabilities?refresh=true",
+			arrange: func(s *standIn) {
+				s.region.Plugins = map[string]bool{"macvlan": true}
+				s.capabilities = nf.RegionCapabilities{
+					Read: noon(0), Version: "v1.37.1", Nodes: nf.NodeSummary{Total: 1, Usable: 1},
+					Resources: []nf.NodeResource{{Name: "cpu", Nodes: 1, Allocatable: 8000, Free: 1500, Largest: 1500}, {Name: "memory", Nodes: 1, Allocatable: 16 << 30}},
+					Missing:   []nf.MissingRule{{Group: "storage.k8s.io", Resource: "storageclasses", Verb: "list"}},
+				}
+			},
+			status: 200, asked: true, want: `{"cloud_region_id": "east", "read_at": "2026-11-20T12:00:00Z", "age_seconds": "<<>>", "kubernetes_version": "v1.37.1",
+				"groups": [], "networks": [], "cni_plugins": {"macvlan": true}, "nodes": {"total": 1, "usable": 1, "not_ready": 0, "cordoned": 0, "tainted": 0},
+				"features": [], "devices": [], "storage_classes": [],
+				"resources": [{"name": "cpu", "nodes": 1, "allocatable": "8", "free": "1500m", "largest_free_node": "1500m", "pending": "0"},
+					{"name": "memory", "nodes": 1, "allocatable": "16Gi", "free": "0", "largest_free_node": "0", "pending": "0"}],
+				"missing": [{"group": "storage.k8s.io", "resource": "storageclasses", "verb": "list",
+					"rule": "{apiGroups: [\"storage.k8s.io\"], resources: [\"storageclasses\"], verbs: [\"list\"]}"}]}`,
+		},
+		"CapabilitiesWithoutPods": {
+			reason: "without the pods, nothing is known to be free", request: "GET /v1/cloud_regions/east/capabilities",
+			arrange: func(s *standIn) {
+				s.capabilities = nf.RegionCapabilities{
+					Resources: []nf.NodeResource{{Name: "cpu", Nodes: 1, Allocatable: 8000, Free: 8000, Largest: 8000}},
+					Missing:   []nf.MissingRule{{Resource: "pods", Verb: "list"}},
+				}
+			},
+			status: 200, asked: false, want: `{"resources": [{"name": "cpu", "nodes": 1, "allocatable": "8"}], "...": ""}`,
+		},
+		"CapabilitiesElsewhere": {
+			reason: "a region that does not exist offers nothing", request: "GET /v1/cloud_regions/west/capabilities", status: 404, want: problem("not-found"),
+		},
 		"CreateFormBadLabels": {
 			reason: "labels in a form are JSON", request: "POST /v1/cloud_regions", header: []string{form},
 			body:   "--x\nContent-Disposition: form-data; name=\"labels\"\n\nsite=east\n--x--\n",

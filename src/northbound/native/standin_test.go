@@ -38,18 +38,19 @@ type content struct {
 	changes  []nf.Change
 	// operation is what is accepted; versions is what Follow yields. When the
 	// last one is not final, Follow waits for the end of its context.
-	operation  nf.Operation
-	versions   []nf.Operation
-	revisions  []nf.Revision
-	state      nf.RegionState
-	entries    []nf.AuditEntry
-	keys       nf.KeyStatus
-	backup     string
-	chart      string
-	source     string // of the chart
-	deadLetter native.DeadLetter
-	more       []string         // ids of further regions, packages, instances and operations
-	fail       map[string]error // by name of the method
+	operation    nf.Operation
+	versions     []nf.Operation
+	revisions    []nf.Revision
+	state        nf.RegionState
+	capabilities nf.RegionCapabilities
+	entries      []nf.AuditEntry
+	keys         nf.KeyStatus
+	backup       string
+	chart        string
+	source       string // of the chart
+	deadLetter   native.DeadLetter
+	more         []string         // ids of further regions, packages, instances and operations
+	fail         map[string]error // by name of the method
 }
 
 var (
@@ -61,6 +62,7 @@ var (
 	_ native.Operations = (*standIn)(nil)
 	_ native.Repairs    = (*standIn)(nil)
 	_ native.Conditions = (*standIn)(nil)
+	_ native.Surveys    = (*standIn)(nil)
 	_ native.Audit      = (*standIn)(nil)
 	_ native.StoreAdmin = (*standIn)(nil)
 

@@ -138,6 +138,14 @@ func (s *standIn) RegionState(_ context.Context, id string) (nf.RegionState, err
 	return s.state, s.fail["RegionState"]
 }
 
+func (s *standIn) RegionCapabilities(_ context.Context, id string, fresh bool) (nf.RegionCapabilities, error) {
+	if id != s.region.ID {
+		return nf.RegionCapabilities{}, missing("cloud region", id)
+	}
+	s.ask(fresh)
+	return s.capabilities, s.fail["RegionCapabilities"]
+}
+
 func (s *standIn) Entries(_ context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
 	s.ask(f)
 	return func(yield func(nf.AuditEntry, error) bool) {

@@ -8,6 +8,16 @@ const (
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","apis":["apps/v1","batch/v1","v1"],"probed_at":"2026-11-20T09:00:00Z",` +
 		`"vnf_instances":["k3x9vq2m"],"state":{"condition":"available","since":"2026-11-20T09:00:00Z","checked_at":"2026-11-20T09:10:00Z","breaker":"closed"},` +
 		`"credential":{"kind":"client-certificate","expires_at":"2027-11-20T09:00:00Z"},"created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`
+	capabilitiesJSON = `{"cloud_region_id":"east","read_at":"2026-11-20T09:10:00Z","age_seconds":12,"kubernetes_version":"v1.37.1",` +
+		`"groups":[{"group":"apps","versions":["v1"],"kinds":["DaemonSet","Deployment"]},{"group":"kubevirt.io","software":"KubeVirt","versions":["v1"],"kinds":["VirtualMachine"]}],` +
+		`"networks":[{"name":"multus","group":"k8s.cni.cncf.io","version":"v1"}],"cni_plugins":{"macvlan":true,"dhcp":false},` +
+		`"nodes":{"total":3,"usable":2,"not_ready":0,"cordoned":1,"tainted":0,"architectures":{"amd64":3},"operating_systems":{"linux":3},"kernels":{"6.1":2,"6.6":1}},` +
+		`"features":[{"name":"cpu-cpuid.AVX512F","value":"true","nodes":2}],` +
+		`"resources":[{"name":"cpu","nodes":2,"allocatable":"64","free":"58500m","largest_free_node":"30","pending":"0"},` +
+		`{"name":"intel.com/sriov","nodes":2,"allocatable":"16","free":"10","largest_free_node":"6","pending":"2"}],` +
+		`"devices":[{"driver":"gpu.example.com","total":4,"free":1}],` +
+		`"storage_classes":[{"name":"fast","provisioner":"csi.example.com","default":true,"expansion":true,"binding_mode":"WaitForFirstConsumer","reclaim_policy":"Delete"}],` +
+		`"missing":[{"group":"resource.k8s.io","resource":"resourceslices","verb":"list","rule":"{apiGroups: [\"resource.k8s.io\"], resources: [\"resourceslices\"], verbs: [\"list\"]}"}]}`
 	grantedJSON = `{"cloud_region_id":"east","cloud_owner":"acme","type":"kubernetes","origin":"api","tenants":{"*":{"namespaces":["shared"]},` +
 		`"blue":{"namespaces":["kube-system","logs"],"cluster_kinds":["StorageClass.storage.k8s.io"],"service_account":"tenants/blue"}},` +
 		`"server":"https://10.0.0.1:6443","kubernetes_version":"v1.37.1","created_at":"2026-11-20T09:00:00Z","updated_at":"2026-11-20T09:00:00Z"}`

@@ -19,7 +19,7 @@ import (
 
 func regionCommand(s *session) *cobra.Command {
 	return s.noun("region", "Register and manage cloud regions",
-		regionAdd(s), regionList(s), regionShow(s), regionUpdate(s), regionGrant(s), regionRevoke(s), regionRemove(s))
+		regionAdd(s), regionList(s), regionShow(s), regionCapabilities(s), regionUpdate(s), regionGrant(s), regionRevoke(s), regionRemove(s))
 }
 
 // regionFlags holds the flags that describe a region.
@@ -29,6 +29,7 @@ type regionFlags struct {
 	description, owner  string
 	namespace           string
 	labels              labelsFlag
+	plugins             pluginsFlag
 }
 
 func (f *regionFlags) define(cmd *cobra.Command) {
@@ -39,6 +40,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.description, "description", "", "description of the region")
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
 	flags.Var(&f.labels, "label", "label; can be repeated")
+	flags.Var(&f.plugins, "cni", "CNI plugin on the nodes, or =false for one that is absent; can be repeated")
 }
 
 // connection reads how to connect to the region: the user's access, which only
@@ -99,7 +101,7 @@ before it registers the region.`,
 			return err
 		}
 		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
-			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Namespace: f.namespace, Kubeconfig: kubeconfig,
+			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Namespace: f.namespace, Kubeconfig: kubeconfig,
 		}}, access}
 		a, err := c.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
@@ -111,11 +113,11 @@ before it registers the region.`,
 }
 
 func regionUpdate(s *session) *cobra.Command {
-	f := regionFlags{labels: labelsFlag{removable: true}}
+	f := regionFlags{labels: labelsFlag{removable: true}, plugins: pluginsFlag{removable: true}}
 	cmd := &cobra.Command{
 		Use:               "update NAME",
 		Short:             "Update a region",
-		Long:              "Update a region's labels, description or credentials. --label key- removes a label.",
+		Long:              "Update a region's labels, description or credentials. --label key- removes a label, and --cni\nplugin- a declared CNI plugin.",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(regions(), false),
 	}
@@ -134,6 +136,7 @@ func regionUpdate(s *session) *cobra.Command {
 			{cmd.Flags().Changed("description"), "description", f.description},
 			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace},
 			{f.labels.labels != nil, "labels", f.labels.labels},
+			{f.plugins.all != nil, "cni_plugins", f.plugins.all},
 			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig},
 		} {
 			if field.given {
@@ -141,7 +144,7 @@ func regionUpdate(s *session) *cobra.Command {
 			}
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --label, --description, --default-namespace, --kubeconfig or --access")
+			return usagef("nothing to change: give --label, --cni, --description, --default-namespace, --kubeconfig or --access")
 		}
 		r := ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil))
 		a, err := c.send(ctx, r, body)
@@ -204,7 +207,7 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Type", string(r.Type)}, {"Origin", string(r.Origin)}, {"Description", r.Description},
-		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"Server", r.Server}, {"Version", r.Version},
+		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
 		{"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},

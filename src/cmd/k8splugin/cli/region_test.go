@@ -94,6 +94,31 @@ func TestRegion(t *testing.T) {
 			args:    []string{"region", "update", "east", "--label", "site=west", "--label", "old-", "--description", ""},
 			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
 		},
+		"region-add-cni": {
+			reason:  "plugins are declared as there or absent",
+			args:    []string{"region", "add", "east", "--kubeconfig", "KUBE/one.yaml", "--cni", "macvlan", "--cni", "dhcp=false"},
+			replies: replies{"POST /v1/cloud_regions": {status: 201, body: regionJSON}},
+		},
+		"region-update-cni": {
+			reason:  "a declaration is added, changed or removed",
+			args:    []string{"region", "update", "east", "--cni", "macvlan", "--cni", "dhcp=false", "--cni", "ptp-"},
+			replies: replies{"PATCH /v1/cloud_regions/east": {body: regionJSON}},
+		},
+		"region-cni-wrong": {
+			reason: "a plugin is there or absent", args: []string{"region", "update", "east", "--cni", "macvlan=perhaps"},
+		},
+		"region-capabilities": {
+			reason: "what a region offers, and the rules that its account lacks", args: []string{"region", "capabilities", "east"},
+			replies: one("/v1/cloud_regions/east/capabilities", capabilitiesJSON),
+		},
+		"region-capabilities-wide": {
+			reason: "wide has the kinds, and refresh reads the region", args: []string{"region", "capabilities", "east", "--refresh", "-o", "wide"},
+			replies: one("/v1/cloud_regions/east/capabilities?refresh=true", capabilitiesJSON),
+		},
+		"region-capabilities-json": {
+			reason: "json is the server's answer", args: []string{"region", "capabilities", "east", "-o", "jsonpath=.nodes.usable"},
+			replies: one("/v1/cloud_regions/east/capabilities", capabilitiesJSON),
+		},
 		"region-update-nothing": {
 			reason: "an update of nothing is a mistake", args: []string{"region", "update", "east"},
 		},
