@@ -58,7 +58,8 @@ var floors = map[string]floor{
 
 	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
 
-	"network/multus": {[]string{"nf"}, "a driver knows its contract"},
+	"network/schema": {[]string{"nf"}, "specifications of networks are checked by tables, whichever the driver"},
+	"network/multus": {[]string{"nf", "network/schema"}, "a driver knows its contract"},
 
 	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
 	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},

@@ -1,11 +1,11 @@
 package multus
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"net/netip"
 	"strings"
+
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 )
 
 // fixedSuffix ends the name of the definition for the addresses in fixed.
@@ -17,7 +17,7 @@ func pluginsOf(spec map[string]any) []any {
 	raw, isRaw := spec["raw"].(map[string]any)
 	switch {
 	case isRaw && raw["plugins"] != nil:
-		return listOf(raw, "plugins")
+		return schema.ListOf(raw, "plugins")
 	case isRaw:
 		one := maps.Clone(raw)
 		delete(one, "cniVersion")
@@ -29,7 +29,7 @@ func pluginsOf(spec map[string]any) []any {
 	for _, name := range driverFields {
 		delete(main, name)
 	}
-	return append([]any{main}, listOf(spec, chainField)...)
+	return append([]any{main}, schema.ListOf(spec, chainField)...)
 }
 
 // ipamOf returns the IPAM of the main plugin, or nil.
@@ -44,7 +44,7 @@ func ipamOf(spec map[string]any) map[string]any {
 
 // chains reports whether a plugin is in the chain.
 func chains(spec map[string]any, plugin string) bool {
-	for _, link := range listOf(spec, chainField) {
+	for _, link := range schema.ListOf(spec, chainField) {
 		if m, _ := link.(map[string]any); m["type"] == plugin {
 			return true
 		}
@@ -58,7 +58,7 @@ func abilities(spec map[string]any) map[string]bool {
 	setter := plugins[kind].mac
 	address := ipamOf(spec)["type"]
 	return map[string]bool{
-		canIPs:       address == static || address == hostLocal || len(listOf(spec, fixedField)) > 0,
+		canIPs:       address == static || address == hostLocal || len(schema.ListOf(spec, fixedField)) > 0,
 		canMAC:       setter == ownMAC || setter == tunedMAC && chains(spec, tuning),
 		canBandwidth: chains(spec, bandwidth),
 	}
@@ -123,7 +123,7 @@ func configOf(name string, spec map[string]any, fixed bool) (string, error) {
 		all = completed(spec, all, fixed)
 	}
 	list["plugins"] = all
-	out, err := canonical(list)
+	out, err := schema.Canonical(list)
 	return string(out), err
 }
 
@@ -133,7 +133,7 @@ func completed(spec map[string]any, all []any, fixed bool) []any {
 	can := capabilities(spec)
 	kind, _ := spec["type"].(string)
 	main := all[0].(map[string]any)
-	if len(listOf(spec, fixedField)) > 0 {
+	if len(schema.ListOf(spec, fixedField)) > 0 {
 		main["ipam"] = splitIPAM(spec, fixed)
 	}
 	takes := map[string]any{}
@@ -183,8 +183,8 @@ func splitIPAM(spec map[string]any, fixed bool) map[string]any {
 	if !fixed {
 		without := func(r map[string]any) {
 			s, known := spanOf(r, whereaboutsKeys)
-			exclude := append([]any{}, listOf(r, "exclude")...)
-			for _, v := range listOf(spec, fixedField) {
+			exclude := append([]any{}, schema.ListOf(r, "exclude")...)
+			for _, v := range schema.ListOf(spec, fixedField) {
 				if a := addressIn(map[string]any{"": v}, ""); known && s.subnet.Contains(a) {
 					exclude = append(exclude, hostPrefix(a))
 				}
@@ -195,7 +195,7 @@ func splitIPAM(spec map[string]any, fixed bool) map[string]any {
 		}
 		without(ipam)
 		var ranges []any
-		for _, r := range listOf(ipam, "ipRanges") {
+		for _, r := range schema.ListOf(ipam, "ipRanges") {
 			m, _ := r.(map[string]any)
 			m = maps.Clone(m)
 			without(m)
@@ -207,7 +207,7 @@ func splitIPAM(spec map[string]any, fixed bool) map[string]any {
 		return ipam
 	}
 	out := map[string]any{"type": static}
-	if routes := routesVia(listOf(ipam, "routes"), addressIn(ipam, "gateway")); routes != nil {
+	if routes := routesVia(schema.ListOf(ipam, "routes"), addressIn(ipam, "gateway")); routes != nil {
 		out["routes"] = routes
 	}
 	if ipam["dns"] != nil {
@@ -229,15 +229,4 @@ func routesVia(routes []any, gateway netip.Addr) (out []any) {
 		out = append(out, m)
 	}
 	return out
-}
-
-// canonical returns a value in JSON with sorted keys.
-func canonical(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -19,14 +20,14 @@ func (Driver) Connect(n nf.Network, namespace string, a nf.Attachment, replicas 
 	if err != nil {
 		return nf.Connection{}, err
 	}
-	t := attaching{checker: &checker{}, spec: spec, can: capabilities(spec), ipam: ipamOf(spec), asked: a, replicas: replicas}
+	t := attaching{checker: &schema.Checker{}, spec: spec, can: capabilities(spec), ipam: ipamOf(spec), asked: a, replicas: replicas}
 	selection := map[string]any{"name": n.Name, "namespace": namespace}
 	if existing, ok := spec["existing"].(map[string]any); ok {
 		maps.Copy(selection, existing)
 	}
 	if ips := t.ips(); len(ips) > 0 {
 		selection["ips"] = ips
-		if len(listOf(spec, fixedField)) > 0 {
+		if len(schema.ListOf(spec, fixedField)) > 0 {
 			selection["name"] = n.Name + fixedSuffix
 		}
 	}
@@ -40,8 +41,8 @@ func (Driver) Connect(n nf.Network, namespace string, a nf.Attachment, replicas 
 		selection["bandwidth"] = limits
 	}
 	t.shared()
-	if len(t.checker.wrong) > 0 {
-		return nf.Connection{}, t.checker.wrong
+	if len(t.checker.Wrong) > 0 {
+		return nf.Connection{}, t.checker.Wrong
 	}
 	c := nf.Connection{Attachment: a, Selection: selection}
 	if resource, _ := spec[resourceField].(string); resource != "" {
@@ -52,7 +53,7 @@ func (Driver) Connect(n nf.Network, namespace string, a nf.Attachment, replicas 
 
 // attaching is the check of one attachment.
 type attaching struct {
-	checker  *checker
+	checker  *schema.Checker
 	spec     map[string]any
 	can      map[string]bool
 	ipam     map[string]any // may be nil
@@ -66,28 +67,28 @@ func (t attaching) ips() (out []any) {
 	c := t.checker
 	kind := t.ipam["type"]
 	switch {
-	case len(t.asked.IPs) == 0 && kind == static && len(listOf(t.ipam, "addresses")) == 0:
-		c.fault("ips", "is required: the network gives no addresses")
+	case len(t.asked.IPs) == 0 && kind == static && len(schema.ListOf(t.ipam, "addresses")) == 0:
+		c.Fault("ips", "is required: the network gives no addresses")
 		return nil
 	case len(t.asked.IPs) == 0:
 		return nil
 	case !t.can[canIPs]:
-		c.fault("ips", "the network does not take addresses: %s", reasonAgainst(t.spec, canIPs))
+		c.Fault("ips", "the network does not take addresses: %s", reasonAgainst(t.spec, canIPs))
 		return nil
 	case kind == hostLocal && len(t.asked.IPs) > 1:
-		c.fault("ips[1]", "the network takes one address: multus passes more of them to host-local in a form that it rejects")
+		c.Fault("ips[1]", "the network takes one address: multus passes more of them to host-local in a form that it rejects")
 	}
-	t.single("ips", "a fixed address")
+	schema.Single(c, "ips", "a fixed address", t.replicas)
 	seen := map[netip.Addr]bool{}
 	for i, s := range t.asked.IPs {
 		path := fmt.Sprintf("ips[%d]", i)
-		p, bare, err := parseIP(s)
+		p, bare, err := schema.ParseIP(s)
 		if err != nil {
-			c.fault(path, "%s", err)
+			c.Fault(path, "%s", err)
 			continue
 		}
 		if seen[p.Addr()] {
-			c.fault(path, "%s is in the list already", p.Addr())
+			c.Fault(path, "%s is in the list already", p.Addr())
 		}
 		seen[p.Addr()] = true
 		out = append(out, t.ip(path, p, bare))
@@ -98,9 +99,9 @@ func (t attaching) ips() (out []any) {
 // ip checks one address, which may be bare: without a prefix length.
 func (t attaching) ip(path string, p netip.Prefix, bare bool) string {
 	switch ranges := rangesOf(t.ipam); {
-	case len(listOf(t.spec, fixedField)) > 0:
-		if !slices.Contains(listOf(t.spec, fixedField), any(p.Addr().String())) {
-			t.checker.fault(path, "%s is not in fixed of the network's specification", p.Addr())
+	case len(schema.ListOf(t.spec, fixedField)) > 0:
+		if !slices.Contains(schema.ListOf(t.spec, fixedField), any(p.Addr().String())) {
+			t.checker.Fault(path, "%s is not in fixed of the network's specification", p.Addr())
 		}
 		if bare {
 			p = netip.PrefixFrom(p.Addr(), max(0, subnetOf(ranges, p.Addr()).Bits()))
@@ -110,12 +111,12 @@ func (t attaching) ip(path string, p netip.Prefix, bare bool) string {
 		at := slices.IndexFunc(ranges, func(s span) bool { return s.contains(p.Addr()) })
 		switch {
 		case at < 0:
-			t.checker.fault(path, "%s is outside of the ranges of the network", p.Addr())
+			t.checker.Fault(path, "%s is outside of the ranges of the network", p.Addr())
 		case ranges[at].router() == p.Addr():
-			t.checker.fault(path, "%s is the gateway of the network", p.Addr())
+			t.checker.Fault(path, "%s is the gateway of the network", p.Addr())
 		}
 	case t.ipam["type"] == static && bare:
-		t.checker.fault(path, "%s needs a prefix length, such as %s/24", p.Addr(), p.Addr())
+		t.checker.Fault(path, "%s needs a prefix length, such as %s/24", p.Addr(), p.Addr())
 	}
 	if bare {
 		return p.Addr().String()
@@ -129,35 +130,19 @@ func (t attaching) mac() any {
 	case t.asked.MAC == "":
 		return nil
 	case !t.can[canMAC]:
-		t.checker.fault("mac", "the network does not take MAC addresses: %s", reasonAgainst(t.spec, canMAC))
+		t.checker.Fault("mac", "the network does not take MAC addresses: %s", reasonAgainst(t.spec, canMAC))
 		return nil
 	}
-	t.single("mac", "a fixed MAC address")
-	return parsed(parseMAC)(t.checker, "mac", t.asked.MAC)
+	schema.Single(t.checker, "mac", "a fixed MAC address", t.replicas)
+	return schema.Parsed(schema.ParseMAC)(t.checker, "mac", t.asked.MAC)
 }
 
-// defaultRoute returns the gateways of a default route: at most one of each
-// family.
-func (t attaching) defaultRoute() (out []any) {
+// defaultRoute returns the gateways of a default route.
+func (t attaching) defaultRoute() []any {
 	if len(t.asked.DefaultRoute) > 0 && t.spec["type"] != nil && t.ipam == nil {
-		t.checker.fault("default_route", "the interface has no address: the network has no IPAM")
+		t.checker.Fault("default_route", "the interface has no address: the network has no IPAM")
 	}
-	families := map[bool]bool{}
-	for i, s := range t.asked.DefaultRoute {
-		path := fmt.Sprintf("default_route[%d]", i)
-		gateway, err := parseAddress(s)
-		if err != nil {
-			t.checker.fault(path, "%s", err)
-			continue
-		}
-		is4 := netip.MustParseAddr(gateway).Is4()
-		if families[is4] {
-			t.checker.fault(path, "multus sets one default route for each of IPv4 and IPv6")
-		}
-		families[is4] = true
-		out = append(out, gateway)
-	}
-	return out
+	return schema.Gateways(t.checker, t.asked.DefaultRoute)
 }
 
 // bandwidth returns the limits of the interface, or nil.
@@ -167,7 +152,7 @@ func (t attaching) bandwidth() any {
 	case b == nil || *b == nf.Bandwidth{}:
 		return nil
 	case !t.can[canBandwidth]:
-		t.checker.fault("bandwidth", "the network does not limit traffic: %s", reasonAgainst(t.spec, canBandwidth))
+		t.checker.Fault("bandwidth", "the network does not limit traffic: %s", reasonAgainst(t.spec, canBandwidth))
 		return nil
 	}
 	out := map[string]any{}
@@ -176,10 +161,10 @@ func (t attaching) bandwidth() any {
 			return
 		}
 		if rate <= 0 || burst <= 0 {
-			t.checker.fault("bandwidth", "%s and %s must both be positive", rateField, burstField)
+			t.checker.Fault("bandwidth", "%s and %s must both be positive", rateField, burstField)
 		}
 		if burst > maxBurst {
-			t.checker.fault("bandwidth."+burstField, "must be at most %d bits, got %d", int64(maxBurst), burst)
+			t.checker.Fault("bandwidth."+burstField, "must be at most %d bits, got %d", int64(maxBurst), burst)
 		}
 		out[name+"Rate"], out[name+"Burst"] = rate, burst
 	}
@@ -191,42 +176,15 @@ func (t attaching) bandwidth() any {
 // shared reports a network that gives each pod the same address, if the workload
 // may have several pods.
 func (t attaching) shared() {
-	addresses := listOf(t.ipam, "addresses")
+	addresses := schema.ListOf(t.ipam, "addresses")
 	if len(addresses) == 0 || len(t.asked.IPs) > 0 && t.ipam["type"] == static || t.replicas == 1 {
 		return
 	}
 	first, _ := addresses[0].(map[string]any)
-	t.checker.fault("network", "the network gives each pod the address %s, and the workload has %s; use a workload with one pod", shownText(first["address"]), pods(t.replicas))
-}
-
-// single reports a request that only one pod can have.
-func (t attaching) single(path, request string) {
-	if t.replicas != 1 {
-		t.checker.fault(path, "%s needs a workload with one pod, and this one has %s", request, pods(t.replicas))
-	}
-}
-
-func pods(replicas int) string {
-	if replicas < 0 {
-		return "an unknown number of pods"
-	}
-	return fmt.Sprintf("%d pods", replicas)
+	t.checker.Fault("network", "the network gives each pod the address %s, and the workload has %s; use a workload with one pod", shownText(first["address"]), schema.Pods(t.replicas))
 }
 
 func shownText(v any) string {
 	s, _ := v.(string)
 	return s
-}
-
-// parseIP parses an address with or without a prefix length.
-func parseIP(s string) (p netip.Prefix, bare bool, err error) {
-	if a, err := parseAddress(s); err == nil {
-		addr := netip.MustParseAddr(a)
-		return netip.PrefixFrom(addr, addr.BitLen()), true, nil
-	}
-	text, err := parseInterface(s)
-	if err != nil {
-		return p, false, err
-	}
-	return netip.MustParsePrefix(text), false, nil
 }

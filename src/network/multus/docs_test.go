@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 )
 
 // TestDocs checks that docs/networks.md names every type and field, and that the
@@ -32,12 +34,12 @@ func TestDocs(t *testing.T) {
 		shapes[kind] = i.shape
 	}
 	for kind, s := range shapes {
-		fields[kind] = field{}
-		maps.Copy(fields, s.fields)
+		fields[kind] = schema.Field{}
+		maps.Copy(fields, s.Fields)
 	}
 	maps.Copy(fields, hostLocalRange)
 	maps.Copy(fields, whereaboutRange)
-	for _, name := range sortedKeys(fields) {
+	for _, name := range schema.SortedKeys(fields) {
 		if !named[name] {
 			t.Errorf("docs/networks.md does not name %s", name)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -34,11 +35,11 @@ const resourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 // canonical form. The error is nf.Invalid with all violations; their fields begin
 // with "spec".
 func (Driver) Normalize(spec json.RawMessage) (json.RawMessage, error) {
-	out, err := parse(spec)
+	out, err := schema.Parse(spec, checkSpec)
 	if err != nil {
 		return nil, err
 	}
-	return canonical(out)
+	return schema.Canonical(out)
 }
 
 // Objects returns the NetworkAttachmentDefinitions of a network, without labels of
@@ -53,7 +54,7 @@ func (Driver) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructu
 		return nil, nil
 	}
 	names := []string{n.Name}
-	if len(listOf(spec, fixedField)) > 0 {
+	if len(schema.ListOf(spec, fixedField)) > 0 {
 		names = append(names, n.Name+fixedSuffix)
 	}
 	var out []*unstructured.Unstructured
@@ -79,14 +80,14 @@ func (Driver) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructu
 // unique on each node only, and does not say that this is intended. Two pods of
 // such a network on two nodes can have the same address.
 func (Driver) NodeLocal(spec json.RawMessage) bool {
-	m, err := decode(spec)
+	m, err := schema.Decode(spec)
 	return err == nil && m[nodeLocalField] != true && ipamOf(m)["type"] == hostLocal
 }
 
 // read returns the specification of a network, which is normalized. It is not
 // checked again: a later release can be stricter than the one that stored it.
 func read(n nf.Network) (map[string]any, error) {
-	spec, err := decode(n.Spec)
+	spec, err := schema.Decode(n.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the specification of network %q: %w", n.Name, err)
 	}

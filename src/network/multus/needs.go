@@ -3,12 +3,14 @@ package multus
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 )
 
 // Plugins returns the types of the CNI plugins that a network needs on the nodes, by the
 // fields of its normalized specification. Those of an existing definition are unknown.
 func (Driver) Plugins(spec json.RawMessage) map[string]string {
-	given, err := decode(spec)
+	given, err := schema.Decode(spec)
 	if err != nil {
 		return nil
 	}
@@ -25,13 +27,13 @@ func (Driver) Plugins(spec json.RawMessage) map[string]string {
 	raw, isRaw := given["raw"].(map[string]any)
 	if !isRaw {
 		need("spec", given)
-		for i, link := range listOf(given, chainField) {
+		for i, link := range schema.ListOf(given, chainField) {
 			need(fmt.Sprintf("spec.%s[%d]", chainField, i), link)
 		}
 		return out
 	}
 	need("spec.raw", raw)
-	for i, one := range listOf(raw, "plugins") {
+	for i, one := range schema.ListOf(raw, "plugins") {
 		need(fmt.Sprintf("spec.raw.plugins[%d]", i), one)
 	}
 	return out

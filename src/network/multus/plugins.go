@@ -1,5 +1,7 @@
 package multus
 
+import "github.com/multicloud-k8s/k8splugin/src/network/schema"
+
 // The versions of CNI that a specification may ask for. 1.0.0 is understood by
 // multus 4 and all plugins of this package.
 var cniVersions = []string{"0.3.1", "0.4.0", defaultVersion}
@@ -20,35 +22,35 @@ const (
 
 // Fields that several plugins have.
 var (
-	link      = matching(linkPattern, "the name of an interface: 1 to 15 characters, without blanks, '/' and ':'")
-	address   = parsed(parseAddress)
-	ownPrefix = parsed(parseInterface)
-	subnet    = parsed(parseSubnet)
+	link      = schema.Matching(schema.LinkPattern, "the name of an interface: 1 to 15 characters, without blanks, '/' and ':'")
+	address   = schema.Parsed(schema.ParseAddress)
+	ownPrefix = schema.Parsed(schema.ParseInterface)
+	subnet    = schema.Parsed(schema.ParseSubnet)
 
-	flag       = implied(boolean, false)
-	usually    = implied(boolean, true)
-	optLink    = optional(link)
-	mtu        = optional(integer(minMTU, maxMTU))
-	vlanID     = integer(0, 4094)
-	trunkID    = optional(integer(1, 4094))
-	number     = optional(integer(0, 1<<32-1))
-	optText    = optional(text)
-	optAddress = optional(address)
-	masquerade = optional(word("iptables", "nftables"))
+	flag       = schema.Implied(schema.Boolean, false)
+	usually    = schema.Implied(schema.Boolean, true)
+	optLink    = schema.Optional(link)
+	mtu        = schema.Optional(schema.Integer(schema.MinMTU, schema.MaxMTU))
+	vlanID     = schema.Integer(0, 4094)
+	trunkID    = schema.Optional(schema.Integer(1, 4094))
+	number     = schema.Optional(schema.Integer(0, 1<<32-1))
+	optText    = schema.Optional(schema.Text)
+	optAddress = schema.Optional(address)
+	masquerade = schema.Optional(schema.Word("iptables", "nftables"))
 
-	dns = optional(object(shape{fields: map[string]field{
-		"nameservers": optional(list(address)), "domain": optText, "search": optional(list(text)), "options": optional(list(text)),
+	dns = schema.Optional(schema.Object(schema.Shape{Fields: map[string]schema.Field{
+		"nameservers": schema.Optional(schema.List(address)), "domain": optText, "search": schema.Optional(schema.List(schema.Text)), "options": schema.Optional(schema.List(schema.Text)),
 	}}))
-	routes = optional(list(object(shape{fields: map[string]field{
-		"dst": required(subnet), "gw": optAddress, "mtu": mtu, "advmss": number,
-		"priority": number, "table": number, "scope": optional(integer(0, 255)),
+	routes = schema.Optional(schema.List(schema.Object(schema.Shape{Fields: map[string]schema.Field{
+		"dst": schema.Required(subnet), "gw": optAddress, "mtu": mtu, "advmss": number,
+		"priority": number, "table": number, "scope": schema.Optional(schema.Integer(0, 255)),
 	}})))
-	addresses = optional(list(object(shape{fields: map[string]field{"address": required(ownPrefix), "gateway": optAddress}})))
+	addresses = schema.Optional(schema.List(schema.Object(schema.Shape{Fields: map[string]schema.Field{"address": schema.Required(ownPrefix), "gateway": optAddress}})))
 )
 
 // plugin is a main plugin: it makes the interface of the pod.
 type plugin struct {
-	shape     shape
+	shape     schema.Shape
 	needsIPAM bool
 	mac       macSetter
 }
@@ -64,63 +66,63 @@ const (
 )
 
 var plugins = map[string]plugin{
-	"bridge": {shape: shape{
-		fields: map[string]field{
-			"bridge": required(link), // the plugin's default, cni0, can be the bridge of the cluster network
-			"vlan":   implied(vlanID, int64(0)), "preserveDefaultVlan": usually,
-			"vlanTrunk": optional(list(object(shape{
-				fields: map[string]field{"id": trunkID, "minID": trunkID, "maxID": trunkID},
-				oneOf:  []string{"id", "minID"}, together: [][2]string{{"minID", "maxID"}}, ascending: [][2]string{{"minID", "maxID"}},
+	"bridge": {shape: schema.Shape{
+		Fields: map[string]schema.Field{
+			"bridge": schema.Required(link), // the plugin's default, cni0, can be the bridge of the cluster network
+			"vlan":   schema.Implied(vlanID, int64(0)), "preserveDefaultVlan": usually,
+			"vlanTrunk": schema.Optional(schema.List(schema.Object(schema.Shape{
+				Fields: map[string]schema.Field{"id": trunkID, "minID": trunkID, "maxID": trunkID},
+				OneOf:  []string{"id", "minID"}, Together: [][2]string{{"minID", "maxID"}}, Ascending: [][2]string{{"minID", "maxID"}},
 			}))),
 			"isGateway": flag, "isDefaultGateway": flag, "forceAddress": flag, "ipMasq": flag, "ipMasqBackend": masquerade, "mtu": mtu,
 			"hairpinMode": flag, "promiscMode": flag, "macspoofchk": flag, "enabledad": flag, "disableContainerInterface": flag, "portIsolation": flag,
 		},
-		apart: [][2]string{{"vlan", "vlanTrunk"}, {"hairpinMode", "promiscMode"}, {"disableContainerInterface", "ipam"}},
-		needs: [][2]string{{"isGateway", "ipam"}, {"isDefaultGateway", "ipam"}, {"ipMasq", "ipam"}, {"ipMasqBackend", "ipMasq"}},
+		Apart: [][2]string{{"vlan", "vlanTrunk"}, {"hairpinMode", "promiscMode"}, {"disableContainerInterface", "ipam"}},
+		Needs: [][2]string{{"isGateway", "ipam"}, {"isDefaultGateway", "ipam"}, {"ipMasq", "ipam"}, {"ipMasqBackend", "ipMasq"}},
 	}},
-	"macvlan": {shape: shape{fields: map[string]field{
-		"master": optLink, "mode": filled(word("bridge", "private", "vepa", "passthru"), "bridge"),
+	"macvlan": {shape: schema.Shape{Fields: map[string]schema.Field{
+		"master": optLink, "mode": schema.Filled(schema.Word("bridge", "private", "vepa", "passthru"), "bridge"),
 		"mtu": mtu, "linkInContainer": flag, "bcqueuelen": number,
 	}}},
-	"ipvlan": {needsIPAM: true, mac: masterMAC, shape: shape{fields: map[string]field{
-		"master": optLink, "mode": filled(word("l2", "l3", "l3s"), "l2"), "mtu": mtu, "linkInContainer": flag,
+	"ipvlan": {needsIPAM: true, mac: masterMAC, shape: schema.Shape{Fields: map[string]schema.Field{
+		"master": optLink, "mode": schema.Filled(schema.Word("l2", "l3", "l3s"), "l2"), "mtu": mtu, "linkInContainer": flag,
 	}}},
-	"host-device": {mac: tunedMAC, shape: shape{
-		fields: map[string]field{"device": optLink, "hwaddr": optional(parsed(parseMAC)), "kernelpath": optText, "pciBusID": optText},
-		oneOf:  []string{"device", "hwaddr", "kernelpath", "pciBusID", resourceField}, // with a resource, multus passes the device
+	"host-device": {mac: tunedMAC, shape: schema.Shape{
+		Fields: map[string]schema.Field{"device": optLink, "hwaddr": schema.Optional(schema.Parsed(schema.ParseMAC)), "kernelpath": optText, "pciBusID": optText},
+		OneOf:  []string{"device", "hwaddr", "kernelpath", "pciBusID", resourceField}, // with a resource, multus passes the device
 	}},
-	"vlan": {needsIPAM: true, mac: masterMAC, shape: shape{fields: map[string]field{
-		"master": required(link), "vlanId": implied(vlanID, int64(0)), "mtu": mtu, "linkInContainer": flag,
+	"vlan": {needsIPAM: true, mac: masterMAC, shape: schema.Shape{Fields: map[string]schema.Field{
+		"master": schema.Required(link), "vlanId": schema.Implied(vlanID, int64(0)), "mtu": mtu, "linkInContainer": flag,
 	}}},
-	"ptp": {needsIPAM: true, mac: tunedMAC, shape: shape{
-		fields: map[string]field{"ipMasq": flag, "ipMasqBackend": masquerade, "mtu": mtu, "dns": dns},
-		needs:  [][2]string{{"ipMasqBackend", "ipMasq"}},
+	"ptp": {needsIPAM: true, mac: tunedMAC, shape: schema.Shape{
+		Fields: map[string]schema.Field{"ipMasq": flag, "ipMasqBackend": masquerade, "mtu": mtu, "dns": dns},
+		Needs:  [][2]string{{"ipMasqBackend", "ipMasq"}},
 	}},
 }
 
 // chained are the plugins that can follow the main one.
-var chained = map[string]shape{
-	tuning: {fields: map[string]field{
-		"sysctl": optional(texts), "mac": optional(parsed(parseMAC)), "promisc": flag, "mtu": mtu, "txQLen": number, "allmulti": flag, "dataDir": optText,
+var chained = map[string]schema.Shape{
+	tuning: {Fields: map[string]schema.Field{
+		"sysctl": schema.Optional(schema.Texts), "mac": schema.Optional(schema.Parsed(schema.ParseMAC)), "promisc": flag, "mtu": mtu, "txQLen": number, "allmulti": flag, "dataDir": optText,
 	}},
 	bandwidth: {
-		fields: map[string]field{
+		Fields: map[string]schema.Field{
 			"ingressRate": rate, "ingressBurst": burst, "egressRate": rate, "egressBurst": burst,
 		},
-		together: [][2]string{{"ingressRate", "ingressBurst"}, {"egressRate", "egressBurst"}},
+		Together: [][2]string{{"ingressRate", "ingressBurst"}, {"egressRate", "egressBurst"}},
 	},
-	"sbr": {fields: map[string]field{"table": number}},
+	"sbr": {Fields: map[string]schema.Field{"table": number}},
 	portmap: {
-		fields: map[string]field{
-			"backend": masquerade, "snat": usually, "conditionsV4": optional(list(text)), "conditionsV6": optional(list(text)),
-			"masqAll": flag, "markMasqBit": optional(integer(0, 31)), "externalSetMarkChain": optText,
+		Fields: map[string]schema.Field{
+			"backend": masquerade, "snat": usually, "conditionsV4": schema.Optional(schema.List(schema.Text)), "conditionsV6": schema.Optional(schema.List(schema.Text)),
+			"masqAll": flag, "markMasqBit": schema.Optional(schema.Integer(0, 31)), "externalSetMarkChain": optText,
 		},
-		apart: [][2]string{{"externalSetMarkChain", "markMasqBit"}},
+		Apart: [][2]string{{"externalSetMarkChain", "markMasqBit"}},
 	},
-	"vrf": {fields: map[string]field{"vrfname": required(link), "table": number}},
-	firewall: {fields: map[string]field{
-		"backend": optional(word("iptables", "firewalld", "nftables")), "iptablesAdminChainName": optText,
-		"firewalldZone": optText, "ingressPolicy": implied(word("open", "same-bridge"), "open"),
+	"vrf": {Fields: map[string]schema.Field{"vrfname": schema.Required(link), "table": number}},
+	firewall: {Fields: map[string]schema.Field{
+		"backend": schema.Optional(schema.Word("iptables", "firewalld", "nftables")), "iptablesAdminChainName": optText,
+		"firewalldZone": optText, "ingressPolicy": schema.Implied(schema.Word("open", "same-bridge"), "open"),
 	}},
 }
 
@@ -131,15 +133,15 @@ const (
 )
 
 var (
-	rate  = optional(integer(1, maxRate))
-	burst = optional(integer(1, maxBurst))
+	rate  = schema.Optional(schema.Integer(1, maxRate))
+	burst = schema.Optional(schema.Integer(1, maxBurst))
 )
 
 // ipam is a plugin that gives addresses to interfaces.
 type ipam struct {
-	shape shape
+	shape schema.Shape
 	noIPs string // why an attachment cannot ask for addresses; empty: it can
-	check func(c *checker, path string, ipam map[string]any)
+	check func(c *schema.Checker, path string, ipam map[string]any)
 }
 
 // The plugins for addresses that Connect distinguishes.
@@ -151,44 +153,44 @@ const (
 )
 
 var (
-	hostLocalRange  = map[string]field{"subnet": required(subnet), "rangeStart": optAddress, "rangeEnd": optAddress, "gateway": optAddress}
-	whereaboutRange = map[string]field{"range": required(parsed(parseRange)), "range_start": optAddress, "range_end": optAddress, "exclude": optional(list(parsed(parseExclude)))}
-	dhcpOption      = parsed(parseOption)
+	hostLocalRange  = map[string]schema.Field{"subnet": schema.Required(subnet), "rangeStart": optAddress, "rangeEnd": optAddress, "gateway": optAddress}
+	whereaboutRange = map[string]schema.Field{"range": schema.Required(schema.Parsed(parseRange)), "range_start": optAddress, "range_end": optAddress, "exclude": schema.Optional(schema.List(schema.Parsed(parseExclude)))}
+	dhcpOption      = schema.Parsed(parseOption)
 )
 
 var ipams = map[string]ipam{
-	hostLocal: {check: checkHostLocal, shape: shape{
-		fields: map[string]field{
-			"ranges": optional(list(list(object(shape{fields: hostLocalRange})))),
-			"subnet": optional(subnet), "rangeStart": optAddress, "rangeEnd": optAddress, "gateway": optAddress,
+	hostLocal: {check: checkHostLocal, shape: schema.Shape{
+		Fields: map[string]schema.Field{
+			"ranges": schema.Optional(schema.List(schema.List(schema.Object(schema.Shape{Fields: hostLocalRange})))),
+			"subnet": schema.Optional(subnet), "rangeStart": optAddress, "rangeEnd": optAddress, "gateway": optAddress,
 			"routes": routes, "dataDir": optText, "resolvConf": optText,
 		},
-		someOf: []string{"ranges", "subnet"},
-		needs:  [][2]string{{"rangeStart", "subnet"}, {"rangeEnd", "subnet"}, {"gateway", "subnet"}},
+		SomeOf: []string{"ranges", "subnet"},
+		Needs:  [][2]string{{"rangeStart", "subnet"}, {"rangeEnd", "subnet"}, {"gateway", "subnet"}},
 	}},
-	static: {shape: shape{fields: map[string]field{"addresses": addresses, "routes": routes, "dns": dns}}},
-	dhcp: {noIPs: "the DHCP server gives the address", shape: shape{fields: map[string]field{
+	static: {shape: schema.Shape{Fields: map[string]schema.Field{"addresses": addresses, "routes": routes, "dns": dns}}},
+	dhcp: {noIPs: "the DHCP server gives the address", shape: schema.Shape{Fields: map[string]schema.Field{
 		"daemonSocketPath": optText, "priority": number,
-		"provide": optional(list(object(shape{
-			fields: map[string]field{"option": required(dhcpOption), "value": optText, "fromArg": optText}, oneOf: []string{"value", "fromArg"},
+		"provide": schema.Optional(schema.List(schema.Object(schema.Shape{
+			Fields: map[string]schema.Field{"option": schema.Required(dhcpOption), "value": optText, "fromArg": optText}, OneOf: []string{"value", "fromArg"},
 		}))),
-		"request": optional(list(object(shape{fields: map[string]field{"option": optional(dhcpOption), "skipDefault": flag}}))),
+		"request": schema.Optional(schema.List(schema.Object(schema.Shape{Fields: map[string]schema.Field{"option": schema.Optional(dhcpOption), "skipDefault": flag}}))),
 	}}},
 	whereabouts: {
 		check: checkWhereabouts,
 		noIPs: "whereabouts gives the pod another address as well, and does not reserve this one; list the address in fixed of the network's specification",
-		shape: shape{
-			fields: map[string]field{
-				"range": optional(parsed(parseRange)), "range_start": optAddress, "range_end": optAddress, "exclude": optional(list(parsed(parseExclude))),
-				"ipRanges": optional(list(object(shape{fields: whereaboutRange}))), "gateway": optAddress, "routes": routes, "dns": dns, "addresses": addresses,
+		shape: schema.Shape{
+			Fields: map[string]schema.Field{
+				"range": schema.Optional(schema.Parsed(parseRange)), "range_start": optAddress, "range_end": optAddress, "exclude": schema.Optional(schema.List(schema.Parsed(parseExclude))),
+				"ipRanges": schema.Optional(schema.List(schema.Object(schema.Shape{Fields: whereaboutRange}))), "gateway": optAddress, "routes": routes, "dns": dns, "addresses": addresses,
 				"enable_overlapping_ranges": usually, "network_name": optText, "node_slice_size": optText,
-				"leader_lease_duration": implied(integer(1, 1<<31-1), int64(1500)), "leader_renew_deadline": implied(integer(1, 1<<31-1), int64(1000)),
-				"leader_retry_period": implied(integer(1, 1<<31-1), int64(500)),
-				"log_file":            optText, "log_level": optional(word("debug", "verbose", "error", "panic")), "configuration_path": optText,
-				"kubernetes": optional(object(shape{fields: map[string]field{"kubeconfig": required(text)}})), "reconciler_cron_expression": optText,
+				"leader_lease_duration": schema.Implied(schema.Integer(1, 1<<31-1), int64(1500)), "leader_renew_deadline": schema.Implied(schema.Integer(1, 1<<31-1), int64(1000)),
+				"leader_retry_period": schema.Implied(schema.Integer(1, 1<<31-1), int64(500)),
+				"log_file":            optText, "log_level": schema.Optional(schema.Word("debug", "verbose", "error", "panic")), "configuration_path": optText,
+				"kubernetes": schema.Optional(schema.Object(schema.Shape{Fields: map[string]schema.Field{"kubeconfig": schema.Required(schema.Text)}})), "reconciler_cron_expression": optText,
 			},
-			someOf: []string{"range", "ipRanges"},
-			needs:  [][2]string{{"range_start", "range"}, {"range_end", "range"}, {"exclude", "range"}},
+			SomeOf: []string{"range", "ipRanges"},
+			Needs:  [][2]string{{"range_start", "range"}, {"range_end", "range"}, {"exclude", "range"}},
 		},
 	},
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -85,17 +86,17 @@ func (s span) overlaps(o span) bool {
 }
 
 // check reports the addresses of a range that are outside of its subnet.
-func (s span) check(c *checker, path string, k rangeKeys) {
+func (s span) check(c *schema.Checker, path string, k rangeKeys) {
 	inside := func(name string, a netip.Addr) {
 		if a.IsValid() && !s.subnet.Contains(a) {
-			c.fault(member(path, name), "%s is outside of the subnet %s", a, s.subnet)
+			c.Fault(schema.Member(path, name), "%s is outside of the subnet %s", a, s.subnet)
 		}
 	}
 	inside(k.start, s.start)
 	inside(k.end, s.end)
 	inside(k.gateway, s.gateway)
 	if s.start.IsValid() && s.end.IsValid() && s.start.Compare(s.end) > 0 {
-		c.fault(member(path, k.start), "%s is after the end %s", s.start, s.end)
+		c.Fault(schema.Member(path, k.start), "%s is after the end %s", s.start, s.end)
 	}
 }
 
@@ -118,7 +119,7 @@ type placed struct {
 
 // checkHostLocal checks the ranges of host-local, and moves a range beside ranges
 // into them, where the plugin also puts it.
-func checkHostLocal(c *checker, path string, m map[string]any) {
+func checkHostLocal(c *schema.Checker, path string, m map[string]any) {
 	var all []placed
 	add := func(path string, set int, v any) {
 		r, _ := v.(map[string]any)
@@ -128,7 +129,7 @@ func checkHostLocal(c *checker, path string, m map[string]any) {
 		}
 		s.check(c, path, hostLocalKeys)
 		if s.subnet.Bits() > s.subnet.Addr().BitLen()-2 {
-			c.fault(member(path, "subnet"), "%s is too small: a range needs at least 4 addresses", s.subnet)
+			c.Fault(schema.Member(path, "subnet"), "%s is too small: a range needs at least 4 addresses", s.subnet)
 			return
 		}
 		all = append(all, placed{s, path, set})
@@ -148,7 +149,7 @@ func checkHostLocal(c *checker, path string, m map[string]any) {
 	for i, set := range ranges {
 		ranges, _ := set.([]any)
 		if len(ranges) == 0 {
-			c.fault(fmt.Sprintf("%s.ranges[%d]", path, i), "must not be empty")
+			c.Fault(fmt.Sprintf("%s.ranges[%d]", path, i), "must not be empty")
 		}
 		for j, r := range ranges {
 			add(fmt.Sprintf("%s.ranges[%d][%d]", path, i, j), i, r)
@@ -158,14 +159,14 @@ func checkHostLocal(c *checker, path string, m map[string]any) {
 }
 
 // checkSets reports ranges that overlap, and sets of both families.
-func checkSets(c *checker, all []placed) {
+func checkSets(c *schema.Checker, all []placed) {
 	for i, one := range all {
 		for _, other := range all[:i] {
 			switch {
 			case one.set == other.set && one.span.subnet.Addr().Is4() != other.span.subnet.Addr().Is4():
-				c.fault(member(one.path, "subnet"), "has another family than %s; put it into another list: each one gives one address", other.path)
+				c.Fault(schema.Member(one.path, "subnet"), "has another family than %s; put it into another list: each one gives one address", other.path)
 			case one.span.overlaps(other.span):
-				c.fault(member(one.path, "subnet"), "overlaps with %s", other.path)
+				c.Fault(schema.Member(one.path, "subnet"), "overlaps with %s", other.path)
 			}
 		}
 	}
@@ -173,7 +174,7 @@ func checkSets(c *checker, all []placed) {
 
 // checkWhereabouts checks the ranges of whereabouts, and that its exclusions have
 // an effect.
-func checkWhereabouts(c *checker, path string, m map[string]any) {
+func checkWhereabouts(c *schema.Checker, path string, m map[string]any) {
 	ranges, _ := m["ipRanges"].([]any)
 	check := func(path string, r map[string]any) {
 		s, known := spanOf(r, whereaboutsKeys)
@@ -181,10 +182,10 @@ func checkWhereabouts(c *checker, path string, m map[string]any) {
 			return
 		}
 		s.check(c, path, whereaboutsKeys)
-		for i, e := range listOf(r, "exclude") {
+		for i, e := range schema.ListOf(r, "exclude") {
 			text, _ := e.(string)
 			if p, err := netip.ParsePrefix(text); err == nil && !p.Overlaps(s.subnet) {
-				c.fault(fmt.Sprintf("%s.exclude[%d]", path, i), "%s is outside of the range %s", p, s.subnet)
+				c.Fault(fmt.Sprintf("%s.exclude[%d]", path, i), "%s is outside of the range %s", p, s.subnet)
 			}
 		}
 	}
@@ -208,7 +209,7 @@ func rangesOf(m map[string]any) (all []span) {
 	switch m["type"] {
 	case hostLocal:
 		add(m, hostLocalKeys)
-		for _, set := range listOf(m, "ranges") {
+		for _, set := range schema.ListOf(m, "ranges") {
 			ranges, _ := set.([]any)
 			for _, r := range ranges {
 				add(r, hostLocalKeys)
@@ -216,7 +217,7 @@ func rangesOf(m map[string]any) (all []span) {
 		}
 	case whereabouts:
 		add(m, whereaboutsKeys)
-		for _, r := range listOf(m, "ipRanges") {
+		for _, r := range schema.ListOf(m, "ipRanges") {
 			add(r, whereaboutsKeys)
 		}
 	}
@@ -228,7 +229,7 @@ func rangesOf(m map[string]any) (all []span) {
 func parseRange(s string) (string, error) {
 	first, rest, both := strings.Cut(s, "-")
 	if !both {
-		return parseSubnet(s)
+		return schema.ParseSubnet(s)
 	}
 	start, err := netip.ParseAddr(first)
 	end, wrong := netip.ParsePrefix(rest)
@@ -245,10 +246,10 @@ func parseRange(s string) (string, error) {
 
 // parseExclude parses a subnet or an address. Its canonical form is a subnet.
 func parseExclude(s string) (string, error) {
-	if a, err := parseAddress(s); err == nil {
+	if a, err := schema.ParseAddress(s); err == nil {
 		return hostPrefix(netip.MustParseAddr(a)), nil
 	}
-	return parseSubnet(s)
+	return schema.ParseSubnet(s)
 }
 
 // hostPrefix returns the subnet of one address.
@@ -266,10 +267,4 @@ func parseOption(s string) (string, error) {
 		return s, nil
 	}
 	return "", fmt.Errorf("%q is not an option: use its number, or one of %s", nf.Clip(s, 64), strings.Join(dhcpOptions, ", "))
-}
-
-// listOf returns the list in a field, or nil.
-func listOf(m map[string]any, name string) []any {
-	l, _ := m[name].([]any)
-	return l
 }
