@@ -31,17 +31,18 @@ type floor struct {
 // floors names every package, by its folder under src. A new package is added
 // here on purpose, and its reason is read in review.
 var floors = map[string]floor{
-	"nf":       {nil, "the vocabulary holds whatever the transport or the store"},
-	"syntax":   {nil, "why a text cannot be read is said in the same words to every reader"},
-	"budget":   {[]string{"nf"}, "all code that reads the files of archives reserves memory from one budget"},
-	"wire":     {[]string{"nf"}, "the server and the command line share one definition of the documents between them"},
-	"delay":    {nil, "goroutines wait for a time or a signal in one way"},
-	"breaker":  {[]string{"nf", "delay"}, "requests to a peer that does not respond are stopped in one way"},
-	"outbound": {[]string{"nf"}, "the targets of calls that users request are checked in one place, for every protocol"},
+	"nf":        {nil, "the vocabulary holds whatever the transport or the store"},
+	"syntax":    {nil, "why a text cannot be read is said in the same words to every reader"},
+	"budget":    {[]string{"nf"}, "all code that reads the files of archives reserves memory from one budget"},
+	"wire":      {[]string{"nf"}, "the server and the command line share one definition of the documents between them"},
+	"readiness": {[]string{"nf", "syntax"}, "rules for custom resources are read where packages are read, and evaluated where regions are watched"},
+	"delay":     {nil, "goroutines wait for a time or a signal in one way"},
+	"breaker":   {[]string{"nf", "delay"}, "requests to a peer that does not respond are stopped in one way"},
+	"outbound":  {[]string{"nf"}, "the targets of calls that users request are checked in one place, for every protocol"},
 
 	"store":   {[]string{"nf", "delay"}, "records are kept without knowing what they are for"},
 	"render":  {[]string{"nf"}, "what a package means depends on no store, no cluster and no request"},
-	"cluster": {[]string{"nf", "outbound", "breaker", "cluster/schema", "delay"}, "a cluster is changed as told, whatever for: the engine declares what it needs of it"},
+	"cluster": {[]string{"nf", "outbound", "breaker", "cluster/schema", "delay", "readiness"}, "a cluster is changed as told, whatever for: the engine declares what it needs of it"},
 
 	"store/memory":    {[]string{"nf", "store"}, "a driver knows its contract"},
 	"store/etcd":      {[]string{"nf", "store"}, "a driver knows its contract"},
@@ -54,7 +55,7 @@ var floors = map[string]floor{
 	"store/seal":      {[]string{"nf", "store", "store/schema"}, "what is stored is secret, whichever the database"},
 	"store/backup":    {[]string{"nf", "store", "store/schema"}, "a store is brought elsewhere, whichever the databases"},
 	"store/lease":     {[]string{"nf", "store", "delay"}, "the live replicas are determined in one way, whatever work they share"},
-	"render/manifest": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
+	"render/manifest": {[]string{"nf", "render", "syntax", "readiness"}, "a driver knows its contract"},
 
 	"render/helm": {[]string{"nf", "render", "syntax"}, "a driver knows its contract"},
 
@@ -129,6 +130,7 @@ var outside = map[string]struct {
 	repository:                                 {[]string{"cmd/k8splugin"}, "main hands out the contract, swagger.yaml, that the root package carries"},
 	"k8s.io/apiextensions-apiserver":           {[]string{"cluster/schema"}, "custom resources are checked as the API server checks them, with its library"},
 	"k8s.io/apiserver":                         {[]string{"cluster/schema"}, "the rules of custom resources are evaluated in one place"},
+	"github.com/google/cel-go":                 {[]string{"readiness"}, "readiness rules are expressions of CEL, and evaluated in one place"},
 	"k8s.io/kube-openapi":                      {[]string{"cluster/schema"}, "the formats of strings are those of the API server"},
 	"k8s.io/api":                               {[]string{"cluster"}, "a request for a token is one of Kubernetes' types, not a copy of it"},
 	"k8s.io/client-go/util/jsonpath":           {[]string{"cmd/k8splugin/cli"}, "templates of output are those of kubectl"},
@@ -154,7 +156,7 @@ var outside = map[string]struct {
 	"github.com/Masterminds/sprig/v3":          {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/BurntSushi/toml":               {[]string{"render/helm"}, "the functions of charts' templates"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {[]string{"render/helm"}, "a chart may say what its values are to be like"},
-	"go.yaml.in/yaml/v3":                       {[]string{"render", "access", "chartsource", "declared", "cmd"}, "YAML with lines and columns, for what people write"},
+	"go.yaml.in/yaml/v3":                       {[]string{"render", "access", "chartsource", "declared", "readiness", "cmd"}, "YAML with lines and columns, for what people write"},
 	"sigs.k8s.io/json":                         {[]string{"store/backup"}, "JSON without unknown, repeated or trailing data, as the API server reads it"},
 	"sigs.k8s.io/yaml":                         {[]string{"cmd", "declared", "bundle", "northbound/onap", "render/helm", "render/rendertest"}, "YAML as Kubernetes and Helm read and print it"},
 	"github.com/prometheus":                    {[]string{"northbound", "telemetry", "cmd"}, "what is measured is told over HTTP"},
@@ -166,7 +168,7 @@ var outside = map[string]struct {
 	"github.com/go-jose/go-jose/v4":            {[]string{"access"}, "identities are proved in one place"},
 	"github.com/cedar-policy/cedar-go":         {[]string{"access"}, "what one may is decided in one place"},
 	"golang.org/x/crypto":                      {[]string{"access", "cmd", "site/shell", "site/ansible", "site/script", "site/sitetest"}, "passwords are compared where identities are proved, and hosts prove theirs by SSH"},
-	"github.com/hashicorp/golang-lru/v2":       {[]string{"cluster", "northbound", "access", "store/cache"}, "a cache with a limit drops the least recently used entry first"},
+	"github.com/hashicorp/golang-lru/v2":       {[]string{"cluster", "northbound", "access", "readiness", "store/cache"}, "a cache with a limit drops the least recently used entry first"},
 	"golang.org/x/time":                        {[]string{"northbound", "access", "cluster", "outbox"}, "rates are limited where requests come in and go out, and where a region's answers come in"},
 	"github.com/spf13/cobra":                   {[]string{"cmd"}, "the command line has one owner"},
 	"github.com/spf13/pflag":                   {[]string{"cmd"}, "the command line has one owner"},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // Mark is the status of one object that has nf.OwnerLabel, without its content.
@@ -23,7 +24,8 @@ type Mark struct {
 // any namespace and version, then a Mark with Synced set, and then each status
 // that may have changed, until the loop stops or the context ends. It uses one
 // watch, and about leanWeight bytes per object. For kinds whose status does not
-// depend on their content, such as Secrets, it reads only metadata.
+// depend on their content, such as Secrets, it reads only metadata. A status that
+// counts only after a time counts at once.
 //
 // An error ends the sequence: the error of a failed list, at first or after the
 // watch broke; nf.Unsupported if the kind is not served; nf.Unreachable if the
@@ -51,7 +53,7 @@ func (c *Cluster) Census(ctx context.Context, kind nf.Ref) iter.Seq2[Mark, error
 			}
 		})
 		k := targets[0].kind
-		t := &ownerSink{scope: k.in(""), bare: bare(kind), owners: map[string]string{}, stop: cancel, yield: yield}
+		t := &ownerSink{scope: k.in(""), bare: bare(kind), owners: map[string]string{}, stop: cancel, yield: yield, rules: c.client.apis.rules, categories: k.categories}
 		s := &stream{client: c.client, view: t, scope: t.scope, query: query{labels: nf.OwnerLabel}, known: map[string]int64{}, lean: true, keys: []string{initialListDone}}
 		if t.bare {
 			s.query.accept = acceptMetaList
@@ -81,9 +83,12 @@ type ownerSink struct {
 	scope  scope
 	bare   bool              // only metadata is read
 	owners map[string]string // by Ref.Key
-	stop   func()
-	yield  func(Mark, error) bool
-	over   bool // the loop has stopped, or an error was yielded
+
+	rules      *readiness.Rules
+	categories []string // of the kind
+	stop       func()
+	yield      func(Mark, error) bool
+	over       bool // the loop has stopped, or an error was yielded
 }
 
 var _ sink = (*ownerSink)(nil)
@@ -104,7 +109,7 @@ func (t *ownerSink) put(u *unstructured.Unstructured) (key string) {
 	owner, status := u.GetLabels()[nf.OwnerLabel], nf.Current
 	switch {
 	case !t.bare:
-		status = judge(u).status
+		status = judge(t.rules, u, t.categories).Status
 	case u.GetDeletionTimestamp() != nil:
 		status = nf.StatusDeleting
 	}

@@ -55,7 +55,7 @@ func isOf(u *unstructured.Unstructured, k kind) bool {
 
 // health returns the status of an object, including why its pods do not run.
 func (v *view) health(u *unstructured.Unstructured) objectStatus {
-	is := judge(u)
+	is := v.settled(u, judge(v.rules, u, v.categories[u.GroupVersionKind().GroupKind()]))
 	if is.status != nf.InProgress && is.status != nf.StatusFailed {
 		return is
 	}

@@ -15,8 +15,9 @@ import (
 // Health returns the present status of each ref, in the given order: nf.Absent
 // if the owner has no such object. An object that cannot be read, while others
 // can, is nf.Unknown with the reason as its message: listing its kind is
-// denied, the kind is not served, or the server of its API is down. Health
-// returns nf.Unreachable if the region responds to none of the requests.
+// denied, the kind is not served, or the server of its API is down. A status that
+// counts only after a time counts at once. Health returns nf.Unreachable if the
+// region responds to none of the requests.
 func (c *Cluster) Health(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]nf.Health, error) {
 	look, err := newSnapshot(ctx, c.client, owner, refs)
 	if err != nil {
@@ -158,7 +159,7 @@ func silent(errs []error) error {
 // The kinds that explain why a workload is not ready. Without permission to
 // read them, there is less explanation.
 var (
-	podKind        = kind{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "pods", true, nil}
-	replicaSetKind = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets", true, nil}
-	eventKind      = kind{schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "events", true, nil}
+	podKind        = kind{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "pods", true, nil, nil}
+	replicaSetKind = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"}, "replicasets", true, nil, nil}
+	eventKind      = kind{schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "events", true, nil, nil}
 )

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // kind is one version of a kind that the API server serves.
@@ -24,6 +25,7 @@ type kind struct {
 	resource   string // "deployments"
 	namespaced bool
 	verbs      []string
+	categories []string // those that a readiness rule names
 }
 
 // can reports whether the kind has all of the verbs.
@@ -111,6 +113,7 @@ type apis struct {
 	usage     *usage
 	discovery *discovery.DiscoveryClient
 	sets      *kindSets
+	rules     *readiness.Rules
 
 	mu    sync.Mutex
 	known *kinds // nil: not read yet
@@ -146,7 +149,7 @@ func (a *apis) discover(ctx context.Context) (*kinds, error) {
 		return nil, a.unreadable(ctx, err)
 	}
 	for _, list := range lists {
-		ks.add(list)
+		ks.add(list, a.rules.Categories)
 	}
 	for _, group := range groups {
 		ks.prefer(group)
@@ -228,7 +231,8 @@ func (s boundedDiscovery) GroupsAndMaybeResourcesWithContext(ctx context.Context
 	return groups, resources, failed, nil
 }
 
-func (ks *kinds) add(list *metav1.APIResourceList) {
+// add adds the kinds of a list, with those of their categories that named returns.
+func (ks *kinds) add(list *metav1.APIResourceList, named func([]string) []string) {
 	gv, err := schema.ParseGroupVersion(list.GroupVersion)
 	if err != nil {
 		return
@@ -238,7 +242,7 @@ func (ks *kinds) add(list *metav1.APIResourceList) {
 			continue // a subresource
 		}
 		gk := schema.GroupKind{Group: gv.Group, Kind: r.Kind}
-		ks.by[gk] = append(ks.by[gk], kind{gv.WithKind(r.Kind), r.Name, r.Namespaced, r.Verbs})
+		ks.by[gk] = append(ks.by[gk], kind{gv.WithKind(r.Kind), r.Name, r.Namespaced, r.Verbs, named(r.Categories)})
 	}
 }
 

@@ -57,6 +57,7 @@ func (ks *kinds) digest() [sha256.Size]byte {
 		Resource   string
 		Namespaced bool
 		Verbs      []string
+		Categories []string
 	}
 	names := slices.SortedFunc(maps.Keys(ks.by), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
@@ -65,7 +66,7 @@ func (ks *kinds) digest() [sha256.Size]byte {
 	lines := json.NewEncoder(h)
 	for _, name := range names {
 		for _, k := range ks.by[name] {
-			_ = lines.Encode(row{k.GroupVersionKind, k.resource, k.namespaced, k.verbs}) // a hash takes all
+			_ = lines.Encode(row{k.GroupVersionKind, k.resource, k.namespaced, k.verbs, k.categories}) // a hash takes all
 		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))

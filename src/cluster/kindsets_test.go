@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // TestSharedKinds has four regions, two of which serve the same.
@@ -55,7 +57,7 @@ func TestUnusedKinds(t *testing.T) {
 	sets := newKindSets()
 	set := func(name string) *kinds {
 		ks := &kinds{by: map[schema.GroupKind][]kind{}}
-		ks.add(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: name, Kind: name}}})
+		ks.add(&metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: name, Kind: name}}}, readiness.Shipped().Categories)
 		return sets.share(ks)
 	}
 	used := set("used")

@@ -18,7 +18,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-var namespaceKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "namespaces", false, nil}
+var namespaceKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "namespaces", false, nil, nil}
 
 // Namespaces returns those of the named namespaces that exist, by name.
 func (c *Cluster) Namespaces(ctx context.Context, names []string) (map[string]nf.Namespace, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster/schema"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // PoolConfig configures a pool's clusters. The zero value is usable.
@@ -27,6 +28,9 @@ type PoolConfig struct {
 	// Wrap wraps the transport of a region's requests, below the breaker and
 	// above the network. It sees their credentials. Default: rt.
 	Wrap func(region string, rt http.RoundTripper) http.RoundTripper
+
+	// Readiness are the rules for custom resources. Default: readiness.Shipped.
+	Readiness *readiness.Rules
 
 	// Observe is called for each HTTP request when it has finished or failed,
 	// including requests that were not sent. It must return quickly. Default:
@@ -62,6 +66,9 @@ func (cfg PoolConfig) filled() PoolConfig {
 	}
 	if cfg.surveys == nil {
 		cfg.surveys = newSurveys()
+	}
+	if cfg.Readiness == nil {
+		cfg.Readiness = readiness.Shipped()
 	}
 	if cfg.codecs == nil {
 		cfg.codecs = statuses()

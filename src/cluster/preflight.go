@@ -176,7 +176,7 @@ func definitions(objects []*unstructured.Unstructured) map[schema.GroupVersionKi
 			version, _ := fields["name"].(string)
 			gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 			if served, _ := fields["served"].(bool); served {
-				out[gvk] = kind{gvk, plural, scope == "Namespaced", []string{"patch", "list", "watch"}}
+				out[gvk] = kind{gvk, plural, scope == "Namespaced", []string{"patch", "list", "watch"}, nil}
 			}
 		}
 	}

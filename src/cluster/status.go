@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // objectStatus is the status of an object, derived from the object alone.
@@ -17,9 +18,29 @@ type objectStatus struct {
 	message string
 }
 
-// judge returns the status of an object by kstatus' rules, with own rules for
-// kinds where kstatus would wait forever or not long enough.
-func judge(u *unstructured.Unstructured) objectStatus {
+// judge returns the verdict on an object of a kind that is in the categories. A
+// custom resource is judged by the first readiness rule for its kind, and by
+// kstatus' rules if there is none.
+func judge(rules *readiness.Rules, u *unstructured.Unstructured, categories []string) readiness.Verdict {
+	if u.GetDeletionTimestamp() == nil && isCustom(u) {
+		if v, ok := rules.Judge(u.Object, categories); ok {
+			return v
+		}
+	}
+	is := judgeByKind(u)
+	if is.status == nf.Current && isCustom(u) && readiness.Silent(u.Object) {
+		return readiness.SilentVerdict()
+	}
+	return readiness.Verdict{Status: is.status, Message: is.message}
+}
+
+func isCustom(u *unstructured.Unstructured) bool {
+	return !readiness.Builtin(u.GroupVersionKind().Group)
+}
+
+// judgeByKind returns the status of an object by kstatus' rules, with own rules
+// for kinds where kstatus would wait forever or not long enough.
+func judgeByKind(u *unstructured.Unstructured) objectStatus {
 	gk := u.GroupVersionKind().GroupKind()
 	if gk == (schema.GroupKind{Kind: "ReplicationController"}) {
 		u = asReplicaSet(u) // kstatus supports only its successor
@@ -55,7 +76,7 @@ var rules = map[schema.GroupKind]func(*unstructured.Unstructured, objectStatus) 
 	{Kind: "PersistentVolumeClaim"}:      claim,
 }
 
-// statusless are kinds whose objects judge finds nf.Current as soon as they exist.
+// statusless are kinds whose objects judgeByKind finds nf.Current as soon as they exist.
 var statusless = map[schema.GroupKind]bool{
 	{Kind: "ConfigMap"}:      true,
 	{Kind: "Secret"}:         true,
@@ -86,7 +107,7 @@ func isCurrent(target nf.Change) bool {
 func currentHealth(target nf.Change) nf.Health {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clusterIP": "None"}}} // every Service has an address
 	u.SetGroupVersionKind(gvkOf(target.Ref))
-	is := judge(u)
+	is := judgeByKind(u)
 	return nf.Health{Ref: target.Ref, Status: is.status, Message: is.message, UID: target.UID, Generation: target.Generation}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 func parsed(t *testing.T, text string) *unstructured.Unstructured {
@@ -95,7 +96,7 @@ func TestJudge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := judge(parsed(t, tc.object)); got.status != tc.want {
+			if got := judgeByKind(parsed(t, tc.object)); got.status != tc.want {
 				t.Errorf("%s: %+v, want %s", tc.reason, got, tc.want)
 			}
 		})
@@ -261,7 +262,7 @@ func TestTrouble(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := newView(instance("vnf-1"))
+			v := newView(instance("vnf-1"), readiness.Shipped())
 			var target *unstructured.Unstructured
 			for _, text := range tc.objects {
 				u := parsed(t, strings.ReplaceAll(text, "%", "0"))
@@ -279,7 +280,7 @@ func TestTrouble(t *testing.T) {
 
 // TestViewRouses follows a change from where it happens to what it is about.
 func TestViewRouses(t *testing.T) {
-	v := newView(instance("vnf-1"))
+	v := newView(instance("vnf-1"), readiness.Shipped())
 	pod := parsed(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, uid: p, ownerReferences: [{uid: r, controller: true}]}}`)
 	set := parsed(t, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, uid: r, ownerReferences: [{uid: d, controller: true}]}}`)
 	deployment := parsed(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, uid: d, ownerReferences: [{uid: p, controller: true}]}}`)

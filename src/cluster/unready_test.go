@@ -12,6 +12,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // TestUnready reads pods whose status the test writes in the kubelet's place.
@@ -145,7 +146,7 @@ func TestPodsOfComparesGroups(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := newView(instance("vnf-1"))
+			v := newView(instance("vnf-1"), readiness.Shipped())
 			u := parsed(t, tc.object)
 			v.put(u)
 			v.put(parsed(t, pod))
@@ -179,9 +180,9 @@ func TestStreamsCompareGroups(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ref := nf.Ref{Group: tc.group, Version: "v1", Kind: tc.kind, Namespace: "ns", Name: "w"}
-			own := target{ref, kind{gvkOf(ref), "x", true, nil}, true}
+			own := target{ref, kind{gvkOf(ref), "x", true, nil, nil}, true}
 			var got []string
-			set := newStreamSet(nil, instance("vnf-1"))
+			set := newStreamSet(&client{apis: &apis{}}, instance("vnf-1"))
 			set.addHealth([]target{own}, []nf.Change{{Ref: ref}})
 			for _, s := range set.streams[1:] {
 				got = append(got, s.scope.kind.Kind)

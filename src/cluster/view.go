@@ -4,13 +4,16 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // view holds the known state of an owner's objects, and of the replica sets,
@@ -21,23 +24,34 @@ type view struct {
 	wake     delay.Signal         // holds one token if there are changes
 	reported map[string]nf.Health // the last health given to the reader, by Ref.Key
 
+	rules      *readiness.Rules
+	categories map[schema.GroupKind][]string // of the targets' kinds
+
 	mu      sync.Mutex
 	objects map[string]*unstructured.Unstructured // by Ref.Key
 	below   map[types.UID]map[string]bool         // uid of controller, or of an event's subject → keys
 	names   map[types.UID]string                  // uid → key
 	changed map[string]bool                       // keys whose status may have changed
 	err     error
+
+	observed map[string]observation // of custom resources, by Ref.Key; nil: a status that counts only after a time counts at once
+	due      map[string]time.Time   // when the statuses count that do not yet, by Ref.Key
 }
 
-func newView(owner nf.Subject) *view {
+func newView(owner nf.Subject, rules *readiness.Rules) *view {
 	return &view{
 		owner:    owner,
 		wake:     delay.NewSignal(),
 		reported: map[string]nf.Health{},
-		objects:  map[string]*unstructured.Unstructured{},
-		below:    map[types.UID]map[string]bool{},
-		names:    map[types.UID]string{},
-		changed:  map[string]bool{},
+
+		rules:      rules,
+		categories: map[schema.GroupKind][]string{},
+
+		objects: map[string]*unstructured.Unstructured{},
+		below:   map[types.UID]map[string]bool{},
+		names:   map[types.UID]string{},
+		changed: map[string]bool{},
+		due:     map[string]time.Time{},
 	}
 }
 
@@ -51,6 +65,7 @@ func (v *view) put(u *unstructured.Unstructured) (key string) {
 	}
 	v.objects[key] = u
 	v.names[u.GetUID()] = key
+	v.sight(key, u)
 	if parent := parentOf(u); parent != "" {
 		if v.below[parent] == nil {
 			v.below[parent] = map[string]bool{}
@@ -68,6 +83,8 @@ func (v *view) drop(key string) {
 	if u, ok := v.objects[key]; ok {
 		v.touch(key)
 		v.unlink(key, u)
+		delete(v.observed, key)
+		delete(v.due, key)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	setKind   = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets", true, nil}
-	claimKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, "persistentvolumeclaims", true, nil}
+	setKind   = kind{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets", true, nil, nil}
+	claimKind = kind{schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"}, "persistentvolumeclaims", true, nil, nil}
 )
 
 // VolumeClaims returns the PersistentVolumeClaims that the owner's StatefulSets

@@ -16,7 +16,9 @@ import (
 // start (image pull, crash loop, quota) is nf.StatusFailed with the pod's
 // message. Watch reads pods, replica sets and events only if the loop has not
 // stopped after explainAfter. It yields nf.Current once for an applied object of a
-// kind without a status, such as a ConfigMap, and does not watch it.
+// kind without a status, such as a ConfigMap, and does not watch it. A status that
+// counts only after a time (readiness.Wait) is yielded when the time has passed, and
+// nf.InProgress before.
 //
 // An error ends the sequence. If the region becomes unreachable after the first
 // list, Watch waits for it. If the region is deregistered or gets another
@@ -53,7 +55,7 @@ type streamSet struct {
 }
 
 func newStreamSet(c *client, owner nf.Subject) *streamSet {
-	return &streamSet{client: c, view: newView(owner)}
+	return &streamSet{client: c, view: newView(owner, c.apis.rules)}
 }
 
 // add returns the stream of a scope. A new one only explains (aside).
@@ -85,6 +87,7 @@ func (s *streamSet) addHealth(targets []target, changes []nf.Change) {
 			continue
 		}
 		s.addTarget(t.kind.in(t.ref.Namespace), mine, t.ref.Key())
+		s.view.categories[t.kind.GroupKind()] = t.kind.categories
 		if changes[i].Action == nf.Deleted || runs(t.kind.GroupKind()) == "" {
 			continue
 		}
@@ -125,10 +128,15 @@ func (s *streamSet) run(ctx context.Context, changed func() bool) error {
 	s.start(ctx, &running, false)
 	explain := time.NewTimer(explainAfter)
 	defer explain.Stop()
+	due := time.NewTimer(time.Hour) // a status counts only after a time
+	due.Stop()
+	defer due.Stop()
 	for {
 		select {
 		case <-explain.C:
 			s.start(ctx, &running, true)
+		case <-due.C:
+			s.view.markDue()
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.client.transport.closed:
@@ -140,13 +148,15 @@ func (s *streamSet) run(ctx context.Context, changed func() bool) error {
 			if !changed() {
 				return nil
 			}
+			s.view.wakeWhenDue(due)
 		}
 	}
 }
 
-// watch runs the streams and yields the health of the targets, until yield
+// watch observes how long statuses last, runs the streams, and yields the health of the targets, until yield
 // returns false, or the context or the cluster ends.
 func (s *streamSet) watch(ctx context.Context, targets []nf.Change, yield func(nf.Health, error) bool) {
+	s.view.observe()
 	err := s.run(ctx, func() bool { return s.view.report(targets, yield) })
 	if errors.Is(err, errReplaced) {
 		yield(nf.Health{}, s.client.region.fail(ctx, "watch", "objects", err))

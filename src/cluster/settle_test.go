@@ -1,0 +1,181 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
+)
+
+// moment is a state of an object, some time after a watch began.
+type moment struct {
+	after  time.Duration
+	object string // %d is its resource version; empty: it is deleted
+}
+
+// change is a status that a watch has reported.
+type change struct {
+	After   time.Duration
+	Status  nf.Status
+	Message string // its beginning
+}
+
+// TestWatchSettles has statuses that count only after a time.
+func TestWatchSettles(t *testing.T) {
+	const (
+		silent   = `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, uid: %s, generation: %d, resourceVersion: "%%d"}, spec: {}}`
+		vlan     = `{apiVersion: kubeovn.io/v1, kind: Vlan, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}}`
+		vlanFine = `{apiVersion: kubeovn.io/v1, kind: Vlan, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}, status: {conflict: false}}`
+		vlanBad  = `{apiVersion: kubeovn.io/v1, kind: Vlan, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}, status: {conflict: true}}`
+		ready    = `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, uid: u, generation: 1, resourceVersion: "%d"}, status: {conditions: [{type: Ready, status: "True"}]}}`
+		built    = `{apiVersion: v1, kind: ConfigMap, metadata: {name: w, uid: u, resourceVersion: "%d"}}`
+	)
+	widget := func(uid string, generation int) string { return fmt.Sprintf(silent, uid, generation) }
+	busy := make([]moment, 40) // it changes each second
+	for i := range busy {
+		busy[i] = moment{time.Duration(i) * time.Second, widget("u", 1)}
+	}
+	cases := map[string]struct {
+		reason string
+		states []moment
+		want   []change
+	}{
+		"Silent": {
+			"an object that says nothing must be still", []moment{{0, widget("u", 1)}},
+			[]change{{0, nf.InProgress, "it has changed less than 2s ago"}, {2 * time.Second, nf.Current, "it exists; nothing else is known"}},
+		},
+		"Changes": {
+			"each change begins anew", []moment{{0, widget("u", 1)}, {time.Second, widget("u", 1)}, {5 * time.Second, widget("u", 1)}},
+			[]change{
+				{0, nf.InProgress, "it has changed"}, {3 * time.Second, nf.Current, "it exists"},
+				{5 * time.Second, nf.InProgress, "it has changed"}, {7 * time.Second, nf.Current, "it exists"},
+			},
+		},
+		"Restless": {
+			"an object that changes all the time is not waited for without end", busy,
+			[]change{{0, nf.InProgress, "it has changed"}, {30 * time.Second, nf.Current, "it exists"}},
+		},
+		"Generation": {
+			"a new generation begins anew", []moment{{0, widget("u", 1)}, {29 * time.Second, widget("u", 2)}},
+			[]change{
+				{0, nf.InProgress, "it has changed"}, {2 * time.Second, nf.Current, "it exists"},
+				{29 * time.Second, nf.InProgress, "it has changed"}, {31 * time.Second, nf.Current, "it exists"},
+			},
+		},
+		"Speaks": {
+			"a condition ends the wait", []moment{{0, widget("u", 1)}, {time.Second, ready}},
+			[]change{{0, nf.InProgress, "it has changed"}, {time.Second, nf.Current, "Resource is Ready"}},
+		},
+		"Deleted": {
+			"an object that is gone does not become ready", []moment{{0, widget("u", 1)}, {time.Second, ""}},
+			[]change{{0, nf.InProgress, "it has changed"}, {time.Second, nf.Absent, ""}},
+		},
+		"No status": {
+			"a controller gets time to write a status, and changes of others do not prolong it", []moment{{0, vlan}, {4 * time.Second, vlan}},
+			[]change{{0, nf.InProgress, "its controller has not written a status yet"}, {5 * time.Second, nf.Current, ""}},
+		},
+		"Status": {
+			"it has written one", []moment{{0, vlan}, {time.Second, vlanFine}},
+			[]change{{0, nf.InProgress, "its controller"}, {time.Second, nf.Current, ""}},
+		},
+		"Bad status": {
+			"the rule decides", []moment{{0, vlan}, {time.Second, vlanBad}},
+			[]change{{0, nf.InProgress, "its controller"}, {time.Second, nf.InProgress, "it is not ready yet"}},
+		},
+		"Built in": {
+			"kinds of Kubernetes are judged at once", []moment{{0, built}},
+			[]change{{0, nf.Current, "Resource is always ready"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c, _ := alone(t, well)
+				set, began := newStreamSet(c.client, instance("vnf-1")), time.Now()
+				first := parsed(t, fmt.Sprintf(tc.states[0].object, 0))
+				key := refOf(first).Key()
+				for i, s := range tc.states {
+					time.AfterFunc(s.after, func() {
+						if s.object == "" {
+							set.view.drop(key)
+							return
+						}
+						set.view.put(parsed(t, fmt.Sprintf(s.object, i)))
+					})
+				}
+				var got []change
+				time.AfterFunc(time.Minute, c.transport.close)
+				set.watch(t.Context(), []nf.Change{{Ref: refOf(first)}}, func(h nf.Health, err error) bool {
+					if err == nil {
+						got = append(got, change{time.Since(began), h.Status, h.Message})
+					}
+					return err == nil
+				})
+				for i := range min(len(got), len(tc.want)) {
+					if strings.HasPrefix(got[i].Message, tc.want[i].Message) {
+						got[i].Message = tc.want[i].Message
+					}
+				}
+				diff(t, tc.reason, tc.want, got)
+			})
+		})
+	}
+}
+
+// TestSingleReadSettles has that a single read, which cannot observe how long a
+// status lasts, does not wait for it.
+func TestSingleReadSettles(t *testing.T) {
+	v := newView(instance("vnf-1"), readiness.Shipped())
+	u := parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, uid: u}}`)
+	v.put(u)
+	if h, ok := v.of(nf.Change{Ref: refOf(u)}); !ok || h.Status != nf.Current || !strings.Contains(h.Message, "nothing else is known") {
+		t.Errorf("%+v, %t", h, ok)
+	}
+}
+
+// TestJudgeCustom has the order of the rules for custom resources.
+func TestJudgeCustom(t *testing.T) {
+	rules, err := readiness.New("r.yaml", []byte("- {group: example.com, kind: Widget, current: object.status.up}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason, object string
+		categories     []string
+		want           nf.Status
+	}{
+		"Deletion":   {"deletion comes first", `{apiVersion: example.com/v1, kind: Widget, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {up: true}}`, nil, nf.StatusDeleting},
+		"Configured": {"then the operator's rule", `{apiVersion: example.com/v1, kind: Widget, status: {up: false, conditions: [{type: Ready, status: "True"}]}}`, nil, nf.InProgress},
+		"Category":   {"or one for a category", `{apiVersion: example.com/v1, kind: Bucket, status: {conditions: [{type: Ready, status: "True"}]}}`, []string{"managed"}, nf.InProgress},
+		"kstatus":    {"then kstatus", `{apiVersion: example.com/v1, kind: Gadget, status: {conditions: [{type: Ready, status: "False"}]}}`, nil, nf.InProgress},
+		"Own annotation": {
+			"kinds of Kubernetes have no rules",
+			`{apiVersion: v1, kind: ConfigMap, metadata: {annotations: {k8splugin.io/readiness: '{"current":"false"}'}}}`, nil, nf.Current,
+		},
+	} {
+		if got := judge(rules, parsed(t, tc.object), tc.categories); got.Status != tc.want {
+			t.Errorf("%s: %s: %+v, want %s", name, tc.reason, got, tc.want)
+		}
+	}
+}
+
+// TestCategoriesReachTheView has categories of a kind, from its discovery to the
+// judgment of its objects.
+func TestCategoriesReachTheView(t *testing.T) {
+	set := newStreamSet(&client{apis: &apis{rules: readiness.Shipped()}}, instance("vnf-1"))
+	ref := nf.Ref{Group: "example.com", Version: "v1", Kind: "Bucket", Name: "w"}
+	set.addHealth([]target{{ref, kind{gvkOf(ref), "buckets", true, nil, []string{"managed"}}, true}}, []nf.Change{{Ref: ref}})
+	if got := set.view.categories[schema.GroupKind{Group: "example.com", Kind: "Bucket"}]; len(got) != 1 {
+		t.Fatalf("the kind is in %v", got)
+	}
+	set.view.put(parsed(t, `{apiVersion: example.com/v1, kind: Bucket, metadata: {name: w, uid: u}, status: {conditions: [{type: Ready, status: "True"}]}}`))
+	if h, _ := set.view.of(nf.Change{Ref: ref}); h.Status != nf.InProgress {
+		t.Errorf("it is not synced: %+v", h)
+	}
+}
