@@ -1,14 +1,11 @@
 package clustertest
 
 import (
-	"context"
 	_ "embed"
 	"encoding/json"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -47,33 +44,5 @@ func Attach(t testing.TB, namespace, status string) {
 // Multus does. Other tests may need the kind at the same time, so it stays.
 func Networks(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	crd := Documents(t, networkDefinition)[0]
-	if _, err := api.Apply(ctx, crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "clustertest", Force: true}); err != nil {
-		t.Fatal(err)
-	}
-	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + crd.GetName()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		now, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			continue
-		}
-		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
-		for _, c := range conditions {
-			if c, _ := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
-				return
-			}
-		}
-	}
-	t.Fatalf("the sandbox does not serve %s", crd.GetName())
+	define(t, Documents(t, networkDefinition)[0])
 }

@@ -32,9 +32,9 @@ type testService struct {
 	parts  *service
 }
 
-func startService(t *testing.T) *testService {
+func startService(t *testing.T, edit ...func(*Config)) *testService {
 	t.Helper()
-	s := startBareService(t)
+	s := startBareService(t, edit...)
 	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{
 		"cloud_region_id": "sandbox", "kubeconfig": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)),
 	}))
