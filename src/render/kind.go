@@ -18,6 +18,10 @@ func KindOrder(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 }
 
+// SameOrder reports whether KindOrder puts two kinds next to each other only by
+// their names: both are unknown.
+func SameOrder(a, b string) bool { return rank(strings.ToLower(a)) == rank(strings.ToLower(b)) }
+
 // rank returns the position of a kind. All unknown kinds have the same one.
 func rank(kind string) int {
 	if i := slices.Index(firstKinds, kind); i >= 0 {

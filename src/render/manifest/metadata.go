@@ -194,17 +194,20 @@ func (m *metadataReader) readResources(resources *yaml.Node) {
 }
 
 // readMap reads the unordered form: one group for each kind, in the order in
-// which kinds are installed.
+// which kinds are installed. Groups of kinds without an order, such as custom
+// resources, do not wait for each other: an operator may need objects of several of
+// its kinds before one of them is ready.
 func (m *metadataReader) readMap(resources *yaml.Node) {
 	fields := slices.SortedStableFunc(fields(resources), func(a, b field) int {
 		return render.KindOrder(kindOf(a.key.Value), kindOf(b.key.Value))
 	})
-	for _, f := range fields {
-		g := group{name: f.key.Value, at: m.place(f.key), files: m.files(f)}
-		if n := len(m.groups); n > 0 {
-			g.after = []string{m.groups[n-1].name}
+	var before, step []string // names of the groups of the previous step, and of this one
+	for i, f := range fields {
+		if i > 0 && !render.SameOrder(kindOf(fields[i-1].key.Value), kindOf(f.key.Value)) {
+			before, step = step, nil
 		}
-		m.groups = append(m.groups, g)
+		step = append(step, f.key.Value)
+		m.groups = append(m.groups, group{name: f.key.Value, at: m.place(f.key), files: m.files(f), after: before})
 	}
 }
 
