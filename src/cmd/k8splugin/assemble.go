@@ -62,11 +62,15 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
+	rules, err := cfg.readinessRules()
+	if err != nil {
+		return nil, err
+	}
 	s := &service{log: obs.log, wait: db.db.wait}
 	if s.index, err = db.index(obs.log); err != nil {
 		return nil, err
 	}
-	s.pool = obs.pool(hosts, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
+	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
 	})
 	limits := render.DefaultLimits().For(cfg.MaxPackage)

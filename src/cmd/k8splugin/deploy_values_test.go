@@ -14,6 +14,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 )
 
 // installation is one way to install the chart.
@@ -121,6 +123,16 @@ func installations() map[string]installation {
 				"extraContainers: [{name: broker, image: broker}]\nextraVolumes: [{name: artifacts, emptyDir: {}}]\n",
 			objects: objects("Service/multicloud-k8s", "Deployment/site-k8splugin", "PodDisruptionBudget/site-k8splugin"),
 			check:   checkONAP,
+		},
+		"Readiness rules": {
+			reason:  "the file of rules is beside that of the settings, which names it",
+			values:  sound + "readinessRules:\n- {group: example.com, kind: Widget, current: \"object.status.up\"}\n",
+			objects: objects("Service/site-k8splugin", "StatefulSet/site-k8splugin"),
+			check: func(t *testing.T, r release, cfg Config) {
+				same(t, "file", "/etc/k8splugin/config/readiness.yaml", cfg.ReadinessRules)
+				_, err := readiness.New("readiness.yaml", []byte(object[corev1.ConfigMap](t, r, "ConfigMap/site-k8splugin").Data["readiness.yaml"]))
+				same(t, "rules", error(nil), err)
+			},
 		},
 		"Names of digits": {
 			reason: "a name of digits is a name, and no number",

@@ -12,6 +12,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
 )
 
@@ -48,10 +49,10 @@ func (c Config) logger(p process) *slog.Logger {
 }
 
 // pool returns the pool of connections to regions. Their requests are traced
-// and counted. Keep stores renewed tokens.
-func (s observability) pool(hosts outbound.Hosts, keep keepToken) *cluster.Pool {
+// and counted. Rules judge custom resources, and keep stores renewed tokens.
+func (s observability) pool(hosts outbound.Hosts, rules *readiness.Rules, keep keepToken) *cluster.Pool {
 	return cluster.New(cluster.PoolConfig{
-		Hosts: hosts, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep,
+		Hosts: hosts, Readiness: rules, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep,
 		Observe: func(c cluster.Call) {
 			code, _ := strconv.Atoi(c.Code) // 0 if there was no response
 			s.metrics.RegionRequest(c.Region, c.Verb, code, c.Reason, c.Took)

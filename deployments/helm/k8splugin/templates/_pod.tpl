@@ -4,7 +4,7 @@ metadata:
   labels:
     {{- merge (include "k8splugin.selector" . | fromYaml) .Values.podLabels | toYaml | nindent 4 }}
   annotations:
-    checksum/settings: {{ include "k8splugin.settings" . | sha256sum }}
+    checksum/settings: {{ list (include "k8splugin.settings" .) (default "" .Values.readinessRules) | toYaml | sha256sum }}
     {{- with .Values.podAnnotations }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

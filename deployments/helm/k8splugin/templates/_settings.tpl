@@ -30,6 +30,9 @@
 {{- $_ := set $s "tls-client-ca" (printf "/etc/k8splugin/tls/%s" .) -}}
 {{- end -}}
 {{- end -}}
+{{- if .Values.readinessRules -}}
+{{- $_ := set $s "readiness-rules" "/etc/k8splugin/config/readiness.yaml" -}}
+{{- end -}}
 {{- if .Values.onap.enabled -}}
 {{- $_ := set $s "onap-errors" .Values.onap.errors -}}
 {{- with .Values.onap.allowedCallbacks -}}
@@ -41,7 +44,7 @@
 
 {{- /* Settings that the chart sets from other values. They are rejected in .Values.settings. */ -}}
 {{- define "k8splugin.decided" -}}
-config listen data store encryption-key-file access-file insecure-no-auth allowed-hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica-name onap-errors allowed-callbacks
+config listen data store encryption-key-file access-file insecure-no-auth allowed-hosts protect-metrics rate-limit tls-cert tls-key tls-client-ca audit-file drain-timeout replica-name onap-errors allowed-callbacks readiness-rules
 {{- end -}}
 
 {{- /* Rejects values that cannot work, and reports all of them at once. */ -}}
