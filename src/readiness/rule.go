@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 
@@ -44,11 +45,11 @@ type Judgment struct {
 
 // Annotation returns the value of Annotation.
 func (j Judgment) Annotation() string {
-	out, err := json.Marshal(j)
-	if err != nil {
-		return "" // it has strings and booleans only
-	}
-	return string(out)
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(j) // it has strings and booleans only
+	return strings.TrimSpace(out.String())
 }
 
 // Matches reports whether the rule is for a kind in a version that is in the

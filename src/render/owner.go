@@ -39,6 +39,13 @@ func Tag(obj *unstructured.Unstructured, owner nf.Subject) {
 	labelMetadata(obj.Object, map[string]string{label: value})
 }
 
+// Annotate sets an annotation of an object, unless its annotations are malformed.
+func Annotate(obj *unstructured.Unstructured, name, value string) {
+	if has := ensure(ensure(obj.Object, "metadata"), "annotations"); has != nil {
+		has[name] = value
+	}
+}
+
 // labelMetadata sets labels of an object or template, in place of nf.OwnerLabel,
 // unless holder is nil.
 func labelMetadata(holder map[string]any, labels map[string]string) {

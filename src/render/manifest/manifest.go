@@ -101,7 +101,9 @@ func (m Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 		if err := ctx.Err(); err != nil {
 			return render.Output{}, fmt.Errorf("cannot render package: %w", err)
 		}
-		out.Groups = append(out.Groups, g.with(e.objects(p.documents[i])))
+		objects := e.objects(p.documents[i])
+		p.annotate(objects)
+		out.Groups = append(out.Groups, g.with(objects))
 	}
 	if err := r.err(); err != nil {
 		return render.Output{}, err
@@ -176,6 +178,7 @@ func load(files render.Files, r *report) *parsedPackage {
 		}
 	}
 	p.warnings = append(capped(p.warnings, "files that no entry names"), p.unused()...)
+	p.checkReadiness(r)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/readiness"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
@@ -20,6 +21,7 @@ type metadata struct {
 	at        place // of the resources
 	declares  bool  // whether it has a variables field, even an empty one
 	variables []nf.Variable
+	readiness []*readiness.Rule
 	declared  map[string]place // where each variable is declared
 	groups    []group
 }
@@ -117,11 +119,17 @@ func (m *metadataReader) read(root *yaml.Node) {
 			m.readNamespaces(f.value)
 		case "variables":
 			m.readVariables(f.value)
+		case "readiness":
+			rules, wrong := readiness.ReadOwn(m.at.file, "readiness", f.value)
+			for _, v := range wrong {
+				m.report.add(place{v.File, v.Line}, v.Field, "%s", v.Message)
+			}
+			m.readiness = rules
 		case "resources":
 			m.at = m.place(f.key)
 			m.readResources(f.value)
 		default:
-			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "resources")
+			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "readiness", "resources")
 		}
 	}
 	if m.at.line == 0 {
