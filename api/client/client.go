@@ -130,7 +130,9 @@ const (
 	OperationVerbAdopt       OperationVerb = "adopt"
 	OperationVerbConfigure   OperationVerb = "configure"
 	OperationVerbInstantiate OperationVerb = "instantiate"
+	OperationVerbRestart     OperationVerb = "restart"
 	OperationVerbRollback    OperationVerb = "rollback"
+	OperationVerbScale       OperationVerb = "scale"
 	OperationVerbTerminate   OperationVerb = "terminate"
 	OperationVerbTest        OperationVerb = "test"
 	OperationVerbUpgrade     OperationVerb = "upgrade"
@@ -1419,6 +1421,28 @@ type RegionType string
 // Release Release name of a chart; the instance's name, or else its id, if omitted.
 type Release = string
 
+// Restart defines model for Restart.
+type Restart struct {
+	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
+	OnFailure *OnFailure `json:"on_failure,omitempty"`
+
+	// OnUnreachable Behavior of a running operation while its region is unreachable; `fail` if omitted. The operation waits and retries.
+	// With `fail`, it fails when its timeout expires. With `wait`, it waits until the region has recovered. A request for a
+	// change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
+	// value; a request to terminate an instance or to run its tests is accepted.
+	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+
+	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
+	// has been applied; the operation waits for CRDs and hooks only.
+	Wait *WaitFor `json:"wait,omitempty"`
+
+	// Workloads Workloads to restart; all if omitted.
+	Workloads *[]Workload `json:"workloads,omitempty"`
+}
+
 // Revision One version of an instance's desired state.
 type Revision struct {
 	// Active Whether this revision is active.
@@ -1490,9 +1514,64 @@ type Rollback struct {
 	Wait *WaitFor `json:"wait,omitempty"`
 }
 
+// Scale defines model for Scale.
+type Scale struct {
+	// Force Replace a number that another client, such as kubectl, has set through the scale subresource.
+	Force *bool `json:"force,omitempty"`
+
+	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
+	OnFailure *OnFailure `json:"on_failure,omitempty"`
+
+	// OnUnreachable Behavior of a running operation while its region is unreachable; `fail` if omitted. The operation waits and retries.
+	// With `fail`, it fails when its timeout expires. With `wait`, it waits until the region has recovered. A request for a
+	// change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
+	// value; a request to terminate an instance or to run its tests is accepted.
+	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+
+	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
+	// has been applied; the operation waits for CRDs and hooks only.
+	Wait      *WaitFor  `json:"wait,omitempty"`
+	Workloads []Scaling `json:"workloads"`
+}
+
+// Scaling Number of replicas of a workload; either `replicas` or `by`.
+type Scaling struct {
+	// By Number to add to the present one.
+	By *int `json:"by,omitempty"`
+
+	// Path JSON pointer to the number in the object, if the object has no scale subresource.
+	Path *string `json:"path,omitempty"`
+
+	// Replicas Number of replicas.
+	Replicas *int `json:"replicas,omitempty"`
+
+	// Workload Object of the instance as `Kind/name`, such as Deployment/router. `Kind.group/name` or `Kind/namespace/name` if that is ambiguous.
+	Workload Workload `json:"workload"`
+}
+
 // Set Values of a chart by path, each parsed as the right side of Helm's `--set`. They override the parameters.
 // In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 type Set map[string]string
+
+// Setting Field of an object that an action, such as scaling, has set. It takes precedence over the package.
+type Setting struct {
+	APIVersion string  `json:"api_version"`
+	Kind       string  `json:"kind"`
+	Name       string  `json:"name"`
+	Namespace  *string `json:"namespace,omitempty"`
+
+	// PackageValue Value according to the package; absent if the package does not have the field.
+	PackageValue interface{} `json:"package_value,omitempty"`
+
+	// Path Path of the field.
+	Path string `json:"path"`
+
+	// Value Value of the field.
+	Value interface{} `json:"value,omitempty"`
+}
 
 // Site defines model for Site.
 type Site struct {
@@ -1912,7 +1991,10 @@ type VnfInstance struct {
 
 	// Set Values of a chart by path, each parsed as the right side of Helm's `--set`. They override the parameters.
 	// In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
-	Set       *Set             `json:"set,omitempty"`
+	Set *Set `json:"set,omitempty"`
+
+	// Settings Fields that actions, such as scaling, have set.
+	Settings  *[]Setting       `json:"settings,omitempty"`
 	State     VnfInstanceState `json:"state"`
 	UpdatedAt time.Time        `json:"updated_at"`
 
@@ -2121,6 +2203,9 @@ type VnfInstanceSummary struct {
 // WaitFor Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
 // has been applied; the operation waits for CRDs and hooks only.
 type WaitFor string
+
+// Workload Object of the instance as `Kind/name`, such as Deployment/router. `Kind.group/name` or `Kind/namespace/name` if that is ambiguous.
+type Workload = string
 
 // AmendmentParam defines model for AmendmentParam.
 type AmendmentParam = ID
@@ -2729,6 +2814,18 @@ type PutAmendmentParams struct {
 	Prefer *PreferParam `json:"Prefer,omitempty"`
 }
 
+// RestartVnfInstanceParams defines parameters for RestartVnfInstance.
+type RestartVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
 // ListRevisionsParams defines parameters for ListRevisions.
 type ListRevisionsParams struct {
 	// Limit Maximum number of items to return.
@@ -2740,6 +2837,18 @@ type ListRevisionsParams struct {
 
 // RollBackVnfInstanceParams defines parameters for RollBackVnfInstance.
 type RollBackVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// ScaleVnfInstanceParams defines parameters for ScaleVnfInstance.
+type ScaleVnfInstanceParams struct {
 	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
 	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
@@ -2831,8 +2940,14 @@ type UpdateVnfInstanceApplicationMergePatchPlusJSONRequestBody = VnfInstancePatc
 // PutAmendmentJSONRequestBody defines body for PutAmendment for application/json ContentType.
 type PutAmendmentJSONRequestBody = AmendmentPut
 
+// RestartVnfInstanceJSONRequestBody defines body for RestartVnfInstance for application/json ContentType.
+type RestartVnfInstanceJSONRequestBody = Restart
+
 // RollBackVnfInstanceJSONRequestBody defines body for RollBackVnfInstance for application/json ContentType.
 type RollBackVnfInstanceJSONRequestBody = Rollback
+
+// ScaleVnfInstanceJSONRequestBody defines body for ScaleVnfInstance for application/json ContentType.
+type ScaleVnfInstanceJSONRequestBody = Scale
 
 // TestVnfInstanceJSONRequestBody defines body for TestVnfInstance for application/json ContentType.
 type TestVnfInstanceJSONRequestBody = TestRun
@@ -3249,6 +3364,11 @@ type ClientInterface interface {
 
 	PutAmendment(ctx context.Context, vnfID VnfIDParam, amendment AmendmentParam, params *PutAmendmentParams, body PutAmendmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RestartVnfInstanceWithBody request with any body
+	RestartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	RestartVnfInstance(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, body RestartVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRevisions request
 	ListRevisions(ctx context.Context, vnfID VnfIDParam, params *ListRevisionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -3259,6 +3379,11 @@ type ClientInterface interface {
 	RollBackVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *RollBackVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	RollBackVnfInstance(ctx context.Context, vnfID VnfIDParam, params *RollBackVnfInstanceParams, body RollBackVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ScaleVnfInstanceWithBody request with any body
+	ScaleVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	ScaleVnfInstance(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, body ScaleVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestVnfInstanceWithBody request with any body
 	TestVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *TestVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4106,6 +4231,30 @@ func (c *Client) PutAmendment(ctx context.Context, vnfID VnfIDParam, amendment A
 	return c.Client.Do(req)
 }
 
+func (c *Client) RestartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestartVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) RestartVnfInstance(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, body RestartVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRestartVnfInstanceRequest(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 func (c *Client) ListRevisions(ctx context.Context, vnfID VnfIDParam, params *ListRevisionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListRevisionsRequest(c.Server, vnfID, params)
 	if err != nil {
@@ -4144,6 +4293,30 @@ func (c *Client) RollBackVnfInstanceWithBody(ctx context.Context, vnfID VnfIDPar
 
 func (c *Client) RollBackVnfInstance(ctx context.Context, vnfID VnfIDParam, params *RollBackVnfInstanceParams, body RollBackVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRollBackVnfInstanceRequest(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ScaleVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewScaleVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ScaleVnfInstance(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, body ScaleVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewScaleVnfInstanceRequest(c.Server, vnfID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7787,6 +7960,101 @@ func NewPutAmendmentRequestWithBody(server string, vnfID VnfIDParam, amendment A
 	return req, nil
 }
 
+// NewRestartVnfInstanceRequest calls the generic RestartVnfInstance builder with application/json body
+func NewRestartVnfInstanceRequest(server string, vnfID VnfIDParam, params *RestartVnfInstanceParams, body RestartVnfInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRestartVnfInstanceRequestWithBody(server, vnfID, params, "application/json", bodyReader)
+}
+
+// NewRestartVnfInstanceRequestWithBody generates requests for RestartVnfInstance with any type of body
+func NewRestartVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *RestartVnfInstanceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/restart", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListRevisionsRequest generates requests for ListRevisions
 func NewListRevisionsRequest(server string, vnfID VnfIDParam, params *ListRevisionsParams) (*http.Request, error) {
 	var err error
@@ -7928,6 +8196,101 @@ func NewRollBackVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, para
 	}
 
 	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/rollback", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewScaleVnfInstanceRequest calls the generic ScaleVnfInstance builder with application/json body
+func NewScaleVnfInstanceRequest(server string, vnfID VnfIDParam, params *ScaleVnfInstanceParams, body ScaleVnfInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewScaleVnfInstanceRequestWithBody(server, vnfID, params, "application/json", bodyReader)
+}
+
+// NewScaleVnfInstanceRequestWithBody generates requests for ScaleVnfInstance with any type of body
+func NewScaleVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *ScaleVnfInstanceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/scale", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}

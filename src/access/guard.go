@@ -49,11 +49,12 @@ type Changes interface {
 	Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error)
 }
 
-// Configurer starts day-2 operations: it configures and tests instances, and
-// adopts workloads that already run.
+// Configurer starts day-2 operations: it configures and tests instances, scales and
+// restarts their workloads, and adopts workloads that already run.
 type Configurer interface {
 	Configure(ctx context.Context, id string, req nf.ConfigureRequest) (nf.Operation, error)
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
+	Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error)
 	Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error)
 }
 
@@ -63,6 +64,7 @@ type Previews interface {
 	PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error)
 	PreviewRollback(ctx context.Context, id string, req nf.RollbackRequest) (nf.Preview, error)
 	PreviewTerminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Preview, error)
+	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
 }
 
 // Recovery retries, undoes and cancels operations.

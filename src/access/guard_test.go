@@ -53,6 +53,8 @@ func (h *house) make(ctx context.Context, c accesstest.Case) error {
 		"Rollback":           func() error { return second(h.Instances.Rollback(ctx, id, nf.RollbackRequest{})) },
 		"Configure":          func() error { return second(h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: edit.Edit})) },
 		"Test":               func() error { return second(h.Instances.Test(ctx, id, nf.TestRequest{})) },
+		"Act":                func() error { return second(h.Instances.Act(ctx, id, nf.ActRequest{})) },
+		"PreviewAct":         func() error { return second(h.Instances.PreviewAct(ctx, id, nf.ActRequest{})) },
 		"Terminate":          func() error { return second(h.Instances.Terminate(ctx, id, nf.TerminateRequest{})) },
 		"Operation":          func() error { return second(h.Operations.Operation(ctx, operation)) },
 		"Changes":            func() error { return second(h.Operations.Changes(ctx, operation)) },
@@ -135,31 +137,6 @@ func TestHiddenIsAbsent(t *testing.T) {
 	}
 }
 
-// keyed makes a call with a request key, if the call takes one.
-func (h *house) keyed(ctx context.Context, c accesstest.Case, key string) error {
-	o := nf.Options{Key: nf.RequestKey{Key: key}}
-	var err error
-	switch id := vnf(c.Project, c.Region); c.Call.Name {
-	case "Upgrade":
-		_, err = h.Instances.Upgrade(ctx, id, nf.UpgradeRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
-	case "Rollback":
-		_, err = h.Instances.Rollback(ctx, id, nf.RollbackRequest{Options: o})
-	case "Configure":
-		_, err = h.Instances.Configure(ctx, id, nf.ConfigureRequest{Edit: func(*nf.Spec) error { return nil }, Options: o})
-	case "Test":
-		_, err = h.Instances.Test(ctx, id, nf.TestRequest{Options: o})
-	case "Terminate":
-		_, err = h.Instances.Terminate(ctx, id, nf.TerminateRequest{Options: o})
-	case "Retry":
-		_, err = h.Operations.Retry(ctx, op(c.Project, c.Region), o)
-	case "Undo":
-		_, err = h.Operations.Undo(ctx, op(c.Project, c.Region), o)
-	default:
-		err = h.make(ctx, c)
-	}
-	return err
-}
-
 // TestInstantiateHides does the same for the parts of a new instance.
 func TestInstantiateHides(t *testing.T) {
 	t.Parallel()
@@ -232,6 +209,9 @@ func TestRepeat(t *testing.T) {
 		},
 		"Test": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
 			return h.Instances.Test(ctx, "gone", nf.TestRequest{Options: o})
+		},
+		"Act": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
+			return h.Instances.Act(ctx, "gone", nf.ActRequest{Options: o})
 		},
 		"Retry": func(ctx context.Context, o nf.Options) (nf.Operation, error) {
 			return h.Operations.Retry(ctx, "gone", o)

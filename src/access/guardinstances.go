@@ -256,6 +256,22 @@ func (is *Instances) Test(ctx context.Context, id string, req nf.TestRequest) (n
 	})
 }
 
+// Act implements Configurer. It requires instance:change.
+func (is *Instances) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
+	return is.operations.begin(ctx, &req.Options, is.allowed(ctx, id, nf.ChangeInstance), func() (nf.Operation, error) {
+		return is.engine.Act(ctx, id, req)
+	})
+}
+
+// PreviewAct implements Previews. It requires instance:read.
+func (is *Instances) PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error) {
+	if _, err := is.instance(ctx, id); err != nil {
+		return nf.Preview{}, err
+	}
+	preview, err := is.engine.PreviewAct(ctx, id, req)
+	return is.previewed(ctx, preview, err)
+}
+
 // Instance implements InstanceRecords. It requires instance:read, as all its
 // methods do.
 func (is *Instances) Instance(ctx context.Context, id string) (nf.Instance, error) {

@@ -91,6 +91,14 @@ func (w *world) Test(_ context.Context, id string, req nf.TestRequest) (nf.Opera
 	return w.did("test "+id, req.Options)
 }
 
+func (w *world) Act(_ context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
+	return w.did("act on "+id, req.Options)
+}
+
+func (w *world) PreviewAct(context.Context, string, nf.ActRequest) (nf.Preview, error) {
+	return nf.Preview{}, nil
+}
+
 func (w *world) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, error) {
 	return w.did("adopt in "+req.Project+" "+req.Region, req.Options)
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,8 +79,34 @@ type Adopter interface {
 	VolumeClaims(ctx context.Context, owner nf.Subject, refs []nf.Ref, planned []*unstructured.Unstructured) ([]nf.SetClaims, error)
 }
 
-// Provider is the part of a Cluster that creates objects.
+// Setter is the part of a Cluster that sets single fields of objects. Other clients'
+// changes of such a field are replaced; nothing else of the object changes.
+type Setter interface {
+	// Scaling returns the settings that give the owner's objects their numbers of
+	// replicas, in the given order. It returns nf.NotFound for an object that does not
+	// exist, nf.Unsupported for one that has no number of replicas, nf.Conflict if an
+	// object belongs to another owner, or if an autoscaler or another controller sets
+	// the number, and nf.Invalid for a number below 0. If force is set, a number that
+	// another client has set is not a conflict.
+	Scaling(ctx context.Context, owner nf.Subject, wanted []nf.Scaling, force bool) ([]nf.Setting, error)
+
+	// Restarting returns the settings that restart the pods of the owner's objects. The
+	// value is that of nf.RestartPath. It returns nf.Unsupported for an object that does
+	// not replace its pods one after another, nf.Conflict for a paused one, and
+	// otherwise fails as Scaling does.
+	Restarting(ctx context.Context, owner nf.Subject, refs []nf.Ref, value json.RawMessage) ([]nf.Setting, error)
+
+	// Set gives fields of the owner's objects their values, and returns a change for
+	// each: nf.Configured; or nf.Unchanged if it is as wanted already, or, without a
+	// uid, if the object does not exist. It is idempotent. A dry run changes nothing,
+	// and fails as Set would.
+	Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error)
+}
+
+// Provider is the part of a Cluster that creates objects, and sets fields of them.
 type Provider interface {
+	Setter
+
 	// ApplyNew is Apply for objects that the owner does not have: Preflight found
 	// none of the owner's objects, and this is the first request to apply these.
 	// It does not look for them. If another client has created one since, it

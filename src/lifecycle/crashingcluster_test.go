@@ -61,6 +61,15 @@ func (c crashingCluster) Adopt(ctx context.Context, owner nf.Subject, selector n
 	})
 }
 
+func (c crashingCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error) {
+	if dryRun {
+		return c.fakeCluster.Set(ctx, owner, settings, dryRun)
+	}
+	return each(c, "set", settings, func(settings []nf.Setting) ([]nf.Change, error) {
+		return c.fakeCluster.Set(ctx, owner, settings, false)
+	})
+}
+
 func (c crashingCluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
 	return operationtest.Call(c.process, "ensure namespace "+namespace, func() (nf.Namespace, error) {
 		return c.fakeCluster.EnsureNamespace(ctx, namespace, project)

@@ -164,8 +164,29 @@ func deathScenarios() map[string]deathScenario {
 		"other networks":          pair(128, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")) }, rewired("pods.web")),
 		"other networks, undo":    pair(180, func(t *testing.T, s *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")); refuse(s) }, rewired("pods.web_bad")),
 		"terminate on networks":   pair(140, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")) }, terminate(false)),
+		"scale":                   pair(80, first("db_web"), acted(scaleTo(5, "db", "web"), "")),
+		"scale fails, undo":       pair(90, func(t *testing.T, s *site, e *engine) { first("db_web")(t, s, e); refuseScale(s) }, acted(scaleTo(5, "db", "web"), nf.Undo)),
+		"scale fails, keep":       pair(70, func(t *testing.T, s *site, e *engine) { first("db_web")(t, s, e); refuseScale(s) }, acted(scaleTo(5, "db", "web"), nf.Keep)),
+		"upgrade of a scaled one": pair(100, scaled, upgrade("db_new", "")),
+		"restart":                 pair(80, first("set.db-set.web"), acted(nf.ActRequest{Verb: nf.Restart}, "")),
 		"undo of a failed change": pair(157, broken("db_bad-new"), again((*engine).Undo)),
 	}
+}
+
+// acted carries out an action.
+func acted(req nf.ActRequest, onFailure nf.OnFailure) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		req.OnFailure, req.Key = onFailure, key
+		return e.Act(ctx, e.only(ctx).ID, req)
+	}
+}
+
+// refuseScale has web refuse five replicas, but not its former number.
+func refuseScale(s *site) { s.cluster.rejects = map[string]string{"web": "5"} }
+
+func scaled(t *testing.T, _ *site, e *engine) {
+	e.up(t, "db_old", named)
+	e.act(t, e.only(t.Context()).ID, scaleTo(5, "db", "old"))
 }
 
 // attached makes an instance with attachments.
@@ -321,6 +342,11 @@ func (s *site) world() world {
 		}
 		names = strings.NewReplacer(in.ID, "INSTANCE")
 		in.ID, in.Created, in.Updated, in.LastOperation = "INSTANCE", time.Time{}, time.Time{}, ""
+		for i := range in.Settings {
+			if in.Settings[i].Path == nf.RestartPath {
+				in.Settings[i].Value = nil // a time
+			}
+		}
 		w.Instances = append(w.Instances, in)
 	}
 	for op, err := range store.NewTable[nf.Operation](s.kv, "operations/", "operation").All(s.t.Context(), "") {

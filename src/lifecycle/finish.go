@@ -68,7 +68,7 @@ func (w *work) activate(ctx context.Context) error {
 	}
 	w.run.unlock(func(in *nf.Instance) {
 		describe(in, rev)
-		in.Revision, in.Inventory = rev.Number, itemsOf(w.run.plan, in.Inventory)
+		in.Revision, in.Inventory, in.Settings = rev.Number, itemsOf(w.run.plan, in.Inventory), w.run.settings
 		in.Become(nf.Ready, "")
 	})
 	return w.trim(ctx, revisions, rev.Number)

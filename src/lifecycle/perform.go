@@ -51,7 +51,11 @@ func (w *work) Release(context.Context) error {
 	tested := w.run.op().Verb == nf.Test && slices.ContainsFunc(w.run.op().Steps, func(s nf.Step) bool {
 		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
 	})
+	op := w.run.op()
 	w.run.unlock(func(in *nf.Instance) {
+		if acted(op) {
+			in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings) // until it is undone, they may be in force
+		}
 		if !tested {
 			in.Become(nf.Broken, failure.Message, failure.Mentions...)
 		}

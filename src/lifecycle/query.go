@@ -133,6 +133,7 @@ func (e *Engine) Plan(ctx context.Context, id string) (render.Plan, error) {
 		}
 	}
 	plan, _, err := e.records.planInForce(ctx, in)
+	tune(&plan, in.Settings, nf.Rollback)
 	return plan, err
 }
 

@@ -28,6 +28,9 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 		if failed.Verb == nf.Adopt {
 			return request{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("a failed adoption releases its objects; adopt them again"))
 		}
+		if isAct(failed.Verb) {
+			return e.actAgain(in, failed, opts, false), nil
+		}
 		p, rev, err := e.preparer.again(ctx, in, failed.Instance.Target)
 		if err != nil {
 			return request{}, err
@@ -37,8 +40,8 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 }
 
 // Undo accepts the undo of an operation that failed and was kept, and returns
-// the operation that does it: a rollback to the revision in force, or the
-// removal of an instance that never had one.
+// the operation that does it: a rollback to the revision in force, the removal of
+// an instance that never had one, or the reverse of an action.
 func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, opts.Key, func() (request, error) {
 		in, failed, err := e.failedOperation(ctx, "undo", operation, opts)
@@ -50,6 +53,9 @@ func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (n
 		}
 		if in.Revision == 0 {
 			return e.terminateRequest(in, nf.TerminateRequest{Options: opts}, ""), nil
+		}
+		if isAct(failed.Verb) {
+			return e.actAgain(in, failed, opts, true), nil
 		}
 		previous, err := e.records.revision(ctx, in.ID, in.Revision)
 		if err != nil {

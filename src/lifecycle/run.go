@@ -15,8 +15,9 @@ type run struct {
 	records *records
 
 	cluster  Cluster
-	plan     render.Plan // the desired state; zero for terminate
-	redactor redactor    // of the target revision and of the one in force
+	plan     render.Plan  // the desired state; zero for terminate
+	settings []nf.Setting // those that remain with the plan; nil for an instance that has none yet
+	redactor redactor     // of the target revision and of the one in force
 }
 
 // op returns the operation as last written.

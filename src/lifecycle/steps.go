@@ -48,9 +48,19 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	if verb == nf.Test {
 		return w.testSteps(ctx)
 	}
+	if isAct(verb) {
+		return w.actSteps(w.run.op().Instance.Settings), nil
+	}
 	var err error
 	if w.run.plan, err = w.records.loadPlan(ctx, w.run.op().Instance.Target.Plan); err != nil {
 		return nil, err
+	}
+	var in nf.Instance
+	if verb != nf.Instantiate && verb != nf.Adopt {
+		if in, err = w.run.instance(ctx); err != nil {
+			return nil, operation.RecordError(err)
+		}
+		w.run.settings = tune(&w.run.plan, in.Settings, verb)
 	}
 	w.recordRevision()
 	if verb == nf.Adopt {
@@ -60,10 +70,6 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	before, after := hooksAround(verb)
 	steps := slices.Concat([]operation.Step{w.step(nf.PhaseReserve, w.reserve)}, prelude, w.hookSteps(before), rest)
 	if verb != nf.Instantiate {
-		in, err := w.run.instance(ctx)
-		if err != nil {
-			return nil, operation.RecordError(err)
-		}
 		steps = append(steps, w.prune(outside(in.Inventory, w.run.plan))...)
 		if w.namespaces.hasUnused(in) {
 			steps = append(steps, w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused))
@@ -99,6 +105,9 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if w.run.op().Verb == nf.Instantiate || w.run.op().Verb == nf.Adopt {
 		return w.deleteSteps(ctx)
 	}
+	if isAct(w.run.op().Verb) {
+		return w.actSteps(reversed(w.run.op().Instance.Settings)), nil
+	}
 	in, err := w.run.instance(ctx)
 	if err != nil {
 		return nil, operation.RecordError(err)
@@ -110,6 +119,7 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if w.run.plan, err = w.records.loadPlan(ctx, previous.Plan); err != nil {
 		return nil, err
 	}
+	tune(&w.run.plan, in.Settings, nf.Rollback)
 	// Undoing an upgrade is a rollback, with the package's rollback hooks.
 	var first, last []operation.Step
 	if w.run.op().Verb != nf.Configure {

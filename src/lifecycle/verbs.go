@@ -90,6 +90,7 @@ func (e *Engine) PreviewUpgrade(ctx context.Context, id string, req nf.UpgradeRe
 	if err != nil {
 		return nf.Preview{}, err
 	}
+	tune(&p.plan, in.Settings, nf.Upgrade)
 	return e.preparer.preview(ctx, in, p)
 }
 
@@ -128,6 +129,7 @@ func (e *Engine) PreviewRollback(ctx context.Context, id string, req nf.Rollback
 	if err != nil {
 		return nf.Preview{}, err
 	}
+	tune(&p.plan, in.Settings, nf.Rollback)
 	return e.preparer.preview(ctx, in, p)
 }
 
@@ -145,6 +147,7 @@ func (e *Engine) change(ctx context.Context, in nf.Instance, p *prepared, c revi
 	if err := e.preparer.guard.check(c.verb, in, outside(in.Inventory, p.plan), c.opts.Confirm); err != nil {
 		return request{}, err
 	}
+	tune(&p.plan, in.Settings, c.verb)
 	if err := e.preparer.dryRun(ctx, in, p, c.opts); err != nil {
 		return request{}, err
 	}

@@ -54,6 +54,7 @@ type Instance struct {
 	Revision      int               `json:"revision"`            // the active revision; 0 before the first is active
 	Newest        int               `json:"newest"`              // the highest revision number used so far
 	Adopted       bool              `json:"adopted,omitempty"`   // its objects existed before it: until a revision is active, it may not delete them
+	Settings      []Setting         `json:"settings,omitempty"`  // fields that actions have set, which take precedence over the package
 	Inventory     []Item            `json:"inventory"`           // every object that exists or may exist because of the service
 	Operation     string            `json:"operation,omitempty"` // the operation that is changing the instance: the lock
 	Claim         string            `json:"claim,omitempty"`     // that operation's claim: a replica with a different one may not write

@@ -58,6 +58,7 @@ type InstanceTask struct {
 	Adopts    *AdoptionSelector `json:"adopts,omitempty"`   // of adopt: selects the objects
 	Repeats   string            `json:"retry_of,omitempty"` // the failed operation that this one retries
 	Fresh     bool              `json:"fresh,omitempty"`    // of instantiate: none of its objects existed when it was accepted
+	Settings  []Setting         `json:"settings,omitempty"` // of scale and restart: the fields that it sets
 }
 
 // SiteTask is what an operation on a site has to do.
@@ -98,6 +99,8 @@ const (
 	Configure   Verb = "configure" // changes the amendments; the package's own objects stay as they are
 	Test        Verb = "test"      // the package's test hooks are run; nothing else changes
 	Adopt       Verb = "adopt"     // makes running objects an instance
+	Scale       Verb = "scale"     // sets the number of replicas of workloads
+	Restart     Verb = "restart"   // restarts the pods of workloads, one after another
 
 	SiteBuild  Verb = "build"
 	SiteChange Verb = "change"

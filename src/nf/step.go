@@ -28,6 +28,7 @@ const (
 	PhaseKeepClaims        Phase = "keep_claims"         // releases the volume claims
 	PhaseOrphan            Phase = "orphan"              // releases all objects
 	PhaseAdopt             Phase = "adopt"               // makes the objects of an adoption the instance's
+	PhaseSet               Phase = "set"                 // sets fields of objects
 	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
 	PhaseReleaseNetworks   Phase = "release_networks"    // releases all networks
 	PhaseReleaseNamespaces Phase = "release_namespaces"  // releases all namespaces
@@ -147,7 +148,7 @@ func (p Phase) title() string {
 		PhaseReserve: "reserve resources", PhaseDeleteRecords: "delete records",
 		PhasePermit: "check what the project may use", PhaseAcquireNamespaces: "acquire namespaces", PhaseReleaseFormer: "release former namespaces", PhaseReleaseNamespaces: "release namespaces",
 		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
-		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects",
+		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseReleaseNetworks: "release networks",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",

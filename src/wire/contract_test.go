@@ -35,6 +35,8 @@ func documents() map[string]document {
 		"AmendmentPut":      {of: wire.AmendmentPut{}},
 		"TestRun":           {wire.Execution{}, []string{"confirm", "on_failure", "validate", "wait"}},
 		"Rollback":          {of: wire.Rollback{}},
+		"Scale":             {wire.Scale{}, []string{"confirm", "validate"}},
+		"Restart":           {wire.Restart{}, []string{"confirm", "validate"}},
 		"OperationRetry":    {of: wire.Execution{}},
 		"OperationUndo":     {wire.Execution{}, []string{"on_failure", "wait"}},
 		"BackupRequest":     {of: wire.BackupRequest{}},

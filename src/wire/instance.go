@@ -61,6 +61,7 @@ type Instance struct {
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
 	Overrides         map[string]string   `json:"set,omitempty"`
 	Amendments        []Amendment         `json:"amendments,omitempty"`
+	Settings          []Setting           `json:"settings,omitempty"` // fields that actions have set
 	Warnings          []string            `json:"warnings,omitempty"` // warnings of this request
 	Healthy           *bool               `json:"healthy,omitempty"`  // nil: not requested
 	Objects           []Object            `json:"objects,omitzero"`   // nil: not requested
@@ -112,6 +113,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Release:         in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
+		Settings: List(in.Settings, SettingOf),
 	}
 }
 

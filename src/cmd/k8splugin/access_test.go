@@ -120,6 +120,10 @@ func (w *roleWorld) call(c accesstest.Case) (answer, bool) {
 		return do("PUT", instance+"/amendments/more", map[string]any{"csar_id": "pkg-" + c.Project})
 	case "Test":
 		return do("POST", instance+"/tests", nil)
+	case "Act": // an object that the instance does not have
+		return do("POST", instance+"/restart", map[string]any{"workloads": []string{"Deployment/none"}})
+	case "PreviewAct":
+		return do("POST", instance+"/restart?dry_run=true", map[string]any{"workloads": []string{"Deployment/none"}})
 	case "Adopt": // a package that has no releases
 		return do("POST", "/v1/vnf_instances/adopt", map[string]any{"cloud_region_id": c.Region, "csar_id": "pkg-" + c.Project, "project": c.Project, "release": "none"})
 	case "Terminate":

@@ -159,9 +159,15 @@ func routeAccess() map[string][]routeRule {
 		"POST /v1/vnf_instances/{vnf_id}/rollback": {
 			instance(nf.ChangeInstance, `{"revision": 1}`), with(instance("", `{"revision": 1}`), "?dry_run=true"),
 		},
-		"PUT /v1/vnf_instances/{vnf_id}/amendments/{amendment}":           {instance(nf.ChangeInstance, `{"csar_id": "pkg-a"}`)},
-		"DELETE /v1/vnf_instances/{vnf_id}/amendments/{amendment}":        {instance(nf.ChangeInstance, "")},
-		"POST /v1/vnf_instances/{vnf_id}/tests":                           {instance(nf.ChangeInstance, "")},
+		"PUT /v1/vnf_instances/{vnf_id}/amendments/{amendment}":    {instance(nf.ChangeInstance, `{"csar_id": "pkg-a"}`)},
+		"DELETE /v1/vnf_instances/{vnf_id}/amendments/{amendment}": {instance(nf.ChangeInstance, "")},
+		"POST /v1/vnf_instances/{vnf_id}/tests":                    {instance(nf.ChangeInstance, "")},
+		"POST /v1/vnf_instances/{vnf_id}/scale": {
+			instance(nf.ChangeInstance, `{"workloads": [{"workload": "Deployment/none", "replicas": 2}]}`), with(instance("", `{"workloads": [{"workload": "Deployment/none", "replicas": 2}]}`), "?dry_run=true"),
+		},
+		"POST /v1/vnf_instances/{vnf_id}/restart": {
+			instance(nf.ChangeInstance, ""), with(instance("", ""), "?dry_run=true"),
+		},
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}":             {instance("", "")},
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}":    {instance("", "")},
 		"DELETE /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}": {instance(nf.RemoveInstance, "")},

@@ -26,6 +26,10 @@ type Configurer interface {
 	// Test starts the tests of an instance's package. It returns nf.Conflict if
 	// the package has no tests.
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
+	// Act starts to scale or restart workloads of an instance.
+	Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error)
+	// PreviewAct returns what Act would do, or its error.
+	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
 }
 
 // dayTwo serves the day-2 operations of VNF instances.
@@ -40,6 +44,8 @@ func (ds dayTwo) routes(on route) {
 	on(http.MethodPut, one+"/amendments/{amendment}", ds.putAmendment)
 	on(http.MethodDelete, one+"/amendments/{amendment}", ds.deleteAmendment)
 	on(http.MethodPost, one+"/tests", ds.test)
+	on(http.MethodPost, one+"/scale", ds.scale)
+	on(http.MethodPost, one+"/restart", ds.restart)
 }
 
 func (ds dayTwo) putAmendment(w http.ResponseWriter, r *http.Request) error {

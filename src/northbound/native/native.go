@@ -44,7 +44,7 @@ type Config struct {
 	Audit      Audit      // default: no audit log
 	StoreAdmin StoreAdmin // default: no keys and no backups
 
-	Configurer  Configurer  // default: no amendments, no tests and no adoption
+	Configurer  Configurer  // default: no amendments, tests, actions and adoption
 	Charts      ChartSource // default: charts can only be uploaded, not fetched
 	DeadLetters DeadLetters // default: no notifications
 

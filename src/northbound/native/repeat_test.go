@@ -30,6 +30,8 @@ func keyOf(t *testing.T, s *standIn) nf.RequestKey {
 		return asked.Key
 	case nf.TestRequest:
 		return asked.Key
+	case nf.ActRequest:
+		return asked.Key
 	case configuration:
 		return asked.options.Key
 	case nf.TerminateRequest:

@@ -40,6 +40,19 @@ func (s *standIn) Test(ctx context.Context, id string, req nf.TestRequest) (nf.O
 	return s.operation, s.fail["Test"]
 }
 
+func (s *standIn) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
+	if _, err := s.Instance(ctx, id); err != nil {
+		return nf.Operation{}, err
+	}
+	s.ask(req)
+	return s.operation, s.fail["Act"]
+}
+
+func (s *standIn) PreviewAct(_ context.Context, _ string, req nf.ActRequest) (nf.Preview, error) {
+	s.ask(req)
+	return s.preview, s.fail["PreviewAct"]
+}
+
 func (s *standIn) Adopt(_ context.Context, req nf.AdoptRequest) (nf.Operation, error) {
 	s.ask(req)
 	return s.operation, s.fail["Adopt"]

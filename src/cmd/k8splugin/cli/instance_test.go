@@ -154,6 +154,38 @@ func TestInstance(t *testing.T) {
 					`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"fw","action":"recreated"}],"warnings":[],"confirm":"sha256:6b86b2"}`,
 			}},
 		},
+		"instance-scale": {
+			reason: "a number of two workloads, waited for", args: []string{"instance", "scale", "k3x9vq2m", "Deployment/fw", "StatefulSet/db", "--replicas", "3", "--wait"},
+			replies: replies{getIt: {body: instanceJSON}, scaleIt: accepted(), eventsOf: stream(opSucceeded)},
+		},
+		"instance-scale-by": {
+			reason: "every option becomes a field",
+			args: []string{
+				"instance", "scale", "k3x9vq2m", "Elasticsearch/logs", "--by", "-1", "--path", "/spec/nodeSets/0/count", "--force", "--on-failure", "keep", "--timeout", "5m", "--no-wait",
+			},
+			replies: replies{getIt: {body: instanceJSON}, scaleIt: accepted()},
+		},
+		"instance-scale-dry-run": {
+			reason: "what would be done", args: []string{"instance", "scale", "k3x9vq2m", "Deployment/fw", "--replicas", "0", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, scaleIt + "?dry_run=true": {
+				body: `{"changes":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"fw","action":"configured","fields":[{"path":"spec.replicas","old":2,"new":0}]}],"warnings":[]}`,
+			}},
+		},
+		"instance-scale-autoscaled": {
+			reason: "an autoscaler is named", args: []string{"instance", "scale", "k3x9vq2m", "Deployment/fw", "--replicas", "3"},
+			replies: replies{getIt: {body: instanceJSON}, scaleIt: problemReply(409, `{"title":"Conflict","status":409,"kind":"conflict","detail":"cannot scale workloads: Deployment edge/fw: is scaled by HorizontalPodAutoscaler fw: change that instead",`+
+				`"errors":[{"field":"Deployment edge/fw","message":"is scaled by HorizontalPodAutoscaler fw: change that instead"}]}`)},
+		},
+		"instance-scale-nothing": {reason: "a number is required", args: []string{"instance", "scale", "k3x9vq2m", "Deployment/fw"}},
+		"instance-scale-both":    {reason: "one number", args: []string{"instance", "scale", "k3x9vq2m", "Deployment/fw", "--replicas", "0", "--by", "1"}},
+		"instance-restart": {
+			reason: "all workloads", args: []string{"instance", "restart", "k3x9vq2m", "--wait"},
+			replies: replies{getIt: {body: instanceJSON}, restartIt: accepted(), eventsOf: stream(opSucceeded)},
+		},
+		"instance-restart-one": {
+			reason: "a named one", args: []string{"instance", "restart", "k3x9vq2m", "Deployment/fw", "--no-wait"},
+			replies: replies{getIt: {body: instanceJSON}, restartIt: accepted()},
+		},
 		"instance-rollback-asks": {
 			reason: "a person is asked", args: []string{"instance", "rollback", "k3x9vq2m", "--no-wait"}, console: console{person: true, stdin: "Yes\n"},
 			replies: replies{getIt: {body: instanceJSON}, rollbackIt: asksBack()},

@@ -92,6 +92,8 @@ const (
 		`"kind":"conflict","reason":"confirmation-required","confirm":"sha256:6b86b2","errors":[{"field":"PersistentVolumeClaim edge/data","message":"would be deleted, and what it holds cannot be made again"}]}`
 
 	rollbackIt = "POST /v1/vnf_instances/k3x9vq2m/rollback"
+	scaleIt    = "POST /v1/vnf_instances/k3x9vq2m/scale"
+	restartIt  = "POST /v1/vnf_instances/k3x9vq2m/restart"
 	eventsOf   = "GET /v1/operations/0192f3a5c7d1-a7c1/events"
 	getIt      = "GET /v1/vnf_instances/k3x9vq2m"
 	patchIt    = "PATCH /v1/vnf_instances/k3x9vq2m"

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	api "github.com/multicloud-k8s/k8splugin/api/client"
+	"github.com/multicloud-k8s/k8splugin/src/wire"
+)
+
+// actFlags holds the flags that all actions on workloads have.
+type actFlags struct {
+	execution executionFlags
+	waiting   waiting
+	dry       bool
+}
+
+func (f *actFlags) define(cmd *cobra.Command) {
+	f.execution.define(cmd)
+	f.execution.defineOnFailure(cmd, "undo")
+	f.waiting.define(cmd)
+	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show the changes without making them")
+}
+
+// act sends the request of an action, or shows its changes.
+func (s *session) act(ctx context.Context, c *client, r request, body operationRequest, f actFlags) error {
+	if f.dry {
+		return s.dryRun(ctx, c, r, body)
+	}
+	return s.change(ctx, c, r, body, changeOptions{waiting: f.waiting})
+}
+
+func instanceScale(s *session) *cobra.Command {
+	var f actFlags
+	var body wire.Scale
+	var replicas, by int64
+	var path string
+	cmd := &cobra.Command{
+		Use:   "scale ID|NAME WORKLOAD… --replicas N",
+		Short: "Scale workloads of an instance",
+		Long: `Give workloads of an instance a number of replicas. A workload is the kind and name
+of an object, such as Deployment/router. Later changes of the instance keep the
+number, until its package has a different one than now. The command fails if an
+autoscaler sets the number.` + waitHelp,
+		Example: `  k8splugin instance scale fw-1 Deployment/router --replicas 3 --wait
+  k8splugin instance scale fw-1 Deployment/router StatefulSet/db --by -1
+  k8splugin instance scale fw-1 Elasticsearch/logs --replicas 3 --path /spec/nodeSets/0/count`,
+		Args:              nameAndWorkloads(2),
+		ValidArgsFunction: s.ids(instances(), false),
+	}
+	flags := cmd.Flags()
+	flags.Int64Var(&replicas, "replicas", 0, "number of replicas")
+	flags.Int64Var(&by, "by", 0, "number to add to the present one, such as -1")
+	flags.StringVar(&path, "path", "", "JSON pointer to the number in the object, if it has no scale subresource")
+	flags.BoolVar(&body.Force, "force", false, "replace a number that another client, such as kubectl, has set")
+	f.define(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		given := flags.Changed("replicas")
+		if given == (by != 0) {
+			return misused(cmd, errors.New("give either --replicas or --by"))
+		}
+		for _, name := range args[1:] {
+			workload := wire.Scaling{Workload: name, By: by, Path: path}
+			if given {
+				workload.Replicas = &replicas
+			}
+			body.Workloads = append(body.Workloads, workload)
+		}
+		var err error
+		if body.Execution, err = f.execution.options(); err != nil {
+			return err
+		}
+		i, _, err := s.find(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return s.act(ctx, c, ask(api.NewScaleVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
+	})
+	return cmd
+}
+
+func instanceRestart(s *session) *cobra.Command {
+	var f actFlags
+	var body wire.Restart
+	cmd := &cobra.Command{
+		Use:   "restart ID|NAME [WORKLOAD…]",
+		Short: "Restart workloads of an instance",
+		Long: `Replace the pods of workloads of an instance, according to the update strategy of
+each. A workload is the kind and name of an object, such as Deployment/router. By
+default, every Deployment, StatefulSet and DaemonSet is restarted.` + waitHelp,
+		Example:           "  k8splugin instance restart fw-1 Deployment/router --wait",
+		Args:              nameAndWorkloads(1),
+		ValidArgsFunction: s.ids(instances(), false),
+	}
+	f.define(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		var err error
+		if body.Execution, err = f.execution.options(); err != nil {
+			return err
+		}
+		body.Workloads = args[1:]
+		i, _, err := s.find(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return s.act(ctx, c, ask(api.NewRestartVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
+	})
+	return cmd
+}
+
+// nameAndWorkloads accepts the name of an instance, and workloads: at least so many
+// arguments in all.
+func nameAndWorkloads(least int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		return cmp.Or(checkArgs(cmd, cobra.MinimumNArgs(least), args), checkNames(cmd, args))
+	}
+}

@@ -1,0 +1,250 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// Act accepts an action on the workloads of an instance, and returns the queued
+// operation. The instance must be ready, otherwise Act returns nf.Conflict. It
+// returns nf.NotFound for a workload that the instance does not have,
+// nf.Unsupported for one that cannot do it, and nf.Conflict for a number of
+// replicas that an autoscaler, or another owner, sets. It returns nf.Busy if an
+// operation is running on the instance.
+func (e *Engine) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
+	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
+		in, err := e.preparer.actable(ctx, id, req)
+		if err != nil {
+			return request{}, err
+		}
+		op := e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
+		op.Instance.Settings, _, err = e.preparer.settings(ctx, in, req, op.Accepted)
+		return request{op: op, seen: &in, state: nf.Updating}, err
+	})
+}
+
+// PreviewAct returns the changes that Act would make in the region, or fails as it
+// would.
+func (e *Engine) PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error) {
+	in, err := e.preparer.actable(ctx, id, req)
+	if err != nil {
+		return nf.Preview{}, err
+	}
+	_, changes, err := e.preparer.settings(ctx, in, req, e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options).Accepted)
+	return nf.Preview{Changes: changes}, err
+}
+
+// actAgain returns the request for an action that a failed operation has prepared:
+// the same, or the reverse.
+func (e *Engine) actAgain(in nf.Instance, failed nf.Operation, opts nf.Options, reverse bool) request {
+	op := e.acceptor.newOperation(failed.Verb, targetOf(in, nf.Spec{}), opts)
+	op.Instance.Settings = failed.Instance.Settings
+	if reverse {
+		op.Instance.Settings = reversed(op.Instance.Settings)
+	} else {
+		op.Instance.Repeats = failed.ID
+	}
+	return request{op: op, seen: &in, state: nf.Updating}
+}
+
+func reversed(settings []nf.Setting) []nf.Setting {
+	out := make([]nf.Setting, len(settings))
+	for i, s := range settings {
+		out[i] = s.Reversed()
+	}
+	return out
+}
+
+// isAct reports whether the operations of a verb set fields of objects.
+func isAct(verb nf.Verb) bool { return verb == nf.Scale || verb == nf.Restart }
+
+// actable returns an instance that an action is possible on.
+func (pr *preparer) actable(ctx context.Context, id string, req nf.ActRequest) (nf.Instance, error) {
+	in, err := pr.records.idle(ctx, string(req.Verb), id)
+	if err != nil {
+		return in, err
+	}
+	if err := req.Validate(); err != nil {
+		return in, err
+	}
+	if in.State != nf.Ready {
+		return in, nf.E(nf.Conflict, string(req.Verb), "VNF instance "+id, fmt.Errorf("it is %s: retry or undo operation %s first", in.State, in.LastOperation))
+	}
+	return in, nil
+}
+
+// settings returns the fields that an action sets, and the changes that this makes.
+// The API server has checked them in a dry run.
+func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequest, at time.Time) ([]nf.Setting, []nf.Change, error) {
+	plan, _, err := pr.records.planInForce(ctx, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	refs, err := workloads(in, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := pr.permitted(ctx, in, refs)
+	if err != nil {
+		return nil, nil, err
+	}
+	var settings []nf.Setting
+	if owner := subjectOf(in.ID); req.Verb == nf.Scale {
+		settings, err = cluster.Scaling(ctx, owner, placed(req.Scale, refs), req.Force)
+	} else {
+		settings, err = cluster.Restarting(ctx, owner, refs, nf.RestartValue(at))
+	}
+	var changes []nf.Change
+	if err == nil {
+		changes, err = cluster.Set(ctx, subjectOf(in.ID), settings, true)
+	}
+	if err != nil {
+		return nil, nil, newRedactor(inForce(in)).error(err)
+	}
+	for i := range changes {
+		if changes[i].Action == nf.Configured {
+			changes[i].Fields = []nf.Field{settings[i].Field()}
+		}
+	}
+	return planned(settings, plan), changes, err
+}
+
+// permitted returns the cluster of an instance, if its project may use the
+// namespaces of objects.
+func (pr *preparer) permitted(ctx context.Context, in nf.Instance, refs []nf.Ref) (Cluster, error) {
+	region, err := pr.catalog.Region(ctx, in.Region)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := pr.open(ctx, in.Region, nf.ProjectOf(in.Project))
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]string{}
+	for _, ref := range refs {
+		if ref.Namespace != "" {
+			fields[ref.Namespace] = "workloads"
+		}
+	}
+	return cluster, mayUse(ctx, cluster, region.Tenancy(nf.ProjectOf(in.Project), pr.apart), fields)
+}
+
+// workloads returns the objects of a request's workloads.
+func workloads(in nf.Instance, req nf.ActRequest) ([]nf.Ref, error) {
+	names := req.Workloads
+	for _, s := range req.Scale {
+		names = append(names, s.Workload)
+	}
+	items := slices.DeleteFunc(slices.Clone(in.Inventory), func(it nf.Item) bool { return it.Hook || it.Volume })
+	var out []nf.Ref
+	if len(names) == 0 {
+		for _, it := range items {
+			if restartable(it.Ref) {
+				out = append(out, it.Ref)
+			}
+		}
+		if len(out) == 0 {
+			return nil, nf.E(nf.Unsupported, string(req.Verb), "VNF instance "+in.ID, fmt.Errorf("it has no Deployment, StatefulSet or DaemonSet"))
+		}
+		return out, nil
+	}
+	var v nf.Violations
+	for i, name := range names {
+		var found []string
+		for _, it := range items {
+			if it.Names(name) {
+				out, found = append(out, it.Ref), append(found, it.Key())
+			}
+		}
+		field := fmt.Sprintf("workloads[%d]", i)
+		switch {
+		case len(found) == 0:
+			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("VNF instance %s has no object %q", in.ID, name)})
+		case len(found) > 1:
+			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("%q is one of %s; say which", name, strings.Join(found, ", "))})
+		}
+	}
+	if len(v) > 0 {
+		return nil, nf.E(nf.NotFound, string(req.Verb), "workloads", v)
+	}
+	return out, nil
+}
+
+// restartable reports whether an object is of a kind that rolls a changed template
+// out to its pods.
+func restartable(ref nf.Ref) bool {
+	return ref.Group == "apps" && (ref.Kind == "Deployment" || ref.Kind == "StatefulSet" || ref.Kind == "DaemonSet")
+}
+
+// placed returns scalings with their objects.
+func placed(all []nf.Scaling, refs []nf.Ref) []nf.Scaling {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].Ref = refs[i]
+	}
+	return out
+}
+
+// planned returns settings with the fields as a plan has them.
+func planned(settings []nf.Setting, plan render.Plan) []nf.Setting {
+	objects := map[string]map[string]any{}
+	for _, obj := range plan.Objects() {
+		objects[refOf(obj).Key()] = obj.Object
+	}
+	out := slices.Clone(settings)
+	for i, s := range out {
+		out[i].Planned = fieldOf(objects[s.Key()], s.Path)
+	}
+	return out
+}
+
+// fieldOf returns the field of an object as settings have it.
+func fieldOf(object map[string]any, path string) []byte {
+	value, _ := nf.At(object, path)
+	raw, err := nf.RawOf(value)
+	if err != nil {
+		return nil // what was decoded can be encoded
+	}
+	return raw
+}
+
+// tune sets the fields of a plan's objects that actions have set. If the plan of a
+// change has another value in such a field than the plan that was active when it was
+// set, that value takes precedence, and a warning says so; a rollback keeps all. It
+// returns the settings that remain.
+func tune(plan *render.Plan, settings []nf.Setting, verb nf.Verb) (remaining []nf.Setting) {
+	objects := map[string]map[string]any{}
+	for _, obj := range plan.Objects() {
+		objects[refOf(obj).Key()] = obj.Object
+	}
+	for _, s := range settings {
+		object := objects[s.Key()]
+		if object == nil {
+			continue // it is no longer an object of the instance
+		}
+		is := fieldOf(object, s.Path)
+		if verb != nf.Rollback && !bytes.Equal(is, s.Planned) {
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s: %s becomes %s, as the package has changed it from %s; it was set to %s",
+				s.Ref, nf.FieldPath(s.Path), orAbsent(is), orAbsent(s.Planned), orAbsent(s.Value)))
+			continue
+		}
+		if s.Planned = is; nf.SetAt(object, s.Path, nf.ValueOf(s.Value)) {
+			remaining = append(remaining, s)
+		}
+	}
+	return remaining
+}
+
+func orAbsent(raw []byte) string {
+	if len(raw) == 0 {
+		return "absent"
+	}
+	return string(raw)
+}

@@ -1,0 +1,71 @@
+package lifecycle
+
+import (
+	"context"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+)
+
+// actSteps returns the steps that set fields of objects, and wait until the objects
+// are ready.
+func (w *work) actSteps(settings []nf.Setting) []operation.Step {
+	set := w.step(nf.PhaseSet, func(ctx context.Context) error { return w.applier.set(ctx, settings) })
+	ready := w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitSet(ctx, set.StepID) })
+	return []operation.Step{set, ready, w.step(nf.PhaseFinish, w.finishAct)}
+}
+
+// set sets fields of objects. An object that does not exist is not an error.
+func (a *applier) set(ctx context.Context, settings []nf.Setting) error {
+	changes, err := a.run.cluster.Set(ctx, a.run.op().Subject, settings, false)
+	a.run.attempt.KeepChanges(changes)
+	if err != nil {
+		return err
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(settings), len(changes), len(changes)
+	})
+	if a.run.op().Undoing {
+		return nil
+	}
+	now := a.run.attempt.Now()
+	return a.run.attempt.Save(ctx, func(op *nf.Operation) { op.Applied = now }) // a client waits for it
+}
+
+// waitSet waits until the objects whose fields a step has set are ready. An undo
+// does not wait for objects that do not exist.
+func (a *applier) waitSet(ctx context.Context, set nf.StepID) error {
+	if a.run.op().Instance.NoWait {
+		return nil
+	}
+	changes, err := a.run.attempt.ChangesOf(ctx, set)
+	if err != nil {
+		return err
+	}
+	if a.run.op().Undoing {
+		changes = slices.DeleteFunc(slices.Clone(changes), func(c nf.Change) bool { return c.UID == "" })
+	}
+	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: changes}))
+}
+
+// finishAct records the fields that were set, and unlocks the instance.
+func (w *work) finishAct(context.Context) error {
+	op := w.run.op()
+	if op.Undoing {
+		why := nf.Textf("%s was undone: %s", op.Verb, op.Failure.Said())
+		w.run.unlock(func(in *nf.Instance) { in.Become(nf.Ready, why.Message, why.Mentions...) })
+		return nil
+	}
+	w.run.unlock(func(in *nf.Instance) {
+		in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings)
+		in.Become(nf.Ready, "")
+	})
+	return nil
+}
+
+// acted reports whether an operation may have set fields that its end must record.
+func acted(op nf.Operation) bool {
+	return slices.ContainsFunc(op.Steps, func(s nf.Step) bool { return s.Phase == nf.PhaseSet })
+}

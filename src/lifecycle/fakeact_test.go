@@ -1,0 +1,100 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// replicas is the field that Scaling sets.
+const replicas = "/data/replicas"
+
+func (c *fakeCluster) Scaling(ctx context.Context, owner nf.Subject, wanted []nf.Scaling, _ bool) ([]nf.Setting, error) {
+	leave, err := c.enter(ctx, "scaling")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []nf.Setting
+	for _, s := range wanted {
+		live := c.objects[s.Ref.Key()]
+		if live == nil || live.owner != owner {
+			return nil, nf.E(nf.NotFound, "scale", s.Ref.String(), nil)
+		}
+		setting := nf.Setting{Ref: s.Ref, Path: s.Path, Was: json.RawMessage("1"), Value: json.RawMessage("1")}
+		if s.Path == "" {
+			setting.Path, setting.Scale = replicas, true
+		}
+		if is, found := nf.At(live.object.Object, setting.Path); found {
+			setting.Was = json.RawMessage(fmt.Sprintf("%#v", is))
+		}
+		if s.Replicas != nil {
+			setting.Value = json.RawMessage(fmt.Sprint(*s.Replicas))
+		} else if present, ok := nf.ValueOf(setting.Was).(int64); ok {
+			setting.Value = json.RawMessage(fmt.Sprint(present + s.By))
+		}
+		out = append(out, setting)
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) Restarting(ctx context.Context, _ nf.Subject, refs []nf.Ref, value json.RawMessage) ([]nf.Setting, error) {
+	leave, err := c.enter(ctx, "restarting")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []nf.Setting
+	for _, ref := range refs {
+		is, _ := nf.At(c.objects[ref.Key()].object.Object, nf.RestartPath)
+		was, err := nf.RawOf(is)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, nf.Setting{Ref: ref, Path: nf.RestartPath, Value: value, Was: was})
+	}
+	return out, nil
+}
+
+func (c *fakeCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error) {
+	leave, err := c.enter(ctx, fmt.Sprintf("set %v %t", len(settings), dryRun))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	defer c.touch()
+	var out []nf.Change
+	for _, s := range settings {
+		if wrong, rejects := c.rejects[s.Name]; rejects && wrong == string(s.Value) && !dryRun {
+			return out, nf.E(nf.Invalid, "set", s.Ref.String(), nil)
+		}
+		change := nf.Change{Ref: s.Ref, Action: nf.Unchanged}
+		if live := c.objects[s.Key()]; live != nil && live.owner == owner {
+			change.UID = "uid"
+			if is, _ := nf.At(live.object.Object, s.Path); !reflect.DeepEqual(is, nf.ValueOf(s.Value)) {
+				change.Action = nf.Configured
+			}
+			if object := live.object.DeepCopy(); !dryRun && nf.SetAt(object.Object, s.Path, nf.ValueOf(s.Value)) {
+				live.object = object
+			}
+		}
+		out = append(out, change)
+	}
+	return out, nil
+}
+
+// field returns a field of an object of the namespace ns as Go prints it, or "<nil>".
+func (c *fakeCluster) field(name, path string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.objects {
+		if o.object.GetName() == name {
+			is, _ := nf.At(o.object.Object, path)
+			return fmt.Sprint(is)
+		}
+	}
+	return "absent"
+}

@@ -1,0 +1,59 @@
+package native_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+func TestActions(t *testing.T) {
+	t.Parallel()
+	const scale, restart = "POST /v1/vnf_instances/vnf-1/scale", "POST /v1/vnf_instances/vnf-1/restart"
+	applied := func(s *standIn) {
+		s.operation.Verb, s.operation.Instance.Target, s.operation.Instance.Revision = nf.Scale, nf.Revision{}, 0
+		s.versions = []nf.Operation{with(s.operation, func(o *nf.Operation) { o.Applied = noon(2) })}
+	}
+	three := nf.ActRequest{Verb: nf.Scale, Scale: []nf.Scaling{{Workload: "Deployment/web", Replicas: new(int64(3))}}}
+	runAll(t, map[string]exchange{
+		"Scale": {
+			reason: "200 once the number is set", arrange: applied, request: scale, header: []string{asJSON}, body: `{"workloads": [{"workload": "Deployment/web", "replicas": 3}]}`,
+			status: 200, want: `{"vnf_id": "vnf-1", "operation_id": "op-1", "...": ""}`, asked: three,
+		},
+		"Everything": {
+			reason: "every option is handed on", arrange: applied, request: scale, header: []string{asJSON},
+			body: `{"workloads": [{"workload": "Deployment/web", "by": -1}, {"workload": "Sets.example.org/a", "replicas": 0, "path": "/spec/n"}], "force": true,
+				"on_failure": "keep", "timeout": "5m", "on_unreachable": "wait", "wait": "applied"}`,
+			status: 200, want: asked,
+			asked: nf.ActRequest{
+				Verb: nf.Scale, Force: true, Scale: []nf.Scaling{{Workload: "Deployment/web", By: -1}, {Workload: "Sets.example.org/a", Replicas: new(int64(0)), Path: "/spec/n"}},
+				Options: nf.Options{OnFailure: nf.Keep, Timeout: 5 * time.Minute, WaitForRegion: true, NoWait: true},
+			},
+		},
+		"DryRun": {
+			reason: "a dry run returns the changes", request: scale + "?dry_run=true", header: []string{asJSON}, body: `{"workloads": [{"workload": "Deployment/web", "replicas": 3}]}`,
+			status: 200, want: `{"changes": [{"action": "configured", "...": ""}], "warnings": [], "...": ""}`, asked: three,
+		},
+		"Async": {
+			reason: "respond-async does not wait", arrange: stuck, request: restart, header: []string{"Prefer: respond-async"}, status: 202, want: asked,
+			headers: []string{"Location: /v1/operations/op-1", "Preference-Applied: respond-async"}, asked: nf.ActRequest{Verb: nf.Restart},
+		},
+		"Restart": {
+			reason: "named workloads", arrange: applied, request: restart, header: []string{asJSON}, body: `{"workloads": ["Deployment/web"]}`, status: 200, want: asked,
+			asked: nf.ActRequest{Verb: nf.Restart, Workloads: []string{"Deployment/web"}},
+		},
+		"Settings": {
+			reason: "the instance shows what was set",
+			arrange: func(s *standIn) {
+				s.instance.Settings = []nf.Setting{{Ref: nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "ns", Name: "web"}, Path: "/spec/replicas", Value: []byte("3"), Planned: []byte("1")}}
+			},
+			request: "GET /v1/vnf_instances/vnf-1", status: 200,
+			want: `{"settings": [{"api_version": "apps/v1", "kind": "Deployment", "namespace": "ns", "name": "web", "path": "spec.replicas", "value": 3, "package_value": 1}], "...": ""}`,
+		},
+		"Owned":   {reason: "an autoscaler is a conflict", arrange: failing("Act", nf.E(nf.Conflict, "scale", "workloads", errors.New("is scaled by x"))), request: scale, header: []string{asJSON}, body: `{"workloads": [{"workload": "Deployment/web", "replicas": 3}]}`, status: 409, want: problem("conflict")},
+		"Nothing": {reason: "a scale needs a workload", request: scale, header: []string{asJSON}, body: `{"workloads": []}`, status: 400, want: problem("invalid")},
+		"Huge":    {reason: "a number has 31 bits", request: scale, header: []string{asJSON}, body: `{"workloads": [{"workload": "Deployment/web", "replicas": 2147483648}]}`, status: 400, want: problem("invalid")},
+		"Missing": {reason: "no instance, nothing to restart", request: "POST /v1/vnf_instances/vnf-2/restart", status: 404, want: problem("not-found")},
+	})
+}
