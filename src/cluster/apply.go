@@ -20,7 +20,8 @@ import (
 // Apply applies the objects by server-side apply with the owner's field
 // manager, at most PoolConfig.Parallel at a time. Unknown fields are rejected.
 // It returns a change for each object that it reached, in the given order, with
-// the API server's warnings as its message. Apply is idempotent.
+// the API server's warnings as its message. A number of replicas that an autoscaler
+// sets stays as it is. Apply is idempotent.
 //
 // It returns the first error: nf.Conflict if an object or a field belongs to
 // another owner; nf.Conflict with reason "immutable" if only an immutable field
@@ -53,10 +54,17 @@ func (c *Cluster) apply(
 	if err != nil {
 		return nil, err
 	}
+	objects, warning, err := c.withoutReplicas(ctx, owner, targets, objects, func(ref nf.Ref) bool { return had[ref.Key()] != nil }, false)
+	if err != nil {
+		return nil, err
+	}
 	changes := make([]nf.Change, len(objects))
 	err = each(c.client.parallel, len(objects), func(i int) error {
 		a := application{client: c.client, owner: owner, target: targets[i], object: objects[i]}
 		change, err := a.run(ctx, had[targets[i].ref.Key()])
+		if _, has := nf.At(objects[i].Object, replicasPath); has && warning != "" && err == nil {
+			change.Message = strings.Trim(change.Message+"; "+warning, "; ")
+		}
 		changes[i] = change
 		return err
 	})

@@ -30,10 +30,19 @@ func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstruc
 	if err != nil {
 		return nil, err
 	}
+	targets := make([]target, len(objects))
+	for i, u := range objects {
+		targets[i].ref = refOf(u)
+		targets[i].kind, targets[i].served = ks.exact(gvks[i])
+	}
+	objects, _, err = c.withoutReplicas(ctx, owner, targets, objects, func(nf.Ref) bool { return true }, true)
+	if err != nil {
+		return nil, err
+	}
 	changes := make([]nf.Change, len(objects))
 	err = each(c.client.parallel, len(objects), func(i int) (err error) {
-		a := application{client: c.client, owner: owner, target: target{ref: refOf(objects[i])}, object: objects[i]}
-		if a.target.kind, a.target.served = ks.exact(gvks[i]); !a.target.served {
+		a := application{client: c.client, owner: owner, target: targets[i], object: objects[i]}
+		if !a.target.served {
 			changes[i] = nf.Change{Ref: a.target.ref, Action: nf.Created}
 			return nil
 		}

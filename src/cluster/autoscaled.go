@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// replicasManager is the field manager that keeps a number of replicas of which an
+// owner gives up its ownership. Without it, the API server would reset the number.
+const replicasManager = "k8splugin-replicas"
+
+const replicasPath = "/spec/replicas"
+
+// withoutReplicas returns objects to apply, without the numbers of replicas that
+// autoscalers set: those in the region, and those among the objects. Only objects for
+// which exists returns true are looked at, because a new one starts with its own
+// number. In a dry run, an object has the present number instead, so that nothing
+// differs. If autoscalers cannot be listed because a permission is missing,
+// withoutReplicas returns the objects as they are, and the error as warning.
+func (c *Cluster) withoutReplicas(
+	ctx context.Context, owner nf.Subject, targets []target, objects []*unstructured.Unstructured, exists func(nf.Ref) bool, dry bool,
+) (out []*unstructured.Unstructured, warning string, err error) {
+	out = slices.Clone(objects)
+	known := map[string]autoscalers{} // by namespace
+	for i, u := range objects {
+		if _, has := nf.At(u.Object, replicasPath); !has || !targets[i].served || !exists(targets[i].ref) {
+			continue
+		}
+		namespace := u.GetNamespace()
+		if _, listed := known[namespace]; !listed {
+			ks, err := c.client.apis.kinds(ctx, nil)
+			if err != nil {
+				return nil, "", err
+			}
+			known[namespace], err = autoscalersIn(ctx, c.client, ks, namespace)
+			if nf.ReasonOf(err) == nf.ReasonForbidden {
+				warning, err = "a number of replicas that an autoscaler has set may be replaced: "+err.Error(), nil
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			for _, other := range objects {
+				if a, ok := autoscalerOf(other); ok && other.GetNamespace() == namespace {
+					known[namespace] = append(known[namespace], a)
+				}
+			}
+		}
+		if _, yes := known[namespace].of(targets[i].ref); !yes {
+			continue
+		}
+		o := liveObject{client: c.client, owner: owner, target: targets[i]}
+		if out[i], err = o.autoscaled(ctx, u, dry); err != nil {
+			return nil, "", err
+		}
+	}
+	return out, warning, nil
+}
+
+// autoscaled returns an object to apply without its number of replicas, and gives up
+// the ownership of the number. An object that does not exist stays as it is.
+func (o liveObject) autoscaled(ctx context.Context, u *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
+	live, err := o.read(ctx, "apply")
+	if kind := nf.KindOf(err); err != nil && (kind == nf.NotFound || kind == nf.Conflict) {
+		return u, nil // the apply reports an object of another owner
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := u.DeepCopy()
+	present, has := nf.At(live.Object, replicasPath)
+	if dry {
+		nf.SetAt(out.Object, replicasPath, present)
+		return out, nil
+	}
+	nf.SetAt(out.Object, replicasPath, nil)
+	if !has || !slices.ContainsFunc(live.GetManagedFields(), appliesReplicas(manager(o.owner))) {
+		return out, nil
+	}
+	kept := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": present}}}
+	kept.SetGroupVersionKind(u.GroupVersionKind())
+	kept.SetNamespace(u.GetNamespace())
+	kept.SetName(u.GetName())
+	kept.SetUID(live.GetUID())
+	build, err := (&application{client: o.client, owner: o.owner, target: o.target, object: kept}).request(replicasManager)
+	if err != nil {
+		return nil, err
+	}
+	_, err = o.client.send(ctx, build, nil)
+	if apierrors.IsConflict(err) {
+		err = nil // the autoscaler has set another number, which is its own then
+	}
+	return out, o.client.region.failObject(ctx, "apply", o.target.ref, err)
+}
+
+// appliesReplicas reports whether an entry is that of a manager that has applied
+// spec.replicas.
+func appliesReplicas(manager string) func(metav1.ManagedFieldsEntry) bool {
+	return func(f metav1.ManagedFieldsEntry) bool {
+		if f.Manager != manager || f.Operation != metav1.ManagedFieldsOperationApply || f.FieldsV1 == nil {
+			return false
+		}
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) != nil {
+			return true
+		}
+		_, owns := fields.Spec["f:replicas"]
+		return owns
+	}
+}
+
