@@ -382,7 +382,7 @@ type Attachment struct {
 	Workload *string `json:"workload,omitempty"`
 }
 
-// Attachments Networks that the workloads attach to.
+// Attachments Networks that the workloads attach to, in addition to those of the package, or in place of them.
 type Attachments = []Attachment
 
 // AuditEntry defines model for AuditEntry.
@@ -1930,10 +1930,13 @@ type Violation struct {
 // VnfInstance defines model for VnfInstance.
 type VnfInstance struct {
 	// Amendments Amendments layered over the package, in this order.
-	Amendments    *[]Amendment `json:"amendments,omitempty"`
-	CloudRegionID ID           `json:"cloud_region_id"`
-	CreatedAt     time.Time    `json:"created_at"`
-	CsarID        ID           `json:"csar_id"`
+	Amendments *[]Amendment `json:"amendments,omitempty"`
+
+	// Attachments Attachments of the workloads, from the request and from the package.
+	Attachments   *[]Attachment `json:"attachments,omitempty"`
+	CloudRegionID ID            `json:"cloud_region_id"`
+	CreatedAt     time.Time     `json:"created_at"`
+	CsarID        ID            `json:"csar_id"`
 
 	// Health Health according to the objects in this response. Present only when the instance is read.
 	Health *VnfInstanceHealth `json:"health,omitempty"`
@@ -1963,7 +1966,7 @@ type VnfInstance struct {
 	// NetworkParameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	NetworkParameters *Values `json:"network_parameters,omitempty"`
 
-	// Networks Networks that the workloads attach to.
+	// Networks Networks that the workloads attach to, in addition to those of the package, or in place of them.
 	Networks *Attachments `json:"networks,omitempty"`
 
 	// Objects Objects with their health. Present only when the instance is read.
@@ -2059,7 +2062,7 @@ type VnfInstanceCreate struct {
 	// NetworkParameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	NetworkParameters *Values `json:"network_parameters,omitempty"`
 
-	// Networks Networks that the workloads attach to.
+	// Networks Networks that the workloads attach to, in addition to those of the package, or in place of them.
 	Networks *Attachments `json:"networks,omitempty"`
 
 	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
@@ -18,7 +17,6 @@ type Instances struct {
 	operations *Operations
 	engine     InstanceEngine
 	scoped     ScopedRecords
-	networks   NetworkKeeper // nil: none
 }
 
 var _ InstanceEngine = (*Instances)(nil)
@@ -26,6 +24,7 @@ var _ InstanceEngine = (*Instances)(nil)
 // Instantiate implements Changes. It requires instance:instantiate in the
 // project and region, region:read and package:read.
 func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
+	req.MayAttach = is.attaching()
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Instantiate(ctx, req)
 	})
@@ -41,6 +40,7 @@ func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateR
 	if req.Secrets, err = is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
 		return nf.Preview{}, err
 	}
+	req.MayAttach = is.attaching()
 	preview, err := is.engine.PreviewInstantiate(ctx, req)
 	return is.previewed(ctx, preview, err)
 }
@@ -73,9 +73,6 @@ func (is *Instances) target(ctx context.Context, req nf.InstantiateRequest, p nf
 	if err == nil {
 		err = is.packages.usable(ctx, req.Package)
 	}
-	if err == nil {
-		err = is.attachable(ctx, req.Region, req.Networks, nil)
-	}
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return err
 	}
@@ -90,7 +87,7 @@ func (is *Instances) Upgrade(ctx context.Context, id string, req nf.UpgradeReque
 		req.Edit = onlyAgain
 	}
 	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
-		return is.engine.Upgrade(ctx, id, is.withUses(ctx, id, req))
+		return is.engine.Upgrade(ctx, id, is.withUses(ctx, req))
 	})
 }
 
@@ -104,56 +101,32 @@ func (is *Instances) PreviewUpgrade(ctx context.Context, id string, req nf.Upgra
 	if req.Secrets, err = is.guard.could(ctx, nf.ChangeInstance, instanceScope(in)); err != nil {
 		return nf.Preview{}, err
 	}
-	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, id, req))
+	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, req))
 	return is.previewed(ctx, preview, err)
 }
 
-// attachable returns nf.NotFound if the identity may not see one of the networks that
-// are attached to and were not before.
-func (is *Instances) attachable(ctx context.Context, region string, attachments, before []nf.Attachment) error {
-	if is.networks == nil {
-		return nil // the engine refuses them
+// attaching returns the check of the networks that a request attaches workloads to: the
+// identity must see them.
+func (is *Instances) attaching() func(context.Context, nf.Network) error {
+	return func(ctx context.Context, n nf.Network) error {
+		return is.guard.see(ctx, nf.ReadNetwork, n.Scope(), absent("network", n.ID))
 	}
-	for i, a := range attachments {
-		if slices.ContainsFunc(before, func(b nf.Attachment) bool { return b.Network == a.Network }) {
-			continue
-		}
-		n, err := is.networks.Get(ctx, nf.SharedID(region, a.Network))
-		if err == nil {
-			err = is.guard.see(ctx, nf.ReadNetwork, n.Scope(), nf.E(nf.NotFound, "use", "networks of "+region, nf.Violations{nf.NoNetwork(i, region, a.Network)}))
-		} else {
-			err = nf.IgnoreNotFound(err) // the engine says so
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // withUses makes an upgrade check that the identity may read a new package and new
 // networks.
-func (is *Instances) withUses(ctx context.Context, id string, req nf.UpgradeRequest) nf.UpgradeRequest {
+func (is *Instances) withUses(ctx context.Context, req nf.UpgradeRequest) nf.UpgradeRequest {
 	edit := req.Edit
+	req.MayAttach = is.attaching()
 	req.Edit = func(s *nf.Spec) error {
 		before := *s
 		if err := edit(s); err != nil {
 			return err
 		}
-		valid := s.Validate() == nil // otherwise the engine reports it
-		if valid && s.Package != before.Package {
-			if err := is.packages.usable(ctx, s.Package); err != nil {
-				return err
-			}
+		if s.Package != before.Package && s.Validate() == nil { // otherwise the engine reports it
+			return is.packages.usable(ctx, s.Package)
 		}
-		if !valid || len(s.Networks) == 0 {
-			return nil
-		}
-		in, err := is.engine.Instance(ctx, id)
-		if err != nil {
-			return err
-		}
-		return is.attachable(ctx, in.Region, s.Networks, before.Networks)
+		return nil
 	}
 	return req
 }
@@ -244,6 +217,7 @@ func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest
 
 // Adopt implements Configurer. It requires the permissions that Instantiate does.
 func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
+	req.MayAttach = is.attaching()
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req.InstantiateRequest, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Adopt(ctx, req)
 	})

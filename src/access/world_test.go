@@ -16,11 +16,12 @@ import (
 // world is an engine and a catalog with an instance of each project in each region.
 // It records the calls that change them.
 type world struct {
-	done    []string // the calls that change something
-	fail    error    // of the changes; nil: none
-	client  string   // of the key of the last change
-	edit    nf.Spec  // result of the edit of the last upgrade
-	secrets bool     // whether the last preview could find Secrets
+	done    []string                                // the calls that change something
+	fail    error                                   // of the changes; nil: none
+	client  string                                  // of the key of the last change
+	edit    nf.Spec                                 // result of the edit of the last upgrade
+	secrets bool                                    // whether the last preview could find Secrets
+	attach  func(context.Context, nf.Network) error // of the last request or preview
 	keyed   map[string]nf.Operation
 	lenient bool // it checks the key before the options, and fails
 
@@ -55,7 +56,7 @@ func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 	if w.fail != nil {
 		return nf.Operation{}, w.fail
 	}
-	w.done, w.client = append(w.done, call), o.Key.Client
+	w.done, w.client, w.attach = append(w.done, call), o.Key.Client, o.MayAttach
 	return nf.Operation{ID: "new-op", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "new"}, Steps: []nf.Step{w.step()}}, nil
 }
 
@@ -108,12 +109,12 @@ func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest)
 }
 
 func (w *world) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
-	w.secrets = req.Secrets
+	w.secrets, w.attach = req.Secrets, req.MayAttach
 	return nf.Preview{Changes: w.changes()}, nil
 }
 
 func (w *world) PreviewUpgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
-	w.secrets = req.Secrets
+	w.secrets, w.attach = req.Secrets, req.MayAttach
 	return nf.Preview{}, req.Edit(&nf.Spec{Package: "pkg-" + strings.Split(id, "-")[1]})
 }
 

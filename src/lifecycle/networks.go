@@ -49,7 +49,7 @@ type networkUser struct {
 func networksOf(region string, revisions ...nf.Revision) []string {
 	var ids []string
 	for _, rev := range revisions {
-		for _, a := range rev.Networks {
+		for _, a := range rev.Attachments() {
 			ids = append(ids, nf.SharedID(region, a.Network))
 		}
 	}

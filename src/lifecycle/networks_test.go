@@ -1,6 +1,8 @@
 package lifecycle_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +83,123 @@ func TestNetworksOfAnInstance(t *testing.T) {
 	}
 	e.end(t, ended)
 	wants("a terminated instance holds none")
+}
+
+// declaring makes a package declare attachments.
+func declaring(networks string) func(*nf.InstantiateRequest) {
+	return func(req *nf.InstantiateRequest) { req.Inputs.Parameters = map[string]any{"networks": networks} }
+}
+
+// TestNetworksOfAPackage follows the attachments that a package declares through the
+// changes of an instance. Those of the request replace them.
+func TestNetworksOfAPackage(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	op := e.up(t, "pods.web", named, declaring("oam/a lan/b"), attaching("wan"))
+	wants := func(reason string, attached []string, held ...string) {
+		t.Helper()
+		in, err := e.Instance(t.Context(), op.Subject.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range in.Attachments() {
+			got = append(got, a.Network+"/"+a.Interface)
+		}
+		if diff := cmp.Diff(attached, got); diff != "" {
+			t.Errorf("%s: attached (-want +got):\n%s", reason, diff)
+		}
+		if diff := cmp.Diff(held, s.networksHeld()); diff != "" {
+			t.Errorf("%s: held (-want +got):\n%s", reason, diff)
+		}
+	}
+	change := func(edit func(*nf.Spec)) {
+		t.Helper()
+		next, err := e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Edit: func(s *nf.Spec) error { edit(s); return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.end(t, next)
+	}
+	wants("both", []string{"oam/a", "lan/b", "wan/"}, "east.lan", "east.oam", "east.wan")
+	change(func(s *nf.Spec) {
+		s.Networks = []nf.Attachment{{Network: "dmz", Interface: "b"}, {Network: "oam", MAC: "02:00:00:00:00:09"}}
+	})
+	wants("the request replaces an interface, and a network", []string{"oam/a", "dmz/b"}, "east.dmz", "east.oam")
+	amended, err := e.Configure(t.Context(), op.Subject.ID, nf.ConfigureRequest{Edit: func(s *nf.Spec) error {
+		s.Amendments = []nf.Amendment{{Name: "day2", Package: "pods.web", Inputs: nf.Inputs{Parameters: map[string]any{"networks": "none/c"}}}}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if amended = e.end(t, amended); !slices.ContainsFunc(amended.Warnings, func(w string) bool { return strings.HasPrefix(w, "amendments.day2: networks") }) {
+		t.Errorf("the warnings are %q", amended.Warnings)
+	}
+	wants("a configuration keeps them", []string{"oam/a", "dmz/b"}, "east.dmz", "east.oam")
+	if text := fmt.Sprint(s.cluster.objects["Deployment.apps/ns/web"].object.Object); strings.Count(text, `"namespace":"networks"`) != 2 {
+		t.Errorf("the amended object is not attached: %s", text)
+	}
+	change(func(s *nf.Spec) {
+		s.Inputs.Parameters, s.Networks, s.Amendments = map[string]any{"networks": "lan"}, nil, nil
+	})
+	wants("another package", []string{"lan/"}, "east.lan")
+	back, err := e.Rollback(t.Context(), op.Subject.ID, nf.RollbackRequest{Revision: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, back)
+	wants("a rollback restores them", []string{"oam/a", "dmz/b"}, "east.dmz", "east.oam")
+	ended, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, ended)
+	if got := s.networksHeld(); len(got) > 0 {
+		t.Errorf("a terminated instance holds %v", got)
+	}
+}
+
+// TestDeclaredNetworkIsMissing makes a package declare a network that does not exist, or
+// that the caller may not attach to. The violation names the line of the package.
+func TestDeclaredNetworkIsMissing(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	var asked []string
+	request := nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: "pods.web", Inputs: nf.Inputs{Parameters: map[string]any{"networks": "oam missing hidden"}}},
+		Options: nf.Options{MayAttach: func(_ context.Context, n nf.Network) error {
+			if asked = append(asked, n.ID); n.Name == "hidden" {
+				return nf.E(nf.NotFound, "get", "network "+n.ID, nil)
+			}
+			return nil
+		}}}
+	_, err := e.Instantiate(t.Context(), request)
+	var got []string
+	for _, v := range nf.ViolationsOf(err) {
+		got = append(got, v.String())
+	}
+	want := []string{`list:7: networks[1].network: cloud region east has no network "missing"`, `list:7: networks[2].network: cloud region east has no network "hidden"`}
+	if diff := cmp.Diff(want, got); diff != "" || nf.KindOf(err) != nf.NotFound {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]string{"east.oam", "east.hidden"}, asked); diff != "" {
+		t.Errorf("the permission was asked (-want +got):\n%s", diff)
+	}
+	request.Inputs.Parameters, asked = map[string]any{"networks": "oam"}, nil
+	op, err := e.Instantiate(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, op)
+	again := onNetworks("pods.web", "", "oam", "lan")
+	again.MayAttach, asked = request.MayAttach, nil
+	if op, err = e.Upgrade(t.Context(), op.Subject.ID, again); err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, op)
+	if diff := cmp.Diff([]string{"east.lan"}, asked); diff != "" {
+		t.Errorf("for a change, the permission was asked (-want +got):\n%s", diff)
+	}
 }
 
 // TestFailedNetwork attaches an instance to a network that cannot be used: the operation

@@ -34,6 +34,7 @@ type target struct {
 	present           nf.Instance  // before the change; zero if it is created
 	revision          int          // the number of the new revision
 	access            secretAccess // what templates see of Secrets
+	mayAttach         func(context.Context, nf.Network) error
 }
 
 // names returns the strings that differ between the objects of two instances of a
@@ -56,6 +57,9 @@ type prepared struct {
 	hidden    []string    // secret texts of the region or the package that the plan contains
 	adoption  *adoption   // nil: the objects are to be created
 	existing  int         // the number of the objects that exist
+
+	networks []nf.Connection // attachments that the package asks for
+	attached []nf.Attachment // all attachments; nil: those that the request asks for
 }
 
 // revision returns the prepared target as revision number n.
@@ -64,7 +68,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Instance: p.target.id, Number: n, Package: p.target.spec.Package, PackageDigest: p.pkg.Digest,
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
-		Hidden: p.hidden, Networks: p.target.spec.Networks,
+		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached,
 	}
 }
 
@@ -97,7 +101,7 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 	if err := pr.bound(ctx, p, region); err != nil {
 		return err
 	}
-	if p.plan, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
+	if p.plan, p.networks, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
 		return p.redactor().error(err)
 	}
 	return nil
@@ -138,11 +142,12 @@ type content struct {
 	inputs nf.Inputs
 }
 
-// render returns the plan of one package for a target.
-func (pr *preparer) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, error) {
+// render returns the plan of one package for a target, and the attachments that the
+// package asks for.
+func (pr *preparer) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, []nf.Connection, error) {
 	renderer, ok := pr.renderers[c.pkg.Kind]
 	if !ok {
-		return render.Plan{}, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
+		return render.Plan{}, nil, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
 	}
 	in := render.Input{
 		Files: c.files,
@@ -158,20 +163,20 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 	}
 	out, err := p.output(ctx, renderer, in)
 	if err != nil {
-		return render.Plan{}, renderError("render", c.pkg, err)
+		return render.Plan{}, nil, renderError("render", c.pkg, err)
 	}
 	p.view.seen = append(p.view.seen, out.Secrets...)
 	p.sensitive = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.sensitive, out.Sensitive))))
 	p.own(out)
 	plan, err := render.Order(out.Groups, p.target.namespace)
 	if err != nil {
-		return plan, renderError("order", c.pkg, err)
+		return plan, nil, renderError("order", c.pkg, err)
 	}
 	if plan.Hooks, err = p.orderHooks(out.Hooks); err != nil {
-		return plan, renderError("order", c.pkg, err)
+		return plan, nil, renderError("order", c.pkg, err)
 	}
 	plan.Warnings = append(plan.Warnings, out.Warnings...)
-	return plan, nil
+	return plan, out.Networks, nil
 }
 
 // renderError returns the error for a package that cannot be rendered or ordered.

@@ -16,7 +16,7 @@ func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest,
 	if err != nil {
 		return nil, err
 	}
-	t.access = access
+	t.access, t.mayAttach = access, req.MayAttach
 	return pr.prepare(ctx, t, nil)
 }
 
@@ -76,7 +76,7 @@ func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeReques
 		return in, nil, err
 	}
 	t := targetOf(in, spec)
-	t.access = access
+	t.access, t.mayAttach = access, req.MayAttach
 	p, err := pr.prepare(ctx, t, nil)
 	return in, p, err
 }
@@ -108,7 +108,7 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 	}
 	p := &prepared{
 		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
-		plan: plan.Unamended(), sensitive: rev.Sensitive,
+		plan: plan.Unamended(), sensitive: rev.Sensitive, attached: rev.Attachments(),
 	}
 	if err := pr.bound(ctx, p, region); err != nil {
 		return in, nil, err
@@ -195,6 +195,7 @@ func (pr *preparer) adopt(ctx context.Context, req *nf.AdoptRequest) (*prepared,
 	if err != nil {
 		return nil, err
 	}
+	t.mayAttach = req.MayAttach
 	return pr.prepare(ctx, t, &adoption{selector: req.Selector})
 }
 

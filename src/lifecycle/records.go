@@ -72,7 +72,7 @@ func describe(in *nf.Instance, rev nf.Revision) {
 	in.Inputs, in.Sensitive = rev.Inputs, rev.Sensitive
 	in.Labels, in.Description = rev.Labels, rev.Description
 	in.Release, in.Namespaces, in.Amendments, in.Annotations, in.Hidden = rev.Release, rev.Namespaces, rev.Amendments, rev.Annotations, rev.Hidden
-	in.Networks = rev.Networks
+	in.Networks, in.Attached = rev.Networks, rev.Attached
 }
 
 // revisionsOf returns the revisions of an instance that are kept, ascending.

@@ -172,6 +172,7 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 	if in.Inputs.Parameters["defaults"] == true {
 		out.Secrets = []string{"default-pass", "unused"}
 	}
+	out.Networks = declaredNetworks(in)
 	previous := []string{}
 	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
 		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}
@@ -217,6 +218,19 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 		previous = []string{g.Name}
 	}
 	return out, nil
+}
+
+// declaredNetworks returns the attachments that the parameter networks declares, as a
+// package does: "network/interface network/interface".
+func declaredNetworks(in render.Input) (out []nf.Connection) {
+	declared, _ := in.Inputs.Parameters["networks"].(string)
+	for i, entry := range strings.Fields(declared) {
+		network, name, _ := strings.Cut(entry, "/")
+		out = append(out, nf.Connection{
+			Attachment: nf.Attachment{Network: network, Interface: name}, Field: fmt.Sprintf("networks[%d]", i), File: "list", Lines: func(string) int { return 7 },
+		})
+	}
+	return out
 }
 
 // lookUp returns data.key of each Secret that the parameter lookup asks for, as

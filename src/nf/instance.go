@@ -35,7 +35,8 @@ type Instance struct {
 	Description   string            `json:"description,omitempty"`
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
-	Networks      []Attachment      `json:"networks,omitempty"`
+	Networks      []Attachment      `json:"networks,omitempty"`   // that its request asks for
+	Attached      []Attachment      `json:"attached,omitempty"`   // as in its revision
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
 	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
@@ -125,7 +126,8 @@ type Revision struct {
 	Namespaces    []string          `json:"namespaces,omitempty"`
 	Amendments    []Amendment       `json:"amendments,omitempty"`
 	Annotations   map[string]string `json:"annotations,omitempty"`
-	Networks      []Attachment      `json:"networks,omitempty"`
+	Networks      []Attachment      `json:"networks,omitempty"`          // that the request asks for
+	Attached      []Attachment      `json:"attached,omitempty"`          // of the workloads; nil: they are Networks
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has

@@ -15,12 +15,6 @@ const NetworkTable = "networks"
 // MaxAttachments is how many attachments an instance may have.
 const MaxAttachments = 64
 
-// NoNetwork returns the violation of the attachment with an index whose network does
-// not exist.
-func NoNetwork(i int, region, name string) Violation {
-	return Violation{Field: fmt.Sprintf("networks[%d].network", i), Message: fmt.Sprintf("cloud region %s has no network %q", region, name)}
-}
-
 // checkAttachments returns a violation for each attachment without a valid network. The
 // driver of the network checks the rest.
 func checkAttachments(all []Attachment) Violations {
@@ -60,8 +54,38 @@ type Bandwidth struct {
 type Connection struct {
 	Attachment
 
-	Field       string            // of the request: "networks[0]"
+	Field       string            // of the request, or of the metadata of the package: "networks[0]"
+	File        string            // of the package that asks for it; empty: the request asks for it
+	Lines       func(string) int  // of the fields below Field, in the file; nil: no file
 	Selection   map[string]any    // element of the annotation k8s.v1.cni.cncf.io/networks: name, namespace, ips, …; without interface
 	Annotations map[string]string // further ones, of the pod
 	Resources   map[string]int64  // extended resources that one attachment takes: "intel.com/sriov" → 1
+}
+
+// Violation returns a violation of a field of the attachment, such as "ips[0]"; of the
+// attachment itself, if the field is empty.
+func (c Connection) Violation(field, message string) Violation {
+	v := Violation{Field: c.Field, File: c.File, Message: message}
+	if field != "" {
+		v.Field += "." + field
+	}
+	if c.Lines != nil {
+		v.Line = c.Lines(field)
+	}
+	return v
+}
+
+// Attachments returns the attachments of the revision's workloads: those that its
+// request, its package and its network parameters ask for.
+func (r Revision) Attachments() []Attachment {
+	if r.Attached != nil {
+		return r.Attached
+	}
+	return r.Networks
+}
+
+// Attachments returns the attachments of the instance's workloads: those that its
+// request, its package and its network parameters ask for.
+func (in Instance) Attachments() []Attachment {
+	return Revision{Networks: in.Networks, Attached: in.Attached}.Attachments()
 }

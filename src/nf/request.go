@@ -1,6 +1,7 @@
 package nf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -98,6 +99,11 @@ type Options struct {
 	Manifests     bool          // of a preview of a new instance: return the objects, too
 	Key           RequestKey    // makes the request idempotent
 	Trace         string        // W3C traceparent of the request; empty: none
+
+	// MayAttach returns nf.NotFound if the caller may not attach workloads to a
+	// network. It is not called for networks that they are attached to already. Nil:
+	// the caller may attach to all.
+	MayAttach func(context.Context, Network) error
 }
 
 // CheckServer asks for a check of all objects by the region's API server.

@@ -10,7 +10,7 @@ import (
 )
 
 // Attach returns the plan with its pods attached to networks. Each element of
-// wanted has an Attachment, and the Field of the request that it comes from.
+// wanted has an Attachment, and the place that it comes from: Field, File and Lines.
 // connect makes the connection of an attachment for one workload, and is called
 // once for each workload that the attachment selects. The fields of its violations
 // are relative to the attachment's.
@@ -26,21 +26,23 @@ func (p Plan) Attach(wanted []nf.Connection, connect func(nf.Attachment, Workloa
 	connections := map[*Planned][]nf.Connection{}
 	var wrong nf.Violations
 	for _, want := range wanted {
-		wrong = append(wrong, checkInterface(want)...)
+		if fault := CheckInterface(want.Interface); want.Interface != "" && fault != "" {
+			wrong = append(wrong, want.Violation("interface", fault))
+		}
 		chosen, fault := choose(all, want.Workload)
 		if fault != "" {
-			wrong = append(wrong, nf.Violation{Field: want.Field + ".workload", Message: fault})
+			wrong = append(wrong, want.Violation("workload", fault))
 		}
 		for _, t := range chosen {
 			c, err := connect(want.Attachment, t.Workload)
 			if v := nf.ViolationsOf(err); v != nil {
-				wrong = append(wrong, under(want.Field, v, t.Workload, len(chosen) > 1)...)
+				wrong = append(wrong, under(want, v, t.Workload, len(chosen) > 1)...)
 				continue
 			}
 			if err != nil {
 				return Plan{}, err
 			}
-			c.Field = want.Field
+			c.Field, c.File, c.Lines = want.Field, want.File, want.Lines
 			connections[t.planned] = append(connections[t.planned], c)
 		}
 	}
@@ -57,42 +59,36 @@ func (p Plan) Attach(wanted []nf.Connection, connect func(nf.Attachment, Workloa
 	return out, nil
 }
 
-// under returns violations with the field of the request in front. If the
+// under returns violations with the place of the attachment in front. If the
 // attachment selects several workloads, the messages name the one.
-func under(field string, violations nf.Violations, w Workload, several bool) nf.Violations {
+func under(want nf.Connection, violations nf.Violations, w Workload, several bool) nf.Violations {
 	out := slices.Clone(violations)
 	for i, v := range out {
 		if several {
 			out[i] = v.Saying(nf.Textf("%s: %s", w.Name(), v.Said()))
 		}
-		out[i].Field = field
-		if v.Field != "" {
-			out[i].Field = field + "." + v.Field
-		}
+		place := want.Violation(v.Field, "")
+		out[i].Field, out[i].File, out[i].Line = place.Field, place.File, place.Line
 	}
 	return out
 }
 
 var interfacePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$`)
 
-// checkInterface checks the name of the interface that an attachment asks for.
-func checkInterface(c nf.Connection) nf.Violations {
-	fault := ""
-	switch name := c.Interface; {
-	case name == "":
+// CheckInterface returns why a text cannot be the name of a further interface of a
+// pod, or "".
+func CheckInterface(name string) (fault string) {
+	switch {
 	case !interfacePattern.MatchString(name):
-		fault = fmt.Sprintf("%q is not the name of an interface: 1 to 15 lower-case letters, digits or '-', a letter or digit at both ends", nf.Clip(name, 64))
+		return fmt.Sprintf("%q is not the name of an interface: 1 to 15 lower-case letters, digits or '-', a letter or digit at both ends", nf.Clip(name, 64))
 	case name == "eth0":
-		fault = "eth0 is the interface of the cluster network"
+		return "eth0 is the interface of the cluster network"
 	case name == "lo":
-		fault = "lo is the loopback interface"
+		return "lo is the loopback interface"
 	case strings.HasPrefix(name, "pod"):
-		fault = "names that begin with pod are those of KubeVirt"
+		return "names that begin with pod are those of KubeVirt"
 	}
-	if fault == "" {
-		return nil
-	}
-	return nf.Violations{{Field: c.Field + ".interface", Message: fault}}
+	return ""
 }
 
 // warn adds a warning for a Deployment with a fixed address that is updated by

@@ -64,7 +64,7 @@ func (t target) machine(spec map[string]any) (machine, nf.Violations) {
 func (machine) unsupported(c nf.Connection, w Workload) (wrong nf.Violations) {
 	fault := func(field, hint string) {
 		message := fmt.Sprintf("KubeVirt does not pass it to the network of %s; %s", w.Name(), hint)
-		wrong = append(wrong, nf.Violation{Field: c.Field + "." + field, Message: message})
+		wrong = append(wrong, c.Violation(field, message))
 	}
 	if len(c.IPs) > 0 {
 		fault("ips", "set the address in networkData of the machine's cloud-init volume")

@@ -113,6 +113,7 @@ type Region interface {
 type Output struct {
 	Groups    []Group
 	Hooks     []Hook
+	Networks  []nf.Connection // attachments of the workloads to networks: Attachment, Field, File and Lines
 	Warnings  []string
 	Sensitive []string // names of the inputs that must be masked when shown
 	Secrets   []string // texts of the package that must be masked when shown: its defaults of sensitive inputs

@@ -66,7 +66,7 @@ func (t target) annotate(template map[string]any, connections []nf.Connection) (
 				return t.violation("metadata.annotations", "must be an object")
 			}
 			if has, there := annotations[name]; there && has != c.Annotations[name] {
-				wrong = append(wrong, nf.Violation{Field: c.Field, Message: fmt.Sprintf("%s has another value of the annotation %s", t.Workload.Name(), name)})
+				wrong = append(wrong, c.Violation("", fmt.Sprintf("%s has another value of the annotation %s", t.Workload.Name(), name)))
 			}
 			annotations[name] = c.Annotations[name]
 		}
@@ -121,7 +121,7 @@ func (s *selections) add(w Workload, connections []nf.Connection) (added []nf.Co
 			continue
 		}
 		if fault := s.conflict(at, c); fault != "" {
-			wrong = append(wrong, nf.Violation{Field: c.Field + ".interface", Message: fmt.Sprintf("%s of %s %s", c.Interface, w.Name(), fault)})
+			wrong = append(wrong, c.Violation("interface", fmt.Sprintf("%s of %s %s", c.Interface, w.Name(), fault)))
 		}
 		s.used[at] = true
 	}

@@ -54,8 +54,9 @@ type Instance struct {
 
 	Components        map[string][]string `json:"vnf_components"`
 	Release           string              `json:"release,omitempty"`
-	Namespaces        []string            `json:"namespaces,omitempty"` // additional namespaces from its request
-	Networks          []Attachment        `json:"networks,omitempty"`
+	Namespaces        []string            `json:"namespaces,omitempty"`  // additional namespaces from its request
+	Networks          []Attachment        `json:"networks,omitempty"`    // that its request asks for
+	Attachments       []Attachment        `json:"attachments,omitempty"` // of its workloads
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
@@ -113,7 +114,8 @@ func InstanceOf(in nf.Instance) Instance {
 		Release:         in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
-		Settings: List(in.Settings, SettingOf),
+		Settings:    List(in.Settings, SettingOf),
+		Attachments: List(in.Attachments(), AttachmentOf),
 	}
 }
 

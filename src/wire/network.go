@@ -18,7 +18,7 @@ type Network struct {
 	Keep        bool              `json:"keep"`
 	Description string            `json:"description,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	State       nf.SharedState   `json:"state"`
+	State       nf.SharedState    `json:"state"`
 	Message     string            `json:"message,omitempty"`
 	UseCount    *int              `json:"use_count,omitempty"` // not in lists
 	Users       []Subject         `json:"users,omitempty"`     // not in lists

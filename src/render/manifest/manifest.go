@@ -105,6 +105,7 @@ func (m Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 		p.annotate(objects)
 		out.Groups = append(out.Groups, g.with(objects))
 	}
+	out.Networks = e.attachments(p.meta)
 	if err := r.err(); err != nil {
 		return render.Output{}, err
 	}
@@ -164,6 +165,7 @@ func load(files render.Files, r *report) *parsedPackage {
 		return p
 	}
 	rd.templates, rd.verbatim = true, false
+	p.useNetworks(rd)
 	named := map[string]place{p.meta.at.file: p.meta.at}
 	for _, g := range p.meta.groups {
 		var documents []document
@@ -255,16 +257,22 @@ func isProse(name string) bool {
 	return strings.HasPrefix(base, "README") || strings.HasPrefix(base, "LICENSE") || path.Ext(base) == ".md"
 }
 
-// checkOrder reports faults of the documents, of the order of the groups, and
-// duplicate objects, as far as these do not depend on variables. It returns
-// warnings about references to undeclared variables.
+// checkOrder reports faults of the documents, of the order of the groups, of the
+// attachments, and duplicate objects, as far as these do not depend on variables. It
+// returns warnings about references to undeclared variables.
 func (p *parsedPackage) checkOrder(r *report) []string {
 	e := newExpander(emptyScope(p), r)
 	groups := make([]render.Group, len(p.meta.groups))
+	known := true
 	for i, g := range p.meta.groups {
 		groups[i] = g.with(e.objects(p.documents[i]))
+		known = known && len(groups[i].Objects) == len(p.documents[i])
 	}
-	_, err := render.Order(groups, "")
+	attachments := e.attachments(p.meta)
+	plan, err := render.Order(groups, "")
+	if err == nil && known {
+		checkWorkloads(attachments, plan, r)
+	}
 	for _, v := range nf.ViolationsOf(err) {
 		at := place{v.File, v.Line}
 		if v.File == "" {

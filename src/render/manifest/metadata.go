@@ -24,6 +24,7 @@ type metadata struct {
 	readiness []*readiness.Rule
 	declared  map[string]place // where each variable is declared
 	groups    []group
+	networks  []*yaml.Node // attachments, whose values may have variables
 }
 
 // group is one entry of the resources.
@@ -125,11 +126,13 @@ func (m *metadataReader) read(root *yaml.Node) {
 				m.report.add(place{v.File, v.Line}, v.Field, "%s", v.Message)
 			}
 			m.readiness = rules
+		case "networks":
+			m.readNetworks(f.value)
 		case "resources":
 			m.at = m.place(f.key)
 			m.readResources(f.value)
 		default:
-			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "readiness", "resources")
+			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "readiness", "resources")
 		}
 	}
 	if m.at.line == 0 {

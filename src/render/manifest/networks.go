@@ -1,0 +1,219 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// readNetworks keeps the attachments. Their values may have variables.
+func (m *metadataReader) readNetworks(list *yaml.Node) {
+	if isNull(list) {
+		return
+	}
+	if list.Kind != yaml.SequenceNode {
+		m.add(list, "networks", "must be a list of attachments")
+		return
+	}
+	if len(list.Content) > nf.MaxAttachments {
+		m.add(list.Content[nf.MaxAttachments], "networks", "has more than %d entries", nf.MaxAttachments)
+		return
+	}
+	m.networks = list.Content
+}
+
+// useNetworks checks the templates in the attachments of the metadata, and records the
+// variables that they use. A secret cannot be one of them, because attachments are
+// shown.
+func (p *parsedPackage) useNetworks(rd *reader) {
+	secrets := p.secretNames()
+	var visit func(n *yaml.Node)
+	visit = func(n *yaml.Node) {
+		if n.Kind != yaml.ScalarNode {
+			for _, child := range n.Content {
+				visit(child)
+			}
+			return
+		}
+		rd.checkScalar(n)
+		parts, err := parseTemplate(n.Value)
+		if err != nil {
+			return // checkScalar has reported it
+		}
+		for _, part := range parts {
+			for _, name := range part.path {
+				if secrets.Has(name, name) {
+					rd.wrong(n, "variable %q is secret, and attachments are shown", part.path[0])
+					return
+				}
+			}
+		}
+	}
+	rd.file = p.meta.at.file
+	for _, n := range p.meta.networks {
+		visit(n)
+	}
+}
+
+// attachments returns the attachments of the metadata. It omits those in which a fault
+// was reported, or a value is unknown, and those whose network is empty.
+func (e *expander) attachments(m metadata) (out []nf.Connection) {
+	for i, n := range m.networks {
+		e.file = m.at.file
+		r := attachmentReader{e: e, field: fmt.Sprintf("networks[%d]", i)}
+		if a, ok := r.read(n); ok {
+			file, line := e.file, e.lines(document{root: n, again: func() *yaml.Node { return n }})
+			out = append(out, nf.Connection{Attachment: a, Field: r.field, File: file, Lines: line})
+		}
+	}
+	return out
+}
+
+// attachmentReader reads one attachment.
+type attachmentReader struct {
+	e      *expander
+	field  string
+	hollow bool // a value is unknown, or has a fault
+}
+
+// wrong reports a fault of a field.
+func (r *attachmentReader) wrong(n *yaml.Node, field, format string, args ...any) {
+	r.hollow = true
+	r.e.report.add(r.e.at(n), r.field+field, format, args...)
+}
+
+// value returns a value with its variables replaced; nil if it is unknown.
+func (r *attachmentReader) value(n *yaml.Node) any {
+	v := r.e.value(n)
+	if v == (unknown{}) {
+		r.hollow = true
+		return nil
+	}
+	return v
+}
+
+// read returns an attachment, and whether it is complete.
+func (r *attachmentReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
+	if n.Kind != yaml.MappingNode {
+		r.wrong(n, "", "must be a mapping")
+		return a, false
+	}
+	for f := range fields(n) {
+		switch f.key.Value {
+		case "network":
+			a.Network = r.name(f)
+		case "workload":
+			a.Workload = r.text(f.value, ".workload")
+		case "interface":
+			if a.Interface = r.text(f.value, ".interface"); a.Interface != "" && render.CheckInterface(a.Interface) != "" {
+				r.wrong(f.value, ".interface", "%s", render.CheckInterface(a.Interface))
+			}
+		case "ips":
+			a.IPs = r.texts(f, ".ips")
+		case "mac":
+			a.MAC = r.text(f.value, ".mac")
+		case "default_route":
+			a.DefaultRoute = r.texts(f, ".default_route")
+		case "bandwidth":
+			a.Bandwidth = r.bandwidth(f.value)
+		default:
+			r.unknownKey(f.key, "", "network", "workload", "interface", "ips", "mac", "default_route", "bandwidth")
+		}
+	}
+	if get(n, "network") == nil {
+		r.wrong(n, ".network", "is missing")
+	}
+	return a, !r.hollow && a.Network != ""
+}
+
+func (r *attachmentReader) unknownKey(key *yaml.Node, field string, allowed ...string) {
+	r.wrong(key, field, "unknown key %q%s; allowed: %s", key.Value, r.e.report.suggest(key.Value, allowed...), strings.Join(allowed, ", "))
+}
+
+// name reads the name of the network.
+func (r *attachmentReader) name(f field) string {
+	name := r.text(f.value, ".network")
+	if name != "" {
+		for _, v := range nf.CheckSharedName("", name, nf.NetworkSubject) {
+			r.wrong(f.value, ".network", "%s", v.Message)
+		}
+	}
+	return name
+}
+
+// text reads a text. Null counts as empty: it is a default of a variable.
+func (r *attachmentReader) text(n *yaml.Node, field string) string {
+	v := r.value(n)
+	text, is := v.(string)
+	if v != nil && !is {
+		r.wrong(n, field, "must be a text, got %s", typeOf(v))
+	}
+	return text
+}
+
+// texts reads a list of texts, or a variable that is one. It omits empty ones, so that
+// an address can be optional.
+func (r *attachmentReader) texts(f field, at string) (out []string) {
+	v := r.value(f.value)
+	list, is := v.([]any)
+	if v != nil && !is {
+		r.wrong(f.value, at, "must be a list of texts, got %s", typeOf(v))
+	}
+	for i, item := range list {
+		n := f.value
+		if n.Kind == yaml.SequenceNode {
+			n = n.Content[i]
+		}
+		text, is := item.(string)
+		switch {
+		case item == (unknown{}):
+			r.hollow = true
+		case item != nil && !is:
+			r.wrong(n, fmt.Sprintf("%s[%d]", at, i), "must be a text, got %s", typeOf(item))
+		case text != "":
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// bandwidth reads limits of traffic.
+func (r *attachmentReader) bandwidth(n *yaml.Node) *nf.Bandwidth {
+	if n.Kind != yaml.MappingNode {
+		r.wrong(n, ".bandwidth", "must be a mapping")
+		return nil
+	}
+	var b nf.Bandwidth
+	rates := map[string]*int64{
+		"ingress_rate": &b.IngressRate, "ingress_burst": &b.IngressBurst, "egress_rate": &b.EgressRate, "egress_burst": &b.EgressBurst,
+	}
+	for f := range fields(n) {
+		rate := rates[f.key.Value]
+		if rate == nil {
+			r.unknownKey(f.key, ".bandwidth", "ingress_rate", "ingress_burst", "egress_rate", "egress_burst")
+			continue
+		}
+		v := r.value(f.value)
+		number, is := v.(int64)
+		if v != nil && (!is || number < 0) {
+			r.wrong(f.value, ".bandwidth."+f.key.Value, "must be a number of bits")
+		}
+		*rate = number
+	}
+	return &b
+}
+
+// checkWorkloads reports attachments of workloads that the package does not have. The
+// groups contain all objects of the package.
+func checkWorkloads(all []nf.Connection, plan render.Plan, r *report) {
+	for _, c := range all {
+		if fault := plan.Unselected(c.Workload); fault != "" {
+			v := c.Violation("workload", "")
+			r.add(place{v.File, v.Line}, v.Field, "%s", fault)
+		}
+	}
+}
