@@ -36,6 +36,24 @@ func (c *Cluster) Capabilities(ctx context.Context) (nf.Capabilities, error) {
 	return out, nil
 }
 
+// Served returns those of the kinds that the API server serves in exactly the given
+// versions. The APIs are cached, and read again if one of the kinds is missing.
+func (c *Cluster) Served(ctx context.Context, kinds []nf.Ref) ([]nf.Ref, error) {
+	ks, err := c.client.apis.kinds(ctx, gvksOf(kinds))
+	if err != nil {
+		return nil, err
+	}
+	var out []nf.Ref
+	for _, ref := range kinds {
+		if _, served := ks.exact(gvkOf(ref)); served {
+			out = append(out, ref)
+		} else if ks.hidden(ref.Group) {
+			return nil, c.client.apis.unreadable(ctx, ks.partial)
+		}
+	}
+	return out, nil
+}
+
 // Scope reports whether a kind is served in the given version, and whether it
 // is namespaced.
 func (c *Cluster) Scope(ctx context.Context, ref nf.Ref) (namespaced, served bool, err error) {

@@ -61,6 +61,16 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
+// TestServed looks for kinds in exactly the given versions.
+func TestServed(t *testing.T) {
+	c, _ := sandbox(t)
+	deployment := nf.Ref{Group: "apps", Version: "v1", Kind: "Deployment"}
+	served, err := c.Served(t.Context(), []nf.Ref{{Group: "apps", Version: "v1beta1", Kind: "Deployment"}, deployment, {Group: "example.org", Version: "v1", Kind: "Gizmo"}})
+	if err != nil || len(served) != 1 || served[0] != deployment {
+		t.Errorf("the region serves %v: %v", served, err)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	c, ns := sandbox(t)
 	mustApply(t, c, "vnf-1", configMap(t, "vnf-1", ns, "a", "1"))

@@ -135,7 +135,7 @@ func (n *networkUser) releaseAll(ctx context.Context, revisions []nf.Revision) e
 	op := n.run.op()
 	for _, id := range networksOf(op.Region, revisions...) {
 		if op.Instance.Orphan {
-			name := nf.Holder{Subject: nf.Subject{Kind: nf.HolderSubject, ID: "orphans-of-" + op.Subject.ID}}
+			name := nf.Holder{Subject: nf.Subject{Kind: nf.HolderSubject, ID: nf.OrphansOf + op.Subject.ID}}
 			if err := n.hold(ctx, id, name); err != nil && nf.KindOf(err) != nf.NotFound && nf.KindOf(err) != nf.Conflict {
 				return err
 			}

@@ -19,16 +19,35 @@ import (
 
 // Driver knows one kind of networks. Its methods are pure functions.
 type Driver interface {
-	// Normalize checks a spec, and returns it with its defaults: two specs that mean
-	// the same are equal bytes. It returns nf.Invalid with a violation for each fault,
-	// whose field begins with "spec".
-	Normalize(spec json.RawMessage) (json.RawMessage, error)
-	// Objects returns the objects of a network whose spec is normalized. Those with a
-	// namespace are in the given one.
-	Objects(n nf.Network, namespace string) ([]*unstructured.Unstructured, error)
+	Specs
+	Maker
+}
+
+// Specs is the part of a Driver that checks specs.
+type Specs interface {
+	// Kinds returns the kinds of the API that a spec can depend on, if a region serves
+	// them.
+	Kinds() []nf.Ref
+	// Normalize checks a spec for a region, and returns it with its defaults: two specs
+	// that mean the same in the region are equal bytes. A normalized spec is its own
+	// normal form, and contains all that the other methods need to know of the region.
+	// It returns nf.Invalid with a violation for each fault, whose field begins with
+	// "spec".
+	Normalize(spec json.RawMessage, region nf.NetworkRegion) (json.RawMessage, error)
+	// Frozen returns a violation for each difference between two normalized specs that
+	// the objects of a network cannot follow. Attached: there can be pods that are
+	// attached to the network.
+	Frozen(before, after json.RawMessage, attached bool) nf.Violations
 	// NodeLocal reports whether the addresses of a normalized spec are unique only on
 	// each node, and the spec does not say that this is intended.
 	NodeLocal(spec json.RawMessage) bool
+}
+
+// Maker is the part of a Driver that makes networks and attachments.
+type Maker interface {
+	// Objects returns the objects of a network whose spec is normalized. They are
+	// cluster-scoped, or in the given namespace, unless the spec names another one.
+	Objects(n nf.Network, namespace string) ([]*unstructured.Unstructured, error)
 	// Connect returns what a pod needs to be attached. Replicas is the number of pods
 	// of the workload, or negative if it is unknown. It returns nf.Invalid with
 	// violations whose fields are those of the attachment: "ips[0]".
@@ -72,12 +91,29 @@ func (d Drivers) Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connec
 }
 
 // Normalize implements shared.Kind.
-func (d Drivers) Normalize(n nf.Network, _ json.RawMessage) (json.RawMessage, error) {
+func (d Drivers) Normalize(ctx context.Context, in shared.Place, n nf.Network, before json.RawMessage) (json.RawMessage, error) {
 	driver, err := d.driver("create", n)
 	if err != nil {
 		return nil, err
 	}
-	return driver.Normalize(n.Spec)
+	var region nf.NetworkRegion
+	if kinds := driver.Kinds(); len(kinds) > 0 {
+		c, err := in.Open()
+		if err != nil {
+			return nil, err
+		}
+		if region.Served, err = c.Served(ctx, kinds); err != nil {
+			return nil, err
+		}
+	}
+	spec, err := driver.Normalize(n.Spec, region)
+	if err != nil || before == nil {
+		return spec, err
+	}
+	if v := driver.Frozen(before, spec, in.Attached); len(v) > 0 {
+		return nil, nf.E(nf.Conflict, "change", "network "+n.ID, v)
+	}
+	return spec, nil
 }
 
 // Check implements shared.Kind.

@@ -35,6 +35,7 @@ type world struct {
 	objects map[string]string // owners of the objects, by Ref.Key
 	nodes   int               // of the region
 	refused string            // end of the names of objects that the region refuses; empty: none
+	serves  bool              // the region serves wires
 	away    bool              // the region does not answer
 	plugins map[string]bool   // that the region declares
 	gate    chan struct{}     // Apply returns after it is closed; nil: at once
@@ -133,6 +134,13 @@ func (w *world) Lookup(context.Context, nf.Ref) (map[string]any, error) {
 	return map[string]any{"items": make([]any, w.nodes)}, w.unreachable()
 }
 
+func (w *world) Served(_ context.Context, kinds []nf.Ref) ([]nf.Ref, error) {
+	if !w.serves {
+		kinds = nil
+	}
+	return kinds, w.unreachable()
+}
+
 func (w *world) EnsureNamespace(context.Context, string, string) (nf.Namespace, error) {
 	return nf.Namespace{Created: true}, w.unreachable()
 }
@@ -215,15 +223,33 @@ type plain struct{}
 type plainSpec struct {
 	Wires []string `json:"wires"`
 	Local bool     `json:"local,omitempty"`
+	Wired bool     `json:"wired,omitempty"` // the region serves wires
 }
 
-func (plain) Normalize(raw json.RawMessage) (json.RawMessage, error) {
+func (plain) Kinds() []nf.Ref { return []nf.Ref{wire} }
+
+// wire is the kind of the objects. A region need not serve it.
+var wire = nf.Ref{Group: "test", Version: "v1", Kind: "Wire"}
+
+func (plain) Normalize(raw json.RawMessage, region nf.NetworkRegion) (json.RawMessage, error) {
 	var s plainSpec
 	if err := json.Unmarshal(raw, &s); err != nil || len(s.Wires) == 0 {
 		return nil, nf.E(nf.Invalid, "check", "network", nf.Violations{{Field: "spec.wires", Message: "are missing"}})
 	}
 	slices.Sort(s.Wires)
+	s.Wired = region.Serves(wire)
 	return json.Marshal(s)
+}
+
+func (plain) Frozen(before, after json.RawMessage, attached bool) nf.Violations {
+	var was, is plainSpec
+	if err := errors.Join(json.Unmarshal(before, &was), json.Unmarshal(after, &is)); err != nil {
+		return nf.Violations{{Field: "spec", Message: err.Error()}}
+	}
+	if !attached || was.Local == is.Local {
+		return nil
+	}
+	return nf.Violations{{Field: "spec.local", Message: "cannot change while pods are attached"}}
 }
 
 func (plain) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructured, error) {

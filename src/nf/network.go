@@ -1,6 +1,9 @@
 package nf
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Network is a virtual network of a cloud region that the pods of VNF instances
 // attach to.
@@ -8,6 +11,10 @@ type Network = Shared
 
 // NetworkNamespace is the namespace of a region that contains the objects of networks.
 const NetworkNamespace = "k8splugin-networks"
+
+// OrphansOf begins the name of the holder that holds a network for the objects of an
+// instance that was removed without them. The id of the instance follows.
+const OrphansOf = "orphans-of-"
 
 // NetworkTable is the table of networks in the store, and of the holds on them.
 const NetworkTable = "networks"
@@ -27,6 +34,14 @@ func checkAttachments(all []Attachment) Violations {
 	}
 	return v
 }
+
+// NetworkRegion is what the driver of a network knows of its region.
+type NetworkRegion struct {
+	Served []Ref // kinds that the driver asks for, and that the region serves
+}
+
+// Serves reports whether the region serves a kind that the driver asks for.
+func (r NetworkRegion) Serves(kind Ref) bool { return slices.Contains(r.Served, kind) }
 
 // Attachment attaches the pods of a workload to a network.
 type Attachment struct {

@@ -16,11 +16,12 @@ import (
 // Kind knows the resources of one kind. Its methods may be called more than once for
 // one change.
 type Kind interface {
-	// Normalize checks the spec of a resource, and returns it with its defaults: two
-	// specs that mean the same are equal bytes. Before is the spec that a change
-	// replaces; nil without one. It returns nf.Invalid with a violation for each fault,
-	// and nf.Unsupported if this service cannot create such a resource.
-	Normalize(s nf.Shared, before json.RawMessage) (json.RawMessage, error)
+	// Normalize checks the spec of a resource for its region, and returns it with its
+	// defaults: two specs that mean the same there are equal bytes. Before is the spec
+	// that a change replaces; nil without one. It returns nf.Invalid with a violation
+	// for each fault, nf.Conflict for a change that is not possible, and nf.Unsupported
+	// if this service cannot create such a resource.
+	Normalize(ctx context.Context, in Place, s nf.Shared, before json.RawMessage) (json.RawMessage, error)
 	// Check returns the objects that Apply may create, if the region accepts them.
 	Check(ctx context.Context, c Cluster, s nf.Shared) ([]nf.Ref, error)
 	// Apply creates the objects of a resource, or changes them to its spec.
@@ -39,6 +40,13 @@ type RegionChecker interface {
 	CheckRegion(region nf.Region, s nf.Shared) (warnings []string, err error)
 }
 
+// Place is the region of a resource, before an operation.
+type Place struct {
+	Region   nf.Region
+	Open     func() (Cluster, error) // does not dial
+	Attached bool                    // something besides names may use the resource
+}
+
 // Cluster is a cloud region, as shared resources use it. For the contract of its
 // methods, see lifecycle.Cluster.
 type Cluster interface {
@@ -49,6 +57,7 @@ type Cluster interface {
 // Observer is the part of a Cluster that changes nothing.
 type Observer interface {
 	Preflight(ctx context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (existing int, err error)
+	Served(ctx context.Context, kinds []nf.Ref) ([]nf.Ref, error)
 	Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error)
 	Watch(ctx context.Context, owner nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error]
 }

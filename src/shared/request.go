@@ -28,7 +28,7 @@ func (r *Resources) Create(ctx context.Context, req nf.SharedRequest) (nf.Operat
 	}
 	s, err := req.Resource, error(nil)
 	s.ID = nf.SharedID(s.Region, s.Name)
-	if s.Spec, err = r.cfg.Kind.Normalize(s, nil); err != nil {
+	if s.Spec, err = r.normalize(ctx, s, nil); err != nil {
 		return nf.Operation{}, err
 	}
 	op, err := r.accept(ctx, s.ID, req.Key, func() (operation.Request, error) {
@@ -49,6 +49,38 @@ func (r *Resources) Create(ctx context.Context, req nf.SharedRequest) (nf.Operat
 		return op, err
 	}
 	return r.join(ctx, there, s, req)
+}
+
+// normalize returns the spec of a resource as its kind normalizes it for the region.
+func (r *Resources) normalize(ctx context.Context, s nf.Shared, before json.RawMessage) (json.RawMessage, error) {
+	region, err := r.cfg.Regions.Region(ctx, s.Region)
+	if err != nil {
+		if nf.KindOf(err) == nf.NotFound {
+			err = nf.E(nf.NotFound, "create", r.noun(s.Name), nf.Violations{{Field: "cloud_region_id", Message: fmt.Sprintf("%q does not exist", s.Region)}})
+		}
+		return nil, err
+	}
+	in := Place{Region: region, Open: func() (Cluster, error) { return r.cfg.Open(ctx, s.Region) }}
+	if before != nil {
+		if in.Attached, err = r.attached(ctx, s.ID); err != nil {
+			return nil, err
+		}
+	}
+	return r.cfg.Kind.Normalize(ctx, in, s, before)
+}
+
+// attached reports whether something besides names may use a resource: an instance, or
+// the objects of one that was removed without them.
+func (r *Resources) attached(ctx context.Context, id string) (bool, error) {
+	for holder, err := range r.Holders(ctx, id) {
+		if err != nil {
+			return false, err
+		}
+		if holder.Subject.Kind != nf.HolderSubject || strings.HasPrefix(holder.Subject.ID, nf.OrphansOf) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // join adds the holder of a request to a resource that exists.
@@ -111,12 +143,6 @@ func (r *Resources) different(path string, has, wants any) nf.Violations {
 }
 
 func (r *Resources) create(ctx context.Context, s nf.Shared, req nf.SharedRequest) (operation.Request, error) {
-	if _, err := r.cfg.Regions.Region(ctx, s.Region); err != nil {
-		if nf.KindOf(err) == nf.NotFound {
-			err = nf.E(nf.NotFound, "create", r.noun(s.Name), nf.Violations{{Field: "cloud_region_id", Message: fmt.Sprintf("%q does not exist", s.Region)}})
-		}
-		return operation.Request{}, err
-	}
 	refs, warnings, err := r.check(ctx, s)
 	if err != nil {
 		return operation.Request{}, err
@@ -171,7 +197,7 @@ func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRe
 	if err := r.lockOf(&before).Free("change"); err != nil {
 		return operation.Request{}, err
 	}
-	after, err := r.edited(before, req.Edit)
+	after, err := r.edited(ctx, before, req.Edit)
 	if err != nil {
 		return operation.Request{}, err
 	}
@@ -192,7 +218,7 @@ func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRe
 }
 
 // edited returns a resource after an edit, with a normalized spec.
-func (r *Resources) edited(s nf.Shared, edit func(*nf.Shared) error) (nf.Shared, error) {
+func (r *Resources) edited(ctx context.Context, s nf.Shared, edit func(*nf.Shared) error) (nf.Shared, error) {
 	before := slices.Clone(s.Spec)
 	s.Labels = maps.Clone(s.Labels)
 	if err := edit(&s); err != nil {
@@ -203,7 +229,7 @@ func (r *Resources) edited(s nf.Shared, edit func(*nf.Shared) error) (nf.Shared,
 		return s, nf.E(nf.Invalid, "change", r.noun(s.ID), v)
 	}
 	var err error
-	s.Spec, err = r.cfg.Kind.Normalize(s, before)
+	s.Spec, err = r.normalize(ctx, s, before)
 	return s, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/multicloud-k8s/k8splugin/src/network/schema"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // TestDocs checks that docs/networks.md names every type and field, and that the
@@ -49,7 +50,7 @@ func TestDocs(t *testing.T) {
 		t.Fatalf("docs/networks.md has %d examples, want at least 4", len(examples))
 	}
 	for _, e := range examples {
-		if _, err := (Driver{}).Normalize(json.RawMessage(e[1])); err != nil {
+		if _, err := (Driver{}).Normalize(json.RawMessage(e[1]), nf.NetworkRegion{}); err != nil {
 			t.Errorf("%s: %v", e[1], err)
 		}
 	}

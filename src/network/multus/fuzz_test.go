@@ -21,14 +21,14 @@ func FuzzNormalize(f *testing.F) {
 		f.Add([]byte(spec))
 	}
 	f.Fuzz(func(t *testing.T, spec []byte) {
-		once, err := multus.Driver{}.Normalize(spec)
+		once, err := multus.Driver{}.Normalize(spec, nf.NetworkRegion{})
 		if err != nil {
 			if nf.KindOf(err) != nf.Invalid || len(nf.ViolationsOf(err)) == 0 {
 				t.Fatalf("an error without violations: %v", err)
 			}
 			return
 		}
-		twice, err := multus.Driver{}.Normalize(once)
+		twice, err := multus.Driver{}.Normalize(once, nf.NetworkRegion{})
 		if err != nil || !bytes.Equal(once, twice) {
 			t.Fatalf("not idempotent: %s, then %s (%v)", once, twice, err)
 		}

@@ -30,11 +30,18 @@ var definition = nf.Ref{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkA
 // resourceAnnotation ties a definition to an extended resource.
 const resourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 
+// Kinds returns nil: a specification depends on no API of its region.
+func (Driver) Kinds() []nf.Ref { return nil }
+
+// Frozen returns nil: a definition can be changed, and the change reaches the pods that
+// are created after it.
+func (Driver) Frozen(json.RawMessage, json.RawMessage, bool) nf.Violations { return nil }
+
 // Normalize checks a specification and returns it in its canonical form: with
 // defaults and sorted keys. Specifications that mean the same have the same
 // canonical form. The error is nf.Invalid with all violations; their fields begin
 // with "spec".
-func (Driver) Normalize(spec json.RawMessage) (json.RawMessage, error) {
+func (Driver) Normalize(spec json.RawMessage, _ nf.NetworkRegion) (json.RawMessage, error) {
 	out, err := schema.Parse(spec, checkSpec)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func add(out *txtar.Archive, name, spec string, asks nf.Attachment) {
 	write := func(file, text string) {
 		out.Files = append(out.Files, txtar.File{Name: name + "/" + file, Data: []byte(text + "\n")})
 	}
-	normal, err := multus.Driver{}.Normalize(json.RawMessage(spec))
+	normal, err := multus.Driver{}.Normalize(json.RawMessage(spec), nf.NetworkRegion{})
 	if err != nil {
 		write("error", err.Error())
 		return
@@ -126,11 +126,11 @@ func encoded(v any) string {
 // normal returns a normalized specification.
 func normal(t *testing.T, spec string) json.RawMessage {
 	t.Helper()
-	out, err := multus.Driver{}.Normalize(json.RawMessage(spec))
+	out, err := multus.Driver{}.Normalize(json.RawMessage(spec), nf.NetworkRegion{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := multus.Driver{}.Normalize(out)
+	again, err := multus.Driver{}.Normalize(out, nf.NetworkRegion{})
 	if err != nil {
 		t.Fatalf("%s: the canonical form is rejected: %v", out, err)
 	}

@@ -115,7 +115,7 @@ func TestWrong(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := multus.Driver{}.Normalize(json.RawMessage(tc.spec))
+			out, err := multus.Driver{}.Normalize(json.RawMessage(tc.spec), nf.NetworkRegion{})
 			if nf.KindOf(err) != nf.Invalid || out != nil {
 				t.Fatalf("%s: got %s and the error %v, want an error of kind invalid", tc.reason, out, err)
 			}
@@ -144,7 +144,7 @@ func TestMessages(t *testing.T) {
 		`{"type": "ovs"}`: `cannot check network: spec.type: must be one of bridge, host-device, ipvlan, macvlan, ptp, vlan, got "ovs"; for another plugin, use raw`,
 	}
 	for spec, want := range cases {
-		if _, err := (multus.Driver{}).Normalize(json.RawMessage(spec)); err == nil || err.Error() != want {
+		if _, err := (multus.Driver{}).Normalize(json.RawMessage(spec), nf.NetworkRegion{}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", spec, err, want)
 		}
 	}
