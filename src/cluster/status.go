@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,6 +52,9 @@ func judgeByKind(u *unstructured.Unstructured) objectStatus {
 	}
 	v := objectStatus{nf.Status(result.Status), result.Message}
 	if v.status == nf.StatusDeleting {
+		if f := u.GetFinalizers(); len(f) > 0 {
+			v.message = "its deletion waits for the finalizers " + strings.Join(f, ", ")
+		}
 		return v
 	}
 	if rule, ok := rules[gk]; ok {

@@ -3,7 +3,9 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -300,6 +302,19 @@ func TestViewRouses(t *testing.T) {
 }
 
 // TestStatusless has the kinds that are not watched after they were applied.
+// TestFinalizers names the finalizers that an object is waiting for.
+func TestFinalizers(t *testing.T) {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("kubeovn.io/v1")
+	u.SetKind("Subnet")
+	u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	u.SetFinalizers([]string{"kubeovn.io/kube-ovn-controller", "example.org/other"})
+	want := objectStatus{nf.StatusDeleting, "its deletion waits for the finalizers kubeovn.io/kube-ovn-controller, example.org/other"}
+	if got := judge(u); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestStatusless(t *testing.T) {
 	for gk := range statusless {
 		ref := nf.Ref{Group: gk.Group, Version: "v1", Kind: gk.Kind, Name: "a"}

@@ -208,61 +208,6 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestServed checks that a driver learns what the region serves, also when the network
-// changes.
-func TestServed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := newWorld()
-		s, _ := w.start(t)
-		w.create(t, s, request())
-		w.serves = true
-		op, err := s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: func(*nf.Network) error { return nil }})
-		must(t, err)
-		w.end(t, op)
-		n, err := s.Get(t.Context(), oam)
-		must(t, err)
-		if want := `{"wires":["a"],"wired":true}`; string(n.Spec) != want {
-			t.Errorf("the spec is %s, want %s", n.Spec, want)
-		}
-		w.setAway(true)
-		if _, err := s.Create(t.Context(), request()); nf.KindOf(err) != nf.Unreachable {
-			t.Errorf("a driver does not know what a region serves that does not answer: %v", err)
-		}
-	})
-}
-
-// TestFrozen refuses a change that the objects of a network cannot follow while pods
-// are attached.
-func TestFrozen(t *testing.T) {
-	for name, tc := range map[string]struct {
-		holder nf.Holder
-		kind   nf.Kind
-	}{
-		"Instance": {instance("vnf-1"), nf.Conflict},
-		"Orphans":  {shared.Named(nf.OrphansOf + "vnf-1"), nf.Conflict},
-		"Name":     {shared.Named("bob"), 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				w := newWorld()
-				s, _ := w.start(t)
-				w.create(t, s, request())
-				_, err := s.Use(t.Context(), oam, tc.holder)
-				must(t, err)
-				op, err := s.Change(t.Context(), oam, nf.SharedChangeRequest{Edit: func(n *nf.Network) error {
-					n.Spec = json.RawMessage(`{"wires":["a"],"local":true}`)
-					return nil
-				}})
-				w.end(t, op)
-				v := nf.ViolationsOf(err)
-				if tc.kind == 0 && err != nil || tc.kind != 0 && (nf.KindOf(err) != tc.kind || len(v) != 1 || v[0].Field != "spec.local") {
-					t.Errorf("with this holder: %v", err)
-				}
-			})
-		})
-	}
-}
-
 // TestKeep keeps a network without holders until a client releases it.
 func TestKeep(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -35,6 +35,7 @@ type world struct {
 	objects map[string]string // owners of the objects, by Ref.Key
 	nodes   int               // of the region
 	refused string            // end of the names of objects that the region refuses; empty: none
+	stuck   string            // message of objects that are not deleted; empty: they are
 	serves  bool              // the region serves wires
 	away    bool              // the region does not answer
 	plugins map[string]bool   // that the region declares
@@ -186,7 +187,7 @@ func (w *world) Delete(_ context.Context, owner nf.Subject, refs []nf.Ref) ([]nf
 	return out, nil
 }
 
-func (w *world) Watch(_ context.Context, _ nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
+func (w *world) Watch(ctx context.Context, _ nf.Subject, targets []nf.Change) iter.Seq2[nf.Health, error] {
 	return func(yield func(nf.Health, error) bool) {
 		for _, target := range targets {
 			w.mu.Lock()
@@ -196,9 +197,15 @@ func (w *world) Watch(_ context.Context, _ nf.Subject, targets []nf.Change) iter
 			if there {
 				h.Status = nf.Current
 			}
+			if w.stuck != "" {
+				h.Status, h.Message = nf.StatusDeleting, w.stuck
+			}
 			if !yield(h, nil) {
 				return
 			}
+		}
+		if w.stuck != "" {
+			<-ctx.Done()
 		}
 	}
 }

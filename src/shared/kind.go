@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -123,12 +125,14 @@ func (r *Region) await(ctx context.Context, targets []nf.Change, wanted nf.Statu
 	if len(targets) == 0 {
 		return nil
 	}
-	owner, open := r.attempt.Op().Subject, map[string]nf.Ref{}
+	owner, open := r.attempt.Op().Subject, map[string]nf.Health{} // as they were last seen
 	for _, t := range targets {
-		open[t.Key()] = t.Ref
+		open[t.Key()] = nf.Health{Ref: t.Ref, Status: nf.Unknown}
 	}
 	for h, err := range r.Cluster.Watch(ctx, owner, targets) {
 		switch {
+		case err != nil && ctx.Err() != nil:
+			return r.overdue(open)
 		case err != nil:
 			return err
 		case h.Status == wanted:
@@ -136,13 +140,26 @@ func (r *Region) await(ctx context.Context, targets []nf.Change, wanted nf.Statu
 		case h.Status == nf.StatusFailed && wanted == nf.Current:
 			return nf.E(nf.Failed, "create", owner.Noun(), nf.Violations{{Object: h.Ref, Message: h.Message}})
 		default:
+			open[h.Key()] = h
 			r.attempt.Progress(func(s *nf.Step) { s.Report(h.Ref.String() + " is " + string(h.Status) + ": " + h.Message) })
 		}
 		if len(open) == 0 {
 			return nil
 		}
 	}
-	return context.Cause(ctx)
+	return r.overdue(open)
+}
+
+// overdue returns the error for objects that did not have the awaited status in time. A
+// deletion can wait for a finalizer for ever: its controller does not run.
+func (r *Region) overdue(open map[string]nf.Health) error {
+	var v nf.Violations
+	for _, key := range slices.Sorted(maps.Keys(open)) {
+		h := open[key]
+		v = append(v, nf.Violation{Object: h.Ref, Message: strings.TrimSuffix("is "+string(h.Status)+": "+h.Message, ": ")})
+	}
+	op := r.attempt.Op()
+	return nf.E(nf.Timeout, string(op.Verb), op.Subject.Noun(), v)
 }
 
 // RefsOf returns the refs of objects.
