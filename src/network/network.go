@@ -133,8 +133,21 @@ func (d Drivers) Check(ctx context.Context, c shared.Cluster, n nf.Network) ([]n
 	for _, obj := range objects {
 		render.Tag(obj, owner)
 	}
-	_, err = c.Preflight(ctx, owner, nf.Bounds{Namespace: nf.NetworkNamespace}, objects)
+	_, err = c.Preflight(ctx, owner, boundsOf(objects), objects)
 	return shared.RefsOf(objects), err
+}
+
+// boundsOf allows what a driver makes: cluster-scoped objects, and namespaces of
+// controllers. Networks are shared by the projects of a region, and a permission of their
+// own guards them.
+func boundsOf(objects []*unstructured.Unstructured) nf.Bounds {
+	b := nf.Bounds{Namespace: nf.NetworkNamespace, Tenancy: nf.Tenancy{Whole: true}}
+	for _, obj := range objects {
+		if namespace := obj.GetNamespace(); namespace != "" && !b.Opens(namespace) {
+			b.Further = append(b.Further, namespace)
+		}
+	}
+	return b
 }
 
 // checkNodes returns nf.Invalid for a network that would give two pods on different

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 )
@@ -29,6 +31,19 @@ func TestServed(t *testing.T) {
 		w.setAway(true)
 		if _, err := s.Create(t.Context(), request()); nf.KindOf(err) != nf.Unreachable {
 			t.Errorf("a driver does not know what a region serves that does not answer: %v", err)
+		}
+	})
+}
+
+// TestPlaces creates objects that are cluster-scoped, or in the namespace of a
+// controller.
+func TestPlaces(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld()
+		s, _ := w.start(t)
+		w.create(t, s, request(func(r *nf.SharedRequest) { r.Resource.Spec = json.RawMessage(`{"wires":["global","operated"]}`) }))
+		if diff := cmp.Diff([]string{"Wire.test//oam-global", "Wire.test/operator/oam-operated"}, w.applied()); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package network_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -120,10 +121,13 @@ func (w *world) setAway(away bool) {
 	w.away = away
 }
 
-func (w *world) Preflight(_ context.Context, owner nf.Subject, _ nf.Bounds, objects []*unstructured.Unstructured) (int, error) {
+func (w *world) Preflight(_ context.Context, owner nf.Subject, bounds nf.Bounds, objects []*unstructured.Unstructured) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, obj := range objects {
+		if v := append(bounds.Outside(refOf(obj)), bounds.Denied(refOf(obj))...); len(v) > 0 {
+			return 0, nf.E(nf.Forbidden, "apply", keyOf(obj), v)
+		}
 		if by := w.objects[keyOf(obj)]; by != "" && by != owner.String() {
 			return 0, nf.E(nf.Conflict, "apply", keyOf(obj), errors.New("it belongs to "+by))
 		}
@@ -235,6 +239,9 @@ type plainSpec struct {
 
 func (plain) Kinds() []nf.Ref { return []nf.Ref{wire} }
 
+// namespaces are those of wires that are not in the namespace of networks; "-": none.
+var namespaces = map[string]string{"operated": "operator", "global": "-"}
+
 // wire is the kind of the objects. A region need not serve it.
 var wire = nf.Ref{Group: "test", Version: "v1", Kind: "Wire"}
 
@@ -269,7 +276,7 @@ func (plain) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructur
 		obj := &unstructured.Unstructured{}
 		obj.SetAPIVersion("test/v1")
 		obj.SetKind("Wire")
-		obj.SetNamespace(namespace)
+		obj.SetNamespace(strings.TrimPrefix(cmp.Or(namespaces[name], namespace), "-"))
 		obj.SetName(n.Name + "-" + name)
 		out = append(out, obj)
 	}
