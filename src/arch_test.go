@@ -61,6 +61,7 @@ var floors = map[string]floor{
 
 	"network/schema": {[]string{"nf"}, "specifications of networks are checked by tables, whichever the driver"},
 	"network/multus": {[]string{"nf", "network/schema"}, "a driver knows its contract"},
+	"network/ovn":    {[]string{"nf", "network/schema"}, "a driver knows its contract"},
 
 	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},
 	"outbox":    {[]string{"nf", "outbound", "breaker", "store", "store/lease", "delay"}, "requests are delivered without knowing why they are sent"},

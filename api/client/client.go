@@ -62,6 +62,7 @@ const (
 // Defines values for NetworkCreateDriver.
 const (
 	NetworkCreateDriverMultus NetworkCreateDriver = "multus"
+	NetworkCreateDriverOvn    NetworkCreateDriver = "ovn"
 )
 
 // Defines values for NetworkFlavor.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -44,5 +45,37 @@ func Attach(t testing.TB, namespace, status string) {
 // Multus does. Other tests may need the kind at the same time, so it stays.
 func Networks(t testing.TB) {
 	t.Helper()
-	define(t, Documents(t, networkDefinition)[0])
+	Serve(t, networkDefinition)
+}
+
+// Serve makes the sandbox serve the kinds of CustomResourceDefinitions. Other tests may
+// need them at the same time, so they stay.
+func Serve(t testing.TB, text string) {
+	t.Helper()
+	for _, crd := range Documents(t, text) {
+		define(t, crd)
+	}
+}
+
+// Patch changes an object as its controller does. The resource is the plural of its
+// kind.
+func Patch(t testing.TB, of *unstructured.Unstructured, resource string, change map[string]any, subresources ...string) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := json.Marshal(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvk := of.GroupVersionKind()
+	api := client.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: resource})
+	var objects dynamic.ResourceInterface = api
+	if of.GetNamespace() != "" {
+		objects = api.Namespace(of.GetNamespace())
+	}
+	if _, err := objects.Patch(t.Context(), of.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, subresources...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/network/multus"
+	"github.com/multicloud-k8s/k8splugin/src/network/ovn"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 )
 
@@ -25,7 +26,7 @@ func (s *service) networkKeeper(cfg Config, db *secureStore) (*shared.Resources,
 	}, networkDrivers())
 }
 
-func networkDrivers() network.Drivers { return network.Drivers{"multus": multus.Driver{}} }
+func networkDrivers() network.Drivers { return network.Drivers{"multus": multus.Driver{}, "ovn": ovn.Driver{}} }
 
 // networks holds networks for instances, and attaches these to them.
 type networks struct {

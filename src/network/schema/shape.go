@@ -8,23 +8,23 @@ import (
 
 // Field is one field of an object.
 type Field struct {
-	value    value
+	value    Value
 	required bool
 	filled   any // it replaces a missing value
 	implied  any // the same as a missing value
 }
 
 // Required returns a field that must be there.
-func Required(v value) Field { return Field{value: v, required: true} }
+func Required(v Value) Field { return Field{value: v, required: true} }
 
 // Optional returns a field that may be missing.
-func Optional(v value) Field { return Field{value: v} }
+func Optional(v Value) Field { return Field{value: v} }
 
 // Filled returns a field whose default is written.
-func Filled(v value, def any) Field { return Field{value: v, filled: def} }
+func Filled(v Value, def any) Field { return Field{value: v, filled: def} }
 
 // Implied returns a field whose default is not written.
-func Implied(v value, def any) Field { return Field{value: v, implied: def} }
+func Implied(v Value, def any) Field { return Field{value: v, implied: def} }
 
 // Shape is the form of an object: its fields, and the relations between them.
 type Shape struct {
@@ -39,7 +39,7 @@ type Shape struct {
 }
 
 // Object returns a value of the shape.
-func Object(s Shape) value {
+func Object(s Shape) Value {
 	return func(c *Checker, path string, v any) any {
 		given, ok := v.(map[string]any)
 		if !ok {
@@ -117,7 +117,7 @@ func (s Shape) relate(c *Checker, path string, given, out map[string]any) {
 		}
 	}
 	for _, two := range s.Needs {
-		if out[two[0]] != nil && given[two[1]] == nil {
+		if with := given[two[1]]; out[two[0]] != nil && (with == nil || with == s.Fields[two[1]].implied) {
 			c.Fault(Member(path, two[0]), "has no effect without %s", two[1])
 		}
 	}
@@ -149,7 +149,7 @@ func (s Shape) count(c *Checker, path string, given map[string]any) {
 }
 
 // Variant returns the value of an object whose field type selects its shape.
-func Variant[T any](kinds map[string]T, shapeOf func(T) Shape) value {
+func Variant[T any](kinds map[string]T, shapeOf func(T) Shape) Value {
 	return func(c *Checker, path string, v any) any {
 		given, ok := v.(map[string]any)
 		if !ok {

@@ -21,9 +21,14 @@ func (c *Checker) Fault(path, format string, args ...any) {
 	c.Wrong = append(c.Wrong, nf.Violation{Field: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// value checks a decoded value of JSON and returns it in its canonical form. It
+// Reports reports whether there is a violation of a field.
+func (c *Checker) Reports(path string) bool {
+	return slices.ContainsFunc(c.Wrong, func(v nf.Violation) bool { return v.Field == path })
+}
+
+// Value checks a decoded value of JSON and returns it in its canonical form. It
 // reports a wrong value and returns nil.
-type value func(c *Checker, path string, v any) any
+type Value func(c *Checker, path string, v any) any
 
 // maxText is the maximum length of a text in bytes.
 const maxText = 4096
@@ -53,7 +58,7 @@ func Boolean(c *Checker, path string, v any) any {
 }
 
 // Integer checks a whole number in a range. Its canonical form is an int64.
-func Integer(least, most int64) value {
+func Integer(least, most int64) Value {
 	return func(c *Checker, path string, v any) any {
 		n, ok := v.(json.Number)
 		if !ok {
@@ -84,7 +89,7 @@ func Text(c *Checker, path string, v any) any {
 }
 
 // Word checks that a text is one of some words.
-func Word(words ...string) value {
+func Word(words ...string) Value {
 	return func(c *Checker, path string, v any) any {
 		if s, ok := v.(string); ok && slices.Contains(words, s) {
 			return s
@@ -95,7 +100,7 @@ func Word(words ...string) value {
 }
 
 // Matching checks a text with a pattern, which the message describes.
-func Matching(pattern *regexp.Regexp, described string) value {
+func Matching(pattern *regexp.Regexp, described string) Value {
 	return func(c *Checker, path string, v any) any {
 		if s, ok := v.(string); ok && pattern.MatchString(s) {
 			return s
@@ -106,7 +111,7 @@ func Matching(pattern *regexp.Regexp, described string) value {
 }
 
 // Parsed checks a text with a function that returns its canonical form.
-func Parsed(parse func(string) (string, error)) value {
+func Parsed(parse func(string) (string, error)) Value {
 	return func(c *Checker, path string, v any) any {
 		s, ok := v.(string)
 		if !ok {
@@ -124,7 +129,7 @@ func Parsed(parse func(string) (string, error)) value {
 
 // List checks a list. A wrong element is nil in the canonical form, so that each
 // element keeps its index.
-func List(of value) value {
+func List(of Value) Value {
 	return func(c *Checker, path string, v any) any {
 		given, ok := v.([]any)
 		if !ok {
@@ -197,7 +202,7 @@ func ParseMAC(s string) (string, error) {
 	return mac.String(), nil
 }
 
-// TypeOf returns the JSON type of a decoded value, for people.
+// TypeOf returns the JSON type of a decoded Value, for people.
 func TypeOf(v any) string {
 	switch v.(type) {
 	case nil:

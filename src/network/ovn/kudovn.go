@@ -1,0 +1,104 @@
+package ovn
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/network/schema"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+var portPattern = regexp.MustCompile(`^[^\s;=]{1,253}$`)
+
+const byHand = "the logical switch is made in OVN by hand; set it there"
+
+var kudShape = schema.Shape{Fields: map[string]schema.Field{
+	"mtu": schema.Optional(schema.Integer(schema.MinMTU, schema.MaxMTU)), "routes": routes,
+	"ports": schema.Optional(schema.List(schema.Object(schema.Shape{
+		Fields: map[string]schema.Field{
+			"name": schema.Required(schema.Matching(portPattern, "the name of a logical switch port, without blanks, ';' and '='")),
+			"mac":  schema.Required(schema.Parsed(schema.ParseMAC)),
+			"ips":  schema.Required(families(schema.Parsed(schema.ParseInterface), "address")),
+		},
+	}))),
+	"subnets": refused(byHand), "dhcp": refused(byHand), "dns": refused(byHand),
+}}
+
+// checkKud reports ports that have the name or an address of another one.
+func checkKud(c *schema.Checker, s spec, _ nf.NetworkRegion) {
+	seen := map[any]bool{}
+	for i, v := range schema.ListOf(s, "ports") {
+		port, _ := v.(map[string]any)
+		once := func(path string, v any) {
+			if v != nil && seen[v] {
+				c.Fault(fmt.Sprintf("spec.ports[%d].%s", i, path), "%v is that of another port", v)
+			}
+			seen[v] = true
+		}
+		once("name", port["name"])
+		once("mac", port["mac"])
+		for j, text := range textsOf(port, "ips") {
+			address, _, _ := strings.Cut(text, "/")
+			once(fmt.Sprintf("ips[%d]", j), address)
+		}
+	}
+}
+
+func kudObjects(n nf.Network, namespace string, s spec) ([]*unstructured.Unstructured, error) {
+	d, err := definition(n, namespace, given(map[string]any{
+		"cniVersion": "0.4.0", "type": "kud-ovn", "capabilities": map[string]any{"ips": true}, "ipam": given(map[string]any{"type": "static"}, s, "routes"),
+	}, s, "mtu"))
+	return []*unstructured.Unstructured{d}, err
+}
+
+// connectKud chooses the logical port of the interface: one of the specification, by its
+// addresses; or, without ports there, that which the plugin names after the pod.
+func connectKud(t *attaching) {
+	t.unlimited("limit the port in OVN")
+	ips, mac := t.ips(), t.mac()
+	if ports := schema.ListOf(t.spec, "ports"); len(ports) > 0 {
+		t.usePort(ports, ips, mac)
+		return
+	}
+	if len(ips) == 0 {
+		t.checker.Fault("ips", "is required: the network gives no addresses")
+		return
+	}
+	schema.Single(t.checker, "ips", "a fixed address", t.replicas)
+	t.selection["ips"] = texts(ips, true)
+	if mac != "" {
+		t.selection["cni-args"] = map[string]any{"mac": mac}
+	}
+}
+
+// usePort selects the port that has all addresses of the attachment.
+func (t *attaching) usePort(ports []any, ips []netip.Prefix, mac string) {
+	schema.Single(t.checker, "network", "a logical port", t.replicas)
+	at := slices.IndexFunc(ports, func(v any) bool {
+		port, _ := v.(map[string]any)
+		for _, p := range ips {
+			if !slices.Contains(textsOf(port, "ips"), p.String()) {
+				return false
+			}
+		}
+		return mac == "" || port["mac"] == mac
+	})
+	switch {
+	case len(t.checker.Wrong) > 0:
+	case len(ips) == 0 && mac == "":
+		t.checker.Fault("ips", "is required, or mac: it selects one of the ports of the network")
+	case at < 0 && len(ips) > 0:
+		t.checker.Fault("ips", "no port of the network has these addresses, and this MAC address if there is one")
+	case at < 0:
+		t.checker.Fault("mac", "no port of the network has the MAC address %s", mac)
+	default:
+		port, _ := ports[at].(map[string]any)
+		t.selection["ips"] = port["ips"]
+		t.selection["cni-args"] = map[string]any{"port": port["name"], "mac": port["mac"]}
+	}
+}
