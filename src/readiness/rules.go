@@ -104,10 +104,12 @@ func (r *Rules) ownRule(annotation string) func() (*program, error) {
 
 // Categories returns those of the categories of a kind that a rule names.
 func (r *Rules) Categories(of []string) (named []string) {
-	for _, rule := range slices.Concat(r.configured, r.shipped()) {
-		for _, c := range rule.Categories {
-			if slices.Contains(of, c) && !slices.Contains(named, c) {
-				named = append(named, c)
+	for _, rules := range [...][]*Rule{r.configured, r.shipped()} {
+		for _, rule := range rules {
+			for _, c := range rule.Categories {
+				if slices.Contains(of, c) && !slices.Contains(named, c) {
+					named = append(named, c)
+				}
 			}
 		}
 	}
