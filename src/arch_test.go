@@ -76,6 +76,7 @@ var floors = map[string]floor{
 	"site": {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
 
 	"shared":  {[]string{"nf", "store", "operation", "render"}, "what instances share is held and removed without knowing what it is, or who uses it"},
+	"volume":  {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},
 	"network": {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
 
 	"site/shell":   {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
@@ -142,7 +143,7 @@ var outside = map[string]struct {
 	"github.com/fluxcd/cli-utils":              {[]string{"cluster"}, "one place judges whether an object is ready"},
 	"k8s.io/apimachinery/pkg/labels":           {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "label selectors are those of Kubernetes"},
 	"k8s.io/apimachinery/pkg/selection":        {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "and so are their operators"},
-	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle", "network", "shared"}, "Kubernetes' types stay in the packages that handle objects"},
+	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle", "network", "shared", "volume"}, "Kubernetes' types stay in the packages that handle objects"},
 	"github.com/gorilla/mux":                   {[]string{"northbound"}, "requests are routed in one place"},
 	"github.com/getkin/kin-openapi":            {[]string{"northbound"}, "requests are held against the contract where they arrive"},
 	"go.etcd.io/etcd":                          {[]string{"store/etcd", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},

@@ -10,8 +10,8 @@ import (
 
 // builtin returns the permissions of the built-in roles.
 func builtin() map[string][]nf.Permission {
-	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance, nf.ReadNetwork}
-	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WriteNetwork)
+	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance, nf.ReadNetwork, nf.ReadVolume}
+	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WriteNetwork, nf.WriteVolume)
 	return map[string][]nf.Permission{"viewer": viewer, "operator": operator, "admin": nf.Permissions()}
 }
 

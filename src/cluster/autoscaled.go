@@ -116,4 +116,3 @@ func appliesReplicas(manager string) func(metav1.ManagedFieldsEntry) bool {
 		return owns
 	}
 }
-

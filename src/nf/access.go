@@ -31,6 +31,8 @@ const (
 	RemoveInstance  Permission = "instance:terminate"
 	ReadNetwork     Permission = "network:read"  // includes attaching to it
 	WriteNetwork    Permission = "network:write" // create, change, release
+	ReadVolume      Permission = "volume:read"   // includes using it
+	WriteVolume     Permission = "volume:write"  // create, change, release
 	ReadAudit       Permission = "audit:read"
 	AdministerStore Permission = "store:admin" // keys and backups
 )
@@ -38,7 +40,7 @@ const (
 // Permissions lists every permission.
 func Permissions() []Permission {
 	return []Permission{ReadRegion, WriteRegion, ReadPackage, WritePackage, ReadInstance, CreateInstance,
-		ChangeInstance, RemoveInstance, ReadNetwork, WriteNetwork, ReadAudit, AdministerStore}
+		ChangeInstance, RemoveInstance, ReadNetwork, WriteNetwork, ReadVolume, WriteVolume, ReadAudit, AdministerStore}
 }
 
 // Scope is the project and region that a permission is required in. An empty

@@ -35,8 +35,9 @@ type Instance struct {
 	Description   string            `json:"description,omitempty"`
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
-	Networks      []Attachment      `json:"networks,omitempty"`   // that its request asks for
-	Attached      []Attachment      `json:"attached,omitempty"`   // as in its revision
+	Networks      []Attachment      `json:"networks,omitempty"` // that its request asks for
+	Attached      []Attachment      `json:"attached,omitempty"` // as in its revision
+	Volumes       []VolumeUse       `json:"volumes,omitempty"`
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
 	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
@@ -126,8 +127,9 @@ type Revision struct {
 	Namespaces    []string          `json:"namespaces,omitempty"`
 	Amendments    []Amendment       `json:"amendments,omitempty"`
 	Annotations   map[string]string `json:"annotations,omitempty"`
-	Networks      []Attachment      `json:"networks,omitempty"`          // that the request asks for
-	Attached      []Attachment      `json:"attached,omitempty"`          // of the workloads; nil: they are Networks
+	Networks      []Attachment      `json:"networks,omitempty"` // that the request asks for
+	Attached      []Attachment      `json:"attached,omitempty"` // of the workloads; nil: they are Networks
+	Volumes       []VolumeUse       `json:"volumes,omitempty"`
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has

@@ -45,6 +45,7 @@ type Operation struct {
 	Instance InstanceTask `json:"instance,omitzero"`
 	Site     SiteTask     `json:"site,omitzero"`
 	Network  SharedTask   `json:"network,omitzero"`
+	Volume   SharedTask   `json:"volume,omitzero"`
 }
 
 // InstanceTask is what an operation on a VNF instance has to do.

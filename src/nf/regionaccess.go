@@ -221,7 +221,7 @@ func (c *accessCheck) serviceAccount(a Access) {
 	if CheckNamespace("", sa.Namespace) != nil {
 		c.add("service_account.namespace", "is not the name of a namespace")
 	}
-	if !isServiceAccount(sa.Name) {
+	if !isSubdomain(sa.Name) {
 		c.add("service_account.name", "is not the name of a service account")
 	}
 	if slices.Contains(sa.Audiences, "") {

@@ -19,6 +19,7 @@ type Spec struct {
 	Amendments  []Amendment       // names are distinct
 	Annotations map[string]string // data that an API stores with the revision
 	Networks    []Attachment      // of its workloads
+	Volumes     []VolumeUse       // that its claims bind
 }
 
 // InstantiateRequest asks for a new instance.
@@ -205,6 +206,7 @@ func (s Spec) violations() Violations {
 	v = append(v, checkAmendments(s.Amendments)...)
 	v = append(v, CheckNamespaces("namespaces", s.Namespaces)...)
 	v = append(v, checkAttachments(s.Networks)...)
+	v = append(v, checkVolumes(s.Volumes)...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

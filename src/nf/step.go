@@ -31,6 +31,7 @@ const (
 	PhaseSet               Phase = "set"                 // sets fields of objects
 	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
 	PhaseReleaseNetworks   Phase = "release_networks"    // releases all networks
+	PhaseReleaseVolumes    Phase = "release_volumes"     // releases all volumes
 	PhaseReleaseNamespaces Phase = "release_namespaces"  // releases all namespaces
 	PhaseDeleteRecords     Phase = "delete_records"      // deletes the instance's records
 	PhaseFinish            Phase = "finish"              // activates the result, and unlocks the instance
@@ -150,7 +151,7 @@ func (p Phase) title() string {
 		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
 		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
-		PhaseCheckHolders: "check holders", PhaseReleaseNetworks: "release networks",
+		PhaseCheckHolders: "check holders", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
 	}
 	return cmp.Or(titles[p], string(p))

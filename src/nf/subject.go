@@ -14,7 +14,8 @@ const (
 	InstanceSubject SubjectKind = "vnf_instance"
 	SiteSubject     SubjectKind = "site"
 	NetworkSubject  SubjectKind = "network"
-	HolderSubject   SubjectKind = "holder" // a name that holds a network for a client; no operation changes it
+	VolumeSubject   SubjectKind = "volume"
+	HolderSubject   SubjectKind = "holder" // a name that holds a shared resource for a client; no operation changes it
 )
 
 // Key returns the name of a subject's id in logs and traces: "instance".

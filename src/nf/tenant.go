@@ -60,14 +60,14 @@ func (t Tenant) check(at string) Violations {
 		return v
 	}
 	namespace, name, _ := strings.Cut(t.ServiceAccount, "/")
-	if CheckNamespace("", namespace) != nil || !isServiceAccount(name) {
+	if CheckNamespace("", namespace) != nil || !isSubdomain(name) {
 		v = append(v, Violation{Field: at + ".service_account", Message: fmt.Sprintf(`%q is not "namespace/name"`, t.ServiceAccount)})
 	}
 	return v
 }
 
-// isServiceAccount reports whether a name is one that a service account may have.
-func isServiceAccount(name string) bool {
+// isSubdomain reports whether a name is a DNS subdomain, as the names of most objects.
+func isSubdomain(name string) bool {
 	const longest = 253
 	for label := range strings.SplitSeq(name, ".") {
 		if !namespacePattern.MatchString(label) {

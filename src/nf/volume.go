@@ -1,9 +1,150 @@
 package nf
 
+import "fmt"
+
 // SetClaims are the PersistentVolumeClaims that a StatefulSet created from its
 // templates. They stay when the StatefulSet is deleted.
 type SetClaims struct {
 	Set    Ref
 	Labels map[string]string // labels of each claim
 	Claims []Ref             // sorted
+}
+
+// Volume is a PersistentVolume of a cloud region that outlives the instances that use
+// it, their namespaces and their claims. Its Spec is a VolumeSpec.
+type Volume = Shared
+
+// VolumeNamespace is the namespace of a region in which claims of volumes reserve or
+// provision PersistentVolumes.
+const VolumeNamespace = "k8splugin-volumes"
+
+// VolumeTable is the table of volumes in the store, and of the holds on them.
+const VolumeTable = "volumes"
+
+// LabLabel is the label of a region, with the value "true", that may have volumes in
+// paths of its nodes.
+const LabLabel = "k8splugin.io/lab"
+
+// VolumeSpec is the spec of a volume.
+type VolumeSpec struct {
+	Source      VolumeSource `json:"source"`
+	Size        string       `json:"size,omitempty"`         // a quantity; empty: that of the adopted PersistentVolume
+	AccessModes []string     `json:"access_modes,omitempty"` // "ReadWriteOnce", …; empty: those of the adopted one
+	Mode        string       `json:"mode,omitempty"`         // "Filesystem" or "Block"; empty: that of the adopted one
+	Retention   Retention    `json:"retention"`
+}
+
+// Retention says what happens to the data of a volume that is deleted.
+type Retention string
+
+// The retentions.
+const (
+	RetainVolume Retention = "retain" // the PersistentVolume stays in the region, without an owner
+	DeleteVolume Retention = "delete" // the PersistentVolume is deleted, with its data if a driver provisions it
+)
+
+// VolumeSource is where the data of a volume is: exactly one of the fields is set.
+type VolumeSource struct {
+	NFS      *NFSVolume      `json:"nfs,omitempty"`
+	Local    *NodeVolume     `json:"local,omitempty"`
+	HostPath *NodeVolume     `json:"host_path,omitempty"`
+	CSI      *CSIVolume      `json:"csi,omitempty"`
+	Class    *ClassVolume    `json:"class,omitempty"`
+	Adopt    *ExistingVolume `json:"adopt,omitempty"`
+}
+
+// NFSVolume is a directory of an NFS server.
+type NFSVolume struct {
+	Server string `json:"server"`
+	Path   string `json:"path"`
+}
+
+// NodeVolume is a path of a node. A host path without a node is that of any node.
+type NodeVolume struct {
+	Node string `json:"node,omitempty"`
+	Path string `json:"path"`
+}
+
+// CSIVolume is a volume of a CSI driver.
+type CSIVolume struct {
+	Driver     string            `json:"driver"`
+	Handle     string            `json:"volume_handle"`
+	FSType     string            `json:"fs_type,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	Secret     *SecretRef        `json:"secret,omitempty"` // for the node that mounts it
+}
+
+// SecretRef names a Secret.
+type SecretRef struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// ClassVolume is a volume that a StorageClass provisions.
+type ClassVolume struct {
+	Name string `json:"name"`
+	Node string `json:"node,omitempty"` // for a class that waits for the node of the first pod
+}
+
+// ExistingVolume is a PersistentVolume of the region.
+type ExistingVolume struct {
+	PV string `json:"pv"`
+}
+
+// VolumeStatus is a volume as its region has it. It is zero without a
+// PersistentVolume.
+type VolumeStatus struct {
+	PV     string
+	Phase  string // "Available", "Bound", "Released", …
+	Size   string
+	Claim  Ref    // that it is bound to, or reserved for; zero: none
+	Node   string // that its data is on; empty: any
+	Reason string // why the phase is Failed
+}
+
+// VolumeClaim is a claim that binds a volume.
+type VolumeClaim struct {
+	PV          string
+	Class       string
+	Size        string
+	AccessModes []string
+	Mode        string
+}
+
+// VolumeUse binds a claim of an instance to a volume.
+type VolumeUse struct {
+	Volume string `json:"volume"` // name in the instance's region
+	Claim  string `json:"claim"`  // name of a PersistentVolumeClaim in the instance's namespace
+}
+
+// MaxVolumes is how many volumes an instance may use.
+const MaxVolumes = 32
+
+// NoVolume returns the violation of the use with an index whose volume does not exist.
+func NoVolume(i int, region, name string) Violation {
+	return Violation{Field: fmt.Sprintf("volumes[%d].volume", i), Message: fmt.Sprintf("cloud region %s has no volume %q", region, name)}
+}
+
+// checkVolumes returns a violation for each use with a wrong name, or with one that an
+// earlier use has.
+func checkVolumes(all []VolumeUse) Violations {
+	var v Violations
+	if len(all) > MaxVolumes {
+		v = append(v, Violation{Field: "volumes", Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxVolumes)})
+	}
+	volumes, claims := map[string]bool{}, map[string]bool{}
+	for i, use := range all {
+		at := fmt.Sprintf("volumes[%d]", i)
+		v = append(v, CheckSharedName(at+".volume", use.Volume, VolumeSubject)...)
+		switch {
+		case !isSubdomain(use.Claim):
+			v = append(v, Violation{Field: at + ".claim", Message: fmt.Sprintf("%q is not the name of a PersistentVolumeClaim: lower-case letters, digits, '-' and '.', at most 253", Clip(use.Claim, 64))})
+		case claims[use.Claim]:
+			v = append(v, Violation{Field: at + ".claim", Message: use.Claim + " is the claim of another volume"})
+		case volumes[use.Volume]:
+			v = append(v, Violation{Field: at + ".volume", Message: use.Volume + " is bound to another claim: a PersistentVolume binds one claim"})
+		}
+		volumes[use.Volume], claims[use.Claim] = true, true
+	}
+	return v
 }

@@ -87,6 +87,31 @@ type Regions interface {
 type Region struct {
 	Cluster Cluster
 	attempt *operation.Attempt
+	record  func(context.Context, []nf.Ref) error
+}
+
+// Record adds objects to the inventory of the resource.
+func (r *Region) Record(ctx context.Context, refs ...nf.Ref) error { return r.record(ctx, refs) }
+
+// Held returns an error if this process is no longer to change the resource. It must be
+// called before each change of a step but the first.
+func (r *Region) Held(ctx context.Context) error { return r.attempt.Held(ctx) }
+
+// Keep keeps a change that the kind has made itself.
+func (r *Region) Keep(change nf.Change) { r.attempt.KeepChanges([]nf.Change{change}) }
+
+// Report reports the progress of the step.
+func (r *Region) Report(message string) {
+	r.attempt.Progress(func(s *nf.Step) { s.Report(message) })
+}
+
+// Warn adds a warning to the operation, once.
+func (r *Region) Warn(warning string) {
+	r.attempt.Note(func(op *nf.Operation) {
+		if !slices.Contains(op.Warnings, warning) {
+			op.Warnings = append(op.Warnings, warning)
+		}
+	})
 }
 
 // Apply applies objects with the owner label of the resource, and waits until they are
@@ -141,7 +166,7 @@ func (r *Region) await(ctx context.Context, targets []nf.Change, wanted nf.Statu
 			return nf.E(nf.Failed, "create", owner.Noun(), nf.Violations{{Object: h.Ref, Message: h.Message}})
 		default:
 			open[h.Key()] = h
-			r.attempt.Progress(func(s *nf.Step) { s.Report(h.Ref.String() + " is " + string(h.Status) + ": " + h.Message) })
+			r.Report(h.Ref.String() + " is " + string(h.Status) + ": " + h.Message)
 		}
 		if len(open) == 0 {
 			return nil

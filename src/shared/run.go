@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -42,8 +43,17 @@ func (r *run) Bind(ctx context.Context) (locked bool, err error) {
 // Reopen implements operation.Waiter: the region may have another access by now.
 func (r *run) Reopen(ctx context.Context) error {
 	c, err := r.all.cfg.Open(ctx, r.op().Region)
-	r.region = Region{Cluster: c, attempt: r.attempt}
+	r.region = Region{Cluster: c, attempt: r.attempt, record: r.record}
 	return operation.RecordError(err) // open does not dial: only the store can be unreachable
+}
+
+// record adds objects to the inventory of the resource.
+func (r *run) record(ctx context.Context, refs []nf.Ref) error {
+	s, err := r.all.locks.Edit(ctx, r.attempt, func(s *nf.Shared) { s.Inventory = union(s.Inventory, refs) })
+	if err == nil {
+		r.resource.Inventory = s.Inventory
+	}
+	return err
 }
 
 // WaitReason implements operation.Waiter.
@@ -64,9 +74,9 @@ func (r *run) Steps(ctx context.Context) ([]operation.Step, error) {
 		return append([]operation.Step{r.step(nf.PhaseCheckHolders, r.checkHolders)}, r.removal()...), nil
 	}
 	if verb == nf.SharedChange {
-		return r.rollout(r.changed()), nil
+		return r.rollout(r.task().Spec), nil
 	}
-	return append([]operation.Step{r.step(nf.PhaseReserve, r.reserve)}, r.rollout(r.resource)...), nil
+	return append([]operation.Step{r.step(nf.PhaseReserve, r.reserve)}, r.rollout(r.resource.Spec)...), nil
 }
 
 // Undoable implements operation.Undoer.
@@ -81,7 +91,7 @@ func (r *run) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if r.op().Verb == nf.SharedCreate {
 		return r.removal(), nil
 	}
-	return r.rollout(r.resource), nil // its record has the former spec until the end
+	return r.rollout(r.resource.Spec), nil // its record has the former spec until the end
 }
 
 // step returns a step of the operation.
@@ -92,20 +102,18 @@ func (r *run) step(phase nf.Phase, do func(context.Context) error) operation.Ste
 	}
 }
 
-// changed returns the resource with the spec of the operation.
-func (r *run) changed() nf.Shared {
-	s := r.resource
-	s.Spec = r.task().Spec
-	return s
-}
-
-// rollout returns the steps that apply the objects of a resource, and delete the
-// others in its inventory.
-func (r *run) rollout(s nf.Shared) []operation.Step {
+// rollout returns the steps that apply the objects of the resource with a spec, and
+// delete the others in its inventory.
+func (r *run) rollout(spec json.RawMessage) []operation.Step {
+	with := func() nf.Shared {
+		s := r.resource // its inventory may have grown
+		s.Spec = spec
+		return s
+	}
 	return []operation.Step{
-		r.step(nf.PhaseApply, func(ctx context.Context) error { return r.all.cfg.Kind.Apply(ctx, &r.region, s) }),
-		r.step(nf.PhasePrune, func(ctx context.Context) error { return r.prune(ctx, s) }),
-		r.step(nf.PhaseFinish, func(context.Context) error { return r.finish(s) }),
+		r.step(nf.PhaseApply, func(ctx context.Context) error { return r.all.cfg.Kind.Apply(ctx, &r.region, with()) }),
+		r.step(nf.PhasePrune, func(ctx context.Context) error { return r.prune(ctx, with()) }),
+		r.step(nf.PhaseFinish, func(context.Context) error { return r.finish(with()) }),
 	}
 }
 

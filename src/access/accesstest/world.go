@@ -35,8 +35,8 @@ type person struct {
 }
 
 func people() []person {
-	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance, nf.ReadNetwork}
-	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WriteNetwork)
+	viewer := []nf.Permission{nf.ReadRegion, nf.ReadPackage, nf.ReadInstance, nf.ReadNetwork, nf.ReadVolume}
+	operator := append(slices.Clone(viewer), nf.WritePackage, nf.CreateInstance, nf.ChangeInstance, nf.RemoveInstance, nf.WriteNetwork, nf.WriteVolume)
 	return []person{
 		{name: "stranger"},
 		{"viewer-a-east", "viewer", viewer, ProjectA, East},

@@ -26,7 +26,9 @@ func (s *service) networkKeeper(cfg Config, db *secureStore) (*shared.Resources,
 	}, networkDrivers())
 }
 
-func networkDrivers() network.Drivers { return network.Drivers{"multus": multus.Driver{}, "ovn": ovn.Driver{}} }
+func networkDrivers() network.Drivers {
+	return network.Drivers{"multus": multus.Driver{}, "ovn": ovn.Driver{}}
+}
 
 // networks holds networks for instances, and attaches these to them.
 type networks struct {
