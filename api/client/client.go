@@ -364,6 +364,18 @@ type Attachment struct {
 		IngressRate  *int64 `json:"ingress_rate,omitempty"`
 	} `json:"bandwidth,omitempty"`
 
+	// Create Definition of the network, which the instance creates if it does not exist. If it exists with another definition, the request is rejected with 409.
+	Create *struct {
+		// Driver Driver of the network.
+		Driver string `json:"driver"`
+
+		// Keep Keep the network when nothing holds it.
+		Keep *bool `json:"keep,omitempty"`
+
+		// Spec Specification of the network, in the form of its driver.
+		Spec map[string]interface{} `json:"spec"`
+	} `json:"create,omitempty"`
+
 	// DefaultRoute Gateways of the default route through the interface, at most one of each address family.
 	DefaultRoute *[]string `json:"default_route,omitempty"`
 

@@ -34,12 +34,31 @@ func TestMayAttach(t *testing.T) {
 			if err := request(ctx); err != nil || h.world.attach == nil {
 				t.Fatalf("the engine is not told which networks the identity sees: %v", err)
 			}
-			if err := h.world.attach(ctx, nf.Network{ID: "n", Project: accesstest.ProjectA, Region: accesstest.East}); err != nil {
+			if err := h.world.attach(ctx, nf.Network{ID: "n", Project: accesstest.ProjectA, Region: accesstest.East}, false); err != nil {
 				t.Errorf("a network of the own project: %v", err)
 			}
-			if err := h.world.attach(ctx, nf.Network{ID: "n", Project: accesstest.ProjectB, Region: accesstest.East}); nf.KindOf(err) != nf.NotFound {
+			if err := h.world.attach(ctx, nf.Network{ID: "n", Project: accesstest.ProjectB, Region: accesstest.East}, false); nf.KindOf(err) != nf.NotFound {
 				t.Errorf("a network of another project: %v", err)
 			}
+			if err := h.world.attach(ctx, nf.Network{Name: "n", Project: accesstest.ProjectA, Region: accesstest.East}, true); err != nil {
+				t.Errorf("a new network of the own project: %v", err)
+			}
+			if err := h.world.attach(ctx, nf.Network{Name: "n", Project: accesstest.ProjectB, Region: accesstest.East}, true); nf.KindOf(err) != nf.Forbidden {
+				t.Errorf("a new network of another project: %v", err)
+			}
 		})
+	}
+	viewer := h.as(t, "viewer-a-east")
+	if err := requests["Preview"](viewer); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.world.attach(viewer, nf.Network{Name: "n", Project: accesstest.ProjectA, Region: accesstest.East}, true); err != nil {
+		t.Errorf("a preview creates nothing, and is denied: %v", err)
+	}
+	if err := requests["Instantiate"](h.as(t, "admin-a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.world.attach(viewer, nf.Network{Name: "n", Project: accesstest.ProjectA, Region: accesstest.East}, true); nf.KindOf(err) != nf.Forbidden {
+		t.Errorf("network:read is not enough to create a network: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ var _ InstanceEngine = (*Instances)(nil)
 // Instantiate implements Changes. It requires instance:instantiate in the
 // project and region, region:read and package:read.
 func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
-	req.MayAttach = is.attaching()
+	req.MayAttach = is.attaching(nf.WriteNetwork)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Instantiate(ctx, req)
 	})
@@ -40,7 +40,7 @@ func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateR
 	if req.Secrets, err = is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
 		return nf.Preview{}, err
 	}
-	req.MayAttach = is.attaching()
+	req.MayAttach = is.attaching(nf.ReadNetwork)
 	preview, err := is.engine.PreviewInstantiate(ctx, req)
 	return is.previewed(ctx, preview, err)
 }
@@ -87,7 +87,7 @@ func (is *Instances) Upgrade(ctx context.Context, id string, req nf.UpgradeReque
 		req.Edit = onlyAgain
 	}
 	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
-		return is.engine.Upgrade(ctx, id, is.withUses(ctx, req))
+		return is.engine.Upgrade(ctx, id, is.withUses(ctx, req, nf.WriteNetwork))
 	})
 }
 
@@ -101,23 +101,26 @@ func (is *Instances) PreviewUpgrade(ctx context.Context, id string, req nf.Upgra
 	if req.Secrets, err = is.guard.could(ctx, nf.ChangeInstance, instanceScope(in)); err != nil {
 		return nf.Preview{}, err
 	}
-	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, req))
+	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, req, nf.ReadNetwork))
 	return is.previewed(ctx, preview, err)
 }
 
-// attaching returns the check of the networks that a request attaches workloads to: the
-// identity must see them.
-func (is *Instances) attaching() func(context.Context, nf.Network) error {
-	return func(ctx context.Context, n nf.Network) error {
+// attaching returns the check of the networks that a request attaches workloads to. The
+// identity must see a network that exists, and must have the permission to create one.
+func (is *Instances) attaching(creates nf.Permission) func(context.Context, nf.Network, bool) error {
+	return func(ctx context.Context, n nf.Network, create bool) error {
+		if create {
+			return is.guard.may(ctx, creates, n.Scope(), nf.SharedID(n.Region, n.Name))
+		}
 		return is.guard.see(ctx, nf.ReadNetwork, n.Scope(), absent("network", n.ID))
 	}
 }
 
 // withUses makes an upgrade check that the identity may read a new package and new
-// networks.
-func (is *Instances) withUses(ctx context.Context, req nf.UpgradeRequest) nf.UpgradeRequest {
+// networks, and has the permission for those that it creates.
+func (is *Instances) withUses(ctx context.Context, req nf.UpgradeRequest, creates nf.Permission) nf.UpgradeRequest {
 	edit := req.Edit
-	req.MayAttach = is.attaching()
+	req.MayAttach = is.attaching(creates)
 	req.Edit = func(s *nf.Spec) error {
 		before := *s
 		if err := edit(s); err != nil {
@@ -217,7 +220,7 @@ func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest
 
 // Adopt implements Configurer. It requires the permissions that Instantiate does.
 func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
-	req.MayAttach = is.attaching()
+	req.MayAttach = is.attaching(nf.WriteNetwork)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req.InstantiateRequest, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Adopt(ctx, req)
 	})

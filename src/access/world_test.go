@@ -16,12 +16,12 @@ import (
 // world is an engine and a catalog with an instance of each project in each region.
 // It records the calls that change them.
 type world struct {
-	done    []string                                // the calls that change something
-	fail    error                                   // of the changes; nil: none
-	client  string                                  // of the key of the last change
-	edit    nf.Spec                                 // result of the edit of the last upgrade
-	secrets bool                                    // whether the last preview could find Secrets
-	attach  func(context.Context, nf.Network) error // of the last request or preview
+	done    []string                                      // the calls that change something
+	fail    error                                         // of the changes; nil: none
+	client  string                                        // of the key of the last change
+	edit    nf.Spec                                       // result of the edit of the last upgrade
+	secrets bool                                          // whether the last preview could find Secrets
+	attach  func(context.Context, nf.Network, bool) error // of the last request or preview
 	keyed   map[string]nf.Operation
 	lenient bool // it checks the key before the options, and fails
 

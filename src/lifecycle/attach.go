@@ -21,10 +21,11 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 	if len(wanted) == 0 {
 		return nil
 	}
+	definitions := define(wanted, p.networks, asked("networks", p.target.spec.Networks))
 	if pr.networks == nil {
 		return nf.E(nf.Unsupported, "attach", "VNF instance "+p.target.id, errors.New("this service has no virtual networks"))
 	}
-	networks, err := pr.networksFor(ctx, p.target, wanted)
+	networks, err := pr.networksFor(ctx, p.target, wanted, definitions)
 	if err != nil {
 		return err
 	}
@@ -56,21 +57,37 @@ func asked(field string, attachments []nf.Attachment) []nf.Connection {
 	return out
 }
 
+// define returns the definitions of networks by their names: those of the request, and
+// otherwise those of the package. The first of the wanted attachments of each network has
+// the definition, and the others have none.
+func define(wanted, own, requested []nf.Connection) map[string]nf.Connection {
+	out := map[string]nf.Connection{}
+	for _, c := range slices.Concat(wanted, own, requested) {
+		if c.Create != nil {
+			out[c.Network] = c
+		}
+	}
+	seen := map[string]bool{}
+	for i, c := range wanted {
+		if wanted[i].Create = nil; !seen[c.Network] {
+			wanted[i].Create = out[c.Network].Create
+		}
+		seen[c.Network] = true
+	}
+	return out
+}
+
 // networksFor returns the networks of attachments by their names. It returns
-// nf.NotFound with a violation for each that does not exist, or that the caller may not
-// attach to and the instance is not attached to yet.
-func (pr *preparer) networksFor(ctx context.Context, t target, wanted []nf.Connection) (map[string]nf.Network, error) {
+// nf.NotFound with a violation for each that neither exists nor is defined, or that the
+// caller may not attach to and the instance is not attached to yet.
+func (pr *preparer) networksFor(ctx context.Context, t target, wanted []nf.Connection, definitions map[string]nf.Connection) (map[string]nf.Network, error) {
 	networks := map[string]nf.Network{}
 	var v nf.Violations
 	for _, c := range wanted {
 		if _, read := networks[c.Network]; read {
 			continue
 		}
-		n, err := pr.networks.Get(ctx, nf.SharedID(t.region, c.Network))
-		has := slices.ContainsFunc(t.present.Attachments(), func(a nf.Attachment) bool { return a.Network == c.Network })
-		if err == nil && !has && t.mayAttach != nil {
-			err = t.mayAttach(ctx, n)
-		}
+		n, err := pr.network(ctx, t, c.Network, definitions[c.Network])
 		switch {
 		case err == nil:
 			networks[c.Network] = n
@@ -84,4 +101,50 @@ func (pr *preparer) networksFor(ctx context.Context, t target, wanted []nf.Conne
 		return nil, nf.E(nf.NotFound, "use", "networks of "+t.region, v)
 	}
 	return networks, nil
+}
+
+// network returns the network with a name, or the one that its definition creates. If
+// the instance is attached to it already, neither the caller's permission nor the
+// definition is compared.
+func (pr *preparer) network(ctx context.Context, t target, name string, definition nf.Connection) (nf.Network, error) {
+	has := slices.ContainsFunc(t.present.Attachments(), func(a nf.Attachment) bool { return a.Network == name })
+	allow := t.mayAttach
+	if has || allow == nil {
+		allow = func(context.Context, nf.Network, bool) error { return nil }
+	}
+	n, err := pr.networks.Get(ctx, nf.SharedID(t.region, name))
+	exists := err == nil
+	if exists {
+		err = allow(ctx, n, false)
+	}
+	if definition.Create == nil || exists && has {
+		return n, err
+	}
+	wanted := networkOf(t.region, t.project, definition.Attachment)
+	if err := allow(ctx, wanted, true); err != nil {
+		return n, err
+	}
+	switch hidden := err != nil && nf.KindOf(err) == nf.NotFound; {
+	case exists && hidden:
+		return n, nf.E(nf.Exists, "create", "network "+n.ID, nf.Violations{definition.Violation("create", "a network has the name")})
+	case err != nil && !hidden:
+		return n, err
+	}
+	n, err = pr.networks.Plan(ctx, wanted)
+	return n, under(definition, err)
+}
+
+// under returns an error about a network with the place of its definition.
+func under(definition nf.Connection, err error) error {
+	violations := slices.Clone(nf.ViolationsOf(err))
+	if violations == nil {
+		return err
+	}
+	for i, v := range violations {
+		if v.Object == (nf.Ref{}) {
+			place := definition.Violation("create."+v.Field, "")
+			violations[i].Field, violations[i].File, violations[i].Line = place.Field, place.File, place.Line
+		}
+	}
+	return rewritten(err, violations)
 }

@@ -161,6 +161,7 @@ func deathScenarios() map[string]deathScenario {
 		"terminate elsewhere":     pair(166, elsewhere("mon"), terminate(false)),
 		"on networks":             pair(145, func(*testing.T, *site, *engine) {}, attached("pods.web", attachments("oam", "lan"))),
 		"on networks, undo":       pair(200, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, attached("pods.web_bad", attachments("oam", "lan"))),
+		"new networks, undo":      pair(200, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, attached("pods.web_bad", creating("absent", "lan"))),
 		"other networks":          pair(128, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")) }, rewired("pods.web")),
 		"other networks, undo":    pair(180, func(t *testing.T, s *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")); refuse(s) }, rewired("pods.web_bad")),
 		"terminate on networks":   pair(140, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, attaching("oam", "lan")) }, terminate(false)),

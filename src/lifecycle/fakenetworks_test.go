@@ -9,15 +9,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 )
 
-// fakeNetworks knows every network but "missing", in every region, as a name holds them
-// all. "failed" cannot be used. The store has the holds of instances.
+// fakeNetworks knows every network but "missing" and "absent", in every region, as a name
+// holds them all. It can create each of them. "failed" cannot be used. The store has the holds of instances.
 type fakeNetworks struct{ kv store.KV }
 
 func (n fakeNetworks) holds() store.Holds { return store.NewHolds(n.kv, "networks/") }
 
 func (n fakeNetworks) Get(_ context.Context, id string) (nf.Network, error) {
 	region, name, _ := strings.Cut(id, ".")
-	if name == "missing" {
+	if name == "missing" || name == "absent" {
 		return nf.Network{}, nf.E(nf.NotFound, "get", "network "+id, nil)
 	}
 	return nf.Network{ID: id, Name: name, Region: region, State: nf.SharedActive}, nil
@@ -39,6 +39,17 @@ func (n fakeNetworks) Use(ctx context.Context, id string, holder nf.Holder) (nf.
 		err = nf.E(nf.Conflict, "use", "network "+id, errors.New("it has failed"))
 	}
 	return in, err
+}
+
+func (n fakeNetworks) Plan(_ context.Context, wanted nf.Network) (nf.Network, error) {
+	if string(wanted.Spec) == "wrong" {
+		return wanted, nf.E(nf.Invalid, "create", "network "+wanted.Name, nf.Violations{{Field: "spec.type", Message: "is wrong"}})
+	}
+	return wanted, nil
+}
+
+func (n fakeNetworks) Ensure(ctx context.Context, wanted nf.Network, holder nf.Holder) error {
+	return n.holds().Add(ctx, nf.SharedID(wanted.Region, wanted.Name), holder)
 }
 
 func (n fakeNetworks) Leave(ctx context.Context, id string, holder nf.Holder) error {

@@ -2,6 +2,8 @@ package lifecycle_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,7 +169,7 @@ func TestDeclaredNetworkIsMissing(t *testing.T) {
 	e := s.start()
 	var asked []string
 	request := nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: "pods.web", Inputs: nf.Inputs{Parameters: map[string]any{"networks": "oam missing hidden"}}},
-		Options: nf.Options{MayAttach: func(_ context.Context, n nf.Network) error {
+		Options: nf.Options{MayAttach: func(_ context.Context, n nf.Network, _ bool) error {
 			if asked = append(asked, n.ID); n.Name == "hidden" {
 				return nf.E(nf.NotFound, "get", "network "+n.ID, nil)
 			}
@@ -199,6 +201,95 @@ func TestDeclaredNetworkIsMissing(t *testing.T) {
 	e.end(t, op)
 	if diff := cmp.Diff([]string{"east.lan"}, asked); diff != "" {
 		t.Errorf("for a change, the permission was asked (-want +got):\n%s", diff)
+	}
+}
+
+// creating returns attachments that create their networks.
+func creating(networks ...string) []nf.Attachment {
+	out := attachments(networks...)
+	for i := range out {
+		out[i].Create = &nf.Creation{Driver: "multus", Spec: json.RawMessage(`{"of":"request"}`)}
+	}
+	return out
+}
+
+// TestCreatedNetworks makes requests whose attachments create networks.
+func TestCreatedNetworks(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		declared string
+		networks []nf.Attachment
+		asked    []string // of the permission: those that exist, and "+" those to create
+		attached []string // with the spec
+		held     []string
+		wrong    string
+	}{
+		"Create":   {reason: "a network that is absent", networks: creating("absent"), asked: []string{"+absent"}, attached: []string{`absent {"of":"request"}`}, held: []string{"east.absent"}},
+		"Join":     {reason: "one that exists and is equal", networks: creating("oam"), asked: []string{"oam", "+oam"}, attached: []string{`oam {"of":"request"}`}, held: []string{"east.oam"}},
+		"Package":  {reason: "a package creates one", declared: "absent+ lan", asked: []string{"+absent", "lan"}, attached: []string{`absent {"of":"package"}`, "lan "}, held: []string{"east.absent", "east.lan"}},
+		"Replaced": {reason: "a request replaces the attachment, and keeps the network of the package", declared: "absent+", networks: []nf.Attachment{{Network: "absent", MAC: "02:00:00:00:00:01"}}, asked: []string{"+absent"}, attached: []string{`absent {"of":"package"}`}, held: []string{"east.absent"}},
+		"Request":  {reason: "the request decides on the network", declared: "absent+", networks: creating("absent"), asked: []string{"+absent"}, attached: []string{`absent {"of":"request"}`}, held: []string{"east.absent"}},
+		"Other":    {reason: "a network that only a replaced attachment names is not created", declared: "absent+/a", networks: []nf.Attachment{{Network: "oam", Interface: "a"}}, asked: []string{"oam"}, attached: []string{"oam "}, held: []string{"east.oam"}},
+		"Hidden":   {reason: "another project has a network of the name", networks: creating("hidden"), asked: []string{"hidden", "+hidden"}, wrong: "networks[0].create: a network has the name"},
+		"Denied":   {reason: "the caller may not create networks", networks: creating("denied"), asked: []string{"denied", "+denied"}, wrong: "denied"},
+		"Wrong":    {reason: "the field of the spec is named", networks: []nf.Attachment{{Network: "absent", Create: &nf.Creation{Spec: json.RawMessage("wrong")}}}, asked: []string{"+absent"}, wrong: "networks[0].create.spec.type: is wrong"},
+		"Twice":    {reason: "a request says once how it is created", networks: append(creating("oam"), creating("oam")...), wrong: "networks[1].create: networks[0] creates the network already"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			e := s.start()
+			var asked []string
+			req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "pods.web", Networks: tc.networks, Inputs: nf.Inputs{Parameters: map[string]any{"networks": tc.declared}}}}
+			req.MayAttach = func(_ context.Context, n nf.Network, create bool) error {
+				if create {
+					asked = append(asked, "+"+n.Name)
+				} else {
+					asked = append(asked, n.Name)
+				}
+				switch {
+				case n.Name == "hidden" && !create:
+					return nf.E(nf.NotFound, "get", "network", nil)
+				case n.Name == "denied" && create:
+					return nf.E(nf.Forbidden, "create", "network", errors.New("denied"))
+				}
+				return nil
+			}
+			op, err := e.Instantiate(t.Context(), req)
+			if diff := cmp.Diff(tc.asked, asked); diff != "" {
+				t.Errorf("%s: the permission was asked (-want +got):\n%s", tc.reason, diff)
+			}
+			if tc.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wrong) || len(s.networksHeld()) > 0 {
+					t.Errorf("%s: %v; it holds %v", tc.reason, err, s.networksHeld())
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if op = e.end(t, op); op.Failure != nil {
+				t.Fatalf("%s: %v", tc.reason, op.Failure)
+			}
+			in, err := e.Instance(t.Context(), op.Subject.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var attached []string
+			for _, a := range in.Attachments() {
+				text := a.Network + " "
+				if a.Create != nil {
+					text += string(a.Create.Spec)
+				}
+				attached = append(attached, text)
+			}
+			if diff := cmp.Diff(tc.attached, attached); diff != "" {
+				t.Errorf("%s: attached (-want +got):\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.held, s.networksHeld()); diff != "" {
+				t.Errorf("%s: held (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 

@@ -34,7 +34,7 @@ type target struct {
 	present           nf.Instance  // before the change; zero if it is created
 	revision          int          // the number of the new revision
 	access            secretAccess // what templates see of Secrets
-	mayAttach         func(context.Context, nf.Network) error
+	mayAttach         func(ctx context.Context, n nf.Network, create bool) error
 }
 
 // names returns the strings that differ between the objects of two instances of a

@@ -12,7 +12,21 @@ import (
 // Networks gives access to the virtual networks of regions.
 type Networks interface {
 	Shared
+	Creator
 	Connector
+}
+
+// Creator creates resources that instances share.
+type Creator interface {
+	// Plan returns the resource that Ensure would hold: the present one, if it is equal
+	// to the wanted one, or else the one that it would create. It returns nf.Exists with
+	// the differences to another one, and every other error that can be known in
+	// advance. It changes nothing.
+	Plan(ctx context.Context, wanted nf.Shared) (nf.Shared, error)
+	// Ensure adds a holder to a resource as Use does, and creates the resource if it
+	// does not exist. It returns nf.Exists if the resource is another one, unless the
+	// holder holds it already.
+	Ensure(ctx context.Context, wanted nf.Shared, holder nf.Holder) error
 }
 
 // Shared gives access to the resources of one kind that instances share.
@@ -57,18 +71,46 @@ func networksOf(region string, revisions ...nf.Revision) []string {
 	return slices.Compact(ids)
 }
 
-// acquire holds the networks of a revision, and waits until they exist.
+// acquire holds the networks of a revision, and waits until they exist. It creates those
+// that the revision defines.
 func (n *networkUser) acquire(ctx context.Context, rev nf.Revision) error {
-	for _, id := range networksOf(n.run.op().Region, rev) {
-		if err := n.hold(ctx, id, holderOf(n.run.op())); err != nil {
+	op := n.run.op()
+	defined := map[string]nf.Network{} // by id
+	for _, a := range rev.Attachments() {
+		if a.Create != nil {
+			defined[nf.SharedID(op.Region, a.Network)] = networkOf(op.Region, op.Project, a)
+		}
+	}
+	for _, id := range networksOf(op.Region, rev) {
+		get := func() error { return n.hold(ctx, id, holderOf(op)) }
+		if wanted, create := defined[id]; create {
+			get = func() error { return n.ensure(ctx, wanted) }
+		}
+		if err := get(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// networkOf returns the network that an attachment of an instance defines.
+func networkOf(region, project string, a nf.Attachment) nf.Network {
+	return nf.Network{Name: a.Network, Region: region, Project: project, Driver: a.Create.Driver, Spec: a.Create.Spec, Keep: a.Create.Keep}
+}
+
+// ensure creates a network, unless it exists, and holds it. If the operation that creates
+// it fails, so does ensure.
+func (n *networkUser) ensure(ctx context.Context, wanted nf.Network) error {
+	return n.unlessBusy(ctx, func(waited nf.Operation) error {
+		if failed := waited.Failure; waited.Verb == nf.SharedCreate && failed != nil {
+			return nf.E(nf.Conflict, "create", "network "+waited.Subject.ID, nf.Errorf("its operation %s has failed: %s", waited.ID, failed.Said()))
+		}
+		return n.networks.Ensure(ctx, wanted, holderOf(n.run.op()))
+	})
+}
+
 func (n *networkUser) hold(ctx context.Context, id string, holder nf.Holder) error {
-	return n.unlessBusy(ctx, func() error {
+	return n.unlessBusy(ctx, func(nf.Operation) error {
 		_, err := n.networks.Use(ctx, id, holder)
 		return err
 	})
@@ -90,43 +132,45 @@ func (n *networkUser) release(ctx context.Context, revisions []nf.Revision, exce
 }
 
 func (n *networkUser) leave(ctx context.Context, id string) error {
-	return n.unlessBusy(ctx, func() error { return n.networks.Leave(ctx, id, holderOf(n.run.op())) })
+	return n.unlessBusy(ctx, func(nf.Operation) error { return n.networks.Leave(ctx, id, holderOf(n.run.op())) })
 }
 
 // unlessBusy makes a call. If an operation of the network runs, it waits until that
-// has ended, leaves its place to others in the meantime, and makes the call again.
-func (n *networkUser) unlessBusy(ctx context.Context, call func() error) error {
+// has ended, leaves its place to others in the meantime, and makes the call again with
+// that operation.
+func (n *networkUser) unlessBusy(ctx context.Context, call func(waited nf.Operation) error) error {
+	var waited nf.Operation
 	for {
 		if err := n.run.attempt.Held(ctx); err != nil {
 			return err
 		}
-		err := call()
+		err := call(waited)
 		other := nf.OperationOf(err)
 		switch kind := nf.KindOf(err); {
-		case kind == nf.Conflict && err != nil:
+		case (kind == nf.Conflict || kind == nf.Exists) && err != nil:
 			return err // about the network: it is no conflict of two writes
 		case kind != nf.Busy || other == "":
 			return operation.RecordError(err)
 		}
 		n.run.progress(0, 1, fmt.Sprintf("waiting for operation %s on a network", other))
-		if err := n.await(ctx, other); err != nil {
+		if waited, err = n.await(ctx, other); err != nil {
 			return err
 		}
 	}
 }
 
-// await waits until an operation ends.
-func (n *networkUser) await(ctx context.Context, id string) error {
+// await waits until an operation ends, and returns it.
+func (n *networkUser) await(ctx context.Context, id string) (nf.Operation, error) {
 	defer n.run.attempt.Yield()()
 	for op, err := range n.run.records.ledger.Follow(ctx, id) {
 		if err != nil {
-			return operation.RecordError(nf.IgnoreNotFound(err))
+			return nf.Operation{}, operation.RecordError(nf.IgnoreNotFound(err))
 		}
 		if op.State.Final() {
-			return nil
+			return op, nil
 		}
 	}
-	return context.Cause(ctx)
+	return nf.Operation{}, context.Cause(ctx)
 }
 
 // releaseAll ends all holds of the instance on networks. If its objects stay in place,

@@ -221,13 +221,18 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 }
 
 // declaredNetworks returns the attachments that the parameter networks declares, as a
-// package does: "network/interface network/interface".
+// package does: "network/interface network/interface". After a "+", it creates a network.
 func declaredNetworks(in render.Input) (out []nf.Connection) {
 	declared, _ := in.Inputs.Parameters["networks"].(string)
 	for i, entry := range strings.Fields(declared) {
 		network, name, _ := strings.Cut(entry, "/")
+		network, creates := strings.CutSuffix(network, "+")
+		a := nf.Attachment{Network: network, Interface: name}
+		if creates {
+			a.Create = &nf.Creation{Driver: "multus", Spec: []byte(`{"of":"package"}`)}
+		}
 		out = append(out, nf.Connection{
-			Attachment: nf.Attachment{Network: network, Interface: name}, Field: fmt.Sprintf("networks[%d]", i), File: "list", Lines: func(string) int { return 7 },
+			Attachment: a, Field: fmt.Sprintf("networks[%d]", i), File: "list", Lines: func(string) int { return 7 },
 		})
 	}
 	return out

@@ -44,6 +44,7 @@ func TestDeaths(t *testing.T) {
 		deaths  int
 	}{
 		"Create":      {func(*testing.T, *world) {}, create, 40},
+		"Ensure":      {func(*testing.T, *world) {}, ensure, 40},
 		"CreateFails": {func(_ *testing.T, w *world) { refused(w) }, create, 40},
 		"Change":      {made, change, 40},
 		"Remove":      {made, remove, 30},

@@ -1,6 +1,7 @@
 package nf
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -29,8 +30,17 @@ func checkAttachments(all []Attachment) Violations {
 	if len(all) > MaxAttachments {
 		v = append(v, Violation{Field: "networks", Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxAttachments)})
 	}
+	defined := map[string]int{}
 	for i, a := range all {
 		v = append(v, CheckSharedName(fmt.Sprintf("networks[%d].network", i), a.Network, NetworkSubject)...)
+		if a.Create == nil {
+			continue
+		}
+		if first, twice := defined[a.Network]; twice {
+			v = append(v, Violation{Field: fmt.Sprintf("networks[%d].create", i), Message: fmt.Sprintf("networks[%d] creates the network already", first)})
+			continue
+		}
+		defined[a.Network] = i
 	}
 	return v
 }
@@ -52,6 +62,14 @@ type Attachment struct {
 	MAC          string     `json:"mac,omitempty"`           // fixed
 	DefaultRoute []string   `json:"default_route,omitempty"` // gateways of a default route through the interface
 	Bandwidth    *Bandwidth `json:"bandwidth,omitempty"`
+	Create       *Creation  `json:"create,omitempty"` // the network if it does not exist; nil: it must exist
+}
+
+// Creation says how an instance creates a network that it attaches to.
+type Creation struct {
+	Driver string          `json:"driver"`
+	Spec   json.RawMessage `json:"spec"`
+	Keep   bool            `json:"keep,omitempty"`
 }
 
 // AllWorkloads selects every object of an instance that has pods.

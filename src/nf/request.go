@@ -102,9 +102,9 @@ type Options struct {
 	Trace         string        // W3C traceparent of the request; empty: none
 
 	// MayAttach returns nf.NotFound if the caller may not attach workloads to a
-	// network. It is not called for networks that they are attached to already. Nil:
-	// the caller may attach to all.
-	MayAttach func(context.Context, Network) error
+	// network, or nf.Forbidden if it may not create it. It is not called for networks
+	// that they are attached to already. Nil: the caller may do both.
+	MayAttach func(ctx context.Context, n Network, create bool) error
 }
 
 // CheckServer asks for a check of all objects by the region's API server.

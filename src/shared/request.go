@@ -26,9 +26,8 @@ func (r *Resources) Create(ctx context.Context, req nf.SharedRequest) (nf.Operat
 	if err := req.Validate(r.cfg.Subject); err != nil {
 		return nf.Operation{}, err
 	}
-	s, err := req.Resource, error(nil)
-	s.ID = nf.SharedID(s.Region, s.Name)
-	if s.Spec, err = r.normalize(ctx, s, nil); err != nil {
+	s, err := r.normalized(ctx, req.Resource)
+	if err != nil {
 		return nf.Operation{}, err
 	}
 	op, err := r.accept(ctx, s.ID, req.Key, func() (operation.Request, error) {
@@ -39,7 +38,7 @@ func (r *Resources) Create(ctx context.Context, req nf.SharedRequest) (nf.Operat
 		if nf.KindOf(err) != nf.NotFound {
 			return operation.Request{}, err
 		}
-		return r.create(ctx, s, req)
+		return r.create(ctx, s, Named(req.Holder), req)
 	})
 	if nf.KindOf(err) != nf.Exists {
 		return op, err
@@ -81,6 +80,14 @@ func (r *Resources) attached(ctx context.Context, id string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// normalized returns a new resource with its id and the canonical form of its spec.
+func (r *Resources) normalized(ctx context.Context, s nf.Shared) (nf.Shared, error) {
+	s.ID = nf.SharedID(s.Region, s.Name)
+	var err error
+	s.Spec, err = r.normalize(ctx, s, nil)
+	return s, err
 }
 
 // join adds the holder of a request to a resource that exists.
@@ -142,7 +149,9 @@ func (r *Resources) different(path string, has, wants any) nf.Violations {
 	return v
 }
 
-func (r *Resources) create(ctx context.Context, s nf.Shared, req nf.SharedRequest) (operation.Request, error) {
+// create returns the request for a new resource with its first holder. The task names
+// the holder of req, whose hold ends if the request is not accepted.
+func (r *Resources) create(ctx context.Context, s nf.Shared, holder nf.Holder, req nf.SharedRequest) (operation.Request, error) {
 	refs, warnings, err := r.check(ctx, s)
 	if err != nil {
 		return operation.Request{}, err
@@ -153,7 +162,7 @@ func (r *Resources) create(ctx context.Context, s nf.Shared, req nf.SharedReques
 	s.Failure, s.Operation, s.Claim, s.Last = nf.Text{}, "", "", ""
 	r.lockOf(&s).Take(op)
 	return operation.Request{Operation: op, Lock: func(ctx context.Context, _ nf.Operation) ([]store.Op, error) {
-		hold, err := r.holds.AddOp(s.ID, Named(req.Holder))
+		hold, err := r.holds.AddOp(s.ID, holder)
 		if err != nil {
 			return nil, err
 		}

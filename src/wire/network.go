@@ -77,6 +77,14 @@ type Attachment struct {
 	MAC          string     `json:"mac,omitempty"`
 	DefaultRoute []string   `json:"default_route,omitempty"`
 	Bandwidth    *Bandwidth `json:"bandwidth,omitempty"`
+	Create       *Creation  `json:"create,omitempty"` // the network, if it does not exist
+}
+
+// Creation says how an instance creates a network that it attaches to.
+type Creation struct {
+	Driver string          `json:"driver"`
+	Spec   json.RawMessage `json:"spec"`
+	Keep   bool            `json:"keep,omitempty"`
 }
 
 // Bandwidth limits the traffic of an interface, in bits and bits per second.
@@ -89,10 +97,10 @@ type Bandwidth struct {
 
 // AttachmentOf converts an attachment.
 func AttachmentOf(a nf.Attachment) Attachment {
-	return Attachment{a.Network, a.Workload, a.Interface, a.IPs, a.MAC, a.DefaultRoute, (*Bandwidth)(a.Bandwidth)}
+	return Attachment{a.Network, a.Workload, a.Interface, a.IPs, a.MAC, a.DefaultRoute, (*Bandwidth)(a.Bandwidth), (*Creation)(a.Create)}
 }
 
 // Domain returns the attachment as the engine has it.
 func (a Attachment) Domain() nf.Attachment {
-	return nf.Attachment{Network: a.Network, Workload: a.Workload, Interface: a.Interface, IPs: a.IPs, MAC: a.MAC, DefaultRoute: a.DefaultRoute, Bandwidth: (*nf.Bandwidth)(a.Bandwidth)}
+	return nf.Attachment{Network: a.Network, Workload: a.Workload, Interface: a.Interface, IPs: a.IPs, MAC: a.MAC, DefaultRoute: a.DefaultRoute, Bandwidth: (*nf.Bandwidth)(a.Bandwidth), Create: (*nf.Creation)(a.Create)}
 }

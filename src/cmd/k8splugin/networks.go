@@ -33,5 +33,6 @@ func networkDrivers() network.Drivers {
 // networks holds networks for instances, and attaches these to them.
 type networks struct {
 	lifecycle.Shared
+	lifecycle.Creator
 	lifecycle.Connector
 }

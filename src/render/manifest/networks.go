@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -120,8 +122,10 @@ func (r *attachmentReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
 			a.DefaultRoute = r.texts(f, ".default_route")
 		case "bandwidth":
 			a.Bandwidth = r.bandwidth(f.value)
+		case "create":
+			a.Create = r.creation(f.value)
 		default:
-			r.unknownKey(f.key, "", "network", "workload", "interface", "ips", "mac", "default_route", "bandwidth")
+			r.unknownKey(f.key, "", "network", "workload", "interface", "ips", "mac", "default_route", "bandwidth", "create")
 		}
 	}
 	if get(n, "network") == nil {
@@ -205,6 +209,73 @@ func (r *attachmentReader) bandwidth(n *yaml.Node) *nf.Bandwidth {
 		*rate = number
 	}
 	return &b
+}
+
+// creation reads the definition of a network. Its driver checks the spec.
+func (r *attachmentReader) creation(n *yaml.Node) *nf.Creation {
+	if n.Kind != yaml.MappingNode {
+		r.wrong(n, ".create", "must be a mapping")
+		return nil
+	}
+	var c nf.Creation
+	for f := range fields(n) {
+		switch f.key.Value {
+		case "driver":
+			c.Driver = r.text(f.value, ".create.driver")
+		case "spec":
+			v := r.value(f.value)
+			spec, is := v.(map[string]any)
+			if v != nil && !is {
+				r.wrong(f.value, ".create.spec", "must be a mapping, got %s", typeOf(v))
+			}
+			c.Spec = r.json(spec)
+		case "keep":
+			v := r.value(f.value)
+			keep, is := v.(bool)
+			if v != nil && !is {
+				r.wrong(f.value, ".create.keep", "must be true or false")
+			}
+			c.Keep = keep
+		default:
+			r.unknownKey(f.key, ".create", "driver", "spec", "keep")
+		}
+	}
+	for _, name := range []string{"driver", "spec"} {
+		if get(n, name) == nil {
+			r.wrong(n, ".create."+name, "is missing")
+		}
+	}
+	return &c
+}
+
+// json returns a specification as JSON; nil if a value in it is unknown.
+func (r *attachmentReader) json(spec map[string]any) json.RawMessage {
+	if holdsUnknown(spec) {
+		r.hollow = true
+		return nil
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil // it has only values of JSON
+	}
+	return text
+}
+
+// holdsUnknown reports whether a value has an unknown one in it.
+func holdsUnknown(value any) bool {
+	switch v := value.(type) {
+	case unknown:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, holdsUnknown)
+	case map[string]any:
+		for _, inner := range v {
+			if holdsUnknown(inner) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // checkWorkloads reports attachments of workloads that the package does not have. The

@@ -51,7 +51,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; can be repeated")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
-	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; can be repeated")
+	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; create=FILE has the spec of a new network; can be repeated")
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)
@@ -124,10 +124,13 @@ func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
 // patch returns the change of an instance with the given flags only.
 func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	out := &wire.InstancePatch{
-		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Networks: f.attach.all},
+		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces},
 		Overrides:    f.set.texts, Labels: f.labels.labels,
 	}
 	var err error
+	if out.Networks, err = f.attach.read(in); err != nil {
+		return nil, err
+	}
 	if out.Execution, err = f.execution.options(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -244,19 +245,24 @@ func (pr *printer) describeNetwork(w io.Writer, a answer) error {
 }
 
 // attachFlag is --attach: each use is one attachment.
-type attachFlag struct{ all []wire.Attachment }
+type attachFlag struct {
+	all   []wire.Attachment
+	specs map[int]string // the files with the specs of networks that attachments create, by their indexes
+}
 
 func (f *attachFlag) String() string { return "" }
 func (f *attachFlag) Type() string   { return "name[,key=value...]" }
 
-// Set parses "oam,workload=router,ip=10.0.0.9/24,mac=…,interface=net1".
+// Set parses "oam,workload=router,ip=10.0.0.9/24,mac=…,interface=net1,create=oam.yaml".
 func (f *attachFlag) Set(text string) error {
 	name, rest, _ := strings.Cut(text, ",")
-	a := wire.Attachment{Network: name}
+	a, file, driver := wire.Attachment{Network: name}, "", ""
 	keys := map[string]func(string){
 		"workload": func(v string) { a.Workload = v }, "interface": func(v string) { a.Interface = v }, "mac": func(v string) { a.MAC = v },
 		"ip":            func(v string) { a.IPs = append(a.IPs, v) },
 		"default-route": func(v string) { a.DefaultRoute = append(a.DefaultRoute, v) },
+		"create":        func(v string) { file = v },
+		"driver":        func(v string) { driver = v },
 	}
 	if name == "" || strings.Contains(name, "=") {
 		return errors.New("it must begin with the name of a network, as in oam,workload=router,ip=10.0.0.9/24")
@@ -272,8 +278,30 @@ func (f *attachFlag) Set(text string) error {
 		}
 		set(value)
 	}
+	if driver != "" && file == "" {
+		return errors.New("driver needs create, the file with the spec of the network")
+	}
+	if file != "" {
+		a.Create = &wire.Creation{Driver: cmp.Or(driver, "multus")}
+		if f.specs == nil {
+			f.specs = map[int]string{}
+		}
+		f.specs[len(f.all)] = file
+	}
 	f.all = append(f.all, a)
 	return nil
+}
+
+// read returns the attachments with the specs from their files.
+func (f *attachFlag) read(in input) ([]wire.Attachment, error) {
+	for i, file := range f.specs {
+		spec, err := (&networkFlags{file: file}).read(in)
+		if err != nil {
+			return nil, err
+		}
+		f.all[i].Create.Spec = spec
+	}
+	return f.all, nil
 }
 
 // attachmentsOf returns attachments as --attach has them.
