@@ -154,6 +154,28 @@ const (
 	PackageStateOnboarded PackageState = "onboarded"
 )
 
+// Defines values for PlacementReason.
+const (
+	PlacementReasonAPI           PlacementReason = "api"
+	PlacementReasonChosen        PlacementReason = "chosen"
+	PlacementReasonCniPlugin     PlacementReason = "cni-plugin"
+	PlacementReasonFeature       PlacementReason = "feature"
+	PlacementReasonNetwork       PlacementReason = "network"
+	PlacementReasonNetworkFlavor PlacementReason = "network-flavor"
+	PlacementReasonPermission    PlacementReason = "permission"
+	PlacementReasonRankedLower   PlacementReason = "ranked-lower"
+	PlacementReasonRoom          PlacementReason = "room"
+	PlacementReasonSelector      PlacementReason = "selector"
+	PlacementReasonUnknown       PlacementReason = "unknown"
+	PlacementReasonUnreachable   PlacementReason = "unreachable"
+)
+
+// Defines values for PlacementRule.
+const (
+	FewestInstances PlacementRule = "fewest-instances"
+	MostRoom        PlacementRule = "most-room"
+)
+
 // Defines values for PodStatus.
 const (
 	PodStatusCurrent     PodStatus = "Current"
@@ -938,8 +960,11 @@ type Operation struct {
 	Orphan *bool `json:"orphan,omitempty"`
 
 	// Passed Of `test`: whether every test passed; absent until all tests have run.
-	Passed  *bool `json:"passed,omitempty"`
-	Project ID    `json:"project"`
+	Passed *bool `json:"passed,omitempty"`
+
+	// Placement How the region was chosen. Present only if the request has a `placement`.
+	Placement *Placement `json:"placement,omitempty"`
+	Project   ID         `json:"project"`
 
 	// RetryOf Id of the failed operation that this operation retries.
 	RetryOf *string `json:"retry_of,omitempty"`
@@ -1141,6 +1166,77 @@ type PackagePatch struct {
 	UserData nullable.Nullable[map[string]interface{}] `json:"user_data,omitempty"`
 }
 
+// Placement How the region was chosen. Present only if the request has a `placement`.
+type Placement struct {
+	// Candidates Regions that were considered and that the caller may see. The chosen one comes first.
+	Candidates []struct {
+		CloudRegionID ID      `json:"cloud_region_id"`
+		Detail        *string `json:"detail,omitempty"`
+
+		// Reason Why a region was chosen or not. `ranked-lower`: it comes after the chosen one, and may not have been examined. `network`: it lacks a
+		// network that the instance attaches to. `unknown`: its account may not read what the placement needs.
+		Reason PlacementReason `json:"reason"`
+
+		// VnfInstances Instances in the region; 0 if it was excluded before they were counted.
+		VnfInstances int `json:"vnf_instances"`
+	} `json:"candidates"`
+	CloudRegionID ID `json:"cloud_region_id"`
+
+	// Omitted Number of further candidates.
+	Omitted *int `json:"omitted,omitempty"`
+
+	// Prefer Which of the regions that fit is chosen: the one with the fewest instances, or the one with the largest free share of the scarcest
+	// resource in `room`. Regions that are equal are ordered by their ids.
+	Prefer PlacementRule `json:"prefer"`
+}
+
+// PlacementNeeds What an instance needs of its region. The service considers the regions that the caller sees, and chooses one in which the caller
+// may create the instance. `placement` of the operation says why, and why not the others.
+type PlacementNeeds struct {
+	// Apis What the region must serve: groups, `group/version` or `group/version/Kind`.
+	Apis *[]string `json:"apis,omitempty"`
+
+	// CniPlugins CNI plugins that the region must not declare as absent.
+	CniPlugins *[]string `json:"cni_plugins,omitempty"`
+
+	// Features Labels of Node Feature Discovery that a usable node must have, with or without their prefix. The value `*` means any value. The
+	// room must be on nodes with all of them.
+	Features *map[string]string `json:"features,omitempty"`
+
+	// Networks Kinds of networks that the region must have.
+	Networks *[]NetworkFlavor `json:"networks,omitempty"`
+
+	// Prefer Which of the regions that fit is chosen: the one with the fewest instances, or the one with the largest free share of the scarcest
+	// resource in `room`. Regions that are equal are ordered by their ids.
+	Prefer *PlacementRule `json:"prefer,omitempty"`
+
+	// Regions Regions to choose from; all if omitted.
+	Regions *[]ID `json:"regions,omitempty"`
+
+	// Room Room that must be free, in quantities of Kubernetes by resource.
+	Room *struct {
+		// Pod Requests of one pod.
+		Pod *map[string]string `json:"pod,omitempty"`
+
+		// Pods Number of such pods that fit at once; 1 if omitted.
+		Pods *int `json:"pods,omitempty"`
+
+		// Total Room on all nodes together.
+		Total *map[string]string `json:"total,omitempty"`
+	} `json:"room,omitempty"`
+
+	// Selector Label selector of regions, as in Kubernetes.
+	Selector *string `json:"selector,omitempty"`
+}
+
+// PlacementReason Why a region was chosen or not. `ranked-lower`: it comes after the chosen one, and may not have been examined. `network`: it lacks a
+// network that the instance attaches to. `unknown`: its account may not read what the placement needs.
+type PlacementReason string
+
+// PlacementRule Which of the regions that fit is chosen: the one with the fewest instances, or the one with the largest free share of the scarcest
+// resource in `room`. Regions that are equal are ordered by their ids.
+type PlacementRule string
+
 // Pod Pod of an instance with its health.
 type Pod struct {
 	APIVersion string `json:"api_version"`
@@ -1171,8 +1267,11 @@ type Preview struct {
 	Confirm *string `json:"confirm,omitempty"`
 
 	// Objects Objects in the order in which they would be applied, and then the hooks. Present only if the request asks for them.
-	Objects  *[]Manifest `json:"objects,omitempty"`
-	Warnings []string    `json:"warnings"`
+	Objects *[]Manifest `json:"objects,omitempty"`
+
+	// Placement How the region was chosen. Present only if the request has a `placement`.
+	Placement *Placement `json:"placement,omitempty"`
+	Warnings  []string   `json:"warnings"`
 }
 
 // Problem Problem details (RFC 9457).
@@ -1921,6 +2020,9 @@ type Version struct {
 
 // Violation defines model for Violation.
 type Violation struct {
+	// CloudRegionID Cloud region that a placement does not choose.
+	CloudRegionID *string `json:"cloud_region_id,omitempty"`
+
 	// Field Object and dotted path in the object, or else path in the request: "Deployment edge/web: spec.replicas".
 	Field *string `json:"field,omitempty"`
 
@@ -1938,6 +2040,10 @@ type Violation struct {
 		Name       string  `json:"name"`
 		Namespace  *string `json:"namespace,omitempty"`
 	} `json:"object,omitempty"`
+
+	// Reason Why a region was chosen or not. `ranked-lower`: it comes after the chosen one, and may not have been examined. `network`: it lacks a
+	// network that the instance attaches to. `unknown`: its account may not read what the placement needs.
+	Reason *PlacementReason `json:"reason,omitempty"`
 }
 
 // VnfInstance defines model for VnfInstance.
@@ -2057,10 +2163,11 @@ type VnfInstanceAdopt struct {
 	VnfInstanceName        *ID                         `json:"vnf_instance_name,omitempty"`
 }
 
-// VnfInstanceCreate Request to create an instance; its namespace is the region's `default_namespace`, or `default`, if omitted.
+// VnfInstanceCreate Request to create an instance. Either `cloud_region_id` names its region, or the service chooses the region by `placement`. Its
+// namespace is the region's `default_namespace`, or `default`, if omitted.
 type VnfInstanceCreate struct {
-	CloudRegionID ID `json:"cloud_region_id"`
-	CsarID        ID `json:"csar_id"`
+	CloudRegionID *ID `json:"cloud_region_id,omitempty"`
+	CsarID        ID  `json:"csar_id"`
 
 	// Labels Label names and values, as Kubernetes allows them.
 	Labels *Labels `json:"labels,omitempty"`
@@ -2092,6 +2199,10 @@ type VnfInstanceCreate struct {
 
 	// Parameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	Parameters *Values `json:"parameters,omitempty"`
+
+	// Placement What an instance needs of its region. The service considers the regions that the caller sees, and chooses one in which the caller
+	// may create the instance. `placement` of the operation says why, and why not the others.
+	Placement *PlacementNeeds `json:"placement,omitempty"`
 
 	// Project Project of the instance; `default` if omitted.
 	Project *ID `json:"project,omitempty"`
@@ -2405,7 +2516,8 @@ type VnfInstanceResponse = VnfInstance
 // PackageBody defines model for PackageBody.
 type PackageBody = PackageCreate
 
-// VnfInstanceBody Request to create an instance; its namespace is the region's `default_namespace`, or `default`, if omitted.
+// VnfInstanceBody Request to create an instance. Either `cloud_region_id` names its region, or the service chooses the region by `placement`. Its
+// namespace is the region's `default_namespace`, or `default`, if omitted.
 type VnfInstanceBody = VnfInstanceCreate
 
 // ListAuditParams defines parameters for ListAudit.

@@ -17,6 +17,7 @@ type Instances struct {
 	operations *Operations
 	engine     InstanceEngine
 	scoped     ScopedRecords
+	networks   NetworkKeeper // nil: none
 }
 
 var _ InstanceEngine = (*Instances)(nil)
@@ -25,6 +26,7 @@ var _ InstanceEngine = (*Instances)(nil)
 // project and region, region:read and package:read.
 func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
 	req.MayAttach = is.attaching(nf.WriteNetwork)
+	req.Placement = is.permitted(req, nf.CreateInstance)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Instantiate(ctx, req)
 	})
@@ -33,6 +35,7 @@ func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest)
 // PreviewInstantiate implements Previews. It requires instance:read in the
 // project and region, region:read and package:read.
 func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
+	req.Placement = is.permitted(req, nf.ReadInstance)
 	err := is.target(ctx, req, nf.ReadInstance)
 	if err != nil {
 		return nf.Preview{}, err
@@ -68,6 +71,9 @@ func (is *Instances) target(ctx context.Context, req nf.InstantiateRequest, p nf
 	}
 	if err := req.Validate(); err != nil {
 		return err
+	}
+	if req.Placement != nil {
+		return is.placeable(ctx, req, p)
 	}
 	err := is.regions.usable(ctx, req.Region)
 	if err == nil {

@@ -90,6 +90,9 @@ func (m *mentions) failure(ctx context.Context, failure **nf.Failure) (err error
 }
 
 func (m *mentions) operation(ctx context.Context, op nf.Operation) (_ nf.Operation, err error) {
+	if err := m.guard.placed(ctx, &op); err != nil {
+		return nf.Operation{}, err
+	}
 	if op.Waiting != nil {
 		waiting := *op.Waiting
 		op.Waiting = &waiting

@@ -25,6 +25,8 @@ type world struct {
 	keyed   map[string]nf.Operation
 	lenient bool // it checks the key before the options, and fails
 
+	placement *nf.Placement // of the last new instance
+
 	mentioned string        // the instance that every text mentions
 	more      []nf.Instance // instances without operations
 	reads     []string      // the reads of instances
@@ -61,7 +63,12 @@ func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 }
 
 func (w *world) Instantiate(_ context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
-	return w.did("instantiate", req.Options)
+	w.placement = req.Placement
+	op, err := w.did("instantiate", req.Options)
+	if req.Placement != nil {
+		op.Instance.Placed = &nf.Placed{Region: "east", Omitted: 3, Candidates: []nf.Candidate{{Region: "east", Reason: nf.PlacementChosen}, {Region: "west", Reason: nf.PlacementRoom}}}
+	}
+	return op, err
 }
 
 func (w *world) Upgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Operation, error) {

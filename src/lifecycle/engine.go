@@ -57,6 +57,7 @@ type Config struct {
 	Places        int           // operations that run at once; default 32
 	Timeout       time.Duration // of an operation whose request sets none; default 15 min
 	Networks      Networks      // default: instances cannot attach to networks
+	Regions       Regions       // default: each new instance names its region
 	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
 	Revisions     int           // revisions kept per instance; default 10
 	Retention     time.Duration // how long ended operations are kept; default 30 days
@@ -109,7 +110,7 @@ func New(cfg Config) (*Engine, error) {
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
-			networks: cfg.Networks,
+			networks: cfg.Networks, regions: cfg.Regions,
 		},
 	}, nil
 }

@@ -23,6 +23,7 @@ type preparer struct {
 	apart     bool // see Config
 	guard     DeletionGuard
 	networks  Networks // nil: none
+	regions   Regions  // nil: none are chosen
 }
 
 // target is the desired state of an instance.
@@ -35,6 +36,7 @@ type target struct {
 	revision          int          // the number of the new revision
 	access            secretAccess // what templates see of Secrets
 	mayAttach         func(ctx context.Context, n nf.Network, create bool) error
+	placed            *nf.Placed // how the region was chosen; nil: it was given
 }
 
 // names returns the strings that differ between the objects of two instances of a

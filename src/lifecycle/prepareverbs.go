@@ -22,15 +22,25 @@ func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest,
 
 // newTarget returns the target of a request for a new instance.
 func (pr *preparer) newTarget(ctx context.Context, req *nf.InstantiateRequest) (target, error) {
+	own := *req
+	req = &own // the request may be prepared again
 	unnamed := req.Namespace == ""
 	req.Namespace = cmp.Or(req.Namespace, "default")
 	if err := req.Validate(); err != nil {
 		return target{}, err
 	}
+	placed, err := pr.place(ctx, req)
+	if err != nil {
+		return target{}, err
+	}
+	chosen := req.Region
+	if placed != nil {
+		chosen = placed.Region
+	}
 	if unnamed {
-		region, err := pr.catalog.Region(ctx, req.Region)
+		region, err := pr.catalog.Region(ctx, chosen)
 		if err != nil {
-			return target{}, missing("cloud_region_id", req.Region, err)
+			return target{}, missing("cloud_region_id", chosen, err)
 		}
 		req.Namespace = cmp.Or(region.DefaultNamespace, req.Namespace)
 	}
@@ -47,7 +57,7 @@ func (pr *preparer) newTarget(ctx context.Context, req *nf.InstantiateRequest) (
 	}
 	t := target{
 		id: id, name: req.Name, project: nf.ProjectOf(req.Project),
-		region: req.Region, namespace: req.Namespace, spec: req.Spec, revision: 1,
+		region: chosen, namespace: req.Namespace, spec: req.Spec, revision: 1, placed: placed,
 	}
 	// Instances of the same name usually share objects too; the name explains it
 	// in one line.

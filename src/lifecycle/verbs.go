@@ -28,7 +28,7 @@ func (e *Engine) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf
 			return request{}, err
 		}
 		op := e.acceptor.newOperation(nf.Instantiate, p.target, req.Options)
-		op.Instance.Fresh = p.existing == 0
+		op.Instance.Fresh, op.Instance.Placed = p.existing == 0, p.target.placed
 		return request{op: revising(op, p, p.revision(1)), target: p}, nil
 	})
 }
@@ -41,6 +41,7 @@ func (e *Engine) PreviewInstantiate(ctx context.Context, req nf.InstantiateReque
 		return nf.Preview{}, err
 	}
 	preview, err := e.preparer.preview(ctx, nf.Instance{}, p)
+	preview.Placed = p.target.placed
 	if err == nil && req.Manifests {
 		preview.Manifests = p.plan.Manifests(render.Masked(newRedactor(p.revision(0)).values))
 	}

@@ -182,6 +182,10 @@ type Violation struct {
 	Line     int         `json:"line,omitempty"`  // line in the file, from 1
 	Message  string      `json:"message"`
 	Mentions []Mentioned `json:"mentions,omitempty"` // the mentions in Message
+
+	// Of a placement: the cloud region that does not fit, and why.
+	Region string          `json:"region,omitempty"`
+	Reason PlacementReason `json:"reason,omitempty"`
 }
 
 // Place returns the object and field of the violation, for people. Example:

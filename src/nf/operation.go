@@ -60,6 +60,7 @@ type InstanceTask struct {
 	Repeats   string            `json:"retry_of,omitempty"` // the failed operation that this one retries
 	Fresh     bool              `json:"fresh,omitempty"`    // of instantiate: none of its objects existed when it was accepted
 	Settings  []Setting         `json:"settings,omitempty"` // of scale and restart: the fields that it sets
+	Placed    *Placed           `json:"placed,omitempty"`   // of instantiate: how the region was chosen; nil: the request named it
 }
 
 // SiteTask is what an operation on a site has to do.

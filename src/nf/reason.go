@@ -50,4 +50,5 @@ const (
 	ReasonChart       = "chart"              // an archive has no chart at the given path
 	ReasonKud         = "collection-missing" // the collection of playbooks is missing
 	ReasonNotAccepted = "not-accepted"       // an operation was never accepted
+	ReasonNoRegion    = "no-region"          // no cloud region fits a placement
 )

@@ -28,9 +28,10 @@ type InstantiateRequest struct {
 
 	ID        string // chosen by the caller; empty: the engine generates one
 	Region    string
-	Project   string // DefaultProject when empty
-	Namespace string // the region's DefaultNamespace when empty
-	Name      string // unique in its region and namespace when given
+	Placement *Placement // chooses the region, which is then empty; nil: none
+	Project   string     // DefaultProject when empty
+	Namespace string     // the region's DefaultNamespace when empty
+	Name      string     // unique in its region and namespace when given
 	Options
 }
 
@@ -143,6 +144,7 @@ func OtherRequest(op, subject string) error {
 // Preview is the expected effect of a request.
 type Preview struct {
 	Changes   []Change
+	Placed    *Placed // how the region was chosen; nil: the request names it
 	Warnings  []string
 	Confirm   string     // the value that the request must contain; empty: no confirmation needed
 	Manifests []Manifest // of the objects, in the order in which they are applied, and of the hooks; nil: not requested
@@ -160,7 +162,15 @@ type Manifest struct {
 // Validate returns nf.Invalid with a violation for every field that is wrong.
 // Field names are those of the 2018 URL layout.
 func (r InstantiateRequest) Validate() error {
-	v := CheckID("cloud_region_id", r.Region)
+	var v Violations
+	switch {
+	case r.Placement == nil:
+		v = CheckID("cloud_region_id", r.Region)
+	case r.Region != "":
+		v = Violations{{Field: "placement", Message: "contradicts cloud_region_id"}}
+	default:
+		v = r.Placement.violations()
+	}
 	v = append(v, CheckNamespace("namespace", r.Namespace)...)
 	if r.ID != "" {
 		v = append(v, Subject{Kind: InstanceSubject, ID: r.ID}.CheckOwner("vnf_id")...)

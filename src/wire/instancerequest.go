@@ -5,11 +5,13 @@ type InstanceCreate struct {
 	InstanceTarget
 	InstanceEdit
 	Execution
+
+	Placement *PlacementNeeds `json:"placement,omitempty"` // in place of the region
 }
 
 // InstanceTarget says where a new instance is, and names it.
 type InstanceTarget struct {
-	Region    string `json:"cloud_region_id"`
+	Region    string `json:"cloud_region_id,omitempty"`
 	Project   string `json:"project,omitempty"`           // default "default"
 	Namespace string `json:"namespace,omitempty"`         // default is the region's default namespace, or "default"
 	Name      string `json:"vnf_instance_name,omitempty"` // unique in its region and namespace

@@ -58,6 +58,7 @@ type Operation struct {
 	Failure         *Failure          `json:"failure,omitempty"`
 	UndoFailure     *Failure          `json:"undo_failure,omitempty"` // why the undo failed
 	Warnings        []string          `json:"warnings,omitempty"`
+	Placement       *Placement        `json:"placement,omitempty"` // nil: the request named the region
 	Accepted        time.Time         `json:"accepted_at"`
 	Started         time.Time         `json:"started_at,omitzero"`
 	Applied         time.Time         `json:"applied_at,omitzero"`
@@ -125,7 +126,7 @@ func OperationOf(op nf.Operation) Operation {
 		Verb: op.Verb, State: op.State, Revision: op.Instance.Revision, OnFailure: op.OnFailure, Orphan: op.Instance.Orphan, Repeats: op.Instance.Repeats,
 		Undoing: op.Undoing, UndoBy: op.UndoBy, CancelRequested: op.Cancel, Attempts: op.Attempts,
 		Steps: List(op.Steps, stepOf), Passed: Verdict(op), Tests: testsOf(op), Failure: failureOf(op.Failure), UndoFailure: failureOf(op.UndoFailure),
-		Warnings: op.Warnings, Accepted: op.Accepted, Started: op.Started, Applied: op.Applied, Finished: op.Finished, Deadline: op.Deadline,
+		Warnings: op.Warnings, Placement: placementOf(op.Instance.Placed), Accepted: op.Accepted, Started: op.Started, Applied: op.Applied, Finished: op.Finished, Deadline: op.Deadline,
 	}
 	if op.WaitForRegion {
 		out.OnUnreachable = OnUnreachableWait
@@ -171,6 +172,8 @@ type Preview struct {
 	Warnings []string `json:"warnings"`
 	Confirm  string   `json:"confirm,omitempty"`
 
+	Placement *Placement `json:"placement,omitempty"` // nil: the request names the region
+
 	Objects []Manifest `json:"objects,omitempty"` // only if the request asks for them
 }
 
@@ -194,5 +197,5 @@ func (p Preview) WithObjects(list []nf.Manifest) Preview {
 
 // PreviewOf converts a preview.
 func PreviewOf(p nf.Preview) Preview {
-	return Preview{Changes: List(p.Changes, ChangeOf), Warnings: notNil(p.Warnings), Confirm: p.Confirm}
+	return Preview{Changes: List(p.Changes, ChangeOf), Warnings: notNil(p.Warnings), Confirm: p.Confirm, Placement: placementOf(p.Placed)}
 }

@@ -23,13 +23,16 @@ type Violation struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
+
+	Region string             `json:"cloud_region_id,omitempty"` // that a placement does not choose
+	Reason nf.PlacementReason `json:"reason,omitempty"`          // why it does not
 }
 
 // ViolationsOf converts violations.
 func ViolationsOf(violations nf.Violations) []Violation {
 	var out []Violation
 	for _, v := range violations {
-		shown := Violation{Field: v.Place(), File: v.File, Line: v.Line, Message: v.Said().String()}
+		shown := Violation{Field: v.Place(), File: v.File, Line: v.Line, Message: v.Said().String(), Region: v.Region, Reason: v.Reason}
 		if (v.Object != nf.Ref{}) {
 			shown.Object = new(RefOf(v.Object))
 		}

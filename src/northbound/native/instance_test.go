@@ -151,7 +151,7 @@ func TestCreateInstance(t *testing.T) {
 		"Empty":         {``, `"errors": [{"message": "the body is empty"}]`},
 		"NotJSON":       {"{\n  \"csar_id\": x}", `"errors": [{"message": "the body is not JSON: line 2, column 14: <<>>"}]`},
 		"NotAnObject":   {`[]`, `"errors": [{"message": "must be an object, not an array"}]`},
-		"Missing":       {`{}`, `"errors": [{"field": "cloud_region_id", "message": "is missing"}, {"field": "csar_id", "message": "is missing"}]`},
+		"Missing":       {`{}`, `"errors": [{"field": "csar_id", "message": "is missing"}]`},
 		"Unknown":       {`{"cloud_region_id": "e", "csar_id": "f", "colour": 1, "CSAR_ID": "x"}`, `"errors": [{"field": "CSAR_ID", "message": "is not a known field"}, {"field": "colour", "message": "is not a known field"}]`},
 		"WrongType":     {`{"cloud_region_id": 7, "csar_id": "f", "oof_parameters": [{}, 1], "labels": {"a": true}}`, `"errors": [{"field": "cloud_region_id", "message": "must be a string, not a number"}, {"field": "labels.a", "message": "must be a string, not a boolean"}, {"field": "oof_parameters[1]", "message": "must be an object, not a number"}]`},
 		"BadNamespace":  {`{"cloud_region_id": "e", "csar_id": "f", "namespace": "a|b"}`, `"errors": [{"field": "namespace", "message": "must be 1 to 63 lower-case letters, digits or '-', with a letter or digit at both ends"}]`},

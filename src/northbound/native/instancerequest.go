@@ -42,7 +42,7 @@ func instantiateRequest(c wire.InstanceCreate, opts nf.Options) (nf.InstantiateR
 		}
 	}
 	return nf.InstantiateRequest{
-		Spec: spec, Region: c.Region, Project: c.Project, Namespace: c.Namespace, Name: c.Name, Options: opts,
+		Spec: spec, Region: c.Region, Placement: c.Placement.Domain(), Project: c.Project, Namespace: c.Namespace, Name: c.Name, Options: opts,
 	}, nil
 }
 

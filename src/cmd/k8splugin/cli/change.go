@@ -194,12 +194,13 @@ operation continues.`
 func instanceCreate(s *session) *cobra.Command {
 	var f specFlags
 	var w waiting
+	var place placementFlags
 	var dry bool
 	cmd := &cobra.Command{
-		Use:     "create [NAME] --region REGION --package PACKAGE",
+		Use:     "create [NAME] --region REGION | --placement-... --package PACKAGE",
 		Aliases: []string{"install"},
 		Short:   "Create an instance of a package",
-		Long:    "Create an instance of a package in a namespace of a cloud region." + waitHelp,
+		Long:    "Create an instance of a package in a namespace of a cloud region. With a flag that begins\nwith --placement, the server chooses the region; --dry-run shows which one, and why." + waitHelp,
 		Example: `  k8splugin instance create fw-1 --region east --package firewall --set replicas=3
   k8splugin instance create --region east --package firewall -f values.yaml --wait`,
 		Args: nameOrFlag,
@@ -213,16 +214,19 @@ func instanceCreate(s *session) *cobra.Command {
 	flags.StringVar(&f.Project, "project", "", `project of the instance (default "default")`)
 	flags.StringVar(&f.Release, "release", "", "release name for a chart (default the instance's name, or its id if it has none)")
 	flags.BoolVar(&dry, "dry-run", false, "show the changes without making them")
+	place.define(cmd)
 	completeFlag(cmd, "region", s.ids(regions(), true))
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		if f.Region == "" || f.pkg == "" {
-			return misused(cmd, errors.New("--region and --package are required"))
+		placement := place.given(cmd)
+		if (f.Region == "") == (placement == nil) || f.pkg == "" {
+			return misused(cmd, errors.New("--package and either --region or --placement-… are required"))
 		}
 		f.Name = cmp.Or(strings.Join(args, ""), f.Name)
 		body, err := f.create(s.in)
 		if err != nil {
 			return err
 		}
+		body.Placement = placement
 		r := ask(api.NewCreateVnfInstanceRequestWithBody(root, nil, jsonMedia, nil))
 		if dry {
 			return s.dryRun(ctx, c, r, body)
@@ -248,7 +252,7 @@ func (s *session) dryRun(ctx context.Context, c *client, r request, body any) er
 	}
 	return s.out.print(a, func(w io.Writer) error {
 		defer s.out.printSummary(p)
-		return table(w, false, changeColumns(), p.Changes)
+		return cmp.Or(table(w, false, changeColumns(), p.Changes), s.out.printPlacement(w, p.Placement))
 	})
 }
 

@@ -38,6 +38,26 @@ func TestInstance(t *testing.T) {
 			args:    []string{"instance", "create", "--region", "east", "--package", "firewall", "--dry-run"},
 			replies: replies{create + "?dry_run=true": {body: previewJSON}},
 		},
+		"instance-create-placed": {
+			reason: "the server chooses the region",
+			args: []string{
+				"instance", "create", "fw-1", "--package", "firewall", "--placement-selector", "site in (east, west)", "--placement-region", "east,west",
+				"--placement-feature", "cpu-cpuid.AVX512F=true", "--placement-room", "cpu=16", "--placement-pod", "intel.com/sriov=2", "--placement-pods", "3",
+				"--placement-api", "kubevirt.io/v1", "--placement-network", "kube-ovn", "--placement-cni", "macvlan", "--placement-prefer", "most-room", "--dry-run",
+			},
+			replies: replies{create + "?dry_run=true": {body: `{"placement":{"cloud_region_id":"east","prefer":"most-room","candidates":[` +
+				`{"cloud_region_id":"east","reason":"chosen","vnf_instances":3},{"cloud_region_id":"west","reason":"room","detail":"2 of 3 pods fit","vnf_instances":1}]},` +
+				`"changes":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","action":"created"}],"warnings":[]}`}},
+		},
+		"instance-create-placed-nowhere": {
+			reason: "no region fits, and each says why",
+			args:   []string{"instance", "create", "--package", "firewall", "--placement-api", "kubevirt.io"},
+			replies: replies{create: problemReply(422, `{"status":422,"detail":"cannot place instance: cloud region east does not fit: api: does not serve kubevirt.io",`+
+				`"kind":"unsupported","reason":"no-region","errors":[{"field":"placement","cloud_region_id":"east","reason":"api","message":"cloud region east does not fit: api: does not serve kubevirt.io"}]}`)},
+		},
+		"instance-create-placed-twice": {
+			reason: "the region is named or chosen", args: []string{"instance", "create", "--region", "east", "--package", "firewall", "--placement-pods", "1"},
+		},
 		"instance-create-incomplete": {
 			reason: "region and package are needed", args: []string{"instance", "create", "--region", "east"},
 		},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -154,7 +155,7 @@ func (pr *printer) describeOperation(w io.Writer, a answer) error {
 			return err
 		}
 	}
-	return printChanges(w, op.Changes)
+	return cmp.Or(pr.printPlacement(w, op.Placement), printChanges(w, op.Changes))
 }
 
 // stepColumns returns the columns of a table of the operation's steps. Each row

@@ -1,0 +1,107 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// permitted returns the placement of a request, which considers only regions that the
+// identity sees, and chooses one in which it has the permission.
+func (is *Instances) permitted(req nf.InstantiateRequest, p nf.Permission) *nf.Placement {
+	if req.Placement == nil {
+		return nil
+	}
+	placement := *req.Placement
+	placement.Permit = func(ctx context.Context, region string) (bool, nf.PlacementReason, error) {
+		sees, err := is.guard.could(ctx, nf.ReadRegion, regionScope(region))
+		if err != nil || !sees {
+			return false, "", err
+		}
+		req.Region = region
+		may, err := is.guard.could(ctx, p, newScope(req))
+		if err != nil || !may {
+			return true, nf.PlacementPermission, err
+		}
+		attachable, err := is.seesNetworks(ctx, region, req.Networks)
+		if err != nil || !attachable {
+			return true, nf.PlacementNetwork, err
+		}
+		return true, "", nil
+	}
+	return &placement
+}
+
+// seesNetworks reports whether the region has all networks, and the identity may read
+// them.
+func (is *Instances) seesNetworks(ctx context.Context, region string, attachments []nf.Attachment) (bool, error) {
+	if is.networks == nil {
+		return true, nil // the engine refuses them
+	}
+	for _, a := range attachments {
+		n, err := is.networks.Get(ctx, nf.SharedID(region, a.Network))
+		if a.Create != nil && nf.KindOf(err) == nf.NotFound && err != nil {
+			continue // the engine asks whether the identity may create it
+		}
+		if err != nil {
+			return false, nf.IgnoreNotFound(err)
+		}
+		if sees, err := is.guard.could(ctx, nf.ReadNetwork, n.Scope()); err != nil || !sees {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// placeable is target for a request with a placement: the identity needs the permission
+// in at least one region that it sees.
+func (is *Instances) placeable(ctx context.Context, req nf.InstantiateRequest, p nf.Permission) error {
+	absent := is.packages.usable(ctx, req.Package)
+	if absent != nil && nf.KindOf(absent) != nf.NotFound {
+		return absent
+	}
+	may, err := is.mayAnywhere(ctx, req)
+	if err != nil {
+		return err
+	}
+	if may {
+		nf.TrailOf(ctx).Ask(p, newScope(req), req.Package)
+		return absent
+	}
+	return cmp.Or(is.guard.may(ctx, p, newScope(req), req.Package), absent)
+}
+
+// mayAnywhere reports whether the identity may use one of the regions.
+func (is *Instances) mayAnywhere(ctx context.Context, req nf.InstantiateRequest) (bool, error) {
+	for region, err := range is.regions.keeper.RegionsFrom(ctx, nf.Cursor{}) {
+		if err != nil {
+			return false, err
+		}
+		seen, refused, err := req.Placement.Permit(ctx, region.ID)
+		if err != nil || seen && refused != nf.PlacementPermission {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// placed removes the regions that the identity may not see from the candidates of an
+// operation.
+func (g *guard) placed(ctx context.Context, op *nf.Operation) error {
+	if op.Instance.Placed == nil {
+		return nil
+	}
+	visible, err := g.visible(ctx, nf.ReadRegion)
+	if err != nil {
+		return err
+	}
+	shown := *op.Instance.Placed
+	shown.Candidates = slices.DeleteFunc(slices.Clone(shown.Candidates), func(c nf.Candidate) bool { return !visible(regionScope(c.Region)) })
+	if len(shown.Candidates) < len(op.Instance.Placed.Candidates) {
+		shown.Omitted = 0 // their number would tell of them
+	}
+	op.Instance.Placed = &shown
+	return nil
+}
