@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // definitionOf is a CustomResourceDefinition that accepts any object, and whose
@@ -87,7 +89,7 @@ func define(t testing.TB, crd *unstructured.Unstructured) {
 
 // SetStatus sets the status of an object of a kind that Define has defined, once
 // the object exists, as its operator would.
-func SetStatus(t testing.TB, group, kind, namespace, name string, status map[string]any) {
+func SetStatus(t testing.TB, of nf.Ref, status map[string]any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -95,20 +97,20 @@ func SetStatus(t testing.TB, group, kind, namespace, name string, status map[str
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(kind) + "s"}).Namespace(namespace)
-	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	api := client.Resource(schema.GroupVersionResource{Group: of.Group, Version: "v1", Resource: strings.ToLower(of.Kind) + "s"}).Namespace(of.Namespace)
+	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + of.Name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer watch.Stop()
 	if _, ok := <-watch.ResultChan(); !ok {
-		t.Fatalf("%s %s/%s does not come", kind, namespace, name)
+		t.Fatalf("%s does not come", of)
 	}
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := api.Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster/clustertest"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // TestCustomResourcesBecomeReady has custom resources with a rule of the package, with
@@ -43,9 +44,11 @@ resources: {gadget: [g.yaml], mute: [m.yaml], widget: [w.yaml]}
 	})
 	up := s.want(http.StatusAccepted, s.async("POST", "/v1/vnf_instances", map[string]any{"cloud_region_id": "sandbox", "csar_id": "custom", "namespace": ns}))
 	id := up.text(t, "vnf_id")
+	widget := nf.Ref{Group: group, Kind: "Widget", Namespace: ns, Name: "one"}
+	gadget := nf.Ref{Group: group, Kind: "Gadget", Namespace: ns, Name: "one"}
 
-	clustertest.SetStatus(t, group, "Widget", ns, "one", map[string]any{"phase": "Starting", "observedGeneration": 1})
-	clustertest.SetStatus(t, group, "Gadget", ns, "one", map[string]any{"phase": "Waiting for a widget"})
+	clustertest.SetStatus(t, widget, map[string]any{"phase": "Starting", "observedGeneration": 1})
+	clustertest.SetStatus(t, gadget, map[string]any{"phase": "Waiting for a widget"})
 	const silent = "Current: it exists; nothing else is known about its readiness, because it has no conditions and its kind has no readiness rule"
 	want := map[string]string{"Gadget": "InProgress: its phase is Waiting for a widget", "Widget": "InProgress: its phase is Starting", "Mute": silent}
 	if diff := cmp.Diff(want, s.objectsOf(id)); diff != "" {
@@ -55,8 +58,8 @@ resources: {gadget: [g.yaml], mute: [m.yaml], widget: [w.yaml]}
 		t.Errorf("no operator has done anything: %s", op.body)
 	}
 
-	clustertest.SetStatus(t, group, "Widget", ns, "one", map[string]any{"phase": "Up"})
-	clustertest.SetStatus(t, group, "Gadget", ns, "one", map[string]any{"ready": true})
+	clustertest.SetStatus(t, widget, map[string]any{"phase": "Up"})
+	clustertest.SetStatus(t, gadget, map[string]any{"ready": true})
 	if op := s.operation(up.text(t, "operation_id")); op.text(t, "state") != "succeeded" {
 		t.Errorf("the objects are ready: %s", op.body)
 	}
@@ -64,7 +67,7 @@ resources: {gadget: [g.yaml], mute: [m.yaml], widget: [w.yaml]}
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	clustertest.SetStatus(t, group, "Widget", ns, "one", map[string]any{"phase": "Broken", "observedGeneration": 2})
+	clustertest.SetStatus(t, widget, map[string]any{"phase": "Broken", "observedGeneration": 2})
 	changed := s.want(http.StatusAccepted, s.async("PATCH", "/v1/vnf_instances/"+id, map[string]any{"parameters": map[string]any{"size": 2}, "on_failure": "keep"}))
 	op := s.operation(changed.text(t, "operation_id"))
 	if message := op.text(t, "failure.message"); op.text(t, "state") != "failed" || !strings.Contains(message, "its phase is Broken") {
