@@ -301,7 +301,6 @@ func TestViewRouses(t *testing.T) {
 	}
 }
 
-// TestStatusless has the kinds that are not watched after they were applied.
 // TestFinalizers names the finalizers that an object is waiting for.
 func TestFinalizers(t *testing.T) {
 	u := &unstructured.Unstructured{}
@@ -309,12 +308,13 @@ func TestFinalizers(t *testing.T) {
 	u.SetKind("Subnet")
 	u.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 	u.SetFinalizers([]string{"kubeovn.io/kube-ovn-controller", "example.org/other"})
-	want := objectStatus{nf.StatusDeleting, "its deletion waits for the finalizers kubeovn.io/kube-ovn-controller, example.org/other"}
-	if got := judge(u); got != want {
+	want := readiness.Verdict{Status: nf.StatusDeleting, Message: "its deletion waits for the finalizers kubeovn.io/kube-ovn-controller, example.org/other"}
+	if got := judge(readiness.Shipped(), u, nil); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
+// TestStatusless has the kinds that are not watched after they were applied.
 func TestStatusless(t *testing.T) {
 	for gk := range statusless {
 		ref := nf.Ref{Group: gk.Group, Version: "v1", Kind: gk.Kind, Name: "a"}
