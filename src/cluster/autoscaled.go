@@ -28,39 +28,49 @@ func (c *Cluster) withoutReplicas(
 	ctx context.Context, owner nf.Subject, targets []target, objects []*unstructured.Unstructured, exists func(nf.Ref) bool, dry bool,
 ) (out []*unstructured.Unstructured, warning string, err error) {
 	out = slices.Clone(objects)
-	known := map[string]autoscalers{} // by namespace
+	var number []int // the objects with a number
 	for i, u := range objects {
-		if _, has := nf.At(u.Object, replicasPath); !has || !targets[i].served || !exists(targets[i].ref) {
-			continue
+		if _, has := nf.At(u.Object, replicasPath); has && targets[i].served && exists(targets[i].ref) {
+			number = append(number, i)
 		}
-		namespace := u.GetNamespace()
+	}
+	known := map[string]autoscalers{} // by namespace
+	for _, i := range number {
+		namespace := objects[i].GetNamespace()
 		if _, listed := known[namespace]; !listed {
-			ks, err := c.client.apis.kinds(ctx, nil)
-			if err != nil {
-				return nil, "", err
-			}
-			known[namespace], err = autoscalersIn(ctx, c.client, ks, namespace)
-			if nf.ReasonOf(err) == nf.ReasonForbidden {
-				warning, err = "a number of replicas that an autoscaler has set may be replaced: "+err.Error(), nil
-			}
-			if err != nil {
-				return nil, "", err
-			}
-			for _, other := range objects {
-				if a, ok := autoscalerOf(other); ok && other.GetNamespace() == namespace {
-					known[namespace] = append(known[namespace], a)
-				}
-			}
+			known[namespace], err = c.autoscalers(ctx, namespace, objects)
+		}
+		if nf.ReasonOf(err) == nf.ReasonForbidden {
+			warning, err = "a number of replicas that an autoscaler has set may be replaced: "+err.Error(), nil
+		}
+		if err != nil {
+			return nil, "", err
 		}
 		if _, yes := known[namespace].of(targets[i].ref); !yes {
 			continue
 		}
 		o := liveObject{client: c.client, owner: owner, target: targets[i]}
-		if out[i], err = o.autoscaled(ctx, u, dry); err != nil {
+		if out[i], err = o.autoscaled(ctx, objects[i], dry); err != nil {
 			return nil, "", err
 		}
 	}
 	return out, warning, nil
+}
+
+// autoscalers returns the autoscalers in a namespace, and those among objects. If the
+// former cannot be listed, it returns the latter and the error.
+func (c *Cluster) autoscalers(ctx context.Context, namespace string, objects []*unstructured.Unstructured) (autoscalers, error) {
+	ks, err := c.client.apis.kinds(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	found, err := autoscalersIn(ctx, c.client, ks, namespace)
+	for _, u := range objects {
+		if a, ok := autoscalerOf(u); ok && u.GetNamespace() == namespace {
+			found = append(found, a)
+		}
+	}
+	return found, err
 }
 
 // autoscaled returns an object to apply without its number of replicas, and gives up
