@@ -130,6 +130,7 @@ const (
 const (
 	OperationVerbAdopt       OperationVerb = "adopt"
 	OperationVerbConfigure   OperationVerb = "configure"
+	OperationVerbHeal        OperationVerb = "heal"
 	OperationVerbInstantiate OperationVerb = "instantiate"
 	OperationVerbRestart     OperationVerb = "restart"
 	OperationVerbRollback    OperationVerb = "rollback"
@@ -701,6 +702,31 @@ type Failure struct {
 
 	// Step Name of the step that failed.
 	Step *string `json:"step,omitempty"`
+}
+
+// Heal defines model for Heal.
+type Heal struct {
+	// EvictionTimeout Maximum time to wait until disruption budgets allow the eviction of a pod; 1m by default.
+	EvictionTimeout *Duration `json:"eviction_timeout,omitempty"`
+
+	// Force Delete the pods regardless of disruption budgets.
+	Force *bool `json:"force,omitempty"`
+
+	// OnUnreachable Behavior of a running operation while its region is unreachable; `fail` if omitted. The operation waits and retries.
+	// With `fail`, it fails when its timeout expires. With `wait`, it waits until the region has recovered. A request for a
+	// change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
+	// value; a request to terminate an instance or to run its tests is accepted.
+	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
+
+	// Pods Pods of the instance to evict, as `name`, or `namespace/name` outside the instance's own namespace.
+	Pods *[]string `json:"pods,omitempty"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+
+	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
+	// has been applied; the operation waits for CRDs and hooks only.
+	Wait *WaitFor `json:"wait,omitempty"`
 }
 
 // ID defines model for ID.
@@ -2942,6 +2968,18 @@ type PutAmendmentParams struct {
 	Prefer *PreferParam `json:"Prefer,omitempty"`
 }
 
+// HealVnfInstanceParams defines parameters for HealVnfInstance.
+type HealVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
 // RestartVnfInstanceParams defines parameters for RestartVnfInstance.
 type RestartVnfInstanceParams struct {
 	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
@@ -3067,6 +3105,9 @@ type UpdateVnfInstanceApplicationMergePatchPlusJSONRequestBody = VnfInstancePatc
 
 // PutAmendmentJSONRequestBody defines body for PutAmendment for application/json ContentType.
 type PutAmendmentJSONRequestBody = AmendmentPut
+
+// HealVnfInstanceJSONRequestBody defines body for HealVnfInstance for application/json ContentType.
+type HealVnfInstanceJSONRequestBody = Heal
 
 // RestartVnfInstanceJSONRequestBody defines body for RestartVnfInstance for application/json ContentType.
 type RestartVnfInstanceJSONRequestBody = Restart
@@ -3491,6 +3532,11 @@ type ClientInterface interface {
 	PutAmendmentWithBody(ctx context.Context, vnfID VnfIDParam, amendment AmendmentParam, params *PutAmendmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	PutAmendment(ctx context.Context, vnfID VnfIDParam, amendment AmendmentParam, params *PutAmendmentParams, body PutAmendmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HealVnfInstanceWithBody request with any body
+	HealVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *HealVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	HealVnfInstance(ctx context.Context, vnfID VnfIDParam, params *HealVnfInstanceParams, body HealVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RestartVnfInstanceWithBody request with any body
 	RestartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4349,6 +4395,30 @@ func (c *Client) PutAmendmentWithBody(ctx context.Context, vnfID VnfIDParam, ame
 
 func (c *Client) PutAmendment(ctx context.Context, vnfID VnfIDParam, amendment AmendmentParam, params *PutAmendmentParams, body PutAmendmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutAmendmentRequest(c.Server, vnfID, amendment, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) HealVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *HealVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHealVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) HealVnfInstance(ctx context.Context, vnfID VnfIDParam, params *HealVnfInstanceParams, body HealVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHealVnfInstanceRequest(c.Server, vnfID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8053,6 +8123,101 @@ func NewPutAmendmentRequestWithBody(server string, vnfID VnfIDParam, amendment A
 	}
 
 	req, err := http.NewRequest("PUT", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewHealVnfInstanceRequest calls the generic HealVnfInstance builder with application/json body
+func NewHealVnfInstanceRequest(server string, vnfID VnfIDParam, params *HealVnfInstanceParams, body HealVnfInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewHealVnfInstanceRequestWithBody(server, vnfID, params, "application/json", bodyReader)
+}
+
+// NewHealVnfInstanceRequestWithBody generates requests for HealVnfInstance with any type of body
+func NewHealVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *HealVnfInstanceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/heal", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // Act accepts an action on the workloads of an instance, and returns the queued
-// operation. The instance must be ready, otherwise Act returns nf.Conflict. It
+// operation. The instance must be ready, otherwise Act returns nf.Conflict. A heal that
+// fails is kept, and does not change the instance's state. Act
 // returns nf.NotFound for a workload that the instance does not have,
 // nf.Unsupported for one that cannot do it, and nf.Conflict for a number of
 // replicas that an autoscaler, or another owner, sets. It returns nf.Busy if an
@@ -24,7 +25,14 @@ func (e *Engine) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Oper
 		if err != nil {
 			return request{}, err
 		}
+		if req.Verb == nf.Heal {
+			req.OnFailure = nf.Keep // what is healed stays
+		}
 		op := e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
+		if req.Verb == nf.Heal {
+			op.Instance.Heal, _, err = e.preparer.healing(ctx, in, req)
+			return request{op: op, seen: &in, state: nf.Ready}, err
+		}
 		op.Instance.Settings, _, err = e.preparer.settings(ctx, in, req, op.Accepted)
 		return request{op: op, seen: &in, state: nf.Updating}, err
 	})
@@ -36,6 +44,10 @@ func (e *Engine) PreviewAct(ctx context.Context, id string, req nf.ActRequest) (
 	in, err := e.preparer.actable(ctx, id, req)
 	if err != nil {
 		return nf.Preview{}, err
+	}
+	if req.Verb == nf.Heal {
+		_, changes, err := e.preparer.healing(ctx, in, req)
+		return nf.Preview{Changes: changes}, err
 	}
 	_, changes, err := e.preparer.settings(ctx, in, req, e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options).Accepted)
 	return nf.Preview{Changes: changes}, err

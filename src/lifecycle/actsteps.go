@@ -12,7 +12,7 @@ import (
 // are ready.
 func (w *work) actSteps(settings []nf.Setting) []operation.Step {
 	set := w.step(nf.PhaseSet, func(ctx context.Context) error { return w.applier.set(ctx, settings) })
-	ready := w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitSet(ctx, set.StepID) })
+	ready := w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitChanged(ctx, set.StepID) })
 	return []operation.Step{set, ready, w.step(nf.PhaseFinish, w.finishAct)}
 }
 
@@ -32,22 +32,6 @@ func (a *applier) set(ctx context.Context, settings []nf.Setting) error {
 	}
 	now := a.run.attempt.Now()
 	return a.run.attempt.Save(ctx, func(op *nf.Operation) { op.Applied = now }) // a client waits for it
-}
-
-// waitSet waits until the objects whose fields a step has set are ready. An undo
-// does not wait for objects that do not exist.
-func (a *applier) waitSet(ctx context.Context, set nf.StepID) error {
-	if a.run.op().Instance.NoWait {
-		return nil
-	}
-	changes, err := a.run.attempt.ChangesOf(ctx, set)
-	if err != nil {
-		return err
-	}
-	if a.run.op().Undoing {
-		changes = slices.DeleteFunc(slices.Clone(changes), func(c nf.Change) bool { return c.UID == "" })
-	}
-	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: changes}))
 }
 
 // finishAct records the fields that were set, and unlocks the instance.

@@ -101,6 +101,13 @@ type Setter interface {
 	// uid, if the object does not exist. It is idempotent. A dry run changes nothing,
 	// and fails as Set would.
 	Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error)
+
+	// Evict evicts one of the owner's pods, or deletes it if the task says so: nf.Deleted;
+	// nf.Unchanged if the pod is gone or another has its name. It does not wait until the
+	// pod is gone. While a disruption budget does not allow it, Evict tries again for the
+	// task's patience. Then it returns nf.Failed with nf.ReasonBudget, which names the
+	// budget. It is idempotent.
+	Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error)
 }
 
 // Provider is the part of a Cluster that creates objects, and sets fields of them.

@@ -70,6 +70,10 @@ func (c crashingCluster) Set(ctx context.Context, owner nf.Subject, settings []n
 	})
 }
 
+func (c crashingCluster) Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error) {
+	return operationtest.Call(c.process, "evict", func() (nf.Change, error) { return c.fakeCluster.Evict(ctx, owner, pod, task) }, nil)
+}
+
 func (c crashingCluster) EnsureNamespace(ctx context.Context, namespace, project string) (nf.Namespace, error) {
 	return operationtest.Call(c.process, "ensure namespace "+namespace, func() (nf.Namespace, error) {
 		return c.fakeCluster.EnsureNamespace(ctx, namespace, project)

@@ -170,6 +170,11 @@ func deathScenarios() map[string]deathScenario {
 		"scale fails, keep":       pair(70, func(t *testing.T, s *site, e *engine) { first("db_web")(t, s, e); refuseScale(s) }, acted(scaleTo(5, "db", "web"), nf.Keep)),
 		"upgrade of a scaled one": pair(100, scaled, upgrade("db_new", "")),
 		"restart":                 pair(80, first("set.db-set.web"), acted(nf.ActRequest{Verb: nf.Restart}, "")),
+		"heal":                    pair(70, wounded, acted(nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}}, "")),
+		"heal fails": pair(70, func(t *testing.T, s *site, e *engine) {
+			wounded(t, s, e)
+			s.cluster.rejects = map[string]string{"web-2": "guard"}
+		}, acted(nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}}, "")),
 		"undo of a failed change": pair(157, broken("db_bad-new"), again((*engine).Undo)),
 	}
 }
@@ -184,6 +189,15 @@ func acted(req nf.ActRequest, onFailure nf.OnFailure) func(context.Context, *eng
 
 // refuseScale has web refuse five replicas, but not its former number.
 func refuseScale(s *site) { s.cluster.rejects = map[string]string{"web": "5"} }
+
+// wounded makes an instance that has lost objects, and has two pods.
+func wounded(t *testing.T, s *site, e *engine) {
+	e.up(t, "db-old_web", named)
+	s.cluster.lose("old")
+	s.cluster.lose("web")
+	s.cluster.lose("db")
+	s.cluster.pods = []nf.Pod{podOf("web-1", "web"), podOf("web-2", "web")}
+}
 
 func scaled(t *testing.T, _ *site, e *engine) {
 	e.up(t, "db_old", named)

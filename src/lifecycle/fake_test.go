@@ -32,7 +32,8 @@ type fakeCluster struct {
 
 	applyErr    map[string]error  // by object name
 	fails       map[string]error  // what a call fails with once
-	rejects     map[string]string // a value that no field can be set to, by object name
+	rejects     map[string]string // by object name: a value that no field can be set to, or the disruption budget of a pod
+	pods        []nf.Pod          // of the instance, in addition to the objects
 	status      map[string]health // by object name, instead of Current
 	finalizer   map[string]bool   // by object name: deletion never completes
 	fixed       map[string]bool   // by object name or Ref.Key: its fields cannot be changed

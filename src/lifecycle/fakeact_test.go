@@ -86,6 +86,27 @@ func (c *fakeCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.S
 	return out, nil
 }
 
+// Evict evicts a pod, which is an object of the kind Pod here. A pod with a budget is
+// not evicted. Another pod takes its place at once.
+func (c *fakeCluster) Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error) {
+	leave, err := c.enter(ctx, fmt.Sprintf("evict %s %t %s", pod.Name, task.Force, task.Patience))
+	if err != nil {
+		return nf.Change{}, err
+	}
+	defer leave()
+	defer c.touch()
+	if budget := c.rejects[pod.Name]; budget != "" && !task.Force {
+		return nf.Change{}, &nf.Error{Kind: nf.Failed, Op: "evict", Subject: pod.Ref.String(), Reason: nf.ReasonBudget, Err: fmt.Errorf("disruption budget %s", budget)}
+	}
+	for i, p := range c.pods {
+		if p.Ref == pod.Ref && p.UID == pod.UID {
+			c.pods[i].UID += "+"
+			return nf.Change{Ref: pod.Ref, UID: pod.UID, Action: nf.Deleted}, nil
+		}
+	}
+	return nf.Change{Ref: pod.Ref, UID: pod.UID, Action: nf.Unchanged}, nil
+}
+
 // field returns a field of an object of the namespace ns as Go prints it, or "<nil>".
 func (c *fakeCluster) field(name, path string) string {
 	c.mu.Lock()

@@ -52,6 +52,7 @@ func (w *work) Release(context.Context) error {
 		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
 	})
 	op := w.run.op()
+	tested = tested || op.Verb == nf.Heal // the instance is as it was, or better
 	w.run.unlock(func(in *nf.Instance) {
 		if acted(op) {
 			in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings) // until it is undone, they may be in force

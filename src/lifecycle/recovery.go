@@ -83,6 +83,9 @@ func (e *Engine) failedOperation(ctx context.Context, verb, operation string, op
 	if !op.State.Final() || op.State == nf.Succeeded {
 		return refuse("it is %s", op.State)
 	}
+	if op.Verb == nf.Heal {
+		return refuse("what it has healed stays; heal the instance again")
+	}
 	if err := opts.Validate(); err != nil {
 		return nf.Instance{}, op, err
 	}

@@ -48,6 +48,9 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	if verb == nf.Test {
 		return w.testSteps(ctx)
 	}
+	if verb == nf.Heal {
+		return w.healSteps(ctx)
+	}
 	if isAct(verb) {
 		return w.actSteps(w.run.op().Instance.Settings), nil
 	}
@@ -81,7 +84,7 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 
 // Undoable implements operation.Undoer.
 func (w *work) Undoable(ctx context.Context) (bool, error) {
-	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || w.run.op().Verb == nf.Test {
+	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || w.run.op().Verb == nf.Test || w.run.op().Verb == nf.Heal {
 		return false, nil
 	}
 	if w.run.op().Instance.NoWait && !w.run.op().Applied.IsZero() {

@@ -14,10 +14,12 @@ import (
 // ActRequest asks for an action on the workloads of an instance. Nothing is
 // rendered, and no revision is created.
 type ActRequest struct {
-	Verb      Verb      // Scale or Restart
-	Scale     []Scaling // of Scale: at least one
-	Workloads []string  // of Restart: "Kind/name"; none: all that can be restarted
-	Force     bool      // of Scale: take the number over from another client that has set it
+	Verb      Verb          // Scale, Restart or Heal
+	Scale     []Scaling     // of Scale: at least one
+	Workloads []string      // of Restart: "Kind/name"; none: all that can be restarted
+	Pods      []string      // of Heal: pods to evict, "name" or "namespace/name"
+	Patience  time.Duration // of Heal: how long to wait for a disruption budget; DefaultPatience when 0
+	Force     bool          // of Scale: take the number over from another client that has set it; of Heal: delete the pods
 	Options
 }
 
@@ -80,7 +82,10 @@ func RestartValue(at time.Time) json.RawMessage {
 
 // Validate returns nf.Invalid with a violation for every field that is wrong.
 func (r ActRequest) Validate() error {
-	v := r.Options.violations()
+	v := append(r.Options.violations(), checkPods(r.Pods)...)
+	if r.Patience < 0 || r.Patience > MaxTimeout {
+		v = append(v, Violation{Field: "eviction_timeout", Message: "must be between 0 and 24h"})
+	}
 	seen := map[string]bool{}
 	for i, s := range r.Scale {
 		field := fmt.Sprintf("workloads[%d]", i)

@@ -61,6 +61,7 @@ type InstanceTask struct {
 	Fresh     bool              `json:"fresh,omitempty"`    // of instantiate: none of its objects existed when it was accepted
 	Settings  []Setting         `json:"settings,omitempty"` // of scale and restart: the fields that it sets
 	Placed    *Placed           `json:"placed,omitempty"`   // of instantiate: how the region was chosen; nil: the request named it
+	Heal      HealTask          `json:"heal,omitzero"`      // of heal
 }
 
 // SiteTask is what an operation on a site has to do.
@@ -103,6 +104,7 @@ const (
 	Adopt       Verb = "adopt"     // makes running objects an instance
 	Scale       Verb = "scale"     // sets the number of replicas of workloads
 	Restart     Verb = "restart"   // restarts the pods of workloads, one after another
+	Heal        Verb = "heal"      // creates missing objects again, and replaces pods
 
 	SiteBuild  Verb = "build"
 	SiteChange Verb = "change"

@@ -27,12 +27,13 @@ const (
 	ReasonHostKey       = "host-key"               // a site's host has a different key than the pinned one
 
 	// Of Failed.
-	ReasonForbidden = "forbidden"     // the region's credential lacks a permission; also of Unreachable
-	ReasonQuota     = "quota"         // a quota or a security level of the namespace
-	ReasonTask      = "task"          // a task of a playbook
-	ReasonScript    = "script"        // the script that builds a site
-	ReasonResult    = "script-output" // the output of a script is invalid
-	ReasonAnsible   = "ansible"       // Ansible failed, or is not installed
+	ReasonForbidden = "forbidden"         // the region's credential lacks a permission; also of Unreachable
+	ReasonBudget    = "disruption-budget" // a PodDisruptionBudget does not allow an eviction
+	ReasonQuota     = "quota"             // a quota or a security level of the namespace
+	ReasonTask      = "task"              // a task of a playbook
+	ReasonScript    = "script"            // the script that builds a site
+	ReasonResult    = "script-output"     // the output of a script is invalid
+	ReasonAnsible   = "ansible"           // Ansible failed, or is not installed
 
 	// Of Conflict, Busy and Forbidden.
 	ReasonIdempotency = "idempotency-key-reused" // the key was used for a different request

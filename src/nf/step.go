@@ -29,6 +29,7 @@ const (
 	PhaseOrphan            Phase = "orphan"              // releases all objects
 	PhaseAdopt             Phase = "adopt"               // makes the objects of an adoption the instance's
 	PhaseSet               Phase = "set"                 // sets fields of objects
+	PhaseEvict             Phase = "evict"               // evicts pods
 	PhaseReleaseFormer     Phase = "release_former"      // releases namespaces that the plan no longer uses
 	PhaseReleaseNetworks   Phase = "release_networks"    // releases all networks
 	PhaseReleaseVolumes    Phase = "release_volumes"     // releases all volumes
@@ -149,7 +150,7 @@ func (p Phase) title() string {
 		PhaseReserve: "reserve resources", PhaseDeleteRecords: "delete records",
 		PhasePermit: "check what the project may use", PhaseAcquireNamespaces: "acquire namespaces", PhaseReleaseFormer: "release former namespaces", PhaseReleaseNamespaces: "release namespaces",
 		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
-		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields",
+		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",

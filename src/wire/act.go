@@ -25,6 +25,16 @@ type Restart struct {
 	Workloads []string `json:"workloads,omitempty"` // empty: all
 }
 
+// Heal is a request to create missing objects of an instance again, and to replace
+// pods.
+type Heal struct {
+	Execution
+
+	Pods            []string `json:"pods,omitempty"` // "name" or "namespace/name"
+	Force           bool     `json:"force,omitempty"`
+	EvictionTimeout any      `json:"eviction_timeout,omitempty"` // as Execution.Timeout; default "1m"
+}
+
 // Setting is a field of an object that an action has set.
 type Setting struct {
 	Ref

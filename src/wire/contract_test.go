@@ -36,6 +36,7 @@ func documents() map[string]document {
 		"TestRun":           {wire.Execution{}, []string{"confirm", "on_failure", "validate", "wait"}},
 		"Rollback":          {of: wire.Rollback{}},
 		"Scale":             {wire.Scale{}, []string{"confirm", "validate"}},
+		"Heal":              {wire.Heal{}, []string{"confirm", "on_failure", "validate"}},
 		"Restart":           {wire.Restart{}, []string{"confirm", "validate"}},
 		"OperationRetry":    {of: wire.Execution{}},
 		"OperationUndo":     {wire.Execution{}, []string{"on_failure", "wait"}},

@@ -165,6 +165,9 @@ func routeAccess() map[string][]routeRule {
 		"POST /v1/vnf_instances/{vnf_id}/scale": {
 			instance(nf.ChangeInstance, `{"workloads": [{"workload": "Deployment/none", "replicas": 2}]}`), with(instance("", `{"workloads": [{"workload": "Deployment/none", "replicas": 2}]}`), "?dry_run=true"),
 		},
+		"POST /v1/vnf_instances/{vnf_id}/heal": {
+			instance(nf.ChangeInstance, `{"pods": ["none"]}`), with(instance("", `{"pods": ["none"]}`), "?dry_run=true"),
+		},
 		"POST /v1/vnf_instances/{vnf_id}/restart": {
 			instance(nf.ChangeInstance, ""), with(instance("", ""), "?dry_run=true"),
 		},

@@ -30,6 +30,18 @@ func (ds dayTwo) restart(w http.ResponseWriter, r *http.Request) error {
 	return ds.act(w, r, nf.ActRequest{Verb: nf.Restart, Workloads: body.Workloads, Options: opts})
 }
 
+func (ds dayTwo) heal(w http.ResponseWriter, r *http.Request) error {
+	body, opts, err := readWith(ds.run, r, readIfAny[wire.Heal])
+	if err != nil {
+		return err
+	}
+	req := nf.ActRequest{Verb: nf.Heal, Pods: body.Pods, Force: body.Force, Options: opts}
+	if req.Patience, err = durationOf("eviction_timeout", body.EvictionTimeout); err != nil {
+		return err
+	}
+	return ds.act(w, r, req)
+}
+
 // act responds with the instance once its objects are changed, or in a dry run with
 // the changes.
 func (ds dayTwo) act(w http.ResponseWriter, r *http.Request, req nf.ActRequest) error {

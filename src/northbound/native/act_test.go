@@ -43,6 +43,19 @@ func TestActions(t *testing.T) {
 			reason: "named workloads", arrange: applied, request: restart, header: []string{asJSON}, body: `{"workloads": ["Deployment/web"]}`, status: 200, want: asked,
 			asked: nf.ActRequest{Verb: nf.Restart, Workloads: []string{"Deployment/web"}},
 		},
+		"Heal": {
+			reason: "without a body, missing objects are created", arrange: applied, request: "POST /v1/vnf_instances/vnf-1/heal", status: 200, want: asked, asked: nf.ActRequest{Verb: nf.Heal},
+		},
+		"HealPods": {
+			reason: "named pods are evicted", arrange: applied, request: "POST /v1/vnf_instances/vnf-1/heal", header: []string{asJSON},
+			body: `{"pods": ["web-1", "edge/web-2"], "force": true, "eviction_timeout": "30s", "timeout": 60}`, status: 200, want: asked,
+			asked: nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "edge/web-2"}, Force: true, Patience: 30 * time.Second, Options: nf.Options{Timeout: time.Minute}},
+		},
+		"HealTime": {
+			reason: "the patience is a duration", request: "POST /v1/vnf_instances/vnf-1/heal", header: []string{asJSON}, body: `{"eviction_timeout": "48h"}`, status: 400,
+			want: problem("invalid", `"errors": [{"field": "eviction_timeout", "message": "<<>>"}]`),
+		},
+		"HealUndo": {reason: "there is nothing to undo", request: "POST /v1/vnf_instances/vnf-1/heal", header: []string{asJSON}, body: `{"on_failure": "undo"}`, status: 400, want: problem("invalid")},
 		"Settings": {
 			reason: "the instance shows what was set",
 			arrange: func(s *standIn) {

@@ -184,7 +184,10 @@ func traceparent(r *http.Request) string {
 
 // duration parses a timeout: nil, a string such as "10m" or "600", or a number
 // of seconds.
-func duration(v any) (time.Duration, error) {
+func duration(v any) (time.Duration, error) { return durationOf("timeout", v) }
+
+// durationOf parses the duration in a field.
+func durationOf(field string, v any) (time.Duration, error) {
 	const must = "must be a duration such as 10m, or a number of seconds, of at most 24h"
 	var d time.Duration
 	switch v := v.(type) {
@@ -197,13 +200,13 @@ func duration(v any) (time.Duration, error) {
 		if d, err = time.ParseDuration(v); err != nil {
 			seconds, err := strconv.ParseUint(v, 10, 32)
 			if err != nil {
-				return 0, invalid("timeout", must)
+				return 0, invalid(field, must)
 			}
 			d = time.Duration(seconds) * time.Second
 		}
 	}
 	if d <= 0 || d > nf.MaxTimeout {
-		return 0, invalid("timeout", must)
+		return 0, invalid(field, must)
 	}
 	return d, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,6 @@ type actFlags struct {
 
 func (f *actFlags) define(cmd *cobra.Command) {
 	f.execution.define(cmd)
-	f.execution.defineOnFailure(cmd, "undo")
 	f.waiting.define(cmd)
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show the changes without making them")
 }
@@ -57,6 +57,7 @@ autoscaler sets the number.` + waitHelp,
 	flags.StringVar(&path, "path", "", "JSON pointer to the number in the object, if it has no scale subresource")
 	flags.BoolVar(&body.Force, "force", false, "replace a number that another client, such as kubectl, has set")
 	f.define(cmd)
+	f.execution.defineOnFailure(cmd, "undo")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		given := flags.Changed("replicas")
 		if given == (by != 0) {
@@ -96,6 +97,7 @@ default, every Deployment, StatefulSet and DaemonSet is restarted.` + waitHelp,
 		ValidArgsFunction: s.ids(instances(), false),
 	}
 	f.define(cmd)
+	f.execution.defineOnFailure(cmd, "undo")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		var err error
 		if body.Execution, err = f.execution.options(); err != nil {
@@ -107,6 +109,44 @@ default, every Deployment, StatefulSet and DaemonSet is restarted.` + waitHelp,
 			return err
 		}
 		return s.act(ctx, c, ask(api.NewRestartVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
+	})
+	return cmd
+}
+
+func instanceHeal(s *session) *cobra.Command {
+	var f actFlags
+	var body wire.Heal
+	var patience time.Duration
+	cmd := &cobra.Command{
+		Use:   "heal ID|NAME",
+		Short: "Create missing objects again, and replace pods",
+		Long: `Create again the objects of an instance that other clients have deleted. Objects that
+exist stay as they are. Pods given with --pod are evicted one after another, so that
+their controllers replace them. If a disruption budget does not allow that in time,
+the command fails and names the budget.` + waitHelp,
+		Example: `  k8splugin instance heal fw-1 --dry-run
+  k8splugin instance heal fw-1 --pod router-6d4cf56db6-x7k2p --wait`,
+		Args:              oneName,
+		ValidArgsFunction: s.ids(instances(), false),
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&body.Pods, "pod", nil, "pod to replace, as NAME or NAMESPACE/NAME; can be repeated")
+	flags.BoolVar(&body.Force, "force", false, "delete the pods regardless of disruption budgets")
+	flags.DurationVar(&patience, "eviction-timeout", 0, "maximum time to wait for a disruption budget (default 1m)")
+	f.define(cmd)
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		var err error
+		if body.Execution, err = f.execution.options(); err != nil {
+			return err
+		}
+		if patience != 0 {
+			body.EvictionTimeout = patience.String()
+		}
+		i, _, err := s.find(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		return s.act(ctx, c, ask(api.NewHealVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
 	})
 	return cmd
 }

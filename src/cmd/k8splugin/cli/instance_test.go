@@ -206,6 +206,18 @@ func TestInstance(t *testing.T) {
 			reason: "a named one", args: []string{"instance", "restart", "k3x9vq2m", "Deployment/fw", "--no-wait"},
 			replies: replies{getIt: {body: instanceJSON}, restartIt: accepted()},
 		},
+		"instance-heal": {
+			reason:  "what is missing, and two pods",
+			args:    []string{"instance", "heal", "k3x9vq2m", "--pod", "fw-1", "--pod", "edge/fw-2", "--force", "--eviction-timeout", "30s", "--wait"},
+			replies: replies{getIt: {body: instanceJSON}, healIt: accepted(), eventsOf: stream(opSucceeded)},
+		},
+		"instance-heal-dry-run": {
+			reason: "what would be done", args: []string{"instance", "heal", "k3x9vq2m", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, healIt + "?dry_run=true": {
+				body: `{"changes":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"fw","action":"created"},` +
+					`{"api_version":"v1","kind":"Pod","namespace":"edge","name":"fw-1","action":"deleted","message":"replaced by Deployment edge/fw"}],"warnings":[]}`,
+			}},
+		},
 		"instance-rollback-asks": {
 			reason: "a person is asked", args: []string{"instance", "rollback", "k3x9vq2m", "--no-wait"}, console: console{person: true, stdin: "Yes\n"},
 			replies: replies{getIt: {body: instanceJSON}, rollbackIt: asksBack()},

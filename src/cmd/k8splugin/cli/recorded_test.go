@@ -93,6 +93,7 @@ const (
 
 	rollbackIt = "POST /v1/vnf_instances/k3x9vq2m/rollback"
 	scaleIt    = "POST /v1/vnf_instances/k3x9vq2m/scale"
+	healIt     = "POST /v1/vnf_instances/k3x9vq2m/heal"
 	restartIt  = "POST /v1/vnf_instances/k3x9vq2m/restart"
 	eventsOf   = "GET /v1/operations/0192f3a5c7d1-a7c1/events"
 	getIt      = "GET /v1/vnf_instances/k3x9vq2m"

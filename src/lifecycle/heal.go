@@ -1,0 +1,206 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/render"
+)
+
+// healing returns what a heal does, and its changes: the objects of the plan in force
+// that do not exist are created, and the named pods are evicted.
+func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActRequest) (nf.HealTask, []nf.Change, error) {
+	task := nf.HealTask{Force: req.Force, Patience: cmp.Or(req.Patience, nf.DefaultPatience)}
+	plan, _, err := pr.records.planInForce(ctx, in)
+	if err != nil {
+		return task, nil, err
+	}
+	var refs []nf.Ref
+	for _, it := range itemsOf(plan, nil) {
+		if !isNamespace(it.Ref) && !it.Passing {
+			refs = append(refs, it.Ref)
+		}
+	}
+	cluster, err := pr.permitted(ctx, in, refs)
+	if err != nil {
+		return task, nil, err
+	}
+	health, err := cluster.Health(ctx, subjectOf(in.ID), refs)
+	if err != nil {
+		return task, nil, newRedactor(inForce(in)).error(err)
+	}
+	var changes []nf.Change
+	for _, h := range health {
+		if h.Status == nf.Absent {
+			task.Missing = append(task.Missing, h.Ref)
+			changes = append(changes, nf.Change{Ref: h.Ref, Action: nf.Created})
+		}
+	}
+	if len(req.Pods) == 0 {
+		return task, changes, nil
+	}
+	pods, err := cluster.Pods(ctx, subjectOf(in.ID), refs)
+	if err != nil {
+		return task, nil, newRedactor(inForce(in)).error(err)
+	}
+	if task.Pods, err = chosen(in, pods, req.Pods); err != nil {
+		return task, nil, err
+	}
+	for _, p := range task.Pods {
+		changes = append(changes, nf.Change{Ref: p.Ref, Action: nf.Deleted, Message: "replaced by " + p.Workload.String()})
+	}
+	return task, changes, nil
+}
+
+// chosen returns the named pods.
+func chosen(in nf.Instance, pods []nf.Pod, names []string) ([]nf.HealPod, error) {
+	var out []nf.HealPod
+	var v nf.Violations
+	kind := nf.NotFound
+	for i, named := range names {
+		namespace, name, found := strings.Cut(named, "/")
+		if !found {
+			namespace, name = in.Namespace, named
+		}
+		field := fmt.Sprintf("pods[%d]", i)
+		at := slices.IndexFunc(pods, func(p nf.Pod) bool { return p.Namespace == namespace && p.Name == name })
+		switch {
+		case at < 0:
+			v = append(v, nf.Violation{Field: field, Message: fmt.Sprintf("VNF instance %s has no pod %s/%s", in.ID, namespace, name)})
+		case pods[at].Workload.Kind == "Pod" && pods[at].Workload.Group == "":
+			kind = nf.Conflict
+			v = append(v, nf.Violation{Field: field, Message: "no controller would replace the pod: delete it yourself, and heal the instance"})
+		default:
+			out = append(out, nf.HealPod{Ref: pods[at].Ref, UID: pods[at].UID, Workload: pods[at].Workload})
+		}
+	}
+	if len(v) > 0 {
+		return nil, nf.E(kind, "heal", "pods", v)
+	}
+	return out, nil
+}
+
+// healSteps returns the steps of a heal: it creates the missing objects stage by
+// stage, and then replaces pods.
+func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
+	in, err := w.run.instance(ctx)
+	if err != nil {
+		return nil, operation.RecordError(err)
+	}
+	if w.run.plan, _, err = w.records.planInForce(ctx, in); err != nil {
+		return nil, operation.RecordError(err)
+	}
+	tune(&w.run.plan, in.Settings, nf.Rollback)
+	task := w.run.op().Instance.Heal
+	var steps []operation.Step
+	for i, stage := range w.run.plan.Stages {
+		objects := missingOf(stage, task.Missing)
+		if len(objects) == 0 {
+			continue
+		}
+		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.recreate(ctx, objects) })
+		apply.Stage, apply.Of, apply.StageName = i+1, len(w.run.plan.Stages), stage.Name
+		ready := apply
+		ready.Phase, ready.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitChanged(ctx, apply.StepID) }
+		steps = append(steps, apply, ready)
+	}
+	if len(task.Pods) > 0 {
+		steps = append(steps, w.step(nf.PhaseEvict, func(ctx context.Context) error { return w.applier.evict(ctx, task) }),
+			w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReplaced(ctx, task.Pods) }))
+	}
+	return append(steps, w.step(nf.PhaseFinish, w.finishHeal)), nil
+}
+
+// missingOf returns the objects of a stage that a heal creates.
+func missingOf(stage render.Stage, missing []nf.Ref) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, obj := range stage.Objects {
+		if ref := refOf(obj.Object); !obj.Shared && slices.ContainsFunc(missing, func(m nf.Ref) bool { return m.Key() == ref.Key() }) {
+			out = append(out, obj.Object)
+		}
+	}
+	return out
+}
+
+// recreate applies objects of the plan in force; the inventory has them already.
+func (a *applier) recreate(ctx context.Context, objects []*unstructured.Unstructured) error {
+	changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, objects)
+	a.run.attempt.KeepChanges(changes)
+	if err != nil {
+		return located(err, a.run.plan)
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(objects), len(changes), len(changes)
+	})
+	return nil
+}
+
+// waitChanged waits until the objects that a step has changed are ready.
+func (a *applier) waitChanged(ctx context.Context, step nf.StepID) error {
+	if a.run.op().Instance.NoWait {
+		return nil
+	}
+	changes, err := a.run.attempt.ChangesOf(ctx, step)
+	if err != nil {
+		return err
+	}
+	if a.run.op().Undoing { // there is nothing to wait for if an object does not exist
+		changes = slices.DeleteFunc(slices.Clone(changes), func(c nf.Change) bool { return c.UID == "" })
+	}
+	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: changes}))
+}
+
+// evict evicts pods one after another, and waits until each is gone.
+func (a *applier) evict(ctx context.Context, task nf.HealTask) error {
+	var changes []nf.Change
+	defer func() { a.run.attempt.KeepChanges(changes) }()
+	for i, p := range task.Pods {
+		if err := a.run.attempt.Held(ctx); err != nil {
+			return err
+		}
+		a.run.progress(i, len(task.Pods), "evicting "+p.Ref.String())
+		change, err := a.run.cluster.Evict(ctx, a.run.op().Subject, p, task)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, change)
+		if change.Action == nf.Deleted {
+			if err := a.await(ctx, wait{wanted: nf.Absent, targets: []nf.Change{change}}); err != nil {
+				return err
+			}
+		}
+	}
+	a.run.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = len(task.Pods), len(changes), len(changes)
+	})
+	return nil
+}
+
+// waitReplaced waits until the workloads of pods are ready again.
+func (a *applier) waitReplaced(ctx context.Context, pods []nf.HealPod) error {
+	if a.run.op().Instance.NoWait {
+		return nil
+	}
+	var targets []nf.Change
+	for _, p := range pods {
+		if !slices.ContainsFunc(targets, func(c nf.Change) bool { return c.Ref == p.Workload }) {
+			targets = append(targets, nf.Change{Ref: p.Workload, Action: nf.Unchanged})
+		}
+	}
+	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: targets}))
+}
+
+// finishHeal unlocks the instance, which was ready before.
+func (w *work) finishHeal(context.Context) error {
+	w.run.unlock(func(*nf.Instance) {})
+	return nil
+}
