@@ -61,6 +61,7 @@ var floors = map[string]floor{
 
 	"network/schema": {[]string{"nf"}, "specifications of networks are checked by tables, whichever the driver"},
 	"network/multus": {[]string{"nf", "network/schema"}, "a driver knows its contract"},
+	"network/sriov":  {[]string{"nf", "network/schema", "network/multus"}, "its networks are those of multus with another main plugin, or another kind of object"},
 	"network/ovn":    {[]string{"nf", "network/schema"}, "a driver knows its contract"},
 
 	"operation": {[]string{"nf", "store", "store/lease", "delay"}, "operations are shared among replicas without knowing what they do"},

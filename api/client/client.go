@@ -63,6 +63,7 @@ const (
 const (
 	NetworkCreateDriverMultus NetworkCreateDriver = "multus"
 	NetworkCreateDriverOvn    NetworkCreateDriver = "ovn"
+	NetworkCreateDriverSriov  NetworkCreateDriver = "sriov"
 )
 
 // Defines values for NetworkFlavor.

@@ -7,6 +7,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/network/multus"
 	"github.com/multicloud-k8s/k8splugin/src/network/ovn"
+	"github.com/multicloud-k8s/k8splugin/src/network/sriov"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 )
 
@@ -27,7 +28,7 @@ func (s *service) networkKeeper(cfg Config, db *secureStore) (*shared.Resources,
 }
 
 func networkDrivers() network.Drivers {
-	return network.Drivers{"multus": multus.Driver{}, "ovn": ovn.Driver{}}
+	return network.Drivers{"multus": multus.Driver{}, "ovn": ovn.Driver{}, "sriov": sriov.Driver{}}
 }
 
 // networks holds networks for instances, and attaches these to them.

@@ -55,7 +55,7 @@ func chains(spec map[string]any, plugin string) bool {
 // abilities returns the capabilities that the plugins of a specification have.
 func abilities(spec map[string]any) map[string]bool {
 	kind, _ := spec["type"].(string)
-	setter := plugins[kind].mac
+	setter := mainOf(kind).mac
 	address := ipamOf(spec)["type"]
 	return map[string]bool{
 		canIPs:       address == static || address == hostLocal || len(schema.ListOf(spec, fixedField)) > 0,
@@ -99,7 +99,7 @@ func reasonAgainst(spec map[string]any, capability string) string {
 		return "the network's specification sets capabilities." + capability + " to false"
 	case capability == canBandwidth:
 		return "the network has no plugin bandwidth in its chain"
-	case capability == canMAC && plugins[kind].mac == masterMAC:
+	case capability == canMAC && mainOf(kind).mac == masterMAC:
 		return "the plugin " + kind + " uses the MAC address of its master"
 	case capability == canMAC:
 		return "the plugin " + kind + " sets no MAC address; add tuning to the network's chain"
@@ -140,7 +140,7 @@ func completed(spec map[string]any, all []any, fixed bool) []any {
 	if ipam, _ := main["ipam"].(map[string]any); can[canIPs] && (ipam["type"] == static || ipam["type"] == hostLocal) {
 		takes[canIPs] = true
 	}
-	if can[canMAC] && plugins[kind].mac == ownMAC {
+	if can[canMAC] && mainOf(kind).mac == ownMAC {
 		takes[canMAC] = true
 	}
 	out := []any{withCapabilities(main, takes)}

@@ -22,13 +22,19 @@ import (
 )
 
 // Driver is the driver "multus" of networks.
-type Driver struct{}
+type Driver struct {
+	device string // the only main plugin, of devices; empty: any of plugins, or another form
+}
+
+// SRIOV returns the driver of networks whose main plugin is sriov. Package sriov decides
+// which objects these networks have.
+func SRIOV() Driver { return Driver{device: "sriov"} }
 
 // definition is the kind of the objects of networks.
 var definition = nf.Ref{Group: "k8s.cni.cncf.io", Version: "v1", Kind: "NetworkAttachmentDefinition"}
 
-// resourceAnnotation ties a definition to an extended resource.
-const resourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
+// ResourceAnnotation ties a definition to an extended resource.
+const ResourceAnnotation = "k8s.v1.cni.cncf.io/resourceName"
 
 // Kinds returns nil: a specification depends on no API of its region.
 func (Driver) Kinds() []nf.Ref { return nil }
@@ -41,8 +47,8 @@ func (Driver) Frozen(json.RawMessage, json.RawMessage, bool) nf.Violations { ret
 // defaults and sorted keys. Specifications that mean the same have the same
 // canonical form. The error is nf.Invalid with all violations; their fields begin
 // with "spec".
-func (Driver) Normalize(spec json.RawMessage, _ nf.NetworkRegion) (json.RawMessage, error) {
-	out, err := schema.Parse(spec, checkSpec)
+func (d Driver) Normalize(spec json.RawMessage, _ nf.NetworkRegion) (json.RawMessage, error) {
+	out, err := schema.Parse(spec, d.check)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +82,7 @@ func (Driver) Objects(n nf.Network, namespace string) ([]*unstructured.Unstructu
 		u.SetNamespace(namespace)
 		u.SetName(name)
 		if resource, _ := spec[resourceField].(string); resource != "" {
-			u.SetAnnotations(map[string]string{resourceAnnotation: resource})
+			u.SetAnnotations(map[string]string{ResourceAnnotation: resource})
 		}
 		out = append(out, u)
 	}

@@ -36,6 +36,7 @@ var (
 	number     = schema.Optional(schema.Integer(0, 1<<32-1))
 	optText    = schema.Optional(schema.Text)
 	optAddress = schema.Optional(address)
+	onOff      = schema.Word("on", "off")
 	masquerade = schema.Optional(schema.Word("iptables", "nftables"))
 
 	dns = schema.Optional(schema.Object(schema.Shape{Fields: map[string]schema.Field{
@@ -98,6 +99,29 @@ var plugins = map[string]plugin{
 		Fields: map[string]schema.Field{"ipMasq": flag, "ipMasqBackend": masquerade, "mtu": mtu, "dns": dns},
 		Needs:  [][2]string{{"ipMasqBackend", "ipMasq"}},
 	}},
+}
+
+// devices are main plugins whose networks belong to other drivers: multus passes them a
+// device of the network's resource.
+var devices = map[string]plugin{
+	"sriov": {shape: schema.Shape{
+		Fields: map[string]schema.Field{
+			resourceField: schema.Required(resourceValue),
+			"vlan":        schema.Implied(vlanID, int64(0)), "vlanQoS": schema.Implied(schema.Integer(0, 7), int64(0)),
+			"vlanProto": schema.Implied(schema.Word("802.1q", "802.1ad"), "802.1q"), "spoofchk": schema.Optional(onOff), "trust": schema.Optional(onOff),
+			"link_state": schema.Optional(schema.Word("auto", "enable", "disable")), "min_tx_rate": number, "max_tx_rate": number,
+		},
+		Needs:     [][2]string{{"vlanQoS", "vlan"}, {"vlanProto", "vlan"}},
+		Ascending: [][2]string{{"min_tx_rate", "max_tx_rate"}},
+	}},
+}
+
+// mainOf returns the main plugin of a type.
+func mainOf(kind string) plugin {
+	if p, known := plugins[kind]; known {
+		return p
+	}
+	return devices[kind]
 }
 
 // chained are the plugins that can follow the main one.

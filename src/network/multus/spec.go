@@ -31,7 +31,8 @@ const (
 )
 
 var (
-	resourceName = schema.Optional(schema.Matching(schema.ResourcePattern, "the name of an extended resource, such as intel.com/sriov"))
+	resourceValue = schema.Matching(schema.ResourcePattern, "the name of an extended resource, such as intel.com/sriov")
+	resourceName  = schema.Optional(resourceValue)
 
 	// common are the fields of a specification with a main plugin.
 	common = map[string]schema.Field{
@@ -70,6 +71,16 @@ func addressing(c *schema.Checker, path string, v any) any {
 	return m
 }
 
+// check checks a specification, and returns its canonical form.
+func (d Driver) check(c *schema.Checker, given map[string]any) map[string]any {
+	if d.device == "" {
+		return checkSpec(c, given)
+	}
+	given = maps.Clone(given)
+	given["type"] = d.device
+	return checkMain(c, given, devices[d.device])
+}
+
 func checkSpec(c *schema.Checker, given map[string]any) map[string]any {
 	var forms []string
 	for _, form := range []string{"type", "existing", "raw"} {
@@ -102,6 +113,11 @@ func checkTyped(c *schema.Checker, given map[string]any) map[string]any {
 		c.Fault("spec.type", "must be one of %s, got %s; for another plugin, use raw", strings.Join(schema.SortedKeys(plugins), ", "), schema.Shown(given["type"]))
 		return nil
 	}
+	return checkMain(c, given, p)
+}
+
+// checkMain checks a specification with the given main plugin.
+func checkMain(c *schema.Checker, given map[string]any, p plugin) map[string]any {
 	s := p.shape
 	s.Fields = maps.Clone(common)
 	maps.Copy(s.Fields, p.shape.Fields)
@@ -110,7 +126,7 @@ func checkTyped(c *schema.Checker, given map[string]any) map[string]any {
 	switch asked, isObject := given["ipam"].(map[string]any); {
 	case given["ipam"] == nil || isObject && len(asked) == 0:
 		if p.needsIPAM {
-			c.Fault("spec.ipam", "is required: %s fails without an address", kind)
+			c.Fault("spec.ipam", "is required: %s fails without an address", given["type"])
 		}
 	case out["ipam"] == nil: // it is wrong: the rest depends on it
 		return out

@@ -117,7 +117,8 @@ func (s Shape) relate(c *Checker, path string, given, out map[string]any) {
 		}
 	}
 	for _, two := range s.Needs {
-		if with := given[two[1]]; out[two[0]] != nil && (with == nil || with == s.Fields[two[1]].implied) {
+		said := s.Fields[two[1]].implied != nil && out[two[1]] == nil && !c.Reports(Member(path, two[1])) // it says the same as a missing one
+		if out[two[0]] != nil && (given[two[1]] == nil || said) {
 			c.Fault(Member(path, two[0]), "has no effect without %s", two[1])
 		}
 	}
