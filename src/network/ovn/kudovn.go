@@ -1,6 +1,7 @@
 package ovn
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -14,6 +15,9 @@ import (
 )
 
 var portPattern = regexp.MustCompile(`^[^\s;=]{1,253}$`)
+
+// kudOVN is the flavor without a controller, and its CNI plugin.
+const kudOVN = "kud-ovn"
 
 const byHand = "the logical switch is made in OVN by hand; set it there"
 
@@ -51,9 +55,18 @@ func checkKud(c *schema.Checker, s spec, _ nf.NetworkRegion) {
 
 func kudObjects(n nf.Network, namespace string, s spec) ([]*unstructured.Unstructured, error) {
 	d, err := definition(n, namespace, given(map[string]any{
-		"cniVersion": "0.4.0", "type": "kud-ovn", "capabilities": map[string]any{"ips": true}, "ipam": given(map[string]any{"type": "static"}, s, "routes"),
+		"cniVersion": "0.4.0", "type": kudOVN, "capabilities": map[string]any{"ips": true}, "ipam": given(map[string]any{"type": "static"}, s, "routes"),
 	}, s, "mtu"))
 	return []*unstructured.Unstructured{d}, err
+}
+
+// Plugins returns the CNI plugin that kud's role puts on the nodes, by the field that asks
+// for it. The controllers of the other flavors install their own plugins.
+func (Driver) Plugins(raw json.RawMessage) map[string]string {
+	if s, err := schema.Decode(raw); err == nil && s[flavorField] == kudOVN {
+		return map[string]string{"spec." + flavorField: kudOVN}
+	}
+	return nil
 }
 
 // connectKud chooses the logical port of the interface: one of the specification, by its

@@ -57,7 +57,7 @@ var flavors = map[string]flavor{
 		marks: []nf.Ref{nodusKind}, shape: nodusShape, check: checkNodus,
 		objects: nodusObjects, connect: connectNodus, frozen: frozenAll,
 	},
-	"kud-ovn": {
+	kudOVN: {
 		shape: kudShape, check: checkKud, objects: kudObjects, connect: connectKud,
 		frozen: func(*schema.Checker, spec, spec, bool) {},
 	},

@@ -20,7 +20,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the objects in testdata")
 
-var _ network.Driver = ovn.Driver{}
+var (
+	_ network.Driver     = ovn.Driver{}
+	_ network.PluginUser = ovn.Driver{}
+)
 
 // namespace holds the objects of the tests.
 const namespace = "k8splugin-networks"

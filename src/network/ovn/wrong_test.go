@@ -119,6 +119,18 @@ func TestFlavor(t *testing.T) {
 	}
 }
 
+// TestPlugins names the plugin of the flavor that no controller installs.
+func TestPlugins(t *testing.T) {
+	t.Parallel()
+	for flavor, want := range map[string]map[string]string{
+		`{"flavor": "kud-ovn"}`: {"spec.flavor": "kud-ovn"}, `{"flavor": "kube-ovn"}`: nil, `{`: nil,
+	} {
+		if diff := cmp.Diff(want, ovn.Driver{}.Plugins(json.RawMessage(flavor))); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", flavor, diff)
+		}
+	}
+}
+
 // TestWrongAttachments lists attachments that are rejected, with the fields of all their
 // violations.
 func TestWrongAttachments(t *testing.T) {
