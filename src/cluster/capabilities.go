@@ -105,7 +105,7 @@ func (c *Cluster) readCapabilities(ctx context.Context) (nf.RegionCapabilities, 
 	lists := seen.lists()
 	missing := make([]*nf.MissingRule, len(lists))
 	err = each(c.service.parallel, len(lists), func(i int) (err error) {
-		missing[i], err = c.readList(ctx, ks, lists[i])
+		missing[i], err = c.service.readList(ctx, ks, lists[i])
 		return err
 	})
 	if err != nil {
@@ -167,17 +167,17 @@ type capabilityList struct {
 
 // readList reads a list, or returns the rule that the region's account needs for it.
 // A kind that the region does not serve has no objects.
-func (c *Cluster) readList(ctx context.Context, ks *kinds, l capabilityList) (*nf.MissingRule, error) {
+func (c *client) readList(ctx context.Context, ks *kinds, l capabilityList) (*nf.MissingRule, error) {
 	served := ks.by[schema.GroupKind{Group: l.group, Kind: l.kind}]
 	if len(served) == 0 {
 		return nil, nil
 	}
-	_, err := c.service.pages(ctx, served[0].in(""), l.query, l.read, l.restart)
+	_, err := c.pages(ctx, served[0].in(""), l.query, l.read, l.restart)
 	if apierrors.IsForbidden(err) {
 		l.restart()
 		return &nf.MissingRule{Group: l.group, Resource: served[0].resource, Verb: "list"}, nil
 	}
-	return nil, c.service.region.fail(ctx, "list", l.kind+" objects", err)
+	return nil, c.region.fail(ctx, "list", l.kind+" objects", err)
 }
 
 // pageOf returns a function that reads the objects of a page.

@@ -84,7 +84,7 @@ func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error
 		}
 	}
 	if ref.Name == "" {
-		return c.lookupAll(ctx, k, ref)
+		return c.client.lookupAll(ctx, k, ref)
 	}
 	var out map[string]any
 	err = c.client.get(ctx, target{ref, k, true}, &out)
@@ -98,10 +98,10 @@ func (c *Cluster) Lookup(ctx context.Context, ref nf.Ref) (map[string]any, error
 }
 
 // lookupAll returns the list of the kind's objects as one List object.
-func (c *Cluster) lookupAll(ctx context.Context, k kind, ref nf.Ref) (map[string]any, error) {
-	found, err := c.client.whole(ctx, k.in(ref.Namespace), query{})
+func (c *client) lookupAll(ctx context.Context, k kind, ref nf.Ref) (map[string]any, error) {
+	found, err := c.whole(ctx, k.in(ref.Namespace), query{})
 	if err != nil {
-		return nil, c.client.region.fail(ctx, "look up", ref.Kind+" objects", err)
+		return nil, c.region.fail(ctx, "look up", ref.Kind+" objects", err)
 	}
 	defer found.release()
 	items := make([]any, len(found.items))
