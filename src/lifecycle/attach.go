@@ -14,14 +14,18 @@ import (
 // attach attaches the workloads of the plan to the networks that the package and the
 // target ask for. If the package is not rendered, these are p.attached.
 func (pr *preparer) attach(ctx context.Context, p *prepared) error {
-	wanted := asked("networks", p.attached)
+	wanted := asked(p.attached)
 	if p.attached == nil {
-		wanted = p.plan.Combine(p.networks, asked("networks", p.target.spec.Networks))
+		points, err := pr.connectionPoints(ctx, p)
+		if err != nil {
+			return err
+		}
+		wanted = p.plan.Combine(p.plan.Combine(p.networks, points), asked(p.target.spec.Networks))
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	definitions := define(wanted, p.networks, asked("networks", p.target.spec.Networks))
+	definitions := define(wanted, p.networks, asked(p.target.spec.Networks))
 	if pr.networks == nil {
 		return nf.E(nf.Unsupported, "attach", "VNF instance "+p.target.id, errors.New("this service has no virtual networks"))
 	}
@@ -48,11 +52,11 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 	return nil
 }
 
-// asked returns attachments that a field of the request asks for.
-func asked(field string, attachments []nf.Attachment) []nf.Connection {
+// asked returns attachments that the request asks for.
+func asked(attachments []nf.Attachment) []nf.Connection {
 	out := make([]nf.Connection, len(attachments))
 	for i, a := range attachments {
-		out[i] = nf.Connection{Attachment: a, Field: fmt.Sprintf("%s[%d]", field, i)}
+		out[i] = nf.Connection{Attachment: a, Field: fmt.Sprintf("networks[%d]", i)}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -24,6 +25,9 @@ func (n fakeNetworks) Get(_ context.Context, id string) (nf.Network, error) {
 }
 
 func (n fakeNetworks) Connect(in nf.Network, a nf.Attachment, replicas int) (nf.Connection, error) {
+	if slices.Contains(a.IPs, "none") {
+		return nf.Connection{}, nf.Violations{{Field: "ips[0]", Message: "is none"}}
+	}
 	if len(a.IPs) > 0 && replicas != 1 {
 		return nf.Connection{}, nf.E(nf.Invalid, "attach", "it", nf.Violations{{Field: "ips", Message: "are too few"}})
 	}

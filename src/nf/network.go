@@ -90,6 +90,7 @@ type Connection struct {
 	Field       string            // of the request, or of the metadata of the package: "networks[0]"
 	File        string            // of the package that asks for it; empty: the request asks for it
 	Lines       func(string) int  // of the fields below Field, in the file; nil: no file
+	Names       map[string]string // of fields below Field, where they are not those of the attachment
 	Selection   map[string]any    // element of the annotation k8s.v1.cni.cncf.io/networks: name, namespace, ips, …; without interface
 	Annotations map[string]string // further ones, of the pod
 	Resources   map[string]int64  // extended resources that one attachment takes: "intel.com/sriov" → 1
@@ -99,6 +100,9 @@ type Connection struct {
 // attachment itself, if the field is empty.
 func (c Connection) Violation(field, message string) Violation {
 	v := Violation{Field: c.Field, File: c.File, Message: message}
+	if name, other := c.Names[field]; other {
+		field = name
+	}
 	if field != "" {
 		v.Field += "." + field
 	}

@@ -128,7 +128,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if len(in.Inputs.OOF) > 0 {
 		r.warn("oof_parameters: charts do not use them")
 	}
-	if len(in.Inputs.Network) > 0 {
+	if len(in.Inputs.Network) > len(in.Inputs.ConnectionPoints(in.RegionID())) {
 		r.warn("network_parameters: charts do not use them")
 	}
 	return render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}, nil
