@@ -225,6 +225,12 @@ const (
 	Kubernetes RegionType = "kubernetes"
 )
 
+// Defines values for Retention.
+const (
+	RetentionDelete Retention = "delete"
+	RetentionRetain Retention = "retain"
+)
+
 // Defines values for SiteDriver.
 const (
 	SiteDriverAnsible SiteDriver = "ansible"
@@ -271,6 +277,7 @@ const (
 	SubjectKindNetwork     SubjectKind = "network"
 	SubjectKindSite        SubjectKind = "site"
 	SubjectKindVnfInstance SubjectKind = "vnf_instance"
+	SubjectKindVolume      SubjectKind = "volume"
 )
 
 // Defines values for Validate.
@@ -304,6 +311,31 @@ const (
 	VnfInstanceStateUpdating      VnfInstanceState = "updating"
 )
 
+// Defines values for VolumeMode.
+const (
+	VolumeModeBlock      VolumeMode = "Block"
+	VolumeModeFilesystem VolumeMode = "Filesystem"
+)
+
+// Defines values for VolumeCreateMode.
+const (
+	VolumeCreateModeBlock      VolumeCreateMode = "Block"
+	VolumeCreateModeFilesystem VolumeCreateMode = "Filesystem"
+)
+
+// Defines values for VolumeOperationVerb.
+const (
+	VolumeOperationVerbChange VolumeOperationVerb = "change"
+	VolumeOperationVerbCreate VolumeOperationVerb = "create"
+	VolumeOperationVerbRemove VolumeOperationVerb = "remove"
+)
+
+// Defines values for VolumePatchMode.
+const (
+	Block      VolumePatchMode = "Block"
+	Filesystem VolumePatchMode = "Filesystem"
+)
+
 // Defines values for WaitFor.
 const (
 	Applied WaitFor = "applied"
@@ -318,9 +350,12 @@ const (
 
 // Defines values for DeleteVnfInstanceParamsClaims.
 const (
-	DeleteVnfInstanceParamsClaimsDelete DeleteVnfInstanceParamsClaims = "delete"
-	DeleteVnfInstanceParamsClaimsKeep   DeleteVnfInstanceParamsClaims = "keep"
+	Delete DeleteVnfInstanceParamsClaims = "delete"
+	Keep   DeleteVnfInstanceParamsClaims = "keep"
 )
+
+// AccessModes By default `ReadWriteOnce`.
+type AccessModes = []string
 
 // Amendment defines model for Amendment.
 type Amendment struct {
@@ -373,7 +408,7 @@ type AmendmentPut struct {
 	Wait *WaitFor `json:"wait,omitempty"`
 }
 
-// AnyOperation Operation of a VNF instance, of a site or of a network.
+// AnyOperation Operation of a VNF instance, of a site, of a network or of a volume.
 type AnyOperation struct {
 	union json.RawMessage
 }
@@ -1582,6 +1617,9 @@ type Restart struct {
 	Workloads *[]Workload `json:"workloads,omitempty"`
 }
 
+// Retention Whether the data stays in the region when the volume is deleted. A driver deletes data of a class, of `csi` and of `adopt` only.
+type Retention string
+
 // Revision One version of an instance's desired state.
 type Revision struct {
 	// Active Whether this revision is active.
@@ -2153,6 +2191,9 @@ type VnfInstance struct {
 	VnfInstanceDescription *string             `json:"vnf_instance_description,omitempty"`
 	VnfInstanceName        *string             `json:"vnf_instance_name,omitempty"`
 
+	// Volumes Volumes that the instance uses.
+	Volumes *VolumeUses `json:"volumes,omitempty"`
+
 	// Warnings Warnings about a valid but unusual request. Present only in the response to that request.
 	Warnings *[]string `json:"warnings,omitempty"`
 }
@@ -2254,6 +2295,9 @@ type VnfInstanceCreate struct {
 	VnfInstanceDescription *Text     `json:"vnf_instance_description,omitempty"`
 	VnfInstanceName        *ID       `json:"vnf_instance_name,omitempty"`
 
+	// Volumes Volumes that the instance uses.
+	Volumes *VolumeUses `json:"volumes,omitempty"`
+
 	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
@@ -2306,6 +2350,9 @@ type VnfInstancePatch struct {
 	Validate               *Validate                 `json:"validate,omitempty"`
 	VnfInstanceDescription nullable.Nullable[string] `json:"vnf_instance_description,omitempty"`
 
+	// Volumes Volumes as in the create request; an empty list removes all of them.
+	Volumes nullable.Nullable[[]VolumeUse] `json:"volumes,omitempty"`
+
 	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
@@ -2353,6 +2400,220 @@ type VnfInstanceSummary struct {
 	VnfInstanceDescription *string          `json:"vnf_instance_description,omitempty"`
 	VnfInstanceName        *string          `json:"vnf_instance_name,omitempty"`
 }
+
+// Volume defines model for Volume.
+type Volume struct {
+	// AccessModes By default `ReadWriteOnce`.
+	AccessModes *AccessModes `json:"access_modes,omitempty"`
+
+	// Claim Claim that the volume is bound to, or reserved for.
+	Claim *struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"claim,omitempty"`
+	CloudRegionID ID        `json:"cloud_region_id"`
+	CreatedAt     time.Time `json:"created_at"`
+	Description   *string   `json:"description,omitempty"`
+	Keep          bool      `json:"keep"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels *Labels           `json:"labels,omitempty"`
+	Links  map[string]string `json:"links"`
+
+	// Message Why the state is `failed`, why the last change was undone, or why the PersistentVolume has failed.
+	Message *string     `json:"message,omitempty"`
+	Mode    *VolumeMode `json:"mode,omitempty"`
+
+	// Name Unique in its region.
+	Name VolumeName `json:"name"`
+
+	// Node Node that has the data.
+	Node *string `json:"node,omitempty"`
+
+	// OperationID Id of the last operation.
+	OperationID *string `json:"operation_id,omitempty"`
+
+	// Phase Phase of the PersistentVolume: `Available`, `Bound`, `Released` or `Failed`.
+	Phase   *string `json:"phase,omitempty"`
+	Project ID      `json:"project"`
+
+	// Pv Name of the PersistentVolume. Lists omit it, and the next four properties, as does an answer without the region.
+	Pv *string `json:"pv,omitempty"`
+
+	// Refs Objects of the volume in the region.
+	Refs []ObjectRef `json:"refs"`
+
+	// Retention Whether the data stays in the region when the volume is deleted. A driver deletes data of a class, of `csi` and of `adopt` only.
+	Retention Retention `json:"retention"`
+
+	// Size Quantity, as in `10Gi`. Not needed for an existing PersistentVolume.
+	Size *string `json:"size,omitempty"`
+
+	// SizeActual Capacity of the PersistentVolume.
+	SizeActual *string `json:"size_actual,omitempty"`
+
+	// Source Where the data is. Exactly one of the properties is required.
+	Source    VolumeSource `json:"source"`
+	State     NetworkState `json:"state"`
+	UpdatedAt time.Time    `json:"updated_at"`
+
+	// UseCount Number of holders. Lists omit it.
+	UseCount *int `json:"use_count,omitempty"`
+
+	// Users Holders that the caller may see. Lists omit them.
+	Users    *[]NetworkUser `json:"users,omitempty"`
+	VolumeID ID             `json:"volume_id"`
+}
+
+// VolumeMode defines model for Volume.Mode.
+type VolumeMode string
+
+// VolumeCreate defines model for VolumeCreate.
+type VolumeCreate struct {
+	// AccessModes By default `ReadWriteOnce`.
+	AccessModes   *AccessModes `json:"access_modes,omitempty"`
+	CloudRegionID ID           `json:"cloud_region_id"`
+	Description   *Text        `json:"description,omitempty"`
+
+	// Holder Name that holds the volume; by default the name of the caller.
+	Holder *string `json:"holder,omitempty"`
+
+	// Keep Whether the volume remains when nothing holds it.
+	Keep *bool `json:"keep,omitempty"`
+
+	// Labels Label names and values, as Kubernetes allows them.
+	Labels *Labels           `json:"labels,omitempty"`
+	Mode   *VolumeCreateMode `json:"mode,omitempty"`
+
+	// Name Unique in its region.
+	Name    VolumeName `json:"name"`
+	Project *ID        `json:"project,omitempty"`
+
+	// Retention Whether the data stays in the region when the volume is deleted. A driver deletes data of a class, of `csi` and of `adopt` only.
+	Retention *Retention `json:"retention,omitempty"`
+
+	// Size Quantity, as in `10Gi`. Not needed for an existing PersistentVolume.
+	Size *string `json:"size,omitempty"`
+
+	// Source Where the data is. Exactly one of the properties is required.
+	Source VolumeSource `json:"source"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+}
+
+// VolumeCreateMode defines model for VolumeCreate.Mode.
+type VolumeCreateMode string
+
+// VolumeName Unique in its region.
+type VolumeName = string
+
+// VolumeOperation defines model for VolumeOperation.
+type VolumeOperation struct {
+	AcceptedAt time.Time `json:"accepted_at"`
+
+	// Attempts Number of times that the operation was started; more than 1 if a process that ran it ended.
+	Attempts        *int           `json:"attempts,omitempty"`
+	CancelRequested *bool          `json:"cancel_requested,omitempty"`
+	CloudRegionID   ID             `json:"cloud_region_id"`
+	Deadline        time.Time      `json:"deadline"`
+	Failure         *Failure       `json:"failure,omitempty"`
+	FinishedAt      *time.Time     `json:"finished_at,omitempty"`
+	OperationID     ID             `json:"operation_id"`
+	Project         ID             `json:"project"`
+	StartedAt       *time.Time     `json:"started_at,omitempty"`
+	State           OperationState `json:"state"`
+
+	// Steps Steps in the order in which they run; the last step is the current one.
+	Steps []Step `json:"steps"`
+
+	// Subject Object that an operation changes.
+	Subject  Subject             `json:"subject"`
+	Verb     VolumeOperationVerb `json:"verb"`
+	VolumeID ID                  `json:"volume_id"`
+	Warnings *[]string           `json:"warnings,omitempty"`
+}
+
+// VolumeOperationVerb defines model for VolumeOperation.Verb.
+type VolumeOperationVerb string
+
+// VolumePatch defines model for VolumePatch.
+type VolumePatch struct {
+	// AccessModes By default `ReadWriteOnce`.
+	AccessModes *AccessModes                          `json:"access_modes,omitempty"`
+	Description nullable.Nullable[string]             `json:"description,omitempty"`
+	Keep        nullable.Nullable[bool]               `json:"keep,omitempty"`
+	Labels      nullable.Nullable[map[string]*string] `json:"labels,omitempty"`
+	Mode        *VolumePatchMode                      `json:"mode,omitempty"`
+
+	// Retention Whether the data stays in the region when the volume is deleted. A driver deletes data of a class, of `csi` and of `adopt` only.
+	Retention *Retention `json:"retention,omitempty"`
+
+	// Size New size; a volume cannot shrink. The source, the access modes and the mode cannot change.
+	Size *string `json:"size,omitempty"`
+
+	// Source Where the data is. Exactly one of the properties is required.
+	Source *VolumeSource `json:"source,omitempty"`
+}
+
+// VolumePatchMode defines model for VolumePatch.Mode.
+type VolumePatchMode string
+
+// VolumeSource Where the data is. Exactly one of the properties is required.
+type VolumeSource struct {
+	// Adopt Existing PersistentVolume that no claim is bound to.
+	Adopt *struct {
+		Pv string `json:"pv"`
+	} `json:"adopt,omitempty"`
+
+	// Class Storage class that provisions a volume; for a node if it waits for the first pod.
+	Class *struct {
+		Name string  `json:"name"`
+		Node *string `json:"node,omitempty"`
+	} `json:"class,omitempty"`
+
+	// Csi Existing volume of a CSI driver.
+	Csi *struct {
+		Attributes *map[string]string `json:"attributes,omitempty"`
+		Driver     string             `json:"driver"`
+		FsType     *string            `json:"fs_type,omitempty"`
+
+		// Secret Secret that the node needs to mount it.
+		Secret *struct {
+			Name      string `json:"name"`
+			Namespace string `json:"namespace"`
+		} `json:"secret,omitempty"`
+		VolumeHandle string `json:"volume_handle"`
+	} `json:"csi,omitempty"`
+
+	// HostPath Path of a node, or of any node, in a region with the label `k8splugin.io/lab=true`.
+	HostPath *struct {
+		Node *string `json:"node,omitempty"`
+		Path string  `json:"path"`
+	} `json:"host_path,omitempty"`
+
+	// Local Path of a node.
+	Local *struct {
+		Node string `json:"node"`
+		Path string `json:"path"`
+	} `json:"local,omitempty"`
+	Nfs *struct {
+		Path   string `json:"path"`
+		Server string `json:"server"`
+	} `json:"nfs,omitempty"`
+}
+
+// VolumeUse Binds a claim of the instance to a volume of its region.
+type VolumeUse struct {
+	// Claim Name of a PersistentVolumeClaim in the namespace of the instance, which is created if the package does not have it; by default the name of the volume.
+	Claim *string `json:"claim,omitempty"`
+
+	// Volume Unique in its region.
+	Volume VolumeName `json:"volume"`
+}
+
+// VolumeUses Volumes that the instance uses.
+type VolumeUses = []VolumeUse
 
 // WaitFor Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
 // has been applied; the operation waits for CRDs and hooks only.
@@ -2539,6 +2800,12 @@ type VnfInstanceChangedResponse struct {
 
 // VnfInstanceResponse defines model for VnfInstanceResponse.
 type VnfInstanceResponse = VnfInstance
+
+// VolumeAcceptedResponse defines model for VolumeAcceptedResponse.
+type VolumeAcceptedResponse = Volume
+
+// VolumeResponse defines model for VolumeResponse.
+type VolumeResponse = Volume
 
 // PackageBody defines model for PackageBody.
 type PackageBody = PackageCreate
@@ -3035,6 +3302,55 @@ type TestVnfInstanceParams struct {
 	Prefer *PreferParam `json:"Prefer,omitempty"`
 }
 
+// ListVolumesParams defines parameters for ListVolumes.
+type ListVolumesParams struct {
+	CloudRegionID *ID           `form:"cloud_region_id,omitempty" json:"cloud_region_id,omitempty"`
+	State         *NetworkState `form:"state,omitempty" json:"state,omitempty"`
+	Project       *ID           `form:"project,omitempty" json:"project,omitempty"`
+
+	// Limit Maximum number of items to return.
+	Limit *LimitParam `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Marker Marker from the `next` field of the previous page; the page starts after it.
+	Marker *MarkerParam `form:"marker,omitempty" json:"marker,omitempty"`
+}
+
+// CreateVolumeParams defines parameters for CreateVolume.
+type CreateVolumeParams struct {
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// ReleaseVolumeParams defines parameters for ReleaseVolume.
+type ReleaseVolumeParams struct {
+	Holder   *ID   `form:"holder,omitempty" json:"holder,omitempty"`
+	IfUnused *bool `form:"if_unused,omitempty" json:"if_unused,omitempty"`
+
+	// Timeout Time limit of the operation.
+	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// UpdateVolumeParams defines parameters for UpdateVolume.
+type UpdateVolumeParams struct {
+	// Timeout Time limit of the operation.
+	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
 // CreateBackupJSONRequestBody defines body for CreateBackup for application/json ContentType.
 type CreateBackupJSONRequestBody = BackupRequest
 
@@ -3122,6 +3438,15 @@ type ScaleVnfInstanceJSONRequestBody = Scale
 // TestVnfInstanceJSONRequestBody defines body for TestVnfInstance for application/json ContentType.
 type TestVnfInstanceJSONRequestBody = TestRun
 
+// CreateVolumeJSONRequestBody defines body for CreateVolume for application/json ContentType.
+type CreateVolumeJSONRequestBody = VolumeCreate
+
+// UpdateVolumeJSONRequestBody defines body for UpdateVolume for application/json ContentType.
+type UpdateVolumeJSONRequestBody = VolumePatch
+
+// UpdateVolumeApplicationMergePatchPlusJSONRequestBody defines body for UpdateVolume for application/merge-patch+json ContentType.
+type UpdateVolumeApplicationMergePatchPlusJSONRequestBody = VolumePatch
+
 // AsOperation returns the union data inside the AnyOperation as a Operation
 func (t AnyOperation) AsOperation() (Operation, error) {
 	var body Operation
@@ -3190,6 +3515,32 @@ func (t *AnyOperation) FromNetworkOperation(v NetworkOperation) error {
 
 // MergeNetworkOperation performs a merge with any union data inside the AnyOperation, using the provided NetworkOperation
 func (t *AnyOperation) MergeNetworkOperation(v NetworkOperation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsVolumeOperation returns the union data inside the AnyOperation as a VolumeOperation
+func (t AnyOperation) AsVolumeOperation() (VolumeOperation, error) {
+	var body VolumeOperation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromVolumeOperation overwrites any union data inside the AnyOperation as the provided VolumeOperation
+func (t *AnyOperation) FromVolumeOperation(v VolumeOperation) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeVolumeOperation performs a merge with any union data inside the AnyOperation, using the provided VolumeOperation
+func (t *AnyOperation) MergeVolumeOperation(v VolumeOperation) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -3564,6 +3915,27 @@ type ClientInterface interface {
 	TestVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *TestVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	TestVnfInstance(ctx context.Context, vnfID VnfIDParam, params *TestVnfInstanceParams, body TestVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListVolumes request
+	ListVolumes(ctx context.Context, params *ListVolumesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVolumeWithBody request with any body
+	CreateVolumeWithBody(ctx context.Context, params *CreateVolumeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	CreateVolume(ctx context.Context, params *CreateVolumeParams, body CreateVolumeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReleaseVolume request
+	ReleaseVolume(ctx context.Context, volumeID ID, params *ReleaseVolumeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetVolume request
+	GetVolume(ctx context.Context, volumeID ID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVolumeWithBody request with any body
+	UpdateVolumeWithBody(ctx context.Context, volumeID ID, params *UpdateVolumeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateVolume(ctx context.Context, volumeID ID, params *UpdateVolumeParams, body UpdateVolumeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	UpdateVolumeWithApplicationMergePatchPlusJSONBody(ctx context.Context, volumeID ID, params *UpdateVolumeParams, body UpdateVolumeApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 func (c *Client) ListAudit(ctx context.Context, params *ListAuditParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -4540,6 +4912,102 @@ func (c *Client) TestVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, 
 
 func (c *Client) TestVnfInstance(ctx context.Context, vnfID VnfIDParam, params *TestVnfInstanceParams, body TestVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTestVnfInstanceRequest(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ListVolumes(ctx context.Context, params *ListVolumesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListVolumesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateVolumeWithBody(ctx context.Context, params *CreateVolumeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVolumeRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) CreateVolume(ctx context.Context, params *CreateVolumeParams, body CreateVolumeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVolumeRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) ReleaseVolume(ctx context.Context, volumeID ID, params *ReleaseVolumeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReleaseVolumeRequest(c.Server, volumeID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) GetVolume(ctx context.Context, volumeID ID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetVolumeRequest(c.Server, volumeID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVolumeWithBody(ctx context.Context, volumeID ID, params *UpdateVolumeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVolumeRequestWithBody(c.Server, volumeID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVolume(ctx context.Context, volumeID ID, params *UpdateVolumeParams, body UpdateVolumeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVolumeRequest(c.Server, volumeID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) UpdateVolumeWithApplicationMergePatchPlusJSONBody(ctx context.Context, volumeID ID, params *UpdateVolumeParams, body UpdateVolumeApplicationMergePatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVolumeRequestWithApplicationMergePatchPlusJSONBody(c.Server, volumeID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8690,6 +9158,439 @@ func NewTestVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *
 	}
 
 	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListVolumesRequest generates requests for ListVolumes
+func NewListVolumesRequest(server string, params *ListVolumesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/volumes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.CloudRegionID != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "cloud_region_id", runtime.ParamLocationQuery, *params.CloudRegionID); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "state", runtime.ParamLocationQuery, *params.State); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "project", runtime.ParamLocationQuery, *params.Project); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "limit", runtime.ParamLocationQuery, *params.Limit); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Marker != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "marker", runtime.ParamLocationQuery, *params.Marker); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateVolumeRequest calls the generic CreateVolume builder with application/json body
+func NewCreateVolumeRequest(server string, params *CreateVolumeParams, body CreateVolumeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateVolumeRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateVolumeRequestWithBody generates requests for CreateVolume with any type of body
+func NewCreateVolumeRequestWithBody(server string, params *CreateVolumeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/volumes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReleaseVolumeRequest generates requests for ReleaseVolume
+func NewReleaseVolumeRequest(server string, volumeID ID, params *ReleaseVolumeParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "volume_id", runtime.ParamLocationPath, volumeID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/volumes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.Holder != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "holder", runtime.ParamLocationQuery, *params.Holder); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.IfUnused != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "if_unused", runtime.ParamLocationQuery, *params.IfUnused); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Timeout != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "timeout", runtime.ParamLocationQuery, *params.Timeout); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("DELETE", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetVolumeRequest generates requests for GetVolume
+func NewGetVolumeRequest(server string, volumeID ID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "volume_id", runtime.ParamLocationPath, volumeID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/volumes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest("GET", queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewUpdateVolumeRequest calls the generic UpdateVolume builder with application/json body
+func NewUpdateVolumeRequest(server string, volumeID ID, params *UpdateVolumeParams, body UpdateVolumeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVolumeRequestWithBody(server, volumeID, params, "application/json", bodyReader)
+}
+
+// NewUpdateVolumeRequestWithApplicationMergePatchPlusJSONBody calls the generic UpdateVolume builder with application/merge-patch+json body
+func NewUpdateVolumeRequestWithApplicationMergePatchPlusJSONBody(server string, volumeID ID, params *UpdateVolumeParams, body UpdateVolumeApplicationMergePatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVolumeRequestWithBody(server, volumeID, params, "application/merge-patch+json", bodyReader)
+}
+
+// NewUpdateVolumeRequestWithBody generates requests for UpdateVolume with any type of body
+func NewUpdateVolumeRequestWithBody(server string, volumeID ID, params *UpdateVolumeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "volume_id", runtime.ParamLocationPath, volumeID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/volumes/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.Timeout != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "timeout", runtime.ParamLocationQuery, *params.Timeout); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("PATCH", queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}

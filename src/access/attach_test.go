@@ -29,10 +29,16 @@ func TestMayAttach(t *testing.T) {
 	}
 	for name, request := range requests {
 		t.Run(name, func(t *testing.T) {
-			h.world.attach = nil
+			h.world.attach, h.world.use = nil, nil
 			ctx := h.as(t, "admin-a")
-			if err := request(ctx); err != nil || h.world.attach == nil {
-				t.Fatalf("the engine is not told which networks the identity sees: %v", err)
+			if err := request(ctx); err != nil || h.world.attach == nil || h.world.use == nil {
+				t.Fatalf("the engine is not told which networks and volumes the identity sees: %v", err)
+			}
+			if err := h.world.use(ctx, nf.Volume{ID: "v", Project: accesstest.ProjectA, Region: accesstest.East}); err != nil {
+				t.Errorf("a volume of the own project: %v", err)
+			}
+			if err := h.world.use(ctx, nf.Volume{ID: "v", Project: accesstest.ProjectB, Region: accesstest.East}); nf.KindOf(err) != nf.NotFound {
+				t.Errorf("a volume of another project: %v", err)
 			}
 			if err := h.world.attach(ctx, nf.Network{ID: "n", Project: accesstest.ProjectA, Region: accesstest.East}, false); err != nil {
 				t.Errorf("a network of the own project: %v", err)

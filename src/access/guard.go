@@ -158,7 +158,7 @@ type GuardedConfig struct {
 	Engine     Engine
 	Catalog    Catalog
 	Audits     Audits
-	Networks   NetworkKeeper // nil: no networks
+	Networks   SharedKeeper // nil: no networks
 }
 
 // Guarded gives access to the engine and the catalog with the permissions of the

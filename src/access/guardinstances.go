@@ -17,7 +17,7 @@ type Instances struct {
 	operations *Operations
 	engine     InstanceEngine
 	scoped     ScopedRecords
-	networks   NetworkKeeper // nil: none
+	networks   SharedKeeper // nil: none
 }
 
 var _ InstanceEngine = (*Instances)(nil)
@@ -25,7 +25,7 @@ var _ InstanceEngine = (*Instances)(nil)
 // Instantiate implements Changes. It requires instance:instantiate in the
 // project and region, region:read and package:read.
 func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
-	req.MayAttach = is.attaching(nf.WriteNetwork)
+	req.MayAttach, req.MayUse = is.attaching(nf.WriteNetwork), is.using()
 	req.Placement = is.permitted(req, nf.CreateInstance)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Instantiate(ctx, req)
@@ -43,7 +43,7 @@ func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateR
 	if req.Secrets, err = is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
 		return nf.Preview{}, err
 	}
-	req.MayAttach = is.attaching(nf.ReadNetwork)
+	req.MayAttach, req.MayUse = is.attaching(nf.ReadNetwork), is.using()
 	preview, err := is.engine.PreviewInstantiate(ctx, req)
 	return is.previewed(ctx, preview, err)
 }
@@ -122,11 +122,19 @@ func (is *Instances) attaching(creates nf.Permission) func(context.Context, nf.N
 	}
 }
 
-// withUses makes an upgrade check that the identity may read a new package and new
-// networks, and has the permission for those that it creates.
+// using returns the check of the volumes that claims of a request bind: the identity must
+// see them.
+func (is *Instances) using() func(context.Context, nf.Volume) error {
+	return func(ctx context.Context, v nf.Volume) error {
+		return is.guard.see(ctx, nf.ReadVolume, v.Scope(), absent("volume", v.ID))
+	}
+}
+
+// withUses makes an upgrade check that the identity may read a new package, new
+// networks and new volumes, and has the permission for those that it creates.
 func (is *Instances) withUses(ctx context.Context, req nf.UpgradeRequest, creates nf.Permission) nf.UpgradeRequest {
 	edit := req.Edit
-	req.MayAttach = is.attaching(creates)
+	req.MayAttach, req.MayUse = is.attaching(creates), is.using()
 	req.Edit = func(s *nf.Spec) error {
 		before := *s
 		if err := edit(s); err != nil {
@@ -226,7 +234,7 @@ func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest
 
 // Adopt implements Configurer. It requires the permissions that Instantiate does.
 func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
-	req.MayAttach = is.attaching(nf.WriteNetwork)
+	req.MayAttach, req.MayUse = is.attaching(nf.WriteNetwork), is.using()
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req.InstantiateRequest, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Adopt(ctx, req)
 	})

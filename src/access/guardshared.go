@@ -10,76 +10,92 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// NetworkKeeper creates networks and stores their records.
-type NetworkKeeper interface {
-	NetworkChanges
-	NetworkRecords
+// SharedKeeper creates the resources of one kind that instances share, and stores their
+// records.
+type SharedKeeper interface {
+	SharedChanges
+	SharedRecords
 }
 
-// NetworkChanges start operations on networks.
-type NetworkChanges interface {
+// SharedChanges start operations on shared resources.
+type SharedChanges interface {
 	Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
 	Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
 	Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
 }
 
-// NetworkRecords reads networks.
-type NetworkRecords interface {
-	Get(ctx context.Context, id string) (nf.Network, error)
-	From(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Network, error] // ordered by id
+// SharedRecords reads shared resources.
+type SharedRecords interface {
+	Get(ctx context.Context, id string) (nf.Shared, error)
+	From(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Shared, error] // ordered by id
 	Holders(ctx context.Context, id string) iter.Seq2[nf.Holder, error]
 }
 
-// Networks gives access to networks with the permissions of the identity in the
-// context. Reading requires network:read in the project and the region of the network,
-// and changing requires network:write.
-type Networks struct {
+// Shared gives access to the shared resources of one kind with the permissions of the
+// identity in the context. Reading requires network:read or volume:read in the project
+// and the region of the resource, and changing requires network:write or volume:write.
+type Shared struct {
 	guard   *guard
 	regions *Regions
-	keeper  NetworkKeeper
+	keeper  SharedKeeper
+	kind    sharedKind
 }
+
+// sharedKind is a kind of shared resources, with its permissions.
+type sharedKind struct {
+	noun        string
+	read, write nf.Permission
+}
+
+func networkKind() sharedKind { return sharedKind{"network", nf.ReadNetwork, nf.WriteNetwork} }
+func volumeKind() sharedKind  { return sharedKind{"volume", nf.ReadVolume, nf.WriteVolume} }
 
 // NewNetworks returns the guarded networks of a keeper.
-func NewNetworks(guarded *Guarded, keeper NetworkKeeper) Networks {
-	return Networks{guarded.guard, guarded.Regions, keeper}
+func NewNetworks(guarded *Guarded, keeper SharedKeeper) Shared {
+	return Shared{guarded.guard, guarded.Regions, keeper, networkKind()}
 }
 
-// NewNetworkOperations returns the guarded operations on networks. Reading requires
-// network:read, and cancelling network:write.
-func NewNetworkOperations(guarded *Guarded, keeper KindOperations) SubjectOperations {
-	return SubjectOperations{guarded.guard, keeper, nf.ReadNetwork, nf.WriteNetwork, func(s nf.Scope) nf.Scope { return s }}
+// NewVolumes returns the guarded volumes of a keeper.
+func NewVolumes(guarded *Guarded, keeper SharedKeeper) Shared {
+	return Shared{guarded.guard, guarded.Regions, keeper, volumeKind()}
 }
 
-// CreateNetwork starts to create a network, or holds one that is equal. It requires
-// network:write in the project of the request, and network:read to hold one that
+// NewSharedOperations returns the guarded operations on the resources. Reading requires
+// the permission to read them, and cancelling that to change them.
+func NewSharedOperations(s Shared, keeper KindOperations) SubjectOperations {
+	return SubjectOperations{s.guard, keeper, s.kind.read, s.kind.write, func(s nf.Scope) nf.Scope { return s }}
+}
+
+// Create starts to create a resource, or holds one that is equal. It requires the
+// permission to change in the project of the request, and that to read to hold one that
 // exists. Without a holder, the name of the identity holds it.
-func (ns Networks) CreateNetwork(ctx context.Context, req nf.SharedRequest) (nf.Operation, error) {
+func (s Shared) Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error) {
 	wanted := req.Resource
 	id := nf.SharedID(wanted.Region, wanted.Name)
-	err := ns.regions.usable(ctx, wanted.Region)
+	err := s.regions.usable(ctx, wanted.Region)
 	if err != nil && nf.KindOf(err) != nf.NotFound {
 		return nf.Operation{}, err
 	}
-	if err := cmp.Or(ns.guard.may(ctx, nf.WriteNetwork, wanted.Scope(), id), err); err != nil {
+	if err := cmp.Or(s.guard.may(ctx, s.kind.write, wanted.Scope(), id), err); err != nil {
 		return nf.Operation{}, err
 	}
-	if there, err := ns.keeper.Get(ctx, id); err == nil {
-		if err := ns.guard.see(ctx, nf.ReadNetwork, there.Scope(), nf.E(nf.Exists, "create", "network "+id, nil)); err != nil {
+	if there, err := s.keeper.Get(ctx, id); err == nil {
+		if err := s.guard.see(ctx, s.kind.read, there.Scope(), nf.E(nf.Exists, "create", s.kind.noun+" "+id, nil)); err != nil {
 			return nf.Operation{}, err
 		}
 	}
-	if req.Holder, err = ns.holder(ctx, req.Holder); err != nil {
+	if req.Holder, err = s.holder(ctx, req.Holder); err != nil {
 		return nf.Operation{}, err
 	}
-	return ns.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Create(ctx, req) })
+	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Create(ctx, req) })
 }
 
 // holder returns the name of a holder; by default, the name of the identity.
-func (ns Networks) holder(ctx context.Context, name string) (string, error) {
+func (s Shared) holder(ctx context.Context, name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	id, err := ns.guard.asker(ctx)
+	id, err := s.guard.asker(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -95,79 +111,79 @@ func (ns Networks) holder(ctx context.Context, name string) (string, error) {
 	return name, nil
 }
 
-// ChangeNetwork starts a change of a network. It requires network:write.
-func (ns Networks) ChangeNetwork(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error) {
-	if err := ns.writable(ctx, id); err != nil {
+// Change starts a change of a resource. It requires the permission to change.
+func (s Shared) Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error) {
+	if err := s.writable(ctx, id); err != nil {
 		return nf.Operation{}, err
 	}
-	return ns.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Change(ctx, id, req) })
+	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Change(ctx, id, req) })
 }
 
-// ReleaseNetwork ends a hold on a network, by default that of the identity's name. The
-// last one starts the removal of the network. It requires network:write.
-func (ns Networks) ReleaseNetwork(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error) {
-	err := ns.writable(ctx, id)
+// Release ends a hold on a resource, by default that of the identity's name. The last
+// one starts the removal of the resource. It requires the permission to change.
+func (s Shared) Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error) {
+	err := s.writable(ctx, id)
 	if err == nil {
-		req.Holder, err = ns.holder(ctx, req.Holder)
+		req.Holder, err = s.holder(ctx, req.Holder)
 	}
 	if err != nil {
 		return nf.Operation{}, err
 	}
-	return ns.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return ns.keeper.Release(ctx, id, req) })
+	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Release(ctx, id, req) })
 }
 
-// writable returns an error unless the identity may change the network.
-func (ns Networks) writable(ctx context.Context, id string) error {
-	n, err := ns.Network(ctx, id)
+// writable returns an error unless the identity may change the resource.
+func (s Shared) writable(ctx context.Context, id string) error {
+	there, err := s.Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	return ns.guard.may(ctx, nf.WriteNetwork, n.Scope(), id)
+	return s.guard.may(ctx, s.kind.write, there.Scope(), id)
 }
 
-// Network returns a network. It requires network:read.
-func (ns Networks) Network(ctx context.Context, id string) (nf.Network, error) {
-	n, err := ns.keeper.Get(ctx, id)
+// Get returns a resource. It requires the permission to read.
+func (s Shared) Get(ctx context.Context, id string) (nf.Shared, error) {
+	there, err := s.keeper.Get(ctx, id)
 	if nf.KindOf(err) == nf.NotFound && err != nil {
 		// Without an identity the error is nf.Unauthenticated, too.
-		return nf.Network{}, errors.Join(ns.guard.see(ctx, nf.ReadNetwork, nf.Scope{}, nil), absent("network", id))
+		return nf.Shared{}, errors.Join(s.guard.see(ctx, s.kind.read, nf.Scope{}, nil), absent(s.kind.noun, id))
 	}
 	if err != nil {
-		return nf.Network{}, err
+		return nf.Shared{}, err
 	}
-	if err := ns.guard.see(ctx, nf.ReadNetwork, n.Scope(), absent("network", id)); err != nil {
-		return nf.Network{}, err
+	if err := s.guard.see(ctx, s.kind.read, there.Scope(), absent(s.kind.noun, id)); err != nil {
+		return nf.Shared{}, err
 	}
-	return n, ns.guard.mentions().filter(ctx, &n.Failure.Mentions)
+	return there, s.guard.mentions().filter(ctx, &there.Failure.Mentions)
 }
 
-// NetworksFrom yields the networks that the identity may read, after the cursor and in
-// the order of their ids.
-func (ns Networks) NetworksFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Network, error] {
-	visible, err := ns.guard.mayRead(ctx, nf.ReadNetwork)
+// From yields the resources that the identity may read, after the cursor and in the
+// order of their ids.
+func (s Shared) From(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Shared, error] {
+	visible, err := s.guard.mayRead(ctx, s.kind.read)
 	if err != nil {
-		return failed[nf.Network](err)
+		return failed[nf.Shared](err)
 	}
 	if visible != nil {
 		from.In = visible
 	}
-	m := ns.guard.mentions()
-	return list[nf.Network]{ns.keeper.From(ctx, from), nf.Network.Scope, visible}.shown(func(n nf.Network) (nf.Network, error) {
-		return n, m.filter(ctx, &n.Failure.Mentions)
+	m := s.guard.mentions()
+	return list[nf.Shared]{s.keeper.From(ctx, from), nf.Shared.Scope, visible}.shown(func(there nf.Shared) (nf.Shared, error) {
+		return there, m.filter(ctx, &there.Failure.Mentions)
 	})
 }
 
-// NetworkUsers returns the number of holders of a network, and those that the identity
-// may see. It requires network:read.
-func (ns Networks) NetworkUsers(ctx context.Context, id string) (count int, users []nf.Subject, err error) {
-	if _, err := ns.Network(ctx, id); err != nil {
+// Users returns the number of holders of a resource, and those that the identity may
+// see. It requires the permission to read.
+func (s Shared) Users(ctx context.Context, id string) (count int, users []nf.Subject, err error) {
+	if _, err := s.Get(ctx, id); err != nil {
 		return 0, nil, err
 	}
-	visible, err := ns.guard.visible(ctx, nf.ReadInstance)
+	visible, err := s.guard.visible(ctx, nf.ReadInstance)
 	if err != nil {
 		return 0, nil, err
 	}
-	for holder, err := range ns.keeper.Holders(ctx, id) {
+	for holder, err := range s.keeper.Holders(ctx, id) {
 		if err != nil {
 			return 0, nil, err
 		}

@@ -22,6 +22,7 @@ type world struct {
 	edit    nf.Spec                                       // result of the edit of the last upgrade
 	secrets bool                                          // whether the last preview could find Secrets
 	attach  func(context.Context, nf.Network, bool) error // of the last request or preview
+	use     func(context.Context, nf.Volume) error        // of the last request
 	keyed   map[string]nf.Operation
 	lenient bool // it checks the key before the options, and fails
 
@@ -58,7 +59,7 @@ func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 	if w.fail != nil {
 		return nf.Operation{}, w.fail
 	}
-	w.done, w.client, w.attach = append(w.done, call), o.Key.Client, o.MayAttach
+	w.done, w.client, w.attach, w.use = append(w.done, call), o.Key.Client, o.MayAttach, o.MayUse
 	return nf.Operation{ID: "new-op", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "new"}, Steps: []nf.Step{w.step()}}, nil
 }
 
@@ -116,12 +117,12 @@ func (w *world) Terminate(_ context.Context, id string, req nf.TerminateRequest)
 }
 
 func (w *world) PreviewInstantiate(_ context.Context, req nf.InstantiateRequest) (nf.Preview, error) {
-	w.secrets, w.attach = req.Secrets, req.MayAttach
+	w.secrets, w.attach, w.use = req.Secrets, req.MayAttach, req.MayUse
 	return nf.Preview{Changes: w.changes()}, nil
 }
 
 func (w *world) PreviewUpgrade(_ context.Context, id string, req nf.UpgradeRequest) (nf.Preview, error) {
-	w.secrets, w.attach = req.Secrets, req.MayAttach
+	w.secrets, w.attach, w.use = req.Secrets, req.MayAttach, req.MayUse
 	return nf.Preview{}, req.Edit(&nf.Spec{Package: "pkg-" + strings.Split(id, "-")[1]})
 }
 

@@ -13,11 +13,15 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
+// Patcher changes fields of objects of a region.
+type Patcher struct{ Cluster *Cluster }
+
 // Patch changes fields of an object by a JSON merge patch, as the object was when it
 // was read with Lookup: the patch has metadata.resourceVersion, and metadata.uid. It
 // returns nf.Conflict if the object has changed since, and nf.NotFound if it does not
 // exist. It does not look at the owner of the object: the caller has read it.
-func (c *Cluster) Patch(ctx context.Context, ref nf.Ref, patch map[string]any) error {
+func (p Patcher) Patch(ctx context.Context, ref nf.Ref, patch map[string]any) error {
+	c := p.Cluster
 	targets, err := c.client.apis.resolveAll(ctx, []nf.Ref{ref})
 	if err != nil {
 		return err

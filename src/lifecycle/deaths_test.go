@@ -48,6 +48,7 @@ func (sc deathScenario) world(t *testing.T) operationtest.World {
 			e := s.start(func(c *config) {
 				c.Work, c.Drain, c.Timeout = p.Config(s.kv), time.Nanosecond, 2*time.Hour
 				c.KV = c.Work.KV
+				c.Volumes = fakeVolumes{s.volumes, c.KV, p}
 				c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
 					return crashingCluster{s.cluster, p}, nil
 				}
@@ -175,6 +176,9 @@ func deathScenarios() map[string]deathScenario {
 			wounded(t, s, e)
 			s.cluster.rejects = map[string]string{"web-2": "guard"}
 		}, acted(nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}}, "")),
+		"on volumes":              pair(120, func(*testing.T, *site, *engine) {}, onVolumes("pods.web", "data", "logs")),
+		"on volumes, undo":        pair(170, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, onVolumes("pods.web_bad", "data")),
+		"terminate on volumes":    pair(120, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, using("data", "logs")) }, terminate(false)),
 		"undo of a failed change": pair(157, broken("db_bad-new"), again((*engine).Undo)),
 	}
 }
@@ -208,15 +212,6 @@ func scaled(t *testing.T, _ *site, e *engine) {
 func attached(pkg string, networks []nf.Attachment) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
 	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
 		return e.Instantiate(ctx, nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: pkg, Networks: networks}, Options: nf.Options{Key: key}})
-	}
-}
-
-// rewired changes the instance to the networks oam and wan.
-func rewired(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
-	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
-		req := onNetworks(pkg, nf.Undo, "oam", "wan")
-		req.Key = key
-		return e.Upgrade(ctx, e.only(ctx).ID, req)
 	}
 }
 
@@ -344,8 +339,9 @@ type world struct {
 	Objects    map[string]string
 	Namespaces []string
 	Held       []string
-	Ends       []string // of the operations that were accepted
-	Failures   []string // of those that failed
+	Ends       []string          // of the operations that were accepted
+	Failures   []string          // of those that failed
+	Reserved   map[string]string // claims, by the volumes that are reserved for them
 }
 
 func (s *site) world() world {
@@ -383,6 +379,9 @@ func (s *site) world() world {
 			w.Revisions = append(w.Revisions, names.Replace(key))
 		}
 	}
+	s.volumes.mu.Lock()
+	w.Reserved = maps.Clone(s.volumes.claims)
+	s.volumes.mu.Unlock()
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
 	for key, o := range s.cluster.objects {
@@ -400,6 +399,7 @@ func (w world) unknown() map[string]string {
 	out := map[string]string{}
 	for key, object := range w.Objects {
 		owner, _, _ := strings.Cut(object, "map[")
+		owner, _, _ = strings.Cut(owner, "<nil>") // an object without data
 		known := slices.ContainsFunc(w.Instances, func(in nf.Instance) bool {
 			return owner == in.ID && slices.ContainsFunc(in.Inventory, func(it nf.Item) bool { return it.Key() == key })
 		})

@@ -58,6 +58,7 @@ type Config struct {
 	Timeout       time.Duration // of an operation whose request sets none; default 15 min
 	Networks      Networks      // default: instances cannot attach to networks
 	Regions       Regions       // default: each new instance names its region
+	Volumes       Volumes       // default: instances cannot use volumes
 	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
 	Revisions     int           // revisions kept per instance; default 10
 	Retention     time.Duration // how long ended operations are kept; default 30 days
@@ -100,7 +101,7 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
-	p := &performer{records: stored, catalog: cfg.Catalog, networks: cfg.Networks, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
+	p := &performer{records: stored, catalog: cfg.Catalog, networks: cfg.Networks, volumes: cfg.Volumes, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
 	operations := cfg.Workers.Register(operation.Kind{
 		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Timeout: cfg.Timeout, Perform: stored.ledger.Performer(false, p.work),
 		Names: stored.locks.Names, Withdraw: stored.withdraw, Retention: cfg.Retention, Expire: stored.expire,
@@ -110,7 +111,7 @@ func New(cfg Config) (*Engine, error) {
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
-			networks: cfg.Networks, regions: cfg.Regions,
+			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions,
 		},
 	}, nil
 }

@@ -37,7 +37,7 @@ func (w *work) reserve(ctx context.Context) error {
 			return operation.RecordError(err)
 		}
 	}
-	if err := w.networks.acquire(ctx, rev); err != nil {
+	if err := w.shared.acquire(ctx, rev); err != nil {
 		return err
 	}
 	return w.namespaces.acquireNamespaces(ctx)
@@ -59,7 +59,7 @@ func (w *work) activate(ctx context.Context) error {
 	if err := w.releasePackages(ctx, revisions, rev); err != nil {
 		return err
 	}
-	if err := w.networks.release(ctx, revisions, rev); err != nil {
+	if err := w.shared.release(ctx, revisions, rev); err != nil {
 		return err
 	}
 	revisions, err := w.deleteFailedRevisions(ctx, revisions, rev.Number)
@@ -109,7 +109,7 @@ func (w *work) restoreRecord(ctx context.Context) error {
 	if err := w.releasePackages(ctx, revisions, inForce(in)); err != nil {
 		return err
 	}
-	if err := w.networks.release(ctx, revisions, inForce(in)); err != nil {
+	if err := w.shared.release(ctx, revisions, inForce(in)); err != nil {
 		return err
 	}
 	if err := errors.Join(w.records.deleteRevision(ctx, failed), w.records.dropPlan(ctx, failed)); err != nil {

@@ -32,7 +32,7 @@ type sweep struct {
 	needed  map[string]bool    // operations whose plans are needed
 	undone  map[string]bool    // operations whose revisions were deleted
 
-	attached map[string]map[string]bool // names of the networks that revisions of an instance attach to, by instance
+	uses     map[string]map[string]bool // shared resources, without their region, that revisions of an instance use, by instance
 	changing map[string]bool            // instances that an operation changes
 }
 
@@ -46,7 +46,7 @@ func newSweep(kv store.KV, stored *records) *sweep {
 func (s *sweep) Subjects(ctx context.Context, named operation.Named) error {
 	return s.records.locks.Scan(ctx, named, func(in nf.Instance) {
 		s.know(in.ID, in.Project, in.Region)
-		s.attach(in.ID, inForce(in))
+		s.use(in.ID, inForce(in))
 		s.changing[in.ID] = in.Operation != ""
 		for _, namespace := range in.Entered {
 			s.entered[namespaceKey(in.Region, namespace)] = in.Operation != "" || s.entered[namespaceKey(in.Region, namespace)]
@@ -73,27 +73,27 @@ func (s *sweep) know(instance, project, region string) {
 	s.known[instance], s.holders[holder(instance, project, region)] = true, true
 }
 
-// attach records the networks of a revision of an instance.
-func (s *sweep) attach(instance string, rev nf.Revision) {
-	for _, a := range rev.Networks {
-		if s.attached[instance] == nil {
-			s.attached[instance] = map[string]bool{}
+// use records the shared resources of a revision of an instance.
+func (s *sweep) use(instance string, rev nf.Revision) {
+	for _, u := range usesOf("", rev) { // a revision does not name its region
+		if s.uses[instance] == nil {
+			s.uses[instance] = map[string]bool{}
 		}
-		s.attached[instance][a.Network] = true
+		s.uses[instance][u.table()+"/"+u.id] = true
 	}
 }
 
 // needs reports whether the instance of a hold exists in the hold's scope, and uses the
-// thing: a later instance may have the id, and a stalled process may have held a network
-// after its operation was undone.
+// thing: a later instance may have the id, and a stalled process may have held a shared
+// resource after its operation was undone.
 func (s *sweep) needs(h store.Hold) bool {
 	id := h.Holder.Subject.ID
 	exists := s.holders[h.Holder] || h.Holder.Scope == (nf.Scope{}) && s.known[id]
-	if !exists || h.Table != nf.NetworkTable {
+	if !exists || h.Table != nf.NetworkTable && h.Table != nf.VolumeTable {
 		return exists
 	}
-	name, _ := strings.CutPrefix(h.Thing, h.Holder.Scope.Region+".")
-	return s.changing[id] || s.attached[id][name]
+	name, _ := strings.CutPrefix(h.Thing, h.Holder.Scope.Region)
+	return s.changing[id] || s.uses[id][h.Table+"/"+name]
 }
 
 // Find implements operation.Sweep.
@@ -128,7 +128,7 @@ func (s *sweep) addRevisions(ctx context.Context, found operation.StaleRecords) 
 		}
 		if s.known[rev.Instance] && !s.undone[rev.Operation] {
 			s.needed[rev.Operation] = true
-			s.attach(rev.Instance, rev)
+			s.use(rev.Instance, rev)
 			continue
 		}
 		found[fmt.Sprintf("revision %d of %s", rev.Number, rev.Instance)] = func(ctx context.Context) error {

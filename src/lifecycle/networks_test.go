@@ -35,6 +35,15 @@ func onNetworks(pkg string, onFailure nf.OnFailure, networks ...string) nf.Upgra
 	}}
 }
 
+// rewired changes the instance to the networks oam and wan.
+func rewired(pkg string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		req := onNetworks(pkg, nf.Undo, "oam", "wan")
+		req.Key = key
+		return e.Upgrade(ctx, e.only(ctx).ID, req)
+	}
+}
+
 // networksHeld returns the networks that instances hold.
 func (s *site) networksHeld() []string {
 	s.t.Helper()

@@ -13,6 +13,7 @@ type performer struct {
 	records  *records
 	catalog  Catalog
 	networks Networks
+	volumes  Volumes
 	open     OpenCluster
 	apart    bool // see Config
 	kept     int  // revisions kept per instance
@@ -24,7 +25,7 @@ func (p *performer) work(a *operation.Attempt) operation.Work {
 	return &work{
 		run: r, records: p.records, open: p.open, kept: p.kept,
 		applier: &applier{run: r, tried: map[int]bool{}}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
-		networks: &networkUser{run: r, networks: p.networks},
+		shared: &sharedUser{run: r, networks: p.networks, volumes: p.volumes},
 	}
 }
 

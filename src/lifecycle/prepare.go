@@ -24,6 +24,7 @@ type preparer struct {
 	guard     DeletionGuard
 	networks  Networks // nil: none
 	regions   Regions  // nil: none are chosen
+	volumes   Volumes  // nil: none
 }
 
 // target is the desired state of an instance.
@@ -37,6 +38,7 @@ type target struct {
 	access            secretAccess // what templates see of Secrets
 	mayAttach         func(ctx context.Context, n nf.Network, create bool) error
 	placed            *nf.Placed // how the region was chosen; nil: it was given
+	mayUse            func(context.Context, nf.Volume) error
 }
 
 // names returns the strings that differ between the objects of two instances of a
@@ -70,7 +72,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Instance: p.target.id, Number: n, Package: p.target.spec.Package, PackageDigest: p.pkg.Digest,
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
-		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached,
+		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes,
 	}
 }
 
@@ -116,6 +118,9 @@ func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region)
 		return p.redactor().error(err)
 	}
 	if err := pr.attach(ctx, p); err != nil {
+		return p.redactor().error(located(err, p.plan))
+	}
+	if err := pr.mount(ctx, p); err != nil {
 		return p.redactor().error(located(err, p.plan))
 	}
 	if len(p.objects()) == 0 {

@@ -16,7 +16,7 @@ func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest,
 	if err != nil {
 		return nil, err
 	}
-	t.access, t.mayAttach = access, req.MayAttach
+	t.access, t.mayAttach, t.mayUse = access, req.MayAttach, req.MayUse
 	return pr.prepare(ctx, t, nil)
 }
 
@@ -86,7 +86,7 @@ func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeReques
 		return in, nil, err
 	}
 	t := targetOf(in, spec)
-	t.access, t.mayAttach = access, req.MayAttach
+	t.access, t.mayAttach, t.mayUse = access, req.MayAttach, req.MayUse
 	p, err := pr.prepare(ctx, t, nil)
 	return in, p, err
 }
@@ -187,7 +187,7 @@ func specOf(rev nf.Revision) nf.Spec {
 	return nf.Spec{
 		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
 		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
-		Networks: rev.Networks,
+		Networks: rev.Networks, Volumes: rev.Volumes,
 	}
 }
 
@@ -205,7 +205,7 @@ func (pr *preparer) adopt(ctx context.Context, req *nf.AdoptRequest) (*prepared,
 	if err != nil {
 		return nil, err
 	}
-	t.mayAttach = req.MayAttach
+	t.mayAttach, t.mayUse = req.MayAttach, req.MayUse
 	return pr.prepare(ctx, t, &adoption{selector: req.Selector})
 }
 

@@ -63,6 +63,7 @@ func inForce(in nf.Instance) nf.Revision {
 	return nf.Revision{
 		Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description,
 		Release: in.Release, Namespaces: in.Namespaces, Amendments: in.Amendments, Annotations: in.Annotations, Hidden: in.Hidden, Networks: in.Networks,
+		Volumes: in.Volumes,
 	}
 }
 
@@ -72,7 +73,7 @@ func describe(in *nf.Instance, rev nf.Revision) {
 	in.Inputs, in.Sensitive = rev.Inputs, rev.Sensitive
 	in.Labels, in.Description = rev.Labels, rev.Description
 	in.Release, in.Namespaces, in.Amendments, in.Annotations, in.Hidden = rev.Release, rev.Namespaces, rev.Amendments, rev.Annotations, rev.Hidden
-	in.Networks, in.Attached = rev.Networks, rev.Attached
+	in.Networks, in.Attached, in.Volumes = rev.Networks, rev.Attached, rev.Volumes
 }
 
 // revisionsOf returns the revisions of an instance that are kept, ascending.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,41 +53,97 @@ type Connector interface {
 	Connect(n nf.Network, a nf.Attachment, replicas int) (nf.Connection, error)
 }
 
-// networkUser holds and releases networks for a run's instance.
-type networkUser struct {
+// Volumes gives access to the volumes of regions.
+type Volumes interface {
+	Shared
+	Binder
+}
+
+// Binder binds claims to volumes. A claim is the name of a PersistentVolumeClaim in a
+// namespace of the volume's region.
+type Binder interface {
+	// Claim returns how a claim must be to bind a volume. It returns nf.Conflict if
+	// another claim is bound to the volume, and nf.NotFound if the region does not have
+	// the volume.
+	Claim(ctx context.Context, v nf.Volume, namespace, claim string) (nf.VolumeClaim, error)
+	// Bind reserves a volume for a claim. Its errors are those of Claim. It calls held
+	// before a change, and returns its error. It is idempotent.
+	Bind(ctx context.Context, held func(context.Context) error, v nf.Volume, namespace, claim string) error
+	// Unbind ends the reservation of a volume for a claim that does not exist, and calls
+	// held as Bind does. It is idempotent.
+	Unbind(ctx context.Context, held func(context.Context) error, v nf.Volume, namespace, claim string) error
+}
+
+// sharedUser holds and releases networks and volumes for a run's instance.
+type sharedUser struct {
 	run      *run
 	networks Networks
+	volumes  Volumes
 }
 
-// networksOf returns the ids of the networks that revisions of an instance attach to,
-// sorted.
-func networksOf(region string, revisions ...nf.Revision) []string {
-	var ids []string
+// use is the use of a network or a volume.
+type use struct {
+	kind nf.SubjectKind
+	id   string
+}
+
+// table is the table of the resource in the store.
+func (u use) table() string {
+	if u.kind == nf.VolumeSubject {
+		return nf.VolumeTable
+	}
+	return nf.NetworkTable
+}
+
+// usesOf returns the networks and the volumes that revisions of an instance use, sorted.
+func usesOf(region string, revisions ...nf.Revision) []use {
+	var out []use
 	for _, rev := range revisions {
 		for _, a := range rev.Attachments() {
-			ids = append(ids, nf.SharedID(region, a.Network))
+			out = append(out, use{nf.NetworkSubject, nf.SharedID(region, a.Network)})
+		}
+		for _, v := range rev.Volumes {
+			out = append(out, use{nf.VolumeSubject, nf.SharedID(region, v.Volume)})
 		}
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
+	slices.SortFunc(out, func(a, b use) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id)) })
+	return slices.Compact(out)
 }
 
-// acquire holds the networks of a revision, and waits until they exist. It creates those
-// that the revision defines.
-func (n *networkUser) acquire(ctx context.Context, rev nf.Revision) error {
-	op := n.run.op()
-	defined := map[string]nf.Network{} // by id
+// of returns the resources of the kind of a use.
+func (s *sharedUser) of(u use) Shared {
+	if u.kind == nf.VolumeSubject {
+		return s.volumes
+	}
+	return s.networks
+}
+
+// acquire holds the networks and the volumes of a revision, and waits until they exist.
+// It creates the networks that the revision defines, and reserves the volumes for its
+// claims.
+func (s *sharedUser) acquire(ctx context.Context, rev nf.Revision) error {
+	op := s.run.op()
+	defined := map[use]nf.Network{}
 	for _, a := range rev.Attachments() {
 		if a.Create != nil {
-			defined[nf.SharedID(op.Region, a.Network)] = networkOf(op.Region, op.Project, a)
+			defined[use{nf.NetworkSubject, nf.SharedID(op.Region, a.Network)}] = networkOf(op.Region, op.Project, a)
 		}
 	}
-	for _, id := range networksOf(op.Region, rev) {
-		get := func() error { return n.hold(ctx, id, holderOf(op)) }
-		if wanted, create := defined[id]; create {
-			get = func() error { return n.ensure(ctx, wanted) }
+	for _, u := range usesOf(op.Region, rev) {
+		get := func() error { return s.hold(ctx, u, holderOf(op)) }
+		if wanted, create := defined[u]; create {
+			get = func() error { return s.ensure(ctx, u, wanted) }
 		}
 		if err := get(); err != nil {
+			return err
+		}
+	}
+	for _, v := range rev.Volumes {
+		volume, err := s.volumes.Get(ctx, nf.SharedID(op.Region, v.Volume))
+		if err != nil {
+			return operation.RecordError(err)
+		}
+		if err := s.volumes.Bind(ctx, s.run.attempt.Held, volume, op.Instance.Namespace, v.Claim); err != nil {
 			return err
 		}
 	}
@@ -100,69 +157,97 @@ func networkOf(region, project string, a nf.Attachment) nf.Network {
 
 // ensure creates a network, unless it exists, and holds it. If the operation that creates
 // it fails, so does ensure.
-func (n *networkUser) ensure(ctx context.Context, wanted nf.Network) error {
-	return n.unlessBusy(ctx, func(waited nf.Operation) error {
+func (s *sharedUser) ensure(ctx context.Context, u use, wanted nf.Network) error {
+	return s.unlessBusy(ctx, u, func(waited nf.Operation) error {
 		if failed := waited.Failure; waited.Verb == nf.SharedCreate && failed != nil {
 			return nf.E(nf.Conflict, "create", "network "+waited.Subject.ID, nf.Errorf("its operation %s has failed: %s", waited.ID, failed.Said()))
 		}
-		return n.networks.Ensure(ctx, wanted, holderOf(n.run.op()))
+		return s.networks.Ensure(ctx, wanted, holderOf(s.run.op()))
 	})
 }
 
-func (n *networkUser) hold(ctx context.Context, id string, holder nf.Holder) error {
-	return n.unlessBusy(ctx, func(nf.Operation) error {
-		_, err := n.networks.Use(ctx, id, holder)
+func (s *sharedUser) hold(ctx context.Context, u use, holder nf.Holder) error {
+	return s.unlessBusy(ctx, u, func(nf.Operation) error {
+		_, err := s.of(u).Use(ctx, u.id, holder)
 		return err
 	})
 }
 
-// release ends the holds on the networks of revisions, except those of one revision.
-func (n *networkUser) release(ctx context.Context, revisions []nf.Revision, except nf.Revision) error {
-	region := n.run.op().Region
-	kept := networksOf(region, except)
-	for _, id := range networksOf(region, revisions...) {
-		if slices.Contains(kept, id) {
+// release ends the holds on the networks and the volumes of revisions, except those of
+// one revision.
+func (s *sharedUser) release(ctx context.Context, revisions []nf.Revision, except nf.Revision) error {
+	region := s.run.op().Region
+	kept := usesOf(region, except)
+	for _, u := range usesOf(region, revisions...) {
+		if slices.Contains(kept, u) {
 			continue
 		}
-		if err := n.leave(ctx, id); err != nil {
+		if err := s.leave(ctx, u, revisions); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (n *networkUser) leave(ctx context.Context, id string) error {
-	return n.unlessBusy(ctx, func(nf.Operation) error { return n.networks.Leave(ctx, id, holderOf(n.run.op())) })
+// leave ends a hold, and the reservation of a volume for claims of the revisions.
+func (s *sharedUser) leave(ctx context.Context, u use, revisions []nf.Revision) error {
+	if u.kind == nf.VolumeSubject {
+		if err := s.unbind(ctx, u, revisions); err != nil {
+			return err
+		}
+	}
+	return s.unlessBusy(ctx, u, func(nf.Operation) error { return s.of(u).Leave(ctx, u.id, holderOf(s.run.op())) })
 }
 
-// unlessBusy makes a call. If an operation of the network runs, it waits until that
+func (s *sharedUser) unbind(ctx context.Context, u use, revisions []nf.Revision) error {
+	op := s.run.op()
+	volume, err := s.volumes.Get(ctx, u.id)
+	if err != nil {
+		return operation.RecordError(nf.IgnoreNotFound(err))
+	}
+	done := map[string]bool{}
+	for _, rev := range revisions {
+		for _, v := range rev.Volumes {
+			if nf.SharedID(op.Region, v.Volume) != u.id || done[v.Claim] {
+				continue
+			}
+			done[v.Claim] = true
+			if err := s.volumes.Unbind(ctx, s.run.attempt.Held, volume, op.Instance.Namespace, v.Claim); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unlessBusy makes a call. If an operation of the resource runs, it waits until that
 // has ended, leaves its place to others in the meantime, and makes the call again with
 // that operation.
-func (n *networkUser) unlessBusy(ctx context.Context, call func(waited nf.Operation) error) error {
+func (s *sharedUser) unlessBusy(ctx context.Context, u use, call func(waited nf.Operation) error) error {
 	var waited nf.Operation
 	for {
-		if err := n.run.attempt.Held(ctx); err != nil {
+		if err := s.run.attempt.Held(ctx); err != nil {
 			return err
 		}
 		err := call(waited)
 		other := nf.OperationOf(err)
 		switch kind := nf.KindOf(err); {
 		case (kind == nf.Conflict || kind == nf.Exists) && err != nil:
-			return err // about the network: it is no conflict of two writes
+			return err // about the resource: it is no conflict of two writes
 		case kind != nf.Busy || other == "":
 			return operation.RecordError(err)
 		}
-		n.run.progress(0, 1, fmt.Sprintf("waiting for operation %s on a network", other))
-		if waited, err = n.await(ctx, other); err != nil {
+		s.run.progress(0, 1, fmt.Sprintf("waiting for operation %s on a %s", other, u.kind))
+		if waited, err = s.await(ctx, other); err != nil {
 			return err
 		}
 	}
 }
 
 // await waits until an operation ends, and returns it.
-func (n *networkUser) await(ctx context.Context, id string) (nf.Operation, error) {
-	defer n.run.attempt.Yield()()
-	for op, err := range n.run.records.ledger.Follow(ctx, id) {
+func (s *sharedUser) await(ctx context.Context, id string) (nf.Operation, error) {
+	defer s.run.attempt.Yield()()
+	for op, err := range s.run.records.ledger.Follow(ctx, id) {
 		if err != nil {
 			return nf.Operation{}, operation.RecordError(nf.IgnoreNotFound(err))
 		}
@@ -173,18 +258,21 @@ func (n *networkUser) await(ctx context.Context, id string) (nf.Operation, error
 	return nf.Operation{}, context.Cause(ctx)
 }
 
-// releaseAll ends all holds of the instance on networks. If its objects stay in place,
-// a name holds the networks from now on, because pods remain attached.
-func (n *networkUser) releaseAll(ctx context.Context, revisions []nf.Revision) error {
-	op := n.run.op()
-	for _, id := range networksOf(op.Region, revisions...) {
+// releaseAll ends all holds of the instance on resources of a kind. If its objects stay
+// in place, a name holds the resources from now on, because pods still use them.
+func (s *sharedUser) releaseAll(ctx context.Context, kind nf.SubjectKind, revisions []nf.Revision) error {
+	op := s.run.op()
+	for _, u := range usesOf(op.Region, revisions...) {
+		if u.kind != kind {
+			continue
+		}
 		if op.Instance.Orphan {
 			name := nf.Holder{Subject: nf.Subject{Kind: nf.HolderSubject, ID: nf.OrphansOf + op.Subject.ID}}
-			if err := n.hold(ctx, id, name); err != nil && nf.KindOf(err) != nf.NotFound && nf.KindOf(err) != nf.Conflict {
+			if err := s.hold(ctx, u, name); err != nil && nf.KindOf(err) != nf.NotFound && nf.KindOf(err) != nf.Conflict {
 				return err
 			}
 		}
-		if err := n.leave(ctx, id); err != nil {
+		if err := s.leave(ctx, u, revisions); err != nil {
 			return err
 		}
 	}

@@ -29,12 +29,13 @@ type site struct {
 	kv      store.KV
 	cluster *fakeCluster
 	catalog *fakeCatalog
+	volumes *reservations
 	ids     atomic.Int64
 }
 
 func newSite(t *testing.T) *site {
 	kv := memory.New()
-	s := &site{t: t, kv: kv, cluster: newFakeCluster(), catalog: &fakeCatalog{t: t, kv: kv}}
+	s := &site{t: t, kv: kv, cluster: newFakeCluster(), catalog: &fakeCatalog{t: t, kv: kv}, volumes: &reservations{claims: map[string]string{}}}
 	t.Cleanup(func() {
 		if len(s.cluster.misused) > 0 {
 			t.Errorf("objects of the instance were applied as new: %v", s.cluster.misused)
@@ -70,6 +71,9 @@ func (s *site) start(edit ...func(*config)) *engine {
 		e(&cfg)
 	}
 	cfg.Work.KV, cfg.Work.NewID, cfg.Networks = cfg.KV, cfg.NewID, fakeNetworks{cfg.KV}
+	if cfg.Volumes == nil {
+		cfg.Volumes = fakeVolumes{reservations: s.volumes, kv: cfg.KV}
+	}
 	work, err := operation.New(cfg.Work)
 	if err != nil {
 		s.t.Fatal(err)

@@ -17,7 +17,7 @@ type work struct {
 	kept       int // revisions kept per instance
 	applier    *applier
 	namespaces *namespaceUser
-	networks   *networkUser
+	shared     *sharedUser
 }
 
 // step returns a step that is the only one of its phase.

@@ -54,7 +54,7 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 		}
 		out = []operation.Step{w.step(nf.PhaseOrphan, func(ctx context.Context) error { return w.applier.orphan(ctx, refs) })}
 	}
-	release, err := w.releaseNetworks(ctx, in)
+	release, err := w.releaseShared(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 	return append(out, w.step(nf.PhaseReleaseNamespaces, w.namespaces.releaseNamespaces), w.step(nf.PhaseDeleteRecords, w.deleteRecords)), nil
 }
 
-// releaseNetworks returns the step that releases the networks of an instance, if any
-// of its revisions attaches to one.
-func (w *work) releaseNetworks(ctx context.Context, in nf.Instance) ([]operation.Step, error) {
+// releaseShared returns the steps that release the networks and the volumes of an
+// instance, if any of its revisions uses one.
+func (w *work) releaseShared(ctx context.Context, in nf.Instance) ([]operation.Step, error) {
 	revisions := []nf.Revision{inForce(in), w.run.op().Instance.Target}
 	if in.Newest > 1 {
 		stored, err := w.revisions(ctx)
@@ -73,10 +73,16 @@ func (w *work) releaseNetworks(ctx context.Context, in nf.Instance) ([]operation
 		}
 		revisions = append(revisions, stored...)
 	}
-	if len(networksOf(in.Region, revisions...)) == 0 {
-		return nil, nil
+	var steps []operation.Step
+	for _, kind := range []struct {
+		kind  nf.SubjectKind
+		phase nf.Phase
+	}{{nf.NetworkSubject, nf.PhaseReleaseNetworks}, {nf.VolumeSubject, nf.PhaseReleaseVolumes}} {
+		if slices.ContainsFunc(usesOf(in.Region, revisions...), func(u use) bool { return u.kind == kind.kind }) {
+			steps = append(steps, w.step(kind.phase, func(ctx context.Context) error { return w.shared.releaseAll(ctx, kind.kind, revisions) }))
+		}
 	}
-	return []operation.Step{w.step(nf.PhaseReleaseNetworks, func(ctx context.Context) error { return w.networks.releaseAll(ctx, revisions) })}, nil
+	return steps, nil
 }
 
 // volumeSteps returns a removal's steps for the claims of StatefulSets: one

@@ -106,6 +106,9 @@ type Options struct {
 	// network, or nf.Forbidden if it may not create it. It is not called for networks
 	// that they are attached to already. Nil: the caller may do both.
 	MayAttach func(ctx context.Context, n Network, create bool) error
+
+	// MayUse is MayAttach for the volumes that claims bind.
+	MayUse func(context.Context, Volume) error
 }
 
 // CheckServer asks for a check of all objects by the region's API server.

@@ -13,7 +13,7 @@ import (
 )
 
 // Cluster is a cloud region, as volumes use it. For the contract of its methods, see
-// lifecycle.Cluster and cluster.Cluster.Patch.
+// lifecycle.Cluster and cluster.Patcher.
 type Cluster interface {
 	shared.Cluster
 	Patcher

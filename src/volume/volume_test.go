@@ -299,16 +299,20 @@ func TestChange(t *testing.T) {
 				if op = w.end(t, op); op.State != nf.Succeeded {
 					t.Errorf("%s: the operation is %s: %+v", tc.reason, op.State, op.Failure)
 				}
-				got := text(w.objects[nf.Ref{Version: "v1", Kind: "PersistentVolume", Name: "k8splugin-data"}.Key()], "spec", "capacity", "storage")
-				if tc.bound {
-					got = text(w.objects[nf.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: "first", Name: "db"}.Key()], "spec", "resources", "requests", "storage")
-				}
-				if got != tc.size {
+				if got := w.sizeOf(tc.bound); got != tc.size {
 					t.Errorf("%s: the size is %q, want %q", tc.reason, got, tc.size)
 				}
 			})
 		})
 	}
+}
+
+// sizeOf returns the size of the PersistentVolume, or what the claim of it requests.
+func (w *world) sizeOf(bound bool) string {
+	if bound {
+		return text(w.objects[nf.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: "first", Name: "db"}.Key()], "spec", "resources", "requests", "storage")
+	}
+	return text(w.objects[nf.Ref{Version: "v1", Kind: "PersistentVolume", Name: "k8splugin-data"}.Key()], "spec", "capacity", "storage")
 }
 
 // bindOne binds the volume to a claim.

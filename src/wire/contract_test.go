@@ -45,6 +45,8 @@ func documents() map[string]document {
 		"SitePatch":         {wire.SitePatch{}, hosts("add_hosts")},
 		"NetworkCreate":     {of: wire.NetworkCreate{}},
 		"NetworkPatch":      {of: wire.NetworkEdit{}},
+		"VolumeCreate":      {of: wire.VolumeCreate{}},
+		"VolumePatch":       {of: wire.VolumeEdit{}},
 
 		"CloudRegion":        {of: wire.Region{}},
 		"RegionCapabilities": {of: wire.RegionCapabilities{}},
@@ -62,6 +64,8 @@ func documents() map[string]document {
 		"SiteEvent":          {of: wire.SubjectEvent{}},
 		"Network":            {of: wire.Network{}},
 		"NetworkOperation":   {of: wire.NetworkOperation{}},
+		"Volume":             {of: wire.Volume{}},
+		"VolumeOperation":    {of: wire.VolumeOperation{}},
 		"AuditEntry":         {of: wire.AuditEntry{}},
 		"Problem":            {of: wire.Problem{}},
 	}

@@ -57,6 +57,7 @@ type Instance struct {
 	Namespaces        []string            `json:"namespaces,omitempty"`  // additional namespaces from its request
 	Networks          []Attachment        `json:"networks,omitempty"`    // that its request asks for
 	Attachments       []Attachment        `json:"attachments,omitempty"` // of its workloads
+	Volumes           []VolumeUse         `json:"volumes,omitempty"`
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
@@ -114,6 +115,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Release:         in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
+		Volumes:     List(in.Volumes, VolumeUseOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),
 	}

@@ -14,6 +14,9 @@ func InstancePath(id string) string { return "/v1/vnf_instances/" + id }
 // NetworkPath returns the path of a network.
 func NetworkPath(id string) string { return "/v1/networks/" + id }
 
+// VolumePath returns the path of a volume.
+func VolumePath(id string) string { return "/v1/volumes/" + id }
+
 // OperationPath returns the path of an operation among those of all subjects.
 func OperationPath(id string) string { return "/v1/operations/" + id }
 

@@ -42,6 +42,13 @@ type NetworkOperation struct {
 	Network string `json:"network_id"`
 }
 
+// VolumeOperation is an operation on a volume.
+type VolumeOperation struct {
+	SubjectOperation
+
+	Volume string `json:"volume_id"`
+}
+
 // SubjectOperationOf converts an operation to the document of its subject's kind. It
 // shows the failure only after the operation has ended: before, the failure may not be
 // final.
@@ -54,8 +61,11 @@ func SubjectOperationOf(op nf.Operation) any {
 	if op.State.Final() {
 		out.Failure = failureOf(op.Failure)
 	}
-	if op.Subject.Kind == nf.NetworkSubject {
+	switch op.Subject.Kind {
+	case nf.NetworkSubject:
 		return NetworkOperation{SubjectOperation: out, Network: op.Subject.ID}
+	case nf.VolumeSubject:
+		return VolumeOperation{SubjectOperation: out, Volume: op.Subject.ID}
 	}
 	return SiteOperation{SubjectOperation: out, Site: op.Subject.ID, Instances: op.Site.Instances, KeepHosts: op.Site.KeepHosts}
 }

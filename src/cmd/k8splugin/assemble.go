@@ -31,6 +31,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/index"
 	"github.com/multicloud-k8s/k8splugin/src/telemetry"
+	"github.com/multicloud-k8s/k8splugin/src/volume"
 )
 
 // keepToken stores a token that was renewed for a region's access.
@@ -49,6 +50,8 @@ type service struct {
 	health   *health.Watcher
 	sites    *site.Sites
 	networks *shared.Resources
+	volumes  *shared.Resources
+	binder   *volume.Kind
 	audit    *audit.Log
 	tls      *access.TLS                 // nil: connections are not encrypted
 	wait     func(context.Context) error // returns when the store cannot be used any longer
@@ -91,12 +94,12 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err != nil {
 		return nil, err
 	}
-	if s.networks, err = s.networkKeeper(cfg, db); err != nil {
+	if err = s.shareResources(cfg, db); err != nil {
 		return nil, err
 	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Networks: networks{s.networks, s.networks, networkDrivers()}, Regions: regions{s.catalog, s.pool}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Regions: regions{s.catalog, s.pool}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})
 	if err != nil {
@@ -183,9 +186,11 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 	if err != nil {
 		return nil, err
 	}
+	networks, volumes := access.NewNetworks(guarded, s.networks), access.NewVolumes(guarded, s.volumes)
 	return native.New(native.Config{
 		Sites: access.NewSites(guarded, s.sites), SiteOperations: access.NewSiteOperations(guarded, s.sites.Operations()),
-		Networks: access.NewNetworks(guarded, s.networks), NetworkOperations: access.NewNetworkOperations(guarded, s.networks.Operations()),
+		Networks: networks, NetworkOperations: access.NewSharedOperations(networks, s.networks.Operations()),
+		Volumes: volumes, VolumeOperations: access.NewSharedOperations(volumes, s.volumes.Operations()), VolumeStatus: s.binder.Status,
 		Regions: guarded.Regions, Usage: guarded.Regions, Conditions: guarded.Regions, Surveys: guarded.Regions, Packages: guarded.Packages,
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),

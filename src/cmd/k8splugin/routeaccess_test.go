@@ -129,8 +129,11 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	network := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/networks", map[string]any{
 		"name": "of-" + project, "cloud_region_id": region, "project": project, "driver": "multus", "spec": map[string]any{"existing": map[string]string{"namespace": "default", "name": "uplink"}},
 	})).text(w.t, "network_id")
+	volume := w.want(http.StatusCreated, w.as(admin, "POST", "/v1/volumes", map[string]any{
+		"name": "of-" + project + "-" + region, "cloud_region_id": region, "project": project, "size": "1Gi", "retention": "delete", "source": map[string]any{"nfs": map[string]string{"server": "10.0.0.1", "path": "/" + project}},
+	})).text(w.t, "volume_id")
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
-		"project": project, "network_id": network, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
+		"project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
 		"number": "1", "amendment": "more", "notification_id": w.die(id, "uid"+id, 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }

@@ -63,7 +63,7 @@ func (r routeRule) may(who string, s nf.Scope) bool {
 
 // variable matches a name that an object is asked for by. Names of what is part
 // of an object, such as the number of a revision, are not hidden by themselves.
-var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
+var variable = regexp.MustCompile(`{(cloud_region_id|csar_id|vnf_id|namespace|operation_id|notification_id|network_id|volume_id|site_id|site_operation|rb-name|cloud-region|instance|stack)}`)
 
 // hidden returns the names in a request of the objects that an identity may not see.
 func (r routeRule) hidden(who, path string, s nf.Scope) []string {
@@ -99,6 +99,9 @@ func routeAccess() map[string][]routeRule {
 	instance := func(need nf.Permission, body string) routeRule {
 		return routeRule{of: accesstest.Instance, see: nf.ReadInstance, need: need, body: body}
 	}
+	volume := func(need nf.Permission, body string) routeRule {
+		return routeRule{of: accesstest.Instance, see: nf.ReadVolume, need: need, body: body}
+	}
 	network := func(need nf.Permission, body string) routeRule {
 		return routeRule{of: accesstest.Instance, see: nf.ReadNetwork, need: need, body: body}
 	}
@@ -125,6 +128,7 @@ func routeAccess() map[string][]routeRule {
 	const adopt = `{"cloud_region_id": "{cloud_region_id}", "csar_id": "{csar_id}", "project": "{project}", "release": "r"}`
 	const siteBody = `{"site_id": "more", "cloud_region_id": "{cloud_region_id}", "driver": "script", "credential": {"password": "x"}, "script": {"content": "#!/bin/sh"},
 		"hosts": [{"name": "n1", "address": "127.0.0.1", "user": "u", "host_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPHz9pNCHHjPLZMw4oHGnF3ZKP2Sd9AjgPV0QyTxQBH", "role": "control_plane"}]}`
+	const volumeBody = `{"name": "more-{cloud_region_id}", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "size": "1Gi", "retention": "delete", "source": {"nfs": {"server": "10.0.0.1", "path": "/more"}}}`
 	const networkBody = `{"name": "more", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "driver": "multus", "spec": {"existing": {"namespace": "default", "name": "uplink"}}}`
 	letter := instance(nf.ChangeInstance, "")
 	out := map[string][]routeRule{
@@ -183,6 +187,11 @@ func routeAccess() map[string][]routeRule {
 		"GET /v1/notifications/dead":                           {list},
 		"POST /v1/notifications/dead/{notification_id}/resend": {letter},
 		"DELETE /v1/notifications/dead/{notification_id}":      {letter},
+		"POST /v1/volumes":                                     {made(accesstest.Instance, nf.WriteVolume, volumeBody)},
+		"GET /v1/volumes":                                      {list},
+		"GET /v1/volumes/{volume_id}":                          {volume("", "")},
+		"PATCH /v1/volumes/{volume_id}":                        {volume(nf.WriteVolume, `{"description": "changed"}`)},
+		"DELETE /v1/volumes/{volume_id}":                       {volume(nf.WriteVolume, "")},
 		"POST /v1/networks":                                    {made(accesstest.Instance, nf.WriteNetwork, networkBody)},
 		"GET /v1/networks":                                     {list},
 		"GET /v1/networks/{network_id}":                        {network("", "")},

@@ -20,13 +20,17 @@ func enter(s *nf.Spec, e wire.InstanceEdit) {
 	if len(e.Networks) > 0 {
 		s.Networks = wire.List(e.Networks, wire.Attachment.Domain)
 	}
+	s.Volumes = nil
+	if len(e.Volumes) > 0 {
+		s.Volumes = wire.List(e.Volumes, wire.VolumeUse.Domain)
+	}
 }
 
 func editOf(s nf.Spec) wire.InstanceEdit {
 	return wire.InstanceEdit{
 		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
-		Networks: wire.List(s.Networks, wire.AttachmentOf),
+		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf),
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package native implements the native API: /v1/cloud_regions, /v1/packages,
-// /v1/vnf_instances, /v1/operations, /v1/sites and /v1/networks, the nested paths of the 2018
+// /v1/vnf_instances, /v1/operations, /v1/sites, /v1/networks and /v1/volumes, the nested paths of the 2018
 // URL layout, dead letters, and the administration of the service.
 //
 // It converts requests to calls of the interfaces that it declares, and their
@@ -51,8 +51,11 @@ type Config struct {
 	Sites          Sites          // default: no sites
 	SiteOperations KindOperations // default: no sites
 
-	Networks          Networks       // default: no networks
+	Networks          Shared         // default: no networks
 	NetworkOperations KindOperations // default: no networks
+	Volumes           Shared         // default: no volumes
+	VolumeOperations  KindOperations // default: no volumes
+	VolumeStatus      VolumeStatus   // of a volume that the caller may read; required with Volumes
 
 	Version   string                     // of the service, for clients; default: none
 	Trace     func(*http.Request) string // the W3C traceparent of a request; default: from its header
@@ -75,7 +78,8 @@ type API struct {
 	operations  operations
 	deadLetters deadLetters
 	sites       sites
-	networks    networks
+	networks    shared
+	volumes     shared
 	audit       auditLog
 	storeAdmin  storeAdmin
 	about       about
@@ -116,10 +120,11 @@ func New(cfg Config) (*API, error) {
 		revisions:   revisions{instances: cfg.Instances, history: cfg.History, run: run},
 		dayTwo:      dayTwo{engine: cfg.Configurer, run: run},
 		nested:      nested{is},
-		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations}}, repairs: cfg.Repairs, run: run},
+		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations}}, repairs: cfg.Repairs, run: run},
 		deadLetters: deadLetters{cfg.DeadLetters},
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
-		networks:    networks{store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
+		networks:    shared{form: networkForm(), store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
+		volumes:     shared{form: volumeForm(cfg.VolumeStatus), store: cfg.Volumes, operations: cfg.VolumeOperations, waiter: wait, trace: cfg.Trace},
 		audit:       auditLog{cfg.Audit},
 		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
 		about:       about{cfg.Version},
@@ -134,7 +139,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
 	// Order matters: the nested paths match those of revisions and amendments.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks, a.audit, a.storeAdmin, a.about,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks.of("network"), a.volumes.of("volume"), a.audit, a.storeAdmin, a.about,
 	} {
 		part.routes(on)
 	}

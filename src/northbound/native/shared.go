@@ -13,109 +13,135 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/wire"
 )
 
-// Networks manages virtual networks. The methods that change a network return an
-// operation that continues without the caller, or nf.Busy if another operation of the
-// network is running.
-type Networks interface {
-	// CreateNetwork starts to create a network. If there is an equal one, it adds a
-	// holder, and the id of the operation is empty unless the network is still being
-	// created. It returns nf.Exists if there is another one of the name.
-	CreateNetwork(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
-	// ChangeNetwork starts to change a network.
-	ChangeNetwork(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
-	// ReleaseNetwork ends a hold. The last one starts the removal; otherwise the id of
-	// the operation is empty.
-	ReleaseNetwork(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
-	NetworkRecords
+// Shared manages the resources of one kind that VNF instances share. The methods that
+// change a resource return an operation that continues without the caller, or nf.Busy if
+// another operation of the resource is running.
+type Shared interface {
+	// Create starts to create a resource. If there is an equal one, it adds a holder,
+	// and the id of the operation is empty unless the resource is still being created.
+	// It returns nf.Exists if there is another one of the name.
+	Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
+	// Change starts to change a resource.
+	Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
+	// Release ends a hold. The last one starts the removal; otherwise the id of the
+	// operation is empty.
+	Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
+	SharedRecords
 }
 
-// NetworkRecords reads networks.
-type NetworkRecords interface {
-	// Network returns a network, or nf.NotFound.
-	Network(ctx context.Context, id string) (nf.Network, error)
-	// NetworksFrom yields the networks, sorted by id.
-	NetworksFrom(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Network, error]
-	// NetworkUsers returns the number of holders of a network, and those that the caller
-	// may see.
-	NetworkUsers(ctx context.Context, id string) (count int, users []nf.Subject, err error)
+// SharedRecords reads shared resources.
+type SharedRecords interface {
+	// Get returns a resource, or nf.NotFound.
+	Get(ctx context.Context, id string) (nf.Shared, error)
+	// From yields the resources, sorted by id.
+	From(ctx context.Context, from nf.Cursor) iter.Seq2[nf.Shared, error]
+	// Users returns the number of holders of a resource, and those that the caller may
+	// see.
+	Users(ctx context.Context, id string) (count int, users []nf.Subject, err error)
 }
 
-// networks serves virtual networks.
-type networks struct {
-	store      Networks       // nil: none
+// form is the form of one kind of shared resources in requests and responses.
+type form struct {
+	filters []string                                                       // attributes that lists select by
+	path    func(id string) string                                         // of a resource
+	read    func(r *http.Request) (nf.SharedRequest, any, error)           // the request to create one, and its timeout
+	edit    func(change patch, s *nf.Shared) error                         // changes a resource by a merge patch
+	item    func(s nf.Shared) any                                          // in a list
+	show    func(ctx context.Context, s nf.Shared, use use, op string) any // with its users; op: the operation of the request, or empty
+	used    func(op nf.Operation) bool                                     // whether the resource remains after a removal
+}
+
+// use is how many holders a resource has, and those that the caller may see.
+type use struct {
+	count int
+	users []nf.Subject
+}
+
+// shared serves the shared resources of one kind.
+type shared struct {
+	noun       string // "network"
+	form       form
+	store      Shared         // nil: none
 	operations KindOperations // nil: none
 	waiter     waiter
 	trace      func(*http.Request) string
 }
 
-func (ns networks) routes(on route) {
-	const all, one = "/networks", "/networks/{network_id}"
-	on(http.MethodPost, all, optional(ns.missing("create"), ns.create))
-	on(http.MethodGet, all, optional(ns.missing("list"), ns.list))
-	on(http.MethodGet, one, optional(ns.missing("get"), ns.get))
-	on(http.MethodPatch, one, optional(ns.missing("change"), ns.update))
-	on(http.MethodDelete, one, optional(ns.missing("release"), ns.release))
+// of returns the resources with the noun that their paths have.
+func (s shared) of(noun string) shared {
+	s.noun = noun
+	return s
 }
 
-// missing returns nf.NotFound if there are no networks.
-func (ns networks) missing(op string) error {
-	if ns.store != nil && ns.operations != nil {
+func (s shared) routes(on route) {
+	all := "/" + s.noun + "s"
+	one := all + "/{" + s.noun + "_id}"
+	on(http.MethodPost, all, optional(s.missing("create"), s.create))
+	on(http.MethodGet, all, optional(s.missing("list"), s.list))
+	on(http.MethodGet, one, optional(s.missing("get"), s.get))
+	on(http.MethodPatch, one, optional(s.missing("change"), s.update))
+	on(http.MethodDelete, one, optional(s.missing("release"), s.release))
+}
+
+// id returns the id of the resource in the path.
+func (s shared) id(r *http.Request) string { return mux.Vars(r)[s.noun+"_id"] }
+
+// missing returns nf.NotFound if there are no such resources.
+func (s shared) missing(op string) error {
+	if s.store != nil && s.operations != nil {
 		return nil
 	}
-	return nf.E(nf.NotFound, op, "networks", errors.New("networks are not enabled"))
+	return nf.E(nf.NotFound, op, s.noun+"s", errors.New(s.noun+"s are not enabled"))
 }
 
-func (ns networks) create(w http.ResponseWriter, r *http.Request) error {
-	body, key, err := read[wire.NetworkCreate](r)
+func (s shared) create(w http.ResponseWriter, r *http.Request) error {
+	req, timeout, err := s.form.read(r)
 	if err != nil {
 		return err
 	}
-	timeout, err := duration(body.Timeout)
+	if req.Timeout, err = duration(timeout); err != nil {
+		return err
+	}
+	req.Trace = s.trace(r)
+	op, err := s.store.Create(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	n := nf.Network{Name: body.Name, Region: body.Region, Project: body.Project, Driver: body.Driver}
-	editNetwork(&n, body.NetworkEdit)
-	op, err := ns.store.CreateNetwork(r.Context(), nf.SharedRequest{Resource: n, Holder: body.Holder, Timeout: timeout, Key: key, Trace: ns.trace(r)})
+	return s.answer(w, r, op, nf.SharedID(req.Resource.Region, req.Resource.Name), http.StatusCreated)
+}
+
+func (s shared) list(w http.ResponseWriter, r *http.Request) error {
+	where := wanted(r, s.form.filters...)
+	page, err := paginateFrom(r, where, func(c nf.Cursor) iter.Seq2[nf.Shared, error] { return s.store.From(r.Context(), c) },
+		func(there nf.Shared) string { return there.ID })
 	if err != nil {
 		return err
 	}
-	return ns.answer(w, r, op, nf.SharedID(n.Region, n.Name), http.StatusCreated)
+	return answerPage(w, s.noun+"s", page, s.form.item)
 }
 
-func editNetwork(n *nf.Network, e wire.NetworkEdit) {
-	n.Spec, n.Keep, n.Description, n.Labels = e.Spec, e.Keep, e.Description, e.Labels
-}
-
-func (ns networks) list(w http.ResponseWriter, r *http.Request) error {
-	where := wanted(r, nf.AttributeRegion, nf.AttributeDriver, nf.AttributeState, nf.AttributeProject)
-	page, err := paginateFrom(r, where, func(c nf.Cursor) iter.Seq2[nf.Network, error] { return ns.store.NetworksFrom(r.Context(), c) },
-		func(n nf.Network) string { return n.ID })
-	if err != nil {
-		return err
-	}
-	return answerPage(w, "networks", page, wire.NetworkOf)
-}
-
-func (ns networks) get(w http.ResponseWriter, r *http.Request) error {
-	out, err := ns.show(r.Context(), mux.Vars(r)["network_id"])
+func (s shared) get(w http.ResponseWriter, r *http.Request) error {
+	out, err := s.show(r.Context(), s.id(r), "")
 	if err != nil {
 		return err
 	}
 	return northbound.Answer(w, http.StatusOK, out)
 }
 
-// show returns a network with its users.
-func (ns networks) show(ctx context.Context, id string) (wire.Network, error) {
-	n, err := ns.store.Network(ctx, id)
+// show returns a resource with its users. Op is the operation of the request, or empty.
+func (s shared) show(ctx context.Context, id, op string) (any, error) {
+	there, err := s.store.Get(ctx, id)
 	if err != nil {
-		return wire.Network{}, err
+		return nil, err
 	}
-	count, users, err := ns.store.NetworkUsers(ctx, id)
-	return wire.NetworkOf(n).With(count, users), err
+	count, users, err := s.store.Users(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.form.show(ctx, there, use{count, users}, op), nil
 }
 
-func (ns networks) update(w http.ResponseWriter, r *http.Request) error {
+func (s shared) update(w http.ResponseWriter, r *http.Request) error {
 	body, key, err := read[patch](r)
 	if err != nil {
 		return err
@@ -124,64 +150,59 @@ func (ns networks) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id := mux.Vars(r)["network_id"]
-	op, err := ns.store.ChangeNetwork(r.Context(), id, nf.SharedChangeRequest{Timeout: timeout, Key: key, Trace: ns.trace(r), Edit: func(n *nf.Network) error {
-		edit, err := apply(body, wire.NetworkEdit{Spec: n.Spec, Keep: n.Keep, Description: n.Description, Labels: n.Labels})
-		if err == nil {
-			editNetwork(n, edit)
-		}
-		return err
+	op, err := s.store.Change(r.Context(), s.id(r), nf.SharedChangeRequest{Timeout: timeout, Key: key, Trace: s.trace(r), Edit: func(there *nf.Shared) error {
+		return s.form.edit(body, there)
 	}})
 	if err != nil {
 		return err
 	}
-	return ns.answer(w, r, op, id, http.StatusOK)
+	return s.answer(w, r, op, s.id(r), http.StatusOK)
 }
 
-func (ns networks) release(w http.ResponseWriter, r *http.Request) error {
+func (s shared) release(w http.ResponseWriter, r *http.Request) error {
 	key, err := requestKey(r, nil)
 	if err != nil {
 		return err
 	}
-	query, id := r.URL.Query(), mux.Vars(r)["network_id"]
-	req := nf.SharedReleaseRequest{Holder: query.Get("holder"), IfUnused: query.Get("if_unused") == "true", Key: key, Trace: ns.trace(r)}
+	query, id := r.URL.Query(), s.id(r)
+	req := nf.SharedReleaseRequest{Holder: query.Get("holder"), IfUnused: query.Get("if_unused") == "true", Key: key, Trace: s.trace(r)}
 	if req.Timeout, err = duration(executionOptionsOf(query).Timeout); err != nil {
 		return err
 	}
-	op, err := ns.store.ReleaseNetwork(r.Context(), id, req)
+	op, err := s.store.Release(r.Context(), id, req)
 	if err != nil {
 		return err
 	}
 	if op.ID == "" {
-		if _, err := ns.store.Network(r.Context(), id); nf.KindOf(err) != nf.NotFound || err == nil {
-			return ns.answer(w, r, op, id, http.StatusOK)
+		if _, err := s.store.Get(r.Context(), id); nf.KindOf(err) != nf.NotFound || err == nil {
+			return s.answer(w, r, op, id, http.StatusOK)
 		}
 		w.WriteHeader(http.StatusNoContent) // another holder has removed it
 		return nil
 	}
-	op, done, err := ns.waiter.ended(w, r, ns.operations, networkReference(op), op)
+	op, done, err := s.waiter.ended(w, r, s.operations, sharedReference(op), op)
 	switch {
 	case err != nil:
-		return networkReference(op).refuse(w, r, err)
+		return sharedReference(op).refuse(w, r, err)
 	case !done:
 		return northbound.Answer(w, http.StatusAccepted, wire.SubjectOperationOf(op))
-	case op.Network.Used: // in the meantime
-		return ns.answer(w, r, nf.Operation{}, id, http.StatusOK)
+	case s.form.used(op): // in the meantime
+		return s.answer(w, r, nf.Operation{}, id, http.StatusOK)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// answer waits for an operation, if there is one, and responds with the network. The
+// answer waits for an operation, if there is one, and responds with the resource. The
 // status is the given one, 200 without an operation, or 202 if the wait ends before the
 // operation.
-func (ns networks) answer(w http.ResponseWriter, r *http.Request, op nf.Operation, id string, status int) error {
+func (s shared) answer(w http.ResponseWriter, r *http.Request, op nf.Operation, id string, status int) error {
 	if op.ID == "" {
 		status = http.StatusOK
 	} else {
-		ended, done, err := ns.waiter.ended(w, r, ns.operations, networkReference(op), op)
+		ended, done, err := s.waiter.ended(w, r, s.operations, sharedReference(op), op)
 		if err != nil {
-			return networkReference(op).refuse(w, r, err)
+			return sharedReference(op).refuse(w, r, err)
 		}
 		if op = ended; !done {
 			status = http.StatusAccepted
@@ -189,18 +210,15 @@ func (ns networks) answer(w http.ResponseWriter, r *http.Request, op nf.Operatio
 	}
 	// The wait may have ended because the service is stopping; the client still gets a
 	// response.
-	out, err := ns.show(context.WithoutCancel(r.Context()), id)
+	out, err := s.show(context.WithoutCancel(r.Context()), id, op.ID)
 	if err != nil && op.ID != "" {
-		return networkReference(op).refuse(w, r, err)
+		return sharedReference(op).refuse(w, r, err)
 	}
 	if err != nil {
 		return err
 	}
 	if status == http.StatusCreated {
-		w.Header().Set("Location", wire.NetworkPath(id))
-	}
-	if op.ID != "" {
-		out.Operation, out.Links["operation"] = op.ID, wire.OperationPath(op.ID)
+		w.Header().Set("Location", s.form.path(id))
 	}
 	return northbound.Answer(w, status, out)
 }

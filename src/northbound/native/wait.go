@@ -61,7 +61,7 @@ func siteReference(op nf.Operation) reference {
 	return reference{op.ID, wire.SiteOperationPath(op.Subject.ID, op.ID), ""}
 }
 
-func networkReference(op nf.Operation) reference {
+func sharedReference(op nf.Operation) reference {
 	return reference{op.ID, wire.OperationPath(op.ID), ""}
 }
 

@@ -38,6 +38,7 @@ type specFlags struct {
 	labels       labelsFlag
 	namespaces   []string
 	attach       attachFlag
+	volumes      volumeFlag
 	execution    executionFlags
 }
 
@@ -51,6 +52,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringArrayVar(&f.network, "network", nil, "YAML or JSON file with network_parameters; can be repeated")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
+	flags.Var(&f.volumes, "volume", "volume that a claim of the instance binds, as in data,claim=db-data; can be repeated")
 	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; create=FILE has the spec of a new network; can be repeated")
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
@@ -124,7 +126,7 @@ func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
 // patch returns the change of an instance with the given flags only.
 func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	out := &wire.InstancePatch{
-		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces},
+		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Volumes: f.volumes.all},
 		Overrides:    f.set.texts, Labels: f.labels.labels,
 	}
 	var err error

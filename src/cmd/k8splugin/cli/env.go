@@ -72,6 +72,7 @@ func commands(s *session) []*cobra.Command {
 		operationCommand(s),
 		notificationCommand(s),
 		networkCommand(s),
+		volumeCommand(s),
 		siteCommand(s),
 		auditCommand(s),
 		keysCommand(s),

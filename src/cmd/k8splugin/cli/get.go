@@ -11,6 +11,7 @@ func getCommand(s *session) *cobra.Command {
 		either("instance", instanceList(s), instanceShow(s)),
 		either("operation", operationList(s), operationShow(s)),
 		either("network", networkList(s), networkShow(s)),
+		either("volume", volumeList(s), volumeShow(s)),
 		either("site", siteList(s), siteShow(s)),
 	)
 	cmd.Aliases = nil

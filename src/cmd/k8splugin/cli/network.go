@@ -149,19 +149,24 @@ and null removes a field. Pods that run get the change when they are created aga
 }
 
 func networkDelete(s *session) *cobra.Command {
+	return releaseCommand(s, "network", networks(), func(id string) request { return ask(api.NewReleaseNetworkRequest(root, id, nil)) }, networkColumns)
+}
+
+// releaseCommand returns the command that releases a shared resource.
+func releaseCommand[T any](s *session, noun string, all catalogue, release func(id string) request, columns func(clock) []column[T]) *cobra.Command {
 	var holder string
 	var unused bool
 	cmd := &cobra.Command{
-		Use:     "delete NETWORK",
+		Use:     "delete " + strings.ToUpper(noun),
 		Aliases: []string{"release", "remove", "rm"},
-		Short:   "Release a network; the last holder deletes it",
-		Long: `End your hold on a network, or that of --holder. If the network has other holders,
-it remains. Otherwise it is deleted.`,
+		Short:   "Release a " + noun + "; the last holder deletes it",
+		Long: fmt.Sprintf(`End your hold on a %[1]s, or that of --holder. If the %[1]s has other holders,
+it remains. Otherwise it is deleted.`, noun),
 		Args:              oneName,
-		ValidArgsFunction: s.ids(networks(), false),
+		ValidArgsFunction: s.ids(all, false),
 	}
-	cmd.Flags().StringVar(&holder, "holder", "", "name that releases the network (default your own)")
-	cmd.Flags().BoolVar(&unused, "if-unused", false, "fail if the network has other holders")
+	cmd.Flags().StringVar(&holder, "holder", "", "name that releases the "+noun+" (default your own)")
+	cmd.Flags().BoolVar(&unused, "if-unused", false, "fail if the "+noun+" has other holders")
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		query := url.Values{}
 		if holder != "" {
@@ -170,13 +175,13 @@ it remains. Otherwise it is deleted.`,
 		if unused {
 			query.Set("if_unused", "true")
 		}
-		r := ask(api.NewReleaseNetworkRequest(root, args[0], nil))
+		r := release(args[0])
 		r.query = query
 		a, err := c.call(ctx, r)
 		if err != nil || len(a.body) == 0 {
 			return err
 		}
-		return printOne(s.out, a, networkColumns)
+		return printOne(s.out, a, columns)
 	})
 	return cmd
 }
@@ -198,7 +203,7 @@ func networkColumns(now clock) []column[wire.Network] {
 		{"NETWORK", false, func(n wire.Network) string { return n.ID }},
 		{"STATE", false, func(n wire.Network) string { return string(n.State) }},
 		{"DRIVER", false, func(n wire.Network) string { return n.Driver }},
-		{"USERS", false, func(n wire.Network) string { return countOf(n) }},
+		{"USERS", false, func(n wire.Network) string { return countOf(n.UseCount) }},
 		{"KEEP", true, func(n wire.Network) string { return strconv.FormatBool(n.Keep) }},
 		{"AGE", false, func(n wire.Network) string { return now.age(n.Created) }},
 		{"PROJECT", true, func(n wire.Network) string { return n.Project }},
@@ -206,12 +211,12 @@ func networkColumns(now clock) []column[wire.Network] {
 	}
 }
 
-// countOf returns the number of holders of a network; lists do not have it.
-func countOf(n wire.Network) string {
-	if n.UseCount == nil {
+// countOf returns the number of holders; lists do not have it.
+func countOf(count *int) string {
+	if count == nil {
 		return "-"
 	}
-	return strconv.Itoa(*n.UseCount)
+	return strconv.Itoa(*count)
 }
 
 func networkShow(s *session) *cobra.Command {
@@ -230,18 +235,23 @@ func (pr *printer) describeNetwork(w io.Writer, a answer) error {
 	if err := printFields(w, []field{
 		{"Id", n.ID}, {"Description", n.Description}, {"Project", n.Project}, {"Region", n.Region}, {"State", string(n.State)}, {"Message", n.Message},
 		{"Driver", n.Driver}, {"Spec", string(n.Spec)}, {"Keep", strconv.FormatBool(n.Keep)}, {"Objects", strings.Join(objects, ", ")},
-		{"Operation", n.Operation}, {"Created", pr.clock.stamp(n.Created)}, {"Updated", pr.clock.stamp(n.Updated)}, {"Users", countOf(n)},
+		{"Operation", n.Operation}, {"Created", pr.clock.stamp(n.Created)}, {"Updated", pr.clock.stamp(n.Updated)}, {"Users", countOf(n.UseCount)},
 	}); err != nil {
 		return err
 	}
-	if len(n.Users) == 0 {
+	return pr.users(w, n.Users)
+}
+
+// users prints the holders of a shared resource, if there are any.
+func (pr *printer) users(w io.Writer, users []wire.Subject) error {
+	if len(users) == 0 {
 		return nil
 	}
 	fmt.Fprintln(w)
 	return table(w, pr.format.name == formatWide, []column[wire.Subject]{
 		{"KIND", false, func(u wire.Subject) string { return string(u.Kind) }},
 		{"USER", false, func(u wire.Subject) string { return u.ID }},
-	}, n.Users)
+	}, users)
 }
 
 // attachFlag is --attach: each use is one attachment.

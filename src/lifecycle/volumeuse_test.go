@@ -1,0 +1,148 @@
+package lifecycle_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/multicloud-k8s/k8splugin/src/nf"
+)
+
+// using makes a request use volumes, each with a claim of its name.
+func using(volumes ...string) func(*nf.InstantiateRequest) {
+	return func(req *nf.InstantiateRequest) {
+		for _, name := range volumes {
+			req.Volumes = append(req.Volumes, nf.VolumeUse{Volume: name, Claim: name})
+		}
+	}
+}
+
+// onVolumes makes an instance that uses volumes.
+func onVolumes(pkg string, volumes ...string) func(context.Context, *engine, nf.RequestKey) (nf.Operation, error) {
+	return func(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
+		req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Name: "vnf", Spec: nf.Spec{Package: pkg}, Options: nf.Options{Key: key}}
+		using(volumes...)(&req)
+		return e.Instantiate(ctx, req)
+	}
+}
+
+// volumesHeld returns the volumes that are held, and the claims that they are reserved
+// for: "east.data ns/data".
+func (s *site) volumesHeld() []string {
+	s.t.Helper()
+	var out []string
+	s.volumes.mu.Lock()
+	defer s.volumes.mu.Unlock()
+	for e, err := range s.kv.List(s.t.Context(), "holds/volumes/", "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		id := strings.Split(e.Key, "/")[2]
+		out = append(out, strings.TrimSpace(id+" "+s.volumes.claims[id]))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestVolumesOfAnInstance follows the holds and the reservations of an instance through
+// its changes.
+func TestVolumesOfAnInstance(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	wants := func(reason string, volumes ...string) {
+		t.Helper()
+		if diff := cmp.Diff(volumes, s.volumesHeld()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	op := e.up(t, "pods.web", named, using("data", "logs"))
+	wants("an instance holds its volumes", "east.data ns/data", "east.logs ns/logs")
+	if claim := s.cluster.objects[(nf.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "data"}).Key()]; claim == nil || nf.OwnerOf(claim.object.GetLabels()) != op.Subject {
+		t.Errorf("the claim of the instance is %+v", claim)
+	}
+	upgrade, err := e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Edit: func(s *nf.Spec) error {
+		s.Volumes = []nf.VolumeUse{{Volume: "data", Claim: "data"}, {Volume: "more", Claim: "x"}}
+		return nil
+	}})
+	if v := nf.ViolationsOf(err); nf.KindOf(err) != nf.Conflict || len(v) != 1 {
+		t.Errorf("a claim is deleted without a confirmation: %v, %v", err, upgrade.ID)
+	}
+	upgrade, err = e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Options: nf.Options{Confirm: nf.ConfirmOf(err)}, Edit: func(s *nf.Spec) error {
+		s.Volumes = []nf.VolumeUse{{Volume: "data", Claim: "data"}, {Volume: "more", Claim: "x"}}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, upgrade)
+	wants("an upgrade holds the new one, and frees the other", "east.data ns/data", "east.more ns/x")
+	ended, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, ended)
+	wants("a terminated instance holds nothing")
+	if len(s.volumes.claims) > 0 {
+		t.Errorf("volumes remain reserved: %v", s.volumes.claims)
+	}
+}
+
+// TestOrphansKeepVolumes leaves the objects of an instance in place: a name holds the
+// volumes.
+func TestOrphansKeepVolumes(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	op := e.up(t, "pods.web", named, using("data"))
+	ended, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Orphan: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, ended)
+	for entry, err := range s.kv.List(t.Context(), "holds/volumes/", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "holds/volumes/east.data/holder/orphans-of-" + op.Subject.ID; entry.Key != want {
+			t.Errorf("there is a hold %s, want %s", entry.Key, want)
+		}
+	}
+}
+
+// TestVolumesRefuse makes requests with wrong volumes. Nothing is recorded.
+func TestVolumesRefuse(t *testing.T) {
+	use := func(pairs ...string) (out []nf.VolumeUse) {
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, nf.VolumeUse{Volume: pairs[i], Claim: pairs[i+1]})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason string
+		uses   []nf.VolumeUse
+		kind   nf.Kind
+		field  string
+	}{
+		"Missing": {"no such volume", use("missing", "a"), nf.NotFound, "volumes[0].volume"},
+		"Name":    {"not a name", use("A.b", "a"), nf.Invalid, "volumes[0].volume"},
+		"Claim":   {"not the name of a claim", use("data", "A b"), nf.Invalid, "volumes[0].claim"},
+		"Twice":   {"a volume binds one claim", use("data", "a", "data", "b"), nf.Invalid, "volumes[1].volume"},
+		"Same":    {"a claim binds one volume", use("data", "a", "logs", "a"), nf.Invalid, "volumes[1].claim"},
+		"Busy":    {"another claim is bound to it", use("data", "a", "busy", "b"), nf.Conflict, "volumes[1].volume"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			e := s.start()
+			_, err := e.Instantiate(t.Context(), nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "pods.web", Volumes: tc.uses}})
+			if v := nf.ViolationsOf(err); nf.KindOf(err) != tc.kind || len(v) != 1 || v[0].Field != tc.field {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			if got := s.volumesHeld(); len(got) > 0 {
+				t.Errorf("%s: it holds %v", tc.reason, got)
+			}
+		})
+	}
+}
