@@ -111,11 +111,11 @@ func (c *Cluster) state(warning time.Duration) nf.RegionState {
 	if ends.IsZero() || now.Before(ends.Add(-warning)) {
 		return out
 	}
-	return withExpiry(out, ends.Add(-warning), c.expiry(ends))
+	return withExpiry(out, ends.Add(-warning), expiry(c, ends))
 }
 
 // expiry says when the credential expires or expired.
-func (c *Cluster) expiry(ends time.Time) string {
+func expiry(c *Cluster, ends time.Time) string {
 	verb := "expires"
 	if !c.transport.cfg.Clock().Before(ends) {
 		verb = "expired"
@@ -151,9 +151,9 @@ func (c *Cluster) withRenewal(s nf.RegionState) nf.RegionState {
 	case s.Condition != nf.RegionAvailable && p.expires.IsZero():
 		return s
 	case s.Condition != nf.RegionAvailable:
-		return withExpiry(s, p.since, c.expiry(p.expires))
+		return withExpiry(s, p.since, expiry(c, p.expires))
 	case p.expires.IsZero():
 		return withExpiry(s, p.since, clipped("its "+credentialNouns[c.credential.Kind]+" "+cause))
 	}
-	return withExpiry(s, p.since, clipped(c.expiry(p.expires)+" and "+cause))
+	return withExpiry(s, p.since, clipped(expiry(c, p.expires)+" and "+cause))
 }
