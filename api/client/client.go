@@ -554,9 +554,13 @@ type CloudRegion struct {
 
 	// DefaultNamespace Namespace of a new or adopted instance whose request to this API names none. Without it, that is `default`.
 	// Instances of ONAP's API take their namespace from the profile.
-	DefaultNamespace  *DefaultNamespace `json:"default_namespace,omitempty"`
-	Description       *Text             `json:"description,omitempty"`
-	KubernetesVersion string            `json:"kubernetes_version"`
+	DefaultNamespace *DefaultNamespace `json:"default_namespace,omitempty"`
+	Description      *Text             `json:"description,omitempty"`
+
+	// Interfaces Interfaces of the nodes by names that mean the same in several regions. The spec of a network uses a name as
+	// `master: {region_interface: oam}`.
+	Interfaces        *NodeInterfaces `json:"interfaces,omitempty"`
+	KubernetesVersion string          `json:"kubernetes_version"`
 
 	// Labels Label names and values, as Kubernetes allows them.
 	Labels *Labels `json:"labels,omitempty"`
@@ -608,6 +612,10 @@ type CloudRegionCreate struct {
 	DefaultNamespace *DefaultNamespace `json:"default_namespace,omitempty"`
 	Description      *Text             `json:"description,omitempty"`
 
+	// Interfaces Interfaces of the nodes by names that mean the same in several regions. The spec of a network uses a name as
+	// `master: {region_interface: oam}`.
+	Interfaces *NodeInterfaces `json:"interfaces,omitempty"`
+
 	// Kubeconfig Kubeconfig file, in base64. Required unless `access` is given; both together are rejected.
 	Kubeconfig *string `json:"kubeconfig,omitempty"`
 
@@ -634,6 +642,9 @@ type CloudRegionForm struct {
 	// Instances of ONAP's API take their namespace from the profile.
 	DefaultNamespace *DefaultNamespace `json:"default_namespace,omitempty"`
 	Description      *Text             `json:"description,omitempty"`
+
+	// Interfaces Names of interfaces as a JSON object.
+	Interfaces *string `json:"interfaces,omitempty"`
 
 	// Kubeconfig Kubeconfig file without encoding.
 	Kubeconfig openapi_types.File `json:"kubeconfig"`
@@ -664,6 +675,9 @@ type CloudRegionPatch struct {
 	// DefaultNamespace Default namespace; null or empty removes it.
 	DefaultNamespace nullable.Nullable[string] `json:"default_namespace,omitempty"`
 	Description      nullable.Nullable[string] `json:"description,omitempty"`
+
+	// Interfaces Interfaces of the nodes by name. null removes one, or all.
+	Interfaces nullable.Nullable[map[string]*string] `json:"interfaces,omitempty"`
 
 	// Kubeconfig Kubeconfig file, in base64. It replaces the access, as `access` does.
 	Kubeconfig *string `json:"kubeconfig,omitempty"`
@@ -953,6 +967,10 @@ type NetworkUserKind string
 
 // Next Marker of the next page; absent on the last page.
 type Next = string
+
+// NodeInterfaces Interfaces of the nodes by names that mean the same in several regions. The spec of a network uses a name as
+// `master: {region_interface: oam}`.
+type NodeInterfaces map[string]string
 
 // ObjectHealth defines model for ObjectHealth.
 type ObjectHealth struct {

@@ -96,7 +96,7 @@ func (d Drivers) Normalize(ctx context.Context, in shared.Place, n nf.Network, b
 	if err != nil {
 		return nil, err
 	}
-	var region nf.NetworkRegion
+	region := nf.NetworkRegion{Interfaces: in.Region.Interfaces}
 	if kinds := driver.Kinds(); len(kinds) > 0 {
 		c, err := in.Open()
 		if err != nil {

@@ -88,7 +88,7 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 	if id != "edge" {
 		return nf.Region{}, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
 	}
-	return nf.Region{ID: id, Plugins: w.plugins}, nil
+	return nf.Region{ID: id, Plugins: w.plugins, Interfaces: map[string]string{"oam": "eth1"}}, nil
 }
 
 func (w *world) Hold(_ context.Context, h nf.Holding) error {
@@ -249,6 +249,9 @@ func (plain) Normalize(raw json.RawMessage, region nf.NetworkRegion) (json.RawMe
 	var s plainSpec
 	if err := json.Unmarshal(raw, &s); err != nil || len(s.Wires) == 0 {
 		return nil, nf.E(nf.Invalid, "check", "network", nf.Violations{{Field: "spec.wires", Message: "are missing"}})
+	}
+	if region.Interfaces["oam"] != "eth1" {
+		return nil, errors.New("the names of the region's interfaces are missing")
 	}
 	slices.Sort(s.Wires)
 	s.Wired = region.Serves(wire)

@@ -134,8 +134,30 @@ func (c RegionCapabilities) Serves(api string) bool {
 
 var pluginPattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 
-// MaxPlugins is how many CNI plugins a region may declare.
+// MaxPlugins is how many CNI plugins a region may declare, and how many interfaces it may
+// name.
 const MaxPlugins = 64
+
+// linkPattern is the form of the name of a network interface on Linux.
+var linkPattern = regexp.MustCompile(`^[^\s/:]{1,15}$`)
+
+// CheckInterfaces returns a violation for each error in the names that a region gives to
+// the interfaces of its nodes.
+func CheckInterfaces(field string, interfaces map[string]string) Violations {
+	var v Violations
+	if len(interfaces) > MaxPlugins {
+		v = append(v, Violation{Field: field, Message: fmt.Sprintf("has %d interfaces; at most %d are allowed", len(interfaces), MaxPlugins)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(interfaces)) {
+		switch {
+		case !namespacePattern.MatchString(name):
+			v = append(v, Violation{Field: field + "." + name, Message: "is not a name: 1 to 63 lower-case letters, digits or '-', a letter or digit at both ends"})
+		case !linkPattern.MatchString(interfaces[name]):
+			v = append(v, Violation{Field: field + "." + name, Message: fmt.Sprintf("%q is not an interface: 1 to 15 characters, without blanks, '/' and ':'", Clip(interfaces[name], 64))})
+		}
+	}
+	return v
+}
 
 // CheckPlugins returns a violation for each error in the CNI plugins that a region
 // declares.

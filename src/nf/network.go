@@ -47,7 +47,8 @@ func checkAttachments(all []Attachment) Violations {
 
 // NetworkRegion is what the driver of a network knows of its region.
 type NetworkRegion struct {
-	Served []Ref // kinds that the driver asks for, and that the region serves
+	Served     []Ref             // kinds that the driver asks for, and that the region serves
+	Interfaces map[string]string // see Region
 }
 
 // Serves reports whether the region serves a kind that the driver asks for.

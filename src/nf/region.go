@@ -30,6 +30,10 @@ type Region struct {
 	// Plugins declares the CNI plugins on the nodes by their types: whether they are
 	// there. No API tells that; a missing one is unknown.
 	Plugins map[string]bool `json:"cni_plugins,omitempty"`
+
+	// Interfaces are the interfaces of the nodes by names that mean the same in several
+	// regions: "oam" → "eth1". Specs of networks use the names.
+	Interfaces map[string]string `json:"interfaces,omitempty"`
 }
 
 // RegionType is the kind of infrastructure behind a region.

@@ -17,6 +17,7 @@ type Region struct {
 	Labels       map[string]string    `json:"labels,omitempty"`
 	Namespace    string               `json:"default_namespace,omitempty"`
 	Plugins      map[string]bool      `json:"cni_plugins,omitempty"`
+	Interfaces   map[string]string    `json:"interfaces,omitempty"`
 	Tenants      map[string]nf.Tenant `json:"tenants,omitempty"` // by project
 	Server       string               `json:"server"`
 	Version      string               `json:"kubernetes_version"`
@@ -51,7 +52,7 @@ type Credential struct {
 func RegionOf(r nf.Region) Region {
 	return Region{
 		ID: r.ID, Owner: r.Owner, Type: r.Type, Origin: r.Origin, Namespace: r.DefaultNamespace, Description: r.Description,
-		Labels: r.Labels, Plugins: r.Plugins, Tenants: r.Tenants,
+		Labels: r.Labels, Plugins: r.Plugins, Interfaces: r.Interfaces, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
 		Created: r.Created, Updated: r.Updated,
 	}

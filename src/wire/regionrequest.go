@@ -17,6 +17,7 @@ type RegionEdit struct {
 	Labels      map[string]string    `json:"labels,omitempty"`
 	Namespace   string               `json:"default_namespace,omitempty"`
 	Plugins     map[string]bool      `json:"cni_plugins,omitempty"`
+	Interfaces  map[string]string    `json:"interfaces,omitempty"`
 	Tenants     map[string]nf.Tenant `json:"tenants,omitempty"`    // by project
 	Access      *RegionAccess        `json:"access,omitempty"`     // replaces the access as a whole; nil: unchanged
 	Kubeconfig  string               `json:"kubeconfig,omitempty"` // base64; replaces the access; empty: unchanged

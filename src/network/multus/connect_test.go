@@ -1,6 +1,7 @@
 package multus_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,6 +136,33 @@ func TestConnectWrong(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRegionInterface resolves the name that a region gives to an interface.
+func TestRegionInterface(t *testing.T) {
+	t.Parallel()
+	region := nf.NetworkRegion{Interfaces: map[string]string{"oam": "eth1"}}
+	cases := map[string]struct {
+		spec  string
+		want  string
+		field string
+	}{
+		"Named":   {`{"type": "macvlan", "master": {"region_interface": "oam"}}`, `{"cni_version":"1.0.0","master":"eth1","mode":"bridge","type":"macvlan"}`, ""},
+		"Direct":  {`{"type": "macvlan", "master": "eth2"}`, `{"cni_version":"1.0.0","master":"eth2","mode":"bridge","type":"macvlan"}`, ""},
+		"Unknown": {`{"type": "macvlan", "master": {"region_interface": "lan"}}`, "", "spec.master.region_interface"},
+		"Further": {`{"type": "macvlan", "master": {"region_interface": "oam", "x": 1}}`, "", "spec.master"},
+		"Number":  {`{"type": "macvlan", "master": {"region_interface": 5}}`, "", "spec.master"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := multus.Driver{}.Normalize(json.RawMessage(tc.spec), region)
+			v := nf.ViolationsOf(err)
+			if string(got) != tc.want || (tc.field == "") != (err == nil) || tc.field != "" && (len(v) != 1 || v[0].Field != tc.field) {
+				t.Errorf("%s: %s, %v", tc.spec, got, err)
 			}
 		})
 	}

@@ -47,8 +47,10 @@ func (Driver) Frozen(json.RawMessage, json.RawMessage, bool) nf.Violations { ret
 // defaults and sorted keys. Specifications that mean the same have the same
 // canonical form. The error is nf.Invalid with all violations; their fields begin
 // with "spec".
-func (d Driver) Normalize(spec json.RawMessage, _ nf.NetworkRegion) (json.RawMessage, error) {
-	out, err := schema.Parse(spec, d.check)
+func (d Driver) Normalize(spec json.RawMessage, region nf.NetworkRegion) (json.RawMessage, error) {
+	out, err := schema.Parse(spec, func(c *schema.Checker, given map[string]any) map[string]any {
+		return d.check(c, resolved(c, given, region))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package multus
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/network/schema"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // The fields of a specification that are the driver's. All others are those of
@@ -69,6 +71,31 @@ func addressing(c *schema.Checker, path string, v any) any {
 		check(c, path, m)
 	}
 	return m
+}
+
+// masterField is the interface of the nodes on which a plugin makes its own.
+const masterField = "master"
+
+// resolved returns a specification with the interface of the region in place of its name
+// there: {"region_interface": "oam"}.
+func resolved(c *schema.Checker, given map[string]any, region nf.NetworkRegion) map[string]any {
+	named, isObject := given[masterField].(map[string]any)
+	if !isObject {
+		return given
+	}
+	given = maps.Clone(given)
+	delete(given, masterField)
+	name, isText := named["region_interface"].(string)
+	switch link := region.Interfaces[name]; {
+	case !isText || len(named) != 1:
+		c.Fault("spec."+masterField, `must be the name of an interface, or {"region_interface": NAME}`)
+	case link == "":
+		known := strings.Join(schema.SortedKeys(region.Interfaces), ", ")
+		c.Fault("spec."+masterField+".region_interface", "the region names no interface %q; its names: %s", nf.Clip(name, 64), cmp.Or(known, "none"))
+	default:
+		given[masterField] = link
+	}
+	return given
 }
 
 // check checks a specification, and returns its canonical form.

@@ -107,7 +107,7 @@ func TestWrong(t *testing.T) {
 		"RawPlugin":        {"each plugin has a type", `{"raw": {"plugins": [{"type": "x"}, {}, 5]}}`, []string{"spec.raw.plugins[1].type", "spec.raw.plugins[2]"}},
 		"RawBoth":          {"a list is not a plugin", `{"raw": {"type": "x", "plugins": [{"type": "x"}]}}`, []string{"spec.raw.type"}},
 		"RawCapabilities":  {"its capabilities are in the configuration", `{"raw": {"type": "x"}, "capabilities": {"ips": true}}`, []string{"spec.capabilities"}},
-		"RegionInterface":  {"an interface is a name", `{"type": "macvlan", "master": {"region_interface": "oam"}}`, []string{"spec.master"}},
+		"RegionInterface":  {"an interface is a name", `{"type": "macvlan", "master": {"region_interface": "oam"}}`, []string{"spec.master.region_interface"}},
 		"MappedAddress":    {"a mapped subnet is of neither family", `{"type": "macvlan", "ipam": {"type": "host-local", "subnet": "::ffff:10.0.0.0/120"}}`, []string{"spec.ipam.subnet"}},
 		"ZonedAddress":     {"a zone is of one host", `{"type": "macvlan", "ipam": {"type": "whereabouts", "range": "fe80::/64", "gateway": "fe80::1%eth0"}}`, []string{"spec.ipam.gateway"}},
 		"WhereaboutsStray": {"a gateway is in the range", `{"type": "macvlan", "ipam": {"type": "whereabouts", "range": "10.0.0.0/24", "gateway": "10.0.1.1"}}`, []string{"spec.ipam.gateway"}},

@@ -117,7 +117,7 @@ func (p formPart) into(fields map[string]json.RawMessage) error {
 			fields[name] = value
 		}
 		return nil
-	case "labels", "tenants", "cni_plugins":
+	case "labels", "tenants", "cni_plugins", "interfaces":
 		if !json.Valid(content) {
 			return invalid(p.name, "is not a JSON object")
 		}

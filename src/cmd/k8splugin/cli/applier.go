@@ -125,7 +125,7 @@ func (a *applier) region(ctx context.Context, d *declared.Region) error {
 		return err
 	}
 	replaced := []string{"description", "labels", "default_namespace"}
-	for _, name := range []string{"cloud_owner", "tenants"} { // they stay if they are not declared
+	for _, name := range []string{"cloud_owner", "tenants", "interfaces"} { // they stay if they are not declared
 		if _, ok := wanted[name]; ok {
 			replaced = append(replaced, name)
 		}

@@ -30,6 +30,7 @@ type regionFlags struct {
 	namespace           string
 	labels              labelsFlag
 	plugins             pluginsFlag
+	interfaces          labelsFlag
 }
 
 func (f *regionFlags) define(cmd *cobra.Command) {
@@ -41,6 +42,7 @@ func (f *regionFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.namespace, "default-namespace", "", "namespace of new instances whose request names none")
 	flags.Var(&f.labels, "label", "label; can be repeated")
 	flags.Var(&f.plugins, "cni", "CNI plugin on the nodes, or =false for one that is absent; can be repeated")
+	flags.Var(&f.interfaces, "interface", "name of an interface of the nodes, such as oam=eth1; can be repeated")
 }
 
 // connection reads how to connect to the region: the user's access, which only
@@ -101,7 +103,7 @@ before it registers the region.`,
 			return err
 		}
 		body := regionCreate{wire.RegionCreate{ID: args[0], RegionEdit: wire.RegionEdit{
-			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Namespace: f.namespace, Kubeconfig: kubeconfig,
+			Owner: f.owner, Description: f.description, Labels: present(f.labels.labels), Plugins: f.plugins.declared(), Interfaces: present(f.interfaces.labels), Namespace: f.namespace, Kubeconfig: kubeconfig,
 		}}, access}
 		a, err := c.send(ctx, ask(api.NewCreateCloudRegionRequestWithBody(root, nil, jsonMedia, nil)), body)
 		if err != nil {
@@ -113,11 +115,11 @@ before it registers the region.`,
 }
 
 func regionUpdate(s *session) *cobra.Command {
-	f := regionFlags{labels: labelsFlag{removable: true}, plugins: pluginsFlag{removable: true}}
+	f := regionFlags{labels: labelsFlag{removable: true}, plugins: pluginsFlag{removable: true}, interfaces: labelsFlag{removable: true}}
 	cmd := &cobra.Command{
 		Use:               "update NAME",
 		Short:             "Update a region",
-		Long:              "Update a region's labels, description or credentials. --label key- removes a label, and --cni\nplugin- a declared CNI plugin.",
+		Long:              "Update a region's labels, description or credentials. --label key- removes a label, --cni\nplugin- a declared CNI plugin, and --interface name- the name of an interface.",
 		Args:              oneName,
 		ValidArgsFunction: s.ids(regions(), false),
 	}
@@ -136,7 +138,7 @@ func regionUpdate(s *session) *cobra.Command {
 			{cmd.Flags().Changed("description"), "description", f.description},
 			{cmd.Flags().Changed("default-namespace"), "default_namespace", f.namespace},
 			{f.labels.labels != nil, "labels", f.labels.labels},
-			{f.plugins.all != nil, "cni_plugins", f.plugins.all},
+			{f.plugins.all != nil, "cni_plugins", f.plugins.all}, {f.interfaces.labels != nil, "interfaces", f.interfaces.labels},
 			{access != nil, "access", access}, {kubeconfig != "", "kubeconfig", kubeconfig},
 		} {
 			if field.given {
@@ -144,7 +146,7 @@ func regionUpdate(s *session) *cobra.Command {
 			}
 		}
 		if len(body) == 0 {
-			return usagef("nothing to change: give --label, --cni, --description, --default-namespace, --kubeconfig or --access")
+			return usagef("nothing to change: give --label, --cni, --interface, --description, --default-namespace, --kubeconfig or --access")
 		}
 		r := ask(api.NewUpdateCloudRegionRequestWithBody(root, args[0], mergePatch, nil))
 		a, err := c.send(ctx, r, body)
@@ -207,7 +209,7 @@ func (pr *printer) describeRegion(w io.Writer, a answer) error {
 	}
 	list := []field{
 		{"Name", r.ID}, {"Owner", r.Owner}, {"Type", string(r.Type)}, {"Origin", string(r.Origin)}, {"Description", r.Description},
-		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Server", r.Server}, {"Version", r.Version},
+		{"Labels", pairsOf(r.Labels)}, {"Default namespace", r.Namespace}, {"CNI plugins", pluginsOf(r.Plugins)}, {"Interfaces", pairsOf(r.Interfaces)}, {"Server", r.Server}, {"Version", r.Version},
 		{"APIs", strings.Join(r.APIs, ", ")}, {"Used by", usersOf(r.VNFInstances, r.More)},
 		{"Condition", state}, {"Message", now.Message}, {"Checked", pr.clock.stamp(now.Checked)},
 		{"Breaker", breaker}, {"Credential", credential},
