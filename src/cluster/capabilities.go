@@ -83,7 +83,7 @@ func (c *Cluster) RegionCapabilities(ctx context.Context, fresh bool) (nf.Region
 	if fresh {
 		c.service.apis.forget()
 	}
-	read, err := c.readCapabilities(ctx)
+	read, err := readCapabilities(ctx, c)
 	if err == nil {
 		s.known.put(c.transport, read)
 	}
@@ -91,7 +91,7 @@ func (c *Cluster) RegionCapabilities(ctx context.Context, fresh bool) (nf.Region
 }
 
 // readCapabilities reads the parts of the capabilities in parallel.
-func (c *Cluster) readCapabilities(ctx context.Context) (nf.RegionCapabilities, error) {
+func readCapabilities(ctx context.Context, c *Cluster) (nf.RegionCapabilities, error) {
 	apis, err := c.Capabilities(ctx)
 	if err != nil {
 		return nf.RegionCapabilities{}, err
