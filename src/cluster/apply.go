@@ -54,9 +54,11 @@ func (c *Cluster) apply(
 	if err != nil {
 		return nil, err
 	}
-	objects, warning, err := c.withoutReplicas(ctx, owner, targets, objects, func(ref nf.Ref) bool { return had[ref.Key()] != nil }, false)
-	if err != nil {
-		return nil, err
+	var warning string
+	if had != nil {
+		if objects, warning, err = c.client.withoutReplicas(ctx, owner, targets, objects, had); err != nil {
+			return nil, err
+		}
 	}
 	changes := make([]nf.Change, len(objects))
 	err = each(c.client.parallel, len(objects), func(i int) error {

@@ -19,18 +19,18 @@ const replicasManager = "k8splugin-replicas"
 const replicasPath = "/spec/replicas"
 
 // withoutReplicas returns objects to apply, without the numbers of replicas that
-// autoscalers set: those in the region, and those among the objects. Only objects for
-// which exists returns true are looked at, because a new one starts with its own
-// number. In a dry run, an object has the present number instead, so that nothing
-// differs. If autoscalers cannot be listed because a permission is missing,
+// autoscalers set: those in the region, and those among the objects. Only objects that
+// the owner had are looked at, because a new one starts with its own number. If had is
+// nil, all objects are looked at for a dry run: an object has the present number
+// instead, so that nothing differs. If autoscalers cannot be listed because a permission is missing,
 // withoutReplicas returns the objects as they are, and the error as warning.
-func (c *Cluster) withoutReplicas(
-	ctx context.Context, owner nf.Subject, targets []target, objects []*unstructured.Unstructured, exists func(nf.Ref) bool, dry bool,
+func (c *client) withoutReplicas(
+	ctx context.Context, owner nf.Subject, targets []target, objects []*unstructured.Unstructured, had map[string]*metav1.ObjectMeta,
 ) (out []*unstructured.Unstructured, warning string, err error) {
 	out = slices.Clone(objects)
 	var number []int // the objects with a number
 	for i, u := range objects {
-		if _, has := nf.At(u.Object, replicasPath); has && targets[i].served && exists(targets[i].ref) {
+		if _, has := nf.At(u.Object, replicasPath); has && targets[i].served && (had == nil || had[targets[i].ref.Key()] != nil) {
 			number = append(number, i)
 		}
 	}
@@ -49,8 +49,8 @@ func (c *Cluster) withoutReplicas(
 		if _, yes := known[namespace].of(targets[i].ref); !yes {
 			continue
 		}
-		o := liveObject{client: c.client, owner: owner, target: targets[i]}
-		if out[i], err = o.autoscaled(ctx, objects[i], dry); err != nil {
+		o := liveObject{client: c, owner: owner, target: targets[i]}
+		if out[i], err = o.autoscaled(ctx, objects[i], had == nil); err != nil {
 			return nil, "", err
 		}
 	}
@@ -59,12 +59,12 @@ func (c *Cluster) withoutReplicas(
 
 // autoscalers returns the autoscalers in a namespace, and those among objects. If the
 // former cannot be listed, it returns the latter and the error.
-func (c *Cluster) autoscalers(ctx context.Context, namespace string, objects []*unstructured.Unstructured) (autoscalers, error) {
-	ks, err := c.client.apis.kinds(ctx, nil)
+func (c *client) autoscalers(ctx context.Context, namespace string, objects []*unstructured.Unstructured) (autoscalers, error) {
+	ks, err := c.apis.kinds(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	found, err := autoscalersIn(ctx, c.client, ks, namespace)
+	found, err := autoscalersIn(ctx, c, ks, namespace)
 	for _, u := range objects {
 		if a, ok := autoscalerOf(u); ok && u.GetNamespace() == namespace {
 			found = append(found, a)

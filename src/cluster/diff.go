@@ -35,7 +35,7 @@ func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstruc
 		targets[i].ref = refOf(u)
 		targets[i].kind, targets[i].served = ks.exact(gvks[i])
 	}
-	objects, _, err = c.withoutReplicas(ctx, owner, targets, objects, func(nf.Ref) bool { return true }, true)
+	objects, _, err = c.client.withoutReplicas(ctx, owner, targets, objects, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (c *fakeCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.S
 
 // Evict evicts a pod, which is an object of the kind Pod here. A pod with a budget is
 // not evicted. Another pod takes its place at once.
-func (c *fakeCluster) Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error) {
+func (c *fakeCluster) Evict(ctx context.Context, _ nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error) {
 	leave, err := c.enter(ctx, fmt.Sprintf("evict %s %t %s", pod.Name, task.Force, task.Patience))
 	if err != nil {
 		return nf.Change{}, err

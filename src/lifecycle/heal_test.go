@@ -11,9 +11,9 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// podOf returns a pod of a ConfigMap.
-func podOf(name, workload string) nf.Pod {
-	return nf.Pod{Health: nf.Health{Ref: nf.Ref{Version: "v1", Kind: "Pod", Namespace: "ns", Name: name}, UID: name, Status: nf.Current}, Workload: configMap(workload)}
+// podOf returns a pod of the ConfigMap web.
+func podOf(name string) nf.Pod {
+	return nf.Pod{Health: nf.Health{Ref: nf.Ref{Version: "v1", Kind: "Pod", Namespace: "ns", Name: name}, UID: name, Status: nf.Current}, Workload: configMap("web")}
 }
 
 func TestHealCreatesWhatIsMissing(t *testing.T) {
@@ -64,7 +64,7 @@ func TestHealReplacesPods(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
 				id := e.up(t, "db_web").Subject.ID
-				s.cluster.pods = []nf.Pod{podOf("web-1", "web"), podOf("web-2", "web")}
+				s.cluster.pods = []nf.Pod{podOf("web-1"), podOf("web-2")}
 				s.cluster.rejects = map[string]string{"web-2": tc.budget}
 				tc.req.Verb = nf.Heal
 				op := e.act(t, id, tc.req)
@@ -106,9 +106,9 @@ func TestHealRefuses(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
 				id := e.up(t, "db_web").Subject.ID
-				bare := podOf("bare", "web")
+				bare := podOf("bare")
 				bare.Workload = bare.Ref
-				s.cluster.pods = []nf.Pod{podOf("web-1", "web"), bare}
+				s.cluster.pods = []nf.Pod{podOf("web-1"), bare}
 				_, err := e.Act(t.Context(), id, nf.ActRequest{Verb: nf.Heal, Pods: tc.pods})
 				if nf.KindOf(err) != tc.kind || !strings.Contains(strings.ReplaceAll(err.Error(), id, "ID"), tc.want) || len(s.cluster.asked("evict")) > 0 {
 					t.Errorf("%s: %v", tc.reason, err)
