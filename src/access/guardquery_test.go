@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -244,5 +245,18 @@ func TestMayUpload(t *testing.T) {
 	}
 	if err := h.Packages.MayUpload(t.Context(), nf.Package{}); nf.KindOf(err) != nf.Unauthenticated {
 		t.Errorf("an upload without credentials: %v, want Unauthenticated", err)
+	}
+}
+
+func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
+	entries := []nf.AuditEntry{
+		{ID: "1", Project: "a", Region: "east", Outcome: nf.AuditHidden}, {ID: "2", Project: "b", Region: "west"}, {ID: "3", Region: "east"}, {ID: "4"},
+	}
+	return func(yield func(nf.AuditEntry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
 	}
 }

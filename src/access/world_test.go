@@ -382,19 +382,6 @@ func (w *world) RemovePackage(_ context.Context, id string) error {
 	return err
 }
 
-func (w *world) Entries(context.Context, nf.AuditFilter) iter.Seq2[nf.AuditEntry, error] {
-	entries := []nf.AuditEntry{
-		{ID: "1", Project: "a", Region: "east", Outcome: nf.AuditHidden}, {ID: "2", Project: "b", Region: "west"}, {ID: "3", Region: "east"}, {ID: "4"},
-	}
-	return func(yield func(nf.AuditEntry, error) bool) {
-		for _, e := range entries {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
 var _ interface {
 	access.Engine
 	access.Catalog

@@ -45,7 +45,7 @@ const (
 
 // VolumeSource is where the data of a volume is: exactly one of the fields is set.
 type VolumeSource struct {
-	NFS      *NFSVolume      `json:"nfs,omitempty"`
+	NFS      *ServerVolume   `json:"nfs,omitempty"`
 	Local    *NodeVolume     `json:"local,omitempty"`
 	HostPath *NodeVolume     `json:"host_path,omitempty"`
 	CSI      *CSIVolume      `json:"csi,omitempty"`
@@ -53,8 +53,8 @@ type VolumeSource struct {
 	Adopt    *ExistingVolume `json:"adopt,omitempty"`
 }
 
-// NFSVolume is a directory of an NFS server.
-type NFSVolume struct {
+// ServerVolume is a directory of an NFS server.
+type ServerVolume struct {
 	Server string `json:"server"`
 	Path   string `json:"path"`
 }

@@ -32,7 +32,7 @@ func (k *Kind) Apply(ctx context.Context, r *shared.Region, v nf.Volume) error {
 	case err != nil:
 		return err
 	case there != nil:
-		return keep(ctx, r, c, v, spec, pv)
+		return keep(ctx, r, c, v, pv)
 	case spec.Source.Adopt != nil || spec.Source.Class != nil:
 		return nf.E(nf.Failed, "use", "volume "+v.ID, nf.Violations{{Object: pv, Message: "does not exist any longer"}})
 	}
@@ -60,7 +60,7 @@ func provision(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, sp
 		}
 		if name := (live{there}).text("spec", "volumeName"); name != "" {
 			pv := volumeRef(name)
-			if err := keep(ctx, r, c, v, spec, pv); err != nil {
+			if err := keep(ctx, r, c, v, pv); err != nil {
 				return err
 			}
 			return r.Record(ctx, pv)
@@ -72,9 +72,13 @@ func provision(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, sp
 
 // keep makes a PersistentVolume that exists the volume's, with the reclaim policy
 // Retain, and lets it grow to the size of the spec.
-func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, spec nf.VolumeSpec, pv nf.Ref) error {
+func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.Ref) error {
+	spec, err := specOf(v)
+	if err != nil {
+		return err
+	}
 	grow := nf.Ref{} // claim
-	err := revise(ctx, c, r.Held, pv, func(l live) (map[string]any, error) {
+	err = revise(ctx, c, r.Held, pv, func(l live) (map[string]any, error) {
 		label, owner := nf.Subject{Kind: nf.VolumeSubject, ID: v.ID}.Label()
 		if other := nf.OwnerOf(l.GetLabels()); other.ID != "" && !l.ours(v) {
 			return nil, nf.E(nf.Conflict, "use", "volume "+v.ID, nf.Violations{{Object: pv, Message: "belongs to another object of this service"}})
@@ -111,10 +115,6 @@ func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, spec nf
 // to be retained, makes it unowned. What the creation of a volume has created is deleted
 // in any case.
 func (k *Kind) Remove(ctx context.Context, r *shared.Region, v nf.Volume) error {
-	spec, err := specOf(v)
-	if err != nil {
-		return err
-	}
 	c, err := k.open(ctx, v.Region)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (k *Kind) Remove(ctx context.Context, r *shared.Region, v nf.Volume) error 
 		return err
 	}
 	for _, pv := range pvs {
-		if err := dispose(ctx, r, c, v, spec, pv); err != nil {
+		if err := dispose(ctx, r, c, v, pv); err != nil {
 			return err
 		}
 	}
@@ -146,11 +146,15 @@ func (k *Kind) Remove(ctx context.Context, r *shared.Region, v nf.Volume) error 
 }
 
 // dispose deletes a PersistentVolume of a volume, or makes it unowned.
-func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, spec nf.VolumeSpec, pv nf.Ref) error {
+func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.Ref) error {
+	spec, err := specOf(v)
+	if err != nil {
+		return err
+	}
 	undone := v.State == nf.SharedCreating
 	deleted := undone && spec.Source.Adopt == nil || !undone && spec.Retention == nf.DeleteVolume
 	theirs := false
-	err := revise(ctx, c, r.Held, pv, func(l live) (map[string]any, error) {
+	err = revise(ctx, c, r.Held, pv, func(l live) (map[string]any, error) {
 		if theirs = !l.ours(v); theirs {
 			return nil, nil
 		}
@@ -164,10 +168,12 @@ func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, spec
 		}
 		return reclaim(v, spec, l), nil
 	})
-	switch {
-	case nf.IgnoreNotFound(err) != nil:
+	gone := err != nil
+	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
-	case theirs || !deleted && (undone || err != nil):
+	}
+	switch {
+	case theirs || !deleted && (undone || gone):
 		return nil
 	case !deleted:
 		r.Warn("PersistentVolume " + pv.Name + " stays, with its data; a volume with the source adopt can have it again")

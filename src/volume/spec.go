@@ -81,7 +81,7 @@ func complete(spec *nf.VolumeSpec) nf.Violations {
 	}
 	c.modes(spec.AccessModes)
 	switch {
-	case spec.Mode != filesystem && spec.Mode != block && !(adopted && spec.Mode == ""):
+	case spec.Mode != filesystem && spec.Mode != block && (!adopted || spec.Mode != ""):
 		c.add("mode", "%q is not one of %s, %s", nf.Clip(spec.Mode, 64), filesystem, block)
 	case spec.Mode == block && (spec.Source.NFS != nil || spec.Source.HostPath != nil):
 		c.add("mode", "%s is not possible for a directory", block)

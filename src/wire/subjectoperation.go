@@ -61,10 +61,10 @@ func SubjectOperationOf(op nf.Operation) any {
 	if op.State.Final() {
 		out.Failure = failureOf(op.Failure)
 	}
-	switch op.Subject.Kind {
-	case nf.NetworkSubject:
+	if op.Subject.Kind == nf.NetworkSubject {
 		return NetworkOperation{SubjectOperation: out, Network: op.Subject.ID}
-	case nf.VolumeSubject:
+	}
+	if op.Subject.Kind == nf.VolumeSubject {
 		return VolumeOperation{SubjectOperation: out, Volume: op.Subject.ID}
 	}
 	return SiteOperation{SubjectOperation: out, Site: op.Subject.ID, Instances: op.Site.Instances, KeepHosts: op.Site.KeepHosts}
