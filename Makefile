@@ -59,7 +59,7 @@ test-go: ## run the tests of the service with a separate sandbox
 	@GORACE=atexit_sleep_ms=0 $(SANDBOX) exec -- go test $(RACE) -vet=off -p 3 -timeout 60m ./...
 	go test ./src/lifecycle -run '^TestGrowth$$' -growth 60000
 
-test-hosts: ## send packets between pods of a VNF on two real nodes; needs root
+test-hosts: ## run VNFs on two real nodes: packets between pods, data that stays; needs root
 	@kud/lab/lab deps
 	@GORACE=atexit_sleep_ms=0 go test $(RACE) -vet=off -tags hosts -timeout 20m -exec 'go run $(CURDIR)/src/cmd/sandbox exec --hosts 2 --' ./src/cmd/k8splugin -run '^TestHosts'
 

@@ -71,6 +71,37 @@ func TestHostsCarryPackets(t *testing.T) {
 	}
 }
 
+// TestHostsKeepData creates a volume with the API. An instance writes a file to it, and is
+// terminated with its namespace. The next instance, in another namespace, reads the file.
+func TestHostsKeepData(t *testing.T) {
+	s := startBareService(t)
+	s.want(http.StatusCreated, s.do("POST", "/v1/cloud_regions", map[string]any{
+		"cloud_region_id": "site", "kubeconfig": base64.StdEncoding.EncodeToString(clustertest.Kubeconfig(t)), "labels": map[string]string{"k8splugin.io/lab": "true"},
+	}))
+	s.upload("store", map[string]string{"metadata.yaml": "name: store\nresources:\n- deployment: [store.yaml]\n", "store.yaml": strings.Replace(standin("store"),
+		"readinessProbe:", "volumeMounts: [{name: data, mountPath: /data}], readinessProbe:", 1) + "      volumes: [{name: data, persistentVolumeClaim: {claimName: subscribers}}]\n"})
+	s.want(http.StatusCreated, s.do("POST", "/v1/volumes", map[string]any{
+		"name": "data", "cloud_region_id": "site", "size": "1Gi", "holder": "operator", "source": map[string]any{"host_path": map[string]any{"node": "host2", "path": "/var/lib/subscribers"}},
+	}))
+	instance := func(command ...string) string {
+		ns := clustertest.Namespace(t)
+		created := s.want(http.StatusCreated, s.do("POST", "/v1/vnf_instances", map[string]any{
+			"cloud_region_id": "site", "csar_id": "store", "namespace": ns, "volumes": []any{map[string]any{"volume": "data", "claim": "subscribers"}},
+		}))
+		if end := s.operation(created.text(t, "operation_id")); end.text(t, "state") != "succeeded" {
+			t.Fatalf("the instance did not become ready: %s", end.body)
+		}
+		said := askKubectl(t, append([]string{"exec", "-n", ns, "deployment/store", "--", "/standin"}, command...)...)
+		s.want(http.StatusNoContent, s.do("DELETE", "/v1/vnf_instances/"+created.text(t, "vnf_id"), nil))
+		return said
+	}
+	instance("write", "/data/subscriber", "001010123456789")
+	if got := instance("read", "/data/subscriber"); got != "001010123456789" {
+		t.Errorf("the second instance reads %q", got)
+	}
+	s.want(http.StatusNoContent, s.do("DELETE", "/v1/volumes/site.data?holder=operator", nil))
+}
+
 // counted checks the number of holders of both networks.
 func counted(s *testService, want int) {
 	s.t.Helper()

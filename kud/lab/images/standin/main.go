@@ -2,7 +2,7 @@
 // reachable. On the ports of all of them it answers every HTTP request with 200 and its addresses, and it prints PONG
 // if it is run as sh or redis-cli. It shows that pods run, are probed and reach each other, but tests nothing of EdgeX.
 //
-// With the arguments `get URL` or `addresses` it does only that.
+// With the arguments `get URL`, `addresses`, `read FILE` or `write FILE TEXT` it does only that.
 package main
 
 import (
@@ -47,6 +47,10 @@ func run(ctx context.Context, name string, args []string, w io.Writer) error {
 		return get(ctx, args[1], w)
 	case len(args) == 1 && args[0] == "addresses":
 		return addresses(w)
+	case len(args) == 2 && args[0] == "read":
+		return read(args[1], w)
+	case len(args) == 3 && args[0] == "write":
+		return os.WriteFile(args[1], []byte(args[2]), 0o644)
 	default:
 		return serve(ctx, w)
 	}
@@ -103,6 +107,15 @@ func get(ctx context.Context, url string, w io.Writer) error {
 		return fmt.Errorf("%s answers %s", url, response.Status)
 	}
 	return nil
+}
+
+func read(path string, w io.Writer) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the file: %w", err)
+	}
+	_, err = w.Write(content)
+	return err
 }
 
 // addresses prints every interface with its addresses.
