@@ -168,7 +168,7 @@ func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv n
 		}
 		return reclaim(v, spec, l), nil
 	})
-	gone := err != nil
+	gone := nf.KindOf(err) == nf.NotFound
 	if err := nf.IgnoreNotFound(err); err != nil {
 		return err
 	}
