@@ -152,13 +152,12 @@ type Audits interface {
 	Entries(ctx context.Context, f nf.AuditFilter) iter.Seq2[nf.AuditEntry, error]
 }
 
-// GuardedConfig holds what is guarded. All fields but Networks are required.
+// GuardedConfig holds what is guarded. All fields are required.
 type GuardedConfig struct {
 	Authorizer *Authorizer
 	Engine     Engine
 	Catalog    Catalog
 	Audits     Audits
-	Networks   SharedKeeper // nil: no networks
 }
 
 // Guarded gives access to the engine and the catalog with the permissions of the
@@ -189,7 +188,7 @@ func NewGuarded(cfg GuardedConfig) (*Guarded, error) {
 	packages := &Packages{guard: g, keeper: cfg.Catalog}
 	regions := &Regions{guard: g, packages: packages, keeper: cfg.Catalog, holds: cfg.Catalog}
 	operations := &Operations{guard: g, engine: cfg.Engine, scoped: cfg.Engine}
-	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine, scoped: cfg.Engine, networks: cfg.Networks}
+	instances := &Instances{guard: g, regions: regions, packages: packages, operations: operations, engine: cfg.Engine, scoped: cfg.Engine}
 	return &Guarded{
 		Regions: regions, Packages: packages, Instances: instances, Operations: operations,
 		AuditLog: &AuditLog{g, cfg.Audits}, guard: g,

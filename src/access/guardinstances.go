@@ -17,7 +17,6 @@ type Instances struct {
 	operations *Operations
 	engine     InstanceEngine
 	scoped     ScopedRecords
-	networks   SharedKeeper // nil: none
 }
 
 var _ InstanceEngine = (*Instances)(nil)

@@ -25,34 +25,12 @@ func (is *Instances) permitted(req nf.InstantiateRequest, p nf.Permission) *nf.P
 		if err != nil || !may {
 			return true, nf.PlacementPermission, err
 		}
-		attachable, err := is.seesNetworks(ctx, region, req.Networks)
-		if err != nil || !attachable {
-			return true, nf.PlacementNetwork, err
-		}
 		return true, "", nil
 	}
+	placement.Attach = func(ctx context.Context, n nf.Network) (bool, error) {
+		return is.guard.could(ctx, nf.ReadNetwork, n.Scope())
+	}
 	return &placement
-}
-
-// seesNetworks reports whether the region has all networks, and the identity may read
-// them.
-func (is *Instances) seesNetworks(ctx context.Context, region string, attachments []nf.Attachment) (bool, error) {
-	if is.networks == nil {
-		return true, nil // the engine refuses them
-	}
-	for _, a := range attachments {
-		n, err := is.networks.Get(ctx, nf.SharedID(region, a.Network))
-		if a.Create != nil && nf.KindOf(err) == nf.NotFound && err != nil {
-			continue // the engine asks whether the identity may create it
-		}
-		if err != nil {
-			return false, nf.IgnoreNotFound(err)
-		}
-		if sees, err := is.guard.could(ctx, nf.ReadNetwork, n.Scope()); err != nil || !sees {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // placeable is target for a request with a placement: the identity needs the permission

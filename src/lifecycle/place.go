@@ -30,10 +30,11 @@ const (
 
 // placer chooses the region of one new instance.
 type placer struct {
-	regions Regions
-	catalog Catalog
-	request *nf.InstantiateRequest
-	needs   needs
+	regions  Regions
+	catalog  Catalog
+	networks Networks // nil: none
+	request  *nf.InstantiateRequest
+	needs    needs
 
 	candidates []nf.Candidate
 	fits       map[string]float64 // share of the scarcest resource that is free, by region
@@ -53,7 +54,7 @@ func (pr *preparer) place(ctx context.Context, req *nf.InstantiateRequest) (*nf.
 	if len(v) > 0 {
 		return nil, nf.E(nf.Invalid, "instantiate", "package "+req.Package, v)
 	}
-	p := placer{regions: pr.regions, catalog: pr.catalog, request: req, needs: needs, fits: map[string]float64{}}
+	p := placer{regions: pr.regions, catalog: pr.catalog, networks: pr.networks, request: req, needs: needs, fits: map[string]float64{}}
 	if err := p.collect(ctx); err != nil {
 		return nil, err
 	}
@@ -129,7 +130,41 @@ func (p *placer) judge(ctx context.Context, region nf.Region) (c nf.Candidate, s
 		c.Reason, c.Detail = nf.PlacementUnreachable, state.Reason
 		return c, true, nil
 	}
-	return c, true, nil
+	return c, true, p.judgeNetworks(ctx, &c)
+}
+
+// judgeNetworks sets the reason of a region without a network that the request attaches
+// to and the caller may read. The networks of the package are not known yet.
+func (p *placer) judgeNetworks(ctx context.Context, c *nf.Candidate) error {
+	if p.networks == nil {
+		return nil // attaching says so
+	}
+	for _, a := range p.request.Networks {
+		if p.defines(a.Network) {
+			continue
+		}
+		n, err := p.networks.Get(ctx, nf.SharedID(c.Region, a.Network))
+		if nf.IgnoreNotFound(err) != nil {
+			return err
+		}
+		has := err == nil
+		if attach := p.request.Placement.Attach; has && attach != nil {
+			if has, err = attach(ctx, n); err != nil {
+				return err
+			}
+		}
+		if !has {
+			c.Reason, c.Detail = nf.PlacementNetwork, "has no network "+a.Network
+			return nil
+		}
+	}
+	return nil
+}
+
+// defines reports whether the request defines a network, which is then created if it is
+// missing.
+func (p *placer) defines(network string) bool {
+	return slices.ContainsFunc(p.request.Networks, func(a nf.Attachment) bool { return a.Network == network && a.Create != nil })
 }
 
 // count counts the instances of the regions that are possible, and orders the candidates:

@@ -258,3 +258,23 @@ func TestPlacementRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestPlacementNetworks leaves out regions without a network that the instance attaches to,
+// or whose network the caller may not read.
+func TestPlacementNetworks(t *testing.T) {
+	hidden := func(_ context.Context, n nf.Network) (bool, error) {
+		return n.Region != "east" && n.Region != "west", nil
+	}
+	for network, attach := range map[string]func(context.Context, nf.Network) (bool, error){"missing": nil, "oam": hidden} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newSite(t).start(func(c *config) { c.Regions = twoRegions() })
+			_, err := e.Instantiate(t.Context(), nf.InstantiateRequest{
+				Spec: nf.Spec{Package: "web", Networks: []nf.Attachment{{Network: network}}}, Placement: &nf.Placement{Attach: attach},
+			})
+			v := nf.ViolationsOf(err)
+			if nf.ReasonOf(err) != nf.ReasonNoRegion || len(v) != 2 || v[0].Reason != nf.PlacementNetwork || !strings.HasSuffix(v[0].Message, "has no network "+network) {
+				t.Errorf("network %s: %v", network, err)
+			}
+		})
+	}
+}

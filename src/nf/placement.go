@@ -21,6 +21,8 @@ type Placement struct {
 	// Permit reports whether the caller sees a region, and a reason why it may not use
 	// it. Nil: it may use all regions.
 	Permit func(ctx context.Context, region string) (seen bool, refused PlacementReason, err error)
+	// Attach reports whether the caller may attach workloads to a network. Nil: to all.
+	Attach func(ctx context.Context, n Network) (bool, error)
 }
 
 // AnyValue is the value of a feature that only has to be there.

@@ -128,7 +128,7 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	}
 	s.tls = rules.tls
 	guarded, err := access.NewGuarded(access.GuardedConfig{
-		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit, Networks: s.networks,
+		Authorizer: rules.authorizer, Engine: s.engine, Catalog: regions{s.catalog, s.pool}, Audits: s.audit,
 	})
 	if err != nil {
 		return err
