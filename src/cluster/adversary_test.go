@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net"
 	"reflect"
@@ -117,6 +118,28 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		},
 		"Pods": func(ctx context.Context, c *Cluster) error {
 			_, err := c.Pods(ctx, instance(owner), refs)
+			return err
+		},
+		"Served": func(ctx context.Context, c *Cluster) error { _, err := c.Served(ctx, refs); return err },
+		"RegionCapabilities": func(ctx context.Context, c *Cluster) error {
+			_, err := c.RegionCapabilities(ctx, true)
+			return err
+		},
+		"Scaling": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Scaling(ctx, instance(owner), []nf.Scaling{{Ref: refs[0], By: 1}}, false)
+			return err
+		},
+		"Restarting": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Restarting(ctx, instance(owner), refs, json.RawMessage(`"now"`))
+			return err
+		},
+		"Set": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Set(ctx, instance(owner), []nf.Setting{{Ref: refs[0], Path: "/spec/replicas", Value: json.RawMessage("2")}}, false)
+			return err
+		},
+		"Evict": func(ctx context.Context, c *Cluster) error {
+			pod := nf.HealPod{Ref: nf.Ref{Version: "v1", Kind: "Pod", Namespace: ns, Name: "web-1"}, UID: "u", Workload: refs[0]}
+			_, err := c.Evict(ctx, instance(owner), pod, nf.HealTask{Patience: time.Minute})
 			return err
 		},
 		"VolumeClaims": func(ctx context.Context, c *Cluster) error {
