@@ -29,7 +29,7 @@ var pageLists = map[string]int{
 	"/v1/operations?vnf_id={vnf_id}":                   1,
 	"/v1/operations?state=failed":                      0,
 	"/v1/operations?subject=vnf_instance&state=failed": 0,
-	"/v1/operations?project=b":                         4, // two of instances, two of networks
+	"/v1/operations?project=b":                         6, // two of instances, of networks and of volumes each
 	"/v1/packages":                                     50,
 	"/v1/packages?project=b":                           1,
 	"/v1/packages?project=c":                           0,

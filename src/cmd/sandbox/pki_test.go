@@ -69,8 +69,8 @@ func TestPKIFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := readFolder(t, filepath.Dir(keys.caCert))
-	if len(before) != 6 || len(after) != len(before) {
-		t.Fatalf("%d files, then %d, want 6", len(before), len(after))
+	if len(before) != 8 || len(after) != len(before) {
+		t.Fatalf("%d files, then %d, want 8", len(before), len(after))
 	}
 	for name, content := range before {
 		if !bytes.Equal(content, after[name]) {
