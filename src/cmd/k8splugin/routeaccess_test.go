@@ -134,7 +134,7 @@ func (w *accessWorld) nativeObject(project, region, siteOperation string) access
 	})).text(w.t, "volume_id")
 	return accessObject{scope: nf.Scope{Project: project, Region: region}, vars: map[string]string{
 		"project": project, "network_id": network, "volume_id": volume, "cloud_region_id": region, "csar_id": "pkg-" + project, "vnf_id": id, "namespace": ns, "operation_id": op,
-		"number": "1", "amendment": "more", "notification_id": w.die(id, "uid"+id, 1), "site_id": region + "-site", "site_operation": siteOperation,
+		"number": "1", "amendment": "more", "notification_id": w.die(id, w.subscribed(id), 1), "site_id": region + "-site", "site_operation": siteOperation,
 	}}
 }
 
