@@ -201,3 +201,26 @@ func TestChosen(t *testing.T) {
 		}
 	}
 }
+
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	all := build{component: "kubernetes", programs: below("k8s.io/kubernetes/cmd/", "kubelet", "kubeadm", "kube-proxy")}
+	cases := map[string]struct {
+		reason string
+		only   string
+		want   int // programs
+		part   string
+	}{
+		"All":       {"without names, everything is built", "", 3, ""},
+		"Component": {"a component is built with all of its programs", "etcd,kubernetes", 3, ""},
+		"Programs":  {"a part has a mark of its own, so that it does not count as the whole", "kubelet,etcd,kube-proxy", 2, "-kubelet-kube-proxy"},
+		"Other":     {"what is not named is not built", "etcd", 0, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := all.only(tc.only); len(got.programs) != tc.want || got.part != tc.part || len(all.programs) != 3 {
+				t.Errorf("%s: %d programs, part %q; of all there are %d", tc.reason, len(got.programs), got.part, len(all.programs))
+			}
+		})
+	}
+}
