@@ -73,6 +73,9 @@ func locate() (installation, error) {
 	return in, nil
 }
 
+// root returns the checkout.
+func (in installation) root() string { return filepath.Join(in.sources, "..", "..") }
+
 // bin returns the folder of the programs.
 func (in installation) bin() string { return filepath.Join(in.dir, "bin") }
 
@@ -88,15 +91,24 @@ func (in installation) key() (string, error) {
 	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, p := range programs() {
 		fmt.Fprintln(h, in.buildArgs(p, p.name))
-		for _, name := range []string{"go.mod", "go.sum"} {
-			content, err := os.ReadFile(filepath.Join(in.sources, p.module, name))
-			if err != nil {
-				return "", fmt.Errorf("cannot read what the sandbox is built from: %w", err)
-			}
-			fmt.Fprintf(h, "%s %d\n%s", name, len(content), content)
+		module := filepath.Join(in.sources, p.module)
+		if err := digest(h, filepath.Join(module, "go.mod"), filepath.Join(module, "go.sum")); err != nil {
+			return "", err
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}
+
+// digest adds files to a digest of what programs are built from.
+func digest(h io.Writer, names ...string) error {
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("cannot read what the sandbox is built from: %w", err)
+		}
+		fmt.Fprintf(h, "%s %d\n%s", filepath.Base(name), len(content), content)
+	}
+	return nil
 }
 
 func (in installation) buildArgs(p program, out string) []string {

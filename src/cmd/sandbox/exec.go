@@ -70,13 +70,13 @@ func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, e
 	return code, errors.Join(err, p.casualties())
 }
 
-// casualties returns an error that names the components that ended before the
-// command.
+// casualties returns an error that names the components and hosts that have
+// ended by themselves.
 func (p *plane) casualties() error {
 	var dead []error
 	for _, proc := range p.processes {
 		if !proc.alive() {
-			dead = append(dead, fmt.Errorf("%s ended before the command: %w", proc.name, p.death(proc)))
+			dead = append(dead, fmt.Errorf("%s: %w", proc.name, p.death(proc)))
 		}
 	}
 	return errors.Join(dead...)

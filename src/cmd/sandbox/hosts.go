@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -39,24 +37,16 @@ func hostName(i int) string { return fmt.Sprintf("host%d", i) }
 // everything that they are built from names it.
 func (in installation) parts() (string, error) {
 	h := sha256.New()
-	pins, err := filepath.Glob(filepath.Join(in.modules(), "*", "go.*"))
+	kud := filepath.Join(in.root(), "kud")
+	pins, err := filepath.Glob(filepath.Join(kud, "lab", "modules", "*", "go.*"))
 	if err != nil || len(pins) == 0 {
 		return "", fmt.Errorf("cannot find the modules of the hosts: %w", errors.Join(err, fs.ErrNotExist))
 	}
 	slices.Sort(pins)
-	for _, name := range append(pins, filepath.Join(in.modules(), "..", "..", "versions.yml")) {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return "", fmt.Errorf("cannot read what hosts are built from: %w", err)
-		}
-		fmt.Fprintf(h, "%s %d\n%s", filepath.Base(name), len(content), content)
+	if err := digest(h, append(pins, filepath.Join(kud, "versions.yml"))...); err != nil {
+		return "", err
 	}
 	return filepath.Join(filepath.Dir(in.dir), "hosts-"+hex.EncodeToString(h.Sum(nil))[:12]), nil
-}
-
-// modules returns the folder of the modules that pin the programs of hosts.
-func (in installation) modules() string {
-	return filepath.Join(in.sources, "..", "..", "kud", "lab", "modules")
 }
 
 // ensureHosts builds the missing programs and images of hosts.
@@ -66,7 +56,7 @@ func (in installation) ensureHosts(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "run", "./src/cmd/artifacts", "--only", hostParts, parts)
-	cmd.Dir = filepath.Join(in.sources, "..", "..")
+	cmd.Dir = in.root()
 	cmd.Stderr = w
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("cannot build the programs of hosts: %w", err)
@@ -133,16 +123,6 @@ func (p *plane) launchHosts() error {
 	return nil
 }
 
-// deadHost returns an error if a host has ended.
-func (p *plane) deadHost() error {
-	for _, proc := range p.processes {
-		if strings.HasPrefix(proc.name, "host") && !proc.alive() {
-			return fmt.Errorf("cannot start %s: %w", proc.name, p.death(proc))
-		}
-	}
-	return nil
-}
-
 // removeGroups removes the control groups of ended hosts.
 func (p *plane) removeGroups() error {
 	var dirs []string
@@ -163,9 +143,9 @@ func (p *plane) removeGroups() error {
 			}
 		}
 	}
-	slices.SortFunc(dirs, func(a, b string) int { return bytes.Compare([]byte(b), []byte(a)) }) // a group follows those in it
+	slices.Sort(dirs)
 	var failures []error
-	for _, dir := range dirs {
+	for _, dir := range slices.Backward(dirs) { // those in a group before the group
 		failures = append(failures, os.Remove(dir))
 	}
 	return errors.Join(failures...)

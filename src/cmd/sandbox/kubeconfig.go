@@ -25,7 +25,9 @@ func identities(hosts int) []identity {
 		{file: "controller-manager", user: "system:kube-controller-manager"},
 		{file: "scheduler", user: "system:kube-scheduler"},
 		{file: "kwok", user: "kwok", group: masters},
-		{file: "multus", user: "multus", group: masters},
+	}
+	if hosts > 0 {
+		all = append(all, identity{file: "multus", user: "multus", group: masters})
 	}
 	for i := 1; i <= hosts; i++ {
 		all = append(all, identity{file: hostName(i), user: "system:node:" + hostName(i), group: "system:nodes"})

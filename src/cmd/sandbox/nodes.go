@@ -122,7 +122,7 @@ func (p *plane) populate(ctx context.Context, api *api) error {
 	err = pollUntil(ctx, func() (bool, error) {
 		nodes, err := api.nodes(ctx)
 		if err != nil || len(nodes) < p.options.hosts || slices.ContainsFunc(nodes, node.unusable) {
-			return false, errors.Join(err, p.deadHost())
+			return false, errors.Join(err, p.casualties())
 		}
 		return api.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", nil) == nil, nil
 	})
