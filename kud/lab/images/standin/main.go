@@ -50,7 +50,7 @@ func run(ctx context.Context, name string, args []string, w io.Writer) error {
 	case len(args) == 2 && args[0] == "read":
 		return read(args[1], w)
 	case len(args) == 3 && args[0] == "write":
-		return os.WriteFile(args[1], []byte(args[2]), 0o644)
+		return write(args[1], args[2])
 	default:
 		return serve(ctx, w)
 	}
@@ -105,6 +105,13 @@ func get(ctx context.Context, url string, w io.Writer) error {
 	}
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %s", url, response.Status)
+	}
+	return nil
+}
+
+func write(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("cannot write the file: %w", err)
 	}
 	return nil
 }
