@@ -10,8 +10,8 @@ func getCommand(s *session) *cobra.Command {
 		either("package", packageList(s), packageShow(s)),
 		either("instance", instanceList(s), instanceShow(s)),
 		either("operation", operationList(s), operationShow(s)),
-		either("network", networkList(s), networkShow(s)),
-		either("volume", volumeList(s), volumeShow(s)),
+		either("network", networkList(s), networkKind().show(s)),
+		either("volume", volumeList(s), volumeKind().show(s)),
 		either("site", siteList(s), siteShow(s)),
 	)
 	cmd.Aliases = nil

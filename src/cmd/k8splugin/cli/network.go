@@ -2,13 +2,11 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,35 +19,35 @@ import (
 )
 
 func networkCommand(s *session) *cobra.Command {
+	k := networkKind()
 	return s.noun("network", "Create and manage virtual networks of regions",
-		networkCreate(s), networkList(s), networkShow(s), networkUpdate(s), networkDelete(s))
+		networkCreate(s), networkList(s), k.show(s), networkUpdate(s), k.release(s))
 }
 
-func networks() catalogue {
-	return catalogue{list: ask(api.NewListNetworksRequest(root, nil)), key: "networks", fields: []string{"network_id"}, about: []string{"driver", "state", "description"}}
+func networkKind() sharedKind[wire.Network] {
+	return sharedKind[wire.Network]{
+		noun: "network", columns: networkColumns, describe: (*printer).describeNetwork,
+		all:      catalogue{list: ask(api.NewListNetworksRequest(root, nil)), key: "networks", fields: []string{"network_id"}, about: []string{"driver", "state", "description"}},
+		creation: ask(api.NewCreateNetworkRequestWithBody(root, nil, jsonMedia, nil)),
+		change: func(id string) request {
+			return ask(api.NewUpdateNetworkRequestWithBody(root, id, nil, mergePatch, nil))
+		},
+	}
 }
 
-// networkFlags holds the flags that describe a network.
-type networkFlags struct {
-	file, spec  string
-	keep        bool
-	description string
-	labels      labelsFlag
-}
+// networkSpec holds the flags that have the spec of a network.
+type networkSpec struct{ file, text string }
 
-func (f *networkFlags) define(cmd *cobra.Command) {
+func (f *networkSpec) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "file", "f", "", "file with the spec of the network; - reads standard input")
-	flags.StringVar(&f.spec, "spec", "", "spec of the network as YAML or JSON")
-	flags.BoolVar(&f.keep, "keep", false, "keep the network when nothing holds it")
-	flags.StringVar(&f.description, "description", "", "description of the network")
-	flags.Var(&f.labels, "label", "label; can be repeated")
+	flags.StringVar(&f.text, "spec", "", "spec of the network as YAML or JSON")
 	cmd.MarkFlagsMutuallyExclusive("file", "spec")
 }
 
 // read returns the spec as JSON, or nil if there is none.
-func (f *networkFlags) read(in input) (json.RawMessage, error) {
-	text, from := []byte(f.spec), "--spec"
+func (f *networkSpec) read(in input) (json.RawMessage, error) {
+	text, from := []byte(f.text), "--spec"
 	if f.file != "" {
 		var err error
 		if text, err = in.readFile(f.file); err != nil {
@@ -68,133 +66,54 @@ func (f *networkFlags) read(in input) (json.RawMessage, error) {
 }
 
 func networkCreate(s *session) *cobra.Command {
-	var f networkFlags
-	var body wire.NetworkCreate
+	var f networkSpec
+	var driver string
 	cmd := &cobra.Command{
-		Use:   "create NAME --region REGION --spec SPEC | -f FILE",
-		Short: "Create a network, or hold one that is equal",
+		Use: "create NAME --region REGION --spec SPEC | -f FILE",
 		Long: `Create a virtual network in a cloud region.
 
 If the region has an equal network with the name, the command only adds a holder to
 it. The network exists as long as it has a holder: a name, or a VNF instance that
 attaches to it. docs/networks.md describes the spec.`,
 		Example: "  k8splugin network create oam --region edge-1 -f oam.yaml",
-		Args:    oneName,
 	}
 	f.define(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&body.Region, "region", "", "cloud region of the network")
-	flags.StringVar(&body.Driver, "driver", "multus", "driver that creates the network")
-	flags.StringVar(&body.Holder, "holder", "", "name that holds the network (default your own)")
-	flags.StringVar(&body.Project, "project", "", "project of the network")
-	completeFlag(cmd, "region", s.ids(regions(), false))
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+	cmd.Flags().StringVar(&driver, "driver", "multus", "driver that creates the network")
+	return networkKind().create(s, cmd, func(wanted newShared) (any, error) {
 		spec, err := f.read(s.in)
 		switch {
 		case err != nil:
-			return err
-		case body.Region == "" || spec == nil:
-			return misused(cmd, errors.New("--region and --spec or --file are required"))
+			return nil, err
+		case wanted.region == "" || spec == nil:
+			return nil, misused(cmd, errors.New("--region and --spec or --file are required"))
 		}
-		body.Name = args[0]
-		body.NetworkEdit = wire.NetworkEdit{Spec: spec, Keep: f.keep, Description: f.description, Labels: present(f.labels.labels)}
-		a, err := c.send(ctx, ask(api.NewCreateNetworkRequestWithBody(root, nil, jsonMedia, nil)), body)
-		if err != nil {
-			return err
-		}
-		return printOne(s.out, a, networkColumns)
+		return wire.NetworkCreate{
+			Name: wanted.name, Region: wanted.region, Project: wanted.project, Driver: driver, Holder: wanted.holder,
+			NetworkEdit: wire.NetworkEdit{Spec: spec, Keep: wanted.flags.keep, Description: wanted.flags.description, Labels: present(wanted.flags.labels.labels)},
+		}, nil
 	})
-	return cmd
 }
 
 func networkUpdate(s *session) *cobra.Command {
-	f := networkFlags{labels: labelsFlag{removable: true}}
+	var f networkSpec
 	cmd := &cobra.Command{
-		Use:   "update NETWORK",
-		Short: "Change a network",
 		Long: `Change a network. The spec is a merge patch: a field that it does not name stays,
 and null removes a field. Pods that run get the change when they are created again.
 --label key- removes a label.`,
-		Args:              oneName,
-		ValidArgsFunction: s.ids(networks(), false),
 	}
 	f.define(cmd)
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+	return networkKind().update(s, cmd, func(patch map[string]any) error {
 		spec, err := f.read(s.in)
-		if err != nil {
-			return err
-		}
-		body := map[string]any{}
 		if spec != nil {
-			body["spec"] = spec
+			patch["spec"] = spec
 		}
-		for name, value := range map[string]any{"keep": f.keep, "description": f.description} {
-			if cmd.Flags().Changed(name) {
-				body[name] = value
-			}
-		}
-		if len(f.labels.labels) > 0 {
-			body["labels"] = f.labels.labels
-		}
-		if len(body) == 0 {
-			return misused(cmd, errors.New("nothing to change"))
-		}
-		a, err := c.send(ctx, ask(api.NewUpdateNetworkRequestWithBody(root, args[0], nil, mergePatch, nil)), body)
-		if err != nil {
-			return err
-		}
-		return printOne(s.out, a, networkColumns)
+		return err
 	})
-	return cmd
-}
-
-func networkDelete(s *session) *cobra.Command {
-	return releaseCommand(s, "network", networks(), func(id string) request { return ask(api.NewReleaseNetworkRequest(root, id, nil)) }, networkColumns)
-}
-
-// releaseCommand returns the command that releases a shared resource.
-func releaseCommand[T any](s *session, noun string, all catalogue, release func(id string) request, columns func(clock) []column[T]) *cobra.Command {
-	var holder string
-	var unused bool
-	cmd := &cobra.Command{
-		Use:     "delete " + strings.ToUpper(noun),
-		Aliases: []string{"release", "remove", "rm"},
-		Short:   "Release a " + noun + "; the last holder deletes it",
-		Long: fmt.Sprintf(`End your hold on a %[1]s, or that of --holder. If the %[1]s has other holders,
-it remains. Otherwise it is deleted.`, noun),
-		Args:              oneName,
-		ValidArgsFunction: s.ids(all, false),
-	}
-	cmd.Flags().StringVar(&holder, "holder", "", "name that releases the "+noun+" (default your own)")
-	cmd.Flags().BoolVar(&unused, "if-unused", false, "fail if the "+noun+" has other holders")
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		query := url.Values{}
-		if holder != "" {
-			query.Set("holder", holder)
-		}
-		if unused {
-			query.Set("if_unused", "true")
-		}
-		r := release(args[0])
-		r.query = query
-		a, err := c.call(ctx, r)
-		if err != nil || len(a.body) == 0 {
-			return err
-		}
-		return printOne(s.out, a, columns)
-	})
-	return cmd
 }
 
 func networkList(s *session) *cobra.Command {
-	cmd, q := listCommand(s, "List networks", networks(), networkColumns)
-	q.add(cmd, "region", "cloud_region_id", "filter by cloud region")
+	cmd, q := networkKind().list(s)
 	q.add(cmd, "driver", "driver", "filter by driver")
-	q.add(cmd, "state", "state", "filter by state: creating, active, changing, deleting or failed")
-	q.project(cmd)
-	q.pages(cmd)
-	completeFlag(cmd, "region", s.ids(regions(), false))
-	completeFlag(cmd, "state", fixed("creating", "active", "changing", "deleting", "failed"))
 	return cmd
 }
 
@@ -209,18 +128,6 @@ func networkColumns(now clock) []column[wire.Network] {
 		{"PROJECT", true, func(n wire.Network) string { return n.Project }},
 		{"DESCRIPTION", true, func(n wire.Network) string { return n.Description }},
 	}
-}
-
-// countOf returns the number of holders; lists do not have it.
-func countOf(count *int) string {
-	if count == nil {
-		return "-"
-	}
-	return strconv.Itoa(*count)
-}
-
-func networkShow(s *session) *cobra.Command {
-	return s.showCommand("show NETWORK", "Show a network and its users", networks(), s.out.describeNetwork)
 }
 
 func (pr *printer) describeNetwork(w io.Writer, a answer) error {
@@ -240,18 +147,6 @@ func (pr *printer) describeNetwork(w io.Writer, a answer) error {
 		return err
 	}
 	return pr.users(w, n.Users)
-}
-
-// users prints the holders of a shared resource, if there are any.
-func (pr *printer) users(w io.Writer, users []wire.Subject) error {
-	if len(users) == 0 {
-		return nil
-	}
-	fmt.Fprintln(w)
-	return table(w, pr.format.name == formatWide, []column[wire.Subject]{
-		{"KIND", false, func(u wire.Subject) string { return string(u.Kind) }},
-		{"USER", false, func(u wire.Subject) string { return u.ID }},
-	}, users)
 }
 
 // attachFlag is --attach: each use is one attachment.
@@ -305,7 +200,7 @@ func (f *attachFlag) Set(text string) error {
 // read returns the attachments with the specs from their files.
 func (f *attachFlag) read(in input) ([]wire.Attachment, error) {
 	for i, file := range f.specs {
-		spec, err := (&networkFlags{file: file}).read(in)
+		spec, err := (&networkSpec{file: file}).read(in)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,29 +17,29 @@ import (
 )
 
 func volumeCommand(s *session) *cobra.Command {
+	k := volumeKind()
 	return s.noun("volume", "Create and manage volumes of regions",
-		volumeCreate(s), volumeList(s), volumeShow(s), volumeUpdate(s), volumeDelete(s))
+		volumeCreate(s), volumeList(s), k.show(s), volumeUpdate(s), k.release(s))
 }
 
-func volumes() catalogue {
-	return catalogue{list: ask(api.NewListVolumesRequest(root, nil)), key: "volumes", fields: []string{"volume_id"}, about: []string{"size", "state", "description"}}
+func volumeKind() sharedKind[wire.Volume] {
+	return sharedKind[wire.Volume]{
+		noun: "volume", columns: volumeColumns, describe: (*printer).describeVolume,
+		all:      catalogue{list: ask(api.NewListVolumesRequest(root, nil)), key: "volumes", fields: []string{"volume_id"}, about: []string{"size", "state", "description"}},
+		creation: ask(api.NewCreateVolumeRequestWithBody(root, nil, jsonMedia, nil)),
+		change: func(id string) request {
+			return ask(api.NewUpdateVolumeRequestWithBody(root, id, nil, mergePatch, nil))
+		},
+	}
 }
 
 // volumeFlags holds the flags of a volume that can change.
-type volumeFlags struct {
-	size, retention string
-	keep            bool
-	description     string
-	labels          labelsFlag
-}
+type volumeFlags struct{ size, retention string }
 
 func (f *volumeFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.size, "size", "", "size of the volume, as in 10Gi")
 	flags.StringVar(&f.retention, "retention", "", "what happens to the data of a deleted volume: retain or delete (default retain)")
-	flags.BoolVar(&f.keep, "keep", false, "keep the volume when nothing holds it")
-	flags.StringVar(&f.description, "description", "", "description of the volume")
-	flags.Var(&f.labels, "label", "label; can be repeated")
 	completeFlag(cmd, "retention", fixed("retain", "delete"))
 }
 
@@ -49,8 +48,7 @@ func volumeCreate(s *session) *cobra.Command {
 	var body wire.VolumeCreate
 	var source string
 	cmd := &cobra.Command{
-		Use:   "create NAME --region REGION --size SIZE --source SOURCE",
-		Short: "Create a volume, or hold one that is equal",
+		Use: "create NAME --region REGION --size SIZE --source SOURCE",
 		Long: `Create a volume in a cloud region. It outlives the instances that use it, and
 their namespaces.
 
@@ -59,85 +57,47 @@ it. The volume exists as long as it has a holder: a name, or a VNF instance that
 uses it. docs/volumes.md describes the sources.`,
 		Example: `  k8splugin volume create data --region edge-1 --size 10Gi --source '{"nfs":{"server":"10.0.0.5","path":"/export"}}'
   k8splugin volume create logs --region edge-1 --size 1Gi --source '{"class":{"name":"fast"}}' --retention delete`,
-		Args: oneName,
 	}
 	f.define(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&source, "source", "", "where the data is, as YAML or JSON: nfs, local, host_path, csi, class or adopt, with its fields")
 	flags.StringSliceVar(&body.AccessModes, "access-modes", nil, "access modes, separated by commas (default ReadWriteOnce)")
 	flags.StringVar(&body.Mode, "mode", "", "mode of the volume: Filesystem or Block (default Filesystem)")
-	flags.StringVar(&body.Region, "region", "", "cloud region of the volume")
-	flags.StringVar(&body.Holder, "holder", "", "name that holds the volume (default your own)")
-	flags.StringVar(&body.Project, "project", "", "project of the volume")
-	completeFlag(cmd, "region", s.ids(regions(), false))
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		if body.Region == "" || source == "" {
-			return misused(cmd, errors.New("--region and --source are required"))
+	return volumeKind().create(s, cmd, func(wanted newShared) (any, error) {
+		if wanted.region == "" || source == "" {
+			return nil, misused(cmd, errors.New("--region and --source are required"))
 		}
 		fields := map[string]any{}
 		if err := yaml.UnmarshalStrict([]byte(source), &fields); err != nil {
-			return usagef("cannot read --source: it must be a YAML map: %w", err)
+			return nil, usagef("cannot read --source: it must be a YAML map: %w", err)
 		}
-		body.Name, body.Size, body.Retention, body.Keep, body.Description, body.Labels = args[0], f.size, nf.Retention(f.retention), f.keep, f.description, present(f.labels.labels)
+		body.Name, body.Region, body.Project, body.Holder = wanted.name, wanted.region, wanted.project, wanted.holder
+		body.Size, body.Retention = f.size, nf.Retention(f.retention)
+		body.Keep, body.Description, body.Labels = wanted.flags.keep, wanted.flags.description, present(wanted.flags.labels.labels)
 		sent := map[string]any{}
 		if err := json.Unmarshal(jsonOf(body), &sent); err != nil {
-			return err
+			return nil, err
 		}
 		sent["source"] = fields // as it was given: the service names its faults
-		a, err := c.send(ctx, ask(api.NewCreateVolumeRequestWithBody(root, nil, jsonMedia, nil)), sent)
-		if err != nil {
-			return err
-		}
-		return printOne(s.out, a, volumeColumns)
+		return sent, nil
 	})
-	return cmd
 }
 
 func volumeUpdate(s *session) *cobra.Command {
-	f := volumeFlags{labels: labelsFlag{removable: true}}
+	var f volumeFlags
 	cmd := &cobra.Command{
-		Use:   "update VOLUME",
-		Short: "Change a volume",
 		Long: `Change a volume. Its size can only grow; a volume of a storage class grows while an
 instance uses it. --label key- removes a label.`,
-		Args:              oneName,
-		ValidArgsFunction: s.ids(volumes(), false),
 	}
 	f.define(cmd)
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		body := map[string]any{}
-		for name, value := range map[string]any{"size": f.size, "retention": f.retention, "keep": f.keep, "description": f.description} {
-			if cmd.Flags().Changed(name) {
-				body[name] = value
-			}
-		}
-		if len(f.labels.labels) > 0 {
-			body["labels"] = f.labels.labels
-		}
-		if len(body) == 0 {
-			return misused(cmd, errors.New("nothing to change"))
-		}
-		a, err := c.send(ctx, ask(api.NewUpdateVolumeRequestWithBody(root, args[0], nil, mergePatch, nil)), body)
-		if err != nil {
-			return err
-		}
-		return printOne(s.out, a, volumeColumns)
+	return volumeKind().update(s, cmd, func(patch map[string]any) error {
+		addChanged(patch, cmd, map[string]any{"size": f.size, "retention": f.retention})
+		return nil
 	})
-	return cmd
-}
-
-func volumeDelete(s *session) *cobra.Command {
-	return releaseCommand(s, "volume", volumes(), func(id string) request { return ask(api.NewReleaseVolumeRequest(root, id, nil)) }, volumeColumns)
 }
 
 func volumeList(s *session) *cobra.Command {
-	cmd, q := listCommand(s, "List volumes", volumes(), volumeColumns)
-	q.add(cmd, "region", "cloud_region_id", "filter by cloud region")
-	q.add(cmd, "state", "state", "filter by state: creating, active, changing, deleting or failed")
-	q.project(cmd)
-	q.pages(cmd)
-	completeFlag(cmd, "region", s.ids(regions(), false))
-	completeFlag(cmd, "state", fixed("creating", "active", "changing", "deleting", "failed"))
+	cmd, _ := volumeKind().list(s)
 	return cmd
 }
 
@@ -154,10 +114,6 @@ func volumeColumns(now clock) []column[wire.Volume] {
 		{"PROJECT", true, func(v wire.Volume) string { return v.Project }},
 		{"DESCRIPTION", true, func(v wire.Volume) string { return v.Description }},
 	}
-}
-
-func volumeShow(s *session) *cobra.Command {
-	return s.showCommand("show VOLUME", "Show a volume and its users", volumes(), s.out.describeVolume)
 }
 
 func (pr *printer) describeVolume(w io.Writer, a answer) error {
