@@ -188,12 +188,3 @@ func (pr *printer) capabilityTables(w io.Writer, c wire.RegionCapabilities) erro
 		}),
 	)
 }
-
-// section prints a table below others, unless it is empty.
-func section[T any](w io.Writer, wide bool, items []T, columns []column[T]) error {
-	if len(items) == 0 {
-		return nil
-	}
-	fmt.Fprintln(w)
-	return table(w, wide, columns, items)
-}

@@ -175,11 +175,10 @@ func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 	for _, am := range i.Amendments {
 		list = append(list, field{"Amendment", amendmentLine(am)})
 	}
-	if err := printFields(w, list); err != nil || len(i.Objects) == 0 {
+	if err := printFields(w, list); err != nil {
 		return err
 	}
-	fmt.Fprintln(w)
-	return table(w, false, objectColumns(), i.Objects)
+	return section(w, false, i.Objects, objectColumns())
 }
 
 func yesNo(b *bool) string {

@@ -155,7 +155,7 @@ func (pr *printer) describeOperation(w io.Writer, a answer) error {
 			return err
 		}
 	}
-	return cmp.Or(pr.printPlacement(w, op.Placement), printChanges(w, op.Changes))
+	return cmp.Or(pr.printPlacement(w, op.Placement), section(w, false, op.Changes, changeColumns()))
 }
 
 // stepColumns returns the columns of a table of the operation's steps. Each row
@@ -168,15 +168,6 @@ func stepColumns(now clock, op operation) []column[int] {
 		{"TOOK", false, func(i int) string { return took(span(op.Steps[i].Started, op.Steps[i].Finished, now())) }},
 		{"MESSAGE", false, op.message},
 	}
-}
-
-// printChanges prints the changes of each object, or nothing if there are none.
-func printChanges(w io.Writer, list []wire.Change) error {
-	if len(list) == 0 {
-		return nil
-	}
-	fmt.Fprintln(w)
-	return table(w, false, changeColumns(), list)
 }
 
 func changeColumns() []column[wire.Change] {

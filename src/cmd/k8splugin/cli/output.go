@@ -148,6 +148,15 @@ func printItems[T any](pr *printer, columns []column[T], items []T) error {
 	return table(pr.stdout, pr.format.name == formatWide, columns, items)
 }
 
+// section prints a table below others, unless it is empty.
+func section[T any](w io.Writer, wide bool, items []T, columns []column[T]) error {
+	if len(items) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return table(w, wide, columns, items)
+}
+
 // table prints a table. It has no line of heads if all of them are empty.
 func table[T any](w io.Writer, wide bool, columns []column[T], items []T) error {
 	shown := slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool { return c.wide && !wide })

@@ -284,11 +284,8 @@ func (pr *printer) describePackage(w io.Writer, a answer) error {
 	if err := printFields(w, list); err != nil {
 		return err
 	}
-	if len(p.Variables) > 0 {
-		fmt.Fprintln(w)
-		if err := table(w, true, variableColumns(), p.Variables); err != nil {
-			return err
-		}
+	if err := section(w, true, p.Variables, variableColumns()); err != nil {
+		return err
 	}
 	if len(p.Files) > 0 {
 		fmt.Fprintln(w, "\nFILES")

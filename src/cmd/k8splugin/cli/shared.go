@@ -173,12 +173,8 @@ func countOf(count *int) string {
 
 // users prints the holders of a shared resource, if there are any.
 func (pr *printer) users(w io.Writer, users []wire.Subject) error {
-	if len(users) == 0 {
-		return nil
-	}
-	fmt.Fprintln(w)
-	return table(w, pr.format.name == formatWide, []column[wire.Subject]{
+	return section(w, pr.format.name == formatWide, users, []column[wire.Subject]{
 		{"KIND", false, func(u wire.Subject) string { return string(u.Kind) }},
 		{"USER", false, func(u wire.Subject) string { return u.ID }},
-	}, users)
+	})
 }
