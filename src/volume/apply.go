@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func provision(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, sp
 		return err
 	}
 	ref := ownClaim(v)
-	for h, err := range c.Watch(ctx, nf.Subject{Kind: nf.VolumeSubject, ID: v.ID}, []nf.Change{{Ref: ref}}) {
+	for h, err := range c.Watch(ctx, subjectOf(v), []nf.Change{{Ref: ref}}) {
 		if err != nil {
 			return err
 		}
@@ -79,7 +80,7 @@ func keep(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv nf.R
 	}
 	grow := nf.Ref{} // claim
 	err = revise(ctx, c, r.Held, pv, func(l live) (map[string]any, error) {
-		label, owner := nf.Subject{Kind: nf.VolumeSubject, ID: v.ID}.Label()
+		label, owner := subjectOf(v).Label()
 		if other := nf.OwnerOf(l.GetLabels()); other.ID != "" && !l.ours(v) {
 			return nil, nf.E(nf.Conflict, "use", "volume "+v.ID, nf.Violations{{Object: pv, Message: "belongs to another object of this service"}})
 		}
@@ -159,11 +160,11 @@ func dispose(ctx context.Context, r *shared.Region, c Cluster, v nf.Volume, pv n
 			return nil, nil
 		}
 		if !deleted {
-			label, _ := nf.Subject{Kind: nf.VolumeSubject, ID: v.ID}.Label()
+			label, _ := subjectOf(v).Label()
 			return map[string]any{"metadata": map[string]any{"labels": map[string]any{label: nil}}}, nil
 		}
 		if claim, bound, err := boundTo(ctx, c, l); err != nil || bound {
-			return nil, cmpError(err, nf.E(nf.Conflict, "delete", "volume "+v.ID,
+			return nil, cmp.Or(err, nf.E(nf.Conflict, "delete", "volume "+v.ID,
 				nf.Violations{{Object: pv, Message: fmt.Sprintf("is bound to the claim %s of namespace %s", claim.Name, claim.Namespace)}}))
 		}
 		return reclaim(v, spec, l), nil

@@ -13,12 +13,12 @@ import (
 // Status returns a volume as its region has it.
 func (k *Kind) Status(ctx context.Context, v nf.Volume) (nf.VolumeStatus, error) {
 	_, l, err := k.find(ctx, v)
-	if err != nil || l.Unstructured == nil {
+	if err != nil {
 		return nf.VolumeStatus{}, nf.IgnoreNotFound(err)
 	}
 	claim, _ := l.claim()
 	if claim == ownClaim(v) {
-		claim = nf.Ref{} // it reserves the volume for nobody
+		claim = nf.Ref{} // the volume is without a claim
 	}
 	return nf.VolumeStatus{
 		PV: l.GetName(), Phase: l.text("status", "phase"), Reason: l.text("status", "message"), Size: l.size(), Claim: claim, Node: l.node(),
@@ -44,8 +44,7 @@ func (k *Kind) Claim(ctx context.Context, v nf.Volume, namespace, name string) (
 	if smaller(out.Size, spec.Size) {
 		out.Size = spec.Size // it is growing
 	}
-	modes, _, _ := unstructured.NestedStringSlice(l.Object, "spec", "accessModes")
-	out.AccessModes = modes
+	out.AccessModes, _, _ = unstructured.NestedStringSlice(l.Object, "spec", "accessModes")
 	return out, nil
 }
 

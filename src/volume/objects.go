@@ -30,6 +30,9 @@ func reservation(claim nf.Ref) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim.Namespace, "name": claim.Name}
 }
 
+// subjectOf returns a volume as the owner of its objects.
+func subjectOf(v nf.Volume) nf.Subject { return nf.Subject{Kind: nf.VolumeSubject, ID: v.ID} }
+
 // marks are the labels and annotations of the PersistentVolume of a volume.
 func marks(v nf.Volume) (labels, annotations map[string]any) {
 	return map[string]any{Label: v.Name}, map[string]any{nf.ProjectAnnotation: nf.ProjectOf(v.Project)}
@@ -127,7 +130,7 @@ func (l live) class() string { return l.text("spec", "storageClassName") }
 
 // ours reports whether it belongs to a volume.
 func (l live) ours(v nf.Volume) bool {
-	return nf.OwnerOf(l.GetLabels()) == nf.Subject{Kind: nf.VolumeSubject, ID: v.ID}
+	return nf.OwnerOf(l.GetLabels()) == subjectOf(v)
 }
 
 // node returns the node that its data is on; empty: any, or one of several.

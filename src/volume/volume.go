@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (k *Kind) Check(ctx context.Context, c shared.Cluster, v nf.Volume) ([]nf.R
 type refusal func(kind nf.Kind, field, format string, args ...any) error
 
 func preflight(ctx context.Context, c shared.Cluster, v nf.Volume, obj *unstructured.Unstructured) ([]nf.Ref, error) {
-	owner := nf.Subject{Kind: nf.VolumeSubject, ID: v.ID}
+	owner := subjectOf(v)
 	render.Tag(obj, owner)
 	objects := []*unstructured.Unstructured{obj}
 	_, err := c.Preflight(ctx, owner, nf.Bounds{Namespace: nf.VolumeNamespace, Tenancy: nf.Tenancy{Whole: true}}, objects)
@@ -163,7 +164,7 @@ func (k *Kind) checkAdopted(ctx context.Context, c shared.Cluster, v nf.Volume, 
 		return nil, refuse(nf.Conflict, "size", "PersistentVolume %s has the size %s", pv.Name, l.size())
 	}
 	if claim, bound, err := boundTo(ctx, c, l); err != nil || bound {
-		return nil, cmpError(err, refuse(nf.Conflict, field, "PersistentVolume %s is bound to the claim %s of namespace %s", pv.Name, claim.Name, claim.Namespace))
+		return nil, cmp.Or(err, refuse(nf.Conflict, field, "PersistentVolume %s is bound to the claim %s of namespace %s", pv.Name, claim.Name, claim.Namespace))
 	}
 	return []nf.Ref{pv}, nil
 }
@@ -191,14 +192,6 @@ func (k *Kind) checkGrowth(ctx context.Context, c shared.Cluster, pv nf.Ref, spe
 		err = refuse(nf.Conflict, "size", "the volume can grow only while a claim is bound to it: use it in an instance first")
 	}
 	return err
-}
-
-// cmpError returns the first error that is not nil.
-func cmpError(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // Refs implements shared.Kind.
