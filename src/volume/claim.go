@@ -79,12 +79,16 @@ func (k *Kind) Unbind(ctx context.Context, held func(context.Context) error, v n
 }
 
 // reserve sets the reservation of the volume to that which edit returns; nil: it stays.
+// It returns nf.NotFound without a PersistentVolume.
 func (k *Kind) reserve(ctx context.Context, held func(context.Context) error, v nf.Volume, edit func(Cluster, live) (map[string]any, error)) error {
-	c, l, err := k.find(ctx, v)
+	c, pv, err := k.locate(ctx, v)
 	if err != nil {
 		return err
 	}
-	return revise(ctx, c, held, volumeRef(l.GetName()), func(l live) (map[string]any, error) {
+	err = revise(ctx, c, held, pv, func(l live) (map[string]any, error) {
+		if !l.ours(v) {
+			return nil, missing(v)
+		}
 		reserved, err := edit(c, l)
 		if err != nil || reserved == nil {
 			return nil, err
@@ -92,29 +96,46 @@ func (k *Kind) reserve(ctx context.Context, held func(context.Context) error, v 
 		reserved["uid"], reserved["resourceVersion"] = nil, nil
 		return map[string]any{"spec": map[string]any{"claimRef": reserved}}, nil
 	})
+	if nf.KindOf(err) == nf.NotFound {
+		err = missing(v)
+	}
+	return err
 }
 
 // find returns the PersistentVolume of a volume, and its region. It returns nf.NotFound
 // if there is none.
 func (k *Kind) find(ctx context.Context, v nf.Volume) (Cluster, live, error) {
-	spec, err := specOf(v)
+	c, pv, err := k.locate(ctx, v)
 	if err != nil {
 		return nil, live{}, err
-	}
-	c, err := k.open(ctx, v.Region)
-	if err != nil {
-		return nil, live{}, err
-	}
-	missing := nf.E(nf.NotFound, "use", "volume "+v.ID, errors.New("its PersistentVolume does not exist"))
-	pv := volumeOf(v, spec)
-	if pv.Name == "" {
-		return nil, live{}, missing
 	}
 	there, err := lookup(ctx, c, pv)
 	if err == nil && (there == nil || !(live{there}).ours(v)) {
-		err = missing
+		err = missing(v)
 	}
 	return c, live{there}, err
+}
+
+// locate returns the ref of the PersistentVolume that a volume should have, and its
+// region. It returns nf.NotFound if the volume has none yet.
+func (k *Kind) locate(ctx context.Context, v nf.Volume) (Cluster, nf.Ref, error) {
+	spec, err := specOf(v)
+	if err != nil {
+		return nil, nf.Ref{}, err
+	}
+	c, err := k.open(ctx, v.Region)
+	if err != nil {
+		return nil, nf.Ref{}, err
+	}
+	pv := volumeOf(v, spec)
+	if pv.Name == "" {
+		return nil, pv, missing(v)
+	}
+	return c, pv, nil
+}
+
+func missing(v nf.Volume) error {
+	return nf.E(nf.NotFound, "use", "volume "+v.ID, errors.New("its PersistentVolume does not exist"))
 }
 
 // free returns nf.Conflict unless a claim may bind the volume. Done reports whether the
