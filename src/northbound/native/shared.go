@@ -59,18 +59,12 @@ type use struct {
 
 // shared serves the shared resources of one kind.
 type shared struct {
-	noun       string // "network"
+	noun       string // "network"; in the paths, too
 	form       form
 	store      Shared         // nil: none
 	operations KindOperations // nil: none
 	waiter     waiter
 	trace      func(*http.Request) string
-}
-
-// of returns the resources with the noun that their paths have.
-func (s shared) of(noun string) shared {
-	s.noun = noun
-	return s
 }
 
 func (s shared) routes(on route) {
