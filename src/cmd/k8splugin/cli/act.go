@@ -25,12 +25,26 @@ func (f *actFlags) define(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.dry, "dry-run", false, "show the changes without making them")
 }
 
-// act sends the request of an action, or shows its changes.
-func (s *session) act(ctx context.Context, c *client, r request, body operationRequest, f actFlags) error {
-	if f.dry {
-		return s.dryRun(ctx, c, r, body)
-	}
-	return s.change(ctx, c, r, body, changeOptions{waiting: f.waiting})
+// act returns the execution of an action on the instance that the first argument names:
+// it sends the request, or shows its changes. To returns the request for the id of the
+// instance, and enter completes the body.
+func (s *session) act(f *actFlags, body operationRequest, to func(id string) request, enter func(args []string) error) func(*cobra.Command, []string) error {
+	return s.run(func(ctx context.Context, c *client, args []string) (err error) {
+		if err := enter(args); err != nil {
+			return err
+		}
+		if *body.Options(), err = f.execution.options(); err != nil {
+			return err
+		}
+		i, _, err := s.find(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		if f.dry {
+			return s.dryRun(ctx, c, to(i.ID), body)
+		}
+		return s.change(ctx, c, to(i.ID), body, changeOptions{waiting: f.waiting})
+	})
 }
 
 func instanceScale(s *session) *cobra.Command {
@@ -58,7 +72,10 @@ autoscaler sets the number.` + waitHelp,
 	flags.BoolVar(&body.Force, "force", false, "replace a number that another client, such as kubectl, has set")
 	f.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+	to := func(id string) request {
+		return ask(api.NewScaleVnfInstanceRequestWithBody(root, id, nil, jsonMedia, nil))
+	}
+	cmd.RunE = s.act(&f, &body, to, func(args []string) error {
 		given := flags.Changed("replicas")
 		if given == (by != 0) {
 			return misused(cmd, errors.New("give either --replicas or --by"))
@@ -70,15 +87,7 @@ autoscaler sets the number.` + waitHelp,
 			}
 			body.Workloads = append(body.Workloads, workload)
 		}
-		var err error
-		if body.Execution, err = f.execution.options(); err != nil {
-			return err
-		}
-		i, _, err := s.find(ctx, c, args[0])
-		if err != nil {
-			return err
-		}
-		return s.act(ctx, c, ask(api.NewScaleVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
+		return nil
 	})
 	return cmd
 }
@@ -98,17 +107,12 @@ default, every Deployment, StatefulSet and DaemonSet is restarted.` + waitHelp,
 	}
 	f.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		var err error
-		if body.Execution, err = f.execution.options(); err != nil {
-			return err
-		}
+	to := func(id string) request {
+		return ask(api.NewRestartVnfInstanceRequestWithBody(root, id, nil, jsonMedia, nil))
+	}
+	cmd.RunE = s.act(&f, &body, to, func(args []string) error {
 		body.Workloads = args[1:]
-		i, _, err := s.find(ctx, c, args[0])
-		if err != nil {
-			return err
-		}
-		return s.act(ctx, c, ask(api.NewRestartVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
+		return nil
 	})
 	return cmd
 }
@@ -134,19 +138,14 @@ the command fails and names the budget.` + waitHelp,
 	flags.BoolVar(&body.Force, "force", false, "delete the pods regardless of disruption budgets")
 	flags.DurationVar(&patience, "eviction-timeout", 0, "maximum time to wait for a disruption budget (default 1m)")
 	f.define(cmd)
-	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
-		var err error
-		if body.Execution, err = f.execution.options(); err != nil {
-			return err
-		}
+	to := func(id string) request {
+		return ask(api.NewHealVnfInstanceRequestWithBody(root, id, nil, jsonMedia, nil))
+	}
+	cmd.RunE = s.act(&f, &body, to, func(_ []string) error {
 		if patience != 0 {
 			body.EvictionTimeout = patience.String()
 		}
-		i, _, err := s.find(ctx, c, args[0])
-		if err != nil {
-			return err
-		}
-		return s.act(ctx, c, ask(api.NewHealVnfInstanceRequestWithBody(root, i.ID, nil, jsonMedia, nil)), &body, f)
+		return nil
 	})
 	return cmd
 }
