@@ -13,8 +13,8 @@ type Network = Shared
 // NetworkNamespace is the namespace of a region that contains the objects of networks.
 const NetworkNamespace = "k8splugin-networks"
 
-// OrphansOf begins the name of the holder that holds a network for the objects of an
-// instance that was removed without them. The id of the instance follows.
+// OrphansOf begins the name of the holder that holds networks and volumes for the objects
+// of an instance that was removed without them. The id of the instance follows.
 const OrphansOf = "orphans-of-"
 
 // NetworkTable is the table of networks in the store, and of the holds on them.
