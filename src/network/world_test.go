@@ -20,6 +20,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/operation/operationtest"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -66,13 +67,7 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *shared.Resources,
 	cfg.Workers, w.ledger = work, work.Ledger()
 	s, err = network.New(cfg.Config, network.Drivers{"plain": plain{}})
 	must(t, err)
-	must(t, work.Join(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = work.Run(ctx) })
-	stop = func() { cancel(); running.Wait() }
-	t.Cleanup(stop)
-	return s, stop
+	return s, operationtest.Run(t, work)
 }
 
 func (w *world) open(c shared.Cluster) func(context.Context, string) (shared.Cluster, error) {

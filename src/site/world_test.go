@@ -14,6 +14,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/operation/operationtest"
 	"github.com/multicloud-k8s/k8splugin/src/site"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -71,13 +72,7 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *site.Sites, stop 
 	cfg.Workers, w.ledger = work, work.Ledger()
 	s, err = site.New(cfg.Config)
 	must(t, err)
-	must(t, work.Join(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = work.Run(ctx) })
-	stop = func() { cancel(); running.Wait() }
-	t.Cleanup(stop)
-	return s, stop
+	return s, operationtest.Run(t, work)
 }
 
 func (w *world) Region(_ context.Context, id string) (nf.Region, error) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/operation/operationtest"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/store"
 	"github.com/multicloud-k8s/k8splugin/src/store/memory"
@@ -72,13 +73,7 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (all *shared.Resource
 	cfg.Workers, w.ledger = work, work.Ledger()
 	all, kind, err = volume.New(cfg.Config, cfg.Open)
 	must(t, err)
-	must(t, work.Join(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = work.Run(ctx) })
-	stop = func() { cancel(); running.Wait() }
-	t.Cleanup(stop)
-	return all, kind, stop
+	return all, kind, operationtest.Run(t, work)
 }
 
 func (w *world) open(c volume.Cluster) volume.Open {
