@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -35,18 +34,7 @@ func TestAttachedPods(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cli := func(args ...string) map[string]any {
-		t.Helper()
-		var out, said bytes.Buffer
-		if code := run(t.Context(), append(args, "--server", s.url, "-o", "json"), testProcess(&out, &said)); code != 0 {
-			t.Fatalf("%v: exit code %d\n%s%s", args, code, &out, &said)
-		}
-		var document map[string]any
-		if out.Len() > 0 && json.Unmarshal(out.Bytes(), &document) != nil {
-			t.Fatalf("%v: %s", args, &out)
-		}
-		return document
-	}
+	cli := func(args ...string) map[string]any { t.Helper(); return documentOf(t, s.url, args...) }
 	attached := func() []string {
 		t.Helper()
 		of := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": ns, "name": "router"}}}
