@@ -20,8 +20,7 @@ func (is *Instances) permitted(req nf.InstantiateRequest, p nf.Permission) *nf.P
 		if err != nil || !sees {
 			return false, "", err
 		}
-		req.Region = region
-		may, err := is.guard.could(ctx, p, newScope(req))
+		may, err := is.guard.could(ctx, p, nf.Scope{Project: nf.ProjectOf(req.Project), Region: region})
 		if err != nil || !may {
 			return true, nf.PlacementPermission, err
 		}
