@@ -70,23 +70,15 @@ func TestNetworksOfAnInstance(t *testing.T) {
 	}
 	op := e.up(t, "pods.web", named, attaching("oam", "lan"))
 	wants("an instance holds its networks", "east.lan", "east.oam")
-	change := func(req nf.UpgradeRequest) {
-		t.Helper()
-		op, err := e.Upgrade(t.Context(), op.Subject.ID, req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.end(t, op)
-	}
-	change(onNetworks("pods.web", "", "oam", "wan"))
+	e.upgrade(t, op.Subject.ID, onNetworks("pods.web", "", "oam", "wan"))
 	wants("an upgrade holds the new ones and releases the others", "east.oam", "east.wan")
 	s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
-	change(onNetworks("pods.web_bad", nf.Undo, "oam", "dmz"))
+	e.upgrade(t, op.Subject.ID, onNetworks("pods.web_bad", nf.Undo, "oam", "dmz"))
 	wants("an undone upgrade releases the new ones", "east.oam", "east.wan")
-	change(onNetworks("pods.web_bad", nf.Keep, "oam", "dmz"))
+	e.upgrade(t, op.Subject.ID, onNetworks("pods.web_bad", nf.Keep, "oam", "dmz"))
 	wants("a kept one does not", "east.dmz", "east.oam", "east.wan")
 	s.cluster.refuse("bad", nil)
-	change(onNetworks("pods.web", "", "oam"))
+	e.upgrade(t, op.Subject.ID, onNetworks("pods.web", "", "oam"))
 	wants("the next upgrade releases all that it does not attach to", "east.oam")
 	ended, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
 	if err != nil {
@@ -126,11 +118,7 @@ func TestNetworksOfAPackage(t *testing.T) {
 	}
 	change := func(edit func(*nf.Spec)) {
 		t.Helper()
-		next, err := e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Edit: func(s *nf.Spec) error { edit(s); return nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.end(t, next)
+		e.upgrade(t, op.Subject.ID, nf.UpgradeRequest{Edit: func(s *nf.Spec) error { edit(s); return nil }})
 	}
 	wants("both", []string{"oam/a", "lan/b", "wan/"}, "east.lan", "east.oam", "east.wan")
 	change(func(s *nf.Spec) {
@@ -204,10 +192,7 @@ func TestDeclaredNetworkIsMissing(t *testing.T) {
 	e.end(t, op)
 	again := onNetworks("pods.web", "", "oam", "lan")
 	again.MayAttach, asked = request.MayAttach, nil
-	if op, err = e.Upgrade(t.Context(), op.Subject.ID, again); err != nil {
-		t.Fatal(err)
-	}
-	e.end(t, op)
+	e.upgrade(t, op.Subject.ID, again)
 	if diff := cmp.Diff([]string{"east.lan"}, asked); diff != "" {
 		t.Errorf("for a change, the permission was asked (-want +got):\n%s", diff)
 	}

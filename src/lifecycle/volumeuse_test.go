@@ -63,21 +63,16 @@ func TestVolumesOfAnInstance(t *testing.T) {
 	if claim := s.cluster.objects[(nf.Ref{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: "ns", Name: "data"}).Key()]; claim == nil || nf.OwnerOf(claim.object.GetLabels()) != op.Subject {
 		t.Errorf("the claim of the instance is %+v", claim)
 	}
-	upgrade, err := e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Edit: func(s *nf.Spec) error {
+	others := nf.UpgradeRequest{Edit: func(s *nf.Spec) error {
 		s.Volumes = []nf.VolumeUse{{Volume: "data", Claim: "data"}, {Volume: "more", Claim: "x"}}
 		return nil
-	}})
+	}}
+	_, err := e.Upgrade(t.Context(), op.Subject.ID, others)
 	if v := nf.ViolationsOf(err); nf.KindOf(err) != nf.Conflict || len(v) != 1 {
-		t.Errorf("a claim is deleted without a confirmation: %v, %v", err, upgrade.ID)
+		t.Errorf("a claim is deleted without a confirmation: %v", err)
 	}
-	upgrade, err = e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Options: nf.Options{Confirm: nf.ConfirmOf(err)}, Edit: func(s *nf.Spec) error {
-		s.Volumes = []nf.VolumeUse{{Volume: "data", Claim: "data"}, {Volume: "more", Claim: "x"}}
-		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.end(t, upgrade)
+	others.Confirm = nf.ConfirmOf(err)
+	e.upgrade(t, op.Subject.ID, others)
 	wants("an upgrade holds the new one, and frees the other", "east.data ns/data", "east.more ns/x")
 	ended, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
 	if err != nil {
