@@ -159,6 +159,33 @@ func TestNetworksOfAPackage(t *testing.T) {
 	}
 }
 
+// TestDeclaredNetworksInForce has an instance hold the networks that only its package
+// declares: an undone change keeps them, and a removal releases them.
+func TestDeclaredNetworksInForce(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
+	wants := func(reason string, networks ...string) {
+		t.Helper()
+		if diff := cmp.Diff(networks, s.networksHeld()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", reason, diff)
+		}
+	}
+	first := e.up(t, "pods.web", named, declaring("oam/a"))
+	wants("an instance holds the network of its package", "east.oam")
+	ended, err := e.Terminate(t.Context(), first.Subject.ID, nf.TerminateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, ended)
+	wants("a terminated instance of one revision holds none")
+	second := e.up(t, "pods.web", named, declaring("oam/a"))
+	if op := e.upgrade(t, second.Subject.ID, onNetworks("pods.web_bad", nf.Undo, "dmz")); op.State != nf.OperationFailed || op.UndoFailure != nil {
+		t.Fatalf("the upgrade is %s, its undo: %+v", op.State, op.UndoFailure)
+	}
+	wants("an undone upgrade keeps the network of the revision in force", "east.oam")
+}
+
 // TestDeclaredNetworkIsMissing makes a package declare a network that does not exist, or
 // that the caller may not attach to. The violation names the line of the package.
 func TestDeclaredNetworkIsMissing(t *testing.T) {

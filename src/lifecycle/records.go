@@ -63,7 +63,7 @@ func inForce(in nf.Instance) nf.Revision {
 	return nf.Revision{
 		Package: in.Package, Inputs: in.Inputs, Sensitive: in.Sensitive, Labels: in.Labels, Description: in.Description,
 		Release: in.Release, Namespaces: in.Namespaces, Amendments: in.Amendments, Annotations: in.Annotations, Hidden: in.Hidden, Networks: in.Networks,
-		Volumes: in.Volumes,
+		Attached: in.Attached, Volumes: in.Volumes,
 	}
 }
 
