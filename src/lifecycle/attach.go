@@ -12,20 +12,21 @@ import (
 )
 
 // attach attaches the workloads of the plan to the networks that the package and the
-// target ask for. If the package is not rendered, these are p.attached.
+// target ask for, or to those of the present instance if these are kept.
 func (pr *preparer) attach(ctx context.Context, p *prepared) error {
-	wanted := asked(p.attached)
-	if p.attached == nil {
+	requested := asked(p.target.spec.Networks)
+	wanted := asked(p.target.present.Attachments())
+	if !p.keeps {
 		points, err := pr.connectionPoints(ctx, p)
 		if err != nil {
 			return err
 		}
-		wanted = p.plan.Combine(p.plan.Combine(p.networks, points), asked(p.target.spec.Networks))
+		wanted = p.plan.Combine(p.plan.Combine(p.networks, points), requested)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	definitions := define(wanted, p.networks, asked(p.target.spec.Networks))
+	definitions := define(wanted, p.networks, requested)
 	if pr.networks == nil {
 		return nf.E(nf.Unsupported, "attach", "VNF instance "+p.target.id, errors.New("this service has no virtual networks"))
 	}

@@ -81,6 +81,20 @@ func TestConnectionPoints(t *testing.T) {
 			if diff := cmp.Diff(tc.network, in.Inputs.Network); diff != "" {
 				t.Errorf("%s: the parameters remain (-want +got):\n%s", tc.reason, diff)
 			}
+			configured, err := e.Configure(t.Context(), op.Subject.ID, nf.ConfigureRequest{Edit: func(s *nf.Spec) error {
+				s.Annotations = map[string]string{"a": "b"}
+				return nil
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.end(t, configured)
+			if in, err = e.Instance(t.Context(), op.Subject.ID); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.attached, in.Attachments()); diff != "" {
+				t.Errorf("%s: a configuration keeps the attachments (-want +got):\n%s", tc.reason, diff)
+			}
 		})
 	}
 }

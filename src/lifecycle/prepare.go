@@ -62,6 +62,7 @@ type prepared struct {
 	adoption  *adoption   // nil: the objects are to be created
 	existing  int         // the number of the objects that exist
 
+	keeps    bool            // the workloads keep the attachments of the present instance
 	networks []nf.Connection // attachments that the package asks for
 	attached []nf.Attachment // all attachments; nil: those that the request asks for
 }

@@ -118,7 +118,7 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 	}
 	p := &prepared{
 		target: targetOf(in, spec), pkg: nf.Package{ID: rev.Package, Digest: rev.PackageDigest},
-		plan: plan.Unamended(), sensitive: rev.Sensitive, attached: rev.Attachments(),
+		plan: plan.Unamended(), sensitive: rev.Sensitive, keeps: true,
 	}
 	if err := pr.bound(ctx, p, region); err != nil {
 		return in, nil, err
