@@ -21,36 +21,35 @@ import (
 // operation is running on the instance.
 func (e *Engine) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
-		in, err := e.preparer.actable(ctx, id, req)
-		if err != nil {
-			return request{}, err
-		}
-		if req.Verb == nf.Heal {
-			req.OnFailure = nf.Keep // what is healed stays
-		}
-		op := e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
-		if req.Verb == nf.Heal {
-			op.Instance.Heal, _, err = e.preparer.healing(ctx, in, req)
-			return request{op: op, seen: &in, state: nf.Ready}, err
-		}
-		op.Instance.Settings, _, err = e.preparer.settings(ctx, in, req, op.Accepted)
-		return request{op: op, seen: &in, state: nf.Updating}, err
+		r, _, err := e.action(ctx, id, req)
+		return r, err
 	})
 }
 
 // PreviewAct returns the changes that Act would make in the region, or fails as it
 // would.
 func (e *Engine) PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error) {
+	_, changes, err := e.action(ctx, id, req)
+	return nf.Preview{Changes: changes}, err
+}
+
+// action prepares an action, and returns the changes that it makes.
+func (e *Engine) action(ctx context.Context, id string, req nf.ActRequest) (r request, changes []nf.Change, err error) {
 	in, err := e.preparer.actable(ctx, id, req)
 	if err != nil {
-		return nf.Preview{}, err
+		return r, nil, err
 	}
+	r.seen, r.state = &in, nf.Updating
 	if req.Verb == nf.Heal {
-		_, changes, err := e.preparer.healing(ctx, in, req)
-		return nf.Preview{Changes: changes}, err
+		r.state, req.OnFailure = nf.Ready, nf.Keep // what is healed stays
 	}
-	_, changes, err := e.preparer.settings(ctx, in, req, e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options).Accepted)
-	return nf.Preview{Changes: changes}, err
+	r.op = e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
+	if req.Verb == nf.Heal {
+		r.op.Instance.Heal, changes, err = e.preparer.healing(ctx, in, req)
+	} else {
+		r.op.Instance.Settings, changes, err = e.preparer.settings(ctx, in, req, r.op.Accepted)
+	}
+	return r, changes, err
 }
 
 // actAgain returns the request for an action that a failed operation has prepared:
@@ -107,15 +106,16 @@ func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequ
 	if err != nil {
 		return nil, nil, err
 	}
+	owner := subjectOf(in.ID)
 	var settings []nf.Setting
-	if owner := subjectOf(in.ID); req.Verb == nf.Scale {
+	if req.Verb == nf.Scale {
 		settings, err = cluster.Scaling(ctx, owner, placed(req.Scale, refs), req.Force)
 	} else {
 		settings, err = cluster.Restarting(ctx, owner, refs, nf.RestartValue(at))
 	}
 	var changes []nf.Change
 	if err == nil {
-		changes, err = cluster.Set(ctx, subjectOf(in.ID), settings, true)
+		changes, err = cluster.Set(ctx, owner, settings, true)
 	}
 	if err != nil {
 		return nil, nil, newRedactor(inForce(in)).error(err)
@@ -125,7 +125,7 @@ func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequ
 			changes[i].Fields = []nf.Field{settings[i].Field()}
 		}
 	}
-	return planned(settings, plan), changes, err
+	return planned(settings, plan), changes, nil
 }
 
 // permitted returns the cluster of an instance, if its project may use the
@@ -206,13 +206,19 @@ func placed(all []nf.Scaling, refs []nf.Ref) []nf.Scaling {
 
 // planned returns settings with the fields as a plan has them.
 func planned(settings []nf.Setting, plan render.Plan) []nf.Setting {
-	objects := map[string]map[string]any{}
-	for _, obj := range plan.Objects() {
-		objects[refOf(obj).Key()] = obj.Object
-	}
+	objects := objectsOf(plan)
 	out := slices.Clone(settings)
 	for i, s := range out {
 		out[i].Planned = fieldOf(objects[s.Key()], s.Path)
+	}
+	return out
+}
+
+// objectsOf returns the objects of a plan by their keys.
+func objectsOf(plan render.Plan) map[string]map[string]any {
+	out := map[string]map[string]any{}
+	for _, obj := range plan.Objects() {
+		out[refOf(obj).Key()] = obj.Object
 	}
 	return out
 }
@@ -232,10 +238,7 @@ func fieldOf(object map[string]any, path string) []byte {
 // set, that value takes precedence, and a warning says so; a rollback keeps all. It
 // returns the settings that remain.
 func tune(plan *render.Plan, settings []nf.Setting, verb nf.Verb) (remaining []nf.Setting) {
-	objects := map[string]map[string]any{}
-	for _, obj := range plan.Objects() {
-		objects[refOf(obj).Key()] = obj.Object
-	}
+	objects := objectsOf(*plan)
 	for _, s := range settings {
 		object := objects[s.Key()]
 		if object == nil {
