@@ -23,10 +23,7 @@ func (a *applier) set(ctx context.Context, settings []nf.Setting) error {
 	if err != nil {
 		return err
 	}
-	a.run.attempt.Note(func(op *nf.Operation) {
-		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(settings), len(changes), len(changes)
-	})
+	a.run.counted(len(settings), len(changes), len(changes))
 	if a.run.op().Undoing {
 		return nil
 	}

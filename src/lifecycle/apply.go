@@ -41,10 +41,7 @@ func (a *applier) apply(ctx context.Context, index int, last bool) error {
 	if err != nil {
 		return located(err, a.run.plan)
 	}
-	a.run.attempt.Note(func(op *nf.Operation) {
-		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(wanted), len(wanted), len(changes)
-	})
+	a.run.counted(len(wanted), len(wanted), len(changes))
 	if !last || a.run.op().Undoing {
 		return nil
 	}
@@ -150,9 +147,6 @@ func (a *applier) remove(ctx context.Context, refs, keep []nf.Ref) error {
 func (a *applier) orphan(ctx context.Context, refs []nf.Ref) error {
 	changes, err := a.run.cluster.Orphan(ctx, a.run.op().Subject, refs)
 	a.run.attempt.KeepChanges(changes)
-	a.run.attempt.Note(func(op *nf.Operation) {
-		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(refs), len(changes), len(changes)
-	})
+	a.run.counted(len(refs), len(changes), len(changes))
 	return err
 }

@@ -136,10 +136,7 @@ func (a *applier) recreate(ctx context.Context, objects []*unstructured.Unstruct
 	if err != nil {
 		return located(err, a.run.plan)
 	}
-	a.run.attempt.Note(func(op *nf.Operation) {
-		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(objects), len(changes), len(changes)
-	})
+	a.run.counted(len(objects), len(changes), len(changes))
 	return nil
 }
 
@@ -178,10 +175,7 @@ func (a *applier) evict(ctx context.Context, task nf.HealTask) error {
 			}
 		}
 	}
-	a.run.attempt.Note(func(op *nf.Operation) {
-		step := &op.Steps[len(op.Steps)-1]
-		step.Objects, step.Current, step.Changes = len(task.Pods), len(changes), len(changes)
-	})
+	a.run.counted(len(task.Pods), len(changes), len(changes))
 	return nil
 }
 

@@ -43,6 +43,15 @@ func (r *run) inventory(ctx context.Context, edit func([]nf.Item) []nf.Item) err
 // operation.Locks.
 func (r *run) unlock(edit func(*nf.Instance)) { r.records.locks.Release(r.attempt, edit) }
 
+// counted notes the numbers of the current step: its objects, those that are done, and
+// the changes.
+func (r *run) counted(objects, current, changes int) {
+	r.attempt.Note(func(op *nf.Operation) {
+		step := &op.Steps[len(op.Steps)-1]
+		step.Objects, step.Current, step.Changes = objects, current, changes
+	})
+}
+
 // progress publishes the current step's progress to followers, without storing
 // it.
 func (r *run) progress(current, objects int, message string) {
