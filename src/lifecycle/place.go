@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -107,10 +107,9 @@ func (p *placer) judge(ctx context.Context, region nf.Region) (c nf.Candidate, s
 		if seen, refused, err = permit(ctx, region.ID); err != nil || !seen {
 			return c, false, err
 		}
-		c.Reason = refused
-	}
-	if c.Reason != "" {
-		return c, true, nil
+		if c.Reason = refused; refused != "" {
+			return c, true, nil
+		}
 	}
 	if !p.needs.selector.Matches(labels.Set(region.Labels)) {
 		c.Reason = nf.PlacementSelector
@@ -228,14 +227,11 @@ func (p *placer) examine(ctx context.Context) error {
 			return nil
 		}
 		shares := make([]float64, len(batch))
-		group, bounded := errgroup.WithContext(ctx)
+		var reads sync.WaitGroup
 		for i, c := range batch {
-			group.Go(func() error {
-				shares[i] = p.read(bounded, c)
-				return nil
-			})
+			reads.Go(func() { shares[i] = p.read(ctx, c) })
 		}
-		_ = group.Wait() // it returns no error: each candidate has its own reason
+		reads.Wait()
 		if err := context.Cause(ctx); err != nil {
 			return nf.E(nf.Cancelled, "place", "instance", err)
 		}
