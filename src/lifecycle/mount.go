@@ -31,14 +31,14 @@ func (pr *preparer) mount(ctx context.Context, p *prepared) error {
 		if err == nil && !has && p.target.mayUse != nil {
 			err = p.target.mayUse(ctx, v)
 		}
-		if nf.KindOf(err) == nf.NotFound && err != nil {
+		if nf.KindOf(err) == nf.NotFound {
 			return nf.E(nf.NotFound, "use", "volumes of "+p.target.region, nf.Violations{nf.NoVolume(i, p.target.region, use.Volume)})
 		}
 		if err != nil {
 			return err
 		}
 		volume, err := pr.volumes.Claim(ctx, v, p.target.namespace, use.Claim)
-		if kind := nf.KindOf(err); err != nil && (kind == nf.Conflict || kind == nf.NotFound) {
+		if kind := nf.KindOf(err); kind == nf.Conflict || kind == nf.NotFound {
 			return nf.E(kind, "use", subject, nf.Violations{{Field: fmt.Sprintf("volumes[%d].volume", i), Message: err.Error()}})
 		}
 		if err != nil {

@@ -45,21 +45,20 @@ func (w *work) Bind(ctx context.Context) (locked bool, err error) {
 // Release implements operation.Work. The last step of an operation that succeeds
 // unlocks the instance.
 func (w *work) Release(context.Context) error {
-	failure := w.run.op().Failure
-	if failure == nil {
+	op := w.run.op()
+	if op.Failure == nil {
 		return nil
 	}
-	tested := w.run.op().Verb == nf.Test && slices.ContainsFunc(w.run.op().Steps, func(s nf.Step) bool {
+	tested := op.Verb == nf.Test && slices.ContainsFunc(op.Steps, func(s nf.Step) bool {
 		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
 	})
-	op := w.run.op()
-	tested = tested || op.Verb == nf.Heal // the instance is as it was, or better
+	sound := tested || op.Verb == nf.Heal // the instance is as it was, or better
 	w.run.unlock(func(in *nf.Instance) {
 		if acted(op) {
 			in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings) // until it is undone, they may be in force
 		}
-		if !tested {
-			in.Become(nf.Broken, failure.Message, failure.Mentions...)
+		if !sound {
+			in.Become(nf.Broken, op.Failure.Message, op.Failure.Mentions...)
 		}
 	})
 	return nil

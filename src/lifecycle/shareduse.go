@@ -232,7 +232,7 @@ func (s *sharedUser) unlessBusy(ctx context.Context, u use, call func(waited nf.
 		err := call(waited)
 		other := nf.OperationOf(err)
 		switch kind := nf.KindOf(err); {
-		case (kind == nf.Conflict || kind == nf.Exists) && err != nil:
+		case kind == nf.Conflict || kind == nf.Exists:
 			return err // about the resource: it is no conflict of two writes
 		case kind != nf.Busy || other == "":
 			return operation.RecordError(err)
