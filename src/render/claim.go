@@ -19,8 +19,8 @@ type Claim struct {
 }
 
 // Claim returns the plan with its claims bound to volumes. A claim that the plan does not
-// have is added in front, with the owner and the labels. The error is nf.Violations if a claim does not fit its volume:
-// its access modes, its size, its mode or its class.
+// have is added in front, with the owner and the labels. The error is nf.Violations if a
+// claim does not fit its volume: its access modes, its size, its mode or its class.
 func (p Plan) Claim(claims []Claim, owner nf.Subject, labels map[string]string) (Plan, error) {
 	out := p.clone()
 	var wrong nf.Violations
@@ -75,10 +75,10 @@ func (c Claim) check(planned *Planned) (wrong nf.Violations) {
 			refuse("has the access mode %s, and the volume has %v", mode, c.AccessModes)
 		}
 	}
-	if text := fmt.Sprint(descend(spec, "resources", "requests")["storage"]); descend(spec, "resources", "requests")["storage"] != nil {
-		asked, err := resource.ParseQuantity(text)
+	if storage := descend(spec, "resources", "requests")["storage"]; storage != nil {
+		asked, err := resource.ParseQuantity(fmt.Sprint(storage))
 		if has, _ := resource.ParseQuantity(c.Size); err == nil && asked.Cmp(has) > 0 {
-			refuse("requests %s, and the volume has %s", text, c.Size)
+			refuse("requests %v, and the volume has %s", storage, c.Size)
 		}
 	}
 	for _, f := range []struct{ field, volume, otherwise string }{
