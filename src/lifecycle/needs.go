@@ -112,11 +112,12 @@ func (n needs) featured(node nf.NodeRoom) bool {
 
 // lackingNodes compares nodes with the room that is needed.
 func (n needs) lackingNodes(nodes []nf.NodeRoom) (nf.PlacementReason, string) {
-	if len(nodes) == 0 {
+	if len(nodes) == 0 && len(n.Features) > 0 {
 		return nf.PlacementFeature, "no usable node has the features " + strings.Join(slices.Sorted(maps.Keys(n.Features)), ", ")
 	}
-	if name := sumOf(nodes).Lacking(n.total); name != "" {
-		return nf.PlacementRoom, fmt.Sprintf("%s of %s are free, %s are needed", nf.FormatAmount(name, sumOf(nodes)[name]), name, nf.FormatAmount(name, n.total[name]))
+	sum := sumOf(nodes)
+	if name := sum.Lacking(n.total); name != "" {
+		return nf.PlacementRoom, fmt.Sprintf("%s of %s are free, %s are needed", nf.FormatAmount(name, sum[name]), name, nf.FormatAmount(name, n.total[name]))
 	}
 	if fit := n.fitting(nodes); fit < n.pods {
 		return nf.PlacementRoom, fmt.Sprintf("%d of %d pods fit", fit, n.pods)

@@ -108,6 +108,7 @@ func TestPlacement(t *testing.T) {
 		"Feature":     {reason: "no node has the value", arrange: offers(func(c *nf.RegionCapabilities) { c.Rooms = []nf.NodeRoom{node("a", 64000, "AVX=false")} }), want: "west", east: nf.PlacementFeature, detail: "AVX"},
 		"AnyValue":    {reason: "any value will do", arrange: offers(func(c *nf.RegionCapabilities) { c.Rooms = []nf.NodeRoom{node("a", 64000, "AVX=512")} }), needs: func(p *nf.Placement) { p.Features = map[string]string{"AVX": nf.AnyValue} }, want: "east", east: nf.PlacementChosen},
 		"Total":       {reason: "nodes without the feature do not count", arrange: offers(func(c *nf.RegionCapabilities) { c.Rooms = []nf.NodeRoom{node("a", 8000, "AVX=true"), node("b", 64000)} }), want: "west", east: nf.PlacementRoom, detail: "8 of cpu are free, 12 are needed"},
+		"NoNodes":     {reason: "it has no usable nodes, whatever their features", arrange: offers(func(c *nf.RegionCapabilities) { c.Rooms = nil }), needs: func(p *nf.Placement) { p.Features = nil }, want: "west", east: nf.PlacementRoom, detail: "0 of cpu are free, 12 are needed"},
 		"Pods": {reason: "a pod is on one node", arrange: offers(func(c *nf.RegionCapabilities) {
 			c.Rooms = []nf.NodeRoom{node("a", 9000, "AVX=true"), node("b", 5000, "AVX=true")}
 		}), want: "west", east: nf.PlacementRoom, detail: "3 of 4 pods fit"},
