@@ -39,7 +39,9 @@ func TestVolumeOutlivesInstances(t *testing.T) {
 	becomes := func(phase string, claim any) {
 		t.Helper()
 		var got map[string]any
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		again := time.NewTicker(50 * time.Millisecond)
+		defer again.Stop()
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); <-again.C {
 			got = cli("volume", "show", "volumes.kept-data")
 			if got["phase"] == phase && cmp.Equal(got["claim"], claim) {
 				return

@@ -93,6 +93,9 @@ func New(cfg Config) (*API, error) {
 		cfg.Operations == nil || cfg.Repairs == nil || cfg.Staging == nil {
 		return nil, errors.New("cannot create the native API: Regions, Packages, Usage, Instances, Inspector, History, Operations, Repairs and Staging are required")
 	}
+	if cfg.Volumes != nil && cfg.VolumeStatus == nil {
+		return nil, errors.New("cannot create the native API: VolumeStatus is required with Volumes")
+	}
 	if cfg.Healths == nil {
 		cfg.Healths = unwatched{}
 	}

@@ -161,4 +161,12 @@ func TestNewRefusesHalfAnAPI(t *testing.T) {
 	if _, err := native.New(native.Config{Regions: s, Packages: s, Usage: s, Instances: s, Inspector: s, History: s, Operations: s}); err == nil {
 		t.Error("an API without repairs was made")
 	}
+	whole := native.Config{Regions: s, Packages: s, Usage: s, Instances: s, Inspector: s, History: s, Operations: s, Repairs: s, Staging: s.stage}
+	if _, err := native.New(whole); err != nil {
+		t.Errorf("an API without volumes is whole: %v", err)
+	}
+	whole.Volumes = struct{ native.Shared }{}
+	if _, err := native.New(whole); err == nil {
+		t.Error("an API whose volumes have no status was made")
+	}
 }
