@@ -173,6 +173,11 @@ func (c *client) meta(ctx context.Context, t target) (m *metav1.ObjectMeta, foun
 	return &out.ObjectMeta, true, nil
 }
 
+// merge returns a request that changes an object by a JSON merge patch.
+func (c *client) merge(t target, manager string, patch []byte) *rest.Request {
+	return c.request(http.MethodPatch, t).SetHeader("Content-Type", string(types.MergePatchType)).Param("fieldManager", manager).Body(patch)
+}
+
 // edit changes an object's metadata. It returns a conflict if the object has
 // changed since it was read.
 func (c *client) edit(ctx context.Context, t target, was *metav1.ObjectMeta, metadata map[string]any) (*metav1.ObjectMeta, error) {
@@ -183,8 +188,7 @@ func (c *client) edit(ctx context.Context, t target, was *metav1.ObjectMeta, met
 	}
 	var now metav1.PartialObjectMetadata
 	_, err = c.send(ctx, func() *rest.Request {
-		return c.request(http.MethodPatch, t).SetHeader("Content-Type", string(types.MergePatchType)).
-			Param("fieldManager", userAgent).SetHeader("Accept", acceptMeta).Body(body)
+		return c.merge(t, userAgent, body).SetHeader("Accept", acceptMeta)
 	}, into(&now))
 	if err != nil {
 		return nil, err

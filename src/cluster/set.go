@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -129,8 +127,7 @@ func (o fieldSetter) patch(live *unstructured.Unstructured, wanted any) (func() 
 		return nil, fmt.Errorf("cannot encode a patch of %s: %w", o.object.target.ref, err)
 	}
 	return func() *rest.Request {
-		r := o.object.client.request(http.MethodPatch, o.object.target).SetHeader("Content-Type", string(types.MergePatchType)).
-			Param("fieldManager", manager(o.object.owner)).Body(body)
+		r := o.object.client.merge(o.object.target, manager(o.object.owner), body)
 		if o.setting.Scale {
 			r.SubResource("scale")
 		} else {

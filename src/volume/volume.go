@@ -14,14 +14,9 @@ import (
 )
 
 // Cluster is a cloud region, as volumes use it. For the contract of its methods, see
-// lifecycle.Cluster and cluster.Patcher.
+// lifecycle.Cluster and cluster.Cluster.
 type Cluster interface {
 	shared.Cluster
-	Patcher
-}
-
-// Patcher changes fields of objects.
-type Patcher interface {
 	Patch(ctx context.Context, ref nf.Ref, patch map[string]any) error
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 
-	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/network"
 	"github.com/multicloud-k8s/k8splugin/src/network/multus"
@@ -36,7 +35,7 @@ func (s *service) shareResources(cfg Config, db *secureStore) (err error) {
 		if err != nil {
 			return nil, err // as above
 		}
-		return volumeRegion{c, cluster.Patcher{Cluster: c}}, nil
+		return c, nil
 	})
 	return err
 }
@@ -56,10 +55,4 @@ type networks struct {
 type volumes struct {
 	lifecycle.Shared
 	lifecycle.Binder
-}
-
-// volumeRegion is a region as volumes use it.
-type volumeRegion struct {
-	shared.Cluster
-	volume.Patcher
 }
