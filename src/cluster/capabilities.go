@@ -6,10 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,28 +25,12 @@ const (
 	mostDistinct     = 20               // values that a summary of nodes counts separately
 )
 
-// surveys remembers the capabilities of regions that were read recently. It is safe
-// for concurrent use.
-type surveys struct {
-	mu    sync.Mutex
-	known *simplelru.LRU[*breakerTransport, nf.RegionCapabilities]
-}
+// surveys are the capabilities of regions that were read recently.
+type surveys = lru.Cache[*breakerTransport, nf.RegionCapabilities]
 
 func newSurveys() *surveys {
-	known, _ := simplelru.NewLRU[*breakerTransport, nf.RegionCapabilities](mostCapabilities, nil) // fails only for a size below 1
-	return &surveys{known: known}
-}
-
-func (s *surveys) get(of *breakerTransport) (nf.RegionCapabilities, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.known.Get(of)
-}
-
-func (s *surveys) put(of *breakerTransport, is nf.RegionCapabilities) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known.Add(of, is)
+	known, _ := lru.New[*breakerTransport, nf.RegionCapabilities](mostCapabilities) // fails only for a size below 1
+	return known
 }
 
 // survey reads the capabilities of one region, one reading at a time.
@@ -67,7 +50,7 @@ func (c *Cluster) RegionCapabilities(ctx context.Context, fresh bool) (nf.Region
 		oldest = oldest.Add(-capabilityTime)
 	}
 	recent := func() (nf.RegionCapabilities, bool) {
-		known, found := s.known.get(c.transport)
+		known, found := s.known.Get(c.transport)
 		return known, found && known.Read.After(oldest)
 	}
 	if known, ok := recent(); ok {
@@ -85,7 +68,7 @@ func (c *Cluster) RegionCapabilities(ctx context.Context, fresh bool) (nf.Region
 	}
 	read, err := readCapabilities(ctx, c)
 	if err == nil {
-		s.known.put(c.transport, read)
+		s.known.Add(c.transport, read)
 	}
 	return read, err
 }
