@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,9 +41,15 @@ func (c *Cluster) Scaling(ctx context.Context, owner nf.Subject, wanted []nf.Sca
 	if err != nil {
 		return nil, err
 	}
+	found := map[string]func() (autoscalers, error){} // by namespace
+	for _, ref := range refs {
+		if found[ref.Namespace] == nil {
+			found[ref.Namespace] = sync.OnceValues(func() (autoscalers, error) { return autoscalersIn(ctx, c.client, ks, ref.Namespace) })
+		}
+	}
 	out := make([]nf.Setting, len(wanted))
 	err = each(c.client.parallel, len(wanted), func(i int) (err error) {
-		s := scaler{liveObject{client: c.client, owner: owner, target: targets[i]}, c.service, ks}
+		s := scaler{liveObject{client: c.client, owner: owner, target: targets[i]}, c.service, ks, found[refs[i].Namespace]}
 		out[i], err = s.setting(ctx, wanted[i], force)
 		return err
 	})
@@ -54,6 +61,7 @@ type scaler struct {
 	object  liveObject
 	service *client // reads definitions
 	kinds   *kinds
+	found   func() (autoscalers, error) // in its namespace
 }
 
 func (s scaler) setting(ctx context.Context, wanted nf.Scaling, force bool) (nf.Setting, error) {
@@ -62,7 +70,7 @@ func (s scaler) setting(ctx context.Context, wanted nf.Scaling, force bool) (nf.
 	if err != nil {
 		return out, err
 	}
-	if err := s.unowned(ctx, live, force); err != nil {
+	if err := s.unowned(live, force); err != nil {
 		return out, err
 	}
 	present, err := s.present(ctx, live, &out)
@@ -119,7 +127,7 @@ func (s scaler) present(ctx context.Context, live *unstructured.Unstructured, ou
 func (s scaler) replicasPath(ctx context.Context) (string, error) {
 	k := s.object.target.kind
 	if k.Group == "apps" || k.Group == "" {
-		return "/spec/replicas", nil
+		return replicasPath, nil
 	}
 	ref := nf.Ref{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: k.resource + "." + k.Group}
 	definitions, _ := s.kinds.any(gvkOf(ref))
@@ -148,14 +156,14 @@ func (s scaler) replicasPath(ctx context.Context) (string, error) {
 }
 
 // unowned returns nf.Conflict if something else sets the object's number of replicas.
-func (s scaler) unowned(ctx context.Context, live *unstructured.Unstructured, force bool) error {
+func (s scaler) unowned(live *unstructured.Unstructured, force bool) error {
 	if owner := metav1.GetControllerOf(live); owner != nil {
 		return s.refuse(nf.Conflict, fmt.Sprintf("is controlled by %s %s, which sets its number of replicas: scale that", owner.Kind, owner.Name))
 	}
 	if message := ofClusterAPI(live); message != "" {
 		return s.refuse(nf.Conflict, message)
 	}
-	found, err := autoscalersIn(ctx, s.object.client, s.kinds, s.object.target.ref.Namespace)
+	found, err := s.found()
 	if err != nil {
 		return err
 	}

@@ -212,6 +212,26 @@ func TestScalingDenied(t *testing.T) {
 	diff(t, "the scale subresource is used", []string{"/apis/apps/v1/namespaces/" + ns + "/deployments/web/scale"}, patched)
 }
 
+// TestScalingListsOnce scales workloads of one namespace.
+func TestScalingListsOnce(t *testing.T) {
+	c, r, ns := recorded(t)
+	web, db := workloadOf(t, ns, "Deployment", "web", held, "replicas: 1,"), workloadOf(t, ns, "Deployment", "db", held, "replicas: 1,")
+	mustApply(t, c, "vnf-1", web, db)
+	r.Reset()
+	if _, err := c.Scaling(t.Context(), instance("vnf-1"), []nf.Scaling{{Ref: refOf(web), By: 1}, {Ref: refOf(db), By: 1}}, false); err != nil {
+		t.Fatal(err)
+	}
+	lists := 0
+	for _, req := range r.Requests() {
+		if strings.HasSuffix(req.Path, "/horizontalpodautoscalers") {
+			lists++
+		}
+	}
+	if lists != 1 {
+		t.Errorf("the autoscalers were listed %d times, want once", lists)
+	}
+}
+
 func TestRestarting(t *testing.T) {
 	c, ns := sandbox(t)
 	web := workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 2,")
