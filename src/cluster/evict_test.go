@@ -47,7 +47,7 @@ func TestEvict(t *testing.T) {
 	if _, err = c.Evict(t.Context(), instance("vnf-2"), first, short); nf.KindOf(err) != nf.Conflict {
 		t.Errorf("a pod of another instance: %v", err)
 	}
-	if _, err := c.As(ns+"/nobody").Evict(t.Context(), instance("vnf-1"), first, short); nf.ReasonOf(err) != nf.ReasonForbidden || !strings.Contains(err.Error(), `cannot get resource "pods"`) {
+	if _, err := c.As(ns+"/without-rights").Evict(t.Context(), instance("vnf-1"), first, short); nf.ReasonOf(err) != nf.ReasonForbidden || !strings.Contains(err.Error(), `cannot get resource "pods"`) {
 		t.Errorf("a missing permission is named: %v", err)
 	}
 	mustApply(t, c, "vnf-1", budget(t, ns, "other", "0"))

@@ -184,7 +184,7 @@ func TestScalingDenied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account := c.As(ns + "/nobody")
+	account := c.As(ns + "/without-rights")
 	for what, call := range map[string]func() error{
 		`cannot get resource "deployments"`: func() error {
 			_, err := account.Scaling(t.Context(), instance("vnf-1"), scalings(web, 2, ""), false)
