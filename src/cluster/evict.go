@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -133,8 +134,7 @@ func (e eviction) budgets(ctx context.Context, podLabels map[string]string) []st
 	var out []string
 	for _, u := range found.items {
 		var b policy.PodDisruptionBudget
-		raw, err := json.Marshal(u.Object)
-		if err != nil || json.Unmarshal(raw, &b) != nil {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &b) != nil {
 			continue
 		}
 		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && selector.Matches(labels.Set(podLabels)) {
