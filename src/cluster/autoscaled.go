@@ -22,8 +22,8 @@ const replicasPath = "/spec/replicas"
 // autoscalers set: those in the region, and those among the objects. Only objects that
 // the owner had are looked at, because a new one starts with its own number. If had is
 // nil, all objects are looked at for a dry run: an object has the present number
-// instead, so that nothing differs. If autoscalers cannot be listed because a permission is missing,
-// withoutReplicas returns the objects as they are, and the error as warning.
+// instead, so that nothing differs. If a permission to list autoscalers is missing,
+// withoutReplicas only knows those among the objects, and returns the error as warning.
 func (c *client) withoutReplicas(
 	ctx context.Context, owner nf.Subject, targets []target, objects []*unstructured.Unstructured, had map[string]*metav1.ObjectMeta,
 ) (out []*unstructured.Unstructured, warning string, err error) {

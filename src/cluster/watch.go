@@ -153,8 +153,8 @@ func (s *streamSet) run(ctx context.Context, changed func() bool) error {
 	}
 }
 
-// watch observes how long statuses last, runs the streams, and yields the health of the targets, until yield
-// returns false, or the context or the cluster ends.
+// watch observes how long statuses last, runs the streams, and yields the health
+// of the targets, until yield returns false, or the context or the cluster ends.
 func (s *streamSet) watch(ctx context.Context, targets []nf.Change, yield func(nf.Health, error) bool) {
 	s.view.observe()
 	err := s.run(ctx, func() bool { return s.view.report(targets, yield) })
