@@ -2,7 +2,6 @@ package clustertest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,8 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -51,66 +48,24 @@ func Define(t testing.TB, group, kind string) {
 
 func definitions(t testing.TB) dynamic.ResourceInterface {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	return clientFor(t, "apiextensions.k8s.io", "v1", "customresourcedefinitions")
 }
 
 // define applies a definition, and returns once it is established.
 func define(t testing.TB, crd *unstructured.Unstructured) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	api := definitions(t)
-	if _, err := api.Apply(ctx, crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "clustertest", Force: true}); err != nil {
+	if _, err := api.Apply(t.Context(), crd.GetName(), crd, metav1.ApplyOptions{FieldManager: "clustertest", Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + crd.GetName()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		now, ok := event.Object.(*unstructured.Unstructured)
-		if !ok {
-			continue
-		}
-		conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
-		for _, c := range conditions {
-			if c, _ := c.(map[string]any); c["type"] == "Established" && c["status"] == "True" {
-				return
-			}
-		}
-	}
-	t.Fatalf("the sandbox does not serve %s", crd.GetName())
+	await(t, api, crd.GetName(), func(now *unstructured.Unstructured) bool { return isTrue(now, "Established") })
 }
 
 // SetStatus sets the status of an object of a kind that Define has defined, once
 // the object exists, as its operator would.
 func SetStatus(t testing.TB, of nf.Ref, status map[string]any) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := client.Resource(schema.GroupVersionResource{Group: of.Group, Version: "v1", Resource: strings.ToLower(of.Kind) + "s"}).Namespace(of.Namespace)
-	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + of.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Stop()
-	if _, ok := <-watch.ResultChan(); !ok {
-		t.Fatalf("%s does not come", of)
-	}
-	patch, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := api.Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
+	resource := strings.ToLower(of.Kind) + "s"
+	object := await(t, clientFor(t, of.Group, "v1", resource).Namespace(of.Namespace), of.Name, exists)
+	Patch(t, object, resource, map[string]any{"status": status}, "status")
 }

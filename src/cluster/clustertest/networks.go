@@ -7,9 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 )
 
 // networkDefinition is the part of Multus' CustomResourceDefinition that the service
@@ -21,11 +19,7 @@ var networkDefinition string
 // Attach sets the interfaces of the pods in a namespace, as Multus reports them.
 func Attach(t testing.TB, namespace, status string) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace)
+	api := clientFor(t, "", "v1", "pods").Namespace(namespace)
 	pods, err := api.List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,21 +55,13 @@ func Serve(t testing.TB, text string) {
 // kind.
 func Patch(t testing.TB, of *unstructured.Unstructured, resource string, change map[string]any, subresources ...string) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	patch, err := json.Marshal(change)
 	if err != nil {
 		t.Fatal(err)
 	}
 	gvk := of.GroupVersionKind()
-	api := client.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: resource})
-	var objects dynamic.ResourceInterface = api
-	if of.GetNamespace() != "" {
-		objects = api.Namespace(of.GetNamespace())
-	}
-	if _, err := objects.Patch(t.Context(), of.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, subresources...); err != nil {
+	api := clientFor(t, gvk.Group, gvk.Version, resource).Namespace(of.GetNamespace())
+	if _, err := api.Patch(t.Context(), of.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}, subresources...); err != nil {
 		t.Fatal(err)
 	}
 }

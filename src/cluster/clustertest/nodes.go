@@ -7,8 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
 
 // Node adds a simulated node to the sandbox until the test ends, and waits until it is
@@ -16,10 +14,6 @@ import (
 // there if its spec names the node.
 func Node(t testing.TB, name string, labels, allocatable map[string]string, cordoned bool) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	room := map[string]any{"pods": "0"}
 	for resource, amount := range allocatable {
 		room[resource] = amount
@@ -28,10 +22,8 @@ func Node(t testing.TB, name string, labels, allocatable map[string]string, cord
 	for label, value := range labels {
 		marks[label] = value
 	}
-	api := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := api.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+	api := clientFor(t, "", "v1", "nodes")
+	if _, err := api.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Node",
 		"metadata": map[string]any{"name": name, "labels": marks, "annotations": map[string]any{"kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0"}},
 		"spec":     map[string]any{"unschedulable": cordoned},
@@ -47,28 +39,12 @@ func Node(t testing.TB, name string, labels, allocatable map[string]string, cord
 			t.Errorf("cannot delete node %s: %v", name, err)
 		}
 	})
-	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
-		if now, ok := event.Object.(*unstructured.Unstructured); ok && usable(now, cordoned) {
-			return
-		}
-	}
-	t.Fatalf("node %s does not become ready", name)
+	await(t, api, name, func(now *unstructured.Unstructured) bool { return usable(now, cordoned) })
 }
 
 // usable reports whether a node is ready and has no taint, except that of a cordoned
 // one.
 func usable(node *unstructured.Unstructured, cordoned bool) bool {
 	taints, _, _ := unstructured.NestedSlice(node.Object, "spec", "taints")
-	conditions, _, _ := unstructured.NestedSlice(node.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, _ := c.(map[string]any); c["type"] == "Ready" && c["status"] == "True" {
-			return len(taints) == 0 || cordoned
-		}
-	}
-	return false
+	return isTrue(node, "Ready") && (len(taints) == 0 || cordoned)
 }

@@ -143,28 +143,13 @@ func Get(t testing.TB, of *unstructured.Unstructured) *unstructured.Unstructured
 // act as their controller.
 func deployments(t testing.TB, namespace string) dynamic.ResourceInterface {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace(namespace)
+	return clientFor(t, "apps", "v1", "deployments").Namespace(namespace)
 }
 
 // WaitForDeployment returns once the Deployment exists.
 func WaitForDeployment(t testing.TB, namespace, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	api := deployments(t, namespace)
-	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer watch.Stop()
-	// A watch without a resource version starts with the existing objects.
-	if _, ok := <-watch.ResultChan(); !ok {
-		t.Fatalf("Deployment %s/%s does not come", namespace, name)
-	}
+	await(t, deployments(t, namespace), name, exists)
 }
 
 // Unblock changes the image of a Deployment's first container, as a user would
@@ -180,15 +165,53 @@ func Unblock(t testing.TB, namespace, name, image string) {
 // Foreign creates a ConfigMap with the field manager "a-person".
 func Foreign(t testing.TB, namespace, name string) {
 	t.Helper()
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"by": "hand"},
+	}}
+	maps := clientFor(t, "", "v1", "configmaps").Namespace(namespace)
+	if _, err := maps.Create(t.Context(), object, metav1.CreateOptions{FieldManager: "a-person"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clientFor returns the client for the sandbox's objects of a kind.
+func clientFor(t testing.TB, group, version, resource string) dynamic.NamespaceableResourceInterface {
+	t.Helper()
 	client, err := dynamic.NewForConfig(config(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"by": "hand"},
-	}}
-	maps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
-	if _, err := maps.Create(t.Context(), object, metav1.CreateOptions{FieldManager: "a-person"}); err != nil {
+	return client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource})
+}
+
+// await returns an object of the sandbox as soon as it is as wanted. The object may not
+// exist yet.
+func await(t testing.TB, api dynamic.ResourceInterface, name string, wanted func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// A watch without a resource version starts with the existing objects.
+	watch, err := api.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer watch.Stop()
+	for event := range watch.ResultChan() {
+		if now, ok := event.Object.(*unstructured.Unstructured); ok && wanted(now) {
+			return now
+		}
+	}
+	t.Fatalf("object %s does not exist, or is not as wanted, after a minute", name)
+	return nil
+}
+
+func exists(*unstructured.Unstructured) bool { return true }
+
+// isTrue reports whether a condition of an object is true.
+func isTrue(u *unstructured.Unstructured, condition string) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		fields, _ := c.(map[string]any)
+		return fields["type"] == condition && fields["status"] == "True"
+	})
 }
