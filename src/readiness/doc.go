@@ -6,9 +6,9 @@
 // which has the rules for widely used operators. The first rule that is for the
 // object's kind decides.
 //
-// Guarantees: a rule reads the object that it is given, and nothing else. Its
-// evaluation is limited in time and memory, whoever wrote it. An expression that
-// fails to evaluate never makes an object ready.
+// Guarantees: a rule reads the object that it is given, and nothing else. The
+// evaluation of each rule is limited in time and memory, whichever place it comes
+// from. An expression that fails to evaluate never makes an object ready.
 //
 // The package does not judge the kinds of Kubernetes itself, does not look at
 // deletion, and does not wait: a Verdict names the time that must pass, and the
