@@ -126,8 +126,8 @@ func New(cfg Config) (*API, error) {
 		operations:  operations{paths: paths, ledgers: ledgers{cfg.Operations, map[nf.SubjectKind]KindOperations{nf.SiteSubject: cfg.SiteOperations, nf.NetworkSubject: cfg.NetworkOperations, nf.VolumeSubject: cfg.VolumeOperations}}, repairs: cfg.Repairs, run: run},
 		deadLetters: deadLetters{cfg.DeadLetters},
 		sites:       sites{store: cfg.Sites, operations: cfg.SiteOperations, paths: paths, waiter: wait, trace: cfg.Trace},
-		networks:    shared{noun: "network", form: networkForm(), store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
-		volumes:     shared{noun: "volume", form: volumeForm(cfg.VolumeStatus), store: cfg.Volumes, operations: cfg.VolumeOperations, waiter: wait, trace: cfg.Trace},
+		networks:    shared{form: networkForm(), store: cfg.Networks, operations: cfg.NetworkOperations, waiter: wait, trace: cfg.Trace},
+		volumes:     shared{form: volumeForm(cfg.VolumeStatus), store: cfg.Volumes, operations: cfg.VolumeOperations, waiter: wait, trace: cfg.Trace},
 		audit:       auditLog{cfg.Audit},
 		storeAdmin:  storeAdmin{store: cfg.StoreAdmin, logger: cfg.Logger},
 		about:       about{cfg.Version},
@@ -142,7 +142,7 @@ func (a *API) Routes(r *mux.Router) {
 	on := func(method, path string, h northbound.Handler) { r.Handle("/v1"+path, h).Methods(method) }
 	// Order matters: the nested paths match those of revisions and amendments.
 	for _, part := range []interface{ routes(on route) }{
-		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks, a.volumes, a.audit, a.storeAdmin, a.about,
+		a.regions, a.packages, a.uploads, a.instances, a.revisions, a.dayTwo, a.nested, a.operations, a.deadLetters, a.sites, a.networks.of("network"), a.volumes.of("volume"), a.audit, a.storeAdmin, a.about,
 	} {
 		part.routes(on)
 	}

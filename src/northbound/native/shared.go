@@ -67,6 +67,13 @@ type shared struct {
 	trace      func(*http.Request) string
 }
 
+// of returns the resources with the noun that their paths have. The routes of an API
+// are known without its configuration.
+func (s shared) of(noun string) shared {
+	s.noun = noun
+	return s
+}
+
 func (s shared) routes(on route) {
 	all := "/" + s.noun + "s"
 	one := all + "/{" + s.noun + "_id}"
