@@ -76,7 +76,7 @@ var floors = map[string]floor{
 
 	"site": {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
 
-	"shared":  {[]string{"nf", "store", "operation", "render"}, "what instances share is held and removed without knowing what it is, or who uses it"},
+	"shared":  {[]string{"nf", "store", "operation", "render", "delay"}, "what instances share is held and removed without knowing what it is, or who uses it"},
 	"volume":  {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},
 	"network": {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
 

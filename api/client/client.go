@@ -520,18 +520,11 @@ type Change struct {
 	APIVersion string       `json:"api_version"`
 
 	// Fields Fields that differ. Present only in a dry run.
-	Fields *[]struct {
-		// New New value; absent if the field is removed.
-		New interface{} `json:"new,omitempty"`
-
-		// Old Old value; absent if the field did not exist.
-		Old  interface{} `json:"old,omitempty"`
-		Path string      `json:"path"`
-	} `json:"fields,omitempty"`
-	Kind      string  `json:"kind"`
-	Message   *string `json:"message,omitempty"`
-	Name      string  `json:"name"`
-	Namespace *string `json:"namespace,omitempty"`
+	Fields    *[]FieldChange `json:"fields,omitempty"`
+	Kind      string         `json:"kind"`
+	Message   *string        `json:"message,omitempty"`
+	Name      string         `json:"name"`
+	Namespace *string        `json:"namespace,omitempty"`
 }
 
 // ChangeAction defines model for Change.Action.
@@ -752,6 +745,16 @@ type Failure struct {
 
 	// Step Name of the step that failed.
 	Step *string `json:"step,omitempty"`
+}
+
+// FieldChange defines model for FieldChange.
+type FieldChange struct {
+	// New New value; absent if the field is removed.
+	New interface{} `json:"new,omitempty"`
+
+	// Old Old value; absent if the field did not exist.
+	Old  interface{} `json:"old,omitempty"`
+	Path string      `json:"path"`
 }
 
 // Heal defines model for Heal.
@@ -1768,6 +1771,33 @@ type Setting struct {
 	Value interface{} `json:"value,omitempty"`
 }
 
+// SharedPreview What a change of a network or a volume would do.
+type SharedPreview struct {
+	// Changes Objects of the resource in the region.
+	Changes []Change `json:"changes"`
+
+	// Fields Differences of the specification, in its normalized form.
+	Fields []FieldChange `json:"fields"`
+
+	// HiddenUsers Number of users that the caller may not see.
+	HiddenUsers *int `json:"hidden_users,omitempty"`
+
+	// Users VNF instances whose pods see the change only when they are created again.
+	Users []struct {
+		VnfID     ID `json:"vnf_id"`
+		Workloads []struct {
+			APIVersion string  `json:"api_version"`
+			Kind       string  `json:"kind"`
+			Name       string  `json:"name"`
+			Namespace  *string `json:"namespace,omitempty"`
+
+			// Restartable Whether a request with `restart` restarts it.
+			Restartable bool `json:"restartable"`
+		} `json:"workloads"`
+	} `json:"users"`
+	Warnings []string `json:"warnings"`
+}
+
 // Site defines model for Site.
 type Site struct {
 	CloudOwner    *string    `json:"cloud_owner,omitempty"`
@@ -2763,6 +2793,11 @@ type MisdirectedResponse = Problem
 // NetworkAcceptedResponse defines model for NetworkAcceptedResponse.
 type NetworkAcceptedResponse = Network
 
+// NetworkChangedResponse defines model for NetworkChangedResponse.
+type NetworkChangedResponse struct {
+	union json.RawMessage
+}
+
 // NetworkResponse defines model for NetworkResponse.
 type NetworkResponse = Network
 
@@ -2821,6 +2856,11 @@ type VnfInstanceResponse = VnfInstance
 
 // VolumeAcceptedResponse defines model for VolumeAcceptedResponse.
 type VolumeAcceptedResponse = Volume
+
+// VolumeChangedResponse defines model for VolumeChangedResponse.
+type VolumeChangedResponse struct {
+	union json.RawMessage
+}
 
 // VolumeResponse defines model for VolumeResponse.
 type VolumeResponse = Volume
@@ -2936,6 +2976,12 @@ type ReleaseNetworkParams struct {
 
 // UpdateNetworkParams defines parameters for UpdateNetwork.
 type UpdateNetworkParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// Restart Whether to restart the workloads whose pods see the change only when they are created again.
+	Restart *bool `form:"restart,omitempty" json:"restart,omitempty"`
+
 	// Timeout Time limit of the operation.
 	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
 
@@ -3359,6 +3405,9 @@ type ReleaseVolumeParams struct {
 
 // UpdateVolumeParams defines parameters for UpdateVolume.
 type UpdateVolumeParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
 	// Timeout Time limit of the operation.
 	Timeout *DurationText `form:"timeout,omitempty" json:"timeout,omitempty"`
 
@@ -3579,6 +3628,68 @@ func (t *AnyOperation) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsNetwork returns the union data inside the NetworkChangedResponse as a Network
+func (t NetworkChangedResponse) AsNetwork() (Network, error) {
+	var body Network
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromNetwork overwrites any union data inside the NetworkChangedResponse as the provided Network
+func (t *NetworkChangedResponse) FromNetwork(v Network) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeNetwork performs a merge with any union data inside the NetworkChangedResponse, using the provided Network
+func (t *NetworkChangedResponse) MergeNetwork(v Network) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSharedPreview returns the union data inside the NetworkChangedResponse as a SharedPreview
+func (t NetworkChangedResponse) AsSharedPreview() (SharedPreview, error) {
+	var body SharedPreview
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSharedPreview overwrites any union data inside the NetworkChangedResponse as the provided SharedPreview
+func (t *NetworkChangedResponse) FromSharedPreview(v SharedPreview) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSharedPreview performs a merge with any union data inside the NetworkChangedResponse, using the provided SharedPreview
+func (t *NetworkChangedResponse) MergeSharedPreview(v SharedPreview) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t NetworkChangedResponse) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *NetworkChangedResponse) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsVnfInstance returns the union data inside the VnfInstanceChangedResponse as a VnfInstance
 func (t VnfInstanceChangedResponse) AsVnfInstance() (VnfInstance, error) {
 	var body VnfInstance
@@ -3637,6 +3748,68 @@ func (t VnfInstanceChangedResponse) MarshalJSON() ([]byte, error) {
 }
 
 func (t *VnfInstanceChangedResponse) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsVolume returns the union data inside the VolumeChangedResponse as a Volume
+func (t VolumeChangedResponse) AsVolume() (Volume, error) {
+	var body Volume
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromVolume overwrites any union data inside the VolumeChangedResponse as the provided Volume
+func (t *VolumeChangedResponse) FromVolume(v Volume) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeVolume performs a merge with any union data inside the VolumeChangedResponse, using the provided Volume
+func (t *VolumeChangedResponse) MergeVolume(v Volume) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSharedPreview returns the union data inside the VolumeChangedResponse as a SharedPreview
+func (t VolumeChangedResponse) AsSharedPreview() (SharedPreview, error) {
+	var body SharedPreview
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSharedPreview overwrites any union data inside the VolumeChangedResponse as the provided SharedPreview
+func (t *VolumeChangedResponse) FromSharedPreview(v SharedPreview) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSharedPreview performs a merge with any union data inside the VolumeChangedResponse, using the provided SharedPreview
+func (t *VolumeChangedResponse) MergeSharedPreview(v SharedPreview) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t VolumeChangedResponse) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *VolumeChangedResponse) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -6048,6 +6221,38 @@ func NewUpdateNetworkRequestWithBody(server string, networkID ID, params *Update
 
 	if params != nil {
 		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Restart != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "restart", runtime.ParamLocationQuery, *params.Restart); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
 
 		if params.Timeout != nil {
 
@@ -9588,6 +9793,22 @@ func NewUpdateVolumeRequestWithBody(server string, volumeID ID, params *UpdateVo
 
 	if params != nil {
 		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
 
 		if params.Timeout != nil {
 

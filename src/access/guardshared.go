@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -21,6 +22,7 @@ type SharedKeeper interface {
 type SharedChanges interface {
 	Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
 	Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
+	PreviewChange(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.SharedPreview, error)
 	Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
 }
 
@@ -111,12 +113,40 @@ func (s Shared) holder(ctx context.Context, name string) (string, error) {
 	return name, nil
 }
 
-// Change starts a change of a resource. It requires the permission to change.
+// Change starts a change of a resource. It requires the permission to change, and for a
+// restart that to change each instance.
 func (s Shared) Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error) {
 	if err := s.writable(ctx, id); err != nil {
 		return nf.Operation{}, err
 	}
+	req.MayRestart = s.mayRestart
 	return s.guard.start(ctx, &req.Key, func() (nf.Operation, error) { return s.keeper.Change(ctx, id, req) })
+}
+
+// mayRestart returns an error unless the identity may restart the workloads of an instance.
+// If the identity may not see the instance, the error does not name it.
+func (s Shared) mayRestart(ctx context.Context, holder nf.Holder) error {
+	hidden := nf.E(nf.Forbidden, "restart", "VNF instances", errors.New("the "+s.kind.noun+" has users that you may not see"))
+	return cmp.Or(s.guard.see(ctx, nf.ReadInstance, holder.Scope, hidden), s.guard.may(ctx, nf.ChangeInstance, holder.Scope, holder.Subject.ID))
+}
+
+// PreviewChange returns what a change of a resource would do, with the users that the
+// identity may see. It requires the permission to read and, for a restart, to change
+// each instance.
+func (s Shared) PreviewChange(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.SharedPreview, error) {
+	if _, err := s.Get(ctx, id); err != nil {
+		return nf.SharedPreview{}, err
+	}
+	visible, err := s.guard.visible(ctx, nf.ReadInstance)
+	if err != nil {
+		return nf.SharedPreview{}, err
+	}
+	req.MayRestart = s.mayRestart
+	p, err := s.keeper.PreviewChange(ctx, id, req)
+	all := len(p.Users)
+	p.Users = slices.DeleteFunc(p.Users, func(u nf.SharedUser) bool { return !visible(u.Scope) })
+	p.Hidden = all - len(p.Users)
+	return p, err
 }
 
 // Release ends a hold on a resource, by default that of the identity's name. The last

@@ -14,6 +14,33 @@ func (e *Engine) Instance(ctx context.Context, id string) (nf.Instance, error) {
 	return e.records.instances.Get(ctx, id)
 }
 
+// Using returns the workloads of an instance whose pods are attached to the network with
+// a name. It returns nf.NotFound if the instance does not exist.
+func (e *Engine) Using(ctx context.Context, id, network string) ([]nf.SharedWorkload, error) {
+	in, err := e.records.instances.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var selectors []string
+	for _, a := range in.Attachments() {
+		if a.Network == network {
+			selectors = append(selectors, a.Workload)
+		}
+	}
+	if len(selectors) == 0 {
+		return nil, nil
+	}
+	plan, _, err := e.records.planInForce(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	var out []nf.SharedWorkload
+	for _, ref := range plan.Selected(selectors) {
+		out = append(out, nf.SharedWorkload{Ref: ref, Restartable: restartable(ref)})
+	}
+	return out, nil
+}
+
 // Instances returns every instance, ordered by id.
 func (e *Engine) Instances(ctx context.Context) ([]nf.Instance, error) {
 	return e.records.instances.List(ctx, "")

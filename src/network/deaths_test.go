@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -28,6 +29,9 @@ func TestDeaths(t *testing.T) {
 			return nil
 		}})
 	}
+	restart := func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error) {
+		return s.Change(ctx, oam, rewired(func(r *nf.SharedChangeRequest) { r.Key = key }))
+	}
 	remove := func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error) {
 		return s.Release(ctx, oam, nf.SharedReleaseRequest{Holder: "ann", Key: key})
 	}
@@ -38,16 +42,27 @@ func TestDeaths(t *testing.T) {
 		w.create(t, s, request())
 		stop()
 	}
+	used := func(t *testing.T, w *world) {
+		t.Helper()
+		is := &instances{}
+		s, stop := w.start(t, is.with(t, "vnf-1"))
+		w.create(t, s, request())
+		is.attach(t, w, s)
+		stop()
+	}
+	unwell := func(t *testing.T, w *world) { used(t, w); w.refused = "vnf-1-pod" }
 	cases := map[string]struct {
 		prepare func(t *testing.T, w *world)
 		request func(ctx context.Context, s *shared.Resources, key nf.RequestKey) (nf.Operation, error)
 		deaths  int
 	}{
-		"Create":      {func(*testing.T, *world) {}, create, 40},
-		"Ensure":      {func(*testing.T, *world) {}, ensure, 40},
-		"CreateFails": {func(_ *testing.T, w *world) { refused(w) }, create, 40},
-		"Change":      {made, change, 40},
-		"Remove":      {made, remove, 30},
+		"Create":       {func(*testing.T, *world) {}, create, 40},
+		"Ensure":       {func(*testing.T, *world) {}, ensure, 40},
+		"CreateFails":  {func(_ *testing.T, w *world) { refused(w) }, create, 40},
+		"Change":       {made, change, 40},
+		"Restart":      {used, restart, 60},
+		"RestartFails": {unwell, restart, 60},
+		"Remove":       {made, remove, 30},
 	}
 	scenarios := map[string]operationtest.Scenario{}
 	for name, tc := range cases {
@@ -61,6 +76,7 @@ func TestDeaths(t *testing.T) {
 						c.Work = p.Config(w.kv)
 						m := crashingWorld{w, p}
 						c.KV, c.Regions, c.Open = c.Work.KV, m, w.open(m)
+						(&instances{}).with(t, "vnf-1")(c)
 					})
 					return operationtest.Replica{
 						Request: func(ctx context.Context, key nf.RequestKey) (nf.Operation, error) { return tc.request(ctx, s, key) },
@@ -94,10 +110,13 @@ type snapshot struct {
 func (w *world) snapshot(t *testing.T) snapshot {
 	t.Helper()
 	out := snapshot{Records: w.stored(t), Objects: w.applied()}
-	for n, err := range store.NewTable[nf.Network](w.kv, "networks/", "network").All(t.Context(), "") {
-		must(t, err)
-		n.Created, n.Updated, n.Last = time.Time{}, time.Time{}, ""
-		out.Networks = append(out.Networks, n)
+	for _, table := range []string{"networks/", "instances/"} { // see instances
+		for n, err := range store.NewTable[nf.Network](w.kv, table, "network").All(t.Context(), "") {
+			must(t, err)
+			n.Created, n.Updated, n.Last = time.Time{}, time.Time{}, ""
+			n.Failure.Message = regexp.MustCompile(`[0-9a-f]{12}-[A-Z0-9]+`).ReplaceAllString(n.Failure.Message, "ID")
+			out.Networks = append(out.Networks, n)
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

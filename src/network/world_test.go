@@ -67,6 +67,9 @@ func (w *world) start(t *testing.T, edit ...func(*config)) (s *shared.Resources,
 	cfg.Workers, w.ledger = work, work.Ledger()
 	s, err = network.New(cfg.Config, network.Drivers{"plain": plain{}})
 	must(t, err)
+	if is, ok := cfg.Users.(*instances); ok {
+		is.start(t, cfg.Config)
+	}
 	return s, operationtest.Run(t, work)
 }
 

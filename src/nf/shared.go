@@ -1,6 +1,7 @@
 package nf
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -88,9 +89,49 @@ func (r SharedRequest) Validate(kind SubjectKind) error {
 // once.
 type SharedChangeRequest struct {
 	Edit    func(*Shared) error
+	Restart bool // restart the workloads that see the change only then
 	Timeout time.Duration
 	Key     RequestKey
 	Trace   string
+
+	// MayRestart returns an error if the caller may not restart the workloads of an
+	// instance. Nil: the caller may restart all.
+	MayRestart func(context.Context, Holder) error
+}
+
+// SharedPreview is the expected effect of a change of a shared resource.
+type SharedPreview struct {
+	Fields   []Field  // differences of the spec
+	Changes  []Change // of objects of the resource; a change of a field may be Configured or Unchanged
+	Users    []SharedUser
+	Hidden   int // users that the caller may not see
+	Warnings []string
+}
+
+// SharedUser is an instance whose workloads use a shared resource. Their pods see a
+// change of its spec only when they are created again.
+type SharedUser struct {
+	Holder
+	Workloads []SharedWorkload
+}
+
+// SharedWorkload is an object whose pods use a shared resource.
+type SharedWorkload struct {
+	Ref
+	Restartable bool // an action can restart its pods
+}
+
+// Restartable returns the workloads that an action can restart, as requests name them,
+// and the others.
+func (u SharedUser) Restartable() (can []string, cannot []Ref) {
+	for _, w := range u.Workloads {
+		if w.Restartable {
+			can = append(can, w.Ref.Kind+"."+w.Ref.Group+"/"+w.Ref.Namespace+"/"+w.Ref.Name)
+		} else {
+			cannot = append(cannot, w.Ref)
+		}
+	}
+	return can, cannot
 }
 
 // SharedReleaseRequest asks to release a shared resource.

@@ -52,6 +52,7 @@ const (
 // The phases of a network's operations, besides those of an instance's.
 const (
 	PhaseCheckHolders Phase = "check_holders" // finds out whether the network is in use again
+	PhaseRestart      Phase = "restart"       // restarts the workloads that use the network
 )
 
 // HookEvent is a point in an instance's life cycle at which hooks of its
@@ -152,7 +153,7 @@ func (p Phase) title() string {
 		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
 		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
-		PhaseCheckHolders: "check holders", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
+		PhaseCheckHolders: "check holders", PhaseRestart: "restart workloads", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",
 		PhaseTerminate: "terminate VNF instances", PhaseDeregister: "deregister region", PhaseResetHosts: "reset hosts",
 	}
 	return cmp.Or(titles[p], string(p))

@@ -161,6 +161,25 @@ func choose(all []target, selector string) (chosen []target, fault string) {
 	return chosen, ""
 }
 
+// Selected returns the objects with pods that selectors of attachments select, in the
+// order of the plan.
+func (p Plan) Selected(selectors []string) (out []nf.Ref) {
+	all := p.targets()
+	selected := map[*Planned]bool{}
+	for _, selector := range selectors {
+		chosen, _ := choose(all, selector)
+		for _, t := range chosen {
+			selected[t.planned] = true
+		}
+	}
+	for _, t := range all {
+		if selected[t.planned] {
+			out = append(out, t.Workload.Ref)
+		}
+	}
+	return out
+}
+
 func namesOfTargets(all []target) string {
 	names := make([]string, len(all))
 	for i, t := range all {

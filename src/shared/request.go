@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -118,35 +119,44 @@ func (r *Resources) differences(there, wanted nf.Shared) nf.Violations {
 	if there.Driver != wanted.Driver {
 		return nf.Violations{{Field: "driver", Message: fmt.Sprintf("the %s exists with the driver %s", r.cfg.Subject, there.Driver)}}
 	}
-	if bytes.Equal(there.Spec, wanted.Spec) {
-		return nil
+	var v nf.Violations
+	for _, f := range r.fields(there.Spec, wanted.Spec) {
+		has, _ := json.Marshal(f.Old) // what was decoded can be encoded
+		wants, _ := json.Marshal(f.New)
+		v = append(v, nf.Violation{Field: f.Path, Message: fmt.Sprintf("the %s exists with %s instead of %s", r.cfg.Subject, has, wants)})
 	}
-	var has, wants map[string]any
-	if errors.Join(json.Unmarshal(there.Spec, &has), json.Unmarshal(wanted.Spec, &wants)) != nil {
-		return nf.Violations{{Field: r.cfg.Field, Message: fmt.Sprintf("the %s exists with another spec", r.cfg.Subject)}}
-	}
-	return r.different(r.cfg.Field, has, wants)
+	return v
 }
 
-// different returns a violation for each field in which two values differ.
-func (r *Resources) different(path string, has, wants any) nf.Violations {
+// fields returns the differences of two normalized specs.
+func (r *Resources) fields(before, after json.RawMessage) []nf.Field {
+	if bytes.Equal(before, after) {
+		return nil
+	}
+	var has, wants any
+	if errors.Join(json.Unmarshal(before, &has), json.Unmarshal(after, &wants)) != nil {
+		return []nf.Field{{Path: r.cfg.Field, Old: string(before), New: string(after)}}
+	}
+	return different(r.cfg.Field, has, wants)
+}
+
+// different returns the fields in which two values differ.
+func different(path string, has, wants any) []nf.Field {
 	left, ok := has.(map[string]any)
 	right, both := wants.(map[string]any)
 	if !ok || !both {
-		a, _ := json.Marshal(has)
-		b, _ := json.Marshal(wants)
-		if bytes.Equal(a, b) {
+		if reflect.DeepEqual(has, wants) {
 			return nil
 		}
-		return nf.Violations{{Field: path, Message: fmt.Sprintf("the %s exists with %s instead of %s", r.cfg.Subject, a, b)}}
+		return []nf.Field{{Path: path, Old: has, New: wants}}
 	}
-	var v nf.Violations
+	var out []nf.Field
 	keys := slices.Concat(slices.Collect(maps.Keys(left)), slices.Collect(maps.Keys(right)))
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {
-		v = append(v, r.different(strings.TrimPrefix(path+"."+key, "."), left[key], right[key])...)
+		out = append(out, different(strings.TrimPrefix(path+"."+key, "."), left[key], right[key])...)
 	}
-	return v
+	return out
 }
 
 // create returns the request for a new resource with its first holder. The task names
@@ -189,57 +199,6 @@ func (r *Resources) check(ctx context.Context, s nf.Shared) (refs []nf.Ref, warn
 	}
 	refs, err = r.cfg.Kind.Check(ctx, c, s)
 	return refs, warnings, err
-}
-
-// Change accepts a change of a resource, and returns the operation. It returns nf.Busy
-// while another operation of the resource runs, and nf.Conflict if the resource is being
-// removed.
-func (r *Resources) Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error) {
-	return r.accept(ctx, id, req.Key, func() (operation.Request, error) { return r.change(ctx, id, req) })
-}
-
-func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRequest) (operation.Request, error) {
-	before, err := r.table.Get(ctx, id)
-	if err != nil {
-		return operation.Request{}, err
-	}
-	if err := r.lockOf(&before).Free("change"); err != nil {
-		return operation.Request{}, err
-	}
-	after, err := r.edited(ctx, before, req.Edit)
-	if err != nil {
-		return operation.Request{}, err
-	}
-	refs, warnings, err := r.check(ctx, after)
-	if err != nil {
-		return operation.Request{}, err
-	}
-	op := r.operation(before, nf.SharedChange, req.Timeout, req.Trace)
-	r.cfg.Task(&op).Spec, op.Warnings = after.Spec, warnings
-	return operation.Request{Operation: op, Lock: func(ctx context.Context, op nf.Operation) ([]store.Op, error) {
-		taken, err := r.locks.TakeOp(ctx, op, before, func(s *nf.Shared) error {
-			s.Keep, s.Description, s.Labels = after.Keep, after.Description, after.Labels
-			s.State, s.Inventory = nf.SharedChanging, union(s.Inventory, refs)
-			return nil
-		})
-		return []store.Op{taken}, err
-	}}, nil
-}
-
-// edited returns a resource after an edit, with a normalized spec.
-func (r *Resources) edited(ctx context.Context, s nf.Shared, edit func(*nf.Shared) error) (nf.Shared, error) {
-	before := slices.Clone(s.Spec)
-	s.Labels = maps.Clone(s.Labels)
-	if err := edit(&s); err != nil {
-		return s, err
-	}
-	v := slices.Concat(nf.CheckLabels("labels", s.Labels), nf.CheckText("description", s.Description))
-	if len(v) > 0 {
-		return s, nf.E(nf.Invalid, "change", r.noun(s.ID), v)
-	}
-	var err error
-	s.Spec, err = r.normalize(ctx, s, before)
-	return s, err
 }
 
 // remove accepts the removal of a resource without holders.

@@ -74,9 +74,9 @@ func (r *run) Steps(ctx context.Context) ([]operation.Step, error) {
 		return append([]operation.Step{r.step(nf.PhaseCheckHolders, r.checkHolders)}, r.removal()...), nil
 	}
 	if verb == nf.SharedChange {
-		return r.rollout(r.task().Spec), nil
+		return r.rollout(r.task().Spec, len(r.task().Restart) > 0), nil
 	}
-	return append([]operation.Step{r.step(nf.PhaseReserve, r.reserve)}, r.rollout(r.resource.Spec)...), nil
+	return append([]operation.Step{r.step(nf.PhaseReserve, r.reserve)}, r.rollout(r.resource.Spec, false)...), nil
 }
 
 // Undoable implements operation.Undoer.
@@ -91,7 +91,8 @@ func (r *run) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if r.op().Verb == nf.SharedCreate {
 		return r.removal(), nil
 	}
-	return r.rollout(r.resource.Spec), nil // its record has the former spec until the end
+	restarted := slices.ContainsFunc(r.op().Steps, func(s nf.Step) bool { return s.Phase == nf.PhaseRestart })
+	return r.rollout(r.resource.Spec, restarted), nil // its record has the former spec until the end
 }
 
 // step returns a step of the operation.
@@ -102,19 +103,22 @@ func (r *run) step(phase nf.Phase, do func(context.Context) error) operation.Ste
 	}
 }
 
-// rollout returns the steps that apply the objects of the resource with a spec, and
-// delete the others in its inventory.
-func (r *run) rollout(spec json.RawMessage) []operation.Step {
+// rollout returns the steps that apply the objects of the resource with a spec, delete
+// the others in its inventory, and restart what uses it.
+func (r *run) rollout(spec json.RawMessage, restart bool) []operation.Step {
 	with := func() nf.Shared {
 		s := r.resource // its inventory may have grown
 		s.Spec = spec
 		return s
 	}
-	return []operation.Step{
+	steps := []operation.Step{
 		r.step(nf.PhaseApply, func(ctx context.Context) error { return r.all.cfg.Kind.Apply(ctx, &r.region, with()) }),
 		r.step(nf.PhasePrune, func(ctx context.Context) error { return r.prune(ctx, with()) }),
-		r.step(nf.PhaseFinish, func(context.Context) error { return r.finish(with()) }),
 	}
+	if restart {
+		steps = append(steps, r.step(nf.PhaseRestart, r.restart))
+	}
+	return append(steps, r.step(nf.PhaseFinish, func(context.Context) error { return r.finish(with()) }))
 }
 
 // removal returns the steps that delete a resource.

@@ -26,6 +26,7 @@ type Config struct {
 	Regions Regions
 	Open    func(ctx context.Context, region string) (Cluster, error) // does not dial
 	Workers *operation.Workers                                        // run the operations; New registers the kind
+	Users   Users                                                     // whose pods see changes after a restart; nil: none
 
 	Parallel  int           // operations that run at once; default 8
 	Timeout   time.Duration // of an operation whose request sets none; default 5 min

@@ -8,6 +8,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/network/multus"
 	"github.com/multicloud-k8s/k8splugin/src/network/ovn"
 	"github.com/multicloud-k8s/k8splugin/src/network/sriov"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/volume"
 )
@@ -27,7 +28,9 @@ func (s *service) shareResources(cfg Config, db *secureStore) (err error) {
 			return c, nil
 		},
 	}
-	if s.networks, err = network.New(sharing, networkDrivers()); err != nil {
+	attached := sharing
+	attached.Users = users{s}
+	if s.networks, err = network.New(attached, networkDrivers()); err != nil {
 		return err
 	}
 	s.volumes, s.binder, err = volume.New(sharing, func(ctx context.Context, region string) (volume.Cluster, error) {
@@ -42,6 +45,22 @@ func (s *service) shareResources(cfg Config, db *secureStore) (err error) {
 
 func networkDrivers() network.Drivers {
 	return network.Drivers{"multus": multus.Driver{}, "ovn": ovn.Driver{}, "sriov": sriov.Driver{}}
+}
+
+// users are the VNF instances. The engine needs the networks, so it does not exist yet
+// when they are created.
+type users struct{ of *service }
+
+func (u users) Using(ctx context.Context, instance, network string) ([]nf.SharedWorkload, error) {
+	return u.of.engine.Using(ctx, instance, network)
+}
+
+func (u users) Act(ctx context.Context, instance string, req nf.ActRequest) (nf.Operation, error) {
+	return u.of.engine.Act(ctx, instance, req)
+}
+
+func (u users) PreviewAct(ctx context.Context, instance string, req nf.ActRequest) (nf.Preview, error) {
+	return u.of.engine.PreviewAct(ctx, instance, req)
 }
 
 // networks holds networks for instances, and attaches these to them.

@@ -23,6 +23,8 @@ type Shared interface {
 	Create(ctx context.Context, req nf.SharedRequest) (nf.Operation, error)
 	// Change starts to change a resource.
 	Change(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.Operation, error)
+	// PreviewChange returns what Change would do, or fails as it would.
+	PreviewChange(ctx context.Context, id string, req nf.SharedChangeRequest) (nf.SharedPreview, error)
 	// Release ends a hold. The last one starts the removal; otherwise the id of the
 	// operation is empty.
 	Release(ctx context.Context, id string, req nf.SharedReleaseRequest) (nf.Operation, error)
@@ -147,13 +149,19 @@ func (s shared) update(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	timeout, err := duration(executionOptionsOf(r.URL.Query()).Timeout)
+	query := r.URL.Query()
+	timeout, err := duration(executionOptionsOf(query).Timeout)
 	if err != nil {
 		return err
 	}
-	op, err := s.store.Change(r.Context(), s.id(r), nf.SharedChangeRequest{Timeout: timeout, Key: key, Trace: s.trace(r), Edit: func(there *nf.Shared) error {
+	req := nf.SharedChangeRequest{Restart: query.Get("restart") == "true", Timeout: timeout, Key: key, Trace: s.trace(r), Edit: func(there *nf.Shared) error {
 		return s.form.edit(body, there)
-	}})
+	}}
+	if dryRun(r) {
+		p, err := s.store.PreviewChange(r.Context(), s.id(r), req)
+		return respond(w, p, err, wire.SharedPreviewOf)
+	}
+	op, err := s.store.Change(r.Context(), s.id(r), req)
 	if err != nil {
 		return err
 	}

@@ -235,24 +235,30 @@ func (k crashingKV) Delete(ctx context.Context, key string, expected store.Revis
 	return err
 }
 
-// meter counts the operations that a process has ended.
+// meter counts how often a process has ended each operation.
 type meter struct {
 	mu    sync.Mutex
-	ended int
+	ended map[string]int
 }
 
 // Finished implements operation.Meter.
-func (m *meter) Finished(nf.Operation) {
+func (m *meter) Finished(op nf.Operation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ended++
+	if m.ended == nil {
+		m.ended = map[string]int{}
+	}
+	m.ended[op.ID]++
 }
 
 // Resumed implements operation.Meter.
 func (*meter) Resumed(nf.Operation) {}
 
-func (m *meter) ends() int {
+// addTo adds the counts to others.
+func (m *meter) addTo(counts map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ended
+	for id, n := range m.ended {
+		counts[id] += n
+	}
 }

@@ -26,7 +26,7 @@ func networkCommand(s *session) *cobra.Command {
 
 func networkKind() sharedKind[wire.Network] {
 	return sharedKind[wire.Network]{
-		noun: "network", columns: networkColumns, describe: (*printer).describeNetwork,
+		noun: "network", restarts: true, columns: networkColumns, describe: (*printer).describeNetwork,
 		all:      catalogue{list: ask(api.NewListNetworksRequest(root, nil)), key: "networks", fields: []string{"network_id"}, about: []string{"driver", "state", "description"}},
 		creation: ask(api.NewCreateNetworkRequestWithBody(root, nil, jsonMedia, nil)),
 		change: func(id string) request {
@@ -98,8 +98,8 @@ func networkUpdate(s *session) *cobra.Command {
 	var f networkSpec
 	cmd := &cobra.Command{
 		Long: `Change a network. The spec is a merge patch: a field that it does not name stays,
-and null removes a field. Pods that run get the change when they are created again.
---label key- removes a label.`,
+and null removes a field. Pods that run get the change when they are created again:
+--dry-run lists their workloads, and --restart restarts them. --label key- removes a label.`,
 	}
 	f.define(cmd)
 	return networkKind().update(s, cmd, func(patch map[string]any) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 // T is the document of one resource.
 type sharedKind[T any] struct {
 	noun     string // "network"
+	restarts bool   // a change can restart workloads
 	all      catalogue
 	columns  func(clock) []column[T]
 	describe func(*printer, io.Writer, answer) error
@@ -76,11 +78,16 @@ func (k sharedKind[T]) create(s *session, cmd *cobra.Command, body func(wanted n
 // to the merge patch.
 func (k sharedKind[T]) update(s *session, cmd *cobra.Command, edit func(patch map[string]any) error) *cobra.Command {
 	f := sharedFlags{labels: labelsFlag{removable: true}}
+	var dry, restart bool
 	cmd.Use = "update " + strings.ToUpper(k.noun)
 	cmd.Short = "Change a " + k.noun
 	cmd.Args = oneName
 	cmd.ValidArgsFunction = s.ids(k.all, false)
 	f.define(cmd, k.noun)
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the changes without making them")
+	if k.restarts {
+		cmd.Flags().BoolVar(&restart, "restart", false, "restart the workloads that see the change only then, and wait for them")
+	}
 	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
 		patch := map[string]any{}
 		if err := edit(patch); err != nil {
@@ -93,13 +100,57 @@ func (k sharedKind[T]) update(s *session, cmd *cobra.Command, edit func(patch ma
 		if len(patch) == 0 {
 			return misused(cmd, errors.New("nothing to change"))
 		}
-		a, err := c.send(ctx, k.change(args[0]), patch)
+		r := k.change(args[0])
+		r.query = url.Values{}
+		for name, set := range map[string]bool{"dry_run": dry, "restart": restart} {
+			if set {
+				r.query.Set(name, "true")
+			}
+		}
+		a, err := c.send(ctx, r, patch)
 		if err != nil {
 			return err
+		}
+		if dry {
+			return s.out.printSharedPreview(a)
 		}
 		return printOne(s.out, a, k.columns)
 	})
 	return cmd
+}
+
+// printSharedPreview prints what a change of a shared resource would do.
+func (pr *printer) printSharedPreview(a answer) error {
+	var p wire.SharedPreview
+	if err := a.decode(&p); err != nil {
+		return err
+	}
+	pr.warn(p.Warnings...)
+	return pr.print(a, func(w io.Writer) error {
+		fields := []column[wire.FieldChange]{
+			{"FIELD", false, func(f wire.FieldChange) string { return f.Path }},
+			{"OLD", false, func(f wire.FieldChange) string { return strings.Join(textLines(f.Old), " ") }},
+			{"NEW", false, func(f wire.FieldChange) string { return strings.Join(textLines(f.New), " ") }},
+		}
+		type row struct {
+			instance string
+			wire.SharedWorkload
+		}
+		var rows []row
+		for _, u := range p.Users {
+			for _, workload := range u.Workloads {
+				rows = append(rows, row{u.Instance, workload})
+			}
+		}
+		if p.Hidden > 0 {
+			fmt.Fprintf(pr.stderr, "%d more instances use it, which you may not see\n", p.Hidden)
+		}
+		return cmp.Or(table(w, false, fields, p.Fields), section(w, false, p.Changes, changeColumns()), section(w, false, rows, []column[row]{
+			{"INSTANCE", false, func(r row) string { return r.instance }},
+			{"WORKLOAD", false, func(r row) string { return r.Kind + "/" + r.Name }},
+			{"RESTARTABLE", false, func(r row) string { return strconv.FormatBool(r.Restartable) }},
+		}))
+	})
 }
 
 // addChanged adds the values of the flags that are given, by the names of the flags.

@@ -44,6 +44,17 @@ func TestNetwork(t *testing.T) {
 			reason: "only what is given is sent", args: []string{"network", "update", "east.oam", "--spec", `{"mtu":1400}`, "--keep=false", "--description", "", "--label", "site-"},
 			replies: replies{"PATCH " + oam: {body: networkJSON}},
 		},
+		"network-update-dry": {
+			reason: "the differences, the objects, and the workloads that need a restart", args: []string{"network", "update", "east.oam", "--spec", `{"mtu":1400}`, "--dry-run", "--restart"},
+			replies: replies{"PATCH " + oam + "?dry_run=true&restart=true": {body: `{"fields":[{"path":"spec.mtu","new":1400}],` +
+				`"changes":[{"api_version":"k8s.cni.cncf.io/v1","kind":"NetworkAttachmentDefinition","namespace":"k8splugin-networks","name":"oam","action":"configured"}],` +
+				`"users":[{"vnf_id":"k3x9vq2m","workloads":[{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"router","restartable":true},` +
+				`{"api_version":"batch/v1","kind":"Job","namespace":"edge","name":"init","restartable":false}]}],"hidden_users":2,"warnings":["Job edge/init cannot be restarted"]}`}},
+		},
+		"network-update-restart": {
+			reason: "the request restarts workloads", args: []string{"network", "update", "east.oam", "--spec", `{"mtu":1400}`, "--restart"},
+			replies: replies{"PATCH " + oam + "?restart=true": {body: networkJSON}},
+		},
 		"network-update-nothing": {reason: "an update of nothing is a mistake", args: []string{"network", "update", "east.oam"}},
 		"network-delete": {
 			reason: "the last holder deletes it", args: []string{"network", "delete", "east.oam", "--holder", "ann", "--if-unused"},
