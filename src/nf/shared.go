@@ -57,6 +57,14 @@ func (s Shared) Summary() Summary {
 		Attribute{AttributeDriver, s.Driver})}
 }
 
+// SharedCount is the number of shared resources with the same properties.
+type SharedCount struct {
+	Region string
+	Driver string // of networks
+	State  SharedState
+	Number int
+}
+
 // SharedRequest asks for a new shared resource, or for a hold on one that is equal.
 type SharedRequest struct {
 	Resource Shared // ID, State, Inventory and times are not read

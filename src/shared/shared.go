@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -56,6 +57,7 @@ type Resources struct {
 	locks    operation.Locks[nf.Shared]
 	ledger   *operation.Ledger
 	acceptor *operation.Acceptor
+	counts   atomic.Pointer[[]nf.SharedCount]
 }
 
 // New returns the resources of a store. The workers run their operations.

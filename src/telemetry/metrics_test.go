@@ -166,6 +166,14 @@ func TestSourcesAreShown(t *testing.T) {
 		}}, map[string]float64{
 			"k8splugin_instances{health=unhealthy,region=east,state=ready}": 3, "k8splugin_instances{health=healthy,region=east,state=ready}": 5,
 		}},
+		"Networks": {"networks are counted by driver and state", telemetry.Sources{Networks: func() []nf.SharedCount {
+			return []nf.SharedCount{{Region: "east", Driver: "multus", State: nf.SharedActive, Number: 3}, {Region: "east", Driver: "ovn", State: nf.SharedFailed, Number: 1}}
+		}}, map[string]float64{
+			"k8splugin_networks{driver=multus,region=east,state=active}": 3, "k8splugin_networks{driver=ovn,region=east,state=failed}": 1,
+		}},
+		"Volumes": {"volumes are counted by state", telemetry.Sources{Volumes: func() []nf.SharedCount {
+			return []nf.SharedCount{{Region: "east", State: nf.SharedActive, Number: 2}}
+		}}, map[string]float64{"k8splugin_volumes{region=east,state=active}": 2}},
 		"Queue":       {"the queue has a length", telemetry.Sources{Queue: func() int { return 4 }}, map[string]float64{"k8splugin_queue_depth": 4}},
 		"Replicas":    {"the replicas are counted", telemetry.Sources{Replicas: func() int { return 3 }}, map[string]float64{"k8splugin_replicas_alive": 3}},
 		"Certificate": {"the certificate expires", telemetry.Sources{Certificate: func() time.Time { return start }}, map[string]float64{"k8splugin_tls_certificate_expiry_timestamp_seconds": unix}},

@@ -69,6 +69,10 @@ func busy(t testing.TB) *prometheus.Registry {
 		},
 		Queue:    func() int { return 1 },
 		Replicas: func() int { return 2 },
+		Networks: func() []nf.SharedCount {
+			return []nf.SharedCount{{Region: "east", Driver: "multus", State: nf.SharedFailed, Number: 1}}
+		},
+		Volumes: func() []nf.SharedCount { return []nf.SharedCount{{Region: "east", State: nf.SharedFailed, Number: 1}} },
 		Instances: func() []nf.InstanceCount {
 			var out []nf.InstanceCount
 			for _, h := range nf.HealthStates() {

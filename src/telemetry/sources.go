@@ -18,6 +18,8 @@ type Sources struct {
 	Queue       func() int                       // operations that wait for a worker of this replica
 	Replicas    func() int                       // live replicas that this one knows, including itself
 	Instances   func() []nf.InstanceCount        // number of instances by state and health
+	Networks    func() []nf.SharedCount          // number of networks by region, driver and state
+	Volumes     func() []nf.SharedCount          // number of volumes by region and state
 	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: currently unknown
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
 	Sealed      func() map[string]int            // records by the key that encrypts them
@@ -56,6 +58,12 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Instances != nil {
 		all = append(all, instanceGauge(s.Instances))
+	}
+	if s.Networks != nil {
+		all = append(all, networkGauge(s.Networks))
+	}
+	if s.Volumes != nil {
+		all = append(all, volumeGauge(s.Volumes))
 	}
 	if s.Regions != nil {
 		all = append(all, m.regionGauges(s.Regions))
@@ -120,6 +128,24 @@ func instanceGauge(counts func() []nf.InstanceCount) *sourceCollector {
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for _, c := range counts() {
 			show(d, float64(c.Number), c.Region, string(c.State), string(c.Health))
+		}
+	}}
+}
+
+func networkGauge(counts func() []nf.SharedCount) *sourceCollector {
+	d := desc("k8splugin_networks", "Virtual networks by region, driver and state, as last counted. Every replica counts all networks.", "region", "driver", "state")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for _, c := range counts() {
+			show(d, float64(c.Number), c.Region, c.Driver, string(c.State))
+		}
+	}}
+}
+
+func volumeGauge(counts func() []nf.SharedCount) *sourceCollector {
+	d := desc("k8splugin_volumes", "Volumes by region and state, as last counted. Every replica counts all volumes.", "region", "state")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for _, c := range counts() {
+			show(d, float64(c.Number), c.Region, string(c.State))
 		}
 	}}
 }
