@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // sound returns a world in which all is as it must be: c0001 was created and
@@ -58,6 +60,22 @@ func (w *snapshot) have(kindsAndNames ...string) {
 			Status    string `json:"status"`
 		}{pair[0], "chaos-x-c0001", pair[1], "Current"})
 	}
+}
+
+// link attaches the first instance to a network with users.
+func (w *snapshot) link(users ...string) {
+	n := network{ID: "east.chaos-x-0", Name: "chaos-x-0", Region: "east", State: "active"}
+	for _, id := range users {
+		n.Users = append(n.Users, struct {
+			Kind string `json:"kind"`
+			ID   string `json:"id"`
+		}{"vnf_instance", id})
+	}
+	w.networks, w.links = []network{n}, []string{n.Name}
+	w.instances[0].Networks = append(w.instances[0].Networks, struct {
+		Network string `json:"network"`
+	}{n.Name})
+	w.objects[1].Spec.Template.Metadata.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": `[{"name":"chaos-x-0"}]`}
 }
 
 func live(owner, namespace, kind, name string) object {
@@ -133,6 +151,17 @@ func TestCheck(t *testing.T) {
 		"Namesake": {"a name is one instance's", func(w *snapshot) {
 			w.instances = append(w.instances, instance{summary: summary{ID: "i4", Name: "c0001", Namespace: "chaos-x-shared-east", State: "ready"}})
 		}, "have the same name c0001"},
+		"Linked":     {"a network has the instances that are attached as users", func(w *snapshot) { w.link("i1") }, ""},
+		"Disused":    {"a network goes with its last user", func(w *snapshot) { w.link(); w.instances[0].Networks = nil }, "orphan: network east.chaos-x-0 is left"},
+		"Uncounted":  {"every attached instance is a user", func(w *snapshot) { w.link("i1"); w.networks[0].Users[0].ID = "i3" }, "word: network east.chaos-x-0 has the users [i3]"},
+		"Unlinked":   {"a network that an instance is attached to exists", func(w *snapshot) { w.link("i1"); w.networks, w.links = nil, nil }, "which does not exist"},
+		"Linkless":   {"a network has its object", func(w *snapshot) { w.link("i1"); w.links = nil }, "word: network east.chaos-x-0 has no object"},
+		"OrphanLink": {"an object of a network has a network", func(w *snapshot) { w.links = []string{"chaos-x-1"} }, "orphan: the object of network chaos-x-1"},
+		"LinkFailed": {"no network stays failed", func(w *snapshot) { w.link("i1"); w.networks[0].State = "failed" }, "stuck: network east.chaos-x-0 is failed"},
+		"Detached":   {"the pods are attached", func(w *snapshot) { w.link("i1"); w.objects[1].Spec.Template.Metadata.Annotations = nil }, "it is not attached to chaos-x-0"},
+		"LinkMade": {"instances begin the operations of networks", func(w *snapshot) {
+			w.operations = append(w.operations, operation{ID: "op8", Network: "east.chaos-x-0", Verb: "create", State: "succeeded"})
+		}, ""},
 		"Views": {"all servers tell the same", func(w *snapshot) { w.views[2] = "some" }, "views: server 3"},
 	}
 	for name, tc := range cases {
@@ -166,16 +195,27 @@ func TestStory(t *testing.T) {
 	}{
 		"Undone": {"an undone change leaves what was", []operationRecord{up, more,
 			{operation{ID: "3", Verb: "upgrade", State: "failed", Revision: 3, OnFailure: "undo", Failure: why}, request{Verb: upgrade, End: fails, Asked: ask(3)}}},
-			outcome{ready, 2, map[int]content{1: ask(1), 2: ask(2)}}},
+			outcome{ready, 2, map[int]content{1: ask(1), 2: ask(2)}, nil}},
 		"Kept": {"a kept one leaves the instance failed, and the revision in force", []operationRecord{up,
 			{operation{ID: "2", Verb: "upgrade", State: "cancelled", Revision: 2, OnFailure: "keep", Failure: why}, request{Verb: upgrade, End: drags, Cancelled: true}}},
-			outcome{broken, 1, map[int]content{1: ask(1)}}},
+			outcome{broken, 1, map[int]content{1: ask(1)}, nil}},
 		"Back": {"a rollback has what the old revision had", []operationRecord{up, more,
 			{operation{ID: "3", Verb: "rollback", State: "succeeded", Revision: 3}, request{Verb: rollback, End: succeeds}}},
-			outcome{ready, 3, map[int]content{1: ask(1), 2: ask(2), 3: ask(1)}}},
+			outcome{ready, 3, map[int]content{1: ask(1), 2: ask(2), 3: ask(1)}, nil}},
+		"Scaled": {"a number that was set stays while the package has the same", []operationRecord{up,
+			{operation{ID: "2", Verb: "scale", State: "succeeded"}, request{Verb: scale, End: succeeds, Asked: content{Replicas: 4}}},
+			{operation{ID: "3", Verb: "upgrade", State: "succeeded", Revision: 2}, request{Verb: upgrade, End: succeeds, Asked: ask(1)}}},
+			outcome{ready, 2, map[int]content{1: ask(1), 2: ask(1)}, &scaling{replicas: 4, planned: 1}}},
+		"Rescaled": {"another number of the package takes precedence", []operationRecord{up,
+			{operation{ID: "2", Verb: "scale", State: "succeeded"}, request{Verb: scale, End: succeeds, Asked: content{Replicas: 4}}}, more},
+			outcome{ready, 2, map[int]content{1: ask(1), 2: ask(2)}, nil}},
+		"ScaledBack": {"a rollback keeps a number that was set", []operationRecord{up, more,
+			{operation{ID: "3", Verb: "scale", State: "succeeded"}, request{Verb: scale, End: succeeds, Asked: content{Replicas: 4}}},
+			{operation{ID: "4", Verb: "rollback", State: "succeeded", Revision: 3}, request{Verb: rollback, End: succeeds}}},
+			outcome{ready, 3, map[int]content{1: ask(1), 2: ask(2), 3: ask(1)}, &scaling{replicas: 4, planned: 1}}},
 		"Gone": {"a new instance that is undone is gone", []operationRecord{
 			{operation{ID: "1", Verb: "instantiate", State: "failed", OnFailure: "undo", Failure: why}, request{Verb: create, End: fails}}},
-			outcome{gone, 0, map[int]content{}}},
+			outcome{gone, 0, map[int]content{}, nil}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +226,7 @@ func TestStory(t *testing.T) {
 				q.expected(c)
 				got = q.next("i", got, c)
 			}
-			if got.condition != tc.want.condition || got.inForce != tc.want.inForce || !equalContents(got.contents, tc.want.contents) || len(q.findings) > 0 {
+			if got.condition != tc.want.condition || got.inForce != tc.want.inForce || !equalContents(got.contents, tc.want.contents) || !cmp.Equal(got.scaled, tc.want.scaled, cmp.AllowUnexported(scaling{})) || len(q.findings) > 0 {
 				t.Errorf("%s: got %+v and %v, want %+v", tc.reason, got, q.findings, tc.want)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -68,6 +69,43 @@ func (c *cluster) objects(ctx context.Context, prefix string) ([]object, error) 
 	return slices.Concat(found...), err
 }
 
+const attachments = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+
+// defineNetworks makes the API server serve the objects of networks, and waits until it
+// does.
+func (c *cluster) defineNetworks(ctx context.Context) error {
+	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"network-attachment-definitions.k8s.cni.cncf.io"},
+		"spec":{"group":"k8s.cni.cncf.io","scope":"Namespaced","names":{"plural":"network-attachment-definitions","kind":"NetworkAttachmentDefinition"},
+		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"config":{"type":"string"}}}}}}}]}}`
+	if _, err := c.do(ctx, http.MethodGet, attachments); err == nil {
+		return nil
+	}
+	if _, err := c.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition); err != nil {
+		return err
+	}
+	for {
+		_, err := c.do(ctx, http.MethodGet, attachments)
+		if err == nil || pause(ctx, 100*time.Millisecond) != nil {
+			return err
+		}
+	}
+}
+
+// links returns the names of the objects of networks with the prefix.
+func (c *cluster) links(ctx context.Context, prefix string) ([]string, error) {
+	var list struct{ Items []object }
+	if err := c.get(ctx, attachments, &list); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, o := range list.Items {
+		if strings.HasPrefix(o.Metadata.Name, prefix) {
+			out = append(out, o.Metadata.Name)
+		}
+	}
+	return out, nil
+}
+
 // namespaces returns the names of the namespaces with the prefix.
 func (c *cluster) namespaces(ctx context.Context, prefix string) ([]string, error) {
 	var list struct{ Items []object }
@@ -92,10 +130,15 @@ func (c *cluster) get(ctx context.Context, path string, out any) error {
 }
 
 func (c *cluster) do(ctx context.Context, method, path string) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.server+path, nil)
+	return c.send(ctx, method, path, "")
+}
+
+func (c *cluster) send(ctx context.Context, method, path, content string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.server+path, strings.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("cannot call the API server: %w", err)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // condition is the state of an instance.
@@ -22,6 +24,13 @@ type outcome struct {
 
 	inForce  int             // active revision; 0: none
 	contents map[int]content // of each revision that was active
+	scaled   *scaling        // the last scaling that is in force; nil: none
+}
+
+// scaling is a number of replicas that a scaling has set.
+type scaling struct {
+	replicas int
+	planned  int // the number in the package, which was active then
 }
 
 // checkInstance computes the expected state of an instance from its operations,
@@ -58,6 +67,8 @@ func (q *checker) expected(c operationRecord) {
 func (q *checker) next(id string, o outcome, c operationRecord) outcome {
 	if c.State != "succeeded" {
 		switch {
+		case c.Verb == heal:
+			o.condition = ready // a heal changes no state
 		case c.Verb == "terminate" || c.OnFailure == "keep":
 			o.condition = broken
 		case o.inForce == 0:
@@ -71,21 +82,39 @@ func (q *checker) next(id string, o outcome, c operationRecord) outcome {
 		o.condition = gone
 		return o
 	}
+	if slices.Contains([]string{scale, restart, heal}, c.request.Verb) {
+		if c.request.Verb == scale {
+			o.scaled = &scaling{replicas: c.request.Asked.Replicas, planned: o.contents[o.inForce].Replicas}
+		}
+		return o
+	}
 	o.condition, o.inForce = ready, c.Revision
 	o.contents = maps.Clone(o.contents)
 	switch c.request.Verb {
 	case create, upgrade:
 		o.contents[c.Revision] = c.request.Asked
+		o.replan(c.Revision)
 	case retry:
 		o.contents[c.Revision] = q.asked[c.request.Target].Asked
+		o.replan(c.Revision)
 	default:
 		restored, known := o.contents[q.restores(id, c.Revision)]
 		if _, there := q.byID[id]; there && !known {
 			q.find("record", c.ID, "operation %s does not record the revision that it returned to", c.ID)
 		}
 		o.contents[c.Revision] = restored
+		if o.scaled != nil { // a rollback keeps it
+			o.scaled = &scaling{replicas: o.scaled.replicas, planned: restored.Replicas}
+		}
 	}
 	return o
+}
+
+// replan forgets a scaling if the package has another number in a new revision.
+func (o *outcome) replan(revision int) {
+	if o.scaled != nil && o.scaled.planned != o.contents[revision].Replicas {
+		o.scaled = nil
+	}
 }
 
 // restores returns the revision that a revision restores, according to the
@@ -114,13 +143,14 @@ func (q *checker) compare(id string, o outcome) {
 		return
 	}
 	if o.condition == ready {
-		q.faithful(in, o.contents[o.inForce])
+		q.faithful(in, o)
 	}
 }
 
 // faithful checks that a ready instance has the requested content, in its
 // record and in the cluster.
-func (q *checker) faithful(in instance, want content) {
+func (q *checker) faithful(in instance, expected outcome) {
+	want := expected.contents[expected.inForce]
 	operation := q.last(in.ID)
 	recorded := content{Package: in.Package}
 	generation, _ := in.Parameters["generation"].(float64)
@@ -140,7 +170,7 @@ func (q *checker) faithful(in instance, want content) {
 			continue
 		}
 		live = append(live, o.String())
-		if wrong := o.differs(want); wrong != "" {
+		if wrong := cmp.Or(o.differs(want, expected.scaled), o.detached(in)); wrong != "" {
 			q.find("word", operation, "%s of instance %s is not as asked: %s", o.at(), in.ID, wrong)
 		}
 	}
@@ -150,7 +180,7 @@ func (q *checker) faithful(in instance, want content) {
 }
 
 // differs returns how a live object differs from the content, or "".
-func (o object) differs(want content) string {
+func (o object) differs(want content, scaled *scaling) string {
 	switch o.Kind {
 	case "ConfigMap":
 		for key, value := range map[string]string{"generation": strconv.Itoa(want.Generation), "replicas": strconv.Itoa(want.Replicas), "package": want.Package} {
@@ -159,8 +189,21 @@ func (o object) differs(want content) string {
 			}
 		}
 	case "Deployment":
+		if scaled != nil {
+			want.Replicas = scaled.replicas
+		}
 		if o.Spec.Replicas != want.Replicas || len(o.Spec.Template.Spec.Containers) != 1 || o.Spec.Template.Spec.Containers[0].Image != want.Image {
 			return fmt.Sprintf("it has %d replicas of %+v, want %d of %s", o.Spec.Replicas, o.Spec.Template.Spec.Containers, want.Replicas, want.Image)
+		}
+	}
+	return ""
+}
+
+// detached returns which network of its instance a live Deployment is not attached to, or "".
+func (o object) detached(in instance) string {
+	for _, a := range in.Networks {
+		if o.Kind == "Deployment" && !strings.Contains(o.Spec.Template.Metadata.Annotations["k8s.v1.cni.cncf.io/networks"], a.Network) {
+			return "it is not attached to " + a.Network
 		}
 	}
 	return ""

@@ -200,8 +200,11 @@ func fetch(ctx context.Context, method, url, body string) (int, []byte, error) {
 	return resp.StatusCode, text, err
 }
 
-// register registers the regions and uploads the packages.
+// register registers the regions, which serve networks, and uploads the packages.
 func (r *rig) register(ctx context.Context, c *client, cluster *cluster) error {
+	if err := cluster.defineNetworks(ctx); err != nil {
+		return err
+	}
 	for i, region := range regions() {
 		kubeconfig := cluster.through(r.lines[r.layout.servers*r.layout.nodes+i].address)
 		a, err := c.insist(ctx, call{method: http.MethodPost, path: "/v1/cloud_regions", key: "region-" + region, body: map[string]any{

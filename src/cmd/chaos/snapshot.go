@@ -21,6 +21,8 @@ type snapshot struct {
 	revisions    map[string][]revision // by instance
 	objects      []object
 	namespaces   []string
+	networks     []network
+	links        []string // the objects of networks, by name
 	views        []string // the lists of each server, as text
 	claims       []string // keys of the list of work
 	staleRecords []string // keys of records of deleted instances
@@ -49,6 +51,12 @@ func (w *watcher) collect(ctx context.Context) (snapshot, error) {
 		return out, err
 	}
 	if out.namespaces, err = w.cluster.namespaces(ctx, w.prefix); err != nil {
+		return out, err
+	}
+	if out.links, err = w.cluster.links(ctx, w.prefix); err != nil {
+		return out, err
+	}
+	if err := w.collectNetworks(ctx, &out); err != nil {
 		return out, err
 	}
 	for server := range w.rig.urls {
@@ -87,6 +95,26 @@ func (w *watcher) collectInstances(ctx context.Context, out *snapshot) error {
 		out.revisions[s.ID] = histories[i]
 	}
 	return err
+}
+
+// collectNetworks reads the networks with their users. One that is deleted in the meantime
+// is left out.
+func (w *watcher) collectNetworks(ctx context.Context, out *snapshot) error {
+	var list struct{ Networks []network }
+	if _, err := w.client.get(ctx, "/v1/networks?limit=1000", &list); err != nil {
+		return err
+	}
+	for _, listed := range list.Networks {
+		var n network
+		found, err := w.client.get(ctx, "/v1/networks/"+listed.ID, &n)
+		if err != nil {
+			return err
+		}
+		if found {
+			out.networks = append(out.networks, n)
+		}
+	}
+	return nil
 }
 
 // view returns all lists of a server as text.

@@ -12,6 +12,7 @@ import (
 type operation struct {
 	ID        string     `json:"operation_id"`
 	Instance  string     `json:"vnf_id"`
+	Network   string     `json:"network_id"` // of an operation that instances begin
 	Namespace string     `json:"namespace"`
 	Verb      string     `json:"verb"`
 	State     string     `json:"state"`
@@ -65,7 +66,10 @@ type instance struct {
 	summary
 
 	Parameters map[string]any `json:"parameters"`
-	Objects    []struct {
+	Networks   []struct {
+		Network string `json:"network"`
+	} `json:"networks"`
+	Objects []struct {
 		Kind      string `json:"kind"`
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
@@ -81,6 +85,18 @@ func (in instance) inventory() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// network is a virtual network, with its holders.
+type network struct {
+	ID     string `json:"network_id"`
+	Name   string `json:"name"`
+	Region string `json:"cloud_region_id"`
+	State  string `json:"state"`
+	Users  []struct {
+		Kind string `json:"kind"`
+		ID   string `json:"id"`
+	} `json:"users"`
 }
 
 type revision struct {
@@ -103,6 +119,9 @@ type object struct {
 	Spec struct {
 		Replicas int `json:"replicas"`
 		Template struct {
+			Metadata struct {
+				Annotations map[string]string `json:"annotations"`
+			} `json:"metadata"`
 			Spec struct {
 				Containers []struct {
 					Image string `json:"image"`

@@ -21,6 +21,9 @@ const (
 	undo      = "undo"
 	terminate = "terminate"
 	cancel    = "cancel"
+	scale     = "scale"
+	restart   = "restart"
+	heal      = "heal"
 )
 
 // act is one request for an instance.
@@ -39,7 +42,8 @@ type workload struct {
 	name  string
 	dice  *rand.Rand // for decisions during the run
 	place place
-	share bool // the namespace with other instances
+	share bool   // the namespace with other instances
+	link  string // name of the network that it shares with others; empty: none
 	acts  []act
 }
 
@@ -52,6 +56,9 @@ func newWorkload(seed uint64, number int, run string) workload {
 	if dice.IntN(6) == 0 {
 		l.share = true
 		l.place.Namespace = fmt.Sprintf("%s-shared-%s", run, l.place.Region)
+	}
+	if dice.IntN(3) > 0 {
+		l.link = fmt.Sprintf("%s-%s-%d", run, l.place.Region, dice.IntN(2))
 	}
 	first := act{verb: create, end: succeeds, shape: shapes()[dice.IntN(3)].name}
 	switch n := dice.IntN(20); {
@@ -100,6 +107,8 @@ func change(dice *rand.Rand) []act {
 		return []act{a, {verb: upgrade, end: succeeds, shape: a.shape}}
 	case n < 10:
 		a.end, a.after = drags, time.Duration(200+dice.IntN(3000))*time.Millisecond
+	case n < 13:
+		return []act{{verb: []string{scale, restart, heal}[n-10], end: succeeds}}
 	}
 	return []act{a}
 }
@@ -225,6 +234,18 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 		}
 		q.path = "/v1/vnf_instances"
 		body["cloud_region_id"], body["namespace"], body["vnf_instance_name"] = s.place.Region, s.place.Namespace, s.name
+		if s.link != "" {
+			body["networks"] = []any{map[string]any{"network": s.link, "workload": s.app(), "create": linkDefinition()}}
+		}
+	case scale:
+		r.Asked.Replicas = 1 + s.dice.IntN(4)
+		body["workloads"] = []any{map[string]any{"workload": s.app(), "replicas": r.Asked.Replicas}}
+		q.path, q.body = path+"/scale", body
+	case restart:
+		q.path, q.body = path+"/restart", body
+	case heal:
+		delete(body, "on_failure")
+		q.path, q.body = path+"/heal", body
 	case rollback:
 		q.path, q.body = path+"/rollback", body
 	case retry:
@@ -236,6 +257,15 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 		q.method, q.path = http.MethodDelete, path+"?timeout=5m"
 	}
 	return q
+}
+
+// app names the Deployment of the instance.
+func (l workload) app() string { return "Deployment/" + l.name + "-app" }
+
+// linkDefinition defines the networks that instances share. The first instance creates a
+// network, and the last one deletes it.
+func linkDefinition() map[string]any {
+	return map[string]any{"driver": "multus", "spec": map[string]any{"type": "macvlan", "master": "eth1"}}
 }
 
 // send sends a request until it gets a final response. To test idempotency, it

@@ -52,8 +52,8 @@ func TestWorkloadsMakeSense(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"create fails", "create never ends", "create succeeds", "retry fails", "rollback succeeds", "terminate succeeds",
-		"undo succeeds", "upgrade fails", "upgrade never ends", "upgrade succeeds"}
+	want := []string{"create fails", "create never ends", "create succeeds", "heal succeeds", "restart succeeds", "retry fails", "rollback succeeds",
+		"scale succeeds", "terminate succeeds", "undo succeeds", "upgrade fails", "upgrade never ends", "upgrade succeeds"}
 	if diff := cmp.Diff(want, sortedKeys(seen)); diff != "" {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}
