@@ -200,7 +200,7 @@ func (c *client) edit(ctx context.Context, t target, was *metav1.ObjectMeta, met
 // the foreground if the kind may have dependents.
 func (c *client) deleteExact(ctx context.Context, t target, only metav1.Preconditions) error {
 	policy := metav1.DeletePropagationForeground
-	if leaves[t.kind.GroupKind()] {
+	if leaves[t.kind.GroupKind()] || orderly[t.kind.GroupKind()] {
 		policy = metav1.DeletePropagationBackground
 	}
 	body, err := json.Marshal(metav1.DeleteOptions{

@@ -12,7 +12,8 @@ import (
 )
 
 // Delete requests the deletion of those refs that exist and are the owner's, by
-// foreground deletion if they may have dependents. It returns a change for each
+// foreground deletion if they may have dependents that their controller does not
+// delete itself. It returns a change for each
 // ref that it reached, in the given order: nf.Deleted; nf.Unchanged if the
 // object does not exist or its kind is not served; nf.Kept if it belongs to
 // another owner. It does not wait until the objects are gone; use Watch for
@@ -120,3 +121,7 @@ var leaves = map[schema.GroupKind]bool{
 	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: true, {Group: "networking.k8s.io", Kind: "Ingress"}: true,
 	{Group: "policy", Kind: "PodDisruptionBudget"}: true, {Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: true,
 }
+
+// orderly are kinds whose controllers delete what they own in an order. Foreground
+// deletion would have the garbage collector delete all of it at once.
+var orderly = map[schema.GroupKind]bool{{Group: "cluster.x-k8s.io", Kind: "Cluster"}: true}

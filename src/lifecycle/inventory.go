@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -83,26 +84,57 @@ func itemsOf(plan render.Plan, previous []nf.Item) []nf.Item {
 	return out
 }
 
-// stagesOf returns the stage numbers of an inventory, ascending.
-func stagesOf(inventory []nf.Item) []int {
-	var out []int
-	for _, it := range inventory {
-		out = append(out, it.Stage)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+// batch is items that are deleted at the same time.
+type batch struct {
+	turn  int // see render.DeletionTurn
+	stage int // of the inventory; 0 if there is a turn
+	items []nf.Item
 }
 
-// refsOf returns the objects of a stage: those to delete, and those to keep.
-func refsOf(inventory []nf.Item, stage int) (refs, kept []nf.Ref) {
-	for _, it := range inventory {
-		switch {
-		case it.Stage != stage:
-		case it.Keep:
+// batchesOf returns the items in the order in which they are deleted: those that have a
+// turn by it, and then the others from the last stage to the first, because a stage must
+// be gone before the stage that it builds on is deleted.
+func batchesOf(items []nf.Item) []batch {
+	var out []batch
+	for _, it := range items {
+		b := batch{turn: render.DeletionTurn(schema.GroupKind{Group: it.Group, Kind: it.Kind})}
+		if b.turn == 0 {
+			b.stage = it.Stage
+		}
+		i := slices.IndexFunc(out, func(o batch) bool { return o.turn == b.turn && o.stage == b.stage })
+		if i < 0 {
+			out, i = append(out, b), len(out)
+		}
+		out[i].items = append(out[i].items, it)
+	}
+	turn := func(b batch) int { return cmp.Or(b.turn, render.LastTurn+1) }
+	slices.SortFunc(out, func(a, b batch) int { return cmp.Or(cmp.Compare(turn(a), turn(b)), cmp.Compare(b.stage, a.stage)) })
+	return out
+}
+
+// refs returns the objects of a batch: those to delete, and those to keep.
+func (b batch) refs() (refs, kept []nf.Ref) {
+	for _, it := range b.items {
+		if it.Keep {
 			kept = append(kept, it.Ref)
-		default:
+		} else {
 			refs = append(refs, it.Ref)
 		}
 	}
 	return refs, kept
+}
+
+// settled returns the planned objects that must be Current before items are deleted, if
+// there are such items; see render.Settles.
+func settled(plan render.Plan, items []nf.Item) []nf.Change {
+	if !slices.ContainsFunc(items, func(it nf.Item) bool { return render.Settles(schema.GroupKind{Group: it.Group, Kind: it.Kind}) }) {
+		return nil
+	}
+	var out []nf.Change
+	for _, obj := range plan.Objects() {
+		if render.DeletionTurn(obj.GroupVersionKind().GroupKind()) > 0 {
+			out = append(out, nf.Change{Ref: refOf(obj)})
+		}
+	}
+	return out
 }

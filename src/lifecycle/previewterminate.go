@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -21,8 +20,10 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 		return nf.Preview{}, err
 	}
 	var out nf.Preview
-	all := slices.Clone(in.Inventory)
-	slices.SortStableFunc(all, func(a, b nf.Item) int { return cmp.Compare(b.Stage, a.Stage) })
+	var all []nf.Item
+	for _, b := range batchesOf(in.Inventory) {
+		all = append(all, b.items...)
+	}
 	orphan := req.Orphan || in.Adopted && in.Revision == 0
 	for _, it := range all {
 		change := nf.Change{Ref: it.Ref, Action: nf.Deleted}

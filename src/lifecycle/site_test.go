@@ -203,6 +203,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			if kind == "set" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "StatefulSet"
 			}
+			if of, is := machineKinds[kind]; is {
+				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = of[0], of[1]
+			}
 			if kind == "pods" {
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"] = "apps/v1", "Deployment"
 				g.Objects[n].Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{}}}
@@ -274,6 +277,13 @@ var hookKinds = map[string][]nf.HookEvent{
 	"bye":   {nf.PreDelete},
 	"gone":  {nf.PostDelete},
 	"probe": {nf.TestRun},
+}
+
+// machineKinds are kinds of Cluster API.
+var machineKinds = map[string][2]string{
+	"cluster":  {"cluster.x-k8s.io/v1beta2", "Cluster"},
+	"machines": {"cluster.x-k8s.io/v1beta2", "MachineDeployment"},
+	"template": {"infrastructure.cluster.x-k8s.io/v1beta2", "DevMachineTemplate"},
 }
 
 // discards says when a hook goes: by the end of its name.

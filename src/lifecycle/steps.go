@@ -205,17 +205,24 @@ func hooksAround(verb nf.Verb) (before, after nf.HookEvent) {
 
 // prune returns the steps that delete items that are not in the run's plan.
 func (w *work) prune(items []nf.Item) []operation.Step {
-	return slices.Concat(w.findVolumeSteps(items), w.deletion(nf.PhasePrune, items))
+	var settle []operation.Step
+	if targets := settled(w.run.plan, items); len(targets) > 0 {
+		settle = []operation.Step{w.step(nf.PhaseSettle, func(ctx context.Context) error {
+			return w.applier.await(ctx, wait{wanted: nf.Current, targets: targets})
+		})}
+	}
+	return slices.Concat(settle, w.findVolumeSteps(items), w.deletion(nf.PhasePrune, items))
 }
 
-// deletion returns the steps that delete items, from the last stage to the
-// first: a stage must be gone before the stage that it builds on is deleted.
+// deletion returns the steps that delete items in their order.
 func (w *work) deletion(phase nf.Phase, items []nf.Item) []operation.Step {
 	var out []operation.Step
-	for _, stage := range slices.Backward(stagesOf(items)) {
-		refs, kept := refsOf(items, stage)
+	for _, b := range batchesOf(items) {
+		refs, kept := b.refs()
 		s := w.step(phase, func(ctx context.Context) error { return w.applier.remove(ctx, refs, kept) })
-		s.Stage = stage + 1
+		if s.Index = b.turn; b.turn == 0 {
+			s.Stage = b.stage + 1
+		}
 		out = append(out, s)
 	}
 	return out

@@ -21,6 +21,7 @@ const (
 	PhaseHookWait          Phase = "hook_wait"           // waits until the hook is done
 	PhaseDeleteTestObjects Phase = "delete_test_objects" // deletes the objects that the tests created
 	PhaseDeleteHookObjects Phase = "delete_hook_objects" // deletes the objects that the hooks of one event, or of all events, created
+	PhaseSettle            Phase = "settle"              // waits until no machine refers to the templates that the next steps delete
 	PhasePrune             Phase = "prune"               // deletes objects of an earlier stage that are no longer in the plan
 	PhaseDelete            Phase = "delete"              // deletes a stage's objects
 	PhaseFindClaims        Phase = "find_claims"         // finds the volume claims of StatefulSets
@@ -89,7 +90,7 @@ type StepID struct {
 	Undo  bool      `json:"undo,omitempty"`  // part of the undo
 	Stage int       `json:"stage,omitempty"` // of the plan, or of the inventory, from 1; 0: none
 	Event HookEvent `json:"event,omitempty"` // of hooks
-	Index int       `json:"index,omitempty"` // of a hook among those of its event, from 1
+	Index int       `json:"index,omitempty"` // of a hook among those of its event, or of a turn of deletion before all stages, from 1
 	Ref   Ref       `json:"ref,omitzero"`    // the hook's object
 }
 
@@ -138,6 +139,8 @@ func (s Step) title() string {
 		return fmt.Sprintf("%s %d/%d %s", s.Phase, s.Stage, s.Of, s.StageName)
 	case s.Stage > 0 && (s.Phase == PhasePrune || s.Phase == PhaseDelete):
 		return fmt.Sprintf("%s stage %d", s.Phase, s.Stage)
+	case s.Index > 0 && (s.Phase == PhasePrune || s.Phase == PhaseDelete):
+		return fmt.Sprintf("%s first, turn %d", s.Phase, s.Index)
 	case s.OfHook():
 		return fmt.Sprintf("%s %s %d/%d %s %s", s.Phase.title(), s.Event, s.Index, s.Of, s.Ref.Kind, s.Ref.Name)
 	case s.Phase == PhaseDeleteHookObjects && s.Event != "":
@@ -150,7 +153,7 @@ func (p Phase) title() string {
 	titles := map[Phase]string{
 		PhaseReserve: "reserve resources", PhaseDeleteRecords: "delete records",
 		PhasePermit: "check what the project may use", PhaseAcquireNamespaces: "acquire namespaces", PhaseReleaseFormer: "release former namespaces", PhaseReleaseNamespaces: "release namespaces",
-		PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
+		PhaseSettle: "wait for machines", PhaseHookDeleteOld: "delete old", PhaseHookCreate: "create", PhaseHookWait: "wait for", PhaseDeleteHookObjects: "delete hook objects", PhaseDeleteTestObjects: "delete test objects",
 		PhaseFindClaims: "find volume claims", PhaseDeleteClaims: "delete volume claims", PhaseKeepClaims: "keep volume claims", PhaseAdopt: "adopt objects", PhaseSet: "set fields", PhaseEvict: "evict pods",
 		PhaseCheckHosts: "check hosts", PhaseRemoveWorkers: "remove workers", PhaseBuild: "build cluster", PhaseRegister: "register region",
 		PhaseCheckHolders: "check holders", PhaseRestart: "restart workloads", PhaseReleaseNetworks: "release networks", PhaseReleaseVolumes: "release volumes",

@@ -29,6 +29,8 @@ func TestStepTitles(t *testing.T) {
 		"wait 3/4 databases":                       stage(nf.PhaseWait, false),
 		"prune stage 3":                            stage(nf.PhasePrune, false),
 		"undo: delete stage 3":                     stage(nf.PhaseDelete, true),
+		"delete first, turn 1":                     {StepID: nf.StepID{Phase: nf.PhaseDelete, Index: 1}},
+		"wait for machines":                        only(nf.PhaseSettle),
 		"delete old pre-install 1/2 Job load":      hook(nf.PhaseHookDeleteOld, nf.PreInstall, false),
 		"create post-upgrade 1/2 Job load":         hook(nf.PhaseHookCreate, nf.PostUpgrade, false),
 		"undo: wait for pre-rollback 1/2 Job load": hook(nf.PhaseHookWait, nf.PreRollback, true),

@@ -278,6 +278,7 @@ func TestProtected(t *testing.T) {
 		"definition": {"all of its resources", schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, true},
 		"stranger":   {"a kind is known by its group too", schema.GroupKind{Group: "x", Kind: "Namespace"}, false},
 		"core":       {"and by the want of one", schema.GroupKind{Kind: "CustomResourceDefinition"}, false},
+		"cluster":    {"what runs in it is lost with its machines", schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}, true},
 		"workload":   {"what can be made again is not protected", schema.GroupKind{Group: "apps", Kind: "StatefulSet"}, false},
 	}
 	for name, tc := range cases {
@@ -312,5 +313,35 @@ func TestKindOrder(t *testing.T) {
 	want := []string{"namespace", "CustomResourceDefinition", "ConfigMap", "Service", "Deployment", "antelope", "Zebra", "apiservice", "validatingwebhookconfiguration"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions, what is referred to, workloads, custom resources, interceptors (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeletionTurn(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		kind    schema.GroupKind
+		turn    int
+		settles bool
+	}{
+		"Cluster":        {"it is deleted alone", schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}, 1, false},
+		"OtherCluster":   {"kinds of that name in other groups are ordinary", schema.GroupKind{Group: "postgresql.cnpg.io", Kind: "Cluster"}, 0, false},
+		"Infrastructure": {"it belongs to a Cluster, whoever provides it", schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "OpenStackCluster"}, 2, false},
+		"Workers":        {"it belongs to a Cluster", schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachineDeployment"}, 2, false},
+		"ControlPlane":   {"it belongs to a Cluster", schema.GroupKind{Group: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane"}, 2, false},
+		"Add-ons":        {"they belong to a Cluster", schema.GroupKind{Group: "addons.cluster.x-k8s.io", Kind: "ClusterResourceSet"}, 2, false},
+		"Template":       {"machines refer to it", schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "DevMachineTemplate"}, 0, true},
+		"Bootstrap":      {"machines refer to it", schema.GroupKind{Group: "bootstrap.cluster.x-k8s.io", Kind: "KubeadmConfigTemplate"}, 0, true},
+		"Class":          {"a Cluster refers to it", schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "ClusterClass"}, 0, true},
+		"Identity":       {"the infrastructure is deleted with it", schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "AzureClusterIdentity"}, 0, true},
+		"Secret":         {"the infrastructure is deleted with it", schema.GroupKind{Kind: "Secret"}, 0, false},
+		"Definition":     {"kinds go after their objects, by their stage", schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, 0, false},
+	}
+	for name, tc := range cases {
+		if got := render.DeletionTurn(tc.kind); got != tc.turn {
+			t.Errorf("%s: %s: turn %d, want %d", name, tc.reason, got, tc.turn)
+		}
+		if got := render.Settles(tc.kind); got != tc.settles {
+			t.Errorf("%s: %s: settles %v, want %v", name, tc.reason, got, tc.settles)
+		}
 	}
 }
