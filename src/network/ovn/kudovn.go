@@ -16,10 +16,10 @@ import (
 
 var portPattern = regexp.MustCompile(`^[^\s;=]{1,253}$`)
 
-// kudOVN is the flavor without a controller, and its CNI plugin.
+// kudOVN is the flavor of kud's role ovn, and its CNI plugin.
 const kudOVN = "kud-ovn"
 
-const byHand = "the logical switch is made in OVN by hand; set it there"
+const inOVN = "set it in OVN, on the logical switch"
 
 var kudShape = schema.Shape{Fields: map[string]schema.Field{
 	"mtu": schema.Optional(schema.Integer(schema.MinMTU, schema.MaxMTU)), "routes": routes,
@@ -30,7 +30,7 @@ var kudShape = schema.Shape{Fields: map[string]schema.Field{
 			"ips":  schema.Required(families(schema.Parsed(schema.ParseInterface), "address")),
 		},
 	}))),
-	"subnets": refused(byHand), "dhcp": refused(byHand), "dns": refused(byHand),
+	"subnets": refused(inOVN), "dhcp": refused(inOVN), "dns": refused(inOVN),
 }}
 
 // checkKud reports ports that have the name or an address of another one.
@@ -53,11 +53,26 @@ func checkKud(c *schema.Checker, s spec, _ nf.NetworkRegion) {
 	}
 }
 
+// kudObjects returns a definition that asks the controller of the role for a logical
+// switch, with a port for each interface, unless the specification names the ports.
 func kudObjects(n nf.Network, namespace string, s spec) ([]*unstructured.Unstructured, error) {
-	d, err := definition(n, namespace, given(map[string]any{
+	config := given(map[string]any{
 		"cniVersion": "0.4.0", "type": kudOVN, "capabilities": map[string]any{"ips": true}, "ipam": given(map[string]any{"type": "static"}, s, "routes"),
-	}, s, "mtu"))
+	}, s, "mtu")
+	if !hasPorts(s) {
+		config["switch"] = true
+	}
+	d, err := definition(n, namespace, config)
 	return []*unstructured.Unstructured{d}, err
+}
+
+func hasPorts(s spec) bool { return len(schema.ListOf(s, "ports")) > 0 }
+
+// frozenKud reports a move between a switch of the controller and ports made by hand.
+func frozenKud(c *schema.Checker, before, after spec, attached bool) {
+	if attached && hasPorts(before) != hasPorts(after) {
+		c.Fault("spec.ports", "cannot be added or removed while pods are attached: their interfaces are on another logical switch")
+	}
 }
 
 // Plugins returns the CNI plugin that kud's role puts on the nodes, by the field that asks
@@ -74,8 +89,8 @@ func (Driver) Plugins(raw json.RawMessage) map[string]string {
 func connectKud(t *attaching) {
 	t.unlimited("limit the port in OVN")
 	ips, mac := t.ips(), t.mac()
-	if ports := schema.ListOf(t.spec, "ports"); len(ports) > 0 {
-		t.usePort(ports, ips, mac)
+	if hasPorts(t.spec) {
+		t.usePort(schema.ListOf(t.spec, "ports"), ips, mac)
 		return
 	}
 	if len(ips) == 0 {

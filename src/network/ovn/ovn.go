@@ -2,9 +2,9 @@
 // specification of a network into the objects of the controller of a region, and
 // attachments into elements and annotations that this controller reads.
 //
-// A flavor is one such controller: kube-ovn, ovn-kubernetes or nodus. The flavor kud-ovn
-// is OVN without a controller, as kud's role ovn sets it up. The driver finds the flavor
-// by the kinds that a region serves. The fields of each flavor are a table. A
+// A flavor is one such controller: kube-ovn, ovn-kubernetes, nodus, or the one of kud's
+// role ovn, kud-ovn. The driver finds the flavor by the kinds that a region serves; kud-ovn
+// has none of its own, so it must be named. The fields of each flavor are a table. A
 // specification that a controller would accept without an effect is an error, and so is
 // a request that the flavor cannot carry out; the message gives the reason.
 //
@@ -58,8 +58,7 @@ var flavors = map[string]flavor{
 		objects: nodusObjects, connect: connectNodus, frozen: frozenAll,
 	},
 	kudOVN: {
-		shape: kudShape, check: checkKud, objects: kudObjects, connect: connectKud,
-		frozen: func(*schema.Checker, spec, spec, bool) {},
+		shape: kudShape, check: checkKud, objects: kudObjects, connect: connectKud, frozen: frozenKud,
 	},
 }
 
@@ -108,7 +107,7 @@ func flavorOf(c *schema.Checker, given map[string]any, region nf.NetworkRegion) 
 	}
 	switch len(found) {
 	case 0:
-		c.Fault(path, "is required: the region serves the kinds of no controller of OVN; kud-ovn has none, so it cannot be found")
+		c.Fault(path, "is required: the region serves the kinds of no controller of OVN; kud-ovn has no kinds, so it cannot be found")
 	case 1:
 		return found[0]
 	default:

@@ -89,7 +89,7 @@ func TestWrong(t *testing.T) {
 		"NodusLabels":   {"labels need the selector specific", "nodus", `{"subnets": ["10.1.0.0/24"], "direct": {"providerInterfaceName": "eth1", "nodeLabelList": ["a=b"]}}`, []string{"spec.direct.nodeLabelList"}},
 		"NodusSelector": {"and specific needs labels", "nodus", `{"subnets": ["10.1.0.0/24"], "vlan": {"vlanId": 5, "providerInterfaceName": "eth1", "vlanNodeSelector": "specific"}}`, []string{"spec.vlan.nodeLabelList"}},
 
-		"KudSubnets":  {"the switch is made by hand", "kud-ovn", `{"flavor": "kud-ovn", "subnets": ["10.1.0.0/24"], "dhcp": {}}`, []string{"spec.dhcp", "spec.subnets"}},
+		"KudSubnets":  {"static gives the addresses", "kud-ovn", `{"flavor": "kud-ovn", "subnets": ["10.1.0.0/24"], "dhcp": {}}`, []string{"spec.dhcp", "spec.subnets"}},
 		"KudPort":     {"a port has addresses", "kud-ovn", `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01"}]}`, []string{"spec.ports[0].ips"}},
 		"KudTwice":    {"two ports differ", "kud-ovn", `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}, {"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/16"]}]}`, []string{"spec.ports[1].ips[0]", "spec.ports[1].mac", "spec.ports[1].name"}},
 		"KudPortName": {"the name is part of CNI_ARGS", "kud-ovn", `{"flavor": "kud-ovn", "ports": [{"name": "a;b", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, []string{"spec.ports[0].name"}},
@@ -205,6 +205,8 @@ func TestFrozen(t *testing.T) {
 		"Nodus":        {"nodus ignores changes", "nodus", `{"subnets": ["10.1.0.0/24"]}`, `{"subnets": ["10.1.0.0/24"], "exclude": ["10.1.0.9"]}`, false, []string{"spec.exclude"}},
 		"Same":         {"an equal specification is no change", "nodus", `{"subnets": ["10.1.0.0/24"]}`, `{"subnets": ["10.1.0.0/24"], "gateways": ["10.1.0.1"]}`, true, nil},
 		"Definition":   {"a definition can change", "kud-ovn", `{"flavor": "kud-ovn"}`, `{"flavor": "kud-ovn", "mtu": 1400}`, true, nil},
+		"KudPorts":     {"the pods are on the switch of the controller", "kud-ovn", `{"flavor": "kud-ovn"}`, `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, true, []string{"spec.ports"}},
+		"KudFree":      {"no pod is on a switch", "kud-ovn", `{"flavor": "kud-ovn"}`, `{"flavor": "kud-ovn", "ports": [{"name": "a", "mac": "02:00:00:00:00:01", "ips": ["10.1.0.9/24"]}]}`, false, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
