@@ -28,7 +28,11 @@ const (
 
 // hostParts are the components that a host consists of, as `artifacts` names
 // them.
-const hostParts = "kubelet,containerd,runc,cni-plugins,multus"
+const hostParts = "kubelet,containerd,runc,cni-plugins,multus,ovs-cni"
+
+// hostPackages returns the Debian packages that hosts use without installing
+// them.
+func hostPackages() []string { return []string{"openvswitch-switch", "ovn-central", "ovn-host"} }
 
 // hostName returns the name of a host, which is also that of its node.
 func hostName(i int) string { return fmt.Sprintf("host%d", i) }
@@ -49,17 +53,22 @@ func (in installation) parts() (string, error) {
 	return filepath.Join(filepath.Dir(in.dir), "hosts-"+hex.EncodeToString(h.Sum(nil))[:12]), nil
 }
 
-// ensureHosts builds the missing programs and images of hosts.
+// ensureHosts builds the missing programs and images of hosts, and fetches their
+// Debian packages.
 func (in installation) ensureHosts(ctx context.Context, w io.Writer) error {
 	parts, err := in.parts()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "run", "./src/cmd/artifacts", "--only", hostParts, parts)
-	cmd.Dir = in.root()
-	cmd.Stderr = w
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("cannot build the programs of hosts: %w", err)
+	build := []string{"go", "run", "./src/cmd/artifacts", "--only", hostParts, parts}
+	fetch := append([]string{filepath.Join(in.sources, "packages"), filepath.Join(parts, "debian")}, hostPackages()...)
+	for _, step := range [][]string{build, fetch} {
+		cmd := exec.CommandContext(ctx, step[0], step[1:]...)
+		cmd.Dir = in.root()
+		cmd.Stderr = w
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("cannot prepare the hosts: %s: %w", step[0], err)
+		}
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func identities(hosts int) []identity {
 		{file: "kwok", user: "kwok", group: masters},
 	}
 	if hosts > 0 {
-		all = append(all, identity{file: "multus", user: "multus", group: masters})
+		all = append(all, identity{file: "multus", user: "multus", group: masters}, identity{file: "ovn", user: "ovn", group: masters})
 	}
 	for i := 1; i <= hosts; i++ {
 		all = append(all, identity{file: hostName(i), user: "system:node:" + hostName(i), group: "system:nodes"})
