@@ -133,9 +133,12 @@ const (
 	OperationVerbConfigure   OperationVerb = "configure"
 	OperationVerbHeal        OperationVerb = "heal"
 	OperationVerbInstantiate OperationVerb = "instantiate"
+	OperationVerbMigrate     OperationVerb = "migrate"
 	OperationVerbRestart     OperationVerb = "restart"
 	OperationVerbRollback    OperationVerb = "rollback"
 	OperationVerbScale       OperationVerb = "scale"
+	OperationVerbStart       OperationVerb = "start"
+	OperationVerbStop        OperationVerb = "stop"
 	OperationVerbTerminate   OperationVerb = "terminate"
 	OperationVerbTest        OperationVerb = "test"
 	OperationVerbUpgrade     OperationVerb = "upgrade"
@@ -815,6 +818,28 @@ type Labels map[string]string
 // LabelsPatch Labels to set; null removes a label.
 type LabelsPatch map[string]*string
 
+// Machines defines model for Machines.
+type Machines struct {
+	// OnFailure Treatment of a failed change. `undo` reverts the change; `keep` leaves it for inspection.
+	OnFailure *OnFailure `json:"on_failure,omitempty"`
+
+	// OnUnreachable Behavior of a running operation while its region is unreachable; `fail` if omitted. The operation waits and retries.
+	// With `fail`, it fails when its timeout expires. With `wait`, it waits until the region has recovered. A request for a
+	// change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
+	// value; a request to terminate an instance or to run its tests is accepted.
+	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+
+	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
+	// has been applied; the operation waits for CRDs and hooks only.
+	Wait *WaitFor `json:"wait,omitempty"`
+
+	// Workloads Virtual machines, such as VirtualMachine/firewall.
+	Workloads []Workload `json:"workloads"`
+}
+
 // Manifest Object as the package renders it, with its secrets masked.
 type Manifest struct {
 	// File File in the package.
@@ -831,6 +856,25 @@ type Manifest struct {
 
 	// Stage Stage in which the object is applied; absent for a hook.
 	Stage *string `json:"stage,omitempty"`
+}
+
+// Migrate defines model for Migrate.
+type Migrate struct {
+	// OnUnreachable Behavior of a running operation while its region is unreachable; `fail` if omitted. The operation waits and retries.
+	// With `fail`, it fails when its timeout expires. With `wait`, it waits until the region has recovered. A request for a
+	// change is checked with the region first. While the region is unreachable, the request fails with 502, whatever the
+	// value; a request to terminate an instance or to run its tests is accepted.
+	OnUnreachable *OnUnreachable `json:"on_unreachable,omitempty"`
+
+	// Timeout Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
+	Timeout nullable.Nullable[Duration] `json:"timeout,omitempty"`
+
+	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
+	// has been applied; the operation waits for CRDs and hooks only.
+	Wait *WaitFor `json:"wait,omitempty"`
+
+	// Workloads Virtual machines, such as VirtualMachine/firewall.
+	Workloads []Workload `json:"workloads"`
 }
 
 // Namespace Name of a Kubernetes namespace.
@@ -1634,7 +1678,7 @@ type Restart struct {
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
 
-	// Workloads Workloads to restart; all if omitted.
+	// Workloads Workloads to restart; if omitted, every Deployment, StatefulSet and DaemonSet.
 	Workloads *[]Workload `json:"workloads,omitempty"`
 }
 
@@ -3312,6 +3356,18 @@ type HealVnfInstanceParams struct {
 	Prefer *PreferParam `json:"Prefer,omitempty"`
 }
 
+// MigrateVnfInstanceParams defines parameters for MigrateVnfInstance.
+type MigrateVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
 // RestartVnfInstanceParams defines parameters for RestartVnfInstance.
 type RestartVnfInstanceParams struct {
 	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
@@ -3347,6 +3403,30 @@ type RollBackVnfInstanceParams struct {
 
 // ScaleVnfInstanceParams defines parameters for ScaleVnfInstance.
 type ScaleVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// StartVnfInstanceParams defines parameters for StartVnfInstance.
+type StartVnfInstanceParams struct {
+	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
+	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IdempotencyKey Idempotency key of the request. A retry with the same key does not take effect again. Use a new key, for example a random one, for each request.
+	IdempotencyKey *IdempotencyKeyParam `json:"Idempotency-Key,omitempty"`
+
+	// Prefer Response preference (RFC 7240). `respond-async` returns 202 immediately; `wait=N` waits at most N seconds.
+	Prefer *PreferParam `json:"Prefer,omitempty"`
+}
+
+// StopVnfInstanceParams defines parameters for StopVnfInstance.
+type StopVnfInstanceParams struct {
 	// DryRun Whether to change nothing and return the changes that a server-side dry run in the region reports.
 	DryRun *DryRunParam `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
@@ -3493,6 +3573,9 @@ type PutAmendmentJSONRequestBody = AmendmentPut
 // HealVnfInstanceJSONRequestBody defines body for HealVnfInstance for application/json ContentType.
 type HealVnfInstanceJSONRequestBody = Heal
 
+// MigrateVnfInstanceJSONRequestBody defines body for MigrateVnfInstance for application/json ContentType.
+type MigrateVnfInstanceJSONRequestBody = Migrate
+
 // RestartVnfInstanceJSONRequestBody defines body for RestartVnfInstance for application/json ContentType.
 type RestartVnfInstanceJSONRequestBody = Restart
 
@@ -3501,6 +3584,12 @@ type RollBackVnfInstanceJSONRequestBody = Rollback
 
 // ScaleVnfInstanceJSONRequestBody defines body for ScaleVnfInstance for application/json ContentType.
 type ScaleVnfInstanceJSONRequestBody = Scale
+
+// StartVnfInstanceJSONRequestBody defines body for StartVnfInstance for application/json ContentType.
+type StartVnfInstanceJSONRequestBody = Machines
+
+// StopVnfInstanceJSONRequestBody defines body for StopVnfInstance for application/json ContentType.
+type StopVnfInstanceJSONRequestBody = Machines
 
 // TestVnfInstanceJSONRequestBody defines body for TestVnfInstance for application/json ContentType.
 type TestVnfInstanceJSONRequestBody = TestRun
@@ -4081,6 +4170,11 @@ type ClientInterface interface {
 
 	HealVnfInstance(ctx context.Context, vnfID VnfIDParam, params *HealVnfInstanceParams, body HealVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// MigrateVnfInstanceWithBody request with any body
+	MigrateVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *MigrateVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	MigrateVnfInstance(ctx context.Context, vnfID VnfIDParam, params *MigrateVnfInstanceParams, body MigrateVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RestartVnfInstanceWithBody request with any body
 	RestartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
@@ -4101,6 +4195,16 @@ type ClientInterface interface {
 	ScaleVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	ScaleVnfInstance(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, body ScaleVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StartVnfInstanceWithBody request with any body
+	StartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *StartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	StartVnfInstance(ctx context.Context, vnfID VnfIDParam, params *StartVnfInstanceParams, body StartVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// StopVnfInstanceWithBody request with any body
+	StopVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *StopVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	StopVnfInstance(ctx context.Context, vnfID VnfIDParam, params *StopVnfInstanceParams, body StopVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// TestVnfInstanceWithBody request with any body
 	TestVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *TestVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4993,6 +5097,30 @@ func (c *Client) HealVnfInstance(ctx context.Context, vnfID VnfIDParam, params *
 	return c.Client.Do(req)
 }
 
+func (c *Client) MigrateVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *MigrateVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMigrateVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) MigrateVnfInstance(ctx context.Context, vnfID VnfIDParam, params *MigrateVnfInstanceParams, body MigrateVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewMigrateVnfInstanceRequest(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 func (c *Client) RestartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *RestartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRestartVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
 	if err != nil {
@@ -5079,6 +5207,54 @@ func (c *Client) ScaleVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam,
 
 func (c *Client) ScaleVnfInstance(ctx context.Context, vnfID VnfIDParam, params *ScaleVnfInstanceParams, body ScaleVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewScaleVnfInstanceRequest(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) StartVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *StartVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) StartVnfInstance(ctx context.Context, vnfID VnfIDParam, params *StartVnfInstanceParams, body StartVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStartVnfInstanceRequest(c.Server, vnfID, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) StopVnfInstanceWithBody(ctx context.Context, vnfID VnfIDParam, params *StopVnfInstanceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopVnfInstanceRequestWithBody(c.Server, vnfID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+func (c *Client) StopVnfInstance(ctx context.Context, vnfID VnfIDParam, params *StopVnfInstanceParams, body StopVnfInstanceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewStopVnfInstanceRequest(c.Server, vnfID, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -8945,6 +9121,101 @@ func NewHealVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *
 	return req, nil
 }
 
+// NewMigrateVnfInstanceRequest calls the generic MigrateVnfInstance builder with application/json body
+func NewMigrateVnfInstanceRequest(server string, vnfID VnfIDParam, params *MigrateVnfInstanceParams, body MigrateVnfInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewMigrateVnfInstanceRequestWithBody(server, vnfID, params, "application/json", bodyReader)
+}
+
+// NewMigrateVnfInstanceRequestWithBody generates requests for MigrateVnfInstance with any type of body
+func NewMigrateVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *MigrateVnfInstanceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/migrate", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewRestartVnfInstanceRequest calls the generic RestartVnfInstance builder with application/json body
 func NewRestartVnfInstanceRequest(server string, vnfID VnfIDParam, params *RestartVnfInstanceParams, body RestartVnfInstanceJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -9276,6 +9547,196 @@ func NewScaleVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params 
 	}
 
 	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/scale", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewStartVnfInstanceRequest calls the generic StartVnfInstance builder with application/json body
+func NewStartVnfInstanceRequest(server string, vnfID VnfIDParam, params *StartVnfInstanceParams, body StartVnfInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStartVnfInstanceRequestWithBody(server, vnfID, params, "application/json", bodyReader)
+}
+
+// NewStartVnfInstanceRequestWithBody generates requests for StartVnfInstance with any type of body
+func NewStartVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *StartVnfInstanceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/start", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		queryValues := queryURL.Query()
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "dry_run", runtime.ParamLocationQuery, *params.DryRun); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		queryURL.RawQuery = queryValues.Encode()
+	}
+
+	req, err := http.NewRequest("POST", queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithLocation("simple", false, "Idempotency-Key", runtime.ParamLocationHeader, *params.IdempotencyKey)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.Prefer != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithLocation("simple", false, "Prefer", runtime.ParamLocationHeader, *params.Prefer)
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Prefer", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewStopVnfInstanceRequest calls the generic StopVnfInstance builder with application/json body
+func NewStopVnfInstanceRequest(server string, vnfID VnfIDParam, params *StopVnfInstanceParams, body StopVnfInstanceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewStopVnfInstanceRequestWithBody(server, vnfID, params, "application/json", bodyReader)
+}
+
+// NewStopVnfInstanceRequestWithBody generates requests for StopVnfInstance with any type of body
+func NewStopVnfInstanceRequestWithBody(server string, vnfID VnfIDParam, params *StopVnfInstanceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithLocation("simple", false, "vnf_id", runtime.ParamLocationPath, vnfID)
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/vnf_instances/%s/stop", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}

@@ -133,6 +133,10 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			_, err := c.Restarting(ctx, instance(owner), refs, json.RawMessage(`"now"`))
 			return err
 		},
+		"Machines": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Machines(ctx, instance(owner), []nf.Ref{{Group: machineGroup, Version: "v1", Kind: "VirtualMachine", Namespace: ns, Name: "fw"}}, nf.Stop)
+			return err
+		},
 		"Set": func(ctx context.Context, c *Cluster) error {
 			_, err := c.Set(ctx, instance(owner), []nf.Setting{{Ref: refs[0], Path: "/spec/replicas", Value: json.RawMessage("2")}}, false)
 			return err

@@ -59,6 +59,7 @@ func (k kind) at(r *rest.Request, namespace, name string) *rest.Request {
 // change once it has been read.
 type kinds struct {
 	by      map[schema.GroupKind][]kind // the preferred version comes first
+	machine string                      // version of machineAPI; empty: it is not served
 	partial error                       // set if some groups could not be read
 }
 
@@ -153,6 +154,9 @@ func (a *apis) discover(ctx context.Context) (*kinds, error) {
 	}
 	for _, group := range groups {
 		ks.prefer(group)
+		if group.Name == machineAPI {
+			ks.machine = group.PreferredVersion.Version
+		}
 	}
 	ks = a.sets.share(ks)
 	a.mu.Lock()

@@ -64,9 +64,10 @@ func (ks *kinds) digest() [sha256.Size]byte {
 	})
 	h := sha256.New()
 	lines := json.NewEncoder(h)
+	_ = lines.Encode(ks.machine) // a hash takes all
 	for _, name := range names {
 		for _, k := range ks.by[name] {
-			_ = lines.Encode(row{k.GroupVersionKind, k.resource, k.namespaced, k.verbs, k.categories}) // a hash takes all
+			_ = lines.Encode(row{k.GroupVersionKind, k.resource, k.namespaced, k.verbs, k.categories}) // as above
 		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))

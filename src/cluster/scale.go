@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -265,15 +266,28 @@ func autoscalerOf(u *unstructured.Unstructured) (a autoscaler, ok bool) {
 // Restarting returns the settings that restart the pods of the owner's objects, in
 // the given order. It returns the first error: nf.NotFound, nf.Conflict or nf.Failed
 // as Scaling does; nf.Unsupported for an object that does not replace its pods one
-// after another; nf.Conflict for a paused Deployment.
+// after another; nf.Conflict for a paused Deployment. For a virtual machine, it fails as
+// Machines does.
 func (c *Cluster) Restarting(ctx context.Context, owner nf.Subject, refs []nf.Ref, value json.RawMessage) ([]nf.Setting, error) {
 	targets, err := c.client.apis.resolveAll(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
+	var found machines
+	if slices.ContainsFunc(refs, isMachine) {
+		found, err = machinesOf(ctx, c.client)
+	}
+	if err != nil {
+		return nil, err
+	}
 	out := make([]nf.Setting, len(refs))
-	err = each(c.client.parallel, len(refs), func(i int) error {
-		live, err := liveObject{c.client, owner, targets[i]}.read(ctx, "restart")
+	err = each(c.client.parallel, len(refs), func(i int) (err error) {
+		object := liveObject{c.client, owner, targets[i]}
+		if isMachine(refs[i]) {
+			out[i], err = found.setting(ctx, object, nf.Restart)
+			return err
+		}
+		live, err := object.read(ctx, "restart")
 		if err != nil {
 			return err
 		}
@@ -295,7 +309,7 @@ func rolls(ref nf.Ref, live *unstructured.Unstructured) error {
 	paused, _ := nf.At(live.Object, "/spec/paused")
 	switch {
 	case ref.Group != "apps" || ref.Kind != "Deployment" && ref.Kind != "StatefulSet" && ref.Kind != "DaemonSet":
-		return nf.E(nf.Unsupported, "restart", ref.String(), errors.New("only a Deployment, a StatefulSet or a DaemonSet can be restarted"))
+		return nf.E(nf.Unsupported, "restart", ref.String(), errors.New("only a Deployment, a StatefulSet, a DaemonSet or a VirtualMachine can be restarted"))
 	case strategy == "OnDelete":
 		return nf.E(nf.Unsupported, "restart", ref.String(), errors.New("its update strategy is OnDelete: it replaces its pods only after they are deleted"))
 	case paused == true:

@@ -66,7 +66,8 @@ func TestScaling(t *testing.T) {
 	if err != nil || changes[0].Action != nf.Unchanged || changes[0].UID == "" {
 		t.Errorf("again: %v, %v", changes, err)
 	}
-	if changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{got.Reversed()}, true); err != nil || changes[0].Action != nf.Configured || replicasOf(t, c, web) != int64(3) {
+	back, _ := got.Reversed()
+	if changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{back}, true); err != nil || changes[0].Action != nf.Configured || replicasOf(t, c, web) != int64(3) {
 		t.Errorf("a dry run: %v, %v; %v replicas", changes, err, replicasOf(t, c, web))
 	}
 	got = scaled(t, c, []nf.Scaling{{Ref: refOf(db), By: 1}})
@@ -260,7 +261,8 @@ func TestRestarting(t *testing.T) {
 	if mustApply(t, c, "vnf-1", web); get(t, c, refOf(web)).GetGeneration() != generation {
 		t.Error("an apply without the annotation restarts the pods again")
 	}
-	if changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{settings[0].Reversed()}, false); err != nil || changes[0].Action != nf.Configured {
+	back, _ := settings[0].Reversed()
+	if changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{back}, false); err != nil || changes[0].Action != nf.Configured {
 		t.Fatalf("%v, %v", changes, err)
 	}
 	if _, found := nf.At(get(t, c, refOf(web)).Object, nf.RestartPath); found {

@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +23,11 @@ import (
 // the object does not exist. Nothing else of an object changes. A dry run is checked
 // by the API server, and changes nothing.
 //
+// It starts, stops, restarts and migrates virtual machines, and does not wait until
+// that is done. The change of a restart is that of the former VirtualMachineInstance,
+// nf.Deleted; that of a migration is nf.Created, and names its
+// VirtualMachineInstanceMigration.
+//
 // It returns the first error: nf.Conflict if an object belongs to another owner;
 // nf.Invalid if it has no such field, or the API server rejects the value; nf.Failed
 // if a permission is missing; nf.Unsupported if a kind is not served.
@@ -33,11 +40,19 @@ func (c *Cluster) Set(ctx context.Context, owner nf.Subject, settings []nf.Setti
 	if err != nil {
 		return nil, err
 	}
+	var found machines
+	if slices.ContainsFunc(settings, func(s nf.Setting) bool { return s.Machine != "" }) {
+		found, err = machinesOf(ctx, c.client)
+	}
+	if err != nil {
+		return nil, err
+	}
 	changes := make([]nf.Change, len(settings))
 	err = each(c.client.parallel, len(settings), func(i int) (err error) {
-		o := fieldSetter{liveObject{client: c.client, owner: owner, target: targets[i]}, settings[i], dryRun}
+		o := fieldSetter{liveObject{client: c.client, owner: owner, target: targets[i]}, found, settings[i], dryRun}
 		changes[i], err = o.run(ctx)
-		return c.client.region.failObject(ctx, "set "+nf.FieldPath(settings[i].Path)+" of", settings[i].Ref, err)
+		op := cmp.Or(string(settings[i].Machine), "set "+nf.FieldPath(settings[i].Path)+" of")
+		return c.client.region.failObject(ctx, op, settings[i].Ref, err)
 	})
 	return reached(changes), err
 }
@@ -70,13 +85,18 @@ func (o liveObject) read(ctx context.Context, op string) (*unstructured.Unstruct
 
 // fieldSetter sets a field of an object.
 type fieldSetter struct {
-	object  liveObject
-	setting nf.Setting
-	dry     bool
+	object   liveObject
+	machines machines
+	setting  nf.Setting
+	dry      bool
 }
 
 // run sets the field. It reads the object again if it has changed in the meantime.
 func (o fieldSetter) run(ctx context.Context) (nf.Change, error) {
+	if o.setting.Machine == nf.Restart || o.setting.Machine == nf.Migrate {
+		return o.once(ctx)
+	}
+	last := errors.New("it changes all the time")
 	for range attempts {
 		live, err := o.object.read(ctx, "set a field of")
 		if nf.KindOf(err) == nf.NotFound {
@@ -86,16 +106,16 @@ func (o fieldSetter) run(ctx context.Context) (nf.Change, error) {
 			return nf.Change{}, err
 		}
 		change := nf.Change{Ref: o.object.target.ref, Action: nf.Unchanged, UID: string(live.GetUID()), Generation: live.GetGeneration()}
-		wanted := nf.ValueOf(o.setting.Value)
-		if is, _ := nf.At(live.Object, o.setting.Path); reflect.DeepEqual(is, wanted) {
-			return change, nil
-		}
-		build, err := o.patch(live, wanted)
+		build, err := o.next(ctx, live)
 		if err != nil {
 			return nf.Change{}, err
 		}
+		if build == nil {
+			return change, nil
+		}
 		_, err = o.object.client.send(ctx, build, nil)
 		if apierrors.IsConflict(err) {
+			last = err
 			continue
 		}
 		if err != nil || o.dry {
@@ -108,7 +128,20 @@ func (o fieldSetter) run(ctx context.Context) (nf.Change, error) {
 		}
 		return change, err
 	}
-	return nf.Change{}, nf.E(nf.Conflict, "set a field of", o.object.target.ref.String(), errors.New("it changes all the time"))
+	return nf.Change{}, nf.E(nf.Conflict, "set a field of", o.object.target.ref.String(), last)
+}
+
+// next returns the request that makes the object that was read as wanted, or nil if
+// it is.
+func (o fieldSetter) next(ctx context.Context, live *unstructured.Unstructured) (func() *rest.Request, error) {
+	if o.setting.Machine != "" {
+		return o.switchMachine(ctx, live)
+	}
+	wanted := nf.ValueOf(o.setting.Value)
+	if is, _ := nf.At(live.Object, o.setting.Path); reflect.DeepEqual(is, wanted) {
+		return nil, nil
+	}
+	return o.patch(live, wanted)
 }
 
 // patch returns the request that sets the field of the object that was read.

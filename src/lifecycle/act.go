@@ -13,8 +13,8 @@ import (
 )
 
 // Act accepts an action on the workloads of an instance, and returns the queued
-// operation. The instance must be ready, otherwise Act returns nf.Conflict. A heal that
-// fails is kept, and does not change the instance's state. Act returns nf.NotFound for a
+// operation. The instance must be ready, otherwise Act returns nf.Conflict. A heal or a
+// migration that fails is kept, and does not change the instance's state. Act returns nf.NotFound for a
 // workload or a pod that the instance does not have, nf.Unsupported for a workload that
 // cannot do it, and nf.Conflict for a number of replicas that an autoscaler, or another
 // owner, sets, and for a pod that nothing replaces. It returns nf.Busy if an operation is
@@ -40,8 +40,8 @@ func (e *Engine) action(ctx context.Context, id string, req nf.ActRequest) (r re
 		return r, nil, err
 	}
 	r.seen, r.state = &in, nf.Updating
-	if req.Verb == nf.Heal {
-		r.state, req.OnFailure = nf.Ready, nf.Keep // what is healed stays
+	if stays(req.Verb) {
+		r.state, req.OnFailure = nf.Ready, nf.Keep
 	}
 	r.op = e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
 	if req.Verb == nf.Heal {
@@ -65,16 +65,30 @@ func (e *Engine) actAgain(in nf.Instance, failed nf.Operation, opts nf.Options, 
 	return request{op: op, seen: &in, state: nf.Updating}
 }
 
+// reversed returns the settings that undo others, as far as they can be undone.
 func reversed(settings []nf.Setting) []nf.Setting {
-	out := make([]nf.Setting, len(settings))
-	for i, s := range settings {
-		out[i] = s.Reversed()
+	var out []nf.Setting
+	for _, s := range settings {
+		if reverse, ok := s.Reversed(); ok {
+			out = append(out, reverse)
+		}
 	}
 	return out
 }
 
 // isAct reports whether the operations of a verb set fields of objects.
-func isAct(verb nf.Verb) bool { return verb == nf.Scale || verb == nf.Restart }
+func isAct(verb nf.Verb) bool {
+	switch verb {
+	case nf.Scale, nf.Restart, nf.Start, nf.Stop, nf.Migrate:
+		return true
+	default:
+		return false
+	}
+}
+
+// stays reports whether the operations of a verb have no undo, and leave the instance
+// as it was, or better, if they fail.
+func stays(verb nf.Verb) bool { return verb == nf.Heal || verb == nf.Migrate }
 
 // actable returns an instance that an action is possible on.
 func (pr *preparer) actable(ctx context.Context, id string, req nf.ActRequest) (nf.Instance, error) {
@@ -108,10 +122,13 @@ func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequ
 	}
 	owner := subjectOf(in.ID)
 	var settings []nf.Setting
-	if req.Verb == nf.Scale {
+	switch req.Verb {
+	case nf.Scale:
 		settings, err = cluster.Scaling(ctx, owner, placed(req.Scale, refs), req.Force)
-	} else {
+	case nf.Restart:
 		settings, err = cluster.Restarting(ctx, owner, refs, nf.RestartValue(at))
+	default:
+		settings, err = cluster.Machines(ctx, owner, refs, req.Verb)
 	}
 	var changes []nf.Change
 	if err == nil {
@@ -121,7 +138,7 @@ func (pr *preparer) settings(ctx context.Context, in nf.Instance, req nf.ActRequ
 		return nil, nil, newRedactor(inForce(in)).error(err)
 	}
 	for i := range changes {
-		if changes[i].Action == nf.Configured {
+		if changes[i].Action == nf.Configured && !bytes.Equal(settings[i].Value, settings[i].Was) {
 			changes[i].Fields = []nf.Field{settings[i].Field()}
 		}
 	}
@@ -163,7 +180,7 @@ func workloads(in nf.Instance, req nf.ActRequest) ([]nf.Ref, error) {
 			}
 		}
 		if len(out) == 0 {
-			return nil, nf.E(nf.Unsupported, string(req.Verb), "VNF instance "+in.ID, fmt.Errorf("it has no Deployment, StatefulSet or DaemonSet"))
+			return nil, nf.E(nf.Unsupported, string(req.Verb), "VNF instance "+in.ID, fmt.Errorf("it has no Deployment, StatefulSet or DaemonSet; a VirtualMachine is restarted if it is named"))
 		}
 		return out, nil
 	}
@@ -209,6 +226,9 @@ func planned(settings []nf.Setting, plan render.Plan) []nf.Setting {
 	objects := objectsOf(plan)
 	out := slices.Clone(settings)
 	for i, s := range out {
+		if s.Path == "" {
+			continue // nothing of it remains
+		}
 		out[i].Planned = fieldOf(objects[s.Key()], s.Path)
 	}
 	return out

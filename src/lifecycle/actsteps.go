@@ -12,7 +12,7 @@ import (
 // are ready.
 func (w *work) actSteps(settings []nf.Setting) []operation.Step {
 	set := w.step(nf.PhaseSet, func(ctx context.Context) error { return w.applier.set(ctx, settings) })
-	ready := w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitChanged(ctx, set.StepID) })
+	ready := w.step(nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitSet(ctx, set.StepID, settings) })
 	return []operation.Step{set, ready, w.step(nf.PhaseFinish, w.finishAct)}
 }
 
@@ -29,6 +29,34 @@ func (a *applier) set(ctx context.Context, settings []nf.Setting) error {
 	}
 	now := a.run.attempt.Now()
 	return a.run.attempt.Save(ctx, func(op *nf.Operation) { op.Applied = now }) // a client waits for it
+}
+
+// waitSet waits until the objects that a step has set are ready; a virtual machine that
+// restarts, after its former instance is gone.
+func (a *applier) waitSet(ctx context.Context, step nf.StepID, settings []nf.Setting) error {
+	changes, err := a.run.attempt.ChangesOf(ctx, step)
+	if err != nil {
+		return err
+	}
+	var former, restarted []nf.Change
+	for _, c := range changes {
+		if c.Action == nf.Deleted {
+			former = append(former, c)
+		}
+	}
+	if len(former) == 0 || a.run.op().Instance.NoWait {
+		return a.waitChanged(ctx, step)
+	}
+	if err := a.await(ctx, wait{wanted: nf.Absent, targets: former}); err != nil {
+		return err
+	}
+	for _, s := range settings {
+		if s.Machine == nf.Restart {
+			restarted = append(restarted, nf.Change{Ref: s.Ref, Action: nf.Unchanged})
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(changes), func(c nf.Change) bool { return c.Action == nf.Deleted })
+	return a.elaborate(ctx, a.await(ctx, wait{wanted: nf.Current, targets: append(others, restarted...)}))
 }
 
 // finishAct records the fields that were set, and unlocks the instance.

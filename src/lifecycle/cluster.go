@@ -93,13 +93,21 @@ type Setter interface {
 	// Restarting returns the settings that restart the pods of the owner's objects. The
 	// value is that of nf.RestartPath. It returns nf.Unsupported for an object that does
 	// not replace its pods one after another, nf.Conflict for a paused one, and
-	// otherwise fails as Scaling does.
+	// otherwise fails as Scaling does; for virtual machines, as Machines does.
 	Restarting(ctx context.Context, owner nf.Subject, refs []nf.Ref, value json.RawMessage) ([]nf.Setting, error)
+
+	// Machines returns the settings that start, stop or migrate the owner's virtual
+	// machines. It returns nf.Unsupported for another kind, or for a machine that cannot
+	// be migrated while it runs; nf.Conflict if its state or its run strategy does not
+	// allow the verb; and otherwise fails as Scaling does.
+	Machines(ctx context.Context, owner nf.Subject, refs []nf.Ref, verb nf.Verb) ([]nf.Setting, error)
 
 	// Set gives fields of the owner's objects their values, and returns a change for
 	// each: nf.Configured; or nf.Unchanged if it is as wanted already, or, without a
-	// uid, if the object does not exist. It is idempotent. A dry run changes nothing,
-	// and fails as Set would.
+	// uid, if the object does not exist. The change of the restart of a virtual machine
+	// is that of its former instance, nf.Deleted; that of its migration is nf.Created,
+	// and names the object that is ready at its end. Set is idempotent. A dry run
+	// changes nothing, and fails as Set would.
 	Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error)
 
 	// Evict evicts one of the owner's pods, or deletes it if the task says so: nf.Deleted;

@@ -171,7 +171,13 @@ func deathScenarios() map[string]deathScenario {
 		"scale fails, keep":       pair(70, func(t *testing.T, s *site, e *engine) { first("db_web")(t, s, e); refuseScale(s) }, acted(scaleTo(5, "db", "web"), nf.Keep)),
 		"upgrade of a scaled one": pair(100, scaled, upgrade("db_new", "")),
 		"restart":                 pair(80, first("set.db-set.web"), acted(nf.ActRequest{Verb: nf.Restart}, "")),
-		"heal":                    pair(70, wounded, acted(nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}}, "")),
+		"stop":                    pair(70, first("db_web"), acted(machines(nf.Stop), "")),
+		"stop fails, undo": pair(90, func(t *testing.T, s *site, e *engine) {
+			first("db_web")(t, s, e)
+			s.cluster.rejects = map[string]string{"web": `"stop"`}
+		}, acted(machines(nf.Stop), nf.Undo)),
+		"migrate": pair(70, first("db_web"), acted(machines(nf.Migrate), "")),
+		"heal":    pair(70, wounded, acted(nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}}, "")),
 		"heal fails": pair(70, func(t *testing.T, s *site, e *engine) {
 			wounded(t, s, e)
 			s.cluster.rejects = map[string]string{"web-2": "guard"}

@@ -59,6 +59,33 @@ func (c *fakeCluster) Restarting(ctx context.Context, _ nf.Subject, refs []nf.Re
 	return out, nil
 }
 
+// powered is the field that Machines sets.
+const powered = "/data/run"
+
+// Machines returns settings that start and stop ConfigMaps, and those that restart and
+// migrate them.
+func (c *fakeCluster) Machines(ctx context.Context, _ nf.Subject, refs []nf.Ref, verb nf.Verb) ([]nf.Setting, error) {
+	leave, err := c.enter(ctx, "machines "+string(verb))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var out []nf.Setting
+	for _, ref := range refs {
+		s := nf.Setting{Ref: ref, Machine: verb, Guest: "guest"}
+		if verb == nf.Start || verb == nf.Stop {
+			is, _ := nf.At(c.objects[ref.Key()].object.Object, powered)
+			was, err := nf.RawOf(is)
+			if err != nil {
+				return nil, err
+			}
+			s.Path, s.Was, s.Value, s.Guest = powered, was, json.RawMessage(`"`+verb+`"`), ""
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
 func (c *fakeCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error) {
 	leave, err := c.enter(ctx, fmt.Sprintf("set %v %t", len(settings), dryRun))
 	if err != nil {
@@ -74,6 +101,11 @@ func (c *fakeCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.S
 		change := nf.Change{Ref: s.Ref, Action: nf.Unchanged}
 		if live := c.objects[s.Key()]; live != nil && live.owner == owner {
 			change.UID = "uid"
+			if s.Path == "" { // it migrates, and is ready when it has
+				change.Action = nf.Created
+				out = append(out, change)
+				continue
+			}
 			if is, _ := nf.At(live.object.Object, s.Path); !reflect.DeepEqual(is, nf.ValueOf(s.Value)) {
 				change.Action = nf.Configured
 			}

@@ -52,7 +52,7 @@ func (w *work) Release(context.Context) error {
 	tested := op.Verb == nf.Test && slices.ContainsFunc(op.Steps, func(s nf.Step) bool {
 		return s.Phase == nf.PhaseFinish // all tests have run, and some have failed
 	})
-	sound := tested || op.Verb == nf.Heal // the instance is as it was, or better
+	sound := tested || stays(op.Verb) // the instance is as it was, or better
 	w.run.unlock(func(in *nf.Instance) {
 		if acted(op) {
 			in.Settings = nf.MergeSettings(in.Settings, op.Instance.Settings) // until it is undone, they may be in force

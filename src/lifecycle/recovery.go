@@ -54,6 +54,9 @@ func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (n
 		if in.Revision == 0 {
 			return e.terminateRequest(in, nf.TerminateRequest{Options: opts}, ""), nil
 		}
+		if isAct(failed.Verb) && len(reversed(failed.Instance.Settings)) == 0 {
+			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, errors.New("the restart of a virtual machine has no undo; retry it"))
+		}
 		if isAct(failed.Verb) {
 			return e.actAgain(in, failed, opts, true), nil
 		}
@@ -83,8 +86,12 @@ func (e *Engine) failedOperation(ctx context.Context, verb, operation string, op
 	if !op.State.Final() || op.State == nf.Succeeded {
 		return refuse("it is %s", op.State)
 	}
-	if op.Verb == nf.Heal {
+	switch op.Verb {
+	case nf.Heal:
 		return refuse("what it has healed stays; heal the instance again")
+	case nf.Migrate:
+		return refuse("a migration has no undo, and the virtual machine runs; migrate it again")
+	default:
 	}
 	if err := opts.Validate(); err != nil {
 		return nf.Instance{}, op, err

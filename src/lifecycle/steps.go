@@ -84,7 +84,10 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 
 // Undoable implements operation.Undoer.
 func (w *work) Undoable(ctx context.Context) (bool, error) {
-	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || w.run.op().Verb == nf.Test || w.run.op().Verb == nf.Heal {
+	if w.run.op().OnFailure != nf.Undo || w.run.op().Verb == nf.Terminate || w.run.op().Verb == nf.Test || stays(w.run.op().Verb) {
+		return false, nil
+	}
+	if settings := w.run.op().Instance.Settings; isAct(w.run.op().Verb) && len(reversed(settings)) == 0 {
 		return false, nil
 	}
 	if w.run.op().Instance.NoWait && !w.run.op().Applied.IsZero() {

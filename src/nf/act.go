@@ -14,9 +14,9 @@ import (
 // ActRequest asks for an action on the workloads of an instance. Nothing is
 // rendered, and no revision is created.
 type ActRequest struct {
-	Verb      Verb          // Scale, Restart or Heal
+	Verb      Verb          // Scale, Restart, Start, Stop, Migrate or Heal
 	Scale     []Scaling     // of Scale: at least one
-	Workloads []string      // of Restart: "Kind/name"; none: all that can be restarted
+	Workloads []string      // "Kind/name"; of Restart: none is all that can be restarted; of Start, Stop and Migrate: virtual machines, at least one
 	Pods      []string      // of Heal: pods to evict, "name" or "namespace/name"
 	Patience  time.Duration // of Heal: how long to wait for a disruption budget; DefaultPatience when 0
 	Force     bool          // of Scale: take the number over from another client that has set it; of Heal: delete the pods
@@ -41,12 +41,29 @@ type Setting struct {
 	Value   json.RawMessage `json:"value,omitempty"`   // empty: the field is absent
 	Was     json.RawMessage `json:"was,omitempty"`     // the field before the action; empty: absent
 	Planned json.RawMessage `json:"planned,omitempty"` // the field in the plan that was active; empty: absent
+
+	// Of a virtual machine: the verb that KubeVirt carries out, Start, Stop, Restart or
+	// Migrate. Start and Stop change the field, or, for some run strategies, nothing but
+	// the state of the machine. Restart and Migrate have no field.
+	Machine Verb   `json:"machine,omitempty"`
+	Guest   string `json:"guest,omitempty"` // of Restart and Migrate: uid of the running VirtualMachineInstance
+	Last    string `json:"last,omitempty"`  // of Migrate: uid of its latest VirtualMachineInstanceMigration; empty: none
 }
 
-// Reversed returns the setting that undoes it.
-func (s Setting) Reversed() Setting {
+// Reversed returns the setting that undoes it. A Restart or a Migrate of a virtual
+// machine has none.
+func (s Setting) Reversed() (reverse Setting, ok bool) {
 	s.Value, s.Was = s.Was, s.Value
-	return s
+	switch s.Machine {
+	case Start:
+		s.Machine = Stop
+	case Stop:
+		s.Machine = Start
+	case Restart, Migrate:
+		return s, false
+	default:
+	}
+	return s, true
 }
 
 // Field returns the change of the field.
@@ -102,7 +119,7 @@ func (r ActRequest) Validate() error {
 			v = append(v, Violation{Field: field + ".path", Message: `must be a JSON pointer such as "/spec/replicas", not into metadata or status`})
 		}
 	}
-	if r.Verb == Scale && len(r.Scale) == 0 {
+	if r.Verb == Scale && len(r.Scale) == 0 || isOfMachines(r.Verb) && len(r.Workloads) == 0 {
 		v = append(v, Violation{Field: "workloads", Message: "is missing"})
 	}
 	for i, w := range r.Workloads {
@@ -110,6 +127,9 @@ func (r ActRequest) Validate() error {
 	}
 	return invalid(string(r.Verb), "workloads", v)
 }
+
+// isOfMachines reports whether only virtual machines have the verb.
+func isOfMachines(verb Verb) bool { return verb == Start || verb == Stop || verb == Migrate }
 
 func checkWorkload(field, workload string, seen map[string]bool) Violations {
 	again := seen[workload]

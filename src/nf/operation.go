@@ -105,7 +105,10 @@ const (
 	Test        Verb = "test"      // the package's test hooks are run; nothing else changes
 	Adopt       Verb = "adopt"     // makes running objects an instance
 	Scale       Verb = "scale"     // sets the number of replicas of workloads
-	Restart     Verb = "restart"   // restarts the pods of workloads, one after another
+	Restart     Verb = "restart"   // restarts the pods of workloads, one after another, or virtual machines
+	Start       Verb = "start"     // starts virtual machines
+	Stop        Verb = "stop"      // stops virtual machines
+	Migrate     Verb = "migrate"   // moves running virtual machines to other nodes
 	Heal        Verb = "heal"      // creates missing objects again, and replaces pods
 
 	SiteBuild  Verb = "build"

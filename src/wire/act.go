@@ -25,6 +25,13 @@ type Restart struct {
 	Workloads []string `json:"workloads,omitempty"` // empty: all
 }
 
+// Machines is a request to start, stop or migrate virtual machines of an instance.
+type Machines struct {
+	Execution
+
+	Workloads []string `json:"workloads"` // "VirtualMachine/firewall"
+}
+
 // Heal is a request to create missing objects of an instance again, and to replace
 // pods.
 type Heal struct {

@@ -38,6 +38,8 @@ func documents() map[string]document {
 		"Scale":             {wire.Scale{}, []string{"confirm", "validate"}},
 		"Heal":              {wire.Heal{}, []string{"confirm", "on_failure", "validate"}},
 		"Restart":           {wire.Restart{}, []string{"confirm", "validate"}},
+		"Machines":          {wire.Machines{}, []string{"confirm", "validate"}},
+		"Migrate":           {wire.Machines{}, []string{"confirm", "on_failure", "validate"}},
 		"OperationRetry":    {of: wire.Execution{}},
 		"OperationUndo":     {wire.Execution{}, []string{"on_failure", "wait"}},
 		"BackupRequest":     {of: wire.BackupRequest{}},

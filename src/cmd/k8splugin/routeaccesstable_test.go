@@ -129,6 +129,7 @@ func routeAccess() map[string][]routeRule {
 	const siteBody = `{"site_id": "more", "cloud_region_id": "{cloud_region_id}", "driver": "script", "credential": {"password": "x"}, "script": {"content": "#!/bin/sh"},
 		"hosts": [{"name": "n1", "address": "127.0.0.1", "user": "u", "host_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPHz9pNCHHjPLZMw4oHGnF3ZKP2Sd9AjgPV0QyTxQBH", "role": "control_plane"}]}`
 	const volumeBody = `{"name": "more-{cloud_region_id}", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "size": "1Gi", "retention": "delete", "source": {"nfs": {"server": "10.0.0.1", "path": "/more"}}}`
+	const machineBody = `{"workloads": ["VirtualMachine/none"]}`
 	const networkBody = `{"name": "more", "cloud_region_id": "{cloud_region_id}", "project": "{project}", "driver": "multus", "spec": {"existing": {"namespace": "default", "name": "uplink"}}}`
 	letter := instance(nf.ChangeInstance, "")
 	out := map[string][]routeRule{
@@ -174,6 +175,15 @@ func routeAccess() map[string][]routeRule {
 		},
 		"POST /v1/vnf_instances/{vnf_id}/restart": {
 			instance(nf.ChangeInstance, ""), with(instance("", ""), "?dry_run=true"),
+		},
+		"POST /v1/vnf_instances/{vnf_id}/start": {
+			instance(nf.ChangeInstance, machineBody), with(instance("", machineBody), "?dry_run=true"),
+		},
+		"POST /v1/vnf_instances/{vnf_id}/stop": {
+			instance(nf.ChangeInstance, machineBody), with(instance("", machineBody), "?dry_run=true"),
+		},
+		"POST /v1/vnf_instances/{vnf_id}/migrate": {
+			instance(nf.ChangeInstance, machineBody), with(instance("", machineBody), "?dry_run=true"),
 		},
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}":             {instance("", "")},
 		"GET /v1/vnf_instances/{cloud_region_id}/{namespace}/{vnf_id}":    {instance("", "")},

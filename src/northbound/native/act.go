@@ -30,6 +30,17 @@ func (ds dayTwo) restart(w http.ResponseWriter, r *http.Request) error {
 	return ds.act(w, r, nf.ActRequest{Verb: nf.Restart, Workloads: body.Workloads, Options: opts})
 }
 
+// machines handles a verb of virtual machines.
+func (ds dayTwo) machines(verb nf.Verb) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, opts, err := readWith(ds.run, r, read[wire.Machines])
+		if err != nil {
+			return err
+		}
+		return ds.act(w, r, nf.ActRequest{Verb: verb, Workloads: body.Workloads, Options: opts})
+	}
+}
+
 func (ds dayTwo) heal(w http.ResponseWriter, r *http.Request) error {
 	body, opts, err := readWith(ds.run, r, readIfAny[wire.Heal])
 	if err != nil {

@@ -51,6 +51,20 @@ func TestActions(t *testing.T) {
 			body: `{"pods": ["web-1", "edge/web-2"], "force": true, "eviction_timeout": "30s", "timeout": 60}`, status: 200, want: asked,
 			asked: nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "edge/web-2"}, Force: true, Patience: 30 * time.Second, Options: nf.Options{Timeout: time.Minute}},
 		},
+		"Stop": {
+			reason: "named machines", arrange: applied, request: "POST /v1/vnf_instances/vnf-1/stop", header: []string{asJSON}, body: `{"workloads": ["VirtualMachine/fw"], "on_failure": "keep"}`,
+			status: 200, want: asked, asked: nf.ActRequest{Verb: nf.Stop, Workloads: []string{"VirtualMachine/fw"}, Options: nf.Options{OnFailure: nf.Keep}},
+		},
+		"Start": {
+			reason: "a dry run", request: "POST /v1/vnf_instances/vnf-1/start?dry_run=true", header: []string{asJSON}, body: `{"workloads": ["VirtualMachine/fw"]}`,
+			status: 200, want: `{"changes": [{"action": "configured", "...": ""}], "warnings": [], "...": ""}`, asked: nf.ActRequest{Verb: nf.Start, Workloads: []string{"VirtualMachine/fw"}},
+		},
+		"Migrate": {
+			reason: "named machines", arrange: applied, request: "POST /v1/vnf_instances/vnf-1/migrate", header: []string{asJSON}, body: `{"workloads": ["VirtualMachine/fw"]}`,
+			status: 200, want: asked, asked: nf.ActRequest{Verb: nf.Migrate, Workloads: []string{"VirtualMachine/fw"}},
+		},
+		"MigrateUndo":    {reason: "a migration has no undo", request: "POST /v1/vnf_instances/vnf-1/migrate", header: []string{asJSON}, body: `{"workloads": ["VirtualMachine/fw"], "on_failure": "undo"}`, status: 400, want: problem("invalid")},
+		"MigrateNothing": {reason: "a machine is named", request: "POST /v1/vnf_instances/vnf-1/migrate", header: []string{asJSON}, body: `{}`, status: 400, want: problem("invalid")},
 		"HealTime": {
 			reason: "the patience is a duration", request: "POST /v1/vnf_instances/vnf-1/heal", header: []string{asJSON}, body: `{"eviction_timeout": "48h"}`, status: 400,
 			want: problem("invalid", `"errors": [{"field": "eviction_timeout", "message": "<<>>"}]`),

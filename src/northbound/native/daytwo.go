@@ -26,7 +26,7 @@ type Configurer interface {
 	// Test starts the tests of an instance's package. It returns nf.Conflict if
 	// the package has no tests.
 	Test(ctx context.Context, id string, req nf.TestRequest) (nf.Operation, error)
-	// Act starts to scale, restart or heal workloads of an instance.
+	// Act starts an action on workloads of an instance.
 	Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error)
 	// PreviewAct returns what Act would do, or its error.
 	PreviewAct(ctx context.Context, id string, req nf.ActRequest) (nf.Preview, error)
@@ -46,6 +46,9 @@ func (ds dayTwo) routes(on route) {
 	on(http.MethodPost, one+"/tests", ds.test)
 	on(http.MethodPost, one+"/scale", ds.scale)
 	on(http.MethodPost, one+"/restart", ds.restart)
+	on(http.MethodPost, one+"/start", ds.machines(nf.Start))
+	on(http.MethodPost, one+"/stop", ds.machines(nf.Stop))
+	on(http.MethodPost, one+"/migrate", ds.machines(nf.Migrate))
 	on(http.MethodPost, one+"/heal", ds.heal)
 }
 

@@ -100,8 +100,10 @@ func instanceRestart(s *session) *cobra.Command {
 		Short: "Restart workloads of an instance",
 		Long: `Replace the pods of workloads of an instance, according to the update strategy of
 each. A workload is the kind and name of an object, such as Deployment/router. By
-default, every Deployment, StatefulSet and DaemonSet is restarted.` + waitHelp,
-		Example:           "  k8splugin instance restart fw-1 Deployment/router --wait",
+default, every Deployment, StatefulSet and DaemonSet is restarted. A VirtualMachine is
+restarted only if it is named; that has no undo.` + waitHelp,
+		Example: `  k8splugin instance restart fw-1 Deployment/router --wait
+  k8splugin instance restart fw-1 VirtualMachine/firewall --wait`,
 		Args:              nameAndWorkloads(1),
 		ValidArgsFunction: s.ids(instances(), false),
 	}
@@ -115,6 +117,58 @@ default, every Deployment, StatefulSet and DaemonSet is restarted.` + waitHelp,
 		return nil
 	})
 	return cmd
+}
+
+// machineVerb is a command for virtual machines of an instance.
+type machineVerb struct {
+	name, short, long string
+	undo              bool // it accepts --on-failure
+	request           func(id string) request
+}
+
+func machineVerbs() []machineVerb {
+	return []machineVerb{
+		{"start", "Start virtual machines of an instance", `Start virtual machines of KubeVirt, and wait until they run. Later changes of the
+instance keep their new run strategy.`, true, func(id string) request {
+			return ask(api.NewStartVnfInstanceRequestWithBody(root, id, nil, jsonMedia, nil))
+		}},
+		{"stop", "Stop virtual machines of an instance", `Shut virtual machines of KubeVirt down. Later changes of the instance keep them
+stopped.`, true, func(id string) request {
+			return ask(api.NewStopVnfInstanceRequestWithBody(root, id, nil, jsonMedia, nil))
+		}},
+		{"migrate", "Migrate virtual machines of an instance", `Move running virtual machines of KubeVirt to other nodes, which KubeVirt chooses. The
+command fails if KubeVirt reports that one cannot be migrated while it runs. A
+migration has no undo.`, false, func(id string) request {
+			return ask(api.NewMigrateVnfInstanceRequestWithBody(root, id, nil, jsonMedia, nil))
+		}},
+	}
+}
+
+// instanceMachines returns the commands for virtual machines.
+func instanceMachines(s *session) []*cobra.Command {
+	var out []*cobra.Command
+	for _, verb := range machineVerbs() {
+		var f actFlags
+		var body wire.Machines
+		cmd := &cobra.Command{
+			Use:               verb.name + " ID|NAME MACHINE…",
+			Short:             verb.short,
+			Long:              verb.long + waitHelp,
+			Example:           "  k8splugin instance " + verb.name + " fw-1 VirtualMachine/firewall --wait",
+			Args:              nameAndWorkloads(2),
+			ValidArgsFunction: s.ids(instances(), false),
+		}
+		f.define(cmd)
+		if verb.undo {
+			f.execution.defineOnFailure(cmd, "undo")
+		}
+		cmd.RunE = s.act(&f, &body, verb.request, func(args []string) error {
+			body.Workloads = args[1:]
+			return nil
+		})
+		out = append(out, cmd)
+	}
+	return out
 }
 
 func instanceHeal(s *session) *cobra.Command {

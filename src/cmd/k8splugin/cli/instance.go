@@ -21,7 +21,9 @@ func instanceCommand(s *session) *cobra.Command {
 	cmd := s.noun("instance", "Create, change and delete VNF instances", instanceCreate(s), instanceAdopt(s), instanceList(s))
 	cmd.AddCommand(s.scoped(
 		instanceShow(s), instanceTree(s), instanceUpdate(s), instanceApply(s), instanceDiff(s), instanceConfigure(s), instanceTest(s),
-		instanceScale(s), instanceRestart(s), instanceHeal(s),
+		instanceScale(s), instanceRestart(s), instanceHeal(s))...)
+	cmd.AddCommand(s.scoped(instanceMachines(s)...)...)
+	cmd.AddCommand(s.scoped(
 		instanceRevisions(s), instanceRollback(s), instanceWait(s), instanceRetry(s), instanceUndo(s), instanceCancel(s), instanceDelete(s))...)
 	return cmd
 }

@@ -206,6 +206,22 @@ func TestInstance(t *testing.T) {
 			reason: "a named one", args: []string{"instance", "restart", "k3x9vq2m", "Deployment/fw", "--no-wait"},
 			replies: replies{getIt: {body: instanceJSON}, restartIt: accepted()},
 		},
+		"instance-stop": {
+			reason: "two machines", args: []string{"instance", "stop", "k3x9vq2m", "VirtualMachine/fw", "VirtualMachine/sink", "--on-failure", "keep", "--wait"},
+			replies: replies{getIt: {body: instanceJSON}, stopIt: accepted(), eventsOf: stream(opSucceeded)},
+		},
+		"instance-start-dry-run": {
+			reason: "what would be done", args: []string{"instance", "start", "k3x9vq2m", "VirtualMachine/fw", "--dry-run"},
+			replies: replies{getIt: {body: instanceJSON}, startIt + "?dry_run=true": {
+				body: `{"changes":[{"api_version":"kubevirt.io/v1","kind":"VirtualMachine","namespace":"edge","name":"fw","action":"configured","fields":[{"path":"spec.runStrategy","old":"Halted","new":"Always"}]}],"warnings":[]}`,
+			}},
+		},
+		"instance-migrate-pinned": {
+			reason: "KubeVirt's reason is shown", args: []string{"instance", "migrate", "k3x9vq2m", "VirtualMachine/fw"},
+			replies: replies{getIt: {body: instanceJSON}, migrateIt: problemReply(422, `{"title":"Not supported by the region","status":422,"kind":"unsupported","detail":"cannot migrate workloads: VirtualMachine edge/fw: cannot be migrated while it runs: its volume is not shared",`+
+				`"errors":[{"field":"VirtualMachine edge/fw","message":"cannot be migrated while it runs: its volume is not shared"}]}`)},
+		},
+		"instance-migrate-nothing": {reason: "a machine is required", args: []string{"instance", "migrate", "k3x9vq2m"}},
 		"instance-heal": {
 			reason:  "what is missing, and two pods",
 			args:    []string{"instance", "heal", "k3x9vq2m", "--pod", "fw-1", "--pod", "edge/fw-2", "--force", "--eviction-timeout", "30s", "--wait"},
