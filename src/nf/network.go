@@ -94,6 +94,7 @@ type Connection struct {
 	Names       map[string]string // of fields below Field, where they are not those of the attachment
 	Selection   map[string]any    // element of the annotation k8s.v1.cni.cncf.io/networks: name, namespace, ips, …; without interface
 	Annotations map[string]string // further ones, of the pod
+	Annotated   bool              // addresses and bandwidth are in Annotations, so that a virtual machine gets them, too
 	Resources   map[string]int64  // extended resources that one attachment takes: "intel.com/sriov" → 1
 }
 

@@ -62,6 +62,9 @@ func connect(a nf.Attachment, w render.Workload) (nf.Connection, error) {
 		c.Resources = map[string]int64{"intel.com/sriov": 1}
 	case a.Network == "noted":
 		c.Annotations = map[string]string{"ovn.kubernetes.io/ip": "1"}
+	case a.Network == "kube-ovn" && len(a.IPs) > 0:
+		c.Annotations, c.Annotated = map[string]string{"k.ovn.kubernetes.io/ip_address": a.IPs[0]}, true
+		return c, nil
 	}
 	if len(a.IPs) > 0 {
 		c.Selection["ips"] = a.IPs

@@ -12,8 +12,8 @@ import (
 // a virtual machine. KubeVirt makes the annotation of the machine's pod from them,
 // and requests the resources of the networks itself.
 //
-// KubeVirt passes only the MAC address of a connection to multus, and replaces an
-// annotation that the template has.
+// KubeVirt passes only the MAC address of a connection to multus, and replaces the
+// annotation of multus that the template has. It copies the others to the pod.
 func (t target) attachMachine(namespace string, template map[string]any, connections []nf.Connection) nf.Violations {
 	if descend(template, "metadata", "annotations")[networksAnnotation] != nil {
 		return t.violation("metadata.annotations["+networksAnnotation+"]", "is replaced by KubeVirt; use spec.networks in place of it")
@@ -60,19 +60,20 @@ func (t target) machine(spec map[string]any) (machine, nf.Violations) {
 	return m, nil
 }
 
-// unsupported reports the requests of a connection that KubeVirt drops.
+// unsupported reports the requests of a connection that KubeVirt drops. It passes those
+// on that the connection has in annotations of its own.
 func (machine) unsupported(c nf.Connection, w Workload) (wrong nf.Violations) {
 	fault := func(field, hint string) {
 		message := fmt.Sprintf("KubeVirt does not pass it to the network of %s; %s", w.Name(), hint)
 		wrong = append(wrong, c.Violation(field, message))
 	}
-	if len(c.IPs) > 0 {
+	if len(c.IPs) > 0 && !c.Annotated {
 		fault("ips", "set the address in networkData of the machine's cloud-init volume")
 	}
 	if len(c.DefaultRoute) > 0 {
 		fault("default_route", "set the route in networkData of the machine's cloud-init volume")
 	}
-	if c.Bandwidth != nil && *c.Bandwidth != (nf.Bandwidth{}) {
+	if c.Bandwidth != nil && !c.Annotated && *c.Bandwidth != (nf.Bandwidth{}) {
 		fault("bandwidth", "set limits in the plugin bandwidth of the network's chain")
 	}
 	return wrong

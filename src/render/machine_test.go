@@ -44,6 +44,12 @@ func TestAttachMachine(t *testing.T) {
 				{name: default, masquerade: {}}, {name: oam, bridge: {}, macAddress: "02:00:00:00:00:01"}, {name: net2, sriov: {}}, {name: net3, bridge: {}}]}}, networks: [
 				{name: default, pod: {}}, {name: oam, multus: {networkName: networks/a}}, {name: net2, multus: {networkName: networks/sriov}}, {name: net3, multus: {networkName: networks/noted}}]}}}}`,
 		},
+		"Annotated": {
+			"an address in an annotation of its own is that of the machine's pod; KubeVirt copies it",
+			machineOf(`{domain: {}}`), []nf.Attachment{{Network: "kube-ovn", IPs: []string{"10.0.0.9"}, Bandwidth: &nf.Bandwidth{EgressRate: 1}}},
+			`{apiVersion: kubevirt.io/v1, kind: VirtualMachine, metadata: {name: vm}, spec: {template: {metadata: {annotations: {k.ovn.kubernetes.io/ip_address: 10.0.0.9}}, spec: {domain: {devices: {interfaces: [
+				{name: default, masquerade: {}}, {name: net1, bridge: {}}]}}, networks: [{name: default, pod: {}}, {name: net1, multus: {networkName: networks/kube-ovn}}]}}}}`,
+		},
 		"Same": {
 			"a network that is there is left, whatever its name and binding",
 			machineOf(`{domain: {devices: {interfaces: [{name: x, model: virtio, bridge: {}}]}}, networks: [{name: x, multus: {networkName: networks/a}}]}`), []nf.Attachment{a},

@@ -28,7 +28,7 @@ func (Driver) Connect(n nf.Network, namespace string, a nf.Attachment, replicas 
 	if len(t.checker.Wrong) > 0 {
 		return nf.Connection{}, t.checker.Wrong
 	}
-	c := nf.Connection{Attachment: a, Selection: t.selection}
+	c := nf.Connection{Attachment: a, Selection: t.selection, Annotated: t.annotated}
 	if len(t.annotations) > 0 {
 		c.Annotations = t.annotations
 	}
@@ -46,6 +46,7 @@ type attaching struct {
 
 	selection   map[string]any
 	annotations map[string]string
+	annotated   bool // addresses and limits are in the annotations
 }
 
 // ips returns the addresses that the attachment asks for. They must be in the subnets of

@@ -175,6 +175,7 @@ func frozenKubeOVN(c *schema.Checker, before, after spec, attached bool) {
 // which each pod takes one.
 func connectKubeOVN(t *attaching) {
 	prefix := provider(t.network, t.namespace) + ".kubernetes.io/"
+	t.annotated = true // KubeVirt copies the annotations of a machine's template to its pod
 	ips := t.ips()
 	switch {
 	case len(ips) == 0:
