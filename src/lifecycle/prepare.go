@@ -183,7 +183,7 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 	if plan.Hooks, err = p.orderHooks(out.Hooks); err != nil {
 		return plan, nil, renderError("order", c.pkg, err)
 	}
-	plan.Warnings = append(plan.Warnings, out.Warnings...)
+	plan.Warnings = slices.Concat(plan.Warnings, out.Warnings, plan.Virtlet())
 	return plan, out.Networks, nil
 }
 
