@@ -59,6 +59,21 @@ const (
 	Token             CredentialKind = "token"
 )
 
+// Defines values for DriftPolicyMode.
+const (
+	DriftPolicyModeCorrect DriftPolicyMode = "correct"
+	DriftPolicyModeOff     DriftPolicyMode = "off"
+	DriftPolicyModeWarn    DriftPolicyMode = "warn"
+)
+
+// Defines values for DriftState.
+const (
+	DriftStateContested DriftState = "contested"
+	DriftStateDrifted   DriftState = "drifted"
+	DriftStateNone      DriftState = "none"
+	DriftStateUnknown   DriftState = "unknown"
+)
+
 // Defines values for NetworkCreateDriver.
 const (
 	NetworkCreateDriverMultus NetworkCreateDriver = "multus"
@@ -131,6 +146,7 @@ const (
 const (
 	OperationVerbAdopt       OperationVerb = "adopt"
 	OperationVerbConfigure   OperationVerb = "configure"
+	OperationVerbCorrect     OperationVerb = "correct"
 	OperationVerbHeal        OperationVerb = "heal"
 	OperationVerbInstantiate OperationVerb = "instantiate"
 	OperationVerbMigrate     OperationVerb = "migrate"
@@ -300,9 +316,17 @@ const (
 
 // Defines values for VnfInstanceHealth.
 const (
-	Healthy   VnfInstanceHealth = "healthy"
-	Unhealthy VnfInstanceHealth = "unhealthy"
-	Unknown   VnfInstanceHealth = "unknown"
+	VnfInstanceHealthHealthy   VnfInstanceHealth = "healthy"
+	VnfInstanceHealthUnhealthy VnfInstanceHealth = "unhealthy"
+	VnfInstanceHealthUnknown   VnfInstanceHealth = "unknown"
+)
+
+// Defines values for VnfInstancePatchDriftMode.
+const (
+	Correct     VnfInstancePatchDriftMode = "correct"
+	LessThanNil VnfInstancePatchDriftMode = "<nil>"
+	Off         VnfInstancePatchDriftMode = "off"
+	Warn        VnfInstancePatchDriftMode = "warn"
 )
 
 // Defines values for VnfInstanceState.
@@ -733,6 +757,54 @@ type DeadLetter struct {
 // DefaultNamespace Name of a Kubernetes namespace.
 type DefaultNamespace = Namespace
 
+// DriftField defines model for DriftField.
+type DriftField struct {
+	// Applied Value that the service has applied; long texts are cut. Secrets are masked.
+	Applied interface{} `json:"applied,omitempty"`
+
+	// ChangedAt When the manager last changed one of its fields of the object.
+	ChangedAt *time.Time `json:"changed_at,omitempty"`
+
+	// Found Value in the region; missing if the field does not exist.
+	Found interface{} `json:"found,omitempty"`
+
+	// Manager Field manager that owns the field now, such as `kubectl-edit`. Missing if it is unknown, as for a field that was removed.
+	Manager *string `json:"manager,omitempty"`
+
+	// Path Path of the field, as in `spec.template.spec.containers[name=web].image`.
+	Path string `json:"path"`
+
+	// Subresource Subresource that the manager used, such as `scale`.
+	Subresource *string `json:"subresource,omitempty"`
+
+	// Taken Whether only the owner of the field differs, and not its value.
+	Taken *bool `json:"taken,omitempty"`
+}
+
+// DriftIgnore defines model for DriftIgnore.
+type DriftIgnore struct {
+	// Object Kind of objects, or kind and name of one, as in `Deployment/router`; all objects if omitted.
+	Object *string `json:"object,omitempty"`
+
+	// Path Path of the field, as in `spec.template.spec.containers[name=web].image`; `*` is any name or item. The fields below it are ignored, too.
+	Path string `json:"path"`
+}
+
+// DriftPolicy What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
+// apply the objects again (`correct`). `docs/drift.md` describes it.
+type DriftPolicy struct {
+	// Ignore Fields that other clients may change.
+	Ignore *[]DriftIgnore   `json:"ignore,omitempty"`
+	Mode   *DriftPolicyMode `json:"mode,omitempty"`
+}
+
+// DriftPolicyMode defines model for DriftPolicy.Mode.
+type DriftPolicyMode string
+
+// DriftState Whether the objects are as the service has applied them, as last compared. `contested`: the service no longer corrects an object,
+// because another client has changed it back each time. Missing if the instance has no policy.
+type DriftState string
+
 // Duration Duration such as 10m or 1h30m, or number of seconds; at most 24h. A JSON integer is accepted, too.
 type Duration = string
 
@@ -762,6 +834,9 @@ type FieldChange struct {
 
 // Heal defines model for Heal.
 type Heal struct {
+	// Drift Also apply the objects again that other clients have changed, except for ignored fields.
+	Drift *bool `json:"drift,omitempty"`
+
 	// EvictionTimeout Maximum time to wait until disruption budgets allow the eviction of a pod; 1m by default.
 	EvictionTimeout *Duration `json:"eviction_timeout,omitempty"`
 
@@ -1019,14 +1094,29 @@ type Next = string
 // `master: {region_interface: oam}`.
 type NodeInterfaces map[string]string
 
+// ObjectDrift How an object differs from the one that the service has applied.
+type ObjectDrift struct {
+	// Fields Fields that differ, at most 50.
+	Fields *[]DriftField `json:"fields,omitempty"`
+
+	// Message Why the object cannot be compared. It is not corrected.
+	Message *string `json:"message,omitempty"`
+
+	// Missing Whether the object does not exist.
+	Missing *bool `json:"missing,omitempty"`
+}
+
 // ObjectHealth defines model for ObjectHealth.
 type ObjectHealth struct {
-	APIVersion string             `json:"api_version"`
-	Kind       string             `json:"kind"`
-	Message    *string            `json:"message,omitempty"`
-	Name       string             `json:"name"`
-	Namespace  *string            `json:"namespace,omitempty"`
-	Status     ObjectHealthStatus `json:"status"`
+	APIVersion string `json:"api_version"`
+
+	// Drift How an object differs from the one that the service has applied.
+	Drift     *ObjectDrift       `json:"drift,omitempty"`
+	Kind      string             `json:"kind"`
+	Message   *string            `json:"message,omitempty"`
+	Name      string             `json:"name"`
+	Namespace *string            `json:"namespace,omitempty"`
+	Status    ObjectHealthStatus `json:"status"`
 }
 
 // ObjectHealthStatus defines model for ObjectHealth.Status.
@@ -2214,6 +2304,20 @@ type VnfInstance struct {
 	CreatedAt     time.Time     `json:"created_at"`
 	CsarID        ID            `json:"csar_id"`
 
+	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
+	// apply the objects again (`correct`). `docs/drift.md` describes it.
+	Drift *DriftPolicy `json:"drift,omitempty"`
+
+	// DriftMessage Why the drift is unknown.
+	DriftMessage *string `json:"drift_message,omitempty"`
+
+	// DriftSince When the service first saw the state.
+	DriftSince *time.Time `json:"drift_since,omitempty"`
+
+	// DriftState Whether the objects are as the service has applied them, as last compared. `contested`: the service no longer corrects an object,
+	// because another client has changed it back each time. Missing if the instance has no policy.
+	DriftState *DriftState `json:"drift_state,omitempty"`
+
 	// Health Health according to the objects in this response. Present only when the instance is read.
 	Health *VnfInstanceHealth `json:"health,omitempty"`
 
@@ -2329,6 +2433,10 @@ type VnfInstanceCreate struct {
 	CloudRegionID *ID `json:"cloud_region_id,omitempty"`
 	CsarID        ID  `json:"csar_id"`
 
+	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
+	// apply the objects again (`correct`). `docs/drift.md` describes it.
+	Drift *DriftPolicy `json:"drift,omitempty"`
+
 	// Labels Label names and values, as Kubernetes allows them.
 	Labels *Labels `json:"labels,omitempty"`
 
@@ -2406,6 +2514,12 @@ type VnfInstancePatch struct {
 	Confirm *Confirm `json:"confirm,omitempty"`
 	CsarID  *ID      `json:"csar_id,omitempty"`
 
+	// Drift Policy as in the create request; a list of ignored paths replaces the former one, and null turns it off.
+	Drift nullable.Nullable[struct {
+		Ignore nullable.Nullable[[]DriftIgnore]             `json:"ignore,omitempty"`
+		Mode   nullable.Nullable[VnfInstancePatchDriftMode] `json:"mode,omitempty"`
+	}] `json:"drift,omitempty"`
+
 	// Labels Labels to set; null removes a label.
 	Labels nullable.Nullable[LabelsPatch] `json:"labels,omitempty"`
 
@@ -2450,6 +2564,9 @@ type VnfInstancePatch struct {
 	Wait *WaitFor `json:"wait,omitempty"`
 }
 
+// VnfInstancePatchDriftMode defines model for VnfInstancePatch.Drift.Mode.
+type VnfInstancePatchDriftMode string
+
 // VnfInstanceState defines model for VnfInstanceState.
 type VnfInstanceState string
 
@@ -2458,6 +2575,10 @@ type VnfInstanceSummary struct {
 	CloudRegionID ID        `json:"cloud_region_id"`
 	CreatedAt     time.Time `json:"created_at"`
 	CsarID        ID        `json:"csar_id"`
+
+	// DriftState Whether the objects are as the service has applied them, as last compared. `contested`: the service no longer corrects an object,
+	// because another client has changed it back each time. Missing if the instance has no policy.
+	DriftState *DriftState `json:"drift_state,omitempty"`
 
 	// Health Whether the objects of the instance exist in its region and are ready. `unhealthy`: an object is not ready, has
 	// failed, is missing, or is being deleted. `unknown`: the region is unreachable or does not show an object. In a list,

@@ -19,9 +19,10 @@ type acceptor struct {
 // request is a prepared request: it has only to be recorded.
 type request struct {
 	op     nf.Operation
-	target *prepared        // of the operation's new revision; nil if it makes none
-	seen   *nf.Instance     // the instance as the request was prepared for it; nil if the operation creates it
-	state  nf.InstanceState // of the instance while the operation runs
+	target *prepared          // of the operation's new revision; nil if it makes none
+	seen   *nf.Instance       // the instance as the request was prepared for it; nil if the operation creates it
+	state  nf.InstanceState   // of the instance while the operation runs
+	edit   func(*nf.Instance) // what else the request changes in the instance's record; nil: nothing
 }
 
 // accept prepares and records a request, unless it was already accepted under
@@ -82,6 +83,9 @@ func (a *acceptor) recorded(req request) operation.Request {
 		taken, err := a.records.locks.TakeOp(ctx, op, *req.seen, func(in *nf.Instance) error {
 			in.Become(req.state, "")
 			in.Newest = max(in.Newest, op.Instance.Revision)
+			if req.edit != nil {
+				req.edit(in)
+			}
 			return nil
 		})
 		return []store.Op{taken}, err

@@ -46,6 +46,9 @@ func (e *Engine) action(ctx context.Context, id string, req nf.ActRequest) (r re
 	r.op = e.acceptor.newOperation(req.Verb, targetOf(in, nf.Spec{}), req.Options)
 	if req.Verb == nf.Heal {
 		r.op.Instance.Heal, changes, err = e.preparer.healing(ctx, in, req)
+		if req.Drift {
+			r.edit = func(in *nf.Instance) { in.Corrections = nil } // a user has looked at it
+		}
 	} else {
 		r.op.Instance.Settings, changes, err = e.preparer.settings(ctx, in, req, r.op.Accepted)
 	}
@@ -88,7 +91,7 @@ func isAct(verb nf.Verb) bool {
 
 // stays reports whether the operations of a verb have no undo, and leave the instance
 // as it was, or better, if they fail.
-func stays(verb nf.Verb) bool { return verb == nf.Heal || verb == nf.Migrate }
+func stays(verb nf.Verb) bool { return isCorrection(verb) || verb == nf.Migrate }
 
 // actable returns an instance that an action is possible on.
 func (pr *preparer) actable(ctx context.Context, id string, req nf.ActRequest) (nf.Instance, error) {

@@ -21,6 +21,19 @@ type Cluster interface {
 	render.Region
 }
 
+// Corrector is the part of a Cluster that compares objects with those that the owner has
+// applied, and corrects them. Only fields that the owner applies count.
+type Corrector interface {
+	// Drift returns how each object differs, in the given order, without the ignored
+	// fields and without the numbers of replicas that autoscalers set. If an object
+	// cannot be compared, its message says why.
+	Drift(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured, ignore []nf.DriftIgnore) ([]nf.Drift, error)
+
+	// Correct applies those of the objects that have drifted; ignored fields keep the
+	// values that others have given them. Otherwise, it is as Apply.
+	Correct(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured, ignore []nf.DriftIgnore) ([]nf.Change, error)
+}
+
 // Checker is the part of a Cluster that checks whether objects can be applied.
 type Checker interface {
 	// Preflight checks that the objects can be applied for the owner within the
@@ -118,9 +131,11 @@ type Setter interface {
 	Evict(ctx context.Context, owner nf.Subject, pod nf.HealPod, task nf.HealTask) (nf.Change, error)
 }
 
-// Provider is the part of a Cluster that creates objects, and sets fields of them.
+// Provider is the part of a Cluster that creates objects, sets fields of them, and
+// corrects them.
 type Provider interface {
 	Setter
+	Corrector
 
 	// ApplyNew is Apply for objects that the owner does not have: Preflight found
 	// none of the owner's objects, and this is the first request to apply these.

@@ -61,6 +61,12 @@ func (c crashingCluster) Adopt(ctx context.Context, owner nf.Subject, selector n
 	})
 }
 
+func (c crashingCluster) Correct(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured, ignore []nf.DriftIgnore) ([]nf.Change, error) {
+	return each(c, "correct", objects, func(objects []*unstructured.Unstructured) ([]nf.Change, error) {
+		return c.fakeCluster.Correct(ctx, owner, objects, ignore)
+	})
+}
+
 func (c crashingCluster) Set(ctx context.Context, owner nf.Subject, settings []nf.Setting, dryRun bool) ([]nf.Change, error) {
 	if dryRun {
 		return c.fakeCluster.Set(ctx, owner, settings, dryRun)

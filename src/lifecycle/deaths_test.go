@@ -182,6 +182,7 @@ func deathScenarios() map[string]deathScenario {
 			wounded(t, s, e)
 			s.cluster.rejects = map[string]string{"web-2": "guard"}
 		}, acted(nf.ActRequest{Verb: nf.Heal, Pods: []string{"web-1", "web-2"}}, "")),
+		"correct":                 pair(70, meddled, correct),
 		"on volumes":              pair(120, func(*testing.T, *site, *engine) {}, onVolumes("pods.web", "data", "logs")),
 		"on volumes, undo":        pair(170, func(_ *testing.T, s *site, _ *engine) { refuse(s) }, onVolumes("pods.web_bad", "data")),
 		"terminate on volumes":    pair(120, func(t *testing.T, _ *site, e *engine) { e.up(t, "pods.web", named, using("data", "logs")) }, terminate(false)),
@@ -334,6 +335,9 @@ func (s *site) world() world {
 		}
 		names = strings.NewReplacer(in.ID, "INSTANCE")
 		in.ID, in.Created, in.Updated, in.LastOperation = "INSTANCE", time.Time{}, time.Time{}, ""
+		for n := range in.Corrections {
+			in.Corrections[n].Last = time.Time{}
+		}
 		for i := range in.Settings {
 			if in.Settings[i].Path == nf.RestartPath {
 				in.Settings[i].Value = nil // a time

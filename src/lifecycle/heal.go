@@ -43,6 +43,14 @@ func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActReque
 			changes = append(changes, nf.Change{Ref: h.Ref, Action: nf.Created})
 		}
 	}
+	if req.Drift {
+		drifts, err := pr.drifts(ctx, in, func(nf.Ref) bool { return true })
+		if err != nil {
+			return task, nil, err
+		}
+		drifted, corrections := changesOf(drifts)
+		task.Drifted, changes = drifted, append(changes, corrections...)
+	}
 	if len(req.Pods) == 0 {
 		return task, changes, nil
 	}
@@ -87,8 +95,8 @@ func chosen(in nf.Instance, pods []nf.Pod, names []string) ([]nf.HealPod, error)
 	return out, nil
 }
 
-// healSteps returns the steps of a heal: it creates the missing objects stage by
-// stage, and then replaces pods.
+// healSteps returns the steps of a heal or a correction: it creates the missing objects
+// and corrects others stage by stage, and then replaces pods.
 func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 	in, err := w.run.instance(ctx)
 	if err != nil {
@@ -101,11 +109,11 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 	task := w.run.op().Instance.Heal
 	var steps []operation.Step
 	for i, stage := range w.run.plan.Stages {
-		objects := missingOf(stage, task.Missing)
-		if len(objects) == 0 {
+		missing, drifted := among(stage, task.Missing), among(stage, task.Drifted)
+		if len(missing)+len(drifted) == 0 {
 			continue
 		}
-		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.recreate(ctx, objects) })
+		apply := w.step(nf.PhaseApply, func(ctx context.Context) error { return w.applier.mend(ctx, missing, drifted, in.Drift.Ignore) })
 		apply.Stage, apply.Of, apply.StageName = i+1, len(w.run.plan.Stages), stage.Name
 		ready := apply
 		ready.Phase, ready.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitChanged(ctx, apply.StepID) }
@@ -118,25 +126,36 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 	return append(steps, w.step(nf.PhaseFinish, w.finishHeal)), nil
 }
 
-// missingOf returns the objects of a stage that a heal creates.
-func missingOf(stage render.Stage, missing []nf.Ref) []*unstructured.Unstructured {
+// among returns the objects of a stage that are among refs.
+func among(stage render.Stage, refs []nf.Ref) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range stage.Objects {
-		if ref := refOf(obj.Object); !obj.Shared && slices.ContainsFunc(missing, func(m nf.Ref) bool { return m.Key() == ref.Key() }) {
+		if ref := refOf(obj.Object); !obj.Shared && slices.ContainsFunc(refs, func(r nf.Ref) bool { return r.Key() == ref.Key() }) {
 			out = append(out, obj.Object)
 		}
 	}
 	return out
 }
 
-// recreate applies objects of the plan in force; the inventory has them already.
-func (a *applier) recreate(ctx context.Context, objects []*unstructured.Unstructured) error {
-	changes, err := a.run.cluster.Apply(ctx, a.run.op().Subject, objects)
+// mend creates objects of the plan in force that are missing, and corrects those that
+// have drifted; the inventory has them already.
+func (a *applier) mend(ctx context.Context, missing, drifted []*unstructured.Unstructured, ignore []nf.DriftIgnore) (err error) {
+	var changes []nf.Change
+	if len(missing) > 0 {
+		changes, err = a.run.cluster.Apply(ctx, a.run.op().Subject, missing)
+	}
+	if len(drifted) > 0 && err == nil {
+		if err = a.run.attempt.Held(ctx); err == nil {
+			var corrected []nf.Change
+			corrected, err = a.run.cluster.Correct(ctx, a.run.op().Subject, drifted, ignore)
+			changes = append(changes, corrected...)
+		}
+	}
 	a.run.attempt.KeepChanges(changes)
 	if err != nil {
 		return located(err, a.run.plan)
 	}
-	a.run.counted(len(objects), len(changes), len(changes))
+	a.run.counted(len(missing)+len(drifted), len(changes), len(changes))
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (e *Engine) failedOperation(ctx context.Context, verb, operation string, op
 		return refuse("it is %s", op.State)
 	}
 	switch op.Verb {
-	case nf.Heal:
+	case nf.Heal, nf.Correct:
 		return refuse("what it has healed stays; heal the instance again")
 	case nf.Migrate:
 		return refuse("a migration has no undo, and the virtual machine runs; migrate it again")

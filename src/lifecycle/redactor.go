@@ -63,3 +63,14 @@ func (r redactor) changes(changes []nf.Change) {
 		}
 	}
 }
+
+// drifts masks the values in drifts.
+func (r redactor) drifts(drifts []nf.Drift) {
+	for i, d := range drifts {
+		drifts[i].Message = r.values.Text(d.Message)
+		for n, f := range d.Fields {
+			d.Fields[n].Path = r.values.Text(f.Path)
+			d.Fields[n].Applied, d.Fields[n].Found = r.values.Value(f.Applied), r.values.Value(f.Found)
+		}
+	}
+}

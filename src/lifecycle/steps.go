@@ -48,7 +48,7 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	if verb == nf.Test {
 		return w.testSteps(ctx)
 	}
-	if verb == nf.Heal {
+	if isCorrection(verb) {
 		return w.healSteps(ctx)
 	}
 	if isAct(verb) {

@@ -18,6 +18,7 @@ type ActRequest struct {
 	Scale     []Scaling     // of Scale: at least one
 	Workloads []string      // "Kind/name"; of Restart: none is all that can be restarted; of Start, Stop and Migrate: virtual machines, at least one
 	Pods      []string      // of Heal: pods to evict, "name" or "namespace/name"
+	Drift     bool          // of Heal: apply the objects again that other clients have changed
 	Patience  time.Duration // of Heal: how long to wait for a disruption budget; DefaultPatience when 0
 	Force     bool          // of Scale: take the number over from another client that has set it; of Heal: delete the pods
 	Options

@@ -12,6 +12,7 @@ const DefaultPatience = time.Minute
 // HealTask is what an operation heals.
 type HealTask struct {
 	Missing  []Ref         `json:"missing,omitempty"` // objects that are created again
+	Drifted  []Ref         `json:"drifted,omitempty"` // objects whose fields are applied again
 	Pods     []HealPod     `json:"pods,omitempty"`    // pods that are evicted, one after another
 	Force    bool          `json:"force,omitempty"`   // the pods are deleted, whatever the disruption budgets say
 	Patience time.Duration `json:"patience,omitempty"`

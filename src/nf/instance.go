@@ -51,15 +51,17 @@ type Instance struct {
 	Amendments    []Amendment       `json:"amendments,omitempty"`  // day-2 configuration, in the order in which it is layered over the package
 	Annotations   map[string]string `json:"annotations,omitempty"` // data that an API stores with the revision
 	State         InstanceState     `json:"state"`
-	Message       string            `json:"message,omitempty"`   // reason for the state
-	Mentions      []Mentioned       `json:"mentions,omitempty"`  // the mentions in Message
-	Revision      int               `json:"revision"`            // the active revision; 0 before the first is active
-	Newest        int               `json:"newest"`              // the highest revision number used so far
-	Adopted       bool              `json:"adopted,omitempty"`   // its objects existed before it: until a revision is active, it may not delete them
-	Settings      []Setting         `json:"settings,omitempty"`  // fields that actions have set, which take precedence over the package
-	Inventory     []Item            `json:"inventory"`           // every object that exists or may exist because of the service
-	Operation     string            `json:"operation,omitempty"` // the operation that is changing the instance: the lock
-	Claim         string            `json:"claim,omitempty"`     // that operation's claim: a replica with a different one may not write
+	Message       string            `json:"message,omitempty"`  // reason for the state
+	Mentions      []Mentioned       `json:"mentions,omitempty"` // the mentions in Message
+	Revision      int               `json:"revision"`           // the active revision; 0 before the first is active
+	Newest        int               `json:"newest"`             // the highest revision number used so far
+	Adopted       bool              `json:"adopted,omitempty"`  // its objects existed before it: until a revision is active, it may not delete them
+	Settings      []Setting         `json:"settings,omitempty"` // fields that actions have set, which take precedence over the package
+	Drift         DriftPolicy       `json:"drift,omitzero"`
+	Corrections   []Correction      `json:"corrections,omitempty"` // of drift, since the last change
+	Inventory     []Item            `json:"inventory"`             // every object that exists or may exist because of the service
+	Operation     string            `json:"operation,omitempty"`   // the operation that is changing the instance: the lock
+	Claim         string            `json:"claim,omitempty"`       // that operation's claim: a replica with a different one may not write
 	LastOperation string            `json:"last_operation"`
 	Created       time.Time         `json:"created"`
 	Updated       time.Time         `json:"updated"`
@@ -130,6 +132,7 @@ type Revision struct {
 	Networks      []Attachment      `json:"networks,omitempty"` // that the request asks for
 	Attached      []Attachment      `json:"attached,omitempty"` // of the workloads; nil: they are Networks
 	Volumes       []VolumeUse       `json:"volumes,omitempty"`
+	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has

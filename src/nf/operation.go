@@ -110,6 +110,7 @@ const (
 	Stop        Verb = "stop"      // stops virtual machines
 	Migrate     Verb = "migrate"   // moves running virtual machines to other nodes
 	Heal        Verb = "heal"      // creates missing objects again, and replaces pods
+	Correct     Verb = "correct"   // applies objects again that other clients have changed or deleted
 
 	SiteBuild  Verb = "build"
 	SiteChange Verb = "change"

@@ -20,6 +20,7 @@ type Spec struct {
 	Annotations map[string]string // data that an API stores with the revision
 	Networks    []Attachment      // of its workloads
 	Volumes     []VolumeUse       // that its claims bind
+	Drift       DriftPolicy       // what is done about changes by other clients
 }
 
 // InstantiateRequest asks for a new instance.
@@ -220,6 +221,7 @@ func (s Spec) violations() Violations {
 	v = append(v, CheckNamespaces("namespaces", s.Namespaces)...)
 	v = append(v, checkAttachments(s.Networks)...)
 	v = append(v, checkVolumes(s.Volumes)...)
+	v = append(v, s.Drift.violations()...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

@@ -39,6 +39,7 @@ type Heal struct {
 
 	Pods            []string `json:"pods,omitempty"` // "name" or "namespace/name"
 	Force           bool     `json:"force,omitempty"`
+	Drift           bool     `json:"drift,omitempty"`            // also correct objects that others have changed
 	EvictionTimeout any      `json:"eviction_timeout,omitempty"` // as Execution.Timeout; default "1m"
 }
 

@@ -20,6 +20,7 @@ type InstanceSummary struct {
 	Message          string            `json:"message,omitempty"`
 	Health           nf.HealthState    `json:"health,omitempty"` // empty: not requested
 	HealthMessage    string            `json:"health_message,omitempty"`
+	DriftState       nf.DriftState     `json:"drift_state,omitempty"` // empty: no policy, or not requested
 	Revision         int               `json:"revision"`
 	Operation        string            `json:"operation_id"` // the last one
 	RunningOperation string            `json:"running_operation_id,omitempty"`
@@ -58,6 +59,9 @@ type Instance struct {
 	Networks          []Attachment        `json:"networks,omitempty"`    // that its request asks for
 	Attachments       []Attachment        `json:"attachments,omitempty"` // of its workloads
 	Volumes           []VolumeUse         `json:"volumes,omitempty"`
+	Drift             *DriftPolicy        `json:"drift,omitempty"`
+	DriftMessage      string              `json:"drift_message,omitempty"`
+	DriftSince        *time.Time          `json:"drift_since,omitempty"`
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
@@ -103,6 +107,8 @@ type Object struct {
 
 	Status  nf.Status `json:"status"`
 	Message string    `json:"message,omitempty"`
+
+	Drift *ObjectDrift `json:"drift,omitempty"` // nil: none
 }
 
 // InstanceOf converts an instance without its health, with sensitive values
@@ -116,6 +122,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
 		Volumes:     List(in.Volumes, VolumeUseOf),
+		Drift:       DriftPolicyOf(in.Drift),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),
 	}
@@ -126,7 +133,7 @@ func InstanceOf(in nf.Instance) Instance {
 func (in Instance) WithObjects(health []nf.Health) Instance {
 	all := nf.Assess(in.State, health)
 	in.Healthy, in.InstanceSummary = new(all.State == nf.Healthy), in.WithHealth(all)
-	in.Objects = List(health, func(h nf.Health) Object { return Object{RefOf(h.Ref), h.Status, h.Message} })
+	in.Objects = List(health, func(h nf.Health) Object { return Object{Ref: RefOf(h.Ref), Status: h.Status, Message: h.Message} })
 	return in
 }
 

@@ -30,6 +30,7 @@ type InstanceEdit struct {
 	Namespaces        []string          `json:"namespaces,omitzero"` // additional namespaces that objects may be in; [] removes all
 	Networks          []Attachment      `json:"networks,omitzero"`   // of its workloads; [] removes all
 	Volumes           []VolumeUse       `json:"volumes,omitzero"`    // that its claims bind; [] removes all
+	Drift             *DriftPolicy      `json:"drift,omitempty"`
 }
 
 // InstancePatch is a merge patch of an instance, as a client sends it. It does

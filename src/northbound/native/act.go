@@ -46,7 +46,7 @@ func (ds dayTwo) heal(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	req := nf.ActRequest{Verb: nf.Heal, Pods: body.Pods, Force: body.Force, Options: opts}
+	req := nf.ActRequest{Verb: nf.Heal, Pods: body.Pods, Force: body.Force, Drift: body.Drift, Options: opts}
 	if req.Patience, err = durationOf("eviction_timeout", body.EvictionTimeout); err != nil {
 		return err
 	}

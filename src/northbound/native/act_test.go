@@ -65,6 +65,10 @@ func TestActions(t *testing.T) {
 		},
 		"MigrateUndo":    {reason: "a migration has no undo", request: "POST /v1/vnf_instances/vnf-1/migrate", header: []string{asJSON}, body: `{"workloads": ["VirtualMachine/fw"], "on_failure": "undo"}`, status: 400, want: problem("invalid")},
 		"MigrateNothing": {reason: "a machine is named", request: "POST /v1/vnf_instances/vnf-1/migrate", header: []string{asJSON}, body: `{}`, status: 400, want: problem("invalid")},
+		"HealDrift": {
+			reason: "what others have changed is corrected", arrange: applied, request: "POST /v1/vnf_instances/vnf-1/heal", header: []string{asJSON},
+			body: `{"drift": true}`, status: 200, want: asked, asked: nf.ActRequest{Verb: nf.Heal, Drift: true},
+		},
 		"HealTime": {
 			reason: "the patience is a duration", request: "POST /v1/vnf_instances/vnf-1/heal", header: []string{asJSON}, body: `{"eviction_timeout": "48h"}`, status: 400,
 			want: problem("invalid", `"errors": [{"field": "eviction_timeout", "message": "<<>>"}]`),

@@ -14,7 +14,17 @@ type Healths interface {
 	InstanceHealth(in nf.Instance) nf.InstanceHealth
 }
 
-// unwatched is the default for Healths.
+// Drifts returns the drift of instances without contacting their regions.
+type Drifts interface {
+	// InstanceDrift returns the drift of an instance as last compared. It does not
+	// block.
+	InstanceDrift(in nf.Instance) nf.InstanceDrift
+}
+
+// InstanceDrift implements Drifts.
+func (unwatched) InstanceDrift(nf.Instance) nf.InstanceDrift { return nf.InstanceDrift{} }
+
+// unwatched is the default for Healths and Drifts.
 type unwatched struct{}
 
 // InstanceHealth implements Healths.
@@ -24,7 +34,7 @@ func (unwatched) InstanceHealth(nf.Instance) nf.InstanceHealth {
 
 // summarize returns an instance as it is shown in lists.
 func (is instances) summarize(in nf.Instance) wire.InstanceSummary {
-	return wire.InstanceSummaryOf(in).WithHealth(is.healths.InstanceHealth(in))
+	return wire.InstanceSummaryOf(in).WithHealth(is.healths.InstanceHealth(in)).WithDrift(is.drifts.InstanceDrift(in))
 }
 
 // healthFilter returns the filter for the request's health parameter.

@@ -50,6 +50,7 @@ type instances struct {
 	store     Instances
 	inspector Inspector
 	healths   Healths
+	drifts    Drifts
 	run       runner
 }
 
@@ -151,7 +152,7 @@ func (is instances) answer(w http.ResponseWriter, r *http.Request, in nf.Instanc
 			return err
 		}
 	}
-	out := wire.InstanceOf(in).WithObjects(health)
+	out := wire.InstanceOf(in).WithObjects(health).WithObjectDrift(is.drifts.InstanceDrift(in))
 	if r.URL.Query().Get("pods") == "true" && err == nil {
 		pods, err := is.inspector.Pods(r.Context(), in.ID)
 		if err != nil {

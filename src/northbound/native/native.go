@@ -39,6 +39,7 @@ type Config struct {
 	Staging    northbound.Staging // stores uploaded archives
 
 	Healths    Healths    // default: the health of instances is unknown
+	Drifts     Drifts     // default: instances have no drift
 	Conditions Conditions // default: the condition of regions is unknown
 	Surveys    Surveys    // default: the capabilities of regions are unsupported
 	Audit      Audit      // default: no audit log
@@ -99,6 +100,9 @@ func New(cfg Config) (*API, error) {
 	if cfg.Healths == nil {
 		cfg.Healths = unwatched{}
 	}
+	if cfg.Drifts == nil {
+		cfg.Drifts = unwatched{}
+	}
 	if cfg.Trace == nil {
 		cfg.Trace = traceparent
 	}
@@ -114,7 +118,7 @@ func New(cfg Config) (*API, error) {
 	wait := waiter{cfg.Wait}
 	run := runner{instances: cfg.Instances, operations: cfg.Operations, waiter: wait, trace: cfg.Trace}
 	paths := operationPaths{heartbeat: cfg.Heartbeat, logger: cfg.Logger}
-	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, run: run}
+	is := instances{store: cfg.Instances, inspector: cfg.Inspector, healths: cfg.Healths, drifts: cfg.Drifts, run: run}
 	return &API{
 		regions:     regions{store: cfg.Regions, usage: cfg.Usage, conditions: cfg.Conditions, surveys: cfg.Surveys, logger: cfg.Logger},
 		packages:    packages{store: cfg.Packages, usage: cfg.Usage},

@@ -179,7 +179,7 @@ func instanceHeal(s *session) *cobra.Command {
 		Use:   "heal ID|NAME",
 		Short: "Create missing objects again, and replace pods",
 		Long: `Create again the objects of an instance that other clients have deleted. Objects that
-exist stay as they are. Pods given with --pod are evicted one after another, so that
+exist stay as they are, unless --drift is given. Pods given with --pod are evicted one after another, so that
 their controllers replace them. If a disruption budget does not allow that in time,
 the command fails and names the budget.` + waitHelp,
 		Example: `  k8splugin instance heal fw-1 --dry-run
@@ -190,6 +190,7 @@ the command fails and names the budget.` + waitHelp,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&body.Pods, "pod", nil, "pod to replace, as NAME or NAMESPACE/NAME; can be repeated")
 	flags.BoolVar(&body.Force, "force", false, "delete the pods regardless of disruption budgets")
+	flags.BoolVar(&body.Drift, "drift", false, "also apply the objects again that other clients have changed")
 	flags.DurationVar(&patience, "eviction-timeout", 0, "maximum time to wait for a disruption budget (default 1m)")
 	f.define(cmd)
 	to := func(id string) request {

@@ -39,6 +39,7 @@ type specFlags struct {
 	namespaces   []string
 	attach       attachFlag
 	volumes      volumeFlag
+	drift        driftFlags
 	execution    executionFlags
 }
 
@@ -54,6 +55,7 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "additional namespaces that objects may be in, comma-separated")
 	flags.Var(&f.volumes, "volume", "volume that a claim of the instance binds, as in data,claim=db-data; can be repeated")
 	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; create=FILE has the spec of a new network; can be repeated")
+	f.drift.define(cmd)
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)
@@ -130,6 +132,9 @@ func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 		Overrides:    f.set.texts, Labels: f.labels.labels,
 	}
 	var err error
+	if out.Drift, err = f.drift.policy(); err != nil {
+		return nil, err
+	}
 	if out.Networks, err = f.attach.read(in); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 func instanceCommand(s *session) *cobra.Command {
 	cmd := s.noun("instance", "Create, change and delete VNF instances", instanceCreate(s), instanceAdopt(s), instanceList(s))
 	cmd.AddCommand(s.scoped(
-		instanceShow(s), instanceTree(s), instanceUpdate(s), instanceApply(s), instanceDiff(s), instanceConfigure(s), instanceTest(s),
+		instanceShow(s), instanceTree(s), instanceDrift(s), instanceUpdate(s), instanceApply(s), instanceDiff(s), instanceConfigure(s), instanceTest(s),
 		instanceScale(s), instanceRestart(s), instanceHeal(s))...)
 	cmd.AddCommand(s.scoped(instanceMachines(s)...)...)
 	cmd.AddCommand(s.scoped(
@@ -159,6 +159,7 @@ func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
 		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Volumes)}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", string(i.State)}, {"Health", string(i.Health)}, {"Health message", i.HealthMessage},
+		{"Drift", driftLine(i)},
 		{"Message", i.Message}, {"Operation", i.RunningOperation}, {"Labels", pairsOf(i.Labels)},
 		{"Created", pr.clock.stamp(i.Created)}, {"Updated", pr.clock.stamp(i.Updated)},
 	}

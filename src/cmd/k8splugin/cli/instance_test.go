@@ -234,6 +234,18 @@ func TestInstance(t *testing.T) {
 					`{"api_version":"v1","kind":"Pod","namespace":"edge","name":"fw-1","action":"deleted","message":"replaced by Deployment edge/fw"}],"warnings":[]}`,
 			}},
 		},
+		"instance-heal-drift": {
+			reason: "what others have changed", args: []string{"instance", "heal", "k3x9vq2m", "--drift", "--no-wait"},
+			replies: replies{getIt: {body: instanceJSON}, healIt: accepted()},
+		},
+		"instance-drift":       {reason: "who has changed what", args: []string{"instance", "drift", "k3x9vq2m"}, replies: replies{getIt: {body: driftedJSON}}},
+		"instance-drift-shown": {reason: "an instance shows its policy", args: []string{"instance", "show", "k3x9vq2m"}, replies: replies{getIt: {body: driftedJSON}}},
+		"instance-update-drift": {
+			reason: "a policy", args: []string{"instance", "update", "k3x9vq2m", "--drift", "correct", "--drift-ignore", "Deployment/fw:spec.replicas", "--drift-ignore", "metadata.labels", "--no-wait"},
+			replies: replies{getIt: {body: instanceJSON}, patchIt: accepted()},
+		},
+		"instance-update-drift-mode": {reason: "an unknown mode", args: []string{"instance", "update", "k3x9vq2m", "--drift", "fix"}},
+		"instance-update-drift-path": {reason: "no path", args: []string{"instance", "update", "k3x9vq2m", "--drift-ignore", "Deployment/fw:"}},
 		"instance-rollback-asks": {
 			reason: "a person is asked", args: []string{"instance", "rollback", "k3x9vq2m", "--no-wait"}, console: console{person: true, stdin: "Yes\n"},
 			replies: replies{getIt: {body: instanceJSON}, rollbackIt: asksBack()},

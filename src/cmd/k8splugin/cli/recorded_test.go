@@ -33,6 +33,13 @@ const (
 	instanceJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","objects":[` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Current","message":"Deployment is available. Replicas: 2"},` +
 		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","status":"Current","message":"Service is ready"}]}`
+	driftedJSON = instanceStart + `"state":"ready","healthy":true,"health":"healthy","drift":{"mode":"warn"},"drift_state":"drifted","drift_since":"2026-01-02T03:04:05Z","objects":[` +
+		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"firewall","status":"Current","drift":{"fields":[` +
+		`{"path":"spec.replicas","applied":2,"found":4,"manager":"kubectl","subresource":"scale","changed_at":"2026-01-02T03:04:05Z"},` +
+		`{"path":"spec.template.spec.containers[name=fw].env[name=A]","applied":{"name":"A","value":"a very long value that no table shows as a whole"}},` +
+		`{"path":"metadata.labels.tier","taken":true,"manager":"kubectl-edit","changed_at":"2026-01-02T03:04:05Z"}]}},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"db","status":"Current","drift":{"message":"it belongs to VNF instance other"}},` +
+		`{"api_version":"v1","kind":"Service","namespace":"edge","name":"firewall","status":"NotFound","drift":{"missing":true}}]}`
 	brokenJSON = instanceStart + `"state":"failed","message":"a pod cannot start","healthy":false,"health":"unhealthy","health_message":"Deployment edge/firewall has failed","objects":[` +
 		`{"api_version":"v1","kind":"ConfigMap","namespace":"edge","name":"settings","status":"Current"},` +
 		`{"api_version":"apps/v1","kind":"Deployment","namespace":"edge","name":"db","status":"InProgress","message":"0 of 1 replicas are ready"},` +

@@ -22,7 +22,8 @@ func instanceUpdate(s *session) *cobra.Command {
 
 Objects that the new revision no longer contains are deleted. --unset removes a
 parameter, and --label key- removes a label. The list of --oof replaces the
-existing list. --attach replaces all attachments, and --volume all volumes.` + waitHelp + confirmHelp,
+existing list. --attach replaces all attachments, --volume all volumes, and
+--drift-ignore all ignored fields.` + waitHelp + confirmHelp,
 		Example: `  k8splugin instance update fw-1 --package firewall-2 --wait
   k8splugin instance update fw-1 --set replicas=5 --unset proxy --label tier-`,
 		Args:              oneName,
@@ -37,7 +38,7 @@ existing list. --attach replaces all attachments, and --volume all volumes.` + w
 			return err
 		}
 		if string(jsonOf(body)) == "{}" {
-			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --label or --description; "+
+			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --drift, --label or --description; "+
 				"to correct drift: k8splugin instance apply %s", args[0])
 		}
 		r, err := s.patchOf(ctx, c, args[0])
