@@ -74,6 +74,8 @@ var floors = map[string]floor{
 
 	"health": {[]string{"nf", "delay"}, "how instances are is known without knowing how regions are watched, or where records are kept"},
 
+	"drift": {[]string{"nf", "delay"}, "drift is reported and corrected without knowing how objects are compared, or how regions are watched"},
+
 	"site": {[]string{"nf", "store", "store/lease", "operation", "delay"}, "sites are looked after without knowing how hosts are reached or changed"},
 
 	"shared":  {[]string{"nf", "store", "operation", "render", "delay"}, "what instances share is held and removed without knowing what it is, or who uses it"},

@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"context"
+	"fmt"
+	"hash/fnv"
 	"iter"
+	"strconv"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +20,7 @@ type Mark struct {
 	Owner  string
 	Key    string    // nf.Ref.Key of the object
 	Status nf.Status // nf.Absent: it was deleted or its owner label changed
+	Stamp  uint64    // changes whenever a client may have changed more than the status
 	Synced bool      // no object: the initial list is complete
 }
 
@@ -117,8 +121,28 @@ func (t *ownerSink) put(u *unstructured.Unstructured) (key string) {
 		t.report(Mark{Owner: former, Key: key, Status: nf.Absent}, nil)
 	}
 	t.owners[key] = owner
-	t.report(Mark{Owner: owner, Key: key, Status: status}, nil)
+	t.report(Mark{Owner: owner, Key: key, Status: status, Stamp: stampOf(u)}, nil)
 	return key
+}
+
+// stampOf returns a number for the state of an object without its status. If a client
+// changes a field twice within a second, the generation tells, or the resource version
+// of an object that has none.
+func stampOf(u *unstructured.Unstructured) uint64 {
+	h := fnv.New64a()
+	version := u.GetResourceVersion()
+	if u.GetGeneration() > 0 {
+		version = strconv.FormatInt(u.GetGeneration(), 10)
+	}
+	_, _ = fmt.Fprint(h, u.GetUID(), " ", version, u.GetLabels(), u.GetAnnotations()) // maps are printed in order
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	managers, _ := metadata["managedFields"].([]any) // u.GetManagedFields would decode the fields
+	for _, m := range managers {
+		if f, _ := m.(map[string]any); f["subresource"] != "status" {
+			_, _ = fmt.Fprint(h, f["manager"], f["operation"], f["subresource"], f["time"])
+		}
+	}
+	return h.Sum64()
 }
 
 // drop implements sink.

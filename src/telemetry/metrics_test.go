@@ -174,6 +174,9 @@ func TestSourcesAreShown(t *testing.T) {
 		"Volumes": {"volumes are counted by state", telemetry.Sources{Volumes: func() []nf.SharedCount {
 			return []nf.SharedCount{{Region: "east", State: nf.SharedActive, Number: 2}}
 		}}, map[string]float64{"k8splugin_volumes{region=east,state=active}": 2}},
+		"Drift": {"instances are counted by policy and drift", telemetry.Sources{Drifts: func() []nf.DriftCount {
+			return []nf.DriftCount{{Region: "east", Mode: nf.DriftWarn, State: nf.Drifted, Number: 2}}
+		}}, map[string]float64{"k8splugin_instances_drift{mode=warn,region=east,state=drifted}": 2}},
 		"Queue":       {"the queue has a length", telemetry.Sources{Queue: func() int { return 4 }}, map[string]float64{"k8splugin_queue_depth": 4}},
 		"Replicas":    {"the replicas are counted", telemetry.Sources{Replicas: func() int { return 3 }}, map[string]float64{"k8splugin_replicas_alive": 3}},
 		"Certificate": {"the certificate expires", telemetry.Sources{Certificate: func() time.Time { return start }}, map[string]float64{"k8splugin_tls_certificate_expiry_timestamp_seconds": unix}},

@@ -80,6 +80,13 @@ func busy(t testing.TB) *prometheus.Registry {
 			}
 			return out
 		},
+		Drifts: func() []nf.DriftCount {
+			var out []nf.DriftCount
+			for _, s := range nf.DriftStates() {
+				out = append(out, nf.DriftCount{Region: "east", Mode: nf.DriftWarn, State: s, Number: 1})
+			}
+			return out
+		},
 		Regions: func() map[string]nf.RegionState {
 			return map[string]nf.RegionState{"east": {
 				Condition: nf.RegionExpiring, Since: accepted, Checked: accepted, Credential: nf.Credential{Expires: accepted},

@@ -20,6 +20,7 @@ type Sources struct {
 	Instances   func() []nf.InstanceCount        // number of instances by state and health
 	Networks    func() []nf.SharedCount          // number of networks by region, driver and state
 	Volumes     func() []nf.SharedCount          // number of volumes by region and state
+	Drifts      func() []nf.DriftCount           // number of instances by policy and state of drift
 	Regions     func() map[string]nf.RegionState // every registered region by its id; nil: currently unknown
 	Certificate func() time.Time                 // expiry of the service's certificate; zero: none
 	Sealed      func() map[string]int            // records by the key that encrypts them
@@ -64,6 +65,9 @@ func (m *Metrics) Watch(s Sources) error {
 	}
 	if s.Volumes != nil {
 		all = append(all, volumeGauge(s.Volumes))
+	}
+	if s.Drifts != nil {
+		all = append(all, driftGauge(s.Drifts))
 	}
 	if s.Regions != nil {
 		all = append(all, m.regionGauges(s.Regions))
@@ -146,6 +150,15 @@ func volumeGauge(counts func() []nf.SharedCount) *sourceCollector {
 	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
 		for _, c := range counts() {
 			show(d, float64(c.Number), c.Region, string(c.State))
+		}
+	}}
+}
+
+func driftGauge(counts func() []nf.DriftCount) *sourceCollector {
+	d := desc("k8splugin_instances_drift", "VNF instances that are compared with their region, by region, policy (warn or correct) and state (none, drifted, contested or unknown), as this replica sees them. Every replica counts all instances.", "region", "mode", "state")
+	return &sourceCollector{descs: []*prometheus.Desc{d}, collect: func(show func(*prometheus.Desc, float64, ...string)) {
+		for _, c := range counts() {
+			show(d, float64(c.Number), c.Region, string(c.Mode), string(c.State))
 		}
 	}}
 }

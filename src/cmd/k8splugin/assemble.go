@@ -18,6 +18,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/drift"
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
@@ -48,6 +49,7 @@ type service struct {
 	bundles  *bundle.Bundles
 	notifier *notify.Notifier
 	health   *health.Watcher
+	drift    *drift.Watcher
 	sites    *site.Sites
 	networks *shared.Resources
 	volumes  *shared.Resources
@@ -139,7 +141,10 @@ func (s *service) front(ctx context.Context, cfg Config, db *secureStore, obs ob
 	if s.sites, err = s.siteKeeper(cfg, db, obs); err != nil {
 		return err
 	}
-	if s.health, err = health.New(health.Config{Source: sightings{s.engine, s.catalog, s.pool}, Logger: obs.log}); err != nil {
+	if s.drift, err = drift.New(drift.Config{Source: s.engine, Logger: obs.log}); err != nil {
+		return err
+	}
+	if s.health, err = health.New(health.Config{Source: sightings{s.engine, s.catalog, s.pool, s.drift}, Logger: obs.log}); err != nil {
 		return err
 	}
 	var served []northbound.API
@@ -195,7 +200,7 @@ func (s *service) nativeAPI(cfg Config, db *secureStore, obs observability, guar
 		Instances: guarded.Instances, Inspector: guarded.Instances, History: guarded.Instances, Configurer: guarded.Instances,
 		Operations: guarded.Operations, Repairs: guarded.Operations, Audit: guarded.AuditLog, StoreAdmin: access.NewStoreAdmin(guarded, db),
 		Charts: access.NewCharts(guarded, charts{source}), DeadLetters: access.NewDeadLetters(guarded, deadLetters{s.notifier, s.bundles.InstanceRecords()}),
-		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
+		Staging: staging(db.kv, cfg.MaxPackage), Healths: s.health, Drifts: s.drift, Wait: cfg.SyncWait, Logger: obs.log, Trace: obs.traceparent, Version: version(),
 	})
 }
 

@@ -6,23 +6,30 @@ import (
 
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/drift"
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
-// sightings provides the state of regions and workloads to the health watcher.
+// sightings provides the state of regions and workloads to the health watcher. The drift
+// watcher sees what the health watcher reads and watches.
 type sightings struct {
 	engine  *lifecycle.Engine
 	catalog *catalog.Catalog
 	pool    *cluster.Pool
+	drift   *drift.Watcher
 }
 
 var _ health.Source = sightings{}
 
 // Instances implements health.Source.
 func (s sightings) Instances(ctx context.Context) ([]nf.Instance, error) {
-	return s.engine.Instances(ctx)
+	all, err := s.engine.Instances(ctx)
+	if err == nil {
+		s.drift.Follow(all)
+	}
+	return all, err
 }
 
 // Region implements health.Source.
@@ -36,8 +43,12 @@ func (s sightings) Census(ctx context.Context, region string, kind nf.Ref) iter.
 			yield(health.Mark{}, err)
 			return
 		}
+		follower := s.drift.Census(region, kind)
 		for m, err := range c.Census(ctx, kind) {
-			if !yield(health.Mark(m), err) {
+			if err == nil {
+				follower.See(drift.Mark(m))
+			}
+			if !yield(health.Mark{Owner: m.Owner, Key: m.Key, Status: m.Status, Synced: m.Synced}, err) {
 				return
 			}
 		}
