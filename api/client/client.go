@@ -189,6 +189,7 @@ const (
 	PlacementReasonSelector      PlacementReason = "selector"
 	PlacementReasonUnknown       PlacementReason = "unknown"
 	PlacementReasonUnreachable   PlacementReason = "unreachable"
+	PlacementReasonVolume        PlacementReason = "volume"
 )
 
 // Defines values for PlacementRule.

@@ -29,6 +29,9 @@ func (is *Instances) permitted(req nf.InstantiateRequest, p nf.Permission) *nf.P
 	placement.Attach = func(ctx context.Context, n nf.Network) (bool, error) {
 		return is.guard.could(ctx, nf.ReadNetwork, n.Scope())
 	}
+	placement.Mount = func(ctx context.Context, v nf.Volume) (bool, error) {
+		return is.guard.could(ctx, nf.ReadVolume, v.Scope())
+	}
 	return &placement
 }
 

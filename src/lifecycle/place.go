@@ -33,6 +33,7 @@ type placer struct {
 	regions  Regions
 	catalog  Catalog
 	networks Networks // nil: none
+	volumes  Volumes  // nil: none
 	request  *nf.InstantiateRequest
 	needs    needs
 
@@ -54,7 +55,7 @@ func (pr *preparer) place(ctx context.Context, req *nf.InstantiateRequest) (*nf.
 	if len(v) > 0 {
 		return nil, nf.E(nf.Invalid, "instantiate", "package "+req.Package, v)
 	}
-	p := placer{regions: pr.regions, catalog: pr.catalog, networks: pr.networks, request: req, needs: needs, fits: map[string]float64{}}
+	p := placer{regions: pr.regions, catalog: pr.catalog, networks: pr.networks, volumes: pr.volumes, request: req, needs: needs, fits: map[string]float64{}}
 	if err := p.collect(ctx); err != nil {
 		return nil, err
 	}
@@ -129,7 +130,47 @@ func (p *placer) judge(ctx context.Context, region nf.Region) (c nf.Candidate, s
 		c.Reason, c.Detail = nf.PlacementUnreachable, state.Reason
 		return c, true, nil
 	}
-	return c, true, p.judgeNetworks(ctx, &c)
+	if err := p.judgeNetworks(ctx, &c); err != nil || c.Reason != "" {
+		return c, true, err
+	}
+	return c, true, p.judgeVolumes(ctx, &c, cmp.Or(p.request.Namespace, region.DefaultNamespace, "default"))
+}
+
+// judgeVolumes sets the reason of a region without a volume that the request uses and the
+// caller may read, or whose volume is bound to another claim.
+func (p *placer) judgeVolumes(ctx context.Context, c *nf.Candidate, namespace string) error {
+	if p.volumes == nil {
+		return nil // mounting says so
+	}
+	for _, use := range p.request.Volumes {
+		v, err := p.volumes.Get(ctx, nf.SharedID(c.Region, use.Volume))
+		if nf.IgnoreNotFound(err) != nil {
+			return err
+		}
+		has := err == nil
+		if mount := p.request.Placement.Mount; has && mount != nil {
+			if has, err = mount(ctx, v); err != nil {
+				return err
+			}
+		}
+		if !has {
+			c.Reason, c.Detail = nf.PlacementVolume, "has no volume "+use.Volume
+			return nil
+		}
+		switch _, err = p.volumes.Claim(ctx, v, namespace, use.Claim); nf.KindOf(err) {
+		case nf.Conflict, nf.NotFound:
+			c.Reason, c.Detail = nf.PlacementVolume, "has a volume "+use.Volume+" that is in use, or is not available"
+			return nil
+		case nf.Unreachable, nf.Timeout:
+			c.Reason, c.Detail = nf.PlacementUnreachable, nf.ReasonOf(err)
+			return nil
+		default:
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // judgeNetworks sets the reason of a region without a network that the request attaches

@@ -279,3 +279,45 @@ func TestPlacementNetworks(t *testing.T) {
 		})
 	}
 }
+
+// TestPlacementVolumes leaves out regions without a volume that the instance uses, whose
+// volume is in use, or whose volume the caller may not read.
+func TestPlacementVolumes(t *testing.T) {
+	hidden := func(_ context.Context, v nf.Volume) (bool, error) { return v.Region != "east", nil }
+	cases := map[string]struct {
+		reason string
+		volume string
+		mount  func(context.Context, nf.Volume) (bool, error)
+		want   string // the chosen region; empty: none
+		detail string // of east
+	}{
+		"Missing": {reason: "no region has it", volume: "missing", detail: "has no volume missing"},
+		"Busy":    {reason: "it is in use everywhere", volume: "busy", detail: "that is in use"},
+		"Hidden":  {reason: "the caller may not read that of east", volume: "data", mount: hidden, want: "west", detail: "has no volume data"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newSite(t).start(func(c *config) { c.Regions = twoRegions() })
+				preview, err := e.PreviewInstantiate(t.Context(), nf.InstantiateRequest{
+					Spec: nf.Spec{Package: "pods.web", Volumes: []nf.VolumeUse{{Volume: tc.volume, Claim: tc.volume}}}, Placement: &nf.Placement{Mount: tc.mount},
+				})
+				if tc.want == "" {
+					v := nf.ViolationsOf(err)
+					if nf.ReasonOf(err) != nf.ReasonNoRegion || len(v) != 2 || v[0].Reason != nf.PlacementVolume || !strings.Contains(v[0].Message, tc.detail) {
+						t.Errorf("%s: %v", tc.reason, err)
+					}
+					return
+				}
+				if err != nil || preview.Placed.Region != tc.want {
+					t.Fatalf("%s: %+v, %v", tc.reason, preview.Placed, err)
+				}
+				for _, c := range preview.Placed.Candidates {
+					if c.Region == "east" && (c.Reason != nf.PlacementVolume || !strings.Contains(c.Detail, tc.detail)) {
+						t.Errorf("%s: %+v", tc.reason, c)
+					}
+				}
+			})
+		})
+	}
+}

@@ -23,6 +23,8 @@ type Placement struct {
 	Permit func(ctx context.Context, region string) (seen bool, refused PlacementReason, err error)
 	// Attach reports whether the caller may attach workloads to a network. Nil: to all.
 	Attach func(ctx context.Context, n Network) (bool, error)
+	// Mount reports whether the caller may use a volume. Nil: all.
+	Mount func(ctx context.Context, v Volume) (bool, error)
 }
 
 // AnyValue is the value of a feature that only has to be there.
@@ -54,6 +56,7 @@ const (
 	PlacementSelector    PlacementReason = "selector"
 	PlacementPermission  PlacementReason = "permission"
 	PlacementNetwork     PlacementReason = "network" // it has no network that the instance attaches to
+	PlacementVolume      PlacementReason = "volume"  // it has no volume that the instance uses, or the volume is in use
 	PlacementPlugin      PlacementReason = "cni-plugin"
 	PlacementUnreachable PlacementReason = "unreachable"
 	PlacementAPI         PlacementReason = "api"
