@@ -42,6 +42,12 @@ const (
 	ChangeActionUnchanged  ChangeAction = "unchanged"
 )
 
+// Defines values for ClaimPolicy.
+const (
+	ClaimPolicyDelete ClaimPolicy = "delete"
+	ClaimPolicyKeep   ClaimPolicy = "keep"
+)
+
 // Defines values for CloudRegionOrigin.
 const (
 	CloudRegionOriginAPI    CloudRegionOrigin = "api"
@@ -322,12 +328,19 @@ const (
 	VnfInstanceHealthUnknown   VnfInstanceHealth = "unknown"
 )
 
+// Defines values for VnfInstancePatchClaims.
+const (
+	VnfInstancePatchClaimsDelete      VnfInstancePatchClaims = "delete"
+	VnfInstancePatchClaimsKeep        VnfInstancePatchClaims = "keep"
+	VnfInstancePatchClaimsLessThanNil VnfInstancePatchClaims = "<nil>"
+)
+
 // Defines values for VnfInstancePatchDriftMode.
 const (
-	Correct     VnfInstancePatchDriftMode = "correct"
-	LessThanNil VnfInstancePatchDriftMode = "<nil>"
-	Off         VnfInstancePatchDriftMode = "off"
-	Warn        VnfInstancePatchDriftMode = "warn"
+	VnfInstancePatchDriftModeCorrect     VnfInstancePatchDriftMode = "correct"
+	VnfInstancePatchDriftModeLessThanNil VnfInstancePatchDriftMode = "<nil>"
+	VnfInstancePatchDriftModeOff         VnfInstancePatchDriftMode = "off"
+	VnfInstancePatchDriftModeWarn        VnfInstancePatchDriftMode = "warn"
 )
 
 // Defines values for VnfInstanceState.
@@ -378,8 +391,8 @@ const (
 
 // Defines values for DeleteVnfInstanceParamsClaims.
 const (
-	Delete DeleteVnfInstanceParamsClaims = "delete"
-	Keep   DeleteVnfInstanceParamsClaims = "keep"
+	DeleteVnfInstanceParamsClaimsDelete DeleteVnfInstanceParamsClaims = "delete"
+	DeleteVnfInstanceParamsClaimsKeep   DeleteVnfInstanceParamsClaims = "keep"
 )
 
 // AccessModes By default `ReadWriteOnce`.
@@ -557,6 +570,10 @@ type Change struct {
 
 // ChangeAction defines model for Change.Action.
 type ChangeAction string
+
+// ClaimPolicy Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
+// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
+type ClaimPolicy string
 
 // CloudRegion defines model for CloudRegion.
 type CloudRegion struct {
@@ -2300,10 +2317,14 @@ type VnfInstance struct {
 	Amendments *[]Amendment `json:"amendments,omitempty"`
 
 	// Attachments Attachments of the workloads, from the request and from the package.
-	Attachments   *[]Attachment `json:"attachments,omitempty"`
-	CloudRegionID ID            `json:"cloud_region_id"`
-	CreatedAt     time.Time     `json:"created_at"`
-	CsarID        ID            `json:"csar_id"`
+	Attachments *[]Attachment `json:"attachments,omitempty"`
+
+	// Claims Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
+	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
+	Claims        *ClaimPolicy `json:"claims,omitempty"`
+	CloudRegionID ID           `json:"cloud_region_id"`
+	CreatedAt     time.Time    `json:"created_at"`
+	CsarID        ID           `json:"csar_id"`
 
 	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
 	// apply the objects again (`correct`). `docs/drift.md` describes it.
@@ -2431,8 +2452,11 @@ type VnfInstanceAdopt struct {
 // VnfInstanceCreate Request to create an instance. Either `cloud_region_id` names its region, or the service chooses the region by `placement`. Its
 // namespace is the region's `default_namespace`, or `default`, if omitted.
 type VnfInstanceCreate struct {
-	CloudRegionID *ID `json:"cloud_region_id,omitempty"`
-	CsarID        ID  `json:"csar_id"`
+	// Claims Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
+	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
+	Claims        *ClaimPolicy `json:"claims,omitempty"`
+	CloudRegionID *ID          `json:"cloud_region_id,omitempty"`
+	CsarID        ID           `json:"csar_id"`
 
 	// Drift What the service does if other clients change or delete objects of the instance: nothing (`off`), show it (`warn`), or also
 	// apply the objects again (`correct`). `docs/drift.md` describes it.
@@ -2511,6 +2535,9 @@ type VnfInstanceHealth string
 
 // VnfInstancePatch defines model for VnfInstancePatch.
 type VnfInstancePatch struct {
+	// Claims Policy as in the create request.
+	Claims nullable.Nullable[VnfInstancePatchClaims] `json:"claims,omitempty"`
+
 	// Confirm Digest from the `confirm` field of the 409 response or the dry run that listed the objects to be deleted.
 	Confirm *Confirm `json:"confirm,omitempty"`
 	CsarID  *ID      `json:"csar_id,omitempty"`
@@ -2564,6 +2591,9 @@ type VnfInstancePatch struct {
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
 }
+
+// VnfInstancePatchClaims Policy as in the create request.
+type VnfInstancePatchClaims string
 
 // VnfInstancePatchDriftMode defines model for VnfInstancePatch.Drift.Mode.
 type VnfInstancePatchDriftMode string
@@ -3406,6 +3436,7 @@ type DeleteVnfInstanceParams struct {
 	// Claims Treatment of the PersistentVolumeClaims that the instance's StatefulSets created: `keep`, or `delete` with their data.
 	// `delete` deletes each claim that has the name and the labels of such a StatefulSet's claims. It keeps a claim that
 	// belongs to another instance, or that another pod or StatefulSet uses. `delete` cannot be combined with `orphan`.
+	// By default, as `claims` of the instance says.
 	Claims        *DeleteVnfInstanceParamsClaims `form:"claims,omitempty" json:"claims,omitempty"`
 	OnUnreachable *OnUnreachable                 `form:"on_unreachable,omitempty" json:"on_unreachable,omitempty"`
 

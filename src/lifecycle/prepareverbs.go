@@ -153,7 +153,7 @@ func (pr *preparer) rollback(ctx context.Context, id string, req nf.RollbackRequ
 		return in, nil, none, err
 	}
 	p, rev, err := pr.again(ctx, in, previous)
-	rev.Restores, rev.Drift = previous.Number, in.Drift // how to watch the objects is not part of them
+	rev.Restores, rev.Drift, rev.Claims = previous.Number, in.Drift, in.Claims // policies are not part of the objects
 	return in, p, rev, err
 }
 
@@ -187,7 +187,7 @@ func specOf(rev nf.Revision) nf.Spec {
 	return nf.Spec{
 		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
 		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
-		Networks: rev.Networks, Volumes: rev.Volumes, Drift: rev.Drift,
+		Networks: rev.Networks, Volumes: rev.Volumes, Drift: rev.Drift, Claims: rev.Claims,
 	}
 }
 

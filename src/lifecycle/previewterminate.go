@@ -27,7 +27,7 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 	orphan := req.Orphan || in.Adopted && in.Revision == 0
 	for _, it := range all {
 		change := nf.Change{Ref: it.Ref, Action: nf.Deleted}
-		if orphan || it.Keep || it.Volume && !req.Volumes {
+		if orphan || it.Keep || it.Volume && !req.DeletesClaims(in) {
 			change.Action = nf.Orphaned
 		}
 		out.Changes = append(out.Changes, change)
@@ -46,7 +46,7 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 			continue
 		}
 		change := nf.Change{Ref: ref, Action: nf.Kept, Message: "created by a StatefulSet; claims=delete would delete it with its data"}
-		if req.Volumes {
+		if req.DeletesClaims(in) {
 			change.Action, change.Message = nf.Deleted, ""
 		}
 		out.Changes = append(out.Changes, change)

@@ -27,7 +27,7 @@ func TestPreviewTerminate(t *testing.T) {
 			reason: "last stages first, and then the claims", want: []string{"deleted db", "deleted a", "kept data-db-0"}, live: []string{"data-db-0"},
 		},
 		"Claims go": {
-			reason: "if the request says so", request: nf.TerminateRequest{Volumes: true}, want: []string{"deleted db", "deleted a", "deleted data-db-0"}, live: []string{},
+			reason: "if the request says so", request: nf.TerminateRequest{Claims: nf.ClaimsDelete}, want: []string{"deleted db", "deleted a", "deleted data-db-0"}, live: []string{},
 		},
 		"Orphan": {
 			reason: "all stays", request: nf.TerminateRequest{Orphan: true}, want: []string{"orphaned db", "orphaned a"}, live: []string{"a", "data-db-0", "db"},
@@ -36,7 +36,7 @@ func TestPreviewTerminate(t *testing.T) {
 			reason: "a removal is accepted without the region, and so is its preview", script: func(c *fakeCluster) { c.volumesErr = errors.New("away") },
 			want: []string{"deleted db", "deleted a"}, warnings: 1, live: []string{"data-db-0"},
 		},
-		"Both": {reason: "it fails as the removal", request: nf.TerminateRequest{Orphan: true, Volumes: true}, fails: nf.Invalid},
+		"Both": {reason: "it fails as the removal", request: nf.TerminateRequest{Orphan: true, Claims: nf.ClaimsDelete}, fails: nf.Invalid},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,11 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 			opts.OnFailure = nf.Keep
 		}
 		if failed.Verb == nf.Terminate {
-			return e.terminateRequest(in, nf.TerminateRequest{Orphan: failed.Instance.Orphan, Volumes: failed.Instance.Volumes, Options: opts}, operation), nil
+			req := nf.TerminateRequest{Orphan: failed.Instance.Orphan, Claims: nf.ClaimsKeep, Options: opts}
+			if failed.Instance.Volumes {
+				req.Claims = nf.ClaimsDelete
+			}
+			return e.terminateRequest(in, req, operation), nil
 		}
 		if failed.Verb == nf.Adopt {
 			return request{}, nf.E(nf.Conflict, "retry", "operation "+operation, errors.New("a failed adoption releases its objects; adopt them again"))
@@ -52,7 +56,7 @@ func (e *Engine) Undo(ctx context.Context, operation string, opts nf.Options) (n
 			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, fmt.Errorf("deleted objects cannot be restored; roll the instance back instead"))
 		}
 		if in.Revision == 0 {
-			return e.terminateRequest(in, nf.TerminateRequest{Options: opts}, ""), nil
+			return e.terminateRequest(in, nf.TerminateRequest{Claims: nf.ClaimsKeep, Options: opts}, ""), nil
 		}
 		if isAct(failed.Verb) && len(reversed(failed.Instance.Settings)) == 0 {
 			return request{}, nf.E(nf.Conflict, "undo", "operation "+operation, errors.New("the restart of a virtual machine has no undo; retry it"))

@@ -198,6 +198,6 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 func (e *Engine) terminateRequest(in nf.Instance, req nf.TerminateRequest, repeats string) request {
 	req.OnFailure = nf.Keep // deleted objects cannot be restored
 	op := e.acceptor.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
-	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Repeats = req.Orphan, req.Volumes, repeats
+	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Repeats = req.Orphan, req.DeletesClaims(in), repeats
 	return request{op: op, seen: &in, state: nf.Terminating}
 }

@@ -44,6 +44,7 @@ func TestVolumeClaims(t *testing.T) {
 		live       []string
 		namespaces []string // that the service made, and that are left
 		warnings   []string
+		policy     nf.ClaimPolicy // of the instance
 	}{
 		"Kept": {
 			reason: "they stay unless the request says otherwise, and that is said", pkg: "set.db", live: []string{"data-db-0", "data-db-1", "data-other-0"},
@@ -53,15 +54,31 @@ func TestVolumeClaims(t *testing.T) {
 			},
 		},
 		"Deleted": {
-			reason: "they go, and no other's", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{"data-other-0"}, namespaces: []string{"ns"},
+			reason: "they go, and no other's", pkg: "set.db", request: nf.TerminateRequest{Claims: nf.ClaimsDelete}, live: []string{"data-other-0"}, namespaces: []string{"ns"},
 			warnings: []string{"namespace ns remains: it contains PersistentVolumeClaim ns/data-other-0"},
 		},
+		"Policy": {
+			reason: "or if the instance says so", pkg: "set.db", policy: nf.ClaimsDelete, live: []string{"data-other-0"}, namespaces: []string{"ns"},
+			warnings: []string{"namespace ns remains: it contains PersistentVolumeClaim ns/data-other-0"},
+		},
+		"PolicyOrphan": {
+			reason: "but not if its objects stay", pkg: "set.db", policy: nf.ClaimsDelete, request: nf.TerminateRequest{Orphan: true},
+			live: []string{"data-db-0", "data-db-1", "data-other-0", "db"}, namespaces: []string{"ns"},
+			warnings: []string{"namespace ns remains: it contains PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1, PersistentVolumeClaim ns/data-other-0 and 1 more"},
+		},
+		"PolicyOverruled": {
+			reason: "the request takes precedence", pkg: "set.db", policy: nf.ClaimsDelete, request: nf.TerminateRequest{Claims: nf.ClaimsKeep},
+			live: []string{"data-db-0", "data-db-1", "data-other-0"}, namespaces: []string{"ns"},
+			warnings: []string{
+				stay, "namespace ns remains: it contains PersistentVolumeClaim ns/data-db-0, PersistentVolumeClaim ns/data-db-1, PersistentVolumeClaim ns/data-other-0",
+			},
+		},
 		"DeletedWithTheNamespace": {
-			reason: "and when nothing is left, the namespace goes", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{}, namespaces: []string{},
+			reason: "and when nothing is left, the namespace goes", pkg: "set.db", request: nf.TerminateRequest{Claims: nf.ClaimsDelete}, live: []string{}, namespaces: []string{},
 			script: func(c *fakeCluster) { c.lose("data-other-0") },
 		},
 		"OfALostSet": {
-			reason: "a StatefulSet that another client deleted is known from the plan", pkg: "set.db", request: nf.TerminateRequest{Volumes: true}, live: []string{}, namespaces: []string{},
+			reason: "a StatefulSet that another client deleted is known from the plan", pkg: "set.db", request: nf.TerminateRequest{Claims: nf.ClaimsDelete}, live: []string{}, namespaces: []string{},
 			script: func(c *fakeCluster) { c.lose("data-other-0"); c.lose("db") },
 		},
 		"OfThePackage": {
@@ -94,7 +111,7 @@ func TestVolumeClaims(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
-				op := e.up(t, tc.pkg)
+				op := e.up(t, tc.pkg, func(r *nf.InstantiateRequest) { r.Claims = tc.policy })
 				s.cluster.claim("data-db-0", "db")
 				s.cluster.claim("data-db-1", "db")
 				s.cluster.claim("data-other-0", "other")
@@ -158,7 +175,7 @@ func TestVolumeClaimsAfterAFailedRemoval(t *testing.T) {
 				op := e.up(t, "set.db")
 				s.cluster.claim("data-db-0", "db")
 				s.cluster.finalizer["db"] = true
-				op, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Volumes: true, Options: nf.Options{Timeout: time.Minute}})
+				op, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Claims: nf.ClaimsDelete, Options: nf.Options{Timeout: time.Minute}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -195,7 +212,7 @@ func TestVolumeClaimsAndOrphan(t *testing.T) {
 		s := newSite(t)
 		e := s.start()
 		op := e.up(t, "set.db")
-		_, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Orphan: true, Volumes: true})
+		_, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{Orphan: true, Claims: nf.ClaimsDelete})
 		if v := nf.ViolationsOf(err); nf.KindOf(err) != nf.Invalid || len(v) != 1 || v[0].Field != "claims" {
 			t.Errorf("objects that stay and claims that go: %v", err)
 		}
@@ -213,5 +230,5 @@ func claimed(pkg string) func(*testing.T, *site, *engine) {
 
 // terminateWhole removes the volume claims of StatefulSets, too.
 func terminateWhole(ctx context.Context, e *engine, key nf.RequestKey) (nf.Operation, error) {
-	return e.Terminate(ctx, e.only(ctx).ID, nf.TerminateRequest{Volumes: true, Options: nf.Options{Key: key}})
+	return e.Terminate(ctx, e.only(ctx).ID, nf.TerminateRequest{Claims: nf.ClaimsDelete, Options: nf.Options{Key: key}})
 }

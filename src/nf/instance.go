@@ -58,6 +58,7 @@ type Instance struct {
 	Adopted       bool              `json:"adopted,omitempty"`  // its objects existed before it: until a revision is active, it may not delete them
 	Settings      []Setting         `json:"settings,omitempty"` // fields that actions have set, which take precedence over the package
 	Drift         DriftPolicy       `json:"drift,omitzero"`
+	Claims        ClaimPolicy       `json:"claims,omitempty"`      // of StatefulSets, at termination
 	Corrections   []Correction      `json:"corrections,omitempty"` // of drift, since the last change
 	Inventory     []Item            `json:"inventory"`             // every object that exists or may exist because of the service
 	Operation     string            `json:"operation,omitempty"`   // the operation that is changing the instance: the lock
@@ -133,6 +134,7 @@ type Revision struct {
 	Attached      []Attachment      `json:"attached,omitempty"` // of the workloads; nil: they are Networks
 	Volumes       []VolumeUse       `json:"volumes,omitempty"`
 	Drift         DriftPolicy       `json:"drift,omitzero"`
+	Claims        ClaimPolicy       `json:"claims,omitempty"`
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has

@@ -1,6 +1,7 @@
 package nf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,18 @@ type Spec struct {
 	Networks    []Attachment      // of its workloads
 	Volumes     []VolumeUse       // that its claims bind
 	Drift       DriftPolicy       // what is done about changes by other clients
+	Claims      ClaimPolicy       // what happens at termination to the volume claims of StatefulSets
 }
+
+// ClaimPolicy says what happens to the volume claims that StatefulSets have created when
+// their instance is terminated.
+type ClaimPolicy string
+
+// The policies.
+const (
+	ClaimsKeep   ClaimPolicy = "keep" // they stay, with their data; also ""
+	ClaimsDelete ClaimPolicy = "delete"
+)
 
 // InstantiateRequest asks for a new instance.
 type InstantiateRequest struct {
@@ -85,9 +97,15 @@ type RollbackRequest struct {
 
 // TerminateRequest asks to terminate an instance.
 type TerminateRequest struct {
-	Orphan  bool // leave the objects in place, unowned
-	Volumes bool // also delete the volume claims that StatefulSets created; not with Orphan
+	Orphan bool        // leave the objects in place, unowned
+	Claims ClaimPolicy // empty: as the instance says; ClaimsDelete not with Orphan
 	Options
+}
+
+// DeletesClaims reports whether the volume claims of an instance's StatefulSets are
+// deleted, too.
+func (r TerminateRequest) DeletesClaims(in Instance) bool {
+	return !r.Orphan && cmp.Or(r.Claims, in.Claims) == ClaimsDelete
 }
 
 // Options control how an operation is carried out.
@@ -196,7 +214,7 @@ func (s Spec) Validate() error { return invalid("use", "specification", s.violat
 // Validate returns nf.Invalid with a violation for every field that is wrong.
 func (r TerminateRequest) Validate() error {
 	v := r.Options.violations()
-	if r.Orphan && r.Volumes {
+	if r.Orphan && r.Claims == ClaimsDelete {
 		v = append(v, Violation{Field: "claims", Message: "cannot be combined with orphan: the objects stay in place"})
 	}
 	return invalid("use", "options", v)
@@ -222,6 +240,9 @@ func (s Spec) violations() Violations {
 	v = append(v, checkAttachments(s.Networks)...)
 	v = append(v, checkVolumes(s.Volumes)...)
 	v = append(v, s.Drift.violations()...)
+	if s.Claims != "" && s.Claims != ClaimsKeep && s.Claims != ClaimsDelete {
+		v = append(v, Violation{Field: "claims", Message: "must be keep or delete"})
+	}
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

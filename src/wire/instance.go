@@ -60,6 +60,7 @@ type Instance struct {
 	Attachments       []Attachment        `json:"attachments,omitempty"` // of its workloads
 	Volumes           []VolumeUse         `json:"volumes,omitempty"`
 	Drift             *DriftPolicy        `json:"drift,omitempty"`
+	Claims            nf.ClaimPolicy      `json:"claims,omitempty"`
 	DriftMessage      string              `json:"drift_message,omitempty"`
 	DriftSince        *time.Time          `json:"drift_since,omitempty"`
 	Parameters        map[string]any      `json:"parameters,omitempty"`
@@ -121,8 +122,8 @@ func InstanceOf(in nf.Instance) Instance {
 		Release:         in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
-		Volumes:     List(in.Volumes, VolumeUseOf),
-		Drift:       DriftPolicyOf(in.Drift),
+		Volumes: List(in.Volumes, VolumeUseOf),
+		Drift:   DriftPolicyOf(in.Drift), Claims: in.Claims,
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),
 	}

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/multicloud-k8s/k8splugin/src/nf"
+
 // InstanceCreate is a request to create a VNF instance.
 type InstanceCreate struct {
 	InstanceTarget
@@ -31,6 +33,7 @@ type InstanceEdit struct {
 	Networks          []Attachment      `json:"networks,omitzero"`   // of its workloads; [] removes all
 	Volumes           []VolumeUse       `json:"volumes,omitzero"`    // that its claims bind; [] removes all
 	Drift             *DriftPolicy      `json:"drift,omitempty"`
+	Claims            nf.ClaimPolicy    `json:"claims,omitempty"` // of StatefulSets, at termination
 }
 
 // InstancePatch is a merge patch of an instance, as a client sends it. It does

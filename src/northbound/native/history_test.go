@@ -122,13 +122,13 @@ func TestNewOptions(t *testing.T) {
 		},
 		"Claims": {
 			reason: "volume claims may go, too", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=delete", status: 204,
-			asked: nf.TerminateRequest{Volumes: true},
+			asked: nf.TerminateRequest{Claims: nf.ClaimsDelete},
 		},
-		"ClaimsKept": {reason: "as they do not unasked", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=keep", status: 204, asked: nf.TerminateRequest{}},
+		"ClaimsKept": {reason: "as they do not unasked", arrange: gone, request: "DELETE /v1/vnf_instances/vnf-1?claims=keep", status: 204, asked: nf.TerminateRequest{Claims: nf.ClaimsKeep}},
 		"ClaimsWord": {reason: "one or the other", request: "DELETE /v1/vnf_instances/vnf-1?claims=perhaps", status: 400, want: problem("invalid", `"errors": [{"field": "claims", "message": "<<>>"}]`)},
 		"RemoveDryRun": {
 			reason: "a dry run starts no operation", arrange: failing("Terminate", errDisk), request: "DELETE /v1/vnf_instances/vnf-1?claims=delete&dry_run=true", status: 200,
-			want: `{"warnings": [], "changes": ["..."]}`, asked: nf.TerminateRequest{Volumes: true},
+			want: `{"warnings": [], "changes": ["..."]}`, asked: nf.TerminateRequest{Claims: nf.ClaimsDelete},
 		},
 		"OrphanWord":       {reason: "yes or no", request: "DELETE /v1/vnf_instances/vnf-1?orphan=perhaps", status: 400, want: problem("invalid", `"errors": [{"field": "orphan", "message": "must be a boolean"}]`)},
 		"List":             {reason: "of a project", arrange: blue, request: "GET /v1/vnf_instances?project=blue", status: 200, want: `{"vnf_instances": [{"project": "blue", "...": ""}]}`},

@@ -165,10 +165,10 @@ func (is instances) answer(w http.ResponseWriter, r *http.Request, in nf.Instanc
 
 func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	req := nf.TerminateRequest{Orphan: query.Get("orphan") == "true", Volumes: query.Get("claims") == wire.ClaimsDelete}
+	req := nf.TerminateRequest{Orphan: query.Get("orphan") == "true", Claims: nf.ClaimPolicy(query.Get("claims"))}
 	var asked any = req.Orphan
-	if req.Volumes {
-		asked = []any{req.Orphan, wire.ClaimsDelete}
+	if req.Claims != "" {
+		asked = []any{req.Orphan, req.Claims}
 	}
 	key, err := requestKey(r, asked)
 	if err != nil {

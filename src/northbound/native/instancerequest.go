@@ -24,14 +24,14 @@ func enter(s *nf.Spec, e wire.InstanceEdit) {
 	if len(e.Volumes) > 0 {
 		s.Volumes = wire.List(e.Volumes, wire.VolumeUse.Domain)
 	}
-	s.Drift = e.Drift.Domain()
+	s.Drift, s.Claims = e.Drift.Domain(), e.Claims
 }
 
 func editOf(s nf.Spec) wire.InstanceEdit {
 	return wire.InstanceEdit{
 		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
-		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf), Drift: wire.DriftPolicyOf(s.Drift),
+		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf), Drift: wire.DriftPolicyOf(s.Drift), Claims: s.Claims,
 	}
 }
 

@@ -323,7 +323,7 @@ func TestDeleteInstanceWithItsClaims(t *testing.T) {
 		status int
 		want   []any // what is asked of the engine
 	}{
-		"Delete": {"they go if the request says so", "?claims=delete", 202, []any{nf.TerminateRequest{Volumes: true}}},
+		"Delete": {"they go if the request says so", "?claims=delete", 202, []any{nf.TerminateRequest{Claims: nf.ClaimsDelete}}},
 		"Keep":   {"or stay", "?claims=keep", 202, []any{nf.TerminateRequest{}}},
 		"Unsaid": {"as they do unasked", "", 202, []any{nf.TerminateRequest{}}},
 		"Wrong":  {"a word that means nothing deletes nothing", "?claims=all", 400, nil},

@@ -58,8 +58,12 @@ func (t *terminator) leave(r *http.Request, engines []string, volumes bool) erro
 
 // start starts to terminate one instance.
 func (t *terminator) start(r *http.Request, engine string, volumes bool) error {
+	var claims nf.ClaimPolicy
+	if volumes {
+		claims = nf.ClaimsDelete
+	}
 	_, err := t.runner.begin(r.Context(), func(ctx context.Context) (nf.Operation, error) {
-		return t.engine.Terminate(ctx, engine, nf.TerminateRequest{Volumes: volumes, Options: nf.Options{Trace: t.runner.trace(r)}})
+		return t.engine.Terminate(ctx, engine, nf.TerminateRequest{Claims: claims, Options: nf.Options{Trace: t.runner.trace(r)}})
 	})
 	return err
 }

@@ -207,7 +207,7 @@ func (a *applier) instance(ctx context.Context, d declared.Instance) (string, er
 	if err != nil {
 		return id, err
 	}
-	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift"}
+	fields := []string{"csar_id", "vnf_instance_description", "parameters", "oof_parameters", "network_parameters", "set", "labels", "namespaces", "networks", "volumes", "drift", "claims"}
 	body := &changePatch{Execution: options, fields: difference(only(before, fields...), treeOfDocument(d.InstanceEdit))}
 	r := ask(api.NewUpdateVnfInstanceRequestWithBody(root, id, nil, mergePatch, nil))
 	if !body.visible(before) && !a.repackaged(d) {

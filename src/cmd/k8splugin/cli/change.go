@@ -40,6 +40,7 @@ type specFlags struct {
 	attach       attachFlag
 	volumes      volumeFlag
 	drift        driftFlags
+	claims       string
 	execution    executionFlags
 }
 
@@ -56,6 +57,8 @@ func (f *specFlags) define(s *session, cmd *cobra.Command) {
 	flags.Var(&f.volumes, "volume", "volume that a claim of the instance binds, as in data,claim=db-data; can be repeated")
 	flags.Var(&f.attach, "attach", "network that a workload attaches to, as in oam,workload=router,ip=10.0.0.9/24; create=FILE has the spec of a new network; can be repeated")
 	f.drift.define(cmd)
+	flags.StringVar(&f.claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets create, when the instance is deleted: keep or delete (default keep)")
+	completeFlag(cmd, "claims", fixed(string(nf.ClaimsKeep), string(nf.ClaimsDelete)))
 	f.execution.define(cmd)
 	f.execution.defineOnFailure(cmd, "undo")
 	f.execution.defineValidate(cmd)
@@ -128,8 +131,11 @@ func (f *specFlags) create(in input) (*wire.InstanceCreate, error) {
 // patch returns the change of an instance with the given flags only.
 func (f *specFlags) patch(in input) (*wire.InstancePatch, error) {
 	out := &wire.InstancePatch{
-		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Volumes: f.volumes.all},
+		InstanceEdit: wire.InstanceEdit{Package: f.pkg, Description: f.description, Namespaces: f.namespaces, Volumes: f.volumes.all, Claims: nf.ClaimPolicy(f.claims)},
 		Overrides:    f.set.texts, Labels: f.labels.labels,
+	}
+	if f.claims != "" && f.claims != claimsKeep && f.claims != wire.ClaimsDelete {
+		return nil, usagef("--claims: must be keep or delete, got %q", f.claims)
 	}
 	var err error
 	if out.Drift, err = f.drift.policy(); err != nil {

@@ -159,7 +159,7 @@ func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
 		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Volumes)}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", string(i.State)}, {"Health", string(i.Health)}, {"Health message", i.HealthMessage},
-		{"Drift", driftLine(i)},
+		{"Drift", driftLine(i)}, {"Claims", string(i.Claims)},
 		{"Message", i.Message}, {"Operation", i.RunningOperation}, {"Labels", pairsOf(i.Labels)},
 		{"Created", pr.clock.stamp(i.Created)}, {"Updated", pr.clock.stamp(i.Updated)},
 	}
@@ -223,7 +223,7 @@ func instanceDelete(s *session) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is deleted, and show progress")
 	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, unowned")
-	cmd.Flags().StringVar(&claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets created: keep or delete (default keep)")
+	cmd.Flags().StringVar(&claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets created: keep or delete (default that of the instance)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the objects that would be deleted, and those that would stay")
 	completeFlag(cmd, "claims", fixed(claimsKeep, wire.ClaimsDelete))
 	m.define(cmd)
@@ -234,7 +234,9 @@ func instanceDelete(s *session) *cobra.Command {
 		}
 		query := queryOf(asked)
 		switch claims {
-		case "", claimsKeep:
+		case "":
+		case claimsKeep:
+			query.Set("claims", claims)
 		case wire.ClaimsDelete:
 			if orphan {
 				return usagef("--claims delete and --orphan are mutually exclusive")

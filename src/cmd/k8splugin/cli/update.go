@@ -38,7 +38,7 @@ existing list. --attach replaces all attachments, --volume all volumes, and
 			return err
 		}
 		if string(jsonOf(body)) == "{}" {
-			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --drift, --label or --description; "+
+			return usagef("nothing to change: give --package, --set, --unset, --values, --oof, --network, --namespaces, --attach, --volume, --drift, --claims, --label or --description; "+
 				"to correct drift: k8splugin instance apply %s", args[0])
 		}
 		r, err := s.patchOf(ctx, c, args[0])
