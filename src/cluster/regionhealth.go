@@ -105,7 +105,7 @@ func (c *Cluster) state(warning time.Duration) nf.RegionState {
 	s.mu.Unlock()
 	out.Breaker, out.Retry = c.transport.breaker.State()
 	if c.transport.tokens != nil {
-		return c.withRenewal(out)
+		return withRenewal(c, out)
 	}
 	now, ends := s.clock(), c.credential.Expires
 	if ends.IsZero() || now.Before(ends.Add(-warning)) {
@@ -138,9 +138,9 @@ func withExpiry(s nf.RegionState, since time.Time, words string) nf.RegionState 
 	return s
 }
 
-// withRenewal adds to a state that the token cannot be renewed, unless its message
+// withRenewal adds to a state of a cluster that the token cannot be renewed, unless its message
 // has the cause already.
-func (c *Cluster) withRenewal(s nf.RegionState) nf.RegionState {
+func withRenewal(c *Cluster, s nf.RegionState) nf.RegionState {
 	p := c.transport.tokens.problem()
 	if p.failure == nil {
 		return s

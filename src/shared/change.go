@@ -112,7 +112,7 @@ func (r *Resources) change(ctx context.Context, id string, req nf.SharedChangeRe
 		return c, err
 	}
 	for _, u := range c.users {
-		if err := r.restartable(ctx, u, req); err != nil {
+		if err := restartable(ctx, r.cfg.Users, u, req); err != nil {
 			return c, err
 		}
 		_, manual := u.Restartable()
@@ -147,7 +147,7 @@ func (r *Resources) usersOf(ctx context.Context, s nf.Shared) (out []nf.SharedUs
 }
 
 // restartable returns an error if the workloads of an instance cannot be restarted.
-func (r *Resources) restartable(ctx context.Context, u nf.SharedUser, req nf.SharedChangeRequest) error {
+func restartable(ctx context.Context, users Users, u nf.SharedUser, req nf.SharedChangeRequest) error {
 	if req.MayRestart != nil {
 		if err := req.MayRestart(ctx, u.Holder); err != nil {
 			return err
@@ -157,7 +157,7 @@ func (r *Resources) restartable(ctx context.Context, u nf.SharedUser, req nf.Sha
 	if len(can) == 0 {
 		return nil
 	}
-	_, err := r.cfg.Users.PreviewAct(ctx, u.Subject.ID, nf.ActRequest{Verb: nf.Restart, Workloads: can})
+	_, err := users.PreviewAct(ctx, u.Subject.ID, nf.ActRequest{Verb: nf.Restart, Workloads: can})
 	if nf.KindOf(err) == nf.Busy {
 		return nil // the operation waits
 	}

@@ -65,6 +65,7 @@ func documents() map[string]document {
 		"SiteOperation":      {of: wire.SiteOperation{}},
 		"SiteEvent":          {of: wire.SubjectEvent{}},
 		"Network":            {of: wire.Network{}},
+		"SharedPreview":      {of: wire.SharedPreview{}},
 		"NetworkOperation":   {of: wire.NetworkOperation{}},
 		"Volume":             {of: wire.Volume{}},
 		"VolumeOperation":    {of: wire.VolumeOperation{}},

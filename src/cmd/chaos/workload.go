@@ -235,11 +235,11 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 		q.path = "/v1/vnf_instances"
 		body["cloud_region_id"], body["namespace"], body["vnf_instance_name"] = s.place.Region, s.place.Namespace, s.name
 		if s.link != "" {
-			body["networks"] = []any{map[string]any{"network": s.link, "workload": s.app(), "create": linkDefinition()}}
+			body["networks"] = []any{map[string]any{"network": s.link, "workload": appOf(s.name), "create": linkDefinition()}}
 		}
 	case scale:
 		r.Asked.Replicas = 1 + s.dice.IntN(4)
-		body["workloads"] = []any{map[string]any{"workload": s.app(), "replicas": r.Asked.Replicas}}
+		body["workloads"] = []any{map[string]any{"workload": appOf(s.name), "replicas": r.Asked.Replicas}}
 		q.path, q.body = path+"/scale", body
 	case restart:
 		q.path, q.body = path+"/restart", body
@@ -259,8 +259,8 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 	return q
 }
 
-// app names the Deployment of the instance.
-func (l workload) app() string { return "Deployment/" + l.name + "-app" }
+// appOf names the Deployment of an instance.
+func appOf(instance string) string { return "Deployment/" + instance + "-app" }
 
 // linkDefinition defines the networks that instances share. The first instance creates a
 // network, and the last one deletes it.
