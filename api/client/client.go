@@ -1472,7 +1472,7 @@ type PlacementReason string
 // resource in `room`. Regions that are equal are ordered by their ids.
 type PlacementRule string
 
-// Pod Pod of an instance with its health.
+// Pod Pod of an instance with its health, or an instance of a virtual machine.
 type Pod struct {
 	APIVersion string `json:"api_version"`
 
@@ -3456,7 +3456,8 @@ type DeleteVnfInstanceParamsClaims string
 // GetVnfInstanceParams defines parameters for GetVnfInstance.
 type GetVnfInstanceParams struct {
 	// Pods Also return the present pods of the objects, with their interfaces. Multus reports the addresses of an interface
-	// when it has created the pod.
+	// when it has created the pod. The instances of virtual machines are listed as pods, of the kind
+	// VirtualMachineInstance, with the addresses that KubeVirt reports.
 	Pods *bool `form:"pods,omitempty" json:"pods,omitempty"`
 }
 

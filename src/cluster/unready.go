@@ -72,6 +72,12 @@ func (v *view) podsOf(u *unstructured.Unstructured) iter.Seq[*unstructured.Unstr
 	if u == nil {
 		return none
 	}
+	if isOf(u, guestKind) {
+		return func(yield func(*unstructured.Unstructured) bool) { yield(u) }
+	}
+	if hasGuests(u.GroupVersionKind().GroupKind()) {
+		return v.childrenOf(u, guestKind)
+	}
 	counts := isAny
 	switch runs(u.GroupVersionKind().GroupKind()) {
 	case "Pod":

@@ -58,6 +58,7 @@ func (pr *preparer) healing(ctx context.Context, in nf.Instance, req nf.ActReque
 	if err != nil {
 		return task, nil, newRedactor(inForce(in)).error(err)
 	}
+	pods = slices.DeleteFunc(pods, func(p nf.Pod) bool { return p.Kind != "Pod" }) // a virtual machine is restarted, and not evicted
 	if task.Pods, err = chosen(in, pods, req.Pods); err != nil {
 		return task, nil, err
 	}

@@ -1,6 +1,7 @@
 package nf
 
-// Pod is a pod of a VNF instance at one time.
+// Pod is a pod of a VNF instance at one time, or an instance of one of its virtual
+// machines.
 type Pod struct {
 	Health // Current: it is ready, or has succeeded
 
@@ -10,9 +11,9 @@ type Pod struct {
 }
 
 // Interface is an interface of a pod, as Multus has reported it when the pod was
-// created.
+// created, or of a virtual machine, as KubeVirt reports it.
 type Interface struct {
-	Name    string // "net1"
+	Name    string // "net1"; of a machine, the name of its network
 	Network string // name of a network of the region, or else "namespace/name" of its definition; that of the cluster has a name of its own
 	IPs     []string
 	MAC     string
