@@ -278,10 +278,13 @@ func TestRefused(t *testing.T) {
 	for _, kind := range []nf.Kind{nf.Busy, nf.Failed} {
 		synctest.Test(t, func(t *testing.T) {
 			r, w := running(t, nf.DriftCorrect)
-			r.refuses = nf.E(kind, "correct", "VNF instance", nil)
+			r.mu.Lock()
+			r.refuses, r.compares = nf.E(kind, "correct", "VNF instance", nil), 0
+			r.mu.Unlock()
 			r.meddle("a", false)
-			r.compares = 0
 			pass(time.Hour)
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if got := w.InstanceDrift(r.in); got.State != nf.Drifted || r.compares < 10 || r.compares > 30 {
 				t.Errorf("%s: %d comparisons in an hour, %+v", kind, r.compares, got)
 			}
