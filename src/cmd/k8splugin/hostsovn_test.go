@@ -99,7 +99,7 @@ func logicalNames(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // only read from
 	const all = `{"op": "select", "table": "%s", "where": [], "columns": ["name"]}`
 	if _, err := fmt.Fprintf(conn, `{"id": 1, "method": "transact", "params": ["OVN_Northbound", `+all+`, `+all+`]}`, "Logical_Switch", "Logical_Switch_Port"); err != nil {
 		t.Fatal(err)
