@@ -141,6 +141,9 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			_, err := c.Set(ctx, instance(owner), []nf.Setting{{Ref: refs[0], Path: "/spec/replicas", Value: json.RawMessage("2")}}, false)
 			return err
 		},
+		"Patch": func(ctx context.Context, c *Cluster) error {
+			return c.Patch(ctx, refs[0], map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}})
+		},
 		"Evict": func(ctx context.Context, c *Cluster) error {
 			pod := nf.HealPod{Ref: nf.Ref{Version: "v1", Kind: "Pod", Namespace: ns, Name: "web-1"}, UID: "u", Workload: refs[0]}
 			_, err := c.Evict(ctx, instance(owner), pod, nf.HealTask{Patience: time.Minute})
