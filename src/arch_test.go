@@ -82,6 +82,8 @@ var floors = map[string]floor{
 	"volume":  {[]string{"nf", "render", "shared"}, "volumes are a kind of shared resources, and know how a region stores and binds them"},
 	"network": {[]string{"nf", "render", "shared"}, "networks are a kind of shared resources, and drivers know what their specs mean"},
 
+	"clusterapi": {[]string{"nf", "outbox", "delay"}, "clusters become regions without knowing who asks for them, or how regions are reached"},
+
 	"site/shell":   {[]string{"nf", "outbound", "site"}, "hosts are talked to in one place"},
 	"site/ansible": {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
 	"site/script":  {[]string{"nf", "site", "site/shell"}, "a driver knows its contract"},
@@ -146,7 +148,7 @@ var outside = map[string]struct {
 	"github.com/fluxcd/cli-utils":              {[]string{"cluster"}, "one place judges whether an object is ready"},
 	"k8s.io/apimachinery/pkg/labels":           {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "label selectors are those of Kubernetes"},
 	"k8s.io/apimachinery/pkg/selection":        {[]string{"northbound/native", "render", "cluster", "lifecycle"}, "and so are their operators"},
-	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle", "network", "shared", "volume"}, "Kubernetes' types stay in the packages that handle objects"},
+	"k8s.io/apimachinery":                      {[]string{"render", "cluster", "lifecycle", "network", "shared", "volume", "clusterapi"}, "Kubernetes' types stay in the packages that handle objects"},
 	"github.com/gorilla/mux":                   {[]string{"northbound"}, "requests are routed in one place"},
 	"github.com/getkin/kin-openapi":            {[]string{"northbound"}, "requests are held against the contract where they arrive"},
 	"go.etcd.io/etcd":                          {[]string{"store/etcd", "onapstore"}, "a database's SDK is linked from its driver, and from where ONAP's is read"},

@@ -50,19 +50,20 @@ const (
 
 // Defines values for CloudRegionOrigin.
 const (
-	CloudRegionOriginAPI    CloudRegionOrigin = "api"
-	CloudRegionOriginImport CloudRegionOrigin = "import"
-	CloudRegionOriginOnap   CloudRegionOrigin = "onap"
-	CloudRegionOriginSite   CloudRegionOrigin = "site"
+	CloudRegionOriginAPI     CloudRegionOrigin = "api"
+	CloudRegionOriginCluster CloudRegionOrigin = "cluster"
+	CloudRegionOriginImport  CloudRegionOrigin = "import"
+	CloudRegionOriginOnap    CloudRegionOrigin = "onap"
+	CloudRegionOriginSite    CloudRegionOrigin = "site"
 )
 
 // Defines values for CredentialKind.
 const (
-	Basic             CredentialKind = "basic"
-	ClientCertificate CredentialKind = "client-certificate"
-	Oidc              CredentialKind = "oidc"
-	ServiceAccount    CredentialKind = "service-account"
-	Token             CredentialKind = "token"
+	CredentialKindBasic             CredentialKind = "basic"
+	CredentialKindClientCertificate CredentialKind = "client-certificate"
+	CredentialKindOidc              CredentialKind = "oidc"
+	CredentialKindServiceAccount    CredentialKind = "service-account"
+	CredentialKindToken             CredentialKind = "token"
 )
 
 // Defines values for DriftPolicyMode.
@@ -179,6 +180,12 @@ const (
 const (
 	PackageStateCreated   PackageState = "created"
 	PackageStateOnboarded PackageState = "onboarded"
+)
+
+// Defines values for ParentClusterCredentials.
+const (
+	ParentClusterCredentialsSecret         ParentClusterCredentials = "secret"
+	ParentClusterCredentialsServiceAccount ParentClusterCredentials = "service_account"
 )
 
 // Defines values for PlacementReason.
@@ -381,6 +388,18 @@ const (
 const (
 	Applied WaitFor = "applied"
 	Ready   WaitFor = "ready"
+)
+
+// Defines values for WorkloadClusterCredentials.
+const (
+	Secret         WorkloadClusterCredentials = "secret"
+	ServiceAccount WorkloadClusterCredentials = "service_account"
+)
+
+// Defines values for WorkloadClusterReadyWhen.
+const (
+	Available WorkloadClusterReadyWhen = "available"
+	Usable    WorkloadClusterReadyWhen = "usable"
 )
 
 // Defines values for ClaimsParam.
@@ -606,8 +625,11 @@ type CloudRegion struct {
 	// MoreVnfInstances Whether more instances use the region than are listed.
 	MoreVnfInstances *bool `json:"more_vnf_instances,omitempty"`
 
-	// Origin What registered the region: this API, ONAP's API, the build of a site, or the import from an ONAP plugin.
+	// Origin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, or the import from an ONAP plugin.
 	Origin CloudRegionOrigin `json:"origin"`
+
+	// Parent The cluster of Cluster API that the region is.
+	Parent *ParentCluster `json:"parent,omitempty"`
 
 	// ProbedAt Time of the last probe of the API server.
 	ProbedAt *time.Time `json:"probed_at,omitempty"`
@@ -630,7 +652,7 @@ type CloudRegion struct {
 	VnfInstances *[]ID `json:"vnf_instances,omitempty"`
 }
 
-// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, or the import from an ONAP plugin.
+// CloudRegionOrigin What registered the region: this API, ONAP's API, the build of a site, an instance with a cluster of Cluster API, or the import from an ONAP plugin.
 type CloudRegionOrigin string
 
 // CloudRegionCreate defines model for CloudRegionCreate.
@@ -1400,6 +1422,24 @@ type PackagePatch struct {
 	// UserData Data to merge, at most 16 KiB of JSON together; null removes all of it.
 	UserData nullable.Nullable[map[string]interface{}] `json:"user_data,omitempty"`
 }
+
+// ParentCluster The cluster of Cluster API that the region is.
+type ParentCluster struct {
+	// CloudRegionID Cloud region that has the Cluster object.
+	CloudRegionID string `json:"cloud_region_id"`
+
+	// Cluster Name of the Cluster object.
+	Cluster string `json:"cluster"`
+
+	// Credentials As in the request.
+	Credentials ParentClusterCredentials `json:"credentials"`
+
+	// Namespace Namespace of the Cluster object.
+	Namespace string `json:"namespace"`
+}
+
+// ParentClusterCredentials As in the request.
+type ParentClusterCredentials string
 
 // Placement How the region was chosen. Present only if the request has a `placement`.
 type Placement struct {
@@ -2414,6 +2454,9 @@ type VnfInstance struct {
 
 	// Warnings Warnings about a valid but unusual request. Present only in the response to that request.
 	Warnings *[]string `json:"warnings,omitempty"`
+
+	// WorkloadClusters Clusters of the instance that become cloud regions.
+	WorkloadClusters *WorkloadClusters `json:"workload_clusters,omitempty"`
 }
 
 // VnfInstanceAdopt Request to adopt a release; its namespace is the region's `default_namespace`, or `default`, if omitted.
@@ -2526,6 +2569,9 @@ type VnfInstanceCreate struct {
 	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
+
+	// WorkloadClusters Clusters of the instance that become cloud regions.
+	WorkloadClusters *WorkloadClusters `json:"workload_clusters,omitempty"`
 }
 
 // VnfInstanceHealth Whether the objects of the instance exist in its region and are ready. `unhealthy`: an object is not ready, has
@@ -2590,6 +2636,9 @@ type VnfInstancePatch struct {
 	// Wait Condition that the operation waits for; `ready` if omitted. `ready`: every object is ready. `applied`: every object
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
+
+	// WorkloadClusters Clusters as in the create request; an empty list deregisters the regions of all of them.
+	WorkloadClusters nullable.Nullable[[]WorkloadCluster] `json:"workload_clusters,omitempty"`
 }
 
 // VnfInstancePatchClaims Policy as in the create request.
@@ -2865,6 +2914,38 @@ type WaitFor string
 
 // Workload Object of the instance as `Kind/name`, such as Deployment/router. `Kind.group/name` or `Kind/namespace/name` if that is ambiguous.
 type Workload = string
+
+// WorkloadCluster Makes a cloud region of a cluster that the instance creates with Cluster API.
+type WorkloadCluster struct {
+	CloudRegionID ID `json:"cloud_region_id"`
+
+	// Cluster Name of a Cluster object of the package.
+	Cluster string `json:"cluster"`
+
+	// Credentials Credentials of the region: a service account that the service creates in the cluster (the default), or those of the Secret of Cluster API, which are an administrator's.
+	Credentials *WorkloadClusterCredentials `json:"credentials,omitempty"`
+
+	// HandOver https URL that receives the kubeconfig of the region, after its registration and after each change of its credentials.
+	HandOver *string `json:"hand_over,omitempty"`
+
+	// Namespace Namespace of the Cluster; by default that of the instance.
+	Namespace *string `json:"namespace,omitempty"`
+
+	// ReadyWhen When the operation stops to wait for the cluster: `available`, the default, when its nodes are ready, too; `usable` when its region is registered.
+	ReadyWhen *WorkloadClusterReadyWhen `json:"ready_when,omitempty"`
+
+	// Server https URL of the API server; by default that of the Secret of Cluster API.
+	Server *string `json:"server,omitempty"`
+}
+
+// WorkloadClusterCredentials Credentials of the region: a service account that the service creates in the cluster (the default), or those of the Secret of Cluster API, which are an administrator's.
+type WorkloadClusterCredentials string
+
+// WorkloadClusterReadyWhen When the operation stops to wait for the cluster: `available`, the default, when its nodes are ready, too; `usable` when its region is registered.
+type WorkloadClusterReadyWhen string
+
+// WorkloadClusters Clusters of the instance that become cloud regions.
+type WorkloadClusters = []WorkloadCluster
 
 // AmendmentParam defines model for AmendmentParam.
 type AmendmentParam = ID
@@ -3437,8 +3518,12 @@ type DeleteVnfInstanceParams struct {
 	// `delete` deletes each claim that has the name and the labels of such a StatefulSet's claims. It keeps a claim that
 	// belongs to another instance, or that another pod or StatefulSet uses. `delete` cannot be combined with `orphan`.
 	// By default, as `claims` of the instance says.
-	Claims        *DeleteVnfInstanceParamsClaims `form:"claims,omitempty" json:"claims,omitempty"`
-	OnUnreachable *OnUnreachable                 `form:"on_unreachable,omitempty" json:"on_unreachable,omitempty"`
+	Claims *DeleteVnfInstanceParamsClaims `form:"claims,omitempty" json:"claims,omitempty"`
+
+	// Cascade First terminate the VNF instances in the cloud regions that the instance's clusters became. The caller needs permission to
+	// terminate each of them. Cannot be combined with `orphan`.
+	Cascade       *bool          `form:"cascade,omitempty" json:"cascade,omitempty"`
+	OnUnreachable *OnUnreachable `form:"on_unreachable,omitempty" json:"on_unreachable,omitempty"`
 
 	// DryRun Whether to change nothing and return the objects that would be deleted, and those that would stay.
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
@@ -8703,6 +8788,22 @@ func NewDeleteVnfInstanceRequest(server string, vnfID VnfIDParam, params *Delete
 		if params.Claims != nil {
 
 			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "claims", runtime.ParamLocationQuery, *params.Claims); err != nil {
+				return nil, err
+			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
+				return nil, err
+			} else {
+				for k, v := range parsed {
+					for _, v2 := range v {
+						queryValues.Add(k, v2)
+					}
+				}
+			}
+
+		}
+
+		if params.Cascade != nil {
+
+			if queryFrag, err := runtime.StyleParamWithLocation("form", true, "cascade", runtime.ParamLocationQuery, *params.Cascade); err != nil {
 				return nil, err
 			} else if parsed, err := url.ParseQuery(queryFrag); err != nil {
 				return nil, err

@@ -24,7 +24,7 @@ var _ InstanceEngine = (*Instances)(nil)
 // Instantiate implements Changes. It requires instance:instantiate in the
 // project and region, region:read and package:read.
 func (is *Instances) Instantiate(ctx context.Context, req nf.InstantiateRequest) (nf.Operation, error) {
-	req.MayAttach, req.MayUse = is.attaching(nf.WriteNetwork), is.using()
+	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.WriteNetwork), is.using(), is.registering(nf.WriteRegion)
 	req.Placement = is.permitted(req, nf.CreateInstance)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Instantiate(ctx, req)
@@ -42,7 +42,7 @@ func (is *Instances) PreviewInstantiate(ctx context.Context, req nf.InstantiateR
 	if req.Secrets, err = is.guard.could(ctx, nf.CreateInstance, newScope(req)); err != nil {
 		return nf.Preview{}, err
 	}
-	req.MayAttach, req.MayUse = is.attaching(nf.ReadNetwork), is.using()
+	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.ReadNetwork), is.using(), is.registering(nf.ReadRegion)
 	preview, err := is.engine.PreviewInstantiate(ctx, req)
 	return is.previewed(ctx, preview, err)
 }
@@ -92,7 +92,7 @@ func (is *Instances) Upgrade(ctx context.Context, id string, req nf.UpgradeReque
 		req.Edit = onlyAgain
 	}
 	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
-		return is.engine.Upgrade(ctx, id, is.withUses(ctx, req, nf.WriteNetwork))
+		return is.engine.Upgrade(ctx, id, is.withUses(ctx, req, nf.WriteNetwork, nf.WriteRegion))
 	})
 }
 
@@ -106,7 +106,7 @@ func (is *Instances) PreviewUpgrade(ctx context.Context, id string, req nf.Upgra
 	if req.Secrets, err = is.guard.could(ctx, nf.ChangeInstance, instanceScope(in)); err != nil {
 		return nf.Preview{}, err
 	}
-	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, req, nf.ReadNetwork))
+	preview, err := is.engine.PreviewUpgrade(ctx, id, is.withUses(ctx, req, nf.ReadNetwork, nf.ReadRegion))
 	return is.previewed(ctx, preview, err)
 }
 
@@ -131,9 +131,9 @@ func (is *Instances) using() func(context.Context, nf.Volume) error {
 
 // withUses makes an upgrade check that the identity may read a new package, new
 // networks and new volumes, and has the permission for those that it creates.
-func (is *Instances) withUses(ctx context.Context, req nf.UpgradeRequest, creates nf.Permission) nf.UpgradeRequest {
+func (is *Instances) withUses(ctx context.Context, req nf.UpgradeRequest, creates, registers nf.Permission) nf.UpgradeRequest {
 	edit := req.Edit
-	req.MayAttach, req.MayUse = is.attaching(creates), is.using()
+	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(creates), is.using(), is.registering(registers)
 	req.Edit = func(s *nf.Spec) error {
 		before := *s
 		if err := edit(s); err != nil {
@@ -163,9 +163,15 @@ func (is *Instances) PreviewRollback(ctx context.Context, id string, req nf.Roll
 	return is.previewed(ctx, preview, err)
 }
 
-// Terminate implements Changes. It requires instance:terminate.
+// Terminate implements Changes. It requires instance:terminate; and region:write for each
+// region that a cluster of the instance became, unless the clusters stay; and with cascade,
+// instance:terminate for each instance there.
 func (is *Instances) Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
-	return is.operations.begin(ctx, &req.Options, is.allowed(ctx, id, nf.RemoveInstance), func() (nf.Operation, error) {
+	denied := is.allowed(ctx, id, nf.RemoveInstance)
+	if denied == nil && !req.Orphan {
+		denied = is.mayDeregister(ctx, id, req.Cascade)
+	}
+	return is.operations.begin(ctx, &req.Options, denied, func() (nf.Operation, error) {
 		return is.engine.Terminate(ctx, id, req)
 	})
 }
@@ -233,7 +239,7 @@ func (is *Instances) withAmendments(ctx context.Context, req nf.ConfigureRequest
 
 // Adopt implements Configurer. It requires the permissions that Instantiate does.
 func (is *Instances) Adopt(ctx context.Context, req nf.AdoptRequest) (nf.Operation, error) {
-	req.MayAttach, req.MayUse = is.attaching(nf.WriteNetwork), is.using()
+	req.MayAttach, req.MayUse, req.MayRegister = is.attaching(nf.WriteNetwork), is.using(), is.registering(nf.WriteRegion)
 	return is.operations.begin(ctx, &req.Options, is.target(ctx, req.InstantiateRequest, nf.CreateInstance), func() (nf.Operation, error) {
 		return is.engine.Adopt(ctx, req)
 	})

@@ -30,12 +30,9 @@ const probeTimeout = 15 * time.Second
 // another reason of package nf. All probes of a pool share the limits of one
 // region, because a server that is not registered is not trusted.
 func (p *Pool) Probe(ctx context.Context, access nf.Access) (nf.Probe, error) {
-	if err := p.Check(access); err != nil {
-		return nf.Probe{}, err
-	}
-	c, err := newCluster(access, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes, codecs: p.cfg.codecs}.filled())
+	c, err := p.stranger(access)
 	if err != nil {
-		return nf.Probe{}, nf.E(nf.Invalid, "use", "access", err)
+		return nf.Probe{}, err
 	}
 	defer c.transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
@@ -51,6 +48,30 @@ func (p *Pool) Probe(ctx context.Context, access nf.Access) (nf.Probe, error) {
 	}
 	seen.Server = access.Server
 	return seen, nil
+}
+
+// stranger returns the cluster of an access that is not a region.
+func (p *Pool) stranger(access nf.Access) (*Cluster, error) {
+	if err := p.Check(access); err != nil {
+		return nil, err
+	}
+	c, err := newCluster(access, "", PoolConfig{Parallel: 1, Hosts: p.cfg.Hosts, limits: p.cfg.limits, usage: p.probes, codecs: p.cfg.codecs}.filled())
+	if err != nil {
+		return nil, nf.E(nf.Invalid, "use", "access", err)
+	}
+	return c, nil
+}
+
+// Visit calls use with the cluster of an access that need not be a region, and returns
+// its error. The cluster must not be used afterwards. All strangers of a pool share the
+// limits of one region. Visit returns nf.Invalid as Probe does.
+func (p *Pool) Visit(access nf.Access, use func(*Cluster) error) error {
+	c, err := p.stranger(access)
+	if err != nil {
+		return err
+	}
+	defer c.transport.close()
+	return use(c)
 }
 
 // probe reads the version and the APIs, and verifies the credentials.

@@ -22,7 +22,9 @@ import (
 // write to the store and at every call that changes the cluster.
 func TestDeaths(t *testing.T) {
 	scenarios := map[string]operationtest.Scenario{}
-	for name, sc := range deathScenarios() {
+	all := deathScenarios()
+	maps.Copy(all, workloadDeaths())
+	for name, sc := range all {
 		scenarios[name] = operationtest.Scenario{World: sc.world, Deaths: sc.deaths}
 	}
 	operationtest.Deaths(t, scenarios)
@@ -48,7 +50,7 @@ func (sc deathScenario) world(t *testing.T) operationtest.World {
 			e := s.start(func(c *config) {
 				c.Work, c.Drain, c.Timeout = p.Config(s.kv), time.Nanosecond, 2*time.Hour
 				c.KV = c.Work.KV
-				c.Volumes = fakeVolumes{s.volumes, c.KV, p}
+				c.Volumes, c.Workloads = fakeVolumes{s.volumes, c.KV, p}, fakeWorkloads{s.volumes, c.KV, p}
 				c.Open = func(context.Context, string, string) (lifecycle.Cluster, error) {
 					return crashingCluster{s.cluster, p}, nil
 				}

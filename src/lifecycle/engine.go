@@ -59,6 +59,7 @@ type Config struct {
 	Networks      Networks      // default: instances cannot attach to networks
 	Regions       Regions       // default: each new instance names its region
 	Volumes       Volumes       // default: instances cannot use volumes
+	Workloads     Workloads     // default: clusters of instances do not become regions
 	Drain         time.Duration // how long operations may run after the workers' context ends; default 20 s
 	Revisions     int           // revisions kept per instance; default 10
 	Retention     time.Duration // how long ended operations are kept; default 30 days
@@ -101,17 +102,19 @@ func New(cfg Config) (*Engine, error) {
 		return nil, err
 	}
 	stored := newRecords(cfg.KV, cfg.Catalog, cfg.Workers.Ledger())
-	p := &performer{records: stored, catalog: cfg.Catalog, networks: cfg.Networks, volumes: cfg.Volumes, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
+	p := &performer{records: stored, catalog: cfg.Catalog, networks: cfg.Networks, volumes: cfg.Volumes, workloads: cfg.Workloads, open: cfg.Open, apart: cfg.Apart, kept: cfg.Revisions}
 	operations := cfg.Workers.Register(operation.Kind{
 		Name: nf.InstanceSubject, Places: cfg.Places, Drain: cfg.Drain, Timeout: cfg.Timeout, Perform: stored.ledger.Performer(false, p.work),
 		Names: stored.locks.Names, Withdraw: stored.withdraw, Retention: cfg.Retention, Expire: stored.expire,
 		Sweep: func() operation.Sweep { return newSweep(cfg.KV, stored) },
 	})
-	return &Engine{
+	e := &Engine{
 		records: stored, open: cfg.Open, acceptor: &acceptor{records: stored, operations: operations},
 		preparer: &preparer{
 			records: stored, catalog: cfg.Catalog, renderers: cfg.Renderers, open: cfg.Open, newID: cfg.NewID, apart: cfg.Apart, guard: cfg.DeletionGuard,
-			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions,
+			networks: cfg.Networks, volumes: cfg.Volumes, regions: cfg.Regions, workloads: cfg.Workloads,
 		},
-	}, nil
+	}
+	p.engine = e
+	return e, nil
 }

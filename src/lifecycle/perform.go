@@ -10,13 +10,15 @@ import (
 
 // performer opens the work of operations on instances.
 type performer struct {
-	records  *records
-	catalog  Catalog
-	networks Networks
-	volumes  Volumes
-	open     OpenCluster
-	apart    bool // see Config
-	kept     int  // revisions kept per instance
+	records   *records
+	catalog   Catalog
+	networks  Networks
+	volumes   Volumes
+	workloads Workloads
+	engine    *Engine // terminates instances in regions that are deregistered
+	open      OpenCluster
+	apart     bool // see Config
+	kept      int  // revisions kept per instance
 }
 
 // work returns the work of one attempt at an operation.
@@ -25,7 +27,8 @@ func (p *performer) work(a *operation.Attempt) operation.Work {
 	return &work{
 		run: r, records: p.records, open: p.open, kept: p.kept,
 		applier: &applier{run: r, tried: map[int]bool{}}, namespaces: &namespaceUser{run: r, catalog: p.catalog, apart: p.apart},
-		shared: &sharedUser{run: r, networks: p.networks, volumes: p.volumes},
+		shared:    &sharedUser{run: r, networks: p.networks, volumes: p.volumes},
+		workloads: &workloadUser{run: r, workloads: p.workloads, engine: p.engine},
 	}
 }
 

@@ -22,9 +22,10 @@ type preparer struct {
 	newID     func() string
 	apart     bool // see Config
 	guard     DeletionGuard
-	networks  Networks // nil: none
-	regions   Regions  // nil: none are chosen
-	volumes   Volumes  // nil: none
+	networks  Networks  // nil: none
+	regions   Regions   // nil: none are chosen
+	volumes   Volumes   // nil: none
+	workloads Workloads // nil: none
 }
 
 // target is the desired state of an instance.
@@ -39,6 +40,7 @@ type target struct {
 	mayAttach         func(ctx context.Context, n nf.Network, create bool) error
 	placed            *nf.Placed // how the region was chosen; nil: it was given
 	mayUse            func(context.Context, nf.Volume) error
+	mayRegister       func(ctx context.Context, region string) error
 }
 
 // names returns the strings that differ between the objects of two instances of a
@@ -74,6 +76,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
 		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
+		Workloads: p.target.spec.Workloads,
 	}
 }
 
@@ -123,6 +126,9 @@ func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region)
 	}
 	if err := pr.mount(ctx, p); err != nil {
 		return p.redactor().error(located(err, p.plan))
+	}
+	if err := pr.registrable(ctx, p); err != nil {
+		return err
 	}
 	if len(p.objects()) == 0 {
 		return nf.E(nf.Invalid, "render", "package "+p.pkg.ID, nf.Violations{{Message: "it renders to no objects"}})

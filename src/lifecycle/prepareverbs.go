@@ -16,7 +16,7 @@ func (pr *preparer) newInstance(ctx context.Context, req *nf.InstantiateRequest,
 	if err != nil {
 		return nil, err
 	}
-	t.access, t.mayAttach, t.mayUse = access, req.MayAttach, req.MayUse
+	t.access, t.mayAttach, t.mayUse, t.mayRegister = access, req.MayAttach, req.MayUse, req.MayRegister
 	return pr.prepare(ctx, t, nil)
 }
 
@@ -86,7 +86,7 @@ func (pr *preparer) upgrade(ctx context.Context, id string, req nf.UpgradeReques
 		return in, nil, err
 	}
 	t := targetOf(in, spec)
-	t.access, t.mayAttach, t.mayUse = access, req.MayAttach, req.MayUse
+	t.access, t.mayAttach, t.mayUse, t.mayRegister = access, req.MayAttach, req.MayUse, req.MayRegister
 	p, err := pr.prepare(ctx, t, nil)
 	return in, p, err
 }
@@ -188,6 +188,7 @@ func specOf(rev nf.Revision) nf.Spec {
 		Package: rev.Package, Inputs: rev.Inputs, Labels: rev.Labels, Description: rev.Description,
 		Release: rev.Release, Namespaces: rev.Namespaces, Amendments: rev.Amendments, Annotations: rev.Annotations,
 		Networks: rev.Networks, Volumes: rev.Volumes, Drift: rev.Drift, Claims: rev.Claims,
+		Workloads: rev.Workloads,
 	}
 }
 

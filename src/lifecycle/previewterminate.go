@@ -19,6 +19,9 @@ func (e *Engine) PreviewTerminate(ctx context.Context, id string, req nf.Termina
 	if err != nil {
 		return nf.Preview{}, err
 	}
+	if err := e.preparer.deletable(ctx, in, req); err != nil {
+		return nf.Preview{}, err
+	}
 	var out nf.Preview
 	var all []nf.Item
 	for _, b := range batchesOf(in.Inventory) {

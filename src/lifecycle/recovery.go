@@ -23,7 +23,7 @@ func (e *Engine) Retry(ctx context.Context, operation string, opts nf.Options) (
 			opts.OnFailure = nf.Keep
 		}
 		if failed.Verb == nf.Terminate {
-			req := nf.TerminateRequest{Orphan: failed.Instance.Orphan, Claims: nf.ClaimsKeep, Options: opts}
+			req := nf.TerminateRequest{Orphan: failed.Instance.Orphan, Claims: nf.ClaimsKeep, Cascade: failed.Instance.Cascade, Options: opts}
 			if failed.Instance.Volumes {
 				req.Claims = nf.ClaimsDelete
 			}

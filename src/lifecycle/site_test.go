@@ -71,6 +71,9 @@ func (s *site) start(edit ...func(*config)) *engine {
 		e(&cfg)
 	}
 	cfg.Work.KV, cfg.Work.NewID, cfg.Networks = cfg.KV, cfg.NewID, fakeNetworks{cfg.KV}
+	if cfg.Workloads == nil {
+		cfg.Workloads = fakeWorkloads{reservations: s.volumes, kv: cfg.KV}
+	}
 	if cfg.Volumes == nil {
 		cfg.Volumes = fakeVolumes{reservations: s.volumes, kv: cfg.KV}
 	}

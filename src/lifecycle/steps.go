@@ -18,6 +18,7 @@ type work struct {
 	applier    *applier
 	namespaces *namespaceUser
 	shared     *sharedUser
+	workloads  *workloadUser
 }
 
 // step returns a step that is the only one of its phase.
@@ -69,10 +70,15 @@ func (w *work) Steps(ctx context.Context) ([]operation.Step, error) {
 	if verb == nf.Adopt {
 		return []operation.Step{w.step(nf.PhaseReserve, w.reserve), w.step(nf.PhaseAdopt, w.applier.adoptObjects), w.step(nf.PhaseFinish, w.activate)}, nil
 	}
-	prelude, rest := w.rollout()
+	prelude, rest := w.rollout(w.run.op().Instance.Target)
 	before, after := hooksAround(verb)
 	steps := slices.Concat([]operation.Step{w.step(nf.PhaseReserve, w.reserve)}, prelude, w.hookSteps(before), rest)
 	if verb != nf.Instantiate {
+		later, err := w.later(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, w.deregisterSteps(w.workloads.parents(w.run.op().Instance.Target), append(later, inForce(in))...)...)
 		steps = append(steps, w.prune(outside(in.Inventory, w.run.plan))...)
 		if w.namespaces.hasUnused(in) {
 			steps = append(steps, w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused))
@@ -131,7 +137,8 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if w.run.op().Verb != nf.Configure {
 		first, last = w.hookSteps(nf.PreRollback), w.hookSteps(nf.PostRollback)
 	}
-	prelude, rest := w.rollout()
+	prelude, rest := w.rollout(inForce(in))
+	left := w.deregisterSteps(w.workloads.parents(inForce(in)), w.run.op().Instance.Target)
 	var acquire, release []operation.Step
 	if len(w.namespaces.further()) > 0 { // the operation may have left them, or failed while leaving them
 		acquire = []operation.Step{w.step(nf.PhaseAcquireNamespaces, w.namespaces.acquireNamespaces)}
@@ -139,13 +146,13 @@ func (w *work) UndoSteps(ctx context.Context) ([]operation.Step, error) {
 	if w.namespaces.hasUnused(in) {
 		release = []operation.Step{w.step(nf.PhaseReleaseFormer, w.namespaces.releaseUnused)}
 	}
-	steps := slices.Concat(acquire, prelude, first, rest, w.prune(outside(in.Inventory, w.run.plan)), release, last)
+	steps := slices.Concat(acquire, prelude, first, rest, left, w.prune(outside(in.Inventory, w.run.plan)), release, last)
 	return append(steps, w.step(nf.PhaseFinish, w.restoreRecord)), nil
 }
 
-// rollout returns the steps that apply each stage of the run's plan and wait
-// for it: first the stages that precede all hooks, then the rest.
-func (w *work) rollout() (prelude, rest []operation.Step) {
+// rollout returns the steps that apply each stage of the run's plan, register the regions
+// of its Clusters, and wait for it: first the stages that precede all hooks, then the rest.
+func (w *work) rollout(rev nf.Revision) (prelude, rest []operation.Step) {
 	stages := w.run.plan.Stages
 	for i, stage := range stages {
 		last := i == len(stages)-1
@@ -153,11 +160,11 @@ func (w *work) rollout() (prelude, rest []operation.Step) {
 		apply.Stage, apply.Of, apply.StageName = i+1, len(stages), stage.Name
 		ready := apply
 		ready.Phase, ready.Do = nf.PhaseWait, func(ctx context.Context) error { return w.applier.waitReady(ctx, stage, apply.StepID) }
-		pair := []operation.Step{apply, ready}
+		all := slices.Concat([]operation.Step{apply}, w.registerSteps(rev, i), []operation.Step{ready})
 		if stage.Prelude {
-			prelude = append(prelude, pair...)
+			prelude = append(prelude, all...)
 		} else {
-			rest = append(rest, pair...)
+			rest = append(rest, all...)
 		}
 	}
 	return prelude, rest

@@ -53,6 +53,12 @@ func (w *work) deleteSteps(ctx context.Context) ([]operation.Step, error) {
 			refs[i] = it.Ref
 		}
 		out = []operation.Step{w.step(nf.PhaseOrphan, func(ctx context.Context) error { return w.applier.orphan(ctx, refs) })}
+	} else {
+		later, err := w.later(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		out = append(w.deregisterSteps(nil, append(later, inForce(in), w.run.op().Instance.Target)...), out...)
 	}
 	release, err := w.releaseShared(ctx, in)
 	if err != nil {

@@ -148,6 +148,10 @@ func (e *Engine) change(ctx context.Context, in nf.Instance, p *prepared, c revi
 	if err := e.preparer.guard.check(c.verb, in, outside(in.Inventory, p.plan), c.opts.Confirm); err != nil {
 		return request{}, err
 	}
+	dropped := without(nf.ParentsOf(in, inForce(in)), nf.ParentsOf(in, nf.Revision{Workloads: p.target.spec.Workloads}))
+	if err := e.preparer.vacated(ctx, c.verb, in.ID, dropped); err != nil {
+		return request{}, err
+	}
 	tune(&p.plan, in.Settings, c.verb)
 	if err := e.preparer.dryRun(ctx, in, p, c.opts); err != nil {
 		return request{}, err
@@ -180,7 +184,9 @@ func (e *Engine) Test(ctx context.Context, id string, req nf.TestRequest) (nf.Op
 }
 
 // Terminate accepts the removal of an instance and returns the queued
-// operation. It returns nf.Busy if an operation is running on the instance.
+// operation. It returns nf.Busy if an operation is running on the instance, and
+// nf.Conflict with nf.ReasonHeld if a region that one of its clusters became is in use,
+// unless the request cascades or leaves the clusters in place.
 func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
 		if err := req.Validate(); err != nil {
@@ -188,6 +194,9 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 		}
 		in, err := e.records.idle(ctx, "terminate", id)
 		if err != nil {
+			return request{}, err
+		}
+		if err := e.preparer.deletable(ctx, in, req); err != nil {
 			return request{}, err
 		}
 		return e.terminateRequest(in, req, ""), nil
@@ -198,6 +207,6 @@ func (e *Engine) Terminate(ctx context.Context, id string, req nf.TerminateReque
 func (e *Engine) terminateRequest(in nf.Instance, req nf.TerminateRequest, repeats string) request {
 	req.OnFailure = nf.Keep // deleted objects cannot be restored
 	op := e.acceptor.newOperation(nf.Terminate, targetOf(in, nf.Spec{}), req.Options)
-	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Repeats = req.Orphan, req.DeletesClaims(in), repeats
+	op.Instance.Orphan, op.Instance.Volumes, op.Instance.Cascade, op.Instance.Repeats = req.Orphan, req.DeletesClaims(in), req.Cascade, repeats
 	return request{op: op, seen: &in, state: nf.Terminating}
 }

@@ -38,6 +38,7 @@ type Instance struct {
 	Networks      []Attachment      `json:"networks,omitempty"` // that its request asks for
 	Attached      []Attachment      `json:"attached,omitempty"` // as in its revision
 	Volumes       []VolumeUse       `json:"volumes,omitempty"`
+	Workloads     []WorkloadCluster `json:"workloads,omitempty"`  // its clusters that become regions
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
 	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
@@ -135,6 +136,7 @@ type Revision struct {
 	Volumes       []VolumeUse       `json:"volumes,omitempty"`
 	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Claims        ClaimPolicy       `json:"claims,omitempty"`
+	Workloads     []WorkloadCluster `json:"workloads,omitempty"`
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has

@@ -20,6 +20,7 @@ type Region struct {
 	Probe       Probe             `json:"probe"`              // result of the last successful probe
 	Removing    string            `json:"removing,omitempty"` // the running attempt to remove it
 	Request     RequestKey        `json:"request,omitzero"`   // the client's key for the registration
+	Parent      *Parent           `json:"parent,omitempty"`   // the cluster of another region that it is; nil: none is known
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`
 
@@ -47,10 +48,11 @@ type RegionOrigin string
 
 // The origins of regions.
 const (
-	OriginAPI    RegionOrigin = "api"    // the native API
-	OriginONAP   RegionOrigin = "onap"   // ONAP's API
-	OriginSite   RegionOrigin = "site"   // the build of a site
-	OriginImport RegionOrigin = "import" // the import from an ONAP plugin's database
+	OriginAPI     RegionOrigin = "api"     // the native API
+	OriginONAP    RegionOrigin = "onap"    // ONAP's API
+	OriginSite    RegionOrigin = "site"    // the build of a site
+	OriginCluster RegionOrigin = "cluster" // an instance, with a cluster of Cluster API
+	OriginImport  RegionOrigin = "import"  // the import from an ONAP plugin's database
 )
 
 // LogValue logs only the id: the stored form contains the credential, and a

@@ -23,6 +23,7 @@ type Spec struct {
 	Volumes     []VolumeUse       // that its claims bind
 	Drift       DriftPolicy       // what is done about changes by other clients
 	Claims      ClaimPolicy       // what happens at termination to the volume claims of StatefulSets
+	Workloads   []WorkloadCluster // clusters of its package that become regions
 }
 
 // ClaimPolicy says what happens to the volume claims that StatefulSets have created when
@@ -97,8 +98,9 @@ type RollbackRequest struct {
 
 // TerminateRequest asks to terminate an instance.
 type TerminateRequest struct {
-	Orphan bool        // leave the objects in place, unowned
-	Claims ClaimPolicy // empty: as the instance says; ClaimsDelete not with Orphan
+	Orphan  bool        // leave the objects in place, unowned
+	Claims  ClaimPolicy // empty: as the instance says; ClaimsDelete not with Orphan
+	Cascade bool        // first terminate the instances in the regions that its clusters became; not with Orphan
 	Options
 }
 
@@ -128,6 +130,10 @@ type Options struct {
 
 	// MayUse is MayAttach for the volumes that claims bind.
 	MayUse func(context.Context, Volume) error
+
+	// MayRegister returns nf.Forbidden if the caller may not register a region. It is
+	// not called for regions of the instance. Nil: the caller may.
+	MayRegister func(ctx context.Context, region string) error
 }
 
 // CheckServer asks for a check of all objects by the region's API server.
@@ -217,6 +223,9 @@ func (r TerminateRequest) Validate() error {
 	if r.Orphan && r.Claims == ClaimsDelete {
 		v = append(v, Violation{Field: "claims", Message: "cannot be combined with orphan: the objects stay in place"})
 	}
+	if r.Orphan && r.Cascade {
+		v = append(v, Violation{Field: "cascade", Message: "cannot be combined with orphan: the clusters stay in place"})
+	}
 	return invalid("use", "options", v)
 }
 
@@ -243,6 +252,7 @@ func (s Spec) violations() Violations {
 	if s.Claims != "" && s.Claims != ClaimsKeep && s.Claims != ClaimsDelete {
 		v = append(v, Violation{Field: "claims", Message: "must be keep or delete"})
 	}
+	v = append(v, checkWorkloads(s.Workloads)...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

@@ -15,6 +15,7 @@ const (
 	SiteSubject     SubjectKind = "site"
 	NetworkSubject  SubjectKind = "network"
 	VolumeSubject   SubjectKind = "volume"
+	RegionSubject   SubjectKind = "region" // it owns what the service needs in the region itself; no operation changes it
 	HolderSubject   SubjectKind = "holder" // a name that holds a shared resource for a client; no operation changes it
 )
 

@@ -63,6 +63,7 @@ type Instance struct {
 	Claims            nf.ClaimPolicy      `json:"claims,omitempty"`
 	DriftMessage      string              `json:"drift_message,omitempty"`
 	DriftSince        *time.Time          `json:"drift_since,omitempty"`
+	Workloads         []WorkloadCluster   `json:"workload_clusters,omitempty"`
 	Parameters        map[string]any      `json:"parameters,omitempty"`
 	OOFParameters     []map[string]any    `json:"oof_parameters,omitempty"`
 	NetworkParameters map[string]any      `json:"network_parameters,omitempty"`
@@ -124,6 +125,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
 		Volumes: List(in.Volumes, VolumeUseOf),
 		Drift:   DriftPolicyOf(in.Drift), Claims: in.Claims,
+		Workloads:   List(in.Workloads, WorkloadClusterOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),
 	}

@@ -25,7 +25,8 @@ type Region struct {
 	ProbedAt     time.Time            `json:"probed_at,omitzero"`
 	VNFInstances []string             `json:"vnf_instances,omitzero"` // only for a single region
 	More         bool                 `json:"more_vnf_instances,omitempty"`
-	State        *RegionState         `json:"state,omitempty"` // nil: not requested
+	Parent       *ParentCluster       `json:"parent,omitempty"` // nil: it is not a cluster of another region
+	State        *RegionState         `json:"state,omitempty"`  // nil: not requested
 	Credential   *Credential          `json:"credential,omitempty"`
 	Created      time.Time            `json:"created_at"`
 	Updated      time.Time            `json:"updated_at"`
@@ -54,7 +55,7 @@ func RegionOf(r nf.Region) Region {
 		ID: r.ID, Owner: r.Owner, Type: r.Type, Origin: r.Origin, Namespace: r.DefaultNamespace, Description: r.Description,
 		Labels: r.Labels, Plugins: r.Plugins, Interfaces: r.Interfaces, Tenants: r.Tenants,
 		Server: r.Probe.Server, Version: r.Probe.Version, APIs: notNil(r.Probe.APIs), ProbedAt: r.Probe.Time,
-		Created: r.Created, Updated: r.Updated,
+		Parent: parentOf(r.Parent), Created: r.Created, Updated: r.Updated,
 	}
 }
 

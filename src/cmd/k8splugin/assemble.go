@@ -18,6 +18,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/catalog"
 	"github.com/multicloud-k8s/k8splugin/src/chartsource"
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/clusterapi"
 	"github.com/multicloud-k8s/k8splugin/src/drift"
 	"github.com/multicloud-k8s/k8splugin/src/health"
 	"github.com/multicloud-k8s/k8splugin/src/lifecycle"
@@ -26,6 +27,7 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound/native"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
 	"github.com/multicloud-k8s/k8splugin/src/operation"
+	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 	"github.com/multicloud-k8s/k8splugin/src/shared"
 	"github.com/multicloud-k8s/k8splugin/src/site"
@@ -40,25 +42,27 @@ type keepToken = func(ctx context.Context, region string, access nf.Access, toke
 
 // service holds the components of the running service.
 type service struct {
-	index    *index.Store
-	workers  *operation.Workers
-	engine   *lifecycle.Engine
-	pool     *cluster.Pool
-	memory   *budget.Budget // of checks of uploads
-	catalog  *catalog.Catalog
-	bundles  *bundle.Bundles
-	notifier *notify.Notifier
-	health   *health.Watcher
-	drift    *drift.Watcher
-	sites    *site.Sites
-	networks *shared.Resources
-	volumes  *shared.Resources
-	binder   *volume.Kind
-	audit    *audit.Log
-	tls      *access.TLS                 // nil: connections are not encrypted
-	wait     func(context.Context) error // returns when the store cannot be used any longer
-	handler  http.Handler
-	log      *slog.Logger
+	index     *index.Store
+	workers   *operation.Workers
+	engine    *lifecycle.Engine
+	pool      *cluster.Pool
+	memory    *budget.Budget // of checks of uploads
+	catalog   *catalog.Catalog
+	bundles   *bundle.Bundles
+	notifier  *notify.Notifier
+	health    *health.Watcher
+	drift     *drift.Watcher
+	sites     *site.Sites
+	networks  *shared.Resources
+	volumes   *shared.Resources
+	binder    *volume.Kind
+	audit     *audit.Log
+	tls       *access.TLS                 // nil: connections are not encrypted
+	wait      func(context.Context) error // returns when the store cannot be used any longer
+	handler   http.Handler
+	log       *slog.Logger
+	workloads *clusterapi.Registrar
+	handOvers *outbox.Outbox
 }
 
 // assemble creates the components on a store, and joins the group of replicas.
@@ -99,9 +103,12 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	if err = s.shareResources(cfg, db); err != nil {
 		return nil, err
 	}
+	if err = s.registerWorkloads(cfg, db, obs, apart); err != nil {
+		return nil, err
+	}
 	s.engine, err = lifecycle.New(lifecycle.Config{
 		KV: db.kv, Catalog: s.catalog, Renderers: kinds, Open: clusters(s.catalog, s.pool, apart), Workers: s.workers, NewID: newID,
-		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Regions: regions{s.catalog, s.pool}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
+		Networks: networks{s.networks, s.networks, networkDrivers()}, Volumes: volumes{s.volumes, s.binder}, Workloads: s.workloads, Regions: regions{s.catalog, s.pool}, Places: cfg.Workers, Timeout: cfg.OperationTimeout, Drain: cfg.DrainTimeout, Retention: cfg.Retention,
 		Apart: apart, DeletionGuard: lifecycle.DeletionGuard{Objects: cfg.PruneObjects, Share: cfg.PruneShare},
 	})
 	if err != nil {

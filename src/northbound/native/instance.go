@@ -166,9 +166,13 @@ func (is instances) answer(w http.ResponseWriter, r *http.Request, in nf.Instanc
 func (is instances) terminate(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	req := nf.TerminateRequest{Orphan: query.Get("orphan") == "true", Claims: nf.ClaimPolicy(query.Get("claims"))}
+	req.Cascade = query.Get("cascade") == "true"
 	var asked any = req.Orphan
 	if req.Claims != "" {
 		asked = []any{req.Orphan, req.Claims}
+	}
+	if req.Cascade {
+		asked = []any{asked, "cascade"}
 	}
 	key, err := requestKey(r, asked)
 	if err != nil {

@@ -25,6 +25,10 @@ func enter(s *nf.Spec, e wire.InstanceEdit) {
 		s.Volumes = wire.List(e.Volumes, wire.VolumeUse.Domain)
 	}
 	s.Drift, s.Claims = e.Drift.Domain(), e.Claims
+	s.Workloads = nil
+	if len(e.Workloads) > 0 {
+		s.Workloads = wire.List(e.Workloads, wire.WorkloadCluster.Domain)
+	}
 }
 
 func editOf(s nf.Spec) wire.InstanceEdit {
@@ -32,6 +36,7 @@ func editOf(s nf.Spec) wire.InstanceEdit {
 		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
 		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf), Drift: wire.DriftPolicyOf(s.Drift), Claims: s.Claims,
+		Workloads: wire.List(s.Workloads, wire.WorkloadClusterOf),
 	}
 }
 

@@ -157,7 +157,7 @@ func instanceShow(s *session) *cobra.Command {
 func (pr *printer) describeInstance(w io.Writer, i wire.Instance) error {
 	list := []field{
 		{"ID", i.ID}, {"Name", i.Name}, {"Description", i.Description},
-		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Volumes)}, {"Package", i.Package}, {"Release", i.Release},
+		{"Project", i.Project}, {"Region", i.Region}, {"Namespace", i.Namespace}, {"Namespaces", strings.Join(i.Namespaces, ", ")}, {"Networks", attachmentsOf(i.Attachments)}, {"Volumes", volumeUsesOf(i.Volumes)}, {"Workload clusters", workloadsOf(i.Workloads)}, {"Package", i.Package}, {"Release", i.Release},
 		{"Revision", strconv.Itoa(i.Revision)}, {"State", string(i.State)}, {"Health", string(i.Health)}, {"Health message", i.HealthMessage},
 		{"Drift", driftLine(i)}, {"Claims", string(i.Claims)},
 		{"Message", i.Message}, {"Operation", i.RunningOperation}, {"Labels", pairsOf(i.Labels)},
@@ -208,7 +208,7 @@ func objectColumns() []column[wire.Object] {
 const claimsKeep = "keep"
 
 func instanceDelete(s *session) *cobra.Command {
-	var wait, orphan, dry bool
+	var wait, orphan, cascade, dry bool
 	var claims string
 	var m executionFlags
 	cmd := &cobra.Command{
@@ -217,12 +217,15 @@ func instanceDelete(s *session) *cobra.Command {
 		Short:   "Delete instances and all their objects",
 		Long: "Delete instances and all their objects. With --orphan the objects stay, unowned.\n" +
 			"PersistentVolumeClaims that StatefulSets created stay, and the operation's warnings\n" +
-			"name them. --claims delete deletes them with their data.",
+			"name them. --claims delete deletes them with their data.\n" +
+			"If clusters of an instance became cloud regions, it is deleted only when no instances\n" +
+			"run there. --cascade deletes those first.",
 		Args:              someNames,
 		ValidArgsFunction: s.ids(instances(), true),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until every object is deleted, and show progress")
 	cmd.Flags().BoolVar(&orphan, "orphan", false, "leave the objects in place, unowned")
+	cmd.Flags().BoolVar(&cascade, "cascade", false, "first delete the instances in the cloud regions that clusters of the instance became")
 	cmd.Flags().StringVar(&claims, "claims", "", "treatment of the PersistentVolumeClaims that StatefulSets created: keep or delete (default that of the instance)")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "list the objects that would be deleted, and those that would stay")
 	completeFlag(cmd, "claims", fixed(claimsKeep, wire.ClaimsDelete))
@@ -247,6 +250,9 @@ func instanceDelete(s *session) *cobra.Command {
 		}
 		if orphan {
 			query.Set("orphan", "true")
+		}
+		if cascade {
+			query.Set("cascade", "true")
 		}
 		if dry {
 			return previewDelete(ctx, s, c, names, query)
