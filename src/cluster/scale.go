@@ -158,7 +158,7 @@ func (s scaler) replicasPath(ctx context.Context) (string, error) {
 
 // unowned returns nf.Conflict if something else sets the object's number of replicas.
 func (s scaler) unowned(live *unstructured.Unstructured, force bool) error {
-	if owner := metav1.GetControllerOf(live); owner != nil {
+	if owner := metav1.GetControllerOf(live); owner != nil && !isCluster(owner) {
 		return s.refuse(nf.Conflict, fmt.Sprintf("is controlled by %s %s, which sets its number of replicas: scale that", owner.Kind, owner.Name))
 	}
 	if message := ofClusterAPI(live); message != "" {
@@ -177,6 +177,13 @@ func (s scaler) unowned(live *unstructured.Unstructured, force bool) error {
 		}
 	}
 	return nil
+}
+
+// isCluster reports whether an owner is a Cluster of Cluster API, which sets the numbers
+// of replicas of its parts only if it has a topology.
+func isCluster(owner *metav1.OwnerReference) bool {
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == nf.ClusterGroup && owner.Kind == "Cluster"
 }
 
 // ofClusterAPI says that Cluster API sets the number of replicas of an object; empty:
