@@ -23,6 +23,7 @@ type world struct {
 	secrets bool                                          // whether the last preview could find Secrets
 	attach  func(context.Context, nf.Network, bool) error // of the last request or preview
 	use     func(context.Context, nf.Volume) error        // of the last request
+	enroll  func(context.Context, string) error           // of the last request: may it register a region
 	keyed   map[string]nf.Operation
 	lenient bool // it checks the key before the options, and fails
 
@@ -59,7 +60,7 @@ func (w *world) did(call string, o nf.Options) (nf.Operation, error) {
 	if w.fail != nil {
 		return nf.Operation{}, w.fail
 	}
-	w.done, w.client, w.attach, w.use = append(w.done, call), o.Key.Client, o.MayAttach, o.MayUse
+	w.done, w.client, w.attach, w.use, w.enroll = append(w.done, call), o.Key.Client, o.MayAttach, o.MayUse, o.MayRegister
 	return nf.Operation{ID: "new-op", Subject: nf.Subject{Kind: nf.InstanceSubject, ID: "new"}, Steps: []nf.Step{w.step()}}, nil
 }
 

@@ -129,11 +129,11 @@ func (r *Registrar) registered(ctx context.Context, p nf.Parent) (region nf.Regi
 
 // Users returns what uses the region of a cluster: nothing if it is not registered.
 func (r *Registrar) Users(ctx context.Context, p nf.Parent) ([]nf.Subject, error) {
-	_, is, err := r.registered(ctx, p)
-	switch {
-	case err != nil && nf.KindOf(err) != nf.Exists:
-		return nil, err
-	case !is:
+	region, err := r.cfg.Regions.Region(ctx, p.Workload.Region)
+	if err != nil {
+		return nil, nf.IgnoreNotFound(err)
+	}
+	if region.Parent == nil || !region.Parent.Is(p) {
 		return nil, nil
 	}
 	var out []nf.Subject
