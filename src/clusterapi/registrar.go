@@ -116,12 +116,10 @@ func (r *Registrar) Check(ctx context.Context, p nf.Parent) error {
 // registered returns the region of a cluster, if it is registered.
 func (r *Registrar) registered(ctx context.Context, p nf.Parent) (region nf.Region, is bool, err error) {
 	region, err = r.cfg.Regions.Region(ctx, p.Workload.Region)
-	switch {
-	case nf.KindOf(err) == nf.NotFound && err != nil:
-		return nf.Region{}, false, nil
-	case err != nil:
-		return nf.Region{}, false, err
-	case region.Parent == nil || !region.Parent.Is(p):
+	if err != nil {
+		return nf.Region{}, false, nf.IgnoreNotFound(err)
+	}
+	if region.Parent == nil || !region.Parent.Is(p) {
 		return nf.Region{}, false, nf.E(nf.Exists, "register", "cloud region "+p.Workload.Region, errors.New("another request has registered it"))
 	}
 	return region, true, nil
