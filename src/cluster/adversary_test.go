@@ -141,6 +141,14 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 			_, err := c.Set(ctx, instance(owner), []nf.Setting{{Ref: refs[0], Path: "/spec/replicas", Value: json.RawMessage("2")}}, false)
 			return err
 		},
+		"Drift": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Drift(ctx, instance(owner), one(), nil)
+			return err
+		},
+		"Correct": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Correct(ctx, instance(owner), one(), nil)
+			return err
+		},
 		"Patch": func(ctx context.Context, c *Cluster) error {
 			return c.Patch(ctx, refs[0], map[string]any{"metadata": map[string]any{"labels": map[string]any{"a": "b"}}})
 		},

@@ -198,9 +198,35 @@ func TestTallyOfOwners(t *testing.T) {
 	}
 	y.drop("ConfigMap/ns/x")
 	y.drop("ConfigMap/ns/never")
+	for i := range told { // see TestStampOf
+		told[i].Stamp = 0
+	}
 	diff(t, "an object that has got another owner is gone for the former", []Mark{
 		{Owner: "a", Key: "ConfigMap/ns/x", Status: nf.Current}, {Owner: "a", Key: "ConfigMap/ns/x", Status: nf.Current},
 		{Owner: "a", Key: "ConfigMap/ns/x", Status: nf.Absent}, {Owner: "b", Key: "ConfigMap/ns/x", Status: nf.Current},
 		{Owner: "b", Key: "ConfigMap/ns/x", Status: nf.Absent},
 	}, told)
+}
+
+// TestStampOf checks what is a change of an object for those that look for drift.
+func TestStampOf(t *testing.T) {
+	const was = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, uid: u, generation: 1, resourceVersion: "1"}, status: {ready: 1}}`
+	cases := map[string]struct {
+		reason string
+		is     string
+		same   bool
+	}{
+		"Same":    {"nothing has changed", was, true},
+		"Status":  {"a controller has reported something", strings.NewReplacer(`"1"`, `"2"`, "ready: 1", "ready: 2").Replace(was), true},
+		"Content": {"a client has changed a field", strings.NewReplacer(`"1"`, `"2"`, "generation: 1", "generation: 2").Replace(was), false},
+		"Another": {"it was created again", strings.ReplaceAll(was, "uid: u", "uid: v"), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, after := objects(t, "vnf-1", "ns", was)[0], objects(t, "vnf-1", "ns", tc.is)[0]
+			if same := stampOf(before) == stampOf(after); same != tc.same {
+				t.Errorf("%s: the stamps are equal: %t", tc.reason, same)
+			}
+		})
+	}
 }

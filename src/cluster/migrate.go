@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,8 +87,8 @@ func (m machine) deleteGuest(dry bool) (func() *rest.Request, error) {
 	}, err
 }
 
-// migratable returns the uid of the latest migration of the machine, or an error if it
-// cannot be migrated now.
+// migratable returns the uids of the latest migrations of the machine, with spaces
+// between them, or an error if it cannot be migrated now.
 func (m machine) migratable(ctx context.Context) (last string, err error) {
 	if no, why := condition(m.guest, "LiveMigratable", "False"); no {
 		return "", m.refuse(nf.Unsupported, nf.Migrate, "cannot be migrated while it runs: "+cmp.Or(clipped(why), "KubeVirt gives no reason"))
@@ -94,14 +96,18 @@ func (m machine) migratable(ctx context.Context) (last string, err error) {
 	if yes, _ := condition(m.guest, "LiveMigratable", "True"); !yes {
 		return "", m.refuse(nf.Conflict, nf.Migrate, "is starting: KubeVirt does not report yet whether it can be migrated")
 	}
-	latest, err := m.migration(ctx, "")
-	if err != nil || latest == nil {
+	latest, err := m.migrations(ctx)
+	if err != nil {
 		return "", err
 	}
-	if !hasEnded(latest) {
-		return "", m.refuse(nf.Conflict, nf.Migrate, fmt.Sprintf("is being migrated by VirtualMachineInstanceMigration %s", latest.GetName()))
+	var uids []string
+	for _, u := range latest {
+		if !hasEnded(u) {
+			return "", m.refuse(nf.Conflict, nf.Migrate, fmt.Sprintf("is being migrated by VirtualMachineInstanceMigration %s", u.GetName()))
+		}
+		uids = append(uids, string(u.GetUID()))
 	}
-	return string(latest.GetUID()), nil
+	return strings.Join(uids, " "), nil
 }
 
 // hasEnded reports whether an instance or a migration of a machine has reached its last
@@ -111,30 +117,43 @@ func hasEnded(u *unstructured.Unstructured) bool {
 	return phase == "Succeeded" || phase == "Failed"
 }
 
-// migration returns the latest migration of the machine, or nil. Times of creation are
-// full seconds: of migrations with the same time, it is one that has not ended, or is
-// not the known one.
-func (m machine) migration(ctx context.Context, known string) (*unstructured.Unstructured, error) {
+// migrations returns the latest migrations of the machine, by name. There can be several:
+// times of creation are full seconds.
+func (m machine) migrations(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	found, err := m.object.client.whole(ctx, m.served.migrating.in(m.object.target.ref.Namespace), query{})
 	if err != nil {
 		return nil, m.object.client.region.fail(ctx, "list", "VirtualMachineInstanceMigration objects", err)
 	}
 	defer found.release()
-	var latest *unstructured.Unstructured
+	var latest []*unstructured.Unstructured
 	for i := range found.items {
 		u := &found.items[i]
 		if text(u.Object, "spec", "vmiName") != m.object.target.ref.Name {
 			continue
 		}
-		if latest != nil {
-			is, was := u.GetCreationTimestamp(), latest.GetCreationTimestamp()
-			if is.Before(&was) || is.Equal(&was) && !hasEnded(latest) && string(latest.GetUID()) != known {
+		if is := u.GetCreationTimestamp(); len(latest) > 0 {
+			was := latest[0].GetCreationTimestamp()
+			if is.Before(&was) {
 				continue
 			}
+			if was.Before(&is) {
+				latest = nil
+			}
 		}
-		latest = u
+		latest = append(latest, u.DeepCopy())
 	}
-	return latest.DeepCopy(), nil
+	return latest, nil
+}
+
+// migration returns a migration that has begun since those with the known uids, or nil.
+func (m machine) migration(ctx context.Context, known string) (*unstructured.Unstructured, error) {
+	latest, err := m.migrations(ctx)
+	for _, u := range latest {
+		if !slices.Contains(strings.Fields(known), string(u.GetUID())) {
+			return u, err
+		}
+	}
+	return nil, err
 }
 
 // migrate has KubeVirt migrate the machine, unless a migration has begun since the
@@ -144,7 +163,7 @@ func (o fieldSetter) migrate(ctx context.Context, m machine) (nf.Change, error) 
 	if err != nil {
 		return nf.Change{}, err
 	}
-	if latest == nil || string(latest.GetUID()) == o.setting.Last {
+	if latest == nil {
 		build, err := o.migrationRequest(m)
 		if err == nil {
 			_, err = m.object.client.send(ctx, build, nil)
@@ -159,7 +178,7 @@ func (o fieldSetter) migrate(ctx context.Context, m machine) (nf.Change, error) 
 			return nf.Change{}, err
 		}
 	}
-	if latest == nil || string(latest.GetUID()) == o.setting.Last {
+	if latest == nil {
 		return nf.Change{}, m.refuse(nf.Failed, nf.Migrate, "has no new VirtualMachineInstanceMigration, although KubeVirt has accepted the request")
 	}
 	return o.adopt(ctx, m, latest)

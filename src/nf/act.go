@@ -48,7 +48,7 @@ type Setting struct {
 	// the state of the machine. Restart and Migrate have no field.
 	Machine Verb   `json:"machine,omitempty"`
 	Guest   string `json:"guest,omitempty"` // of Restart and Migrate: uid of the running VirtualMachineInstance
-	Last    string `json:"last,omitempty"`  // of Migrate: uid of its latest VirtualMachineInstanceMigration; empty: none
+	Last    string `json:"last,omitempty"`  // of Migrate: uids of its latest VirtualMachineInstanceMigrations, with spaces between them; empty: none
 }
 
 // Reversed returns the setting that undoes it. A Restart or a Migrate of a virtual
