@@ -255,68 +255,6 @@ func TestBuildInfo(t *testing.T) {
 	}
 }
 
-func TestRegionsThatAreGoneAreForgotten(t *testing.T) {
-	m, registry := newMetrics(t)
-	regions := map[string]nf.RegionState{"east": {}, "west": {}}
-	watch(t, m, telemetry.Sources{Regions: func() map[string]nf.RegionState { return regions }})
-	use := func(region string) {
-		m.RegionRequest(region, "get", 0, "tcp", time.Second)
-		m.Finished(nf.Operation{Verb: nf.Upgrade, State: nf.Succeeded, Region: region})
-	}
-	bearing := func(region string) int {
-		all := slices.Collect(maps.Keys(series(t, registry)))
-		return len(slices.DeleteFunc(all, func(s string) bool { return !strings.Contains(s, "region="+region) }))
-	}
-	use("east")
-	use("west")
-	whole := bearing("east")
-	if whole < 10 {
-		t.Fatalf("region east has %d series, want those of requests, operations and gauges", whole)
-	}
-
-	regions = nil
-	for range 3 {
-		if got := bearing("west"); got != 4 {
-			t.Fatalf("region west has %d series, want the 4 of requests and operations: it is not gone because nobody knows whether it is", got)
-		}
-	}
-	regions = map[string]nf.RegionState{"east": {}}
-	if got := bearing("west"); got != 4 {
-		t.Errorf("region west has %d series at the first look that misses it, want 4: a new one may not be known yet", got)
-	}
-	bearing("west") // the second look removes them
-	if got := bearing("west"); got != 0 {
-		t.Errorf("region west has %d series though it is gone, want none", got)
-	}
-	if got := bearing("east"); got != whole {
-		t.Errorf("region east has %d series, want %d: it is still there", got, whole)
-	}
-
-	use("west") // an operation that outlived its region, or a new region of that name
-	bearing("west")
-	bearing("west")
-	if got := bearing("west"); got != 0 {
-		t.Errorf("region west has %d series again, want none: it has not come back", got)
-	}
-}
-
-func TestMissedRegionThatComesBack(t *testing.T) {
-	m, registry := newMetrics(t)
-	regions := map[string]nf.RegionState{}
-	watch(t, m, telemetry.Sources{Regions: func() map[string]nf.RegionState { return regions }})
-	m.RegionRequest("east", "get", 200, "", time.Second)
-	const name = "k8splugin_region_requests_total{region=east}"
-	for range 3 { // missed, seen, missed, …: never twice in a row
-		series(t, registry)
-		regions["east"] = nf.RegionState{}
-		series(t, registry)
-		delete(regions, "east")
-	}
-	if got := series(t, registry)[name]; got != 1 {
-		t.Errorf("%s is %v, want 1: two looks in a row must miss a region before it is gone", name, got)
-	}
-}
-
 func TestMetricsAreWellNamed(t *testing.T) {
 	all := slices.Collect(maps.Values(families(t, busy(t))))
 	if len(all) < 20 {

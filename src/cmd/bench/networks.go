@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -45,21 +46,22 @@ func (b *bench) networks(ctx context.Context, kubeconfig, out string, p plan) er
 			return err
 		}
 	}
-	text := fmt.Sprintf(networksPreamble, time.Now().Format(time.DateOnly), b.version, machine(), p.rounds)
+	var text strings.Builder
+	fmt.Fprintf(&text, networksPreamble, time.Now().Format(time.DateOnly), b.version, machine(), p.rounds)
 	for _, size := range p.sizes {
 		r, err := b.measureNetworks(ctx, size, p.rounds)
 		if err != nil {
 			return fmt.Errorf("cannot measure %d objects: %w", size, err)
 		}
-		text += fmt.Sprintf("| %d | %s | %s | %.2f |\n", size, ms(r.median(plainWay)), ms(r.median(attachedWay)), r.ratio(attachedWay, plainWay))
+		fmt.Fprintf(&text, "| %d | %s | %s | %.2f |\n", size, ms(r.median(plainWay)), ms(r.median(attachedWay)), r.ratio(attachedWay, plainWay))
 	}
 	for _, name := range benchLinks {
 		if err := b.service.send(ctx, http.MethodDelete, "/v1/networks/sandbox."+name, content{}, nil); err != nil {
 			return err
 		}
 	}
-	fmt.Print(text)
-	return writeReport(out, text)
+	fmt.Print(text.String())
+	return writeReport(out, text.String())
 }
 
 // defineAttachments applies the definition of the kind NetworkAttachmentDefinition.
@@ -86,31 +88,34 @@ func (b *bench) measureNetworks(ctx context.Context, size, rounds int) (result, 
 	for round := range rounds + 1 {
 		for i := range ways {
 			way := ways[(round+i)%len(ways)]
-			request := map[string]any{"cloud_region_id": "sandbox", "csar_id": packageID(set), "namespace": namespace, "vnf_instance_name": "bench"}
-			if way == attachedWay {
-				var attachments []map[string]any
-				for _, name := range benchLinks {
-					attachments = append(attachments, map[string]any{"network": name, "workload": "*"})
-				}
-				request["networks"] = attachments
-			}
-			made, err := b.service.create(ctx, request)
+			took, err := b.onNetworks(ctx, set, way == attachedWay)
 			if err != nil {
 				return r, fmt.Errorf("%s: %w", way, err)
 			}
 			if round > 0 { // the first one warms the caches of the region's schemas
-				r.times[way] = append(r.times[way], made.took)
-			}
-			if err := b.service.terminateAll(ctx); err != nil {
-				return r, err
-			}
-			if err := b.api.clear(ctx); err != nil {
-				return r, err
+				r.times[way] = append(r.times[way], took)
 			}
 		}
 		fmt.Printf("%d objects: round %d of %d\n", size, round, rounds)
 	}
 	return r, nil
+}
+
+// onNetworks returns the time that an instance takes, and removes it.
+func (b *bench) onNetworks(ctx context.Context, set objectSet, attached bool) (time.Duration, error) {
+	request := map[string]any{"cloud_region_id": "sandbox", "csar_id": packageID(set), "namespace": namespace, "vnf_instance_name": "bench"}
+	if attached {
+		var attachments []map[string]any
+		for _, name := range benchLinks {
+			attachments = append(attachments, map[string]any{"network": name, "workload": "*"})
+		}
+		request["networks"] = attachments
+	}
+	made, err := b.service.create(ctx, request)
+	if err == nil {
+		err = b.service.terminateAll(ctx)
+	}
+	return made.took, errors.Join(err, b.api.clear(ctx))
 }
 
 var networksPreamble = `# Instances with networks
