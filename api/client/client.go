@@ -335,21 +335,6 @@ const (
 	VnfInstanceHealthUnknown   VnfInstanceHealth = "unknown"
 )
 
-// Defines values for VnfInstancePatchClaims.
-const (
-	VnfInstancePatchClaimsDelete      VnfInstancePatchClaims = "delete"
-	VnfInstancePatchClaimsKeep        VnfInstancePatchClaims = "keep"
-	VnfInstancePatchClaimsLessThanNil VnfInstancePatchClaims = "<nil>"
-)
-
-// Defines values for VnfInstancePatchDriftMode.
-const (
-	VnfInstancePatchDriftModeCorrect     VnfInstancePatchDriftMode = "correct"
-	VnfInstancePatchDriftModeLessThanNil VnfInstancePatchDriftMode = "<nil>"
-	VnfInstancePatchDriftModeOff         VnfInstancePatchDriftMode = "off"
-	VnfInstancePatchDriftModeWarn        VnfInstancePatchDriftMode = "warn"
-)
-
 // Defines values for VnfInstanceState.
 const (
 	VnfInstanceStateFailed        VnfInstanceState = "failed"
@@ -2582,7 +2567,7 @@ type VnfInstanceHealth string
 // VnfInstancePatch defines model for VnfInstancePatch.
 type VnfInstancePatch struct {
 	// Claims Policy as in the create request.
-	Claims nullable.Nullable[VnfInstancePatchClaims] `json:"claims,omitempty"`
+	Claims nullable.Nullable[string] `json:"claims,omitempty"`
 
 	// Confirm Digest from the `confirm` field of the 409 response or the dry run that listed the objects to be deleted.
 	Confirm *Confirm `json:"confirm,omitempty"`
@@ -2590,8 +2575,8 @@ type VnfInstancePatch struct {
 
 	// Drift Policy as in the create request; a list of ignored paths replaces the former one, and null turns it off.
 	Drift nullable.Nullable[struct {
-		Ignore nullable.Nullable[[]DriftIgnore]             `json:"ignore,omitempty"`
-		Mode   nullable.Nullable[VnfInstancePatchDriftMode] `json:"mode,omitempty"`
+		Ignore nullable.Nullable[[]DriftIgnore] `json:"ignore,omitempty"`
+		Mode   nullable.Nullable[string]        `json:"mode,omitempty"`
 	}] `json:"drift,omitempty"`
 
 	// Labels Labels to set; null removes a label.
@@ -2640,12 +2625,6 @@ type VnfInstancePatch struct {
 	// WorkloadClusters Clusters as in the create request; an empty list deregisters the regions of all of them.
 	WorkloadClusters nullable.Nullable[[]WorkloadCluster] `json:"workload_clusters,omitempty"`
 }
-
-// VnfInstancePatchClaims Policy as in the create request.
-type VnfInstancePatchClaims string
-
-// VnfInstancePatchDriftMode defines model for VnfInstancePatch.Drift.Mode.
-type VnfInstancePatchDriftMode string
 
 // VnfInstanceState defines model for VnfInstanceState.
 type VnfInstanceState string
