@@ -330,13 +330,14 @@ type world struct {
 
 func (s *site) world() world {
 	w := world{Records: map[string]int{}, Objects: map[string]string{}, Namespaces: s.cluster.madeNamespaces()}
-	names := strings.NewReplacer()
+	var pairs []string // ids and the names for them
 	for in, err := range store.NewTable[nf.Instance](s.kv, "instances/", "VNF instance").All(s.t.Context(), "") {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		names = strings.NewReplacer(in.ID, "INSTANCE")
-		in.ID, in.Created, in.Updated, in.LastOperation = "INSTANCE", time.Time{}, time.Time{}, ""
+		id := "INSTANCE " + in.Name
+		pairs = append(pairs, in.ID, id)
+		in.ID, in.Created, in.Updated, in.LastOperation = id, time.Time{}, time.Time{}, ""
 		for n := range in.Corrections {
 			in.Corrections[n].Last = time.Time{}
 		}
@@ -347,6 +348,8 @@ func (s *site) world() world {
 		}
 		w.Instances = append(w.Instances, in)
 	}
+	slices.SortFunc(w.Instances, func(a, b nf.Instance) int { return strings.Compare(a.ID, b.ID) })
+	names := strings.NewReplacer(pairs...)
 	for op, err := range store.NewTable[nf.Operation](s.kv, "operations/", "operation").All(s.t.Context(), "") {
 		if err != nil {
 			s.t.Fatal(err)

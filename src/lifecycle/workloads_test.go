@@ -49,10 +49,15 @@ func workloadDeaths() map[string]deathScenario {
 		s.cluster.refuse("bad", nf.E(nf.Invalid, "apply", "ConfigMap ns/bad", nil))
 	}
 	up := func(t *testing.T, _ *site, e *engine) { e.up(t, "cluster.edge_x", withCluster()) }
+	inhabited := func(t *testing.T, s *site, e *engine) {
+		up(t, s, e)
+		e.up(t, "a", inWest)
+	}
 	return map[string]deathScenario{
-		"with a region":           {prepare: func(*testing.T, *site, *engine) {}, request: instantiate("cluster.edge_x"), deaths: 120},
-		"with a region, undo":     {prepare: refuse, request: instantiate("cluster.edge_bad"), deaths: 170},
-		"terminate with a region": {prepare: up, request: remove, deaths: 120},
+		"terminate with instances there": {prepare: inhabited, request: remove, deaths: 250},
+		"with a region":                  {prepare: func(*testing.T, *site, *engine) {}, request: instantiate("cluster.edge_x"), deaths: 120},
+		"with a region, undo":            {prepare: refuse, request: instantiate("cluster.edge_bad"), deaths: 170},
+		"terminate with a region":        {prepare: up, request: remove, deaths: 120},
 	}
 }
 
