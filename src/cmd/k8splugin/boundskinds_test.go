@@ -106,7 +106,7 @@ func TestLookupsOfEveryKind(t *testing.T) {
 		"Chart.yaml": "apiVersion: v2\nname: spy\nversion: 1.0.0\n", "values.yaml": string(values),
 		"templates/found.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: found}\ndata:\n" +
 			`{{- range $kind := .Values.kinds }}
-{{- range $namespace := list "" "kube-system" "default" }}
+{{- range $namespace := ternary (list "" "kube-system" "default") (list "") $kind.Namespaced }}
 {{- with (lookup $kind.APIVersion $kind.Kind $namespace "").items }}
   {{ printf "%s.%s.%s" ($kind.APIVersion | replace "/" "_") $kind.Kind $namespace }}: "{{ len . }}"
 {{- end }}{{- end }}{{- end }}
