@@ -335,9 +335,8 @@ func (s *site) world() world {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		id := "INSTANCE " + in.Name
-		pairs = append(pairs, in.ID, id)
-		in.ID, in.Created, in.Updated, in.LastOperation = id, time.Time{}, time.Time{}, ""
+		pairs = append(pairs, in.ID, "INSTANCE "+in.Name)
+		in.ID, in.Created, in.Updated, in.LastOperation = "INSTANCE "+in.Name, time.Time{}, time.Time{}, ""
 		for n := range in.Corrections {
 			in.Corrections[n].Last = time.Time{}
 		}
