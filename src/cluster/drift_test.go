@@ -84,7 +84,7 @@ func TestDrift(t *testing.T) {
 		"Sidecar":   {reason: "nor an injected container", edits: []edit{{jsonPatch, `[{"op":"add","path":"/spec/template/spec/containers/0","value":{"name":"proxy","image":"p"}}]`}}, action: nf.Unchanged},
 		"Changed":   {reason: "a changed field is", edits: []edit{{strategic, `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"other"}]}}}}`}}, want: []nf.DriftField{image}, action: nf.Configured},
 		"Elsewhere": {reason: "in whatever order the list is", edits: []edit{{jsonPatch, `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"other"},{"op":"add","path":"/spec/template/spec/containers/0","value":{"name":"proxy","image":"p"}}]`}}, want: []nf.DriftField{image}, action: nf.Configured},
-		"Removed":   {reason: "nobody manages a field that was removed", edits: []edit{{merge, `{"metadata":{"annotations":{"a.b/c":null}}}`}}, want: []nf.DriftField{{Path: "metadata.annotations[a.b/c]"}}, action: nf.Configured},
+		"Removed":   {reason: "a removed field has no manager", edits: []edit{{merge, `{"metadata":{"annotations":{"a.b/c":null}}}`}}, want: []nf.DriftField{{Path: "metadata.annotations[a.b/c]"}}, action: nf.Configured},
 		"Taken":     {reason: "a field that another client owns alone, with the same value", edits: []edit{{merge, `{"spec":{"replicas":3}}`}, {merge, `{"spec":{"replicas":2}}`}}, want: []nf.DriftField{{Path: "spec.replicas", Taken: true, Manager: "kubectl-edit"}}, action: nf.Configured},
 		"Ignored": {reason: "an ignored field stays, and the others are corrected", edits: []edit{
 			{strategic, `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"c","image":"other"}]}}}}`},

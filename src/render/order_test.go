@@ -325,7 +325,7 @@ func TestDeletionTurn(t *testing.T) {
 	}{
 		"Cluster":        {"it is deleted alone", schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "Cluster"}, 1, false},
 		"OtherCluster":   {"kinds of that name in other groups are ordinary", schema.GroupKind{Group: "postgresql.cnpg.io", Kind: "Cluster"}, 0, false},
-		"Infrastructure": {"it belongs to a Cluster, whoever provides it", schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "OpenStackCluster"}, 2, false},
+		"Infrastructure": {"an object of any provider belongs to a Cluster", schema.GroupKind{Group: "infrastructure.cluster.x-k8s.io", Kind: "OpenStackCluster"}, 2, false},
 		"Workers":        {"it belongs to a Cluster", schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachineDeployment"}, 2, false},
 		"ControlPlane":   {"it belongs to a Cluster", schema.GroupKind{Group: "controlplane.cluster.x-k8s.io", Kind: "KubeadmControlPlane"}, 2, false},
 		"Add-ons":        {"they belong to a Cluster", schema.GroupKind{Group: "addons.cluster.x-k8s.io", Kind: "ClusterResourceSet"}, 2, false},

@@ -79,7 +79,7 @@ func TestRegionsThatAreGoneAreForgotten(t *testing.T) {
 	regions = nil
 	for range 3 {
 		if got := bearing("west"); got != 4 {
-			t.Fatalf("region west has %d series, want the 4 of requests and operations: it is not gone because nobody knows whether it is", got)
+			t.Fatalf("region west has %d series, want the 4 of requests and operations: a region stays while the regions are unknown", got)
 		}
 	}
 	regions = map[string]nf.RegionState{"east": {}}
