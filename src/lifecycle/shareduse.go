@@ -238,24 +238,10 @@ func (s *sharedUser) unlessBusy(ctx context.Context, u use, call func(waited nf.
 			return operation.RecordError(err)
 		}
 		s.run.progress(0, 1, fmt.Sprintf("waiting for operation %s on a %s", other, u.kind))
-		if waited, err = s.await(ctx, other); err != nil {
+		if waited, err = s.run.attempt.Await(ctx, other); err != nil {
 			return err
 		}
 	}
-}
-
-// await waits until an operation ends, and returns it.
-func (s *sharedUser) await(ctx context.Context, id string) (nf.Operation, error) {
-	defer s.run.attempt.Yield()()
-	for op, err := range s.run.records.ledger.Follow(ctx, id) {
-		if err != nil {
-			return nf.Operation{}, operation.RecordError(nf.IgnoreNotFound(err))
-		}
-		if op.State.Final() {
-			return op, nil
-		}
-	}
-	return nf.Operation{}, context.Cause(ctx)
 }
 
 // releaseAll ends all holds of the instance on resources of a kind. If its objects stay

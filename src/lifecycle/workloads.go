@@ -234,7 +234,7 @@ func (u *workloadUser) terminate(ctx context.Context, id string) error {
 		case nf.KindOf(err) != nf.Busy || other == "":
 			return err
 		}
-		if _, err := u.await(ctx, other); err != nil {
+		if _, err := u.run.attempt.Await(ctx, other); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (u *workloadUser) terminate(ctx context.Context, id string) error {
 
 // ended waits until a termination ends. It returns an error if it did not succeed.
 func (u *workloadUser) ended(ctx context.Context, op nf.Operation) error {
-	ended, err := u.await(ctx, op.ID)
+	ended, err := u.run.attempt.Await(ctx, op.ID)
 	switch {
 	case err != nil:
 		return err
@@ -252,8 +252,4 @@ func (u *workloadUser) ended(ctx context.Context, op nf.Operation) error {
 		return ended.Err()
 	}
 	return nf.E(nf.Failed, string(op.Verb), "VNF instance "+op.Subject.ID, fmt.Errorf("operation %s is %s", op.ID, ended.State))
-}
-
-func (u *workloadUser) await(ctx context.Context, id string) (nf.Operation, error) {
-	return (&sharedUser{run: u.run}).await(ctx, id)
 }

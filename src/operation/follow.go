@@ -13,6 +13,22 @@ import (
 // runs.
 const followPause = time.Second
 
+// Await waits until another operation ends, and returns it, or a zero one if it is no
+// longer stored. It releases this operation's place in the meantime. If the context ends
+// first, it returns the cause.
+func (a *Attempt) Await(ctx context.Context, id string) (nf.Operation, error) {
+	defer a.Yield()()
+	for op, err := range a.ledger.Follow(ctx, id) {
+		if err != nil {
+			return nf.Operation{}, RecordError(nf.IgnoreNotFound(err))
+		}
+		if op.State.Final() {
+			return op, nil
+		}
+	}
+	return nf.Operation{}, context.Cause(ctx)
+}
+
 // Follow yields an operation at once and whenever it changes. It ends when the
 // operation is final, the loop stops, the context ends (which is not an error),
 // or the workers have stopped. It sees changes by another replica within a

@@ -3,7 +3,6 @@ package shared
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -195,7 +194,8 @@ func (r *run) restart(ctx context.Context) error {
 		}
 	}
 	for _, id := range begun {
-		op, err := r.await(ctx, id)
+		r.region.Report("waiting for operation " + id)
+		op, err := r.attempt.Await(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -244,7 +244,8 @@ func (r *run) beginRestart(ctx context.Context, instance string) (string, error)
 			return "", err
 		}
 		if other := nf.OperationOf(err); other != "" {
-			_, err = r.await(ctx, other)
+			r.region.Report("waiting for operation " + other)
+			_, err = r.attempt.Await(ctx, other)
 		} else { // an earlier attempt has died while the request was accepted
 			delay.For(ctx, cmp.Or(nf.RetryAfterOf(err), time.Second), nil)
 			err = ctx.Err()
@@ -253,20 +254,4 @@ func (r *run) beginRestart(ctx context.Context, instance string) (string, error)
 			return "", err
 		}
 	}
-}
-
-// await waits until an operation ends, leaves its place to others in the meantime, and
-// returns the operation.
-func (r *run) await(ctx context.Context, id string) (nf.Operation, error) {
-	r.region.Report("waiting for operation " + id)
-	defer r.attempt.Yield()()
-	for op, err := range r.all.ledger.Follow(ctx, id) {
-		if err != nil {
-			return nf.Operation{}, operation.RecordError(nf.IgnoreNotFound(err))
-		}
-		if op.State.Final() {
-			return op, nil
-		}
-	}
-	return nf.Operation{}, errors.Join(context.Cause(ctx), ctx.Err())
 }
