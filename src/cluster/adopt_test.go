@@ -26,8 +26,8 @@ func TestAdopt(t *testing.T) {
 	foreignApply(t, c, "helm", web)
 	foreignCreate(t, c, "helm", old)
 	foreignApply(t, c, "kubectl", unlabelled(configMap(t, "x", ns, "theirs", "1")))
-	theirs, missing := refOf(configMap(t, "x", ns, "theirs", "1")), refOf(configMap(t, "x", ns, "missing", "1"))
-	was := get(t, c, refOf(web))
+	theirs, missing := nf.RefOf(configMap(t, "x", ns, "theirs", "1")), nf.RefOf(configMap(t, "x", ns, "missing", "1"))
+	was := get(t, c, nf.RefOf(web))
 	pods := func() map[string]bool {
 		out := map[string]bool{}
 		for _, p := range list(t, c, nf.Ref{Version: "v1", Kind: "Pod", Namespace: ns}) {
@@ -48,7 +48,7 @@ func TestAdopt(t *testing.T) {
 	wantKind(t, err, nf.Conflict)
 	wantKind(t, c.PreflightAdopt(t.Context(), instance(vnf), inside(ns), nf.AdoptionSelector{}, wanted), nf.Conflict)
 	for _, action := range []nf.Action{nf.Configured, nf.Unchanged} {
-		changes, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{refOf(web), refOf(old), missing})
+		changes, err := c.Adopt(t.Context(), instance(vnf), selector, []nf.Ref{nf.RefOf(web), nf.RefOf(old), missing})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,10 +58,10 @@ func TestAdopt(t *testing.T) {
 	wantKind(t, err, nf.Conflict)
 	// The object still has the claim, but another owner cannot adopt it by that.
 	wantKind(t, c.PreflightAdopt(t.Context(), instance("vnf-2"), inside(ns), selector, wanted), nf.Conflict)
-	_, err = c.Adopt(t.Context(), instance("vnf-2"), selector, []nf.Ref{refOf(old)})
+	_, err = c.Adopt(t.Context(), instance("vnf-2"), selector, []nf.Ref{nf.RefOf(old)})
 	wantKind(t, err, nf.Conflict)
 
-	is := get(t, c, refOf(web))
+	is := get(t, c, nf.RefOf(web))
 	diff(t, "what it is stays", was.Object["spec"], is.Object["spec"])
 	if is.GetGeneration() != was.GetGeneration() || is.GetLabels()[nf.OwnerLabel] != vnf {
 		t.Errorf("its generation went from %d to %d, its labels are %v", was.GetGeneration(), is.GetGeneration(), is.GetLabels())
@@ -71,7 +71,7 @@ func TestAdopt(t *testing.T) {
 	// The owner of the fields can remove them again.
 	next := objects(t, vnf, ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: old}, data: {other: "2"}}`)[0]
 	mustApply(t, c, vnf, next)
-	live := get(t, c, refOf(next))
+	live := get(t, c, nf.RefOf(next))
 	diff(t, "a field that is not wanted any more goes", next.Object["data"], live.Object["data"])
 	if len(live.GetAnnotations()) != 0 {
 		t.Errorf("the release's marks stay: %v", live.GetAnnotations())
@@ -85,7 +85,7 @@ func foreignCreate(t *testing.T, c *Cluster, manager string, u *unstructured.Uns
 	if err != nil {
 		t.Fatal(err)
 	}
-	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
+	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{nf.RefOf(u)}))
 	if err != nil {
 		t.Fatal(err)
 	}

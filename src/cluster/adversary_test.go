@@ -38,7 +38,7 @@ func readingPaths() map[string]func(ctx context.Context, c *Cluster) error {
 		more.SetName("web2")
 		return append(one(), more)
 	}
-	refs := []nf.Ref{refOf(one()[0])}
+	refs := []nf.Ref{nf.RefOf(one()[0])}
 	selector := nf.AdoptionSelector{Labels: map[string]string{"app": "x"}}
 	return map[string]func(ctx context.Context, c *Cluster) error{
 		"Preflight": func(ctx context.Context, c *Cluster) error {

@@ -100,7 +100,7 @@ func (c *client) appliable(ctx context.Context, objects []*unstructured.Unstruct
 			unknown = append(unknown, notServed(u))
 			continue
 		}
-		targets[i] = target{refOf(u), k, true}
+		targets[i] = target{nf.RefOf(u), k, true}
 		wrong = append(wrong, k.check(u)...)
 	}
 	return targets, refused(unknown, wrong)
@@ -108,7 +108,7 @@ func (c *client) appliable(ctx context.Context, objects []*unstructured.Unstruct
 
 func notServed(u *unstructured.Unstructured) nf.Violation {
 	return nf.Violation{
-		Object:  refOf(u),
+		Object:  nf.RefOf(u),
 		Message: fmt.Sprintf("kind %s of %s is not served by the cloud region", u.GetKind(), u.GetAPIVersion()),
 	}
 }

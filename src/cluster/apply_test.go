@@ -22,7 +22,7 @@ func TestApply(t *testing.T) {
 
 	first := mustApply(t, c, "vnf-1", a, b)
 	diff(t, "objects that are not there are created", map[string]nf.Action{"a": nf.Created, "b": nf.Created}, actions(first))
-	if first[0].UID == "" || first[0].Ref != refOf(a) {
+	if first[0].UID == "" || first[0].Ref != nf.RefOf(a) {
 		t.Errorf("a change tells the object and its uid: %+v", first[0])
 	}
 
@@ -34,7 +34,7 @@ func TestApply(t *testing.T) {
 	foreignApply(t, c, "someone", drifted(b2, "3"))
 	third := mustApply(t, c, "vnf-1", a, b2)
 	diff(t, "the owner's object that drifted is taken back", map[string]nf.Action{"a": nf.Unchanged, "b": nf.Configured}, actions(third))
-	if v := get(t, c, refOf(b)).Object["data"].(map[string]any)["key"]; v != "2" {
+	if v := get(t, c, nf.RefOf(b)).Object["data"].(map[string]any)["key"]; v != "2" {
 		t.Errorf("b is %q after the drift was undone, want 2", v)
 	}
 }
@@ -133,7 +133,7 @@ func TestApplyConflict(t *testing.T) {
 	for name, tc := range cases {
 		both(t, name, c, func(t *testing.T, apply applyFunc) {
 			foreignApply(t, c, tc.manager, tc.theirs)
-			before := get(t, c, refOf(tc.theirs))
+			before := get(t, c, nf.RefOf(tc.theirs))
 			changes, err := apply(t.Context(), instance("vnf-1"), []*unstructured.Unstructured{mine})
 			wantKind(t, err, nf.Conflict)
 			if v := nf.ViolationsOf(err); len(v) == 0 || fieldIn(v[0]) != "ConfigMap a" || v[0].Said().String() != tc.who {
@@ -148,7 +148,7 @@ func TestApplyConflict(t *testing.T) {
 			if len(changes) > 0 {
 				t.Errorf("%s: changes are %v", tc.reason, changes)
 			}
-			after := get(t, c, refOf(tc.theirs))
+			after := get(t, c, nf.RefOf(tc.theirs))
 			diff(t, tc.reason+": data", before.Object["data"], after.Object["data"])
 			diff(t, tc.reason+": labels", before.GetLabels(), after.GetLabels())
 			deleteForeign(t, c, after)
@@ -205,7 +205,7 @@ func TestApplyOfUnlabelledObject(t *testing.T) {
 	}
 	diff(t, "it is ours still, for nobody else put anything into it",
 		map[string]nf.Action{"a": nf.Configured}, actions(mustApply(t, c, "vnf-1", u)))
-	live := get(t, c, refOf(u))
+	live := get(t, c, nf.RefOf(u))
 	diff(t, "it bears the label again", u.GetLabels(), live.GetLabels())
 	diff(t, "its content is as it was", u.Object["data"], live.Object["data"])
 }

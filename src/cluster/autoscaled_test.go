@@ -52,7 +52,7 @@ func TestAutoscaledNumber(t *testing.T) {
 	apply("in a stage without the autoscaler", 6, web("2", "i:5"))
 	asClient(t, c, "/apis/apps/v1/namespaces/"+ns+"/deployments/web/scale", "kube-controller-manager", `{"spec": {"replicas": 7}}`)
 	apply("and another one", 7, web("6", "i:6"), scaler)
-	if is, _ := nf.At(get(t, c, refOf(web("1", ""))).Object, "/spec/template/spec/containers/0/image"); is != "i:6" {
+	if is, _ := nf.At(get(t, c, nf.RefOf(web("1", ""))).Object, "/spec/template/spec/containers/0/image"); is != "i:6" {
 		t.Errorf("the other fields are applied: the image is %v", is)
 	}
 	if _, err := c.Delete(t.Context(), instance("vnf-1"), refs(scaler)); err != nil {

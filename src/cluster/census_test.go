@@ -54,7 +54,7 @@ func TestCensus(t *testing.T) {
 			c, r, ns := recorded(t)
 			owner := vnf + "-" + ns
 			u := objects(t, owner, ns, tc.object)[0]
-			ref := refOf(u)
+			ref := nf.RefOf(u)
 			is := func(want nf.Status) func(map[string]nf.Status) bool {
 				return func(seen map[string]nf.Status) bool { return seen[ref.Key()] == want }
 			}
@@ -147,7 +147,7 @@ func TestCensusHoldsLittle(t *testing.T) {
 	owner := "vnf-little-" + ns
 	large := objects(t, owner, ns, `{apiVersion: v1, kind: Service, metadata: {name: web, annotations: {a: "`+strings.Repeat("x", 100<<10)+`"}}, spec: {ports: [{port: 80}]}}`)
 	mustApply(t, c, owner, large...)
-	census(t, c, owner, refOf(large[0]), []func(map[string]nf.Status) bool{func(seen map[string]nf.Status) bool {
+	census(t, c, owner, nf.RefOf(large[0]), []func(map[string]nf.Status) bool{func(seen map[string]nf.Status) bool {
 		if kept := c.transport.usage.kept.Load(); seen["synced"] != "" && (kept == 0 || kept > 100*leanWeight) {
 			t.Errorf("%d bytes are counted, want some %d for each object", kept, leanWeight)
 		}

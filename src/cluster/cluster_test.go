@@ -96,12 +96,12 @@ func configMap(t *testing.T, owner, namespace, name, value string) *unstructured
 // foreignApply writes an object as another client than the service.
 func foreignApply(t *testing.T, c *Cluster, manager string, u *unstructured.Unstructured) {
 	t.Helper()
-	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{refOf(u)}))
+	ks, err := c.client.apis.kinds(t.Context(), gvksOf([]nf.Ref{nf.RefOf(u)}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	a := application{client: c.client, target: target{refOf(u), k, true}, object: u}
+	a := application{client: c.client, target: target{nf.RefOf(u), k, true}, object: u}
 	build, err := a.request(manager)
 	if err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func mustApply(t *testing.T, c *Cluster, owner string, us ...*unstructured.Unstr
 func refs(us ...*unstructured.Unstructured) []nf.Ref {
 	out := make([]nf.Ref, len(us))
 	for i, u := range us {
-		out[i] = refOf(u)
+		out[i] = nf.RefOf(u)
 	}
 	return out
 }

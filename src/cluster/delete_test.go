@@ -19,7 +19,7 @@ func TestDelete(t *testing.T) {
 	mustApply(t, c, "vnf-2", theirs)
 	foreignApply(t, c, "kubectl", nobodys)
 	gizmo := nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo", Namespace: ns, Name: "gizmo"}
-	missing := refOf(configMap(t, "vnf-1", ns, "missing", "1"))
+	missing := nf.RefOf(configMap(t, "vnf-1", ns, "missing", "1"))
 
 	all := append(refs(theirs, mine, nobodys), missing, gizmo)
 	changes, err := c.Delete(t.Context(), instance("vnf-1"), all)
@@ -93,7 +93,7 @@ func TestDeleteDoesNotWaitForNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "it is deleted", map[string]nf.Action{"owner": nf.Deleted}, actions(changes))
-	if live := get(t, c, refOf(owner)); live != nil {
+	if live := get(t, c, nf.RefOf(owner)); live != nil {
 		t.Errorf("it is there still: %v", live.Object["metadata"])
 	}
 }

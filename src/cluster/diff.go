@@ -32,7 +32,7 @@ func (c *Cluster) Diff(ctx context.Context, owner nf.Subject, objects []*unstruc
 	}
 	targets := make([]target, len(objects))
 	for i, u := range objects {
-		targets[i].ref = refOf(u)
+		targets[i].ref = nf.RefOf(u)
 		targets[i].kind, targets[i].served = ks.exact(gvks[i])
 	}
 	objects, _, err = c.client.withoutReplicas(ctx, owner, targets, objects, nil)

@@ -37,7 +37,7 @@ func TestDiff(t *testing.T) {
 	diff(t, "values of a Secret are masked, names are not", []nf.Field{
 		{Path: "data.new", New: nf.Masked}, {Path: "data.old", Old: nf.Masked},
 	}, changes[1].Fields)
-	if get(t, c, refOf(configMap(t, "vnf-1", ns, "new", "1"))) != nil {
+	if get(t, c, nf.RefOf(configMap(t, "vnf-1", ns, "new", "1"))) != nil {
 		t.Error("a comparison must not create anything")
 	}
 

@@ -100,7 +100,7 @@ func TestDrift(t *testing.T) {
 			u.SetAnnotations(map[string]string{"a.b/c": "x"})
 			mustApply(t, c, "vnf-1", u)
 			for _, e := range tc.edits {
-				patched(t, c, refOf(u), "kubectl-edit", e.kind, e.patch)
+				patched(t, c, nf.RefOf(u), "kubectl-edit", e.kind, e.patch)
 			}
 			got := driftOf(t, c, u, tc.ignore...)
 			for i := range got.Fields {
@@ -132,7 +132,7 @@ func TestDrift(t *testing.T) {
 
 func containersOf(t *testing.T, c *Cluster, u *unstructured.Unstructured) (names []string) {
 	t.Helper()
-	list, _, _ := unstructured.NestedSlice(get(t, c, refOf(u)).Object, "spec", "template", "spec", "containers")
+	list, _, _ := unstructured.NestedSlice(get(t, c, nf.RefOf(u)).Object, "spec", "template", "spec", "containers")
 	for _, item := range list {
 		names = append(names, item.(map[string]any)["name"].(string))
 	}
@@ -146,9 +146,9 @@ func TestDriftOfObjects(t *testing.T) {
 	lost := objects(t, "vnf-1", ns, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost}\ndata: {a: b}\n")[0]
 	gone := objects(t, "vnf-1", ns, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gone}\ndata: {a: b}\n")[0]
 	mustApply(t, c, "vnf-1", secret, lost, gone)
-	patched(t, c, refOf(secret), "them", merge, `{"stringData":{"password":"new"}}`)
-	patched(t, c, refOf(lost), "them", merge, `{"metadata":{"labels":{"`+nf.OwnerLabel+`":"vnf-2"}}}`)
-	if _, err := c.Delete(t.Context(), instance("vnf-1"), []nf.Ref{refOf(gone)}); err != nil {
+	patched(t, c, nf.RefOf(secret), "them", merge, `{"stringData":{"password":"new"}}`)
+	patched(t, c, nf.RefOf(lost), "them", merge, `{"metadata":{"labels":{"`+nf.OwnerLabel+`":"vnf-2"}}}`)
+	if _, err := c.Delete(t.Context(), instance("vnf-1"), []nf.Ref{nf.RefOf(gone)}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -169,7 +169,7 @@ func TestDriftOfObjects(t *testing.T) {
 	if err != nil || len(changes) != 3 || changes[1].Action != nf.Unchanged || changes[1].Message == "" || changes[2].Action != nf.Created {
 		t.Errorf("corrected: %+v, %v", changes, err)
 	}
-	if owner := get(t, c, refOf(lost)).GetLabels()[nf.OwnerLabel]; owner != "vnf-2" {
+	if owner := get(t, c, nf.RefOf(lost)).GetLabels()[nf.OwnerLabel]; owner != "vnf-2" {
 		t.Errorf("an object of another owner was taken: %s", owner)
 	}
 }
@@ -193,7 +193,7 @@ spec: {maxReplicas: 9, minReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kin
 	if got := driftOf(t, c, web); got.Any() {
 		t.Errorf("a number that an autoscaler may have set: %+v", got)
 	}
-	patched(t, c, refOf(web), "them", merge, `{"spec":{"minReadySeconds":7,"template":{"spec":{"terminationGracePeriodSeconds":7}}}}`)
+	patched(t, c, nf.RefOf(web), "them", merge, `{"spec":{"minReadySeconds":7,"template":{"spec":{"terminationGracePeriodSeconds":7}}}}`)
 	if action := corrected(t, c, web); action != nf.Configured && action != nf.Unchanged || replicasOf(t, c, web) != int64(4) {
 		t.Errorf("%s, %v replicas", action, replicasOf(t, c, web))
 	}

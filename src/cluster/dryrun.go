@@ -60,7 +60,7 @@ func (c *Cluster) DryRun(ctx context.Context, owner nf.Subject, objects []*unstr
 	}
 	for i, u := range sent {
 		if !checked[i] {
-			unchecked = append(unchecked, refOf(u))
+			unchecked = append(unchecked, nf.RefOf(u))
 		}
 	}
 	return unchecked, refused(nil, slices.Concat(found...))
@@ -93,7 +93,7 @@ func (t trial) try(ctx context.Context, u *unstructured.Unstructured, is digest)
 	if !served || changes || k.namespaced && t.client.answers.namespaceMissing(u.GetNamespace()) {
 		return nil, false, nil
 	}
-	a := application{client: t.client, owner: t.owner, target: target{refOf(u), k, true}, object: u}
+	a := application{client: t.client, owner: t.owner, target: target{nf.RefOf(u), k, true}, object: u}
 	build, err := a.dryRun()
 	if err != nil {
 		return nil, false, err

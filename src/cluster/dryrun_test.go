@@ -87,7 +87,7 @@ func TestDryRun(t *testing.T) {
 			diff(t, tc.reason, tc.want, wrong)
 			diff(t, tc.reason, tc.unchecked, rest)
 			for _, u := range us {
-				if u.GetName() != "fixed" && u.GetKind() != "Gizmo" && get(t, c, refOf(u)) != nil {
+				if u.GetName() != "fixed" && u.GetKind() != "Gizmo" && get(t, c, nf.RefOf(u)) != nil {
 					t.Errorf("%s: %s was made", tc.reason, u.GetName())
 				}
 			}

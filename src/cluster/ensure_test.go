@@ -25,8 +25,8 @@ func TestEnsure(t *testing.T) {
 		}
 		diff(t, "what is missing is made, once", map[string]nf.Action{"fresh": want, "there": nf.Unchanged}, actions(changes))
 	}
-	diff(t, "what is there stays as it is", map[string]any{"key": "theirs"}, get(t, c, refOf(there)).Object["data"])
-	if owner, has := get(t, c, refOf(fresh)).GetLabels()[nf.OwnerLabel]; has {
+	diff(t, "what is there stays as it is", map[string]any{"key": "theirs"}, get(t, c, nf.RefOf(there)).Object["data"])
+	if owner, has := get(t, c, nf.RefOf(fresh)).GetLabels()[nf.OwnerLabel]; has {
 		t.Errorf("it bears the owner %q", owner)
 	}
 	deleted, err := c.Delete(t.Context(), instance(vnf), refs(fresh))

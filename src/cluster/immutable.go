@@ -28,7 +28,7 @@ func (a *application) asImmutable(ctx context.Context, refusal error) error {
 	renamed := *a
 	renamed.object = a.object.DeepCopy()
 	renamed.object.SetName(freshName(a.object.GetName()))
-	renamed.target.ref = refOf(renamed.object)
+	renamed.target.ref = nf.RefOf(renamed.object)
 	build, err := renamed.dryRun()
 	if err != nil {
 		return refusal

@@ -202,13 +202,13 @@ func TestImmutableLeavesNothing(t *testing.T) {
 		t.Errorf("there were %d trials, want one for each refusal", n)
 	}
 	var names []string
-	for _, u := range list(t, c, refOf(before)) {
+	for _, u := range list(t, c, nf.RefOf(before)) {
 		if u.GetName() != "kube-root-ca.crt" {
 			names = append(names, u.GetName())
 		}
 	}
 	diff(t, "a trial makes nothing", []string{"m"}, names)
-	if v := get(t, c, refOf(before)).Object["data"].(map[string]any)["a"]; v != "1" {
+	if v := get(t, c, nf.RefOf(before)).Object["data"].(map[string]any)["a"]; v != "1" {
 		t.Errorf("the object is as it was: %v", v)
 	}
 }

@@ -56,11 +56,11 @@ func operate(t *testing.T, c *Cluster, verb nf.Verb, u *unstructured.Unstructure
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := get(t, c, refOf(u)).GetResourceVersion()
+	before := get(t, c, nf.RefOf(u)).GetResourceVersion()
 	if _, err := c.Set(t.Context(), instance("vnf-1"), settings, true); err != nil {
 		t.Fatalf("a dry run of %s: %v", verb, err)
 	}
-	if after := get(t, c, refOf(u)).GetResourceVersion(); after != before {
+	if after := get(t, c, nf.RefOf(u)).GetResourceVersion(); after != before {
 		t.Errorf("a dry run of %s changed the machine", verb)
 	}
 	return settings[0], setMachine(t, c, settings[0])
@@ -84,7 +84,7 @@ func setMachine(t *testing.T, c *Cluster, s nf.Setting) nf.Change {
 
 func guestOf(t *testing.T, c *Cluster, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	ref := refOf(u)
+	ref := nf.RefOf(u)
 	ref.Kind = "VirtualMachineInstance"
 	got, err := c.Lookup(t.Context(), ref)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestMachines(t *testing.T) {
 			}
 
 			stopped, _ := operate(t, c, nf.Stop, all["always"])
-			want := nf.Setting{Ref: refOf(all["always"]), Path: "/spec/runStrategy", Was: json.RawMessage(`"Always"`), Value: json.RawMessage(`"Halted"`), Machine: nf.Stop}
+			want := nf.Setting{Ref: nf.RefOf(all["always"]), Path: "/spec/runStrategy", Was: json.RawMessage(`"Always"`), Value: json.RawMessage(`"Halted"`), Machine: nf.Stop}
 			diff(t, "a stop halts it", want, stopped)
 			asked("a stop", "always", "stop")
 			if guestOf(t, c, all["always"]) != nil {
@@ -143,7 +143,7 @@ func TestMachines(t *testing.T) {
 			stopped, _ = operate(t, c, nf.Stop, all["once"])
 			journal()
 			back, _ = stopped.Reversed() // no verb of KubeVirt sets this strategy
-			if _, err := c.Set(t.Context(), instance("vnf-1"), []nf.Setting{back}, false); err != nil || clustertest.RunStrategy(get(t, c, refOf(all["once"]))) != "Once" {
+			if _, err := c.Set(t.Context(), instance("vnf-1"), []nf.Setting{back}, false); err != nil || clustertest.RunStrategy(get(t, c, nf.RefOf(all["once"]))) != "Once" {
 				t.Errorf("the former strategy: %v", err)
 			}
 			diff(t, "it is a patch", []string(nil), journal())

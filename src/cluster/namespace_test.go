@@ -160,8 +160,8 @@ func TestRemoveNamespaceComparesGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, u := range customs {
-		if !slices.Contains(kept, refOf(u)) {
-			t.Errorf("%s: %v is not kept", alike[u.GetKind()].reason, refOf(u))
+		if !slices.Contains(kept, nf.RefOf(u)) {
+			t.Errorf("%s: %v is not kept", alike[u.GetKind()].reason, nf.RefOf(u))
 		}
 	}
 	if len(kept) > len(customs) {

@@ -26,8 +26,8 @@ func TestOrphan(t *testing.T) {
 		}
 		return out
 	}
-	before, spec := pods(), get(t, c, refOf(web)).Object["spec"]
-	missing := refOf(configMap(t, vnf, ns, "missing", "1"))
+	before, spec := pods(), get(t, c, nf.RefOf(web)).Object["spec"]
+	missing := nf.RefOf(configMap(t, vnf, ns, "missing", "1"))
 	gizmo := nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo", Namespace: ns, Name: "gizmo"}
 	all := append(refs(theirs, mine, nobodys, web), missing, gizmo)
 
@@ -39,24 +39,24 @@ func TestOrphan(t *testing.T) {
 		diff(t, reason, map[string]nf.Action{
 			"theirs": nf.Kept, "mine": nf.Orphaned, "nobodys": nf.Kept, "web": nf.Orphaned, "missing": nf.Unchanged, "gizmo": nf.Unchanged,
 		}, actions(changes))
-		if changes[1].UID != made[0].UID || changes[1].Ref != refOf(mine) || changes[0].Said().String() != "belongs to VNF instance vnf-2" {
+		if changes[1].UID != made[0].UID || changes[1].Ref != nf.RefOf(mine) || changes[0].Said().String() != "belongs to VNF instance vnf-2" {
 			t.Errorf("%s: the changes are %+v", reason, changes)
 		}
 	}
 	for _, u := range []*unstructured.Unstructured{mine, web} {
-		live := get(t, c, refOf(u))
+		live := get(t, c, nf.RefOf(u))
 		if _, labelled := live.GetLabels()[nf.OwnerLabel]; labelled {
-			t.Errorf("%v bears the owner's label still", refOf(u))
+			t.Errorf("%v bears the owner's label still", nf.RefOf(u))
 		}
 		for _, f := range live.GetManagedFields() {
 			if f.Manager == manager(instance(vnf)) || f.Manager == "before-first-apply" {
-				t.Errorf("%v has the field manager %s", refOf(u), f.Manager)
+				t.Errorf("%v has the field manager %s", nf.RefOf(u), f.Manager)
 			}
 		}
 	}
-	diff(t, "the pod template is as it was, with its labels", spec, get(t, c, refOf(web)).Object["spec"])
+	diff(t, "the pod template is as it was, with its labels", spec, get(t, c, nf.RefOf(web)).Object["spec"])
 	diff(t, "no pod is restarted", before, pods())
-	diff(t, "the content stays", mine.Object["data"], get(t, c, refOf(mine)).Object["data"])
+	diff(t, "the content stays", mine.Object["data"], get(t, c, nf.RefOf(mine)).Object["data"])
 
 	deleted, err := c.Delete(t.Context(), instance(vnf), refs(mine))
 	if err != nil {
@@ -83,7 +83,7 @@ func TestOrphanIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, _ := ks.exact(u.GroupVersionKind())
-	a := application{client: c.client, target: target{refOf(u), k, true}, object: theirs}
+	a := application{client: c.client, target: target{nf.RefOf(u), k, true}, object: theirs}
 	build, err := a.request("kubectl")
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestOrphanIsTakenBack(t *testing.T) {
 	}
 	changes := mustApply(t, c, vnf, is)
 	diff(t, "it is changed, not made", map[string]nf.Action{"a": nf.Configured}, actions(changes))
-	live := get(t, c, refOf(is))
+	live := get(t, c, nf.RefOf(is))
 	if live.GetLabels()[nf.OwnerLabel] != vnf {
 		t.Errorf("its labels are %v", live.GetLabels())
 	}

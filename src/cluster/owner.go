@@ -167,7 +167,7 @@ func filledByOthers(m *metav1.ObjectMeta, manager string) bool {
 func (k kind) check(u *unstructured.Unstructured) nf.Violations {
 	var v nf.Violations
 	wrong := func(field, message string) {
-		v = append(v, nf.Violation{Object: refOf(u), Field: field, Message: message})
+		v = append(v, nf.Violation{Object: nf.RefOf(u), Field: field, Message: message})
 	}
 	if u.GetName() == "" {
 		wrong("metadata.name", "is missing")

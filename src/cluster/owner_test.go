@@ -47,11 +47,11 @@ func TestOwnersOfTwoKinds(t *testing.T) {
 			if _, err := c.Apply(t.Context(), tc.owner, []*unstructured.Unstructured{mine}); err != nil {
 				t.Fatal(err)
 			}
-			was := get(t, c, refOf(mine))
+			was := get(t, c, nf.RefOf(mine))
 			for op, v := range refusals(t, c, tc.other, was) {
-				diff(t, tc.reason+": "+op, []any{refOf(was), "belongs to " + tc.noun, tc.mentions}, []any{v.Object, v.Said().String(), mentionedIn(v.Said())})
+				diff(t, tc.reason+": "+op, []any{nf.RefOf(was), "belongs to " + tc.noun, tc.mentions}, []any{v.Object, v.Said().String(), mentionedIn(v.Said())})
 			}
-			is := get(t, c, refOf(was))
+			is := get(t, c, nf.RefOf(was))
 			diff(t, tc.reason+": it stays as it is", []any{tc.labels, was.Object["data"], managersOf(was)}, []any{is.GetLabels(), is.Object["data"], managersOf(is)})
 			diff(t, tc.reason+": its owner lists it", nf.Current, healthOf(t, c, tc.owner, is))
 			gone, err := c.Delete(t.Context(), tc.owner, refs(is))
@@ -89,14 +89,14 @@ func TestMarksOfOwner(t *testing.T) {
 			if _, err := c.Apply(t.Context(), tc.owner, mine); err != nil {
 				t.Fatal(err)
 			}
-			live := get(t, c, refOf(mine[0]))
+			live := get(t, c, nf.RefOf(mine[0]))
 			diff(t, tc.reason, tc.labels, live.GetLabels())
 			diff(t, tc.reason, []string{tc.manager}, managersOf(live))
 
 			if _, err := c.Orphan(t.Context(), tc.owner, refs(live)); err != nil {
 				t.Fatal(err)
 			}
-			live = get(t, c, refOf(live))
+			live = get(t, c, nf.RefOf(live))
 			diff(t, tc.reason+": orphaned", map[string]string{orphanedAnnotation: tc.orphanedFrom}, live.GetAnnotations())
 			diff(t, tc.reason+": orphaned", 0, len(live.GetLabels()))
 			_, err := c.Preflight(t.Context(), tc.other, inside(ns), labelledFor(tc.other, live))
@@ -108,7 +108,7 @@ func TestMarksOfOwner(t *testing.T) {
 			if _, err := c.Adopt(t.Context(), tc.owner, selector, refs(live)); err != nil {
 				t.Fatal(err)
 			}
-			live = get(t, c, refOf(live))
+			live = get(t, c, nf.RefOf(live))
 			diff(t, tc.reason+": adopted", tc.labels, live.GetLabels())
 			if managers := managersOf(live); !slices.Contains(managers, tc.manager) {
 				t.Errorf("%s: the managers of the adopted object are %v", tc.reason, managers)

@@ -126,15 +126,15 @@ func (p preflight) admissible(ctx context.Context, bounds nf.Bounds) ([]target, 
 			unknown = append(unknown, notServed(u))
 			continue
 		case !k.can("patch", "list", "watch"):
-			unknown = append(unknown, nf.Violation{Object: refOf(u), Message: "is of a kind that a cloud region does not keep"})
+			unknown = append(unknown, nf.Violation{Object: nf.RefOf(u), Message: "is of a kind that a cloud region does not keep"})
 			continue
 		}
 		setNamespace(u, k.namespaced, bounds.Namespace)
 		wrong = append(wrong, k.check(u)...)
-		wrong = append(wrong, bounds.Outside(refOf(u))...)
-		denied = append(denied, bounds.Denied(refOf(u))...)
+		wrong = append(wrong, bounds.Outside(nf.RefOf(u))...)
+		denied = append(denied, bounds.Denied(nf.RefOf(u))...)
 		if served && nf.OwnerOf(u.GetLabels()).ID != "" {
-			targets = append(targets, target{refOf(u), k, true})
+			targets = append(targets, target{nf.RefOf(u), k, true})
 		}
 	}
 	if err := refused(unknown, wrong); err != nil {

@@ -61,7 +61,7 @@ func (c *Cluster) Read(ctx context.Context, owner nf.Subject, refs []nf.Ref) ([]
 			unread.add(errs[i], p.keysOf(targets)...)
 		}
 		for _, u := range found[i].items {
-			if key := refOf(&u).Key(); wanted[key] {
+			if key := nf.RefOf(&u).Key(); wanted[key] {
 				live[key] = blanked(u.Object)
 			}
 		}

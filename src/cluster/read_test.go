@@ -27,10 +27,10 @@ data: {key: value}
 	theirs := configMap(t, "vnf-2", ns, "theirs", "1")
 	mustApply(t, c, "vnf-1", mine...)
 	mustApply(t, c, "vnf-2", theirs)
-	missing := refOf(configMap(t, "vnf-1", ns, "missing", "1"))
+	missing := nf.RefOf(configMap(t, "vnf-1", ns, "missing", "1"))
 	gizmo := nf.Ref{Group: "example.org", Version: "v1", Kind: "Gizmo", Namespace: ns, Name: "gizmo"}
 
-	got, err := c.Read(t.Context(), instance("vnf-1"), append(refs(mine[1], theirs), missing, gizmo, refOf(mine[0])))
+	got, err := c.Read(t.Context(), instance("vnf-1"), append(refs(mine[1], theirs), missing, gizmo, nf.RefOf(mine[0])))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func TestRegionGoesAndReturns(t *testing.T) {
 		wantKind(t, err, nf.Unreachable)
 		<-time.After(nf.RetryAfterOf(err))
 	}
-	if v := get(t, c, refOf(configMap(t, "vnf-1", ns, "a", ""))).Object["data"].(map[string]any)["key"]; v != "2" {
+	if v := get(t, c, nf.RefOf(configMap(t, "vnf-1", ns, "a", ""))).Object["data"].(map[string]any)["key"]; v != "2" {
 		t.Errorf("a is %q, want what was applied last", v)
 	}
 }

@@ -251,7 +251,7 @@ func autoscalersIn(ctx context.Context, c *client, ks *kinds, namespace string) 
 
 // autoscalerOf returns an autoscaler; ok is false for an object of another kind.
 func autoscalerOf(u *unstructured.Unstructured) (a autoscaler, ok bool) {
-	ref := refOf(u)
+	ref := nf.RefOf(u)
 	for _, gvk := range autoscalerKinds {
 		ok = ok || gvk.Group == ref.Group && gvk.Kind == ref.Kind
 	}

@@ -14,7 +14,7 @@ import (
 
 // scalings asks for a number of replicas of one object.
 func scalings(u *unstructured.Unstructured, n int64, path string) []nf.Scaling {
-	return []nf.Scaling{{Ref: refOf(u), Replicas: &n, Path: path}}
+	return []nf.Scaling{{Ref: nf.RefOf(u), Replicas: &n, Path: path}}
 }
 
 // scaled scales one object, and waits until it is current.
@@ -37,7 +37,7 @@ func scaled(t *testing.T, c *Cluster, wanted []nf.Scaling) nf.Setting {
 
 func replicasOf(t *testing.T, c *Cluster, u *unstructured.Unstructured) any {
 	t.Helper()
-	is, _ := nf.At(get(t, c, refOf(u)).Object, "/spec/replicas")
+	is, _ := nf.At(get(t, c, nf.RefOf(u)).Object, "/spec/replicas")
 	return is
 }
 
@@ -57,7 +57,7 @@ func TestScaling(t *testing.T) {
 	await(t.Context(), t, c, "vnf-1", mustApply(t, c, "vnf-1", web, db), nf.Current)
 
 	got := scaled(t, c, scalings(web, 3, ""))
-	want := nf.Setting{Ref: refOf(web), Path: "/spec/replicas", Scale: true, Value: json.RawMessage("3"), Was: json.RawMessage("1")}
+	want := nf.Setting{Ref: nf.RefOf(web), Path: "/spec/replicas", Scale: true, Value: json.RawMessage("3"), Was: json.RawMessage("1")}
 	diff(t, "the setting has both numbers", want, got)
 	if is := replicasOf(t, c, web); is != int64(3) {
 		t.Errorf("it has %v replicas, want 3", is)
@@ -70,19 +70,19 @@ func TestScaling(t *testing.T) {
 	if changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{back}, true); err != nil || changes[0].Action != nf.Configured || replicasOf(t, c, web) != int64(3) {
 		t.Errorf("a dry run: %v, %v; %v replicas", changes, err, replicasOf(t, c, web))
 	}
-	got = scaled(t, c, []nf.Scaling{{Ref: refOf(db), By: 1}})
+	got = scaled(t, c, []nf.Scaling{{Ref: nf.RefOf(db), By: 1}})
 	if string(got.Value) != "2" || replicasOf(t, c, db) != int64(2) {
 		t.Errorf("by one more: %s, %v", got.Value, replicasOf(t, c, db))
 	}
 
 	changes = mustApply(t, c, "vnf-1", workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 3,"))
-	if changes[0].Generation != get(t, c, refOf(web)).GetGeneration() || replicasOf(t, c, web) != int64(3) {
+	if changes[0].Generation != get(t, c, nf.RefOf(web)).GetGeneration() || replicasOf(t, c, web) != int64(3) {
 		t.Errorf("an apply with the number: %+v", changes[0])
 	}
 	if mustApply(t, c, "vnf-1", web); replicasOf(t, c, web) != int64(1) {
 		t.Errorf("an apply with another number: %v", replicasOf(t, c, web))
 	}
-	gone := refOf(web)
+	gone := nf.RefOf(web)
 	gone.Name = "gone"
 	changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{{Ref: gone, Path: "/spec/replicas", Scale: true, Value: json.RawMessage("1")}}, false)
 	if err != nil || changes[0].Action != nf.Unchanged || changes[0].UID != "" {
@@ -107,7 +107,7 @@ func TestScalingCustom(t *testing.T) {
 		t.Errorf("by the definition: %+v", got)
 	}
 	scaled(t, c, scalings(us[1], 5, "/spec/sets/1/count"))
-	spec := get(t, c, refOf(us[1])).Object["spec"]
+	spec := get(t, c, nf.RefOf(us[1])).Object["spec"]
 	diff(t, "by paths", any(map[string]any{
 		"size": int64(4), "sets": []any{map[string]any{"count": int64(1), "name": "a"}, map[string]any{"count": int64(5), "name": "b"}},
 	}), spec)
@@ -134,7 +134,7 @@ func TestScalingRefuses(t *testing.T) {
 	us[3].SetLabels(map[string]string{nf.OwnerLabel: "vnf-1", "topology.cluster.x-k8s.io/owned": ""})
 	mustApply(t, c, "vnf-1", us...)
 	_ = unstructured.SetNestedSlice(child.Object, []any{map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": string(get(t, c, refOf(us[4])).GetUID()), "controller": true,
+		"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": string(get(t, c, nf.RefOf(us[4])).GetUID()), "controller": true,
 	}}, "metadata", "ownerReferences")
 	theirs := objects(t, "vnf-2", ns, `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}`)[0]
 	mustApply(t, c, "vnf-1", child)
@@ -164,7 +164,7 @@ func TestScalingRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, err := c.Scaling(t.Context(), instance("vnf-1"), []nf.Scaling{{Ref: refOf(us[1]), By: -3}}, true); nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), "has 2 replicas: -3 would be -1") {
+	if _, err := c.Scaling(t.Context(), instance("vnf-1"), []nf.Scaling{{Ref: nf.RefOf(us[1]), By: -3}}, true); nf.KindOf(err) != nf.Invalid || !strings.Contains(err.Error(), "has 2 replicas: -3 would be -1") {
 		t.Errorf("below 0: %v", err)
 	}
 	forced, err := c.Scaling(t.Context(), instance("vnf-1"), scalings(us[1], 3, ""), true)
@@ -219,7 +219,7 @@ func TestScalingListsOnce(t *testing.T) {
 	web, db := workloadOf(t, ns, "Deployment", "web", held, "replicas: 1,"), workloadOf(t, ns, "Deployment", "db", held, "replicas: 1,")
 	mustApply(t, c, "vnf-1", web, db)
 	r.Reset()
-	if _, err := c.Scaling(t.Context(), instance("vnf-1"), []nf.Scaling{{Ref: refOf(web), By: 1}, {Ref: refOf(db), By: 1}}, false); err != nil {
+	if _, err := c.Scaling(t.Context(), instance("vnf-1"), []nf.Scaling{{Ref: nf.RefOf(web), By: 1}, {Ref: nf.RefOf(db), By: 1}}, false); err != nil {
 		t.Fatal(err)
 	}
 	lists := 0
@@ -246,7 +246,7 @@ func TestRestarting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "there was no restart before", []nf.Setting{{Ref: refOf(web), Path: nf.RestartPath, Value: json.RawMessage(`"now"`)}}, settings)
+	diff(t, "there was no restart before", []nf.Setting{{Ref: nf.RefOf(web), Path: nf.RestartPath, Value: json.RawMessage(`"now"`)}}, settings)
 	changes, err := c.Set(t.Context(), instance("vnf-1"), settings, false)
 	if err != nil || changes[0].Action != nf.Configured {
 		t.Fatalf("%v, %v", changes, err)
@@ -257,15 +257,15 @@ func TestRestarting(t *testing.T) {
 			t.Errorf("pod %s was not replaced", name)
 		}
 	}
-	generation := get(t, c, refOf(web)).GetGeneration()
-	if mustApply(t, c, "vnf-1", web); get(t, c, refOf(web)).GetGeneration() != generation {
+	generation := get(t, c, nf.RefOf(web)).GetGeneration()
+	if mustApply(t, c, "vnf-1", web); get(t, c, nf.RefOf(web)).GetGeneration() != generation {
 		t.Error("an apply without the annotation restarts the pods again")
 	}
 	back, _ := settings[0].Reversed()
 	if changes, err = c.Set(t.Context(), instance("vnf-1"), []nf.Setting{back}, false); err != nil || changes[0].Action != nf.Configured {
 		t.Fatalf("%v, %v", changes, err)
 	}
-	if _, found := nf.At(get(t, c, refOf(web)).Object, nf.RestartPath); found {
+	if _, found := nf.At(get(t, c, nf.RefOf(web)).Object, nf.RestartPath); found {
 		t.Error("the annotation is still there after the undo")
 	}
 	for want, u := range map[string]*unstructured.Unstructured{

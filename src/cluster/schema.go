@@ -32,7 +32,7 @@ func (c *Cluster) fit(ctx context.Context, objects []*unstructured.Unstructured,
 			continue // existing objects without an owner are not changed
 		}
 		k, _ := ks.exact(u.GroupVersionKind())
-		_, exists := live[refOf(u).Key()]
+		_, exists := live[nf.RefOf(u).Key()]
 		checked = append(checked, schema.Object{Unstructured: u, Resource: k.resource, Exists: exists})
 	}
 	known := c.client.answers.indexKnown()

@@ -50,7 +50,7 @@ func (v *view) sight(key string, u *unstructured.Unstructured) {
 // settled returns the status of an object by its verdict: nf.InProgress while it
 // does not count yet. The caller holds the lock.
 func (v *view) settled(u *unstructured.Unstructured, verdict readiness.Verdict) objectStatus {
-	key := refOf(u).Key()
+	key := nf.RefOf(u).Key()
 	delete(v.due, key)
 	is := objectStatus{verdict.Status, verdict.Message}
 	seen, ok := v.observed[key]

@@ -99,7 +99,7 @@ func TestWatchSettles(t *testing.T) {
 				_, c, _ := alone(t, well)
 				set, began := newStreamSet(c.client, instance("vnf-1")), time.Now()
 				first := parsed(t, fmt.Sprintf(tc.states[0].object, 0))
-				key := refOf(first).Key()
+				key := nf.RefOf(first).Key()
 				for i, s := range tc.states {
 					time.AfterFunc(s.after, func() {
 						if s.object == "" {
@@ -111,7 +111,7 @@ func TestWatchSettles(t *testing.T) {
 				}
 				var got []change
 				time.AfterFunc(time.Minute, c.transport.close)
-				set.watch(t.Context(), []nf.Change{{Ref: refOf(first)}}, func(h nf.Health, err error) bool {
+				set.watch(t.Context(), []nf.Change{{Ref: nf.RefOf(first)}}, func(h nf.Health, err error) bool {
 					if err == nil {
 						got = append(got, change{time.Since(began), h.Status, h.Message})
 					}
@@ -134,7 +134,7 @@ func TestSingleReadSettles(t *testing.T) {
 	v := newView(instance("vnf-1"), readiness.Shipped())
 	u := parsed(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, uid: u}}`)
 	v.put(u)
-	if h, ok := v.of(nf.Change{Ref: refOf(u)}); !ok || h.Status != nf.Current || !strings.Contains(h.Message, "nothing else is known") {
+	if h, ok := v.of(nf.Change{Ref: nf.RefOf(u)}); !ok || h.Status != nf.Current || !strings.Contains(h.Message, "nothing else is known") {
 		t.Errorf("%+v, %t", h, ok)
 	}
 }

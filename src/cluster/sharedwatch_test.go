@@ -265,7 +265,7 @@ func state(owner, name, value string) map[string]*unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"key": value}}}
 	u.SetName(name)
 	u.SetLabels(map[string]string{nf.OwnerLabel: owner})
-	return map[string]*unstructured.Unstructured{refOf(u).Key(): u}
+	return map[string]*unstructured.Unstructured{nf.RefOf(u).Key(): u}
 }
 
 // TestFollowerMisses sends many events to a subscriber that does not read in the meantime.

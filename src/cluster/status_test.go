@@ -290,9 +290,9 @@ func TestViewRouses(t *testing.T) {
 		v.put(u)
 	}
 	_, _ = v.take()
-	for _, change := range []func(){func() { v.put(pod) }, func() { v.drop(refOf(pod).Key()) }} {
+	for _, change := range []func(){func() { v.put(pod) }, func() { v.drop(nf.RefOf(pod).Key()) }} {
 		change()
-		if changed, _ := v.take(); !changed[refOf(deployment).Key()] {
+		if changed, _ := v.take(); !changed[nf.RefOf(deployment).Key()] {
 			t.Errorf("a change of the pod changes its Deployment: %v", changed)
 		}
 	}

@@ -71,7 +71,7 @@ func (b *broadcast) put(key string, u *unstructured.Unstructured) {
 	before, known := b.last[key]
 	var now ObjectEvent
 	if u != nil {
-		now = ObjectEvent{Owner: u.GetLabels()[nf.OwnerLabel], Ref: refOf(u), Object: u.Object}
+		now = ObjectEvent{Owner: u.GetLabels()[nf.OwnerLabel], Ref: nf.RefOf(u), Object: u.Object}
 	}
 	if known && now.Owner != before.Owner {
 		gone := before

@@ -58,11 +58,11 @@ func (v *view) unready(refs []nf.Ref) []*unstructured.Unstructured {
 	for _, ref := range refs {
 		for p := range v.podsOf(v.objects[ref.Key()]) {
 			if p.GetDeletionTimestamp() == nil && !isReady(p) {
-				found[refOf(p).Key()] = p
+				found[nf.RefOf(p).Key()] = p
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(found), func(a, b *unstructured.Unstructured) int { return refOf(a).Compare(refOf(b)) })
+	return slices.SortedFunc(maps.Values(found), func(a, b *unstructured.Unstructured) int { return nf.RefOf(a).Compare(nf.RefOf(b)) })
 }
 
 // podsOf yields the pods that decide whether an object is ready. The caller
@@ -118,7 +118,7 @@ func report(ctx context.Context, c *client, p *unstructured.Unstructured) nf.Hea
 
 // podState returns the health of a pod that is not ready, with a message.
 func podState(p *unstructured.Unstructured) nf.Health {
-	out := nf.Health{Ref: refOf(p), Status: nf.InProgress, UID: string(p.GetUID())}
+	out := nf.Health{Ref: nf.RefOf(p), Status: nf.InProgress, UID: string(p.GetUID())}
 	phase := cmp.Or(text(p.Object, "status", "phase"), "Pending")
 	if phase == "Failed" {
 		out.Status = nf.StatusFailed

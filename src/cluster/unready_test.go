@@ -156,7 +156,7 @@ func TestPodsOfComparesGroups(t *testing.T) {
 			}
 			for _, p := range found {
 				if p.GetAPIVersion() != "v1" {
-					t.Errorf("%s: %v is no pod", tc.reason, refOf(p))
+					t.Errorf("%s: %v is no pod", tc.reason, nf.RefOf(p))
 				}
 			}
 		})

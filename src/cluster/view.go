@@ -57,7 +57,7 @@ func newView(owner nf.Subject, rules *readiness.Rules) *view {
 
 // put records the present state of an object.
 func (v *view) put(u *unstructured.Unstructured) (key string) {
-	key = refOf(u).Key()
+	key = nf.RefOf(u).Key()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if old, ok := v.objects[key]; ok {

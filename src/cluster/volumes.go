@@ -137,7 +137,7 @@ func (v *volumes) ours(ref nf.Ref) (set claimMaker, ours bool) {
 		}
 	}
 	for _, u := range v.planned {
-		if refOf(u).Key() == ref.Key() {
+		if nf.RefOf(u).Key() == ref.Key() {
 			set = makerOf(u)
 			set.uid = ""
 			return set, true

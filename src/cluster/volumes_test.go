@@ -21,7 +21,7 @@ func TestVolumeClaimsOfALiveSet(t *testing.T) {
 	mustApply(t, c, vnf, set)
 	heldPods(t, ns, 1, func(*unstructured.Unstructured) {}) // a pod comes after its claims
 	want := []nf.SetClaims{{
-		Set: refOf(set), Labels: map[string]string{"app": "db"},
+		Set: nf.RefOf(set), Labels: map[string]string{"app": "db"},
 		Claims: []nf.Ref{{Version: "v1", Kind: "PersistentVolumeClaim", Namespace: ns, Name: "data-db-0"}},
 	}}
 	found := func(planned ...*unstructured.Unstructured) []nf.SetClaims {

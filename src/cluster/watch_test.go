@@ -75,7 +75,7 @@ func TestWatchOfDeletion(t *testing.T) {
 	await(t.Context(), t, c, "vnf-1", mustApply(t, c, "vnf-1", web), nf.Current)
 	var seen []nf.Status
 	var deleted []nf.Change
-	for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: refOf(web)}}) {
+	for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: nf.RefOf(web)}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,8 +256,8 @@ func TestWatchSaysNothingOfOthers(t *testing.T) {
 	b := configMap(t, "vnf-1", ns, "b", "1")
 	mustApply(t, c, "vnf-1", b)
 	web := workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 0,")
-	newer.Ref, newer.UID = refOf(web), mustApply(t, c, "vnf-1", web)[0].UID
-	theirs := nf.Change{Ref: refOf(configMap(t, "vnf-1", ns, "theirs", "1"))}
+	newer.Ref, newer.UID = nf.RefOf(web), mustApply(t, c, "vnf-1", web)[0].UID
+	theirs := nf.Change{Ref: nf.RefOf(configMap(t, "vnf-1", ns, "theirs", "1"))}
 	mustApply(t, c, "vnf-2", configMap(t, "vnf-2", ns, "theirs", "1"))
 
 	got := map[string]nf.Status{}
@@ -270,7 +270,7 @@ func TestWatchSaysNothingOfOthers(t *testing.T) {
 		if got[h.Name] = h.Status; len(got) == 2 {
 			// If the other two were reported by mistake, they would have been
 			// with the first of their kinds, or are by the time web is seen.
-			await(t.Context(), t, c, "vnf-1", []nf.Change{{Ref: refOf(web)}}, nf.Current)
+			await(t.Context(), t, c, "vnf-1", []nf.Change{{Ref: nf.RefOf(web)}}, nf.Current)
 			cancel()
 		}
 	}
@@ -321,7 +321,7 @@ func TestWatchThroughFaults(t *testing.T) {
 	r.Fail(clustertest.Times(1, watches), clustertest.Status(410))
 	r.Fail(clustertest.Times(1, lists), clustertest.Status(503))
 	var seen []nf.Status
-	for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: refOf(u)}}) {
+	for h, err := range c.Watch(t.Context(), instance("vnf-1"), []nf.Change{{Ref: nf.RefOf(u)}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func (r *Registrar) access(ctx context.Context, held func(context.Context) error
 				return err
 			}
 		}
-		secret, err := w.Lookup(ctx, refOf(all[len(all)-1]))
+		secret, err := w.Lookup(ctx, nf.RefOf(all[len(all)-1]))
 		if err != nil {
 			return err
 		}
@@ -96,11 +96,6 @@ func owned(all []*unstructured.Unstructured, owner nf.Subject) {
 	}
 }
 
-func refOf(obj *unstructured.Unstructured) nf.Ref {
-	gvk := obj.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
 // removeAccount deletes the account from a cluster that can be used.
 func (r *Registrar) removeAccount(ctx context.Context, p nf.Parent) error {
 	kubeconfig, err := r.secret(ctx, p)
@@ -118,7 +113,7 @@ func (r *Registrar) removeAccount(ctx context.Context, p nf.Parent) error {
 		}
 		refs := make([]nf.Ref, len(all))
 		for i, obj := range all {
-			refs[len(all)-1-i] = refOf(obj)
+			refs[len(all)-1-i] = nf.RefOf(obj)
 		}
 		_, err = w.Delete(ctx, ownerOf(p), refs)
 		return err

@@ -241,7 +241,7 @@ func planned(settings []nf.Setting, plan render.Plan) []nf.Setting {
 func objectsOf(plan render.Plan) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for _, obj := range plan.Objects() {
-		out[refOf(obj).Key()] = obj.Object
+		out[nf.RefOf(obj).Key()] = obj.Object
 	}
 	return out
 }

@@ -70,7 +70,7 @@ func (a *applier) adoptHooks(ctx context.Context) ([]nf.Change, error) {
 		if err := a.run.attempt.Held(ctx); err != nil {
 			return left, err
 		}
-		changes, err := a.run.cluster.Adopt(ctx, a.run.op().Subject, selectorOf(h), []nf.Ref{refOf(h.Object)})
+		changes, err := a.run.cluster.Adopt(ctx, a.run.op().Subject, selectorOf(h), []nf.Ref{nf.RefOf(h.Object)})
 		if err != nil {
 			return left, err
 		}

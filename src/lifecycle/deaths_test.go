@@ -280,7 +280,7 @@ func running(names ...string) func(*testing.T, *site, *engine) {
 					}
 				}
 			}
-			s.cluster.objects[refOf(u).Key()] = &fakeObject{object: u}
+			s.cluster.objects[nf.RefOf(u).Key()] = &fakeObject{object: u}
 		}
 	}
 }

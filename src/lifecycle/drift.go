@@ -77,7 +77,7 @@ func (pr *preparer) drifts(ctx context.Context, in nf.Instance, wanted func(nf.R
 	var refs []nf.Ref
 	for _, stage := range plan.Stages {
 		for _, obj := range stage.Objects {
-			if ref := refOf(obj.Object); !obj.Shared && !isNamespace(ref) && wanted(ref) {
+			if ref := nf.RefOf(obj.Object); !obj.Shared && !isNamespace(ref) && wanted(ref) {
 				objects, refs = append(objects, obj.Object), append(refs, ref)
 			}
 		}

@@ -84,7 +84,7 @@ func (p *prepared) diff(ctx context.Context) ([]nf.Change, error) {
 	for {
 		changes, err := p.cluster.Diff(ctx, subjectOf(p.target.id), objects)
 		ref, ok := replaceable(planned, err)
-		at := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return refOf(obj) == ref })
+		at := slices.IndexFunc(objects, func(obj *unstructured.Unstructured) bool { return nf.RefOf(obj) == ref })
 		if !ok || at < 0 {
 			return append(changes, recreated...), err
 		}
@@ -110,14 +110,14 @@ func (p *prepared) dryRunHooks(ctx context.Context) error {
 func needDryRun(objects []*unstructured.Unstructured, previous render.Plan) []*unstructured.Unstructured {
 	taken := map[string]*unstructured.Unstructured{}
 	for _, u := range withHooks(previous) {
-		taken[refOf(u).Key()] = u
+		taken[nf.RefOf(u).Key()] = u
 	}
 	return slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool {
 		group := u.GroupVersionKind().Group
 		if strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") || u.GetLabels()[nf.OwnerLabel] == "" {
 			return true
 		}
-		was := taken[refOf(u).Key()]
+		was := taken[nf.RefOf(u).Key()]
 		return was != nil && reflect.DeepEqual(was.Object, u.Object)
 	})
 }

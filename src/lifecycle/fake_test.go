@@ -67,11 +67,6 @@ func newFakeCluster() *fakeCluster {
 	}
 }
 
-func refOf(obj *unstructured.Unstructured) nf.Ref {
-	gvk := obj.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
 // configMap names a ConfigMap of the namespace ns, which is what the tests'
 // packages are made of.
 func configMap(name string) nf.Ref {
@@ -111,10 +106,10 @@ func place(obj *unstructured.Unstructured, bounds nf.Bounds) error {
 	case obj.GetNamespace() == "":
 		obj.SetNamespace(bounds.Namespace)
 	}
-	if v := bounds.Outside(refOf(obj)); v != nil {
+	if v := bounds.Outside(nf.RefOf(obj)); v != nil {
 		return nf.E(nf.Invalid, "apply", "objects", v)
 	}
-	if v := bounds.Denied(refOf(obj)); v != nil {
+	if v := bounds.Denied(nf.RefOf(obj)); v != nil {
 		return bounds.Tenancy.Refuse(v)
 	}
 	return nil
@@ -158,12 +153,12 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf
 		if obj.GetLabels()[nf.OwnerLabel] == "" {
 			continue // it will have no owner
 		}
-		live, ok := c.objects[refOf(obj).Key()]
+		live, ok := c.objects[nf.RefOf(obj).Key()]
 		if ok {
 			existing++
 		}
 		if ok && live.owner != owner && live.former != owner {
-			v = append(v, nf.Violation{Object: refOf(obj)}.Saying(nf.Textf("belongs to %s", nf.Mention(live.owner.ID))))
+			v = append(v, nf.Violation{Object: nf.RefOf(obj)}.Saying(nf.Textf("belongs to %s", nf.Mention(live.owner.ID))))
 		}
 	}
 	if len(v) > 0 {
@@ -177,8 +172,8 @@ func (c *fakeCluster) Preflight(ctx context.Context, owner nf.Subject, bounds nf
 func (c *fakeCluster) ApplyNew(ctx context.Context, owner nf.Subject, objects []*unstructured.Unstructured) ([]nf.Change, error) {
 	c.mu.Lock()
 	for _, obj := range objects {
-		if live := c.objects[refOf(obj).Key()]; live != nil && (live.owner == owner || live.former == owner) {
-			c.misused = append(c.misused, refOf(obj).String())
+		if live := c.objects[nf.RefOf(obj).Key()]; live != nil && (live.owner == owner || live.former == owner) {
+			c.misused = append(c.misused, nf.RefOf(obj).String())
 		}
 	}
 	c.created = append(c.created, names(objects))
@@ -198,13 +193,13 @@ func (c *fakeCluster) Diff(ctx context.Context, _ nf.Subject, objects []*unstruc
 		if err := c.immutable(obj); err != nil {
 			return nil, err
 		}
-		out = append(out, nf.Change{Ref: refOf(obj), Action: c.action(obj), Fields: slices.Clone(c.diff)})
+		out = append(out, nf.Change{Ref: nf.RefOf(obj), Action: c.action(obj), Fields: slices.Clone(c.diff)})
 	}
 	return out, nil
 }
 
 func (c *fakeCluster) action(obj *unstructured.Unstructured) nf.Action {
-	live, ok := c.objects[refOf(obj).Key()]
+	live, ok := c.objects[nf.RefOf(obj).Key()]
 	switch {
 	case !ok:
 		return nf.Created
@@ -226,7 +221,7 @@ func (c *fakeCluster) Apply(ctx context.Context, owner nf.Subject, objects []*un
 		if err := c.applyErr[obj.GetName()]; err != nil {
 			return out, err
 		}
-		ref := refOf(obj)
+		ref := nf.RefOf(obj)
 		if err := c.immutable(obj); err != nil {
 			return out, err
 		}
@@ -238,7 +233,7 @@ func (c *fakeCluster) Apply(ctx context.Context, owner nf.Subject, objects []*un
 
 // immutable refuses to change an object whose fields cannot be changed.
 func (c *fakeCluster) immutable(obj *unstructured.Unstructured) error {
-	ref := refOf(obj)
+	ref := nf.RefOf(obj)
 	if !c.fixed[ref.Name] && !c.fixed[ref.Key()] || c.action(obj) != nf.Configured {
 		return nil
 	}
@@ -325,7 +320,7 @@ func (c *fakeCluster) RemoveNamespace(ctx context.Context, namespace string) ([]
 	var kept []nf.Ref
 	for _, live := range c.objects {
 		if live.object.GetNamespace() == namespace {
-			kept = append(kept, refOf(live.object))
+			kept = append(kept, nf.RefOf(live.object))
 		}
 	}
 	slices.SortFunc(kept, nf.Ref.Compare)

@@ -17,7 +17,7 @@ func (c *fakeCluster) Ensure(ctx context.Context, objects []*unstructured.Unstru
 	defer c.touch()
 	var out []nf.Change
 	for _, obj := range objects {
-		ref := refOf(obj)
+		ref := nf.RefOf(obj)
 		change := nf.Change{Ref: ref, Action: nf.Unchanged}
 		if _, there := c.objects[ref.Key()]; !there {
 			change.Action = nf.Created
@@ -48,8 +48,8 @@ func (c *fakeCluster) PreflightAdopt(ctx context.Context, owner nf.Subject, boun
 		if err := place(obj, bounds); err != nil {
 			return err
 		}
-		if live, ok := c.objects[refOf(obj).Key()]; ok && live.owner != owner && !hasMarks(live.object, selector) {
-			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: refOf(obj).String(), Message: "is somebody else's"}})
+		if live, ok := c.objects[nf.RefOf(obj).Key()]; ok && live.owner != owner && !hasMarks(live.object, selector) {
+			return nf.E(nf.Conflict, "apply", "objects", nf.Violations{{Field: nf.RefOf(obj).String(), Message: "is somebody else's"}})
 		}
 	}
 	return nil

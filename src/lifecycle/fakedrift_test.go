@@ -24,7 +24,7 @@ func (c *fakeCluster) Drift(ctx context.Context, owner nf.Subject, objects []*un
 }
 
 func (c *fakeCluster) drift(owner nf.Subject, obj *unstructured.Unstructured, ignore []nf.DriftIgnore) nf.Drift {
-	d := nf.Drift{Ref: refOf(obj)}
+	d := nf.Drift{Ref: nf.RefOf(obj)}
 	live, ok := c.objects[d.Key()]
 	for _, i := range ignore {
 		if i.Covers(d.Ref, "data") {

@@ -24,13 +24,13 @@ func (c *fakeCluster) VolumeClaims(ctx context.Context, owner nf.Subject, refs [
 	var out []nf.SetClaims
 	for _, ref := range refs {
 		live, there := c.objects[ref.Key()]
-		known := slices.ContainsFunc(planned, func(obj *unstructured.Unstructured) bool { return refOf(obj).Key() == ref.Key() })
+		known := slices.ContainsFunc(planned, func(obj *unstructured.Unstructured) bool { return nf.RefOf(obj).Key() == ref.Key() })
 		if there && live.owner != owner || !there && !known {
 			continue
 		}
 		set := nf.SetClaims{Set: ref, Labels: map[string]string{"app": ref.Name}}
 		for _, o := range c.objects {
-			is := refOf(o.object)
+			is := nf.RefOf(o.object)
 			if is.Kind == "PersistentVolumeClaim" && is.Namespace == ref.Namespace && strings.HasPrefix(is.Name, "data-"+ref.Name+"-") &&
 				o.object.GetLabels()["app"] == ref.Name && (o.owner.ID == "" || o.owner == owner) {
 				set.Claims = append(set.Claims, is)
@@ -50,5 +50,5 @@ func (c *fakeCluster) claim(name, app string) {
 	u.SetLabels(map[string]string{"app": app})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.objects[refOf(u).Key()] = &fakeObject{object: u}
+	c.objects[nf.RefOf(u).Key()] = &fakeObject{object: u}
 }

@@ -52,7 +52,7 @@ func (c *stubCluster) Apply(_ context.Context, _ nf.Subject, objects []*unstruct
 	c.calls.Add(1)
 	var out []nf.Change
 	for _, obj := range objects {
-		out = append(out, nf.Change{Ref: refOf(obj), Action: nf.Created})
+		out = append(out, nf.Change{Ref: nf.RefOf(obj), Action: nf.Created})
 	}
 	return out, nil
 }

@@ -131,7 +131,7 @@ func (w *work) healSteps(ctx context.Context) ([]operation.Step, error) {
 func among(stage render.Stage, refs []nf.Ref) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range stage.Objects {
-		if ref := refOf(obj.Object); !obj.Shared && slices.ContainsFunc(refs, func(r nf.Ref) bool { return r.Key() == ref.Key() }) {
+		if ref := nf.RefOf(obj.Object); !obj.Shared && slices.ContainsFunc(refs, func(r nf.Ref) bool { return r.Key() == ref.Key() }) {
 			out = append(out, obj.Object)
 		}
 	}

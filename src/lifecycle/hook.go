@@ -52,7 +52,7 @@ func (a *applier) awaitHook(ctx context.Context, h render.Planned, made nf.StepI
 		wanted: nf.Current, targets: applied, done: true, passing: map[string]bool{applied[0].Key(): itemOf(0, h.Object).Passing},
 	}))
 	if kind := nf.KindOf(err); err != nil && (kind == nf.Failed || kind == nf.Timeout) && ctx.Err() == nil && h.Discards(render.DiscardFailure) {
-		err = errors.Join(err, a.discardHooks(ctx, []nf.Ref{refOf(h.Object)}))
+		err = errors.Join(err, a.discardHooks(ctx, []nf.Ref{nf.RefOf(h.Object)}))
 	}
 	return located(err, a.run.plan)
 }

@@ -36,7 +36,7 @@ func merge(inventory, items []nf.Item) []nf.Item {
 func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 	planned := map[string]bool{}
 	for _, obj := range plan.Objects() {
-		planned[refOf(obj).Key()] = true
+		planned[nf.RefOf(obj).Key()] = true
 	}
 	return slices.DeleteFunc(slices.Clone(inventory), func(it nf.Item) bool { return planned[it.Key()] || it.Hook || it.Volume })
 }
@@ -44,7 +44,7 @@ func outside(inventory []nf.Item, plan render.Plan) []nf.Item {
 // itemOf returns the inventory's entry of an object.
 func itemOf(stage int, obj *unstructured.Unstructured) nf.Item {
 	_, mortal, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttlSecondsAfterFinished")
-	return nf.Item{Ref: refOf(obj), Stage: stage, Passing: mortal && obj.GroupVersionKind().GroupKind() == jobKind}
+	return nf.Item{Ref: nf.RefOf(obj), Stage: stage, Passing: mortal && obj.GroupVersionKind().GroupKind() == jobKind}
 }
 
 // isDefinition reports whether other objects need the object to be current first.
@@ -133,7 +133,7 @@ func settled(plan render.Plan, items []nf.Item) []nf.Change {
 	var out []nf.Change
 	for _, obj := range plan.Objects() {
 		if render.DeletionTurn(obj.GroupVersionKind().GroupKind()) > 0 {
-			out = append(out, nf.Change{Ref: refOf(obj)})
+			out = append(out, nf.Change{Ref: nf.RefOf(obj)})
 		}
 	}
 	return out

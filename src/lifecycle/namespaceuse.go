@@ -110,7 +110,7 @@ func (n *namespaceUser) permitKinds(tenancy nf.Tenancy, objects []*unstructured.
 	bounds := nf.Bounds{Namespace: n.run.op().Instance.Namespace, Further: n.further(), Tenancy: tenancy}
 	var denied nf.Violations
 	for _, u := range objects {
-		denied = append(denied, bounds.Denied(refOf(u))...)
+		denied = append(denied, bounds.Denied(nf.RefOf(u))...)
 	}
 	if len(denied) > 0 {
 		return located(tenancy.Refuse(denied), n.run.plan)

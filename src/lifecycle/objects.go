@@ -27,18 +27,13 @@ func withHooks(plan render.Plan) []*unstructured.Unstructured {
 func namespacesOf(plan render.Plan) []string {
 	names := map[string]bool{}
 	for _, obj := range withHooks(plan) {
-		if ref := refOf(obj); isNamespace(ref) {
+		if ref := nf.RefOf(obj); isNamespace(ref) {
 			names[ref.Name] = true
 		} else if ref.Namespace != "" {
 			names[ref.Namespace] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
-}
-
-func refOf(obj *unstructured.Unstructured) nf.Ref {
-	gvk := obj.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 func isNamespace(ref nf.Ref) bool { return ref.Group == "" && ref.Kind == "Namespace" }
@@ -51,7 +46,7 @@ func replaceable(objects []render.Planned, err error) (nf.Ref, bool) {
 	}
 	for _, v := range nf.ViolationsOf(err) {
 		for _, obj := range objects {
-			if ref := refOf(obj.Object); obj.Recreate && ref.Key() == v.Object.Key() {
+			if ref := nf.RefOf(obj.Object); obj.Recreate && ref.Key() == v.Object.Key() {
 				return ref, true
 			}
 		}
@@ -70,11 +65,11 @@ func located(err error, plan render.Plan) error {
 	places := map[string]render.Planned{}
 	for _, stage := range plan.Stages {
 		for _, obj := range stage.Objects {
-			places[refOf(obj.Object).Key()] = obj
+			places[nf.RefOf(obj.Object).Key()] = obj
 		}
 	}
 	for _, h := range plan.Hooks {
-		places[refOf(h.Object).Key()] = h
+		places[nf.RefOf(h.Object).Key()] = h
 	}
 	for i, v := range violations {
 		if at, ok := places[v.Object.Key()]; ok && v.File == "" {

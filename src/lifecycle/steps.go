@@ -176,7 +176,7 @@ func (w *work) hookSteps(event nf.HookEvent) []operation.Step {
 	var out []operation.Step
 	var done []nf.Ref
 	for i, h := range hooks {
-		ref := refOf(h.Object)
+		ref := nf.RefOf(h.Object)
 		of := func(phase nf.Phase, do func(context.Context) error) operation.Step {
 			s := w.step(phase, do)
 			s.Event, s.Index, s.Of, s.Ref = event, i+1, len(hooks), ref

@@ -42,7 +42,7 @@ func (w *work) testSteps(ctx context.Context) ([]operation.Step, error) {
 		steps = append(steps, s)
 	}
 	for _, h := range w.run.plan.HooksOf(nf.TestRun) {
-		refs = append(refs, refOf(h.Object))
+		refs = append(refs, nf.RefOf(h.Object))
 	}
 	return append(steps,
 		w.step(nf.PhaseDeleteTestObjects, func(ctx context.Context) error { return w.applier.discardHooks(ctx, refs) }),

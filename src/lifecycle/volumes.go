@@ -142,7 +142,7 @@ func (a *applier) volumes(ctx context.Context) ([]nf.Ref, error) {
 func objectsAmong(plan render.Plan, refs []nf.Ref) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range plan.Objects() {
-		if slices.ContainsFunc(refs, func(ref nf.Ref) bool { return ref.Key() == refOf(obj).Key() }) {
+		if slices.ContainsFunc(refs, func(ref nf.Ref) bool { return ref.Key() == nf.RefOf(obj).Key() }) {
 			out = append(out, obj)
 		}
 	}

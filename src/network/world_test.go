@@ -123,7 +123,7 @@ func (w *world) Preflight(_ context.Context, owner nf.Subject, bounds nf.Bounds,
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, obj := range objects {
-		if v := append(bounds.Outside(refOf(obj)), bounds.Denied(refOf(obj))...); len(v) > 0 {
+		if v := append(bounds.Outside(nf.RefOf(obj)), bounds.Denied(nf.RefOf(obj))...); len(v) > 0 {
 			return 0, nf.E(nf.Forbidden, "apply", keyOf(obj), v)
 		}
 		if by := w.objects[keyOf(obj)]; by != "" && by != owner.String() {
@@ -166,7 +166,7 @@ func (w *world) Apply(_ context.Context, owner nf.Subject, objects []*unstructur
 			return nil, fmt.Errorf("the object is labelled for %s", got)
 		}
 		w.objects[keyOf(obj)] = owner.String()
-		out = append(out, nf.Change{Ref: refOf(obj), Action: nf.Created})
+		out = append(out, nf.Change{Ref: nf.RefOf(obj), Action: nf.Created})
 	}
 	return out, nil
 }
@@ -219,11 +219,7 @@ func (w *world) applied() []string {
 	return slices.Sorted(maps.Keys(w.objects))
 }
 
-func refOf(obj *unstructured.Unstructured) nf.Ref {
-	return nf.Ref{Group: "test", Version: "v1", Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-func keyOf(obj *unstructured.Unstructured) string { return refOf(obj).Key() }
+func keyOf(obj *unstructured.Unstructured) string { return nf.RefOf(obj).Key() }
 
 // plain is a driver whose networks have one object for each wire of the spec:
 // {"wires": ["a", "b"]}.

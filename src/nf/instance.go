@@ -162,6 +162,27 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
+// Identified is an object of Kubernetes with the fields that identify it.
+type Identified interface {
+	GetAPIVersion() string
+	GetKind() string
+	GetNamespace() string
+	GetName() string
+}
+
+// RefOf returns the identity of an object. An API version with more than one slash has
+// no group, version or kind.
+func RefOf(o Identified) Ref {
+	out := Ref{Version: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	switch group, version, grouped := strings.Cut(out.Version, "/"); {
+	case strings.Contains(version, "/"):
+		out.Version, out.Kind = "", ""
+	case grouped:
+		out.Group, out.Version = group, version
+	}
+	return out
+}
+
 // APIVersion returns "group/version", or the version alone for the core group.
 func (r Ref) APIVersion() string {
 	if r.Group == "" {

@@ -3,8 +3,6 @@ package render
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
@@ -82,14 +80,9 @@ func (p Plan) clone() Plan {
 // key identifies the object. An object without a namespace counts as being in
 // the plan's, since it is not known here whether its kind is namespaced.
 func (p Planned) key(namespace string) string {
-	ref := refOf(p.Object)
+	ref := nf.RefOf(p.Object)
 	if ref.Namespace == "" {
 		ref.Namespace = namespace
 	}
 	return ref.Key()
-}
-
-func refOf(u *unstructured.Unstructured) nf.Ref {
-	gvk := u.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }

@@ -105,7 +105,7 @@ func (p Plan) targets() (out []target) {
 			if !found || o.Shared {
 				continue
 			}
-			w := Workload{Ref: refOf(o.Object), Replicas: kind.pods(descend(o.Object.Object, "spec"))}
+			w := Workload{Ref: nf.RefOf(o.Object), Replicas: kind.pods(descend(o.Object.Object, "spec"))}
 			if scaled[w.Name()] {
 				w.Replicas = UnknownReplicas
 			}

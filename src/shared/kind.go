@@ -191,8 +191,7 @@ func (r *Region) overdue(open map[string]nf.Health) error {
 func RefsOf(objects []*unstructured.Unstructured) []nf.Ref {
 	var out []nf.Ref
 	for _, obj := range objects {
-		gvk := obj.GroupVersionKind()
-		out = append(out, nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		out = append(out, nf.RefOf(obj))
 	}
 	return out
 }

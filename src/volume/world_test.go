@@ -97,8 +97,8 @@ func (w *world) Preflight(_ context.Context, owner nf.Subject, _ nf.Bounds, obje
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, obj := range objects {
-		if there := w.objects[refOf(obj).Key()]; there != nil && ownerOf(there) != owner {
-			return 0, nf.E(nf.Conflict, "apply", refOf(obj).String(), fmt.Errorf("it is not ours"))
+		if there := w.objects[nf.RefOf(obj).Key()]; there != nil && ownerOf(there) != owner {
+			return 0, nf.E(nf.Conflict, "apply", nf.RefOf(obj).String(), fmt.Errorf("it is not ours"))
 		}
 	}
 	return 0, nil
@@ -133,10 +133,10 @@ func (w *world) Apply(_ context.Context, owner nf.Subject, objects []*unstructur
 		if got := nf.OwnerOf(obj.GetLabels()); got != owner {
 			return nil, fmt.Errorf("the object is labelled for %s", got)
 		}
-		if w.objects[refOf(obj).Key()] == nil {
+		if w.objects[nf.RefOf(obj).Key()] == nil {
 			w.put(obj.DeepCopy().Object)
 		}
-		out = append(out, nf.Change{Ref: refOf(obj), Action: nf.Created})
+		out = append(out, nf.Change{Ref: nf.RefOf(obj), Action: nf.Created})
 	}
 	w.control()
 	return out, nil
@@ -223,7 +223,7 @@ func (w *world) put(object map[string]any) {
 	if obj.GetUID() == "" {
 		_ = unstructured.SetNestedField(object, fmt.Sprintf("uid-%d", w.version), "metadata", "uid")
 	}
-	w.objects[refOf(obj).Key()] = object
+	w.objects[nf.RefOf(obj).Key()] = object
 }
 
 // control does what the controller of volumes does in Kubernetes.
@@ -270,7 +270,7 @@ func (w *world) bind(pv map[string]any) {
 	_ = unstructured.SetNestedField(pv, phase, "status", "phase")
 	if phase == "Released" && text(pv, "spec", "persistentVolumeReclaimPolicy") == "Delete" {
 		obj := &unstructured.Unstructured{Object: pv}
-		delete(w.objects, refOf(obj).Key())
+		delete(w.objects, nf.RefOf(obj).Key())
 		w.erased = append(w.erased, obj.GetName())
 		return
 	}
@@ -323,11 +323,6 @@ func text(object map[string]any, path ...string) string {
 
 func ownerOf(object map[string]any) nf.Subject {
 	return nf.OwnerOf((&unstructured.Unstructured{Object: object}).GetLabels())
-}
-
-func refOf(obj *unstructured.Unstructured) nf.Ref {
-	gvk := obj.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 const data = "edge.data"

@@ -96,7 +96,7 @@ func (c *check) object(ctx context.Context, o Object) error {
 	}
 	findings, unchecked := c.compare(ctx, k.kind, o.Unstructured, false)
 	if unchecked = cmp.Or(k.err, unchecked); unchecked != nil {
-		c.result.Unchecked = append(c.result.Unchecked, Unchecked{refOf(o.Unstructured), unchecked})
+		c.result.Unchecked = append(c.result.Unchecked, Unchecked{nf.RefOf(o.Unstructured), unchecked})
 	}
 	if findings, err = c.certain(ctx, k.kind, o, findings); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c *check) object(ctx context.Context, o Object) error {
 		return cmp.Or(cmp.Compare(a.field, b.field), cmp.Compare(a.message, b.message))
 	})
 	for _, f := range findings {
-		c.result.Violations = append(c.result.Violations, nf.Violation{Object: refOf(o.Unstructured), Field: nf.Clip(f.field, maxMessage), Message: f.message})
+		c.result.Violations = append(c.result.Violations, nf.Violation{Object: nf.RefOf(o.Unstructured), Field: nf.Clip(f.field, maxMessage), Message: f.message})
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ var indexes = regexp.MustCompile(`\[\d+\]`)
 // newOnly returns those findings that the object in the region does not have.
 // An API server tolerates existing values that a stricter schema forbids.
 func (c *check) newOnly(ctx context.Context, k *kind, o Object, findings []finding) ([]finding, error) {
-	live, err := c.region.source.Live(ctx, refOf(o.Unstructured))
+	live, err := c.region.source.Live(ctx, nf.RefOf(o.Unstructured))
 	switch {
 	case nf.KindOf(err) == nf.NotFound:
 		return findings, nil
@@ -237,9 +237,4 @@ func isAway(err error) bool {
 	default:
 		return true
 	}
-}
-
-func refOf(u *unstructured.Unstructured) nf.Ref {
-	gvk := u.GroupVersionKind()
-	return nf.Ref{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 }
