@@ -172,16 +172,8 @@ func (f *attachFlag) Set(text string) error {
 	if name == "" || strings.Contains(name, "=") {
 		return errors.New("it must begin with the name of a network, as in oam,workload=router,ip=10.0.0.9/24")
 	}
-	for part := range strings.SplitSeq(rest, ",") {
-		if rest == "" {
-			break
-		}
-		key, value, _ := strings.Cut(part, "=")
-		set := keys[key]
-		if set == nil || value == "" {
-			return fmt.Errorf("%q is not one of %s, with a value", part, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
-		}
-		set(value)
+	if err := setPairs(rest, keys); err != nil {
+		return err
 	}
 	if driver != "" && file == "" {
 		return errors.New("driver needs create, the file with the spec of the network")
@@ -194,6 +186,22 @@ func (f *attachFlag) Set(text string) error {
 		f.specs[len(f.all)] = file
 	}
 	f.all = append(f.all, a)
+	return nil
+}
+
+// setPairs calls the function of each key in "key=value,key=value".
+func setPairs(text string, keys map[string]func(string)) error {
+	for part := range strings.SplitSeq(text, ",") {
+		if text == "" {
+			break
+		}
+		key, value, _ := strings.Cut(part, "=")
+		set := keys[key]
+		if set == nil || value == "" {
+			return fmt.Errorf("%q is not one of %s, with a value", part, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+		}
+		set(value)
+	}
 	return nil
 }
 

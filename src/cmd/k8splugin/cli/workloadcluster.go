@@ -18,31 +18,17 @@ func (f *workloadFlag) Type() string   { return "cluster[,key=value]" }
 // Set parses "edge,region=edge-1,credentials=secret".
 func (f *workloadFlag) Set(text string) error {
 	name, rest, _ := strings.Cut(text, ",")
-	w := wire.WorkloadCluster{Cluster: name}
-	for part := range strings.SplitSeq(rest, ",") {
-		key, value, is := strings.Cut(part, "=")
-		switch {
-		case part == "" && rest == "":
-		case !is || value == "":
-			return fmt.Errorf("%q is not key=value, as in edge,region=edge-1", part)
-		case key == "region":
-			w.Region = value
-		case key == "namespace":
-			w.Namespace = value
-		case key == "credentials":
-			w.Credentials = nf.RegionCredentials(value)
-		case key == "server":
-			w.Server = value
-		case key == "ready-when":
-			w.ReadyWhen = nf.ReadyWhen(value)
-		case key == "hand-over":
-			w.HandOver = value
-		default:
-			return fmt.Errorf("%q is not one of region, namespace, credentials, server, ready-when and hand-over", key)
-		}
-	}
 	if name == "" || strings.Contains(name, "=") {
 		return fmt.Errorf("%q does not begin with the name of a Cluster, as in edge,region=edge-1", text)
+	}
+	w := wire.WorkloadCluster{Cluster: name}
+	if err := setPairs(rest, map[string]func(string){
+		"region": func(v string) { w.Region = v }, "namespace": func(v string) { w.Namespace = v }, "server": func(v string) { w.Server = v },
+		"credentials": func(v string) { w.Credentials = nf.RegionCredentials(v) },
+		"ready-when":  func(v string) { w.ReadyWhen = nf.ReadyWhen(v) },
+		"hand-over":   func(v string) { w.HandOver = v },
+	}); err != nil {
+		return err
 	}
 	w.Region = cmp.Or(w.Region, name)
 	f.all = append(f.all, w)
