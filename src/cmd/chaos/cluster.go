@@ -93,23 +93,18 @@ func (c *cluster) defineNetworks(ctx context.Context) error {
 
 // links returns the names of the objects of networks with the prefix.
 func (c *cluster) links(ctx context.Context, prefix string) ([]string, error) {
-	var list struct{ Items []object }
-	if err := c.get(ctx, attachments, &list); err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, o := range list.Items {
-		if strings.HasPrefix(o.Metadata.Name, prefix) {
-			out = append(out, o.Metadata.Name)
-		}
-	}
-	return out, nil
+	return c.named(ctx, attachments, prefix)
 }
 
 // namespaces returns the names of the namespaces with the prefix.
 func (c *cluster) namespaces(ctx context.Context, prefix string) ([]string, error) {
+	return c.named(ctx, "/api/v1/namespaces", prefix)
+}
+
+// named returns the names in a collection that have the prefix.
+func (c *cluster) named(ctx context.Context, collection, prefix string) ([]string, error) {
 	var list struct{ Items []object }
-	if err := c.get(ctx, "/api/v1/namespaces", &list); err != nil {
+	if err := c.get(ctx, collection, &list); err != nil {
 		return nil, err
 	}
 	var out []string
