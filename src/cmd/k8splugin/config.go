@@ -277,7 +277,7 @@ func (c *Config) validate() error {
 	if c.ONAPErrors != "legacy" && c.ONAPErrors != "strict" {
 		wrong("onap-errors", "must be legacy or strict, got %q", c.ONAPErrors)
 	}
-	if _, err := outbound.ParseHosts(listed(c.CallbackAllow)); err != nil {
+	if _, err := c.callbackHosts(); err != nil {
 		wrong("allowed-callbacks", "%v", err)
 	}
 	if _, err := c.regionHosts(); err != nil {
@@ -362,6 +362,12 @@ func (c Config) regionHosts() (outbound.Hosts, error) {
 		h = h.WithLoopback()
 	}
 	return h, err
+}
+
+// callbackHosts returns the addresses that URLs of requests may have, such as those of
+// callbacks.
+func (c Config) callbackHosts() (outbound.Hosts, error) {
+	return outbound.ParseHosts(listed(c.CallbackAllow))
 }
 
 // hosts returns the host names that requests may be for.

@@ -11,7 +11,6 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/northbound/onap"
 	"github.com/multicloud-k8s/k8splugin/src/notify"
-	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
@@ -65,7 +64,7 @@ func (s *service) bundleKeeper(cfg Config, db *secureStore, obs observability) e
 	if s.bundles, err = bundle.New(bundle.Config{KV: db.kv, Packages: s.catalog, Limits: limits, NewID: newID, Memory: s.memory}); err != nil {
 		return err
 	}
-	hosts, err := outbound.ParseHosts(listed(cfg.CallbackAllow))
+	hosts, err := cfg.callbackHosts()
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,13 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
 	"github.com/multicloud-k8s/k8splugin/src/clusterapi"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
-	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
 )
 
 // registerWorkloads creates the registrar of clusters that become regions, and the outbox
 // that hands their kubeconfigs over.
 func (s *service) registerWorkloads(cfg Config, db *secureStore, obs observability, apart bool) error {
-	hosts, err := outbound.ParseHosts(listed(cfg.CallbackAllow))
+	hosts, err := cfg.callbackHosts()
 	if err != nil {
 		return err
 	}
