@@ -14,11 +14,11 @@ import (
 
 // Act accepts an action on the workloads of an instance, and returns the queued
 // operation. The instance must be ready, otherwise Act returns nf.Conflict. A heal or a
-// migration that fails is kept, and does not change the instance's state. Act returns nf.NotFound for a
-// workload or a pod that the instance does not have, nf.Unsupported for a workload that
-// cannot do it, and nf.Conflict for a number of replicas that an autoscaler, or another
-// owner, sets, and for a pod that nothing replaces. It returns nf.Busy if an operation is
-// running on the instance.
+// migration that fails is kept, and does not change the instance's state. Act returns
+// nf.NotFound for a workload or a pod that the instance does not have, nf.Unsupported for
+// a workload that cannot do it, and nf.Conflict for a number of replicas that an
+// autoscaler, or another owner, sets, and for a pod that nothing replaces. It returns
+// nf.Busy if an operation is running on the instance.
 func (e *Engine) Act(ctx context.Context, id string, req nf.ActRequest) (nf.Operation, error) {
 	return e.acceptor.accept(ctx, req.Key, func() (request, error) {
 		r, _, err := e.action(ctx, id, req)

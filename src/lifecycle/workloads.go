@@ -58,7 +58,7 @@ func (pr *preparer) registrable(ctx context.Context, p *prepared) error {
 			}
 		}
 		switch err := pr.workloads.Check(ctx, parent); {
-		case nf.KindOf(err) == nf.Exists && err != nil:
+		case nf.KindOf(err) == nf.Exists:
 			return nf.E(nf.Exists, "use", subject, nf.Violations{{Field: field + "cloud_region_id", Message: "is the id of another cloud region"}})
 		case err != nil:
 			return err
@@ -127,9 +127,7 @@ func (pr *preparer) vacated(ctx context.Context, op nf.Verb, id string, dropped 
 
 // without returns those of the clusters that are not among the others.
 func without(all, others []nf.Parent) []nf.Parent {
-	return slices.DeleteFunc(slices.Clone(all), func(p nf.Parent) bool {
-		return slices.ContainsFunc(others, func(o nf.Parent) bool { return o.Is(p) && o.Workload.Region == p.Workload.Region })
-	})
+	return slices.DeleteFunc(slices.Clone(all), func(p nf.Parent) bool { return slices.ContainsFunc(others, p.SameRegion) })
 }
 
 // workloadUser registers and deregisters the regions of a run's instance.

@@ -55,6 +55,9 @@ func (p Parent) Is(o Parent) bool {
 	return p.Region == o.Region && p.Workload.Namespace == o.Workload.Namespace && p.Workload.Cluster == o.Workload.Cluster && p.Instance == o.Instance
 }
 
+// SameRegion reports whether both make the same region of the same cluster.
+func (p Parent) SameRegion(o Parent) bool { return p.Is(o) && p.Workload.Region == o.Workload.Region }
+
 // Ref returns the Cluster object, in a version of its API.
 func (p Parent) Ref(version string) Ref {
 	return Ref{Group: ClusterGroup, Version: version, Kind: "Cluster", Namespace: p.Workload.Namespace, Name: p.Workload.Cluster}
@@ -83,8 +86,7 @@ func ParentsOf(in Instance, revisions ...Revision) []Parent {
 		for _, w := range rev.Workloads {
 			w.Namespace = cmp.Or(w.Namespace, in.Namespace)
 			p := Parent{Region: in.Region, Project: ProjectOf(in.Project), Instance: in.ID, Workload: w}
-			same := func(o Parent) bool { return o.Is(p) && o.Workload.Region == w.Region }
-			if !slices.ContainsFunc(out, same) {
+			if !slices.ContainsFunc(out, p.SameRegion) {
 				out = append(out, p)
 			}
 		}
