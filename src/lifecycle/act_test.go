@@ -162,13 +162,7 @@ func TestScaleFails(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
 				id := e.up(t, "db_web").Subject.ID
-				s.cluster.before = func(call string) {
-					if call == "set 1 false" && s.cluster.field("web", replicas) == "<nil>" {
-						s.cluster.script("web", nf.StatusFailed, "quota exceeded")
-					} else if call == "set 1 false" {
-						s.cluster.script("web", nf.Current, "")
-					}
-				}
+				s.failFirstSet("web", replicas, "quota exceeded")
 				req := scaleTo(5, "web")
 				req.OnFailure = tc.policy
 				op := e.act(t, id, req)

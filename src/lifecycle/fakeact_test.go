@@ -151,3 +151,17 @@ func (c *fakeCluster) field(name, path string) string {
 	}
 	return "absent"
 }
+
+// failFirstSet has an object fail after a field of it is set, and be ready after it is set
+// once more.
+func (s *site) failFirstSet(name, path, why string) {
+	s.cluster.before = func(call string) {
+		switch {
+		case call != "set 1 false":
+		case s.cluster.field(name, path) == "<nil>":
+			s.cluster.script(name, nf.StatusFailed, why)
+		default:
+			s.cluster.script(name, nf.Current, "")
+		}
+	}
+}

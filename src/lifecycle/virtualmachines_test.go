@@ -68,13 +68,7 @@ func TestMachineFails(t *testing.T) {
 				s := newSite(t)
 				e := s.start()
 				id := e.up(t, "db_web").Subject.ID
-				s.cluster.before = func(call string) {
-					if call == "set 1 false" && s.cluster.field("web", powered) == "<nil>" {
-						s.cluster.script("web", nf.StatusFailed, "no node has room")
-					} else if call == "set 1 false" {
-						s.cluster.script("web", nf.Current, "")
-					}
-				}
+				s.failFirstSet("web", powered, "no node has room")
 				req := machines(tc.verb)
 				req.OnFailure = tc.policy
 				op := e.act(t, id, req)
