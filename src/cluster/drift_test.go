@@ -97,7 +97,7 @@ func TestDrift(t *testing.T) {
 			t.Parallel()
 			c, ns := sandbox(t)
 			u := workloadOf(t, ns, "Deployment", "web", scheduled, "replicas: 2,")
-			u.SetAnnotations(map[string]string{"a.b/c": "x"})
+			u.SetAnnotations(map[string]string{"a.b/c": "x", "a.b/d": "x"})
 			mustApply(t, c, "vnf-1", u)
 			for _, e := range tc.edits {
 				patched(t, c, nf.RefOf(u), "kubectl-edit", e.kind, e.patch)

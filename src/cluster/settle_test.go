@@ -100,15 +100,18 @@ func TestWatchSettles(t *testing.T) {
 				set, began := newStreamSet(c.client, instance("vnf-1")), time.Now()
 				first := parsed(t, fmt.Sprintf(tc.states[0].object, 0))
 				key := nf.RefOf(first).Key()
-				for i, s := range tc.states {
-					time.AfterFunc(s.after, func() {
-						if s.object == "" {
-							set.view.drop(key)
-							return
-						}
-						set.view.put(parsed(t, fmt.Sprintf(s.object, i)))
-					})
-				}
+				go func() {
+					synctest.Wait() // until the watch waits for a change
+					for i, s := range tc.states {
+						time.AfterFunc(s.after, func() {
+							if s.object == "" {
+								set.view.drop(key)
+								return
+							}
+							set.view.put(parsed(t, fmt.Sprintf(s.object, i)))
+						})
+					}
+				}()
 				var got []change
 				time.AfterFunc(time.Minute, c.transport.close)
 				set.watch(t.Context(), []nf.Change{{Ref: nf.RefOf(first)}}, func(h nf.Health, err error) bool {
