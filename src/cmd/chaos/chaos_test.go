@@ -18,6 +18,7 @@ func TestScenarios(t *testing.T) {
 	if os.Getenv("K8SPLUGIN_SANDBOX_BIN") == "" {
 		t.Fatal("K8SPLUGIN_SANDBOX_BIN is not set: run the tests with `make test`, or set it to the folder of the sandbox's programs")
 	}
+	clustertest.ClusterAPI(t, filepath.Join("..", "..", "..", "tools", "clusterapi")) // other tests need the real definitions
 	o := defaults()
 	o.seed, o.race, o.settle = 1, true, 5*time.Minute
 	o.binary = filepath.Join(t.TempDir(), "k8splugin")

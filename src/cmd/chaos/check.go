@@ -47,6 +47,8 @@ func (w snapshot) check() []finding {
 	q.objectsHaveInstances()
 	q.namespacesHaveInstances()
 	q.networksHaveUsers()
+	q.volumesHaveUsers()
+	q.regionsHaveClusters()
 	for _, id := range sortedKeys(q.history) {
 		q.checkInstance(id)
 	}
@@ -91,8 +93,8 @@ func (q *checker) requestsMadeOneOperationEach() {
 func (q *checker) operationsWereAsked() {
 	there := map[string]bool{}
 	for _, op := range q.snapshot.operations {
-		if op.Network != "" {
-			continue // instances begin it
+		if op.Network != "" || op.Volume != "" {
+			continue // instances begin it, or the ledger has the volume
 		}
 		there[op.ID] = true
 		r, known := q.asked[op.ID]
@@ -189,49 +191,6 @@ func (q *checker) namespacesHaveInstances() {
 		}
 		if len(users[name]) > 1 && !strings.HasPrefix(name, q.snapshot.prefix+"-shared-") {
 			q.find("once", q.lastIn(name), "namespace %s has the instances %s", name, users[name])
-		}
-	}
-}
-
-// networksHaveUsers checks that the users of a network are the instances that are attached
-// to it, that a network is deleted with its last user, and that the cluster has the objects
-// of the networks and no others.
-func (q *checker) networksHaveUsers() {
-	attached, known := map[string][]string{}, map[string]bool{}
-	for _, in := range q.snapshot.instances {
-		for _, a := range in.Networks {
-			id := in.Region + "." + a.Network
-			attached[id] = append(attached[id], in.ID)
-		}
-	}
-	for _, n := range q.snapshot.networks {
-		known[n.ID] = true
-		if !slices.Contains(q.snapshot.links, n.Name) {
-			q.find("word", "", "network %s has no object in the cluster", n.ID)
-		}
-		var users []string
-		for _, u := range n.Users {
-			users = append(users, u.ID)
-		}
-		slices.Sort(users)
-		slices.Sort(attached[n.ID])
-		switch {
-		case n.State != "active":
-			q.find("stuck", "", "network %s is %s", n.ID, n.State)
-		case len(users) == 0:
-			q.find("orphan", "", "network %s is left, and nothing uses it", n.ID)
-		case !slices.Equal(users, attached[n.ID]):
-			q.find("word", "", "network %s has the users %s, and the instances %s are attached to it", n.ID, users, attached[n.ID])
-		}
-	}
-	for _, id := range sortedKeys(attached) {
-		if !known[id] {
-			q.find("word", "", "the instances %s are attached to network %s, which does not exist", attached[id], id)
-		}
-	}
-	for _, name := range q.snapshot.links {
-		if !slices.ContainsFunc(q.snapshot.networks, func(n network) bool { return n.Name == name }) {
-			q.find("orphan", "", "the object of network %s is left, and there is no such network", name)
 		}
 	}
 }

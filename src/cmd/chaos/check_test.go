@@ -64,18 +64,42 @@ func (w *snapshot) have(kindsAndNames ...string) {
 
 // link attaches the first instance to a network with users.
 func (w *snapshot) link(users ...string) {
-	n := network{ID: "east.chaos-x-0", Name: "chaos-x-0", Region: "east", State: "active"}
+	n := shared{Name: "chaos-x-0", Region: "east", State: "active"}
 	for _, id := range users {
 		n.Users = append(n.Users, struct {
 			Kind string `json:"kind"`
 			ID   string `json:"id"`
 		}{"vnf_instance", id})
 	}
-	w.networks, w.links = []network{n}, []string{n.Name}
+	w.networks, w.links = []shared{n}, []string{n.Name}
 	w.instances[0].Networks = append(w.instances[0].Networks, struct {
 		Network string `json:"network"`
 	}{n.Name})
 	w.objects[1].Spec.Template.Metadata.Annotations = map[string]string{"k8s.v1.cni.cncf.io/networks": `[{"name":"chaos-x-0"}]`}
+}
+
+// store has the first instance use a volume with users.
+func (w *snapshot) store(users ...string) {
+	v := shared{Name: "chaos-x-c0001", Region: "east", State: "active"}
+	for _, id := range users {
+		v.Users = append(v.Users, struct {
+			Kind string `json:"kind"`
+			ID   string `json:"id"`
+		}{"", id})
+	}
+	w.volumes, w.disks, w.created = []shared{v}, []string{diskOf(v.Name)}, map[string]bool{v.id(): false}
+	w.instances[0].Volumes = append(w.instances[0].Volumes, struct {
+		Volume string `json:"volume"`
+		Claim  string `json:"claim"`
+	}{v.Name, "c0001-data"})
+	w.have("PersistentVolumeClaim", "c0001-data")
+}
+
+// become has the first instance create a cluster that becomes a region.
+func (w *snapshot) become(region string) {
+	w.instances[0].Clusters = append(w.instances[0].Clusters, struct {
+		Region string `json:"cloud_region_id"`
+	}{region})
 }
 
 func live(owner, namespace, kind, name string) object {
@@ -151,14 +175,31 @@ func TestCheck(t *testing.T) {
 		"Namesake": {"a name is one instance's", func(w *snapshot) {
 			w.instances = append(w.instances, instance{summary: summary{ID: "i4", Name: "c0001", Namespace: "chaos-x-shared-east", State: "ready"}})
 		}, "have the same name c0001"},
-		"Linked":     {"a network has the instances that are attached as users", func(w *snapshot) { w.link("i1") }, ""},
-		"Disused":    {"a network goes with its last user", func(w *snapshot) { w.link(); w.instances[0].Networks = nil }, "orphan: network east.chaos-x-0 is left"},
-		"Uncounted":  {"every attached instance is a user", func(w *snapshot) { w.link("i1"); w.networks[0].Users[0].ID = "i3" }, "word: network east.chaos-x-0 has the users [i3]"},
-		"Unlinked":   {"a network that an instance is attached to exists", func(w *snapshot) { w.link("i1"); w.networks, w.links = nil, nil }, "which does not exist"},
-		"Linkless":   {"a network has its object", func(w *snapshot) { w.link("i1"); w.links = nil }, "word: network east.chaos-x-0 has no object"},
-		"OrphanLink": {"an object of a network has a network", func(w *snapshot) { w.links = []string{"chaos-x-1"} }, "orphan: the object of network chaos-x-1"},
-		"LinkFailed": {"no network stays failed", func(w *snapshot) { w.link("i1"); w.networks[0].State = "failed" }, "stuck: network east.chaos-x-0 is failed"},
-		"Detached":   {"the pods are attached", func(w *snapshot) { w.link("i1"); w.objects[1].Spec.Template.Metadata.Annotations = nil }, "it is not attached to chaos-x-0"},
+		"Linked":      {"a network has the instances that are attached as users", func(w *snapshot) { w.link("i1") }, ""},
+		"Disused":     {"a network goes with its last user", func(w *snapshot) { w.link(); w.instances[0].Networks = nil }, "orphan: network east.chaos-x-0 is left"},
+		"Uncounted":   {"every attached instance is a user", func(w *snapshot) { w.link("i1"); w.networks[0].Users[0].ID = "i3" }, "word: network east.chaos-x-0 has the users [i3]"},
+		"Unlinked":    {"a network that an instance is attached to exists", func(w *snapshot) { w.link("i1"); w.networks, w.links = nil, nil }, "network east.chaos-x-0 does not exist, and must have the users [i1]"},
+		"Linkless":    {"a network has its object", func(w *snapshot) { w.link("i1"); w.links = nil }, "word: network east.chaos-x-0 has no object"},
+		"OrphanLink":  {"an object of a network has a network", func(w *snapshot) { w.links = []string{"chaos-x-1"} }, "orphan: the object chaos-x-1 is left"},
+		"LinkFailed":  {"no network stays failed", func(w *snapshot) { w.link("i1"); w.networks[0].State = "failed" }, "stuck: network east.chaos-x-0 is failed"},
+		"Detached":    {"the pods are attached", func(w *snapshot) { w.link("i1"); w.objects[1].Spec.Template.Metadata.Annotations = nil }, "it is not attached to chaos-x-0"},
+		"Stored":      {"a volume has its instance and the client as users", func(w *snapshot) { w.store(holder, "i1") }, ""},
+		"VolumeLost":  {"a volume that is not released exists", func(w *snapshot) { w.store(holder, "i1"); w.volumes, w.disks = nil, nil }, "word: volume east.chaos-x-c0001 does not exist"},
+		"VolumeFreed": {"an instance holds its volume", func(w *snapshot) { w.store(holder) }, "word: volume east.chaos-x-c0001 has the users [chaos], and must have [chaos i1]"},
+		"VolumeLeft": {"a released volume without an instance has no user", func(w *snapshot) {
+			w.store(holder)
+			w.instances[0].Volumes = nil
+			w.created["east.chaos-x-c0001"] = true
+		}, "word: volume east.chaos-x-c0001 has the users [chaos], and must have []"},
+		"DiskLost":   {"a volume has its object", func(w *snapshot) { w.store(holder, "i1"); w.disks = nil }, "word: volume east.chaos-x-c0001 has no object"},
+		"DiskLeft":   {"an object of a volume has a volume", func(w *snapshot) { w.disks = []string{"k8splugin-chaos-x-c0001"} }, "orphan: the object k8splugin-chaos-x-c0001 is left"},
+		"Claimed":    {"an instance has a claim for its volume", func(w *snapshot) { w.store(holder, "i1"); w.objects = w.objects[:3] }, "word: instance i1 must have the objects"},
+		"Region":     {"the cluster of an instance is a region", func(w *snapshot) { w.become("chaos-x-c0001"); w.regions = []region{{"chaos-x-c0001", "cluster"}} }, ""},
+		"RegionLost": {"the cluster of a ready instance is always one", func(w *snapshot) { w.become("chaos-x-c0001") }, "word: the cluster of instance i1 is no region chaos-x-c0001"},
+		"RegionLeft": {"a region goes with the instance of its cluster", func(w *snapshot) { w.regions = []region{{"chaos-x-c0002", "cluster"}} }, "orphan: region chaos-x-c0002 is left"},
+		"VolumeMade": {"the operations of volumes are not those of instances", func(w *snapshot) {
+			w.operations = append(w.operations, operation{ID: "op8", Volume: "east.chaos-x-c0001", Verb: "create", State: "succeeded"})
+		}, ""},
 		"LinkMade": {"instances begin the operations of networks", func(w *snapshot) {
 			w.operations = append(w.operations, operation{ID: "op8", Network: "east.chaos-x-0", Verb: "create", State: "succeeded"})
 		}, ""},

@@ -46,6 +46,7 @@ func (c *cluster) upstream() string { return strings.TrimPrefix(c.server, "https
 var collections = map[string]string{
 	"ConfigMap": "/api/v1/configmaps", "Secret": "/api/v1/secrets", "Service": "/api/v1/services", "Pod": "/api/v1/pods",
 	"Deployment": "/apis/apps/v1/deployments", "ReplicaSet": "/apis/apps/v1/replicasets", "Job": "/apis/batch/v1/jobs",
+	"PersistentVolumeClaim": "/api/v1/persistentvolumeclaims", "Cluster": clusterObjects,
 }
 
 // objects returns the objects of instances in the namespaces with the prefix.
@@ -71,20 +72,23 @@ func (c *cluster) objects(ctx context.Context, prefix string) ([]object, error) 
 
 const attachments = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 
-// defineNetworks makes the API server serve the objects of networks, and waits until it
-// does.
+// defineNetworks makes the API server serve the objects of networks.
 func (c *cluster) defineNetworks(ctx context.Context) error {
-	const definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"network-attachment-definitions.k8s.cni.cncf.io"},
+	return c.define(ctx, attachments, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"network-attachment-definitions.k8s.cni.cncf.io"},
 		"spec":{"group":"k8s.cni.cncf.io","scope":"Namespaced","names":{"plural":"network-attachment-definitions","kind":"NetworkAttachmentDefinition"},
-		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"config":{"type":"string"}}}}}}}]}}`
-	if _, err := c.do(ctx, http.MethodGet, attachments); err == nil {
+		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"config":{"type":"string"}}}}}}}]}}`)
+}
+
+// define makes the API server serve a collection, unless it does, and waits until it does.
+func (c *cluster) define(ctx context.Context, collection, definition string) error {
+	if _, err := c.do(ctx, http.MethodGet, collection); err == nil {
 		return nil
 	}
 	if _, err := c.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition); err != nil {
 		return err
 	}
 	for {
-		_, err := c.do(ctx, http.MethodGet, attachments)
+		_, err := c.do(ctx, http.MethodGet, collection)
 		if err == nil || pause(ctx, 100*time.Millisecond) != nil {
 			return err
 		}
@@ -95,6 +99,14 @@ func (c *cluster) defineNetworks(ctx context.Context) error {
 func (c *cluster) links(ctx context.Context, prefix string) ([]string, error) {
 	return c.named(ctx, attachments, prefix)
 }
+
+// disks returns the names of the PersistentVolumes of volumes with the prefix.
+func (c *cluster) disks(ctx context.Context, prefix string) ([]string, error) {
+	return c.named(ctx, "/api/v1/persistentvolumes", diskOf(prefix))
+}
+
+// diskOf returns the name of the PersistentVolume of a volume.
+func diskOf(volume string) string { return "k8splugin-" + volume }
 
 // namespaces returns the names of the namespaces with the prefix.
 func (c *cluster) namespaces(ctx context.Context, prefix string) ([]string, error) {
@@ -134,6 +146,9 @@ func (c *cluster) send(ctx context.Context, method, path, content string) ([]byt
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		req.Header.Set("Content-Type", "application/merge-patch+json")
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("cannot call the API server: %w", err)
@@ -141,10 +156,18 @@ func (c *cluster) send(ctx context.Context, method, path, content string) ([]byt
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode >= http.StatusBadRequest {
-		return nil, errors.Join(fmt.Errorf("cannot %s %s: status %d: %s", method, path, resp.StatusCode, body), err)
+		return nil, errors.Join(&refusal{resp.StatusCode, fmt.Sprintf("cannot %s %s: status %d: %s", method, path, resp.StatusCode, body)}, err)
 	}
 	return body, nil
 }
+
+// refusal is an error that the API server has answered.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (r *refusal) Error() string { return r.text }
 
 // clear deletes the remaining namespaces of a run. It does not wait for the
 // deletion.

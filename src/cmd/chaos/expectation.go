@@ -161,6 +161,10 @@ func (q *checker) faithful(in instance, expected outcome) {
 		q.find("word", operation, "instance %s was asked to be %+v, and its record says %+v", in.ID, want, recorded)
 	}
 	wanted := want.objects(in.Name)
+	for _, v := range in.Volumes {
+		wanted = append(wanted, "PersistentVolumeClaim "+v.Claim)
+	}
+	slices.Sort(wanted)
 	if got := in.inventory(); !slices.Equal(got, wanted) {
 		q.find("word", operation, "instance %s must have the objects %q, and its inventory is %q", in.ID, wanted, got)
 	}

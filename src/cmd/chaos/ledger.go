@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,23 @@ type place struct{ Region, Namespace string }
 type ledger struct {
 	mu       sync.Mutex
 	requests []request
+	released map[string]bool // ids of the volumes that were created: whether they were released
+}
+
+// volume records that a volume was created or released.
+func (l *ledger) volume(id string, released bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.released == nil {
+		l.released = map[string]bool{}
+	}
+	l.released[id] = released
+}
+
+func (l *ledger) volumes() map[string]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.released)
 }
 
 func (l *ledger) write(r request) {

@@ -36,15 +36,17 @@ type shape struct {
 	secret     bool
 	service    bool
 	job        bool
+	cluster    bool // of Cluster API, which becomes a region
 }
 
-// shapes returns the packages. An upgrade between them prunes objects; from
+// shapes returns the packages. An upgrade between the first three prunes objects; from
 // wide to lean it deletes so many that it needs confirmation.
 func shapes() []shape {
 	return []shape{
 		{name: "full", configMaps: []string{"settings", "extra"}, secret: true, service: true, job: true},
 		{name: "lean", configMaps: []string{"settings"}, service: true},
 		{name: "wide", configMaps: []string{"settings", "extra", "more"}, secret: true, service: true, job: true},
+		{name: "edge", configMaps: []string{"settings"}, cluster: true},
 	}
 }
 
@@ -74,6 +76,9 @@ func (c content) objects(instance string) []string {
 	}
 	if s.job {
 		out = append(out, fmt.Sprintf("Job %s-job-%d", instance, c.Generation))
+	}
+	if s.cluster {
+		out = append(out, "Cluster "+clusterOf(instance))
 	}
 	slices.Sort(out)
 	return out
@@ -134,6 +139,16 @@ metadata: {name: "${vnf_name}-job-${generation}"}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: example.invalid/job}]}}}
 `
 
+const clusterObject = `---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: "${vnf_name}-edge"}
+spec: {controlPlaneEndpoint: {host: 127.0.0.1, port: 6443}}
+`
+
+// clusterOf names the Cluster of an instance.
+func clusterOf(instance string) string { return instance + "-edge" }
+
 // archive returns the package.
 func (s shape) archive() ([]byte, error) {
 	settings, app := &strings.Builder{}, &strings.Builder{}
@@ -146,6 +161,9 @@ func (s shape) archive() ([]byte, error) {
 	app.WriteString(deployment)
 	if s.service {
 		app.WriteString(service)
+	}
+	if s.cluster {
+		app.WriteString(clusterObject)
 	}
 	meta, files := fmt.Sprintf(metadata, s.name), map[string]string{"settings.yaml": settings.String(), "app.yaml": app.String()}
 	if s.job {

@@ -200,9 +200,9 @@ func fetch(ctx context.Context, method, url, body string) (int, []byte, error) {
 	return resp.StatusCode, text, err
 }
 
-// register registers the regions, which serve networks, and uploads the packages.
+// register registers the regions, which serve networks and clusters, and uploads the packages.
 func (r *rig) register(ctx context.Context, c *client, cluster *cluster) error {
-	if err := cluster.defineNetworks(ctx); err != nil {
+	if err := errors.Join(cluster.defineNetworks(ctx), cluster.defineClusters(ctx)); err != nil {
 		return err
 	}
 	for i, region := range regions() {

@@ -21,11 +21,15 @@ type snapshot struct {
 	revisions    map[string][]revision // by instance
 	objects      []object
 	namespaces   []string
-	networks     []network
+	networks     []shared
 	links        []string // the objects of networks, by name
-	views        []string // the lists of each server, as text
-	claims       []string // keys of the list of work
-	staleRecords []string // keys of records of deleted instances
+	volumes      []shared
+	disks        []string        // the PersistentVolumes of volumes, by name
+	created      map[string]bool // ids of the volumes that were created: whether they were released
+	regions      []region        // those that clusters of instances have become
+	views        []string        // the lists of each server, as text
+	claims       []string        // keys of the list of work
+	staleRecords []string        // keys of records of deleted instances
 }
 
 // watcher collects a snapshot.
@@ -56,9 +60,19 @@ func (w *watcher) collect(ctx context.Context) (snapshot, error) {
 	if out.links, err = w.cluster.links(ctx, w.prefix); err != nil {
 		return out, err
 	}
-	if err := w.collectNetworks(ctx, &out); err != nil {
+	if out.disks, err = w.cluster.disks(ctx, w.prefix); err != nil {
 		return out, err
 	}
+	if out.networks, err = w.collectShared(ctx, "networks"); err != nil {
+		return out, err
+	}
+	if out.volumes, err = w.collectShared(ctx, "volumes"); err != nil {
+		return out, err
+	}
+	if out.regions, err = w.clusterRegions(ctx); err != nil {
+		return out, err
+	}
+	out.created = w.ledger.volumes()
 	for server := range w.rig.urls {
 		view, err := w.view(ctx, server)
 		if err != nil {
@@ -97,24 +111,44 @@ func (w *watcher) collectInstances(ctx context.Context, out *snapshot) error {
 	return err
 }
 
-// collectNetworks reads the networks with their users. One that is deleted in the meantime
-// is left out.
-func (w *watcher) collectNetworks(ctx context.Context, out *snapshot) error {
-	var list struct{ Networks []network }
-	if _, err := w.client.get(ctx, "/v1/networks?limit=1000", &list); err != nil {
-		return err
+// collectShared reads the networks or the volumes with their users. One that is deleted in
+// the meantime is left out.
+func (w *watcher) collectShared(ctx context.Context, kind string) ([]shared, error) {
+	var lists map[string]json.RawMessage
+	if _, err := w.client.get(ctx, "/v1/"+kind+"?limit=1000", &lists); err != nil {
+		return nil, err
 	}
-	for _, listed := range list.Networks {
-		var n network
-		found, err := w.client.get(ctx, "/v1/networks/"+listed.ID, &n)
+	var list, out []shared
+	if err := json.Unmarshal(lists[kind], &list); err != nil {
+		return nil, fmt.Errorf("cannot read the list of %s: %w", kind, err)
+	}
+	for _, listed := range list {
+		var s shared
+		found, err := w.client.get(ctx, "/v1/"+kind+"/"+listed.id(), &s)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if found {
-			out.networks = append(out.networks, n)
+			out = append(out, s)
 		}
 	}
-	return nil
+	return out, nil
+}
+
+// clusterRegions returns the regions that were clusters of instances.
+func (w *watcher) clusterRegions(ctx context.Context) (out []region, err error) {
+	var list struct {
+		Regions []region `json:"cloud_regions"`
+	}
+	if _, err := w.client.get(ctx, "/v1/cloud_regions?limit=1000", &list); err != nil {
+		return nil, err
+	}
+	for _, r := range list.Regions {
+		if r.Origin == "cluster" {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // view returns all lists of a server as text.

@@ -111,12 +111,13 @@ func (t *testRun) play(ctx context.Context, n *processStarter) error {
 	return err
 }
 
-// beside makes a region flood the servers during the scenario.
+// beside floods the servers, and makes clusters available, during the scenario.
 func (t *testRun) beside(ctx context.Context, l layout) (findings []finding, err error) {
 	flooding, enough := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.Go(func() error { return flood{t.client, t.rig, t.counts}.run(flooding) })
 	group.Go(func() error { return t.rig.weigh(flooding) })
+	group.Go(func() error { return machines{t.cluster, t.counts, t.name}.run(flooding) })
 	findings, err = t.withFaults(ctx, l)
 	enough()
 	return findings, errors.Join(err, group.Wait())

@@ -13,6 +13,7 @@ type operation struct {
 	ID        string     `json:"operation_id"`
 	Instance  string     `json:"vnf_id"`
 	Network   string     `json:"network_id"` // of an operation that instances begin
+	Volume    string     `json:"volume_id"`
 	Namespace string     `json:"namespace"`
 	Verb      string     `json:"verb"`
 	State     string     `json:"state"`
@@ -69,6 +70,13 @@ type instance struct {
 	Networks   []struct {
 		Network string `json:"network"`
 	} `json:"networks"`
+	Volumes []struct {
+		Volume string `json:"volume"`
+		Claim  string `json:"claim"`
+	} `json:"volumes"`
+	Clusters []struct {
+		Region string `json:"cloud_region_id"`
+	} `json:"workload_clusters"`
 	Objects []struct {
 		Kind      string `json:"kind"`
 		Namespace string `json:"namespace"`
@@ -87,9 +95,8 @@ func (in instance) inventory() []string {
 	return out
 }
 
-// network is a virtual network, with its holders.
-type network struct {
-	ID     string `json:"network_id"`
+// shared is a network or a volume, with its holders.
+type shared struct {
 	Name   string `json:"name"`
 	Region string `json:"cloud_region_id"`
 	State  string `json:"state"`
@@ -97,6 +104,15 @@ type network struct {
 		Kind string `json:"kind"`
 		ID   string `json:"id"`
 	} `json:"users"`
+}
+
+// id returns the id in the API.
+func (s shared) id() string { return s.Region + "." + s.Name }
+
+// region is a cloud region.
+type region struct {
+	ID     string `json:"cloud_region_id"`
+	Origin string `json:"origin"`
 }
 
 type revision struct {

@@ -45,6 +45,9 @@ type workload struct {
 	share bool   // the namespace with other instances
 	link  string // name of the network that it shares with others; empty: none
 	acts  []act
+
+	volume string // name of its volume; empty: none
+	edge   string // id of the region that its cluster becomes; empty: it has none
 }
 
 // newWorkload generates the requests of an instance. The same seed and number give
@@ -60,35 +63,50 @@ func newWorkload(seed uint64, number int, run string) workload {
 	if dice.IntN(3) > 0 {
 		l.link = fmt.Sprintf("%s-%s-%d", run, l.place.Region, dice.IntN(2))
 	}
+	if dice.IntN(3) == 0 {
+		l.volume = run + "-" + l.name
+	}
+	l.acts = acts(dice)
+	if dice.IntN(6) == 0 {
+		l.edge = run + "-" + l.name
+		for i := range l.acts {
+			if l.acts[i].shape != "" {
+				l.acts[i].shape = "edge"
+			}
+		}
+	}
+	return l
+}
+
+// acts generates the requests of a workload.
+func acts(dice *rand.Rand) []act {
 	first := act{verb: create, end: succeeds, shape: shapes()[dice.IntN(3)].name}
 	switch n := dice.IntN(20); {
 	case n < 2:
 		first.end = fails
-		l.acts = []act{first}
-		return l
+		return []act{first}
 	case n < 4:
 		first.end, first.keep = fails, true
-		l.acts = []act{first, {verb: []string{undo, terminate}[dice.IntN(2)], end: succeeds}}
+		last := act{verb: []string{undo, terminate}[dice.IntN(2)], end: succeeds}
 		if dice.IntN(2) == 0 {
-			l.acts = []act{first, {verb: retry, end: fails, keep: true}, l.acts[1]}
+			return []act{first, {verb: retry, end: fails, keep: true}, last}
 		}
-		return l
+		return []act{first, last}
 	case n < 7:
 		first.end, first.keep, first.after = drags, dice.IntN(2) == 0, time.Duration(200+dice.IntN(3000))*time.Millisecond
 		if n == 6 {
 			first.keep, first.after, first.timeout = true, 0, 4*time.Second
 		}
-		l.acts = []act{first, {verb: terminate, end: succeeds}}
-		return l
+		return []act{first, {verb: terminate, end: succeeds}}
 	}
-	l.acts = append(l.acts, first)
+	all := []act{first}
 	for range dice.IntN(5) {
-		l.acts = append(l.acts, change(dice)...)
+		all = append(all, change(dice)...)
 	}
 	if dice.IntN(5) > 0 {
-		l.acts = append(l.acts, act{verb: terminate, end: succeeds})
+		all = append(all, act{verb: terminate, end: succeeds})
 	}
-	return l
+	return all
 }
 
 // change generates a change of a ready instance, after which it is ready again.
@@ -151,14 +169,20 @@ func (l *load) generate(ctx context.Context, enough <-chan struct{}, limit int) 
 
 // runWorkload runs one workload.
 func (l *load) runWorkload(ctx context.Context, who workload, stop func() bool) error {
+	if err := l.createVolume(ctx, who); err != nil {
+		return err
+	}
 	now := &workloadState{workload: who}
 	for i, a := range who.acts {
 		if stop() || now.gone {
-			return nil
+			break
 		}
 		if err := l.perform(ctx, now, i, a); err != nil {
 			return fmt.Errorf("%s of instance %s: %w", a.verb, who.name, err)
 		}
+	}
+	if now.gone {
+		return l.releaseVolume(ctx, who)
 	}
 	return nil
 }
@@ -234,9 +258,7 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 		}
 		q.path = "/v1/vnf_instances"
 		body["cloud_region_id"], body["namespace"], body["vnf_instance_name"] = s.place.Region, s.place.Namespace, s.name
-		if s.link != "" {
-			body["networks"] = []any{map[string]any{"network": s.link, "workload": appOf(s.name), "create": linkDefinition()}}
-		}
+		s.use(body)
 	case scale:
 		r.Asked.Replicas = 1 + s.dice.IntN(4)
 		body["workloads"] = []any{map[string]any{"workload": appOf(s.name), "replicas": r.Asked.Replicas}}
@@ -261,12 +283,6 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 
 // appOf names the Deployment of an instance.
 func appOf(instance string) string { return "Deployment/" + instance + "-app" }
-
-// linkDefinition defines the networks that instances share. The first instance creates a
-// network, and the last one deletes it.
-func linkDefinition() map[string]any {
-	return map[string]any{"driver": "multus", "spec": map[string]any{"type": "macvlan", "master": "eth1"}}
-}
 
 // send sends a request until it gets a final response. To test idempotency, it
 // sends some requests to two servers at the same time, and repeats some after
