@@ -31,6 +31,14 @@ func TestScenarios(t *testing.T) {
 		o.kills, o.duration, o.instances = 20, time.Minute, 8
 		try(t, o)
 	})
+	t.Run("OneNetwork", func(t *testing.T) { // 100 instances share one network while everything fails
+		o := o
+		o.scenario, o.kills, o.duration, o.instances = scenarioNetwork, 12, time.Minute, 100
+		o.lease = 10 * time.Second // so many instances make servers slow that have the race detector
+		if out := try(t, o); !strings.Contains(out, "users of one network") {
+			t.Error("no network had all of them as users")
+		}
+	})
 	t.Run("ThreeReplicas", func(t *testing.T) { // one server and one etcd node of three die in the middle of the work
 		o := o
 		o.scenario, o.instances, o.operations = scenarioReplicas, 12, 60

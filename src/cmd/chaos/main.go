@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -57,6 +58,7 @@ type options struct {
 const (
 	scenarioStorm    = "storm"
 	scenarioReplicas = "three-replicas"
+	scenarioNetwork  = "one-network"
 )
 
 func defaults() options {
@@ -69,7 +71,7 @@ func defaults() options {
 func command(ctx context.Context, args []string, stdout io.Writer) error {
 	o := defaults()
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
-	flags.StringVar(&o.scenario, "scenario", o.scenario, "storm: all kinds of faults; three-replicas: one server and one etcd node are killed while -operations run")
+	flags.StringVar(&o.scenario, "scenario", o.scenario, "storm: all kinds of faults; three-replicas: one server and one etcd node are killed while -operations run; one-network: all kinds of faults while -instances are created at once on one network, and then terminated at once")
 	flags.Uint64Var(&o.seed, "seed", o.seed, "seed of the faults and the requests")
 	flags.IntVar(&o.kills, "kills", o.kills, "number of times that a process is killed, stalled, terminated or disconnected from the store")
 	flags.DurationVar(&o.duration, "duration", 0, "time over which the faults are spread (default three seconds per kill)")
@@ -89,8 +91,8 @@ func command(ctx context.Context, args []string, stdout io.Writer) error {
 
 func (o options) run(ctx context.Context, stdout io.Writer) (err error) {
 	switch {
-	case o.scenario != scenarioStorm && o.scenario != scenarioReplicas:
-		return fmt.Errorf("unknown scenario %q: must be storm or three-replicas", o.scenario)
+	case !slices.Contains([]string{scenarioStorm, scenarioReplicas, scenarioNetwork}, o.scenario):
+		return fmt.Errorf("unknown scenario %q: must be storm, three-replicas or one-network", o.scenario)
 	case o.kills < 1 || o.instances < 1 || o.operations < 1 || o.lease < time.Second:
 		return errors.New("cannot run: kills, instances and operations are at least 1, the lease is at least a second")
 	}

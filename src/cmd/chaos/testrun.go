@@ -127,10 +127,15 @@ func (t *testRun) beside(ctx context.Context, l layout) (findings []finding, err
 func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
 	work := &load{client: t.client, ledger: &t.ledger, counts: t.counts, seed: t.options.seed, run: t.name, atOnce: t.options.instances}
 	var err error
-	if t.options.scenario == scenarioReplicas {
+	switch t.options.scenario {
+	case scenarioReplicas:
 		err = t.replicas(ctx, work)
-	} else {
-		err = t.injectFaults(ctx, work, l)
+	case scenarioNetwork:
+		err = t.injectFaults(ctx, l, func(ctx context.Context, _ <-chan struct{}) error {
+			return work.onOneNetwork(ctx, t.options.instances)
+		})
+	default:
+		err = t.injectFaults(ctx, l, func(ctx context.Context, over <-chan struct{}) error { return work.generate(ctx, over, 0) })
 	}
 	if err != nil {
 		return nil, err
@@ -142,8 +147,9 @@ func (t *testRun) withFaults(ctx context.Context, l layout) ([]finding, error) {
 	return t.judge(ctx, w)
 }
 
-// injectFaults executes a script of faults, and then waits for the load to end.
-func (t *testRun) injectFaults(ctx context.Context, work *load, l layout) error {
+// injectFaults executes a script of faults during the work, which learns when the last
+// fault is over, and then waits for the work to end.
+func (t *testRun) injectFaults(ctx context.Context, l layout, work func(ctx context.Context, over <-chan struct{}) error) error {
 	script := newScript(t.options.seed, l, strength{kills: t.options.kills, duration: t.options.duration, lease: t.options.lease, quorumLoss: t.options.quorumLoss})
 	fmt.Fprintf(t.out, "%d faults in %s, then up to %s to settle\n", len(script), ends(script).Round(time.Second), t.options.settle)
 	log, err := os.Create(filepath.Join(t.dir, "faults.log"))
@@ -167,7 +173,7 @@ func (t *testRun) injectFaults(ctx context.Context, work *load, l layout) error 
 		}
 		return t.rig.restore(ctx)
 	})
-	group.Go(func() error { return work.generate(ctx, over, 0) })
+	group.Go(func() error { return work(ctx, over) })
 	err = group.Wait()
 	enoughReviving()
 	return err
