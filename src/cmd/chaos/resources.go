@@ -9,8 +9,9 @@ import (
 // holder names the client among the holders of its volumes.
 const holder = "chaos"
 
-// use adds the resources that the instance of a workload uses to the request for it.
-func (w workload) use(body map[string]any) {
+// addResources adds the resources that the instance of a workload uses to the request for
+// it.
+func addResources(w workload, body map[string]any) {
 	if w.link != "" {
 		body["networks"] = []any{map[string]any{"network": w.link, "workload": appOf(w.name), "create": linkDefinition()}}
 	}

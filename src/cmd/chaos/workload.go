@@ -258,7 +258,7 @@ func (s *workloadState) ask(r *request, number int, a act) call {
 		}
 		q.path = "/v1/vnf_instances"
 		body["cloud_region_id"], body["namespace"], body["vnf_instance_name"] = s.place.Region, s.place.Namespace, s.name
-		s.use(body)
+		addResources(s.workload, body)
 	case scale:
 		r.Asked.Replicas = 1 + s.dice.IntN(4)
 		body["workloads"] = []any{map[string]any{"workload": appOf(s.name), "replicas": r.Asked.Replicas}}
