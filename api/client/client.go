@@ -1834,6 +1834,9 @@ type Revision struct {
 	// NetworkParameters Values of any type, by name. In responses, the values of sensitive names, and of names that suggest a secret, are `********`.
 	NetworkParameters *Values `json:"network_parameters,omitempty"`
 
+	// Notes What the chart tells its users (NOTES.txt), rendered, with secrets masked; at most 16 KiB. Lists do not have it.
+	Notes *string `json:"notes,omitempty"`
+
 	// Number Revision number, starting at 1.
 	Number        int       `json:"number"`
 	OofParameters *[]Values `json:"oof_parameters,omitempty"`

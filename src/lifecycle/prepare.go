@@ -66,6 +66,7 @@ type prepared struct {
 
 	keeps    bool            // the workloads keep the attachments of the present instance
 	networks []nf.Connection // attachments that the package asks for
+	notes    string          // of the package, masked and cut
 	attached []nf.Attachment // all attachments; nil: those that the request asks for
 }
 
@@ -76,7 +77,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
 		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
-		Workloads: p.target.spec.Workloads,
+		Workloads: p.target.spec.Workloads, Notes: p.notes,
 	}
 }
 
@@ -142,6 +143,7 @@ func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region)
 	for i, warning := range p.plan.Warnings {
 		p.plan.Warnings[i] = redactor.values.Text(warning)
 	}
+	p.notes = nf.Clip(redactor.values.Text(p.plan.Notes), nf.MaxNotes)
 	var err error
 	if p.encoded, err = render.Encode(p.plan); err != nil {
 		return fmt.Errorf("cannot encode the plan: %w", err)
@@ -189,7 +191,7 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 	if plan.Hooks, err = p.orderHooks(out.Hooks); err != nil {
 		return plan, nil, renderError("order", c.pkg, err)
 	}
-	plan.Warnings = slices.Concat(plan.Warnings, out.Warnings, plan.Virtlet())
+	plan.Warnings, plan.Notes = slices.Concat(plan.Warnings, out.Warnings, plan.Virtlet()), out.Notes
 	return plan, out.Networks, nil
 }
 

@@ -180,6 +180,7 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 		out.Secrets = []string{"default-pass", "unused"}
 	}
 	out.Networks = declaredNetworks(in)
+	out.Notes, _ = in.Inputs.Parameters["notes"].(string)
 	previous := []string{}
 	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
 		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}

@@ -137,11 +137,15 @@ type Revision struct {
 	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Claims        ClaimPolicy       `json:"claims,omitempty"`
 	Workloads     []WorkloadCluster `json:"workloads,omitempty"`
+	Notes         string            `json:"notes,omitempty"`             // of the package for its users, with secrets masked; at most MaxNotes bytes
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it
 	Restores      int               `json:"restored_revision,omitempty"` // the earlier revision whose content it has
 	Created       time.Time         `json:"created"`
 }
+
+// MaxNotes limits the notes of a revision in bytes.
+const MaxNotes = 16 << 10
 
 // Item is one object in an instance's inventory.
 type Item struct {

@@ -115,6 +115,7 @@ type Output struct {
 	Hooks     []Hook
 	Networks  []nf.Connection // attachments of the workloads to networks: Attachment, Field, File and Lines
 	Warnings  []string
+	Notes     string   // text of the package for its users; empty: none
 	Sensitive []string // names of the inputs that must be masked when shown
 	Secrets   []string // texts of the package that must be masked when shown: its defaults of sensitive inputs
 }

@@ -170,6 +170,7 @@ type Revision struct {
 	Overrides         map[string]string `json:"set,omitempty"`
 	Amendments        []Amendment       `json:"amendments,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
+	Notes             string            `json:"notes,omitempty"`
 	Operation         string            `json:"operation_id"`
 	Created           time.Time         `json:"created_at"`
 }
@@ -182,6 +183,12 @@ func RevisionOf(r nf.Revision, in nf.Instance) Revision {
 		Package: r.Package, PackageDigest: r.PackageDigest, Description: r.Description,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(r.Amendments, r.Sensitive),
-		Labels:     r.Labels, Operation: r.Operation, Created: r.Created,
+		Labels:     r.Labels, Notes: r.Notes, Operation: r.Operation, Created: r.Created,
 	}
+}
+
+// Listed returns the revision as a list shows it: without its notes.
+func (r Revision) Listed() Revision {
+	r.Notes = ""
+	return r
 }

@@ -51,7 +51,7 @@ func (rs revisions) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	key := func(rev nf.Revision) string { return fmt.Sprintf("%010d", rev.Number) } // 10 digits hold the largest revision number that a request may use
 	page := paginate(r, all, key, func(nf.Revision) bool { return true })
-	return answerPage(w, "revisions", page, func(rev nf.Revision) wire.Revision { return wire.RevisionOf(rev, in) })
+	return answerPage(w, "revisions", page, func(rev nf.Revision) wire.Revision { return wire.RevisionOf(rev, in).Listed() })
 }
 
 func (rs revisions) get(w http.ResponseWriter, r *http.Request) error {

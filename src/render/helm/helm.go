@@ -131,7 +131,7 @@ func (h Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 	if len(in.Inputs.Network) > len(in.Inputs.ConnectionPoints(in.RegionID())) {
 		r.warn("network_parameters: charts do not use them")
 	}
-	return render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Sensitive: names, Secrets: defaults}, nil
+	return render.Output{Groups: p.groups(s.chart.Name()), Hooks: p.hooks, Warnings: r.warnings, Notes: notes(s.chart, printed), Sensitive: names, Secrets: defaults}, nil
 }
 
 // rendered returns the output of the templates. It reports faults of the input.
@@ -185,6 +185,12 @@ func sorted(m *meter, c *chart.Chart, printed map[string]string, r *report) plan
 	slices.SortStableFunc(p.objects, installOrder)
 	slices.SortStableFunc(p.hooks, func(a, b render.Hook) int { return installOrder(a.Object, b.Object) })
 	return p
+}
+
+// notes returns what the chart tells its users, as Helm shows it: without the notes of its
+// dependencies.
+func notes(c *chart.Chart, printed map[string]string) string {
+	return strings.TrimSpace(printed[path.Join(c.Name(), "templates", "NOTES.txt")])
 }
 
 // definitions returns the objects in the crds folders of a chart and its

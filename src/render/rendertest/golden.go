@@ -142,6 +142,9 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 	for _, warning := range out.Warnings {
 		fmt.Fprintf(&b, "# warning %s\n", warning)
 	}
+	for line := range strings.Lines(out.Notes) {
+		fmt.Fprintf(&b, "# notes: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 	for _, c := range out.Networks {
 		text, err := json.Marshal(c.Attachment)
 		if err != nil {

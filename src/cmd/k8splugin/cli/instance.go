@@ -24,7 +24,7 @@ func instanceCommand(s *session) *cobra.Command {
 		instanceScale(s), instanceRestart(s), instanceHeal(s))...)
 	cmd.AddCommand(s.scoped(instanceMachines(s)...)...)
 	cmd.AddCommand(s.scoped(
-		instanceRevisions(s), instanceRollback(s), instanceWait(s), instanceRetry(s), instanceUndo(s), instanceCancel(s), instanceDelete(s))...)
+		instanceRevisions(s), instanceNotes(s), instanceRollback(s), instanceWait(s), instanceRetry(s), instanceUndo(s), instanceCancel(s), instanceDelete(s))...)
 	return cmd
 }
 

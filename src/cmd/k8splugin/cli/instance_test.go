@@ -150,6 +150,14 @@ func TestInstance(t *testing.T) {
 		"instance-create-bad-patience": {
 			reason: "there are two ways", args: []string{"instance", "create", "--region", "east", "--package", "p", "--on-unreachable", "hope"},
 		},
+		"instance-notes": {
+			reason: "the text of the chart, which cannot control the terminal", args: []string{"instance", "notes", "k3x9vq2m"},
+			replies: replies{getIt: {body: instanceJSON}, "GET /v1/vnf_instances/k3x9vq2m/revisions/1": {body: notesJSON}},
+		},
+		"instance-notes-none": {
+			reason: "a revision without notes is said", args: []string{"instance", "notes", "k3x9vq2m", "2"},
+			replies: replies{getIt: {body: instanceJSON}, "GET /v1/vnf_instances/k3x9vq2m/revisions/2": {body: noNotesJSON}},
+		},
 		"instance-revisions": {
 			reason: "what it was, and is", args: []string{"instance", "revisions", "k3x9vq2m", "-o", "wide"},
 			replies: replies{getIt: {body: instanceJSON}, "GET /v1/vnf_instances/k3x9vq2m/revisions": {body: revisionsJSON}},

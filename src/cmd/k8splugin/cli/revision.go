@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -30,6 +32,45 @@ func instanceRevisions(s *session) *cobra.Command {
 			return printAll(s.out, p, revisionColumns)
 		}),
 	}
+}
+
+func instanceNotes(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notes ID|NAME [REVISION]",
+		Short: "Show what an instance's chart tells its users",
+		Long: `Show the notes of an instance's chart (NOTES.txt): those of the active revision, or of
+the given one. Secrets are masked. Packages without a chart have no notes.`,
+		Example:           "  k8splugin instance notes fw-1",
+		Args:              nameAndRevision,
+		ValidArgsFunction: s.ids(instances(), false),
+	}
+	cmd.RunE = s.run(func(ctx context.Context, c *client, args []string) error {
+		number, err := revisionOf(cmd, args, 0)
+		if err != nil {
+			return err
+		}
+		i, _, err := s.find(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		a, err := c.call(ctx, ask(api.NewGetRevisionRequest(root, i.ID, cmp.Or(number, i.Revision))))
+		if err != nil {
+			return err
+		}
+		var r wire.Revision
+		if err := a.decode(&r); err != nil {
+			return err
+		}
+		return s.out.print(a, func(w io.Writer) error {
+			if r.Notes == "" {
+				fmt.Fprintf(s.out.stderr, "revision %d of %s has no notes\n", r.Number, printable(args[0]))
+				return nil
+			}
+			_, err := fmt.Fprintln(w, printable(r.Notes))
+			return err
+		})
+	})
+	return cmd
 }
 
 func revisionColumns(now clock) []column[wire.Revision] {
