@@ -49,7 +49,7 @@ func newCluster(access nf.Access, id string, pc PoolConfig) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	bt := newBreakerTransport(id, pc)
+	bt := newBreakerTransport(id, access, pc)
 	connection, err := bt.connect(cfg)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,10 @@ type PoolConfig struct {
 	// access by now. Default: tokens of service accounts are not renewed.
 	Keep func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error
 
+	// Rejected is called for each request whose credentials the region does not
+	// accept: those of the access. It must return quickly. Default: none.
+	Rejected func(region string, access nf.Access)
+
 	Logger *slog.Logger     // logs once when a region becomes unreachable, and once when it recovers; default: no log
 	Clock  func() time.Time // default time.Now
 
@@ -87,6 +91,9 @@ func (cfg PoolConfig) filled() PoolConfig {
 	}
 	if cfg.Observe == nil {
 		cfg.Observe = func(Call) {}
+	}
+	if cfg.Rejected == nil {
+		cfg.Rejected = func(string, nf.Access) {}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -50,6 +51,7 @@ var (
 // health of the region.
 type breakerTransport struct {
 	region    string
+	access    nf.Access
 	cfg       PoolConfig
 	usage     *usage
 	transport *http.Transport
@@ -61,13 +63,13 @@ type breakerTransport struct {
 	closed    chan struct{} // closed by close
 }
 
-func newBreakerTransport(region string, cfg PoolConfig) *breakerTransport {
+func newBreakerTransport(region string, access nf.Access, cfg PoolConfig) *breakerTransport {
 	shared := cfg.usage
 	if shared == nil {
 		shared = newUsage(cfg.limits)
 	}
 	return &breakerTransport{
-		region: region, cfg: cfg, usage: shared, closed: make(chan struct{}),
+		region: region, access: access, cfg: cfg, usage: shared, closed: make(chan struct{}),
 		breaker: breaker.New(breaker.Config{Clock: cfg.Clock, Failures: cfg.Failures, Silence: leastSilence}),
 		health:  regionHealth{region: region, clock: cfg.Clock, log: cfg.Logger, condition: nf.RegionUnknown},
 	}
@@ -134,6 +136,9 @@ func (bt *breakerTransport) RoundTrip(req *http.Request) (*http.Response, error)
 		call.Code = strconv.Itoa(resp.StatusCode)
 	}
 	bt.cfg.Observe(call)
+	if rejected(resp, err) {
+		bt.cfg.Rejected(bt.region, bt.access)
+	}
 	bt.closeIdle()
 	return resp, err
 }
@@ -336,6 +341,14 @@ func unavailable(resp *http.Response) bool {
 		return resp.Header.Get("Retry-After") == ""
 	}
 	return false
+}
+
+// rejected reports whether the credentials of a request were not accepted: by the
+// API server, or by a proxy before it, which refuses a client certificate with an
+// alert of TLS.
+func rejected(resp *http.Response, err error) bool {
+	alert, failed := errors.AsType[*net.OpError](err)
+	return resp != nil && resp.StatusCode == http.StatusUnauthorized || failed && alert.Op == "remote error"
 }
 
 // delegated reports whether the API server may forward requests for the path to

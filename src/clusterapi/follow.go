@@ -3,20 +3,27 @@ package clusterapi
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 )
 
 // Run follows the Secrets of the clusters that are regions, until the context ends. It
-// reads each once in a period, and at once when the region rejects its credentials. If the
-// Secret has another kubeconfig, it updates the region and hands it over again. Several
-// replicas may run it at the same time.
+// reads each once in a period, and at once when the region rejects its credentials
+// (Rejected). If the Secret has another kubeconfig, it updates the region and hands it
+// over again. Several replicas may run it at the same time.
 func (r *Registrar) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		r.follow(ctx)
-		delay.For(ctx, r.cfg.Pause, nil)
-	}
-	return nil
+	var group errgroup.Group
+	group.Go(func() error { return r.answer(ctx) })
+	group.Go(func() error {
+		for ctx.Err() == nil {
+			r.follow(ctx)
+			delay.For(ctx, r.cfg.Pause, nil)
+		}
+		return nil
+	})
+	return group.Wait()
 }
 
 // follow looks at all regions once.
@@ -26,17 +33,17 @@ func (r *Registrar) follow(ctx context.Context) {
 			r.cfg.Logger.WarnContext(ctx, "failed to list the cloud regions whose credentials are followed", "error", err)
 			return
 		}
-		if region.Parent == nil {
+		if region.Parent == nil || !r.due(region) {
 			continue
 		}
-		denied := r.cfg.State(region.ID).Reason == nf.ReasonUnauthorized
-		if !denied && !r.due(region) {
-			continue
-		}
-		if err := r.Refresh(ctx, region, denied); err != nil && ctx.Err() == nil {
-			r.cfg.Logger.WarnContext(ctx, "failed to read the credentials of a cloud region again", "region", region.ID, "error", err)
+		if _, err := r.refresh(ctx, region, false); err != nil && ctx.Err() == nil {
+			r.logUnread(ctx, region.ID, err)
 		}
 	}
+}
+
+func (r *Registrar) logUnread(ctx context.Context, region string, err error) {
+	r.cfg.Logger.WarnContext(ctx, "failed to read the credentials of a cloud region again", "region", region, "error", err)
 }
 
 // due reports whether the Secret of a region is to be read, and counts it as read.
@@ -55,19 +62,19 @@ func (r *Registrar) due(region nf.Region) bool {
 	return true
 }
 
-// Refresh reads the Secret of a region again, and updates the region if the Secret has
-// another kubeconfig or the region has rejected its credentials. Its errors are those of
-// Register.
-func (r *Registrar) Refresh(ctx context.Context, region nf.Region, denied bool) error {
+// refresh reads the Secret of a region again, and updates the region if the Secret has
+// another kubeconfig or the region has rejected its credentials. It returns the region.
+// Its errors are those of Register.
+func (r *Registrar) refresh(ctx context.Context, region nf.Region, rejected bool) (nf.Region, error) {
 	p := *region.Parent
 	source, err := r.secret(ctx, p)
 	if err != nil {
-		return err
+		return region, err
 	}
 	always := func(context.Context) error { return nil }
-	changed, err := r.renew(ctx, always, region, renewal{p, source, denied})
+	changed, err := r.renew(ctx, always, region, renewal{p, source, rejected})
 	if err != nil {
-		return err
+		return region, err
 	}
-	return r.handOver(ctx, always, changed)
+	return changed, r.handOver(ctx, always, changed)
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/multicloud-k8s/k8splugin/src/delay"
 	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/outbox"
 )
@@ -24,11 +25,10 @@ type Config struct {
 	Visit   Visit
 	Parse   func(kubeconfig nf.Secret) (nf.Access, error) // of a kubeconfig; its errors quote nothing of it
 	Outbox  Outbox
-	State   func(region string) nf.RegionState // as last seen, without contacting the region
 	Logger  *slog.Logger
 
 	Period time.Duration    // between two readings of a Secret; default one hour
-	Pause  time.Duration    // between two looks at the states of regions; default one minute
+	Pause  time.Duration    // between two searches for Secrets to read, and the longest after a rejection; default one minute
 	Clock  func() time.Time // default time.Now
 }
 
@@ -81,7 +81,8 @@ type Outbox interface {
 
 // Registrar registers clusters as cloud regions. It is safe for concurrent use.
 type Registrar struct {
-	cfg Config
+	cfg        Config
+	rejections rejections
 
 	mu   sync.Mutex
 	read map[string]time.Time // when Run read the Secret of a region last
@@ -89,8 +90,8 @@ type Registrar struct {
 
 // New returns a registrar, or an error if a required field is missing.
 func New(cfg Config) (*Registrar, error) {
-	if cfg.Regions == nil || cfg.Open == nil || cfg.Visit == nil || cfg.Parse == nil || cfg.Outbox == nil || cfg.State == nil {
-		return nil, errors.New("cannot create a registrar: Regions, Open, Visit, Parse, Outbox and State are required")
+	if cfg.Regions == nil || cfg.Open == nil || cfg.Visit == nil || cfg.Parse == nil || cfg.Outbox == nil {
+		return nil, errors.New("cannot create a registrar: Regions, Open, Visit, Parse and Outbox are required")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -104,7 +105,10 @@ func New(cfg Config) (*Registrar, error) {
 	if cfg.Pause <= 0 {
 		cfg.Pause = time.Minute
 	}
-	return &Registrar{cfg: cfg, read: map[string]time.Time{}}, nil
+	return &Registrar{
+		cfg: cfg, read: map[string]time.Time{},
+		rejections: rejections{clock: cfg.Clock, longest: cfg.Pause, wake: delay.NewSignal(), known: map[string]*rejection{}},
+	}, nil
 }
 
 // Check returns nf.Exists if the id of the cluster's region is that of another region.

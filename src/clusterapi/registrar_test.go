@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,12 +27,14 @@ import (
 // its Cluster, and what was handed over. It dies at a call on request. What the real ones
 // do is tested with real API servers.
 type world struct {
+	mu      sync.Mutex // protects all fields while a registrar runs
 	regions map[string]nf.Region
 	parent  map[string]map[string]any // objects by "Kind name"
 	cluster map[string]string         // owners of objects by "Kind name"
 	sent    map[int]outbox.Request
 	users   []nf.Subject
 	away    bool // the cluster does not answer
+	reads   int  // of the Secret
 
 	calls []string // that change something, in order
 	dies  int      // the number of the call that fails, from 1; 0: none
@@ -52,6 +56,8 @@ func (w *world) rotate(text string) {
 
 // change makes a call that changes something, unless the process dies before or after it.
 func (w *world) change(call string, do func() error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.calls = append(w.calls, call)
 	if len(w.calls) == w.dies && !w.late {
 		return errDead
@@ -64,6 +70,8 @@ func (w *world) change(call string, do func() error) error {
 }
 
 func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	r, is := w.regions[id]
 	if !is {
 		return r, nf.E(nf.NotFound, "get", "cloud region "+id, nil)
@@ -72,8 +80,11 @@ func (w *world) Region(_ context.Context, id string) (nf.Region, error) {
 }
 
 func (w *world) RegionsFrom(context.Context, nf.Cursor) iter.Seq2[nf.Region, error] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := slices.Collect(maps.Values(w.regions))
 	return func(yield func(nf.Region, error) bool) {
-		for _, r := range w.regions {
+		for _, r := range all {
 			if !yield(r, nil) {
 				return
 			}
@@ -137,6 +148,11 @@ func (w *world) Put(_ context.Context, r outbox.Request) (outbox.Delivery, error
 type parentOf struct{ w *world }
 
 func (p parentOf) Lookup(_ context.Context, ref nf.Ref) (map[string]any, error) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	if ref.Kind == "Secret" {
+		p.w.reads++
+	}
 	object := p.w.parent[ref.Kind+" "+ref.Name]
 	if version, is := object["apiVersion"]; is && version != ref.APIVersion() {
 		return nil, nil
@@ -180,7 +196,7 @@ func (c clusterOf) Delete(_ context.Context, owner nf.Subject, refs []nf.Ref) ([
 func (w *world) registrar(t *testing.T) *clusterapi.Registrar {
 	t.Helper()
 	r, err := clusterapi.New(clusterapi.Config{
-		Regions: w, Outbox: w, State: func(string) nf.RegionState { return nf.RegionState{} },
+		Regions: w, Outbox: w,
 		Parse: func(kubeconfig nf.Secret) (nf.Access, error) {
 			return nf.Access{Server: "https://internal", Certificate: kubeconfig, Key: kubeconfig, Kubeconfig: kubeconfig}, nil
 		},

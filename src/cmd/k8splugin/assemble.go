@@ -81,7 +81,7 @@ func assemble(ctx context.Context, cfg Config, db *secureStore, obs observabilit
 	}
 	s.pool = obs.pool(hosts, rules, func(ctx context.Context, region string, access nf.Access, token nf.RenewedToken) error {
 		return s.catalog.KeepToken(ctx, region, access, token) // the catalog needs the pool, and no region is open before it exists
-	})
+	}, func(region string, access nf.Access) { s.workloads.Rejected(region, access) })
 	limits := render.DefaultLimits().For(cfg.MaxPackage)
 	apart := cfg.AccessFile != ""
 	s.memory = budget.New(2 * limits.Memory) // a package is composed of the files of two archives

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/multicloud-k8s/k8splugin/src/cluster"
+	"github.com/multicloud-k8s/k8splugin/src/nf"
 	"github.com/multicloud-k8s/k8splugin/src/northbound"
 	"github.com/multicloud-k8s/k8splugin/src/outbound"
 	"github.com/multicloud-k8s/k8splugin/src/readiness"
@@ -50,9 +51,9 @@ func (c Config) logger(p process) *slog.Logger {
 
 // pool returns the pool of connections to regions. Their requests are traced
 // and counted. Rules judge custom resources, and keep stores renewed tokens.
-func (s observability) pool(hosts outbound.Hosts, rules *readiness.Rules, keep keepToken) *cluster.Pool {
+func (s observability) pool(hosts outbound.Hosts, rules *readiness.Rules, keep keepToken, rejected func(string, nf.Access)) *cluster.Pool {
 	return cluster.New(cluster.PoolConfig{
-		Hosts: hosts, Readiness: rules, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep,
+		Hosts: hosts, Readiness: rules, Logger: s.log, Wrap: s.tracing.Wrap, Keep: keep, Rejected: rejected,
 		Observe: func(c cluster.Call) {
 			code, _ := strconv.Atoi(c.Code) // 0 if there was no response
 			s.metrics.RegionRequest(c.Region, c.Verb, code, c.Reason, c.Took)
