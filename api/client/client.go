@@ -2443,7 +2443,7 @@ type VnfInstance struct {
 	// Warnings Warnings about a valid but unusual request. Present only in the response to that request.
 	Warnings *[]string `json:"warnings,omitempty"`
 
-	// WorkloadClusters Clusters of the instance that become cloud regions.
+	// WorkloadClusters Clusters of the instance that become cloud regions. In a request, the list replaces the one that the package declares.
 	WorkloadClusters *WorkloadClusters `json:"workload_clusters,omitempty"`
 }
 
@@ -2558,7 +2558,7 @@ type VnfInstanceCreate struct {
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
 
-	// WorkloadClusters Clusters of the instance that become cloud regions.
+	// WorkloadClusters Clusters of the instance that become cloud regions. In a request, the list replaces the one that the package declares.
 	WorkloadClusters *WorkloadClusters `json:"workload_clusters,omitempty"`
 }
 
@@ -2625,7 +2625,7 @@ type VnfInstancePatch struct {
 	// has been applied; the operation waits for CRDs and hooks only.
 	Wait *WaitFor `json:"wait,omitempty"`
 
-	// WorkloadClusters Clusters as in the create request; an empty list deregisters the regions of all of them.
+	// WorkloadClusters Clusters as in the create request; an empty list deregisters the regions of all of them. With `null`, those that the package declares count.
 	WorkloadClusters nullable.Nullable[[]WorkloadCluster] `json:"workload_clusters,omitempty"`
 }
 
@@ -2926,7 +2926,7 @@ type WorkloadClusterCredentials string
 // WorkloadClusterReadyWhen When the operation stops to wait for the cluster: `available`, the default, when its nodes are ready, too; `usable` when its region is registered.
 type WorkloadClusterReadyWhen string
 
-// WorkloadClusters Clusters of the instance that become cloud regions.
+// WorkloadClusters Clusters of the instance that become cloud regions. In a request, the list replaces the one that the package declares.
 type WorkloadClusters = []WorkloadCluster
 
 // AmendmentParam defines model for AmendmentParam.

@@ -20,7 +20,7 @@ func (is *Instances) mayDeregister(ctx context.Context, id string, cascade bool)
 	if err != nil {
 		return err
 	}
-	for _, w := range in.Workloads {
+	for _, w := range in.Clusters() {
 		if err := is.guard.may(ctx, nf.WriteRegion, regionScope(w.Region), id, w.Region); err != nil {
 			return err
 		}

@@ -33,12 +33,15 @@ func (pr *preparer) renderAmendment(ctx context.Context, p *prepared, a nf.Amend
 		}
 	}
 	p.openNamespaces(pkg.Namespaces)
-	plan, networks, err := pr.render(ctx, p, content{pkg, files, a.Inputs}, region)
+	plan, out, err := pr.render(ctx, p, content{pkg, files, a.Inputs}, region)
 	if err != nil {
 		return plan, fmt.Errorf("cannot amend with %q: %w", a.Name, err)
 	}
-	if len(networks) > 0 {
+	if len(out.Networks) > 0 {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("amendments.%s: networks of the package %s have no effect; attach the workloads in the request", a.Name, pkg.ID))
+	}
+	if len(out.Clusters) > 0 {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("amendments.%s: workload_clusters of the package %s have no effect; name them in the request", a.Name, pkg.ID))
 	}
 	return plan, nil
 }

@@ -68,6 +68,9 @@ type prepared struct {
 	networks []nf.Connection // attachments that the package asks for
 	notes    string          // of the package, masked and cut
 	attached []nf.Attachment // all attachments; nil: those that the request asks for
+
+	declared   []nf.DeclaredCluster // clusters of the package that become regions, unless the request has a list
+	registered []nf.WorkloadCluster // all of them; nil: those of the request
 }
 
 // revision returns the prepared target as revision number n.
@@ -77,7 +80,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
 		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
-		Workloads: p.target.spec.Workloads, Notes: p.notes,
+		Workloads: p.target.spec.Workloads, Registered: p.registered, Notes: p.notes,
 	}
 }
 
@@ -110,9 +113,11 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 	if err := pr.bound(ctx, p, region); err != nil {
 		return err
 	}
-	if p.plan, p.networks, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
+	var out render.Output
+	if p.plan, out, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
 		return p.redactor().error(err)
 	}
+	p.networks, p.declared, p.notes = out.Networks, out.Clusters, out.Notes
 	return nil
 }
 
@@ -143,7 +148,7 @@ func (pr *preparer) complete(ctx context.Context, p *prepared, region nf.Region)
 	for i, warning := range p.plan.Warnings {
 		p.plan.Warnings[i] = redactor.values.Text(warning)
 	}
-	p.notes = nf.Clip(redactor.values.Text(p.plan.Notes), nf.MaxNotes)
+	p.notes = nf.Clip(redactor.values.Text(p.notes), nf.MaxNotes)
 	var err error
 	if p.encoded, err = render.Encode(p.plan); err != nil {
 		return fmt.Errorf("cannot encode the plan: %w", err)
@@ -158,12 +163,11 @@ type content struct {
 	inputs nf.Inputs
 }
 
-// render returns the plan of one package for a target, and the attachments that the
-// package asks for.
-func (pr *preparer) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, []nf.Connection, error) {
+// render returns the plan of one package for a target, and the output of its renderer.
+func (pr *preparer) render(ctx context.Context, p *prepared, c content, region nf.Region) (render.Plan, render.Output, error) {
 	renderer, ok := pr.renderers[c.pkg.Kind]
 	if !ok {
-		return render.Plan{}, nil, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
+		return render.Plan{}, render.Output{}, nf.E(nf.Unsupported, "render", "package "+c.pkg.ID, fmt.Errorf("no renderer for packages of kind %q", c.pkg.Kind))
 	}
 	in := render.Input{
 		Files: c.files,
@@ -179,20 +183,20 @@ func (pr *preparer) render(ctx context.Context, p *prepared, c content, region n
 	}
 	out, err := p.output(ctx, renderer, in)
 	if err != nil {
-		return render.Plan{}, nil, renderError("render", c.pkg, err)
+		return render.Plan{}, out, renderError("render", c.pkg, err)
 	}
 	p.view.seen = append(p.view.seen, out.Secrets...)
 	p.sensitive = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.sensitive, out.Sensitive))))
 	p.own(out)
 	plan, err := render.Order(out.Groups, p.target.namespace)
 	if err != nil {
-		return plan, nil, renderError("order", c.pkg, err)
+		return plan, out, renderError("order", c.pkg, err)
 	}
 	if plan.Hooks, err = p.orderHooks(out.Hooks); err != nil {
-		return plan, nil, renderError("order", c.pkg, err)
+		return plan, out, renderError("order", c.pkg, err)
 	}
-	plan.Warnings, plan.Notes = slices.Concat(plan.Warnings, out.Warnings, plan.Virtlet()), out.Notes
-	return plan, out.Networks, nil
+	plan.Warnings = slices.Concat(plan.Warnings, out.Warnings, plan.Virtlet())
+	return plan, out, nil
 }
 
 // renderError returns the error for a package that cannot be rendered or ordered.

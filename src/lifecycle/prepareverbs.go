@@ -124,7 +124,7 @@ func (pr *preparer) configure(ctx context.Context, id string, req nf.ConfigureRe
 		return in, nil, err
 	}
 	p.openNamespaces(namespacesOf(p.plan)) // they were opened when the plan was made
-	p.view.seen, p.plan.Notes = rev.Hidden, rev.Notes
+	p.view.seen, p.notes = rev.Hidden, rev.Notes
 	return in, p, pr.complete(ctx, p, region)
 }
 

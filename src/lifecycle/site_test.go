@@ -181,6 +181,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 	}
 	out.Networks = declaredNetworks(in)
 	out.Notes, _ = in.Inputs.Parameters["notes"].(string)
+	if region, declares := in.Inputs.Parameters["edge_region"].(string); declares {
+		out.Clusters = []nf.DeclaredCluster{{WorkloadCluster: nf.WorkloadCluster{Cluster: "edge", Region: region}, Field: "workload_clusters[0]", File: "list", Lines: func(string) int { return 7 }}}
+	}
 	previous := []string{}
 	for i, stage := range strings.Split(string(in.Files["list"]), "/") {
 		g := render.Group{Name: fmt.Sprintf("s%d", i), After: previous, Wait: render.WaitReady, Timeout: time.Minute}

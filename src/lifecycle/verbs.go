@@ -148,7 +148,7 @@ func (e *Engine) change(ctx context.Context, in nf.Instance, p *prepared, c revi
 	if err := e.preparer.guard.check(c.verb, in, outside(in.Inventory, p.plan), c.opts.Confirm); err != nil {
 		return request{}, err
 	}
-	dropped := without(nf.ParentsOf(in, inForce(in)), nf.ParentsOf(in, nf.Revision{Workloads: p.target.spec.Workloads}))
+	dropped := without(nf.ParentsOf(in, inForce(in)), nf.ParentsOf(in, c.rev))
 	if err := e.preparer.vacated(ctx, c.verb, in.ID, dropped); err != nil {
 		return request{}, err
 	}

@@ -32,13 +32,25 @@ type Workloads interface {
 	Users(ctx context.Context, p nf.Parent) ([]nf.Subject, error)
 }
 
+// wantedClusters returns the clusters that become regions: those of the request, if it has
+// a list, and otherwise those that the package declares.
+func (p *prepared) wantedClusters() []nf.DeclaredCluster {
+	switch {
+	case p.target.spec.Workloads != nil:
+		return nf.RequestedClusters(p.target.spec.Workloads)
+	case p.keeps:
+		return nf.RequestedClusters(p.target.present.Clusters())
+	}
+	return p.declared
+}
+
 // registrable checks that the package has the Clusters that are to become regions, and
 // that the regions can be registered. It lets the plan wait for them as the request says.
 func (pr *preparer) registrable(ctx context.Context, p *prepared) error {
-	t := p.target
+	t, wanted := p.target, p.wantedClusters()
 	subject := "VNF instance " + t.id
 	switch {
-	case len(t.spec.Workloads) == 0:
+	case len(wanted) == 0:
 		return nil
 	case pr.workloads == nil:
 		return nf.E(nf.Unsupported, "use", subject, errors.New("this service makes no cloud regions of clusters"))
@@ -47,10 +59,10 @@ func (pr *preparer) registrable(ctx context.Context, p *prepared) error {
 	}
 	in := nf.Instance{ID: t.id, Region: t.region, Project: t.project, Namespace: t.namespace}
 	had := nf.ParentsOf(in, inForce(t.present))
-	for i, parent := range nf.ParentsOf(in, nf.Revision{Workloads: t.spec.Workloads}) {
-		field := fmt.Sprintf("workload_clusters[%d].", i)
+	for _, c := range wanted {
+		parent := nf.ParentsOf(in, nf.Revision{Workloads: []nf.WorkloadCluster{c.WorkloadCluster}})[0]
 		if stageOf(p.plan, parent) < 0 {
-			return nf.E(nf.Invalid, "use", subject, nf.Violations{{Field: field + "cluster", Message: fmt.Sprintf("the package has no Cluster %s in namespace %s", parent.Workload.Cluster, parent.Workload.Namespace)}})
+			return nf.E(nf.Invalid, "use", subject, nf.Violations{c.Violation("cluster", fmt.Sprintf("the package has no Cluster %s in namespace %s", parent.Workload.Cluster, parent.Workload.Namespace))})
 		}
 		if t.mayRegister != nil && !slices.ContainsFunc(had, parent.Is) {
 			if err := t.mayRegister(ctx, parent.Workload.Region); err != nil {
@@ -59,12 +71,15 @@ func (pr *preparer) registrable(ctx context.Context, p *prepared) error {
 		}
 		switch err := pr.workloads.Check(ctx, parent); {
 		case nf.KindOf(err) == nf.Exists:
-			return nf.E(nf.Exists, "use", subject, nf.Violations{{Field: field + "cloud_region_id", Message: "is the id of another cloud region"}})
+			return nf.E(nf.Exists, "use", subject, nf.Violations{c.Violation("cloud_region_id", "is the id of another cloud region")})
 		case err != nil:
 			return err
 		}
 		if parent.Workload.ReadyWhen == nf.ReadyUsable {
 			waitForUse(p.plan.Stages)
+		}
+		if t.spec.Workloads == nil {
+			p.registered = append(p.registered, c.WorkloadCluster)
 		}
 	}
 	return nil

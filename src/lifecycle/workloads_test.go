@@ -186,3 +186,71 @@ func TestUpgradeWithoutTheRegion(t *testing.T) {
 		}
 	})
 }
+
+// TestDeclaredClusters makes regions of the clusters that a package declares, unless the
+// request has a list.
+func TestDeclaredClusters(t *testing.T) {
+	declaring := func(region string, requested []nf.WorkloadCluster) func(*nf.Spec) error {
+		return func(s *nf.Spec) error {
+			s.Inputs.Parameters, s.Workloads = map[string]any{"edge_region": region}, requested
+			return nil
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason  string
+		first   func(*nf.Spec) error
+		then    func(*nf.Spec) error // nil: the instance is not changed
+		regions []string
+		fails   string // "kind field file"
+	}{
+		"Declared":  {reason: "the request has no list", first: declaring("west", nil), regions: []string{"west"}},
+		"Requested": {reason: "the request has a list, which wins", first: declaring("west", []nf.WorkloadCluster{{Cluster: "edge", Region: "north"}}), regions: []string{"north"}},
+		"None":      {reason: "also an empty one", first: declaring("west", []nf.WorkloadCluster{})},
+		"Moved":     {reason: "an upgrade follows the package", first: declaring("west", nil), then: declaring("north", nil), regions: []string{"north"}},
+		"Dropped":   {reason: "or the request, which has none now", first: declaring("west", nil), then: declaring("west", []nf.WorkloadCluster{})},
+		"Back":      {reason: "without its list, the package counts", first: declaring("west", []nf.WorkloadCluster{}), then: declaring("west", nil), regions: []string{"west"}},
+		"Amended": {
+			reason: "an amendment does not render the package, and changes nothing", first: declaring("west", nil),
+			then: func(s *nf.Spec) error {
+				s.Amendments = []nf.Amendment{{Name: "more", Package: "z"}}
+				return nil
+			}, regions: []string{"west"},
+		},
+		"Taken": {reason: "the error has the place in the package", first: declaring("taken", nil), fails: "already-exists workload_clusters[0].cloud_region_id list"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(t)
+				e := s.start()
+				req := nf.InstantiateRequest{Region: "east", Namespace: "ns", Spec: nf.Spec{Package: "cluster.edge_x"}}
+				if err := tc.first(&req.Spec); err != nil {
+					t.Fatal(err)
+				}
+				op, err := e.Instantiate(t.Context(), req)
+				if v := nf.ViolationsOf(err); tc.fails != "" {
+					if len(v) != 1 || nf.KindOf(err).String()+" "+v[0].Field+" "+v[0].File != tc.fails || v[0].Line != 7 {
+						t.Errorf("%s: %v", tc.reason, err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				op = e.end(t, op)
+				if tc.then != nil {
+					if op, err = e.Upgrade(t.Context(), op.Subject.ID, nf.UpgradeRequest{Edit: tc.then}); err != nil {
+						t.Fatal(err)
+					}
+					op = e.end(t, op)
+				}
+				var got []string
+				for claim := range s.volumes.claims {
+					got = append(got, strings.TrimPrefix(claim, "region "))
+				}
+				if diff := cmp.Diff(tc.regions, got); diff != "" || op.State != nf.Succeeded {
+					t.Errorf("%s: %s %+v (-want +got)\n%s", tc.reason, op.State, op.Failure, diff)
+				}
+			})
+		})
+	}
+}

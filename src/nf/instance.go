@@ -38,7 +38,8 @@ type Instance struct {
 	Networks      []Attachment      `json:"networks,omitempty"` // that its request asks for
 	Attached      []Attachment      `json:"attached,omitempty"` // as in its revision
 	Volumes       []VolumeUse       `json:"volumes,omitempty"`
-	Workloads     []WorkloadCluster `json:"workloads,omitempty"`  // its clusters that become regions
+	Workloads     []WorkloadCluster `json:"workloads,omitzero"`   // its clusters that become regions, as requested; nil: its package declares them
+	Registered    []WorkloadCluster `json:"registered,omitempty"` // all of them; nil: they are Workloads
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
 	Entered       []string          `json:"entered,omitempty"`    // further ones that may contain its objects
 	Project       string            `json:"project,omitempty"`    // the tenant; empty: DefaultProject
@@ -136,7 +137,8 @@ type Revision struct {
 	Volumes       []VolumeUse       `json:"volumes,omitempty"`
 	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Claims        ClaimPolicy       `json:"claims,omitempty"`
-	Workloads     []WorkloadCluster `json:"workloads,omitempty"`
+	Workloads     []WorkloadCluster `json:"workloads,omitzero"`          // as requested; nil: the package declares them
+	Registered    []WorkloadCluster `json:"registered,omitempty"`        // all of them; nil: they are Workloads
 	Notes         string            `json:"notes,omitempty"`             // of the package for its users, with secrets masked; at most MaxNotes bytes
 	Plan          string            `json:"plan"`                        // digest of the stored plan
 	Operation     string            `json:"operation"`                   // that created it

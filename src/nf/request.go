@@ -23,7 +23,7 @@ type Spec struct {
 	Volumes     []VolumeUse       // that its claims bind
 	Drift       DriftPolicy       // what is done about changes by other clients
 	Claims      ClaimPolicy       // what happens at termination to the volume claims of StatefulSets
-	Workloads   []WorkloadCluster // clusters of its package that become regions
+	Workloads   []WorkloadCluster // clusters of its package that become regions; nil: those that the package declares
 }
 
 // ClaimPolicy says what happens to the volume claims that StatefulSets have created when
@@ -252,7 +252,7 @@ func (s Spec) violations() Violations {
 	if s.Claims != "" && s.Claims != ClaimsKeep && s.Claims != ClaimsDelete {
 		v = append(v, Violation{Field: "claims", Message: "must be keep or delete"})
 	}
-	v = append(v, checkWorkloads(s.Workloads)...)
+	v = append(v, CheckClusters(RequestedClusters(s.Workloads))...)
 	return append(v, CheckText("vnf_instance_description", s.Description)...)
 }
 

@@ -78,12 +78,26 @@ func (p Parent) Labels() map[string]string {
 	return map[string]string{ParentRegionLabel: p.Region, ParentNamespaceLabel: p.Workload.Namespace, ParentClusterLabel: p.Workload.Cluster}
 }
 
+// Clusters returns the clusters that become regions: those of the request or, if it has no
+// list, those that the package declares.
+func (r Revision) Clusters() []WorkloadCluster {
+	if r.Registered != nil {
+		return r.Registered
+	}
+	return r.Workloads
+}
+
+// Clusters returns the clusters of the revision in force that become regions.
+func (in Instance) Clusters() []WorkloadCluster {
+	return Revision{Workloads: in.Workloads, Registered: in.Registered}.Clusters()
+}
+
 // ParentsOf returns the clusters of an instance's revisions that become regions, each
 // once: as the first revision that has it says.
 func ParentsOf(in Instance, revisions ...Revision) []Parent {
 	var out []Parent
 	for _, rev := range revisions {
-		for _, w := range rev.Workloads {
+		for _, w := range rev.Clusters() {
 			w.Namespace = cmp.Or(w.Namespace, in.Namespace)
 			p := Parent{Region: in.Region, Project: ProjectOf(in.Project), Instance: in.ID, Workload: w}
 			if !slices.ContainsFunc(out, p.SameRegion) {
@@ -97,41 +111,80 @@ func ParentsOf(in Instance, revisions ...Revision) []Parent {
 // MaxWorkloads is how many clusters of one instance may become regions.
 const MaxWorkloads = 16
 
-// checkWorkloads returns a violation for each field that is wrong.
-func checkWorkloads(all []WorkloadCluster) Violations {
+// DeclaredCluster is a WorkloadCluster with its place: in a request, or in the metadata of a
+// package.
+type DeclaredCluster struct {
+	WorkloadCluster
+
+	Field string           // "workload_clusters[0]"
+	File  string           // of the package; empty: the request has it
+	Lines func(string) int // of the fields below Field, in the file; nil: no file
+}
+
+// Violation returns a violation of a field of the cluster, such as "server".
+func (c DeclaredCluster) Violation(field, message string) Violation {
+	v := Violation{Field: c.Field + "." + field, File: c.File, Message: message}
+	if c.Lines != nil {
+		v.Line = c.Lines(field)
+	}
+	return v
+}
+
+// RequestedClusters returns the clusters of a request with their places.
+func RequestedClusters(all []WorkloadCluster) []DeclaredCluster {
+	out := make([]DeclaredCluster, len(all))
+	for i, w := range all {
+		out[i] = DeclaredCluster{WorkloadCluster: w, Field: fmt.Sprintf("workload_clusters[%d]", i)}
+	}
+	return out
+}
+
+// CheckClusters returns a violation for each field that is wrong.
+func CheckClusters(all []DeclaredCluster) Violations {
 	var v Violations
 	if len(all) > MaxWorkloads {
-		v = append(v, Violation{Field: "workload_clusters", Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxWorkloads)})
+		v = append(v, Violation{Field: "workload_clusters", File: all[0].File, Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxWorkloads)})
 	}
 	clusters, regions := map[string]bool{}, map[string]bool{}
-	for i, w := range all {
-		at := fmt.Sprintf("workload_clusters[%d]", i)
-		add := func(field, message string) { v = append(v, Violation{Field: at + field, Message: message}) }
-		if w.Cluster == "" || len(w.Cluster) > maxLabel || !isSubdomain(w.Cluster) {
-			add(".cluster", fmt.Sprintf("%q is not the name of a Cluster: lower-case letters, digits, '-' and '.', at most %d", Clip(w.Cluster, maxLabel), maxLabel))
-		}
-		if w.Namespace != "" {
-			v = append(v, CheckNamespace(at+".namespace", w.Namespace)...)
-		}
-		v = append(v, Subject{Kind: RegionSubject, ID: w.Region}.CheckOwner(at+".cloud_region_id")...)
-		if !slices.Contains([]RegionCredentials{"", AccountCredentials, SecretCredentials}, w.Credentials) {
-			add(".credentials", fmt.Sprintf("are neither %q nor %q", AccountCredentials, SecretCredentials))
-		}
-		if !slices.Contains([]ReadyWhen{"", ReadyAvailable, ReadyUsable}, w.ReadyWhen) {
-			add(".ready_when", fmt.Sprintf("is neither %q nor %q", ReadyAvailable, ReadyUsable))
-		}
-		for field, text := range map[string]string{".server": w.Server, ".hand_over": w.HandOver} {
-			if message := checkAddress(text); message != "" {
-				add(field, message)
-			}
-		}
+	for _, w := range all {
+		v = append(v, w.check()...)
 		switch {
 		case clusters[w.Namespace+"/"+w.Cluster]:
-			add(".cluster", w.Cluster+" becomes another cloud region already")
+			v = append(v, w.Violation("cluster", w.Cluster+" becomes another cloud region already"))
 		case regions[w.Region]:
-			add(".cloud_region_id", w.Region+" is made of another cluster already")
+			v = append(v, w.Violation("cloud_region_id", w.Region+" is made of another cluster already"))
 		}
 		clusters[w.Namespace+"/"+w.Cluster], regions[w.Region] = true, true
+	}
+	return v
+}
+
+// check returns a violation for each field that is wrong by itself.
+func (c DeclaredCluster) check() Violations {
+	var v Violations
+	add := func(field, message string) { v = append(v, c.Violation(field, message)) }
+	if c.Cluster == "" || len(c.Cluster) > maxLabel || !isSubdomain(c.Cluster) {
+		add("cluster", fmt.Sprintf("%q is not the name of a Cluster: lower-case letters, digits, '-' and '.', at most %d", Clip(c.Cluster, maxLabel), maxLabel))
+	}
+	if c.Namespace != "" {
+		for _, wrong := range CheckNamespace("", c.Namespace) {
+			add("namespace", wrong.Message)
+		}
+	}
+	for _, wrong := range (Subject{Kind: RegionSubject, ID: c.Region}).CheckOwner("") {
+		add("cloud_region_id", wrong.Message)
+	}
+	if !slices.Contains([]RegionCredentials{"", AccountCredentials, SecretCredentials}, c.Credentials) {
+		add("credentials", fmt.Sprintf("are neither %q nor %q", AccountCredentials, SecretCredentials))
+	}
+	if !slices.Contains([]ReadyWhen{"", ReadyAvailable, ReadyUsable}, c.ReadyWhen) {
+		add("ready_when", fmt.Sprintf("is neither %q nor %q", ReadyAvailable, ReadyUsable))
+	}
+	if message := checkAddress(c.Server); message != "" {
+		add("server", message)
+	}
+	if message := checkAddress(c.HandOver); message != "" {
+		add("hand_over", message)
 	}
 	return v
 }

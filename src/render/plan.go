@@ -79,7 +79,6 @@ type Plan struct {
 	Stages    []Stage   `json:"stages"`
 	Hooks     []Planned `json:"hooks,omitempty"` // by weight, kind and name
 	Warnings  []string  `json:"warnings,omitempty"`
-	Notes     string    `json:"-"` // of the package; the revision keeps them
 }
 
 // Stage is a set of objects that are applied in parallel and then waited for.

@@ -113,7 +113,8 @@ type Region interface {
 type Output struct {
 	Groups    []Group
 	Hooks     []Hook
-	Networks  []nf.Connection // attachments of the workloads to networks: Attachment, Field, File and Lines
+	Networks  []nf.Connection      // attachments of the workloads to networks: Attachment, Field, File and Lines
+	Clusters  []nf.DeclaredCluster // that become cloud regions, unless the request says otherwise
 	Warnings  []string
 	Notes     string   // text of the package for its users; empty: none
 	Sensitive []string // names of the inputs that must be masked when shown

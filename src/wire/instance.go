@@ -125,7 +125,7 @@ func InstanceOf(in nf.Instance) Instance {
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
 		Volumes: List(in.Volumes, VolumeUseOf),
 		Drift:   DriftPolicyOf(in.Drift), Claims: in.Claims,
-		Workloads:   List(in.Workloads, WorkloadClusterOf),
+		Workloads:   List(in.Clusters(), WorkloadClusterOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),
 	}

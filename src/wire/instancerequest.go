@@ -34,7 +34,7 @@ type InstanceEdit struct {
 	Volumes           []VolumeUse       `json:"volumes,omitzero"`    // that its claims bind; [] removes all
 	Drift             *DriftPolicy      `json:"drift,omitempty"`
 	Claims            nf.ClaimPolicy    `json:"claims,omitempty"`           // of StatefulSets, at termination
-	Workloads         []WorkloadCluster `json:"workload_clusters,omitzero"` // clusters of its package that become regions; [] deregisters all
+	Workloads         []WorkloadCluster `json:"workload_clusters,omitzero"` // clusters of its package that become regions; [] deregisters all; null: those that the package declares
 }
 
 // InstancePatch is a merge patch of an instance, as a client sends it. It does

@@ -26,18 +26,21 @@ func enter(s *nf.Spec, e wire.InstanceEdit) {
 	}
 	s.Drift, s.Claims = e.Drift.Domain(), e.Claims
 	s.Workloads = nil
-	if len(e.Workloads) > 0 {
+	if e.Workloads != nil { // an empty list deregisters those that the package declares
 		s.Workloads = wire.List(e.Workloads, wire.WorkloadCluster.Domain)
 	}
 }
 
 func editOf(s nf.Spec) wire.InstanceEdit {
-	return wire.InstanceEdit{
+	out := wire.InstanceEdit{
 		Package: s.Package, Labels: s.Labels, Description: s.Description, Namespaces: s.Namespaces,
 		Parameters: s.Inputs.Parameters, OOFParameters: s.Inputs.OOF, NetworkParameters: s.Inputs.Network, Overrides: s.Inputs.Overrides,
 		Networks: wire.List(s.Networks, wire.AttachmentOf), Volumes: wire.List(s.Volumes, wire.VolumeUseOf), Drift: wire.DriftPolicyOf(s.Drift), Claims: s.Claims,
-		Workloads: wire.List(s.Workloads, wire.WorkloadClusterOf),
 	}
+	if s.Workloads != nil {
+		out.Workloads = wire.List(s.Workloads, wire.WorkloadClusterOf)
+	}
+	return out
 }
 
 func instantiateRequest(c wire.InstanceCreate, opts nf.Options) (nf.InstantiateRequest, error) {

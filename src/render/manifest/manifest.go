@@ -105,7 +105,7 @@ func (m Renderer) Render(ctx context.Context, in render.Input) (render.Output, e
 		p.annotate(objects)
 		out.Groups = append(out.Groups, g.with(objects))
 	}
-	out.Networks = e.attachments(p.meta)
+	out.Networks, out.Clusters = e.attachments(p.meta), e.clusters(p.meta)
 	if err := r.err(); err != nil {
 		return render.Output{}, err
 	}
@@ -165,7 +165,7 @@ func load(files render.Files, r *report) *parsedPackage {
 		return p
 	}
 	rd.templates, rd.verbatim = true, false
-	p.useNetworks(rd)
+	p.useEntries(rd)
 	named := map[string]place{p.meta.at.file: p.meta.at}
 	for _, g := range p.meta.groups {
 		var documents []document
@@ -258,7 +258,7 @@ func isProse(name string) bool {
 }
 
 // checkOrder reports faults of the documents, of the order of the groups, of the
-// attachments, and duplicate objects, as far as these do not depend on variables. It
+// attachments and clusters, and duplicate objects, as far as these do not depend on variables. It
 // returns warnings about references to undeclared variables.
 func (p *parsedPackage) checkOrder(r *report) []string {
 	e := newExpander(emptyScope(p), r)
@@ -268,10 +268,11 @@ func (p *parsedPackage) checkOrder(r *report) []string {
 		groups[i] = g.with(e.objects(p.documents[i]))
 		known = known && len(groups[i].Objects) == len(p.documents[i])
 	}
-	attachments := e.attachments(p.meta)
+	attachments, clusters := e.attachments(p.meta), e.clusters(p.meta)
 	plan, err := render.Order(groups, "")
 	if err == nil && known {
 		checkWorkloads(attachments, plan, r)
+		checkClusters(clusters, plan, r)
 	}
 	for _, v := range nf.ViolationsOf(err) {
 		at := place{v.File, v.Line}

@@ -25,6 +25,7 @@ type metadata struct {
 	declared  map[string]place // where each variable is declared
 	groups    []group
 	networks  []*yaml.Node // attachments, whose values may have variables
+	clusters  []*yaml.Node // that become cloud regions; their values may have variables
 }
 
 // group is one entry of the resources.
@@ -127,12 +128,14 @@ func (m *metadataReader) read(root *yaml.Node) {
 			}
 			m.readiness = rules
 		case "networks":
-			m.readNetworks(f.value)
+			m.networks = m.entries(f, "attachments", nf.MaxAttachments)
+		case "workload_clusters":
+			m.clusters = m.entries(f, "clusters", nf.MaxWorkloads)
 		case "resources":
 			m.at = m.place(f.key)
 			m.readResources(f.value)
 		default:
-			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "readiness", "resources")
+			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "workload_clusters", "readiness", "resources")
 		}
 	}
 	if m.at.line == 0 {

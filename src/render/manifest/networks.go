@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -12,94 +11,22 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
-// readNetworks keeps the attachments. Their values may have variables.
-func (m *metadataReader) readNetworks(list *yaml.Node) {
-	if isNull(list) {
-		return
-	}
-	if list.Kind != yaml.SequenceNode {
-		m.add(list, "networks", "must be a list of attachments")
-		return
-	}
-	if len(list.Content) > nf.MaxAttachments {
-		m.add(list.Content[nf.MaxAttachments], "networks", "has more than %d entries", nf.MaxAttachments)
-		return
-	}
-	m.networks = list.Content
-}
-
-// useNetworks checks the templates in the attachments of the metadata, and records the
-// variables that they use. A secret cannot be one of them, because attachments are
-// shown.
-func (p *parsedPackage) useNetworks(rd *reader) {
-	secrets := p.secretNames()
-	var visit func(n *yaml.Node)
-	visit = func(n *yaml.Node) {
-		if n.Kind != yaml.ScalarNode {
-			for _, child := range n.Content {
-				visit(child)
-			}
-			return
-		}
-		rd.checkScalar(n)
-		parts, err := parseTemplate(n.Value)
-		if err != nil {
-			return // checkScalar has reported it
-		}
-		for _, part := range parts {
-			for _, name := range part.path {
-				if secrets.Has(name, name) {
-					rd.wrong(n, "variable %q is secret, and attachments are shown", part.path[0])
-					return
-				}
-			}
-		}
-	}
-	rd.file = p.meta.at.file
-	for _, n := range p.meta.networks {
-		visit(n)
-	}
-}
-
 // attachments returns the attachments of the metadata. It omits those in which a fault
 // was reported, or a value is unknown, and those whose network is empty.
 func (e *expander) attachments(m metadata) (out []nf.Connection) {
 	for i, n := range m.networks {
 		e.file = m.at.file
-		r := attachmentReader{e: e, field: fmt.Sprintf("networks[%d]", i)}
+		r := entryReader{e: e, field: fmt.Sprintf("networks[%d]", i)}
 		if a, ok := r.read(n); ok {
-			file, line := e.file, e.lines(document{root: n, again: func() *yaml.Node { return n }})
+			file, line := e.file, r.lines(n)
 			out = append(out, nf.Connection{Attachment: a, Field: r.field, File: file, Lines: line})
 		}
 	}
 	return out
 }
 
-// attachmentReader reads one attachment.
-type attachmentReader struct {
-	e      *expander
-	field  string
-	hollow bool // a value is unknown, or has a fault
-}
-
-// wrong reports a fault of a field.
-func (r *attachmentReader) wrong(n *yaml.Node, field, format string, args ...any) {
-	r.hollow = true
-	r.e.report.add(r.e.at(n), r.field+field, format, args...)
-}
-
-// value returns a value with its variables replaced; nil if it is unknown.
-func (r *attachmentReader) value(n *yaml.Node) any {
-	v := r.e.value(n)
-	if v == (unknown{}) {
-		r.hollow = true
-		return nil
-	}
-	return v
-}
-
 // read returns an attachment, and whether it is complete.
-func (r *attachmentReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
+func (r *entryReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
 	if n.Kind != yaml.MappingNode {
 		r.wrong(n, "", "must be a mapping")
 		return a, false
@@ -134,12 +61,8 @@ func (r *attachmentReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
 	return a, !r.hollow && a.Network != ""
 }
 
-func (r *attachmentReader) unknownKey(key *yaml.Node, field string, allowed ...string) {
-	r.wrong(key, field, "unknown key %q%s; allowed: %s", key.Value, r.e.report.suggest(key.Value, allowed...), strings.Join(allowed, ", "))
-}
-
 // name reads the name of the network.
-func (r *attachmentReader) name(f field) string {
+func (r *entryReader) name(f field) string {
 	name := r.text(f.value, ".network")
 	if name != "" {
 		for _, v := range nf.CheckSharedName("", name, nf.NetworkSubject) {
@@ -149,19 +72,9 @@ func (r *attachmentReader) name(f field) string {
 	return name
 }
 
-// text reads a text. Null counts as empty: it is a default of a variable.
-func (r *attachmentReader) text(n *yaml.Node, field string) string {
-	v := r.value(n)
-	text, is := v.(string)
-	if v != nil && !is {
-		r.wrong(n, field, "must be a text, got %s", typeOf(v))
-	}
-	return text
-}
-
 // texts reads a list of texts, or a variable that is one. It omits empty ones, so that
 // an address can be optional.
-func (r *attachmentReader) texts(f field, at string) (out []string) {
+func (r *entryReader) texts(f field, at string) (out []string) {
 	v := r.value(f.value)
 	list, is := v.([]any)
 	if v != nil && !is {
@@ -186,7 +99,7 @@ func (r *attachmentReader) texts(f field, at string) (out []string) {
 }
 
 // bandwidth reads limits of traffic.
-func (r *attachmentReader) bandwidth(n *yaml.Node) *nf.Bandwidth {
+func (r *entryReader) bandwidth(n *yaml.Node) *nf.Bandwidth {
 	if n.Kind != yaml.MappingNode {
 		r.wrong(n, ".bandwidth", "must be a mapping")
 		return nil
@@ -212,7 +125,7 @@ func (r *attachmentReader) bandwidth(n *yaml.Node) *nf.Bandwidth {
 }
 
 // creation reads the definition of a network. Its driver checks the spec.
-func (r *attachmentReader) creation(n *yaml.Node) *nf.Creation {
+func (r *entryReader) creation(n *yaml.Node) *nf.Creation {
 	if n.Kind != yaml.MappingNode {
 		r.wrong(n, ".create", "must be a mapping")
 		return nil
@@ -249,7 +162,7 @@ func (r *attachmentReader) creation(n *yaml.Node) *nf.Creation {
 }
 
 // json returns a specification as JSON; nil if a value in it is unknown.
-func (r *attachmentReader) json(spec map[string]any) json.RawMessage {
+func (r *entryReader) json(spec map[string]any) json.RawMessage {
 	if holdsUnknown(spec) {
 		r.hollow = true
 		return nil

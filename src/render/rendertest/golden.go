@@ -153,6 +153,14 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 		v := c.Violation("workload", "")
 		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.Field, text)
 	}
+	for _, c := range out.Clusters {
+		text, err := json.Marshal(c.WorkloadCluster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := c.Violation("cluster", "")
+		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.Field, text)
+	}
 	for _, g := range out.Groups {
 		fmt.Fprintf(&b, "# group %q after %q wait %q timeout %s%s\n", g.Name, g.After, g.Wait, g.Timeout, recreate(g))
 		for _, o := range g.Objects {
