@@ -2347,6 +2347,9 @@ type VnfInstance struct {
 	// Attachments Attachments of the workloads, from the request and from the package.
 	Attachments *[]Attachment `json:"attachments,omitempty"`
 
+	// Bindings Volumes of the claims, from the request and from the package.
+	Bindings *[]VolumeUse `json:"bindings,omitempty"`
+
 	// Claims Treatment of the PersistentVolumeClaims that StatefulSets of the instance have created, when it is terminated: they stay (`keep`, also if
 	// omitted), or are deleted with their data. The parameter `claims` of the request to terminate takes precedence.
 	Claims        *ClaimPolicy `json:"claims,omitempty"`

@@ -43,5 +43,8 @@ func (pr *preparer) renderAmendment(ctx context.Context, p *prepared, a nf.Amend
 	if len(out.Clusters) > 0 {
 		plan.Warnings = append(plan.Warnings, fmt.Sprintf("amendments.%s: workload_clusters of the package %s have no effect; name them in the request", a.Name, pkg.ID))
 	}
+	if len(out.Volumes) > 0 {
+		plan.Warnings = append(plan.Warnings, fmt.Sprintf("amendments.%s: volumes of the package %s have no effect; name them in the request", a.Name, pkg.ID))
+	}
 	return plan, nil
 }

@@ -21,12 +21,12 @@ func (pr *preparer) attach(ctx context.Context, p *prepared) error {
 		if err != nil {
 			return err
 		}
-		wanted = p.plan.Combine(p.plan.Combine(p.networks, points), requested)
+		wanted = p.plan.Combine(p.plan.Combine(p.declared.networks, points), requested)
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
-	definitions := define(wanted, p.networks, requested)
+	definitions := define(wanted, p.declared.networks, requested)
 	if pr.networks == nil {
 		return nf.E(nf.Unsupported, "attach", "VNF instance "+p.target.id, errors.New("this service has no virtual networks"))
 	}

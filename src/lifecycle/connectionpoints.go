@@ -38,7 +38,7 @@ func (pr *preparer) isNetwork(ctx context.Context, p *prepared, name string) (bo
 		return false, nil
 	}
 	defines := func(c nf.Connection) bool { return c.Create != nil && c.Network == name }
-	if slices.ContainsFunc(p.networks, defines) || slices.ContainsFunc(asked(p.target.spec.Networks), defines) {
+	if slices.ContainsFunc(p.declared.networks, defines) || slices.ContainsFunc(asked(p.target.spec.Networks), defines) {
 		return true, nil
 	}
 	_, err := pr.network(ctx, p.target, name, nf.Connection{})

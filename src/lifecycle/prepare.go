@@ -64,13 +64,20 @@ type prepared struct {
 	adoption  *adoption   // nil: the objects are to be created
 	existing  int         // the number of the objects that exist
 
-	keeps    bool            // the workloads keep the attachments of the present instance
-	networks []nf.Connection // attachments that the package asks for
+	keeps    bool            // the workloads keep the attachments and the volumes of the present instance
+	declared declared        // by the package
 	notes    string          // of the package, masked and cut
 	attached []nf.Attachment // all attachments; nil: those that the request asks for
+	mounted  []nf.VolumeUse  // all uses of volumes; nil: those that the request asks for
 
-	declared   []nf.DeclaredCluster // clusters of the package that become regions, unless the request has a list
-	registered []nf.WorkloadCluster // all of them; nil: those of the request
+	registered []nf.WorkloadCluster // all clusters that become regions; nil: those of the request
+}
+
+// declared is what a package asks for in addition to its objects.
+type declared struct {
+	networks []nf.Connection
+	volumes  []nf.Binding
+	clusters []nf.DeclaredCluster // that become regions, unless the request has a list
 }
 
 // revision returns the prepared target as revision number n.
@@ -79,7 +86,7 @@ func (p *prepared) revision(n int) nf.Revision {
 		Instance: p.target.id, Number: n, Package: p.target.spec.Package, PackageDigest: p.pkg.Digest,
 		Inputs: p.target.spec.Inputs, Sensitive: p.sensitive, Labels: p.target.spec.Labels, Description: p.target.spec.Description,
 		Release: p.target.spec.Release, Namespaces: p.target.spec.Namespaces, Amendments: p.target.spec.Amendments, Annotations: p.target.spec.Annotations,
-		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
+		Hidden: p.hidden, Networks: p.target.spec.Networks, Attached: p.attached, Volumes: p.target.spec.Volumes, Bound: p.mounted, Drift: p.target.spec.Drift, Claims: p.target.spec.Claims,
 		Workloads: p.target.spec.Workloads, Registered: p.registered, Notes: p.notes,
 	}
 }
@@ -117,7 +124,7 @@ func (pr *preparer) renderOwn(ctx context.Context, p *prepared, region nf.Region
 	if p.plan, out, err = pr.render(ctx, p, content{pkg, files, p.target.spec.Inputs}, region); err != nil {
 		return p.redactor().error(err)
 	}
-	p.networks, p.declared, p.notes = out.Networks, out.Clusters, out.Notes
+	p.declared, p.notes = declared{out.Networks, out.Volumes, out.Clusters}, out.Notes
 	return nil
 }
 

@@ -102,7 +102,7 @@ func usesOf(region string, revisions ...nf.Revision) []use {
 		for _, a := range rev.Attachments() {
 			out = append(out, use{nf.NetworkSubject, nf.SharedID(region, a.Network)})
 		}
-		for _, v := range rev.Volumes {
+		for _, v := range rev.VolumeUses() {
 			out = append(out, use{nf.VolumeSubject, nf.SharedID(region, v.Volume)})
 		}
 	}
@@ -138,7 +138,7 @@ func (s *sharedUser) acquire(ctx context.Context, rev nf.Revision) error {
 			return err
 		}
 	}
-	for _, v := range rev.Volumes {
+	for _, v := range rev.VolumeUses() {
 		volume, err := s.volumes.Get(ctx, nf.SharedID(op.Region, v.Volume))
 		if err != nil {
 			return operation.RecordError(err)
@@ -207,7 +207,7 @@ func (s *sharedUser) unbind(ctx context.Context, u use, revisions []nf.Revision)
 	}
 	done := map[string]bool{}
 	for _, rev := range revisions {
-		for _, v := range rev.Volumes {
+		for _, v := range rev.VolumeUses() {
 			if nf.SharedID(op.Region, v.Volume) != u.id || done[v.Claim] {
 				continue
 			}

@@ -179,7 +179,7 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 	if in.Inputs.Parameters["defaults"] == true {
 		out.Secrets = []string{"default-pass", "unused"}
 	}
-	out.Networks = declaredNetworks(in)
+	out.Networks, out.Volumes = declaredNetworks(in), declaredVolumes(in)
 	out.Notes, _ = in.Inputs.Parameters["notes"].(string)
 	if region, declares := in.Inputs.Parameters["edge_region"].(string); declares {
 		out.Clusters = []nf.DeclaredCluster{{WorkloadCluster: nf.WorkloadCluster{Cluster: "edge", Region: region}, Field: "workload_clusters[0]", File: "list", Lines: func(string) int { return 7 }}}
@@ -200,6 +200,9 @@ func (listRenderer) Render(ctx context.Context, in render.Input) (render.Output,
 			places, _ := in.Inputs.Parameters["namespaces"].(map[string]any)
 			if place, placed := places[bare].(string); placed {
 				g.Objects[n].SetNamespace(place)
+			}
+			if bare == "big" {
+				g.Objects[n].Object["spec"] = map[string]any{"accessModes": []any{"ReadWriteMany"}}
 			}
 			if kind == "twin" { // of the kind again, in another group
 				g.Objects[n].Object["apiVersion"], g.Objects[n].Object["kind"], kind = "example.org/v1", "again", "again"
@@ -247,6 +250,19 @@ func declaredNetworks(in render.Input) (out []nf.Connection) {
 		}
 		out = append(out, nf.Connection{
 			Attachment: a, Field: fmt.Sprintf("networks[%d]", i), File: "list", Lines: func(string) int { return 7 },
+		})
+	}
+	return out
+}
+
+// declaredVolumes returns the uses of volumes that the parameter volumes declares, as a
+// package does: "volume/claim volume/claim".
+func declaredVolumes(in render.Input) (out []nf.Binding) {
+	declared, _ := in.Inputs.Parameters["volumes"].(string)
+	for i, entry := range strings.Fields(declared) {
+		volume, claim, _ := strings.Cut(entry, "/")
+		out = append(out, nf.Binding{
+			VolumeUse: nf.VolumeUse{Volume: volume, Claim: claim}, Field: fmt.Sprintf("volumes[%d]", i), File: "list", Lines: func(string) int { return 9 },
 		})
 	}
 	return out

@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -140,4 +141,124 @@ func TestVolumesRefuse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVolumesOfAPackage follows the volumes that a package names through the changes of an
+// instance. Those of the request replace them.
+func TestVolumesOfAPackage(t *testing.T) {
+	s := newSite(t)
+	e := s.start()
+	naming := func(volumes string) map[string]any { return map[string]any{"volumes": volumes} }
+	op := e.up(t, "pods.web", named, using("logs"), func(req *nf.InstantiateRequest) { req.Inputs.Parameters = naming("data/db spool/spool") })
+	wants := func(reason string, bound []string, held ...string) {
+		t.Helper()
+		in, err := e.Instance(t.Context(), op.Subject.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range in.VolumeUses() {
+			got = append(got, u.Volume+"/"+u.Claim)
+		}
+		if diff := cmp.Diff(bound, got); diff != "" {
+			t.Errorf("%s: bound (-want +got):\n%s", reason, diff)
+		}
+		if diff := cmp.Diff(held, s.volumesHeld()); diff != "" {
+			t.Errorf("%s: held (-want +got):\n%s", reason, diff)
+		}
+	}
+	change := func(edit func(*nf.Spec)) {
+		t.Helper()
+		req := nf.UpgradeRequest{Edit: func(s *nf.Spec) error { edit(s); return nil }}
+		_, err := e.Upgrade(t.Context(), op.Subject.ID, req)
+		if req.Confirm = nf.ConfirmOf(err); req.Confirm == "" {
+			t.Fatalf("a claim is deleted without a confirmation: %v", err)
+		}
+		e.upgrade(t, op.Subject.ID, req)
+	}
+	wants("both", []string{"data/db", "spool/spool", "logs/logs"}, "east.data ns/db", "east.logs ns/logs", "east.spool ns/spool")
+	change(func(s *nf.Spec) { s.Volumes = []nf.VolumeUse{{Volume: "other", Claim: "spool"}} })
+	wants("a request replaces the volume of a claim", []string{"data/db", "other/spool"}, "east.data ns/db", "east.other ns/spool")
+	amended, err := e.Configure(t.Context(), op.Subject.ID, nf.ConfigureRequest{Edit: func(s *nf.Spec) error {
+		s.Amendments = []nf.Amendment{{Name: "day2", Package: "pods.web", Inputs: nf.Inputs{Parameters: naming("missing/none")}}}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if amended = e.end(t, amended); !slices.ContainsFunc(amended.Warnings, func(w string) bool { return strings.HasPrefix(w, "amendments.day2: volumes") }) {
+		t.Errorf("the warnings are %q", amended.Warnings)
+	}
+	wants("a configuration keeps them", []string{"data/db", "other/spool"}, "east.data ns/db", "east.other ns/spool")
+	change(func(s *nf.Spec) { s.Inputs.Parameters, s.Volumes, s.Amendments = naming("spool/spool"), nil, nil })
+	wants("other variables", []string{"spool/spool"}, "east.spool ns/spool")
+	back, err := e.Rollback(t.Context(), op.Subject.ID, nf.RollbackRequest{Revision: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, back)
+	wants("a rollback restores them", []string{"data/db", "other/spool"}, "east.data ns/db", "east.other ns/spool")
+	ended, err := e.Terminate(t.Context(), op.Subject.ID, nf.TerminateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.end(t, ended)
+	if got := s.volumesHeld(); len(got) > 0 || len(s.volumes.claims) > 0 {
+		t.Errorf("a terminated instance holds %v, and reserves %v", got, s.volumes.claims)
+	}
+}
+
+// TestVolumesOfAPackageRefuse makes packages name wrong volumes. The violation names the
+// line of the package, and nothing is recorded.
+func TestVolumesOfAPackageRefuse(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		declared string
+		request  nf.InstantiateRequest
+		kind     nf.Kind
+		want     string
+	}{
+		"Missing": {reason: "no such volume", declared: "data/a missing/b", kind: nf.NotFound, want: `list:9: volumes[1].volume: cloud region east has no volume "missing"`},
+		"Hidden": {
+			reason: "the caller may not use it", declared: "data/a", kind: nf.NotFound, want: `list:9: volumes[0].volume: cloud region east has no volume "data"`,
+			request: nf.InstantiateRequest{Options: nf.Options{MayUse: func(_ context.Context, v nf.Volume) error { return nf.E(nf.NotFound, "get", "volume "+v.ID, nil) }}},
+		},
+		"Busy": {reason: "another claim is bound to it", declared: "busy/a", kind: nf.Conflict, want: "list:9: volumes[0].volume: cannot use volume east.busy: it is in use by the claim "},
+		"Claim": {
+			reason: "a claim of the package does not fit", declared: "data/big", kind: nf.Invalid,
+			want: "list:9: volumes[0].claim: PersistentVolumeClaim big has the access mode ReadWriteMany, and the volume has [ReadWriteOnce]",
+		},
+		"Many": {
+			reason: "more than an instance may have, together with those of the request", declared: "data/data", kind: nf.Invalid, want: "volumes: and the volumes of the package are 33, and at most 32 are allowed",
+			request: nf.InstantiateRequest{Spec: nf.Spec{Volumes: manyUses(nf.MaxVolumes)}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			e := s.start()
+			req := tc.request
+			req.Region, req.Namespace, req.Package, req.Inputs.Parameters = "east", "ns", "pods.web-PersistentVolumeClaim.big", map[string]any{"volumes": tc.declared}
+			_, err := e.Instantiate(t.Context(), req)
+			var got []string
+			for _, v := range nf.ViolationsOf(err) {
+				got = append(got, v.String())
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" || nf.KindOf(err) != tc.kind {
+				t.Errorf("%s: %v (-want +got):\n%s", tc.reason, err, diff)
+			}
+			if held, live := s.volumesHeld(), s.cluster.live(); len(held)+len(live) > 0 {
+				t.Errorf("%s: it holds %v, and has created %v", tc.reason, held, live)
+			}
+		})
+	}
+}
+
+// manyUses returns uses of as many volumes.
+func manyUses(n int) (out []nf.VolumeUse) {
+	for i := range n {
+		name := fmt.Sprintf("v%d", i)
+		out = append(out, nf.VolumeUse{Volume: name, Claim: name})
+	}
+	return out
 }

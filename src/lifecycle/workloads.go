@@ -41,7 +41,7 @@ func (p *prepared) wantedClusters() []nf.DeclaredCluster {
 	case p.keeps:
 		return nf.RequestedClusters(p.target.present.Clusters())
 	}
-	return p.declared
+	return p.declared.clusters
 }
 
 // registrable checks that the package has the Clusters that are to become regions, and

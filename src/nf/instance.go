@@ -35,9 +35,10 @@ type Instance struct {
 	Description   string            `json:"description,omitempty"`
 	Region        string            `json:"region"`
 	Namespace     string            `json:"namespace"`
-	Networks      []Attachment      `json:"networks,omitempty"` // that its request asks for
-	Attached      []Attachment      `json:"attached,omitempty"` // as in its revision
-	Volumes       []VolumeUse       `json:"volumes,omitempty"`
+	Networks      []Attachment      `json:"networks,omitempty"`   // that its request asks for
+	Attached      []Attachment      `json:"attached,omitempty"`   // as in its revision
+	Volumes       []VolumeUse       `json:"volumes,omitempty"`    // that its request asks for
+	Bound         []VolumeUse       `json:"bound,omitempty"`      // as in its revision
 	Workloads     []WorkloadCluster `json:"workloads,omitzero"`   // its clusters that become regions, as requested; nil: its package declares them
 	Registered    []WorkloadCluster `json:"registered,omitempty"` // all of them; nil: they are Workloads
 	Namespaces    []string          `json:"namespaces,omitempty"` // further ones that its request opens
@@ -134,7 +135,8 @@ type Revision struct {
 	Annotations   map[string]string `json:"annotations,omitempty"`
 	Networks      []Attachment      `json:"networks,omitempty"` // that the request asks for
 	Attached      []Attachment      `json:"attached,omitempty"` // of the workloads; nil: they are Networks
-	Volumes       []VolumeUse       `json:"volumes,omitempty"`
+	Volumes       []VolumeUse       `json:"volumes,omitempty"`  // that the request asks for
+	Bound         []VolumeUse       `json:"bound,omitempty"`    // of the claims; nil: they are Volumes
 	Drift         DriftPolicy       `json:"drift,omitzero"`
 	Claims        ClaimPolicy       `json:"claims,omitempty"`
 	Workloads     []WorkloadCluster `json:"workloads,omitzero"`          // as requested; nil: the package declares them

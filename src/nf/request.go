@@ -247,7 +247,7 @@ func (s Spec) violations() Violations {
 	v = append(v, checkAmendments(s.Amendments)...)
 	v = append(v, CheckNamespaces("namespaces", s.Namespaces)...)
 	v = append(v, checkAttachments(s.Networks)...)
-	v = append(v, checkVolumes(s.Volumes)...)
+	v = append(v, CheckBindings(AskedVolumes(s.Volumes))...)
 	v = append(v, s.Drift.violations()...)
 	if s.Claims != "" && s.Claims != ClaimsKeep && s.Claims != ClaimsDelete {
 		v = append(v, Violation{Field: "claims", Message: "must be keep or delete"})

@@ -1,6 +1,9 @@
 package nf
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // SetClaims are the PersistentVolumeClaims that a StatefulSet created from its
 // templates. They stay when the StatefulSet is deleted.
@@ -117,34 +120,82 @@ type VolumeUse struct {
 	Claim  string `json:"claim"`  // name of a PersistentVolumeClaim in the instance's namespace
 }
 
+// Binding is the use of a volume that a request or a package asks for.
+type Binding struct {
+	VolumeUse
+
+	Field string           // of the request, or of the metadata of the package: "volumes[0]"
+	File  string           // of the package that asks for it; empty: the request asks for it
+	Lines func(string) int // of the fields below Field, in the file; nil: no file
+}
+
+// Violation returns a violation of a field of the use: "volume" or "claim".
+func (b Binding) Violation(field, message string) Violation {
+	v := Violation{Field: b.Field + "." + field, File: b.File, Message: message}
+	if b.Lines != nil {
+		v.Line = b.Lines(field)
+	}
+	return v
+}
+
+// AskedVolumes returns uses of volumes as a request asks for them.
+func AskedVolumes(all []VolumeUse) []Binding {
+	out := make([]Binding, len(all))
+	for i, use := range all {
+		out[i] = Binding{VolumeUse: use, Field: fmt.Sprintf("volumes[%d]", i)}
+	}
+	return out
+}
+
+// CombineBindings returns the uses of volumes of a package, and those of a request in
+// addition. One of the request replaces those of the package that have its claim or its
+// volume.
+func CombineBindings(own, requested []Binding) []Binding {
+	replaced := func(o Binding) bool {
+		return slices.ContainsFunc(requested, func(r Binding) bool { return r.Claim == o.Claim || r.Volume == o.Volume })
+	}
+	return slices.Concat(slices.DeleteFunc(slices.Clone(own), replaced), requested)
+}
+
+// VolumeUses returns the uses of volumes of the revision's claims: those that its request
+// and its package ask for.
+func (r Revision) VolumeUses() []VolumeUse {
+	if r.Bound != nil {
+		return r.Bound
+	}
+	return r.Volumes
+}
+
+// VolumeUses returns the uses of volumes of the instance's claims: those that its request
+// and its package ask for.
+func (in Instance) VolumeUses() []VolumeUse {
+	return Revision{Volumes: in.Volumes, Bound: in.Bound}.VolumeUses()
+}
+
 // MaxVolumes is how many volumes an instance may use.
 const MaxVolumes = 32
 
-// NoVolume returns the violation of the use with an index whose volume does not exist.
-func NoVolume(i int, region, name string) Violation {
-	return Violation{Field: fmt.Sprintf("volumes[%d].volume", i), Message: fmt.Sprintf("cloud region %s has no volume %q", region, name)}
-}
-
-// checkVolumes returns a violation for each use with a wrong name, or with one that an
+// CheckBindings returns a violation for each use with a wrong name, or with one that an
 // earlier use has.
-func checkVolumes(all []VolumeUse) Violations {
+func CheckBindings(all []Binding) Violations {
 	var v Violations
 	if len(all) > MaxVolumes {
 		v = append(v, Violation{Field: "volumes", Message: fmt.Sprintf("are %d, and at most %d are allowed", len(all), MaxVolumes)})
 	}
 	volumes, claims := map[string]bool{}, map[string]bool{}
-	for i, use := range all {
-		at := fmt.Sprintf("volumes[%d]", i)
-		v = append(v, CheckSharedName(at+".volume", use.Volume, VolumeSubject)...)
-		switch {
-		case !isSubdomain(use.Claim):
-			v = append(v, Violation{Field: at + ".claim", Message: fmt.Sprintf("%q is not the name of a PersistentVolumeClaim: lower-case letters, digits, '-' and '.', at most 253", Clip(use.Claim, 64))})
-		case claims[use.Claim]:
-			v = append(v, Violation{Field: at + ".claim", Message: use.Claim + " is the claim of another volume"})
-		case volumes[use.Volume]:
-			v = append(v, Violation{Field: at + ".volume", Message: use.Volume + " is bound to another claim: a PersistentVolume binds one claim"})
+	for _, b := range all {
+		for _, wrong := range CheckSharedName("", b.Volume, VolumeSubject) {
+			v = append(v, b.Violation("volume", wrong.Message))
 		}
-		volumes[use.Volume], claims[use.Claim] = true, true
+		switch {
+		case !isSubdomain(b.Claim):
+			v = append(v, b.Violation("claim", fmt.Sprintf("%q is not the name of a PersistentVolumeClaim: lower-case letters, digits, '-' and '.', at most 253", Clip(b.Claim, 64))))
+		case claims[b.Claim]:
+			v = append(v, b.Violation("claim", b.Claim+" is the claim of another volume"))
+		case volumes[b.Volume]:
+			v = append(v, b.Violation("volume", b.Volume+" is bound to another claim: a PersistentVolume binds one claim"))
+		}
+		volumes[b.Volume], claims[b.Claim] = true, true
 	}
 	return v
 }

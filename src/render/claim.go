@@ -14,8 +14,7 @@ import (
 type Claim struct {
 	nf.VolumeClaim
 
-	Name  string
-	Field string // of the request that it comes from
+	Binding nf.Binding // that asks for it
 }
 
 // Claim returns the plan with its claims bound to volumes. A claim that the plan does not
@@ -26,10 +25,10 @@ func (p Plan) Claim(claims []Claim, owner nf.Subject, labels map[string]string) 
 	var wrong nf.Violations
 	var missing []Planned
 	for _, c := range claims {
-		planned := out.claim(c.Name)
+		planned := out.claim(c.Binding.Claim)
 		if planned == nil {
 			obj := &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"namespace": p.Namespace, "name": c.Name}, "spec": map[string]any{},
+				"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"namespace": p.Namespace, "name": c.Binding.Claim}, "spec": map[string]any{},
 			}}
 			c.bind(obj)
 			Own(obj, owner, labels)
@@ -67,7 +66,11 @@ func (p Plan) claim(name string) *Planned {
 func (c Claim) check(planned *Planned) (wrong nf.Violations) {
 	spec := descend(planned.Object.Object, "spec")
 	refuse := func(format string, args ...any) {
-		wrong = append(wrong, nf.Violation{Field: c.Field, File: planned.File, Line: planned.Line, Message: fmt.Sprintf("PersistentVolumeClaim %s ", c.Name) + fmt.Sprintf(format, args...)})
+		v := c.Binding.Violation("claim", fmt.Sprintf("PersistentVolumeClaim %s ", c.Binding.Claim)+fmt.Sprintf(format, args...))
+		if v.File == "" { // of the request: the package has the claim
+			v.File, v.Line = planned.File, planned.Line
+		}
+		wrong = append(wrong, v)
 	}
 	modes, _, _ := unstructured.NestedStringSlice(spec, "accessModes")
 	for _, mode := range modes {

@@ -11,6 +11,45 @@ import (
 	"github.com/multicloud-k8s/k8splugin/src/render"
 )
 
+// TestClaimPlace checks that a fault of a volume that a package names has the line of its
+// metadata, and one of a request the line of the claim.
+func TestClaimPlace(t *testing.T) {
+	t.Parallel()
+	use := nf.VolumeUse{Volume: "data", Claim: "db"}
+	cases := map[string]struct {
+		reason  string
+		binding nf.Binding
+		want    string
+	}{
+		"Package": {
+			"the metadata names the volume", nf.Binding{VolumeUse: use, Field: "volumes[0]", File: "metadata.yaml", Lines: func(field string) int { return len(field) }},
+			"metadata.yaml:5: volumes[0].claim: PersistentVolumeClaim db requests 11Gi, and the volume has 10Gi",
+		},
+		"Request": {
+			"the package has the claim", nf.Binding{VolumeUse: use, Field: "volumes[0]"},
+			"claim.yaml:3: volumes[0].claim: PersistentVolumeClaim db requests 11Gi, and the volume has 10Gi",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			claim := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": "db"},
+				"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": "11Gi"}}},
+			}}
+			plan := render.Plan{Namespace: "ns", Stages: []render.Stage{{Name: "main", Objects: []render.Planned{{Object: claim, File: "claim.yaml", Line: 3}}}}}
+			_, err := plan.Claim([]render.Claim{{VolumeClaim: nf.VolumeClaim{PV: "pv", Size: "10Gi", Mode: "Filesystem"}, Binding: tc.binding}}, nf.Subject{}, nil)
+			v := nf.ViolationsOf(err)
+			if len(v) != 1 {
+				t.Fatalf("%s: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, v[0].String()); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestClaims binds claims of a plan to a volume of 10Gi.
 func TestClaims(t *testing.T) {
 	t.Parallel()
@@ -45,7 +84,7 @@ func TestClaims(t *testing.T) {
 				claim := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": "db"}, "spec": tc.spec}}
 				plan.Stages = []render.Stage{{Name: "main", Objects: []render.Planned{{Object: claim, File: "claim.yaml"}}}}
 			}
-			got, err := plan.Claim([]render.Claim{{VolumeClaim: volume, Name: "db", Field: "volumes[0].claim"}}, owner, map[string]string{"app": "db"})
+			got, err := plan.Claim([]render.Claim{{VolumeClaim: volume, Binding: nf.Binding{VolumeUse: nf.VolumeUse{Volume: "data", Claim: "db"}, Field: "volumes[0]"}}}, owner, map[string]string{"app": "db"})
 			v := nf.ViolationsOf(err)
 			if len(v) != len(tc.wrong) {
 				t.Fatalf("%s: %v", tc.reason, err)

@@ -58,7 +58,8 @@ type Instance struct {
 	Namespaces        []string            `json:"namespaces,omitempty"`  // additional namespaces from its request
 	Networks          []Attachment        `json:"networks,omitempty"`    // that its request asks for
 	Attachments       []Attachment        `json:"attachments,omitempty"` // of its workloads
-	Volumes           []VolumeUse         `json:"volumes,omitempty"`
+	Volumes           []VolumeUse         `json:"volumes,omitempty"`     // that its request asks for
+	Bindings          []VolumeUse         `json:"bindings,omitempty"`    // of its claims
 	Drift             *DriftPolicy        `json:"drift,omitempty"`
 	Claims            nf.ClaimPolicy      `json:"claims,omitempty"`
 	DriftMessage      string              `json:"drift_message,omitempty"`
@@ -123,8 +124,8 @@ func InstanceOf(in nf.Instance) Instance {
 		Release:         in.Release, Namespaces: in.Namespaces,
 		Parameters: shown.Parameters, OOFParameters: shown.OOF, NetworkParameters: shown.Network, Overrides: shown.Overrides,
 		Amendments: amendmentsOf(in.Amendments, in.Sensitive), Networks: List(in.Networks, AttachmentOf),
-		Volumes: List(in.Volumes, VolumeUseOf),
-		Drift:   DriftPolicyOf(in.Drift), Claims: in.Claims,
+		Volumes: List(in.Volumes, VolumeUseOf), Bindings: List(in.VolumeUses(), VolumeUseOf),
+		Drift: DriftPolicyOf(in.Drift), Claims: in.Claims,
 		Workloads:   List(in.Clusters(), WorkloadClusterOf),
 		Settings:    List(in.Settings, SettingOf),
 		Attachments: List(in.Attachments(), AttachmentOf),

@@ -50,6 +50,9 @@ func (p *parsedPackage) useEntries(rd *reader) {
 	for _, n := range p.meta.networks {
 		visit(n, "attachments")
 	}
+	for _, n := range p.meta.volumes {
+		visit(n, "volumes")
+	}
 	for _, n := range p.meta.clusters {
 		visit(n, "workload_clusters")
 	}

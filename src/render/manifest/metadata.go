@@ -25,6 +25,7 @@ type metadata struct {
 	declared  map[string]place // where each variable is declared
 	groups    []group
 	networks  []*yaml.Node // attachments, whose values may have variables
+	volumes   []*yaml.Node // uses of volumes, likewise
 	clusters  []*yaml.Node // that become cloud regions; their values may have variables
 }
 
@@ -129,13 +130,15 @@ func (m *metadataReader) read(root *yaml.Node) {
 			m.readiness = rules
 		case "networks":
 			m.networks = m.entries(f, "attachments", nf.MaxAttachments)
+		case "volumes":
+			m.volumes = m.entries(f, "volumes", nf.MaxVolumes)
 		case "workload_clusters":
 			m.clusters = m.entries(f, "clusters", nf.MaxWorkloads)
 		case "resources":
 			m.at = m.place(f.key)
 			m.readResources(f.value)
 		default:
-			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "workload_clusters", "readiness", "resources")
+			m.unknownKey(f.key, "name", "version", "description", "namespaces", "variables", "networks", "volumes", "workload_clusters", "readiness", "resources")
 		}
 	}
 	if m.at.line == 0 {

@@ -34,7 +34,7 @@ func (r *entryReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
 	for f := range fields(n) {
 		switch f.key.Value {
 		case "network":
-			a.Network = r.name(f)
+			a.Network = r.name(f, nf.NetworkSubject)
 		case "workload":
 			a.Workload = r.text(f.value, ".workload")
 		case "interface":
@@ -61,12 +61,13 @@ func (r *entryReader) read(n *yaml.Node) (a nf.Attachment, ok bool) {
 	return a, !r.hollow && a.Network != ""
 }
 
-// name reads the name of the network.
-func (r *entryReader) name(f field) string {
-	name := r.text(f.value, ".network")
+// name reads the name of a network or a volume.
+func (r *entryReader) name(f field, kind nf.SubjectKind) string {
+	at := "." + f.key.Value
+	name := r.text(f.value, at)
 	if name != "" {
-		for _, v := range nf.CheckSharedName("", name, nf.NetworkSubject) {
-			r.wrong(f.value, ".network", "%s", v.Message)
+		for _, v := range nf.CheckSharedName("", name, kind) {
+			r.wrong(f.value, at, "%s", v.Message)
 		}
 	}
 	return name

@@ -153,6 +153,10 @@ func outputText(t *testing.T, summary render.Summary, out render.Output) string 
 		v := c.Violation("workload", "")
 		fmt.Fprintf(&b, "# %s:%d: %s: %s\n", v.File, v.Line, c.Field, text)
 	}
+	for _, use := range out.Volumes {
+		v := use.Violation("volume", "")
+		fmt.Fprintf(&b, "# %s:%d: %s: %s for the claim %s\n", v.File, v.Line, use.Field, use.Volume, use.Claim)
+	}
 	for _, c := range out.Clusters {
 		text, err := json.Marshal(c.WorkloadCluster)
 		if err != nil {
