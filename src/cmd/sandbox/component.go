@@ -41,7 +41,7 @@ func (p *plane) apiServer() component {
 		healthy: p.apiURL() + "/readyz",
 		args: []string{
 			"--etcd-servers=" + p.url("http", p.ports.etcd),
-			"--bind-address=" + p.address(), "--advertise-address=" + p.address(), "--secure-port=" + p.ports.api,
+			"--bind-address=" + p.bindAddress(), "--advertise-address=" + p.address(), "--secure-port=" + p.ports.api,
 			"--endpoint-reconciler-type=none", // the kubernetes Service must not point to loopback
 			"--tls-cert-file=" + keys.serving, "--tls-private-key-file=" + keys.servingKey,
 			"--client-ca-file=" + keys.caCert,
@@ -50,6 +50,11 @@ func (p *plane) apiServer() component {
 			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
 			"--service-account-key-file=" + keys.accountPub, "--service-account-signing-key-file=" + keys.accountKey,
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged=true",
+			// APIs and webhooks that pods serve are reached at the pods: there is no kube-proxy.
+			"--enable-aggregator-routing=true",
+			"--proxy-client-cert-file=" + keys.client, "--proxy-client-key-file=" + keys.clientKey,
+			"--requestheader-client-ca-file=" + keys.caCert, "--requestheader-allowed-names=" + clientName,
+			"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("log/audit.log"),
 			"--audit-log-maxsize=500", "--audit-log-maxbackup=1",
 			// A sandbox has one user with many parallel requests.

@@ -22,7 +22,11 @@ const (
 // always stops the sandbox before it returns. If this program is killed, the
 // kernel kills the sandbox.
 func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, err error) {
-	o, argv, err := parse("exec", args, func(flags *flag.FlagSet, o *options) { o.nodesFlag(flags); o.hostsFlag(flags) })
+	o, argv, err := parse("exec", args, func(flags *flag.FlagSet, o *options) {
+		o.nodesFlag(flags)
+		o.hostsFlag(flags)
+		o.imagesFlag(flags)
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -31,6 +35,9 @@ func execVerb(ctx context.Context, args []string, stderr io.Writer) (code int, e
 	}
 	if o.hosts < 0 || o.hosts > maxHosts {
 		return 0, usageError(fmt.Sprintf("--hosts is a number from 0 to %d", maxHosts))
+	}
+	if o.images != "" && o.hosts == 0 {
+		return 0, usageError("--images is for the nodes of --hosts")
 	}
 	signals := make(chan os.Signal, 8) // catch all signals from here on; one before the command starts stops the start
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

@@ -94,6 +94,7 @@ mount --make-rprivate /
 ip link set lo up
 ip link add sandbox type bridge
 ip addr add ` + planeAddress + `/24 dev sandbox
+ip addr add ` + serviceAddress + `/32 dev sandbox
 ip link set sandbox up
 ip link add provider type bridge
 ip link set provider up
@@ -123,7 +124,7 @@ func (p *plane) launchHosts() error {
 		attr := syscall.SysProcAttr{Setsid: true}
 		dieWithParent(&attr, syscall.SIGKILL)
 		ownMachine(&attr)
-		started, err := spawnAs(&attr, hostName(i), p.logDir(), script, hostName(i), strconv.Itoa(i), p.options.dir, parts)
+		started, err := spawnAs(&attr, hostName(i), p.logDir(), script, hostName(i), strconv.Itoa(i), p.options.dir, parts, p.options.images)
 		if err != nil {
 			return err
 		}

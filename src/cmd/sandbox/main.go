@@ -32,10 +32,11 @@ const usage = `Usage: sandbox <verb>
   up   [--dir D] [--nodes N] [--keep]
                                  start a sandbox; print the path of its kubeconfig
   down [--dir D]                 stop the sandbox
-  exec [--nodes N | --hosts N] [--] command
+  exec [--nodes N | --hosts N [--images D]] [--] command
                                  run a command with a separate sandbox, and with
                                  K8SPLUGIN_SANDBOX=<kubeconfig> and K8SPLUGIN_SANDBOX_BIN=<programs>;
-                                 with --hosts, as root, N real nodes run real pods
+                                 with --hosts, as root, N real nodes run real pods;
+                                 with --images, they also have the images of the archives in D
   kubectl arguments              run kubectl on the running sandbox
 `
 
@@ -112,6 +113,8 @@ type options struct {
 	nodes int
 	hosts int
 	keep  bool
+
+	images string // folder of archives of images, for the hosts
 }
 
 // parse parses a verb's flags and returns the remaining arguments.
@@ -145,6 +148,10 @@ func (o *options) nodesFlag(flags *flag.FlagSet) {
 
 func (o *options) hostsFlag(flags *flag.FlagSet) {
 	flags.IntVar(&o.hosts, "hosts", 0, "number of real nodes, in place of simulated ones")
+}
+
+func (o *options) imagesFlag(flags *flag.FlagSet) {
+	flags.StringVar(&o.images, "images", "", "folder of archives of images that the real nodes have, too")
 }
 
 func buildVerb(ctx context.Context, args []string, stderr io.Writer) error {

@@ -21,6 +21,7 @@ func TestCommandLine(t *testing.T) {
 		"NoCommand":  {"exec has nothing to run", "exec --nodes 3 --", exitUsage, "needs a command"},
 		"NotUp":      {"down of nothing is no failure", "down --dir /no/such/folder", 0, "No sandbox is running."},
 		"Hosts":      {"the network of the hosts has no room for more", "exec --hosts 10 -- true", exitUsage, "from 0 to 9"},
+		"Images":     {"simulated nodes have no images", "exec --images . -- true", exitUsage, "for the nodes of --hosts"},
 		"BuildWords": {"build builds all or nothing", "build etcd", exitUsage, "no arguments"},
 	}
 	for name, tc := range cases {

@@ -24,13 +24,18 @@ const validity = 10 * 365 * 24 * time.Hour
 const (
 	serviceRange   = "10.96.0.0/16"
 	serviceAddress = "10.96.0.1"
+	servicePort    = "443"
 )
+
+// clientName is the name of the API server as a client of kubelets and of APIs
+// that pods serve.
+const clientName = "kube-apiserver-kubelet-client"
 
 // pki holds the paths of keys and certificates of the control plane.
 type pki struct {
 	caCert, caKey          string // signs serving certificates and the cluster's certificate requests
 	serving, servingKey    string // of all listeners
-	client, clientKey      string // of the API server, for kubelets
+	client, clientKey      string // of the API server, for kubelets and for APIs of pods
 	accountKey, accountPub string // signs and verifies service account tokens
 }
 
@@ -102,7 +107,7 @@ func (p pki) writeServing(ca *x509.Certificate, caKey *ecdsa.PrivateKey) error {
 }
 
 func (p pki) writeClient(ca *x509.Certificate, caKey *ecdsa.PrivateKey) error {
-	template := certificate("kube-apiserver-kubelet-client")
+	template := certificate(clientName)
 	template.Subject.Organization = []string{masters}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}

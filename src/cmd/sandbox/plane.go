@@ -111,6 +111,9 @@ func (p *plane) attempt(ctx context.Context) (err error) {
 	if p.ports, err = freePorts(); err != nil {
 		return err
 	}
+	if p.options.hosts > 0 {
+		p.ports.api = servicePort // free: the network of the hosts is new
+	}
 	if err := writeAccess(p.options.dir, p.apiURL(), identities(p.options.hosts)); err != nil {
 		return err
 	}
@@ -236,6 +239,15 @@ func (p *plane) url(scheme, port string) string {
 func (p *plane) address() string {
 	if p.options.hosts > 0 {
 		return planeAddress
+	}
+	return loopback
+}
+
+// bindAddress returns the address on which the API server listens. Pods reach it
+// at that of its Service, too.
+func (p *plane) bindAddress() string {
+	if p.options.hosts > 0 {
+		return "0.0.0.0"
 	}
 	return loopback
 }
