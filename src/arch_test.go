@@ -118,6 +118,8 @@ var floors = map[string]floor{
 	"site/sitetest":           {[]string{"nf"}, "one test host, for every package that connects to it"},
 	"telemetry/telemetrytest": {nil, "one test collector, for every package that sends to it"},
 
+	"simulator/aai": {nil, "a simulator of a peer knows the peer, not the code that calls it"},
+
 	"cmd/k8splugin":     {[]string{"*"}, "main names the parts and joins them"},
 	"cmd/k8splugin/cli": {[]string{"nf", "wire", "declared"}, "the command line is a client like any other: it knows the wire, not the service"},
 	"cmd/artifacts":     {nil, "what a site is built from is made without the service"},
